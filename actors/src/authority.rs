@@ -1,0 +1,311 @@
+//! Who may: the one place where standing is decided.
+//!
+//! An object outside the caller's reach does not exist for it (101). Within reach, a standing that
+//! is too low is said to be (403).
+
+use crate::{
+    accounts::Accounts,
+    apps::Apps,
+    artifacts::Artifacts,
+    call::{Caller, Proof, SignedIn},
+    organizations::{Held, Organizations, Reach},
+    projects::Projects,
+    releases::Releases,
+    runtime::resource::{Kept, Resource},
+    tokens::Tokens,
+    world::World,
+};
+use contract::{
+    AppId, ArtifactId, Fault, OrganizationId, ProjectId, ReleaseId, Scope, Standing, Subject, TokenId, UserId,
+    artifacts::ArtifactState, authentication::Role, projects::ProjectState,
+};
+use std::sync::Arc;
+use store::{Change, Store, StoreError, Stored};
+
+/// A resource as it was read.
+pub type Seen<R> = Arc<Stored<Kept<R>>>;
+
+/// The object that a call is about, and what that hangs from.
+#[derive(Clone, Default)]
+#[allow(missing_docs, reason = "each field is the object it names")]
+pub struct Place {
+    pub organization: Option<(OrganizationId, Seen<Organizations>)>,
+    pub project: Option<(ProjectId, Seen<Projects>)>,
+    pub app: Option<(AppId, Seen<Apps>)>,
+    pub artifact: Option<(ArtifactId, Seen<Artifacts>)>,
+    pub release: Option<(ReleaseId, Seen<Releases>)>,
+    pub token: Option<(TokenId, Seen<Tokens>)>,
+}
+
+impl Place {
+    /// Holds a change to what was decided upon: all of this is still as it was read. The resource
+    /// that is changed itself is left out; its owner knows its latest state.
+    pub fn require(&self, change: Change, changed: &str) -> Change {
+        fn one<R: Resource>(change: Change, seen: Option<&(R::Id, Seen<R>)>, changed: &str) -> Change {
+            match seen.map(|(id, stored)| (id.to_string(), stored)) {
+                Some((key, stored)) if key != changed => change.require(&key, stored),
+                _ => change,
+            }
+        }
+        let change = one::<Organizations>(change, self.organization.as_ref(), changed);
+        let change = one::<Projects>(change, self.project.as_ref(), changed);
+        one::<Apps>(change, self.app.as_ref(), changed)
+    }
+
+    /// The organization that the object hangs from.
+    pub fn organization(&self) -> Result<(OrganizationId, &Seen<Organizations>), Fault> {
+        self.organization.as_ref().map(|(id, seen)| (*id, seen)).ok_or(Fault::NotFound("organization"))
+    }
+
+    /// The project that the object hangs from.
+    pub fn project(&self) -> Result<(ProjectId, &Seen<Projects>), Fault> {
+        self.project.as_ref().map(|(id, seen)| (*id, seen)).ok_or(Fault::NotFound("project"))
+    }
+
+    /// The app that the object hangs from.
+    pub fn app(&self) -> Result<(AppId, &Seen<Apps>), Fault> {
+        self.app.as_ref().map(|(id, seen)| (*id, seen)).ok_or(Fault::NotFound("app"))
+    }
+
+    /// The artifact.
+    pub fn artifact(&self) -> Result<(ArtifactId, &Seen<Artifacts>), Fault> {
+        self.artifact.as_ref().map(|(id, seen)| (*id, seen)).ok_or(Fault::NotFound("artifact"))
+    }
+
+    /// The release.
+    pub fn release(&self) -> Result<(ReleaseId, &Seen<Releases>), Fault> {
+        self.release.as_ref().map(|(id, seen)| (*id, seen)).ok_or(Fault::NotFound("release"))
+    }
+}
+
+/// What a function asks of its caller.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    /// The standing.
+    pub who: Standing,
+    /// The scope that lets a deploy token in.
+    pub scope: Option<Scope>,
+    /// The object.
+    pub subject: Subject,
+}
+
+/// Decides whether the caller may, and finds the object that it is about.
+pub fn authorize(world: &World, caller: &Caller, asked: Asked) -> Result<Place, Fault> {
+    let place = find(world, caller, asked.subject)?;
+    if caller.master {
+        return Ok(place);
+    }
+    let Some(user) = &caller.user else {
+        return match asked.who {
+            Standing::Public => Ok(place),
+            Standing::Master => Err(Fault::Unauthenticated("this needs the master key".into())),
+            _ => Err(Fault::Unauthenticated("this needs a session: sign in with loginWithEmail".into())),
+        };
+    };
+    if let Proof::Token(_, token) = &user.proof {
+        admit_token(&token.record.state, &place, asked)?;
+    }
+    if asked.who == Standing::Public || asked.who == Standing::User {
+        return Ok(place);
+    }
+    if asked.who == Standing::Master {
+        return Err(Fault::Forbidden(Standing::Master));
+    }
+    if user.account.record.state.superadmin {
+        return Ok(place);
+    }
+    let reach = reach(world, user.id)?;
+    let may = match asked.who {
+        Standing::SuperAdmin => false,
+        Standing::Admin => leads_a_team(world, &reach)?,
+        who => return stand(&place, asked.subject, &reach, user, who).map(|()| place),
+    };
+    if may { Ok(place) } else { Err(Fault::Forbidden(asked.who)) }
+}
+
+/// A token acts for its maker, within its scopes and its app.
+fn admit_token(token: &crate::tokens::Token, place: &Place, asked: Asked) -> Result<(), Fault> {
+    let Some(scope) = asked.scope else {
+        return Err(Fault::Unauthenticated("a deploy token cannot do this: sign in with loginWithEmail".into()));
+    };
+    if !token.scopes.contains(&scope) {
+        return Err(Fault::MissingScope(scope));
+    }
+    match (token.app_id, &place.app) {
+        (Some(bound), Some((app, _))) if bound != *app => Err(Fault::NotFound("app")),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the user's part in the object's organization and project is enough.
+fn stand(place: &Place, subject: Subject, reach: &Reach, user: &SignedIn, who: Standing) -> Result<(), Fault> {
+    if let Some((_, token)) = &place.token {
+        return stand_by_token(place, reach, user, token);
+    }
+    let Some((organization, _)) = &place.organization else {
+        // no object is named: the caller's own things
+        return Ok(());
+    };
+    let Some(held) = reach.organizations.get(organization) else { return Err(Fault::NotFound(noun(subject))) };
+    if matches!(subject, Subject::Membership(_, member) if member == user.id) {
+        return Ok(());
+    }
+    let creator = place.project.as_ref().is_some_and(|(_, p)| p.record.state.owner_id == user.id);
+    if let Some((_, project)) = &place.project {
+        let listed = project.record.state.member_ids.contains(&user.id);
+        if !(creator || listed || held.role >= Role::Supervisor) {
+            return Err(Fault::NotFound(noun(subject)));
+        }
+    }
+    let is_project = matches!(subject, Subject::Project(_));
+    let may = match who {
+        Standing::Member => true,
+        Standing::OwnerOrAdmin => leads(held) || creator && place.app.is_some(),
+        Standing::Owner => held.owner || creator && is_project,
+        _ => false,
+    };
+    if may { Ok(()) } else { Err(Fault::Forbidden(who)) }
+}
+
+/// A token's maker passes, and who leads the organization of its app.
+fn stand_by_token(place: &Place, reach: &Reach, user: &SignedIn, token: &Seen<Tokens>) -> Result<(), Fault> {
+    let held = place.organization.as_ref().and_then(|(organization, _)| reach.organizations.get(organization));
+    if token.record.state.created_by == user.id || held.is_some_and(leads) {
+        return Ok(());
+    }
+    Err(if held.is_some() { Fault::Forbidden(Standing::OwnerOrAdmin) } else { Fault::NotFound("token") })
+}
+
+fn leads(held: &Held) -> bool {
+    held.owner || held.role >= Role::Admin
+}
+
+fn leads_a_team(world: &World, reach: &Reach) -> Result<bool, Fault> {
+    for (organization, held) in &reach.organizations {
+        if leads(held) && !held.personal {
+            let seen = world.store.get::<Kept<Organizations>>(&organization.to_string()).map_err(unread)?;
+            if seen.is_some_and(|o| o.record.state.members.len() >= 2) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// What a user is a member of.
+pub fn reach(world: &World, user: UserId) -> Result<Reach, Fault> {
+    let found = world.store.get::<Reach>(&user.to_string()).map_err(unread)?;
+    Ok(found.map(|stored| stored.record.clone()).unwrap_or_default())
+}
+
+/// Whether a member of the organization reaches the project: its creator, its listed members, and
+/// every supervisor and above.
+pub fn reaches_project(held: &Held, project: &contract::projects::Project, user: UserId) -> bool {
+    held.role >= Role::Supervisor || project.owner_id == user || project.member_ids.contains(&user)
+}
+
+/// Finds the object and what it hangs from. What is being deleted is not found.
+fn find(world: &World, caller: &Caller, subject: Subject) -> Result<Place, Fault> {
+    let mut place = Place::default();
+    let store = &world.store;
+    match subject {
+        Subject::None => {}
+        Subject::Personal => {
+            if let Some(user) = &caller.user {
+                place.find_organization(store, user.account.record.state.personal)?;
+            }
+        }
+        Subject::Organization(id) | Subject::Membership(id, _) => place.find_organization(store, id)?,
+        Subject::Project(id) => place.find_project(store, id)?,
+        Subject::App(id) => place.find_app(store, id)?,
+        Subject::Artifact(id) => place.find_artifact(store, id)?,
+        Subject::Release(id) => place.find_release(store, id)?,
+        Subject::Token(id) => place.find_token(store, id)?,
+    }
+    Ok(place)
+}
+
+impl Place {
+    fn find_organization(&mut self, store: &Store, id: OrganizationId) -> Result<(), Fault> {
+        let seen = get::<Organizations>(store, id, "organization")?;
+        if seen.record.state.deleting {
+            return Err(Fault::NotFound("organization"));
+        }
+        self.organization = Some((id, seen));
+        Ok(())
+    }
+
+    fn find_project(&mut self, store: &Store, id: ProjectId) -> Result<(), Fault> {
+        let seen = get::<Projects>(store, id, "project")?;
+        if seen.record.state.state == ProjectState::Deleting {
+            return Err(Fault::NotFound("project"));
+        }
+        self.find_organization(store, seen.record.state.organization_id).map_err(|_| Fault::NotFound("project"))?;
+        self.project = Some((id, seen));
+        Ok(())
+    }
+
+    fn find_app(&mut self, store: &Store, id: AppId) -> Result<(), Fault> {
+        let seen = get::<Apps>(store, id, "app")?;
+        if seen.record.state.deleting {
+            return Err(Fault::NotFound("app"));
+        }
+        self.find_project(store, seen.record.state.project_id).map_err(|_| Fault::NotFound("app"))?;
+        self.app = Some((id, seen));
+        Ok(())
+    }
+
+    fn find_artifact(&mut self, store: &Store, id: ArtifactId) -> Result<(), Fault> {
+        let seen = get::<Artifacts>(store, id, "artifact")?;
+        let artifact = &seen.record.state.artifact;
+        if artifact.state == ArtifactState::Deleted {
+            return Err(Fault::NotFound("artifact"));
+        }
+        self.find_app(store, artifact.app_id).map_err(|_| Fault::NotFound("artifact"))?;
+        self.artifact = Some((id, seen));
+        Ok(())
+    }
+
+    fn find_release(&mut self, store: &Store, id: ReleaseId) -> Result<(), Fault> {
+        let seen = get::<Releases>(store, id, "release")?;
+        self.find_app(store, seen.record.state.release.app_id).map_err(|_| Fault::NotFound("release"))?;
+        self.release = Some((id, seen));
+        Ok(())
+    }
+
+    fn find_token(&mut self, store: &Store, id: TokenId) -> Result<(), Fault> {
+        let seen = get::<Tokens>(store, id, "token")?;
+        if let Some(app) = seen.record.state.app_id {
+            self.find_app(store, app).map_err(|_| Fault::NotFound("token"))?;
+        }
+        self.token = Some((id, seen));
+        Ok(())
+    }
+}
+
+fn get<R: Resource>(store: &Store, id: R::Id, noun: &'static str) -> Result<Seen<R>, Fault> {
+    store.get::<Kept<R>>(&id.to_string()).map_err(unread)?.ok_or(Fault::NotFound(noun))
+}
+
+/// What a caller is told when the store cannot be read.
+pub fn unread(e: StoreError) -> Fault {
+    tracing::error!(error = %e, "a record cannot be read");
+    Fault::Internal
+}
+
+/// The account of a user.
+pub fn account(store: &Store, id: UserId) -> Result<Seen<Accounts>, Fault> {
+    get::<Accounts>(store, id, "user")
+}
+
+fn noun(subject: Subject) -> &'static str {
+    match subject {
+        Subject::None | Subject::Personal => "object",
+        Subject::Organization(_) | Subject::Membership(..) => "organization",
+        Subject::Project(_) => "project",
+        Subject::App(_) => "app",
+        Subject::Artifact(_) => "artifact",
+        Subject::Release(_) => "release",
+        Subject::Token(_) => "token",
+    }
+}

@@ -1,0 +1,97 @@
+//! The platform: what functions are served with.
+
+use crate::{
+    accounts::Lockout,
+    call::Call,
+    gate::Gate,
+    runtime::directory::Rules,
+    world::{Owners, World},
+    ports::Ports,
+};
+use actix_rt::ArbiterHandle;
+use contract::{Fault, Server, Timestamp, authentication::Tier};
+use std::{net::IpAddr, sync::Arc, time::Duration};
+use store::{Record, Store};
+
+/// What is settled when the service starts.
+#[derive(Clone)]
+pub struct Settings {
+    /// Where clients reach the service, without a slash at the end.
+    pub api_url: String,
+    /// Required on every function call.
+    pub application_id: String,
+    /// Checked where a client sends one; where `require_javascript_key`, it must.
+    pub javascript_key: Option<String>,
+    /// Whether a client must send the JavaScript key.
+    pub require_javascript_key: bool,
+    /// Passes everywhere.
+    pub master_key: String,
+    /// Addresses that may use the master key.
+    pub master_key_addresses: Vec<IpAddr>,
+    /// Signs upload and download addresses.
+    pub signing_key: [u8; 32],
+    /// The tier of callers without an account.
+    pub anonymous_tier: Tier,
+    /// The largest artifact, in bytes.
+    pub largest_artifact: u64,
+    /// How long an upload address holds.
+    pub upload_lifetime: Duration,
+    /// How long a function may take.
+    pub function_limit: Duration,
+}
+
+/// How long a download address holds.
+pub const DOWNLOAD_LIFETIME: Duration = Duration::from_secs(3600);
+
+/// What functions are served with. Shared by all threads.
+#[derive(Clone)]
+pub struct Platform {
+    /// The store, the ports, the owners.
+    pub world: Arc<World>,
+    /// Who may, and how often.
+    pub gate: Arc<Gate>,
+    /// Failed sign-ins.
+    pub lockout: Arc<Lockout>,
+    /// What is settled.
+    pub settings: Arc<Settings>,
+    /// When the process started.
+    pub started_at: Timestamp,
+}
+
+impl Server for Platform {
+    type Context = Call;
+}
+
+/// The kinds of records in the store.
+pub const KINDS: &[&str] = &[
+    <crate::runtime::resource::Kept<crate::accounts::Accounts> as Record>::TREE,
+    <crate::accounts::Session as Record>::TREE,
+    <crate::runtime::resource::Kept<crate::organizations::Organizations> as Record>::TREE,
+    <crate::organizations::Reach as Record>::TREE,
+    <crate::runtime::resource::Kept<crate::projects::Projects> as Record>::TREE,
+    <crate::runtime::resource::Kept<crate::apps::Apps> as Record>::TREE,
+    <crate::runtime::resource::Kept<crate::artifacts::Artifacts> as Record>::TREE,
+    <crate::artifacts::Hold as Record>::TREE,
+    <crate::runtime::resource::Kept<crate::releases::Releases> as Record>::TREE,
+    <crate::releases::Current as Record>::TREE,
+    <crate::runtime::resource::Kept<crate::tokens::Tokens> as Record>::TREE,
+    <crate::tokens::LastUse as Record>::TREE,
+    <crate::replay::Replay as Record>::TREE,
+    <crate::audit::Event as Record>::TREE,
+];
+
+impl Platform {
+    /// Starts the owners on the arbiters, and goes on with what was being done.
+    pub async fn start(store: Store, ports: Ports, settings: Settings, arbiters: &[ArbiterHandle], rules: Rules) -> Result<Platform, Fault> {
+        let started_at = ports.clock.now();
+        let settings = Arc::new(settings);
+        let world = World::start(store, ports, arbiters, rules).await?;
+        let gate = Arc::new(Gate::new(settings.clone()));
+        Ok(Platform { world, gate, lockout: Arc::default(), settings, started_at })
+    }
+
+    /// The doors to the owners.
+    pub fn owners(&self) -> Result<&Owners, Fault> {
+        self.world.owners()
+    }
+}

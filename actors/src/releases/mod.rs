@@ -1,0 +1,10 @@
+//! Releases: artifacts that go to a channel together.
+
+mod current;
+mod effects;
+mod machine;
+mod serve;
+
+pub use current::Current;
+pub use machine::{Command, Releases, State};
+pub use serve::{Draft, create, publish};

@@ -1,0 +1,220 @@
+//! Where owners are found. An owner is woken when someone asks for it and retired when nobody
+//! does. Only the directory wakes owners, and never while one of the same id lives: that is what
+//! makes an owner the only writer. The version in the store is the second lock on the same door.
+
+use super::{
+    guard::{Guard, Intensity},
+    handle::shard_of,
+    health::{Health, Place},
+    owner::{Answer, Ask, Owner, Retire, Rider, Settle},
+    resource::{Kept, Resource, STANDING},
+};
+use crate::world::World;
+use actix::prelude::*;
+use contract::Fault;
+use std::{
+    collections::HashMap,
+    str::FromStr,
+    sync::{Arc, atomic::AtomicBool},
+    time::{Duration, Instant},
+};
+use tokio::sync::oneshot;
+
+/// How owners live.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    /// An owner that nobody asked for this long is retired.
+    pub idle: Duration,
+    /// How often idle owners are looked for.
+    pub sweep: Duration,
+    /// Messages that may wait for one owner.
+    pub longest_queue: u64,
+    /// How long a caller waits for an answer.
+    pub answer_within: Duration,
+    /// How many panics an owner is forgiven.
+    pub intensity: Intensity,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Rules {
+            idle: Duration::from_secs(600),
+            sweep: Duration::from_secs(60),
+            longest_queue: 256,
+            answer_within: Duration::from_secs(30),
+            intensity: Intensity::default(),
+        }
+    }
+}
+
+/// The owners of one kind on one arbiter.
+pub struct Directory<R: Resource> {
+    world: Arc<World>,
+    rules: Rules,
+    shard: usize,
+    shards: usize,
+    owners: HashMap<R::Id, Entry<R>>,
+}
+
+struct Entry<R: Resource> {
+    addr: Addr<Owner<R>>,
+    health: Arc<Health>,
+    used: Instant,
+}
+
+/// A command for the owner of `id`.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Deliver<R: Resource> {
+    pub(super) id: R::Id,
+    pub(super) command: R::Command,
+    pub(super) rider: Rider<R>,
+    pub(super) begun: Arc<AtomicBool>,
+    pub(super) answer: oneshot::Sender<Answer<R>>,
+}
+
+/// Wants to know when the resource is at rest.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Await<R: Resource> {
+    pub(super) id: R::Id,
+    pub(super) settled: oneshot::Sender<Option<Arc<R::State>>>,
+}
+
+/// Wakes the owners with an intent that stands. Sent once, when the platform starts.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Resume;
+
+/// An operator restarts an owner. True: it was in memory.
+#[derive(Message)]
+#[rtype(result = "bool")]
+pub(super) struct Restart<R: Resource>(pub(super) R::Id);
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Sweep;
+
+impl<R: Resource> Unpin for Directory<R> {}
+
+impl<R: Resource> Actor for Directory<R> {
+    type Context = Context<Self>;
+    fn started(&mut self, ctx: &mut Self::Context) {
+        // Senders bound themselves; see Handle.
+        ctx.set_mailbox_capacity(usize::MAX >> 8);
+        ctx.run_interval(self.rules.sweep, |_, ctx| ctx.notify(Sweep));
+    }
+}
+
+impl<R: Resource> Supervised for Directory<R> {}
+
+impl<R: Resource> Directory<R> {
+    /// The directory for this shard of so many.
+    pub(super) fn new(world: Arc<World>, rules: Rules, (shard, shards): (usize, usize)) -> Self {
+        Directory { world, rules, shard, shards, owners: HashMap::new() }
+    }
+
+    fn wake(&mut self, id: R::Id) -> &mut Entry<R> {
+        let world = &self.world;
+        let clock = world.ports.clock;
+        let health = world.registry.add(R::KIND, Some(&id.to_string()), self.rules.longest_queue, clock.now());
+        let owner = Owner::<R>::new(id, world.clone(), health.clone());
+        let addr = Guard::start(owner, self.rules.intensity, health.clone(), clock);
+        let entry = Entry { addr, health, used: Instant::now() };
+        self.owners.entry(id).insert_entry(entry).into_mut()
+    }
+
+    /// The owner of `id`, awake; or none, because it is parked.
+    fn find(&mut self, id: R::Id) -> Option<&mut Entry<R>> {
+        match self.owners.get(&id) {
+            Some(entry) if entry.addr.connected() => {}
+            Some(entry) if entry.health.has_given_up() => return None,
+            _ => {
+                self.wake(id);
+            }
+        }
+        let entry = self.owners.get_mut(&id)?;
+        entry.used = Instant::now();
+        Some(entry)
+    }
+}
+
+impl<R: Resource> Handler<Deliver<R>> for Directory<R> {
+    type Result = ();
+    fn handle(&mut self, ask: Deliver<R>, _: &mut Self::Context) {
+        let Deliver { id, command, rider, begun, answer } = ask;
+        let Some(entry) = self.find(id) else {
+            let _ = answer.send(Err(Fault::Parked(R::KIND)));
+            return;
+        };
+        match Place::take(&entry.health) {
+            #[allow(clippy::disallowed_methods, reason = "the place in the queue bounds it")]
+            Some(place) => entry.addr.do_send(Ask { command, rider, begun, answer, place }),
+            None => {
+                let _ = answer.send(Err(Fault::Busy));
+            }
+        }
+    }
+}
+
+impl<R: Resource> Handler<Await<R>> for Directory<R> {
+    type Result = ();
+    fn handle(&mut self, wait: Await<R>, _: &mut Self::Context) {
+        let Some(entry) = self.find(wait.id) else { return };
+        if let Some(place) = Place::take(&entry.health) {
+            #[allow(clippy::disallowed_methods, reason = "the place in the queue bounds it")]
+            entry.addr.do_send(Settle(wait.settled, place));
+        }
+    }
+}
+
+impl<R: Resource> Handler<Resume> for Directory<R> {
+    type Result = ();
+    fn handle(&mut self, _: Resume, _: &mut Self::Context) {
+        let standing = self.world.store.newest::<Kept<R>>(STANDING, None, usize::MAX);
+        let standing = standing.unwrap_or_else(|e| {
+            tracing::error!(kind = R::KIND, error = %e, "the intents that stand cannot be read");
+            Vec::new()
+        });
+        for id in standing.iter().filter_map(|id| R::Id::from_str(id).ok()) {
+            if shard_of(id, self.shards) == self.shard {
+                self.wake(id);
+            }
+        }
+    }
+}
+
+impl<R: Resource> Handler<Restart<R>> for Directory<R> {
+    type Result = bool;
+    fn handle(&mut self, Restart(id): Restart<R>, _: &mut Self::Context) -> bool {
+        // Dropping the address ends the old owner once its queue is done; the version in the
+        // store keeps the two apart until then.
+        let known = self.owners.remove(&id).is_some();
+        if known {
+            self.world.registry.remove(R::KIND, &id.to_string());
+            self.wake(id);
+        }
+        known
+    }
+}
+
+impl<R: Resource> Handler<Sweep> for Directory<R> {
+    type Result = ();
+    /// Asks the idle to retire. A message that reaches one that left is told so before it has
+    /// begun, and is sent again: see [`Handle::ask`](super::handle::Handle::ask).
+    fn handle(&mut self, _: Sweep, ctx: &mut Self::Context) {
+        let idle = |entry: &Entry<R>| entry.used.elapsed() >= self.rules.idle && !entry.health.has_given_up();
+        let idle: Vec<_> = self.owners.iter().filter(|(_, e)| idle(e)).map(|(id, e)| (*id, e.addr.clone())).collect();
+        for (id, addr) in idle {
+            let asked = addr.send(Retire).into_actor(self);
+            ctx.spawn(asked.map(move |left, directory, _| {
+                // only the one that was asked: another may have been woken since
+                let same = directory.owners.get(&id).is_some_and(|e| e.addr == addr);
+                if same && !matches!(left, Ok(false)) {
+                    directory.owners.remove(&id);
+                    directory.world.registry.remove(R::KIND, &id.to_string());
+                }
+            }));
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A supervisor that survives panics. `actix::Supervisor` restarts an actor that stops itself; a
+//! panic kills that supervisor with the actor, and every message in the mailbox with both.
+
+use super::health::Health;
+use crate::ports::Clock;
+use actix::{dev::ContextFut, prelude::*};
+use std::{
+    any::Any,
+    collections::VecDeque,
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    sync::Arc,
+    task::{Context as TaskContext, Poll, ready},
+    time::{Duration, Instant},
+};
+use tokio::time::{Sleep, sleep};
+
+/// How many crashes within which time are borne, and how long to pause before each restart.
+#[derive(Debug, Clone, Copy)]
+pub struct Intensity {
+    /// More crashes than this within `within`, and the actor is given up.
+    pub crashes: usize,
+    /// The time that crashes are counted over.
+    pub within: Duration,
+    /// The first pause; it doubles with each crash.
+    pub first_pause: Duration,
+    /// The longest pause.
+    pub longest_pause: Duration,
+}
+
+impl Default for Intensity {
+    fn default() -> Self {
+        Intensity {
+            crashes: 5,
+            within: Duration::from_secs(60),
+            first_pause: Duration::from_millis(10),
+            longest_pause: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Polls the actor's own future under `catch_unwind`.
+///
+/// After a panic that future is kept, so the mailbox lives. `ContextFut::restart` drops what the
+/// actor had spawned and calls `restarting`, where the actor must forget its memory, then
+/// `started`, where it reads the store again.
+pub struct Guard<A: Supervised + Actor<Context = Context<A>>> {
+    actor: Pin<Box<ContextFut<A, Context<A>>>>,
+    pause: Option<Pin<Box<Sleep>>>,
+    recent: VecDeque<Instant>,
+    intensity: Intensity,
+    health: Arc<Health>,
+    clock: Clock,
+}
+
+impl<A: Supervised + Actor<Context = Context<A>>> Guard<A> {
+    /// Starts an actor on this thread's arbiter.
+    pub fn start(actor: A, intensity: Intensity, health: Arc<Health>, clock: Clock) -> Addr<A> {
+        let ctx = Context::new();
+        let addr = ctx.address();
+        let actor = Box::pin(ctx.into_future(actor));
+        health.restarted();
+        actix_rt::spawn(Guard { actor, pause: None, recent: VecDeque::new(), intensity, health, clock });
+        addr
+    }
+
+    fn attempt<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> Result<T, Poll<()>> {
+        catch_unwind(AssertUnwindSafe(|| f(self))).map_err(|panic| self.crashed(&message(&*panic)))
+    }
+
+    /// Pending: a restart is planned. Ready: too many crashes, the actor is given up.
+    fn crashed(&mut self, why: &str) -> Poll<()> {
+        let now = Instant::now();
+        self.recent.push_back(now);
+        self.recent.retain(|at| now.duration_since(*at) <= self.intensity.within);
+        self.health.crashed(self.clock.now(), why);
+        tracing::error!(actor = self.health.id(), crashes = self.recent.len(), why, "an actor panicked");
+        if self.recent.len() > self.intensity.crashes {
+            self.health.gave_up();
+            tracing::error!(actor = self.health.id(), "an actor panicked too often and is parked");
+            return Poll::Ready(());
+        }
+        let doublings = u32::try_from(self.recent.len()).unwrap_or(16).saturating_sub(1).min(16);
+        let pause = self.intensity.first_pause.saturating_mul(1 << doublings).min(self.intensity.longest_pause);
+        self.pause = Some(Box::pin(sleep(pause)));
+        Poll::Pending
+    }
+}
+
+impl<A: Supervised + Actor<Context = Context<A>>> Future for Guard<A> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<()> {
+        loop {
+            if let Some(pause) = &mut self.pause {
+                ready!(pause.as_mut().poll(cx));
+                self.pause = None;
+                match self.attempt(|guard| guard.actor.restart()) {
+                    Ok(true) => self.health.restarted(),
+                    // nobody holds an address any more
+                    Ok(false) | Err(Poll::Ready(())) => return Poll::Ready(()),
+                    Err(Poll::Pending) => continue,
+                }
+            }
+            match self.attempt(|guard| guard.actor.as_mut().poll(cx)) {
+                Ok(done) => return done,
+                Err(Poll::Ready(())) => return Poll::Ready(()),
+                Err(Poll::Pending) => {}
+            }
+        }
+    }
+}
+
+/// Without this, a guard that is dropped with its runtime polls the actor once more, from a drop:
+/// `started` and `stopped` would run where there is no reactor, and a panic there aborts the
+/// process.
+impl<A: Supervised + Actor<Context = Context<A>>> Drop for Guard<A> {
+    fn drop(&mut self) {
+        self.actor.ctx().terminate();
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".into())
+}

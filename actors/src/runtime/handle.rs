@@ -1,0 +1,162 @@
+//! What the rest of the platform holds of a kind of resource: ask, and get an answer or a fault
+//! that says what to do.
+
+use super::{
+    directory::{Await, Deliver, Directory, Restart, Resume, Rules},
+    guard::Guard,
+    owner::{Answer, Rider},
+    resource::Resource,
+};
+use crate::world::World;
+use actix::{Addr, MailboxError};
+use actix_rt::ArbiterHandle;
+use contract::Fault;
+use std::{
+    collections::hash_map::DefaultHasher,
+    hash::{Hash, Hasher},
+    sync::{
+        Arc,
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Relaxed, SeqCst},
+        },
+    },
+    time::Duration,
+};
+use store::Change;
+use tokio::sync::oneshot;
+
+/// Commands of one kind that may be on their way on one arbiter. Past it, callers are turned away.
+const MOST_IN_FLIGHT: u64 = 8192;
+
+/// The door to all resources of a kind.
+pub struct Handle<R: Resource> {
+    shards: Arc<[Shard<R>]>,
+    rules: Rules,
+}
+
+struct Shard<R: Resource> {
+    directory: Addr<Directory<R>>,
+    in_flight: AtomicU64,
+}
+
+impl<R: Resource> Clone for Handle<R> {
+    fn clone(&self) -> Self {
+        Handle { shards: self.shards.clone(), rules: self.rules }
+    }
+}
+
+/// Which of `shards` a resource lives on.
+pub(crate) fn shard_of(id: impl Hash, shards: usize) -> usize {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    usize::try_from(hasher.finish() % shards.max(1) as u64).unwrap_or(0)
+}
+
+impl<R: Resource> Handle<R> {
+    /// Starts a directory on each arbiter.
+    pub(crate) async fn start(world: &Arc<World>, arbiters: &[ArbiterHandle], rules: Rules) -> Result<Self, Fault> {
+        let mut shards = Vec::new();
+        for (shard, arbiter) in arbiters.iter().enumerate() {
+            let (started, address) = oneshot::channel();
+            let (world, of) = (world.clone(), arbiters.len());
+            arbiter.spawn_fn(move || {
+                let name = format!("{}-directory-{shard}", R::KIND);
+                let clock = world.ports.clock;
+                let health = world.registry.add("directory", Some(&name), MOST_IN_FLIGHT, clock.now());
+                let directory = Directory::<R>::new(world, rules, (shard, of));
+                let _ = started.send(Guard::start(directory, rules.intensity, health, clock));
+            });
+            let directory = address.await.map_err(|_| Fault::Internal)?;
+            shards.push(Shard { directory, in_flight: AtomicU64::new(0) });
+        }
+        Ok(Handle { shards: shards.into(), rules })
+    }
+
+    /// Goes on with what was being done when the process last ended.
+    pub(crate) async fn resume(&self) {
+        for shard in self.shards.iter() {
+            let _ = shard.directory.send(Resume).await;
+        }
+    }
+
+    fn shard(&self, id: R::Id) -> Result<&Shard<R>, Fault> {
+        self.shards.get(shard_of(id, self.shards.len())).ok_or(Fault::Internal)
+    }
+
+    /// Asks the owner of `id`. Nothing rides along.
+    pub async fn ask(&self, id: R::Id, command: R::Command) -> Answer<R> {
+        self.ask_with(id, command, Arc::new(|_| Ok(Change::new()))).await
+    }
+
+    /// Asks the owner of `id`; what `rider` makes of the new state is written with it.
+    ///
+    /// The answer comes when the change is on the disk. A command whose owner died before it began
+    /// is sent again; one that had begun is answered [`Fault::Uncertain`].
+    pub async fn ask_with(&self, id: R::Id, command: R::Command, rider: Rider<R>) -> Answer<R> {
+        let shard = self.shard(id)?;
+        let _place = Place::take(&shard.in_flight)?;
+        for _ in 0..3 {
+            let begun = Arc::new(AtomicBool::new(false));
+            let (answer, told) = oneshot::channel();
+            let (command, rider) = (command.clone(), rider.clone());
+            let delivered = shard.directory.send(Deliver { id, command, rider, begun: begun.clone(), answer });
+            match tokio::time::timeout(self.rules.answer_within, async {
+                delivered.await.map_err(|_: MailboxError| ())?;
+                told.await.map_err(|_| ())
+            })
+            .await
+            {
+                Ok(Ok(answer)) => return answer,
+                // it never began: the owner retired or crashed before its turn
+                Ok(Err(())) if !begun.load(SeqCst) => {}
+                Ok(Err(())) => return Err(Fault::Uncertain),
+                Err(_) if begun.load(SeqCst) => return Err(Fault::Uncertain),
+                Err(_) => return Err(Fault::Busy),
+            }
+        }
+        Err(Fault::Busy)
+    }
+
+    /// Waits until no intent stands; `None`: there is no such resource any more.
+    pub async fn settled(&self, id: R::Id, within: Duration) -> Result<Option<Arc<R::State>>, Fault> {
+        let shard = self.shard(id)?;
+        let _place = Place::take(&shard.in_flight)?;
+        let wait = async {
+            loop {
+                let (settled, told) = oneshot::channel();
+                let sent = shard.directory.send(Await { id, settled }).await;
+                match (sent, told.await) {
+                    (Ok(()), Ok(state)) => return state,
+                    // the owner was restarted, or its queue was full: ask again
+                    _ => tokio::time::sleep(Duration::from_millis(20)).await,
+                }
+            }
+        };
+        tokio::time::timeout(within, wait).await.map_err(|_| Fault::NoAnswer("the owner of this object"))
+    }
+
+    /// Restarts an owner from its stored state. False: it is not in memory.
+    pub async fn restart(&self, id: R::Id) -> Result<bool, Fault> {
+        self.shard(id)?.directory.send(Restart(id)).await.map_err(|_| Fault::Busy)
+    }
+}
+
+/// A place among the commands on their way.
+struct Place<'a>(&'a AtomicU64);
+
+impl<'a> Place<'a> {
+    fn take(in_flight: &'a AtomicU64) -> Result<Self, Fault> {
+        let place = Place(in_flight);
+        if in_flight.fetch_add(1, Relaxed) >= MOST_IN_FLIGHT {
+            return Err(Fault::Busy);
+        }
+        Ok(place)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}

@@ -1,0 +1,173 @@
+//! The health of actors, kept outside of them: it outlives their crashes, and reading it disturbs
+//! nobody and waits for nobody.
+
+use contract::{
+    Timestamp,
+    operators::{Actor, ActorState, Handling, Mailbox, Panic},
+};
+use dashmap::DashMap;
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+/// An actor that has been at one message for longer than this is stuck.
+const STUCK_AFTER: Duration = Duration::from_secs(60);
+
+/// The health of one actor.
+#[derive(Debug)]
+pub struct Health {
+    kind: &'static str,
+    resource: Option<Box<str>>,
+    capacity: u64,
+    since: Timestamp,
+    waiting: AtomicU64,
+    handled: AtomicU64,
+    crashes: AtomicU64,
+    life: AtomicU8,
+    /// Milliseconds since the epoch at which the message in hand was taken; 0: none.
+    begun: AtomicI64,
+    last_panic: Mutex<Option<Panic>>,
+}
+
+const RUNNING: u8 = 0;
+const RESTARTING: u8 = 1;
+const GAVE_UP: u8 = 2;
+
+impl Health {
+    fn new(kind: &'static str, resource: Option<Box<str>>, capacity: u64, since: Timestamp) -> Self {
+        Health {
+            kind,
+            resource,
+            capacity,
+            since,
+            waiting: AtomicU64::new(0),
+            handled: AtomicU64::new(0),
+            crashes: AtomicU64::new(0),
+            life: AtomicU8::new(RUNNING),
+            begun: AtomicI64::new(0),
+            last_panic: Mutex::new(None),
+        }
+    }
+
+    /// A message was taken in hand.
+    pub fn begin(&self, now: Timestamp) {
+        self.begun.store(now.as_millis(), Relaxed);
+        self.handled.fetch_add(1, Relaxed);
+    }
+
+    /// The message in hand is done.
+    pub fn end(&self) {
+        self.begun.store(0, Relaxed);
+    }
+
+    /// The actor panicked and will be restarted.
+    pub fn crashed(&self, at: Timestamp, message: &str) {
+        self.crashes.fetch_add(1, Relaxed);
+        self.life.store(RESTARTING, Relaxed);
+        self.begun.store(0, Relaxed);
+        let panic = Panic { at, message: message.to_owned() };
+        *self.last_panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+    }
+
+    /// The actor runs again.
+    pub fn restarted(&self) {
+        self.life.store(RUNNING, Relaxed);
+    }
+
+    /// The actor panicked too often and stays down.
+    pub fn gave_up(&self) {
+        self.life.store(GAVE_UP, Relaxed);
+    }
+
+    /// Whether the actor stays down until an operator restarts it.
+    pub fn has_given_up(&self) -> bool {
+        self.life.load(Relaxed) == GAVE_UP
+    }
+
+    /// The id that operators use: the resource's where it owns one, else the kind.
+    pub fn id(&self) -> &str {
+        self.resource.as_deref().unwrap_or(self.kind)
+    }
+
+    /// The kind of the actor.
+    pub fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// The state an operator sees.
+    pub fn state(&self, now: Timestamp) -> ActorState {
+        let begun = self.begun.load(Relaxed);
+        match self.life.load(Relaxed) {
+            GAVE_UP => ActorState::GaveUp,
+            RESTARTING => ActorState::Restarting,
+            _ if begun > 0 && now.since(Timestamp::from_millis(begun)) > STUCK_AFTER => ActorState::Stuck,
+            _ => ActorState::Running,
+        }
+    }
+
+    /// All that an operator sees.
+    pub fn observe(&self, now: Timestamp) -> Actor {
+        let begun = self.begun.load(Relaxed);
+        Actor {
+            id: self.id().to_owned(),
+            kind: self.kind.to_owned(),
+            resource: self.resource.as_deref().map(str::to_owned),
+            state: self.state(now),
+            mailbox: Mailbox { length: self.waiting.load(Relaxed), capacity: self.capacity },
+            handled: self.handled.load(Relaxed),
+            restarts: self.crashes.load(Relaxed),
+            last_panic: self.last_panic.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            handling: (begun > 0).then(|| Handling {
+                message: self.kind.to_owned(),
+                elapsed_ms: now.since(Timestamp::from_millis(begun)).as_millis() as u64,
+            }),
+            uptime_ms: now.since(self.since).as_millis() as u64,
+        }
+    }
+}
+
+/// A place in an actor's queue. It travels with the message and ends with it, however that ends.
+/// actix does not bound `send` and `do_send`, so this does.
+pub struct Place(Arc<Health>);
+
+impl Place {
+    /// Takes a place; `None` where the queue is full.
+    pub fn take(health: &Arc<Health>) -> Option<Place> {
+        let place = Place(health.clone());
+        let before = health.waiting.fetch_add(1, Relaxed);
+        (before < health.capacity).then_some(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Every actor that lives in memory.
+#[derive(Clone, Default)]
+pub struct Registry(Arc<DashMap<(&'static str, Box<str>), Arc<Health>>>);
+
+impl Registry {
+    /// Adds an actor; the health of an earlier life of it goes on.
+    pub fn add(&self, kind: &'static str, resource: Option<&str>, capacity: u64, now: Timestamp) -> Arc<Health> {
+        let key = (kind, resource.unwrap_or(kind).into());
+        let health = || Arc::new(Health::new(kind, resource.map(Into::into), capacity, now));
+        self.0.entry(key).or_insert_with(health).clone()
+    }
+
+    /// Forgets an actor that left memory.
+    pub fn remove(&self, kind: &'static str, id: &str) {
+        self.0.remove(&(kind, Box::from(id)));
+    }
+
+    /// Visits every actor.
+    pub fn each(&self, mut visit: impl FnMut(&Health)) {
+        self.0.iter().for_each(|entry| visit(entry.value()));
+    }
+}

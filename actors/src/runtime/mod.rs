@@ -1,0 +1,10 @@
+//! What every owner shares. [`resource`] says what a resource is, [`owner`] keeps one, [`guard`]
+//! keeps actors alive through panics, [`directory`] finds, wakes and retires owners, [`handle`] is
+//! what the rest of the platform holds, and [`health`] is what operators see.
+
+pub mod directory;
+pub mod guard;
+pub mod handle;
+pub mod health;
+pub mod owner;
+pub mod resource;

@@ -1,0 +1,21 @@
+//! Functions that break things on purpose.
+
+use crate::{call::Call, platform::Platform, projects};
+use contract::{
+    Fault, Serves,
+    authentication::Nothing,
+    sabotage::{Place, Sabotage},
+};
+
+impl Serves<Sabotage> for Platform {
+    async fn serve(&self, cx: &Call, p: Sabotage) -> Result<Nothing, Fault> {
+        match p.place {
+            #[allow(clippy::panic, reason = "it is what this function is for")]
+            Place::Serve => panic!("{}", p.message),
+            Place::Owner => {
+                let command = projects::Command::Panic(p.message.to_string());
+                cx.change(&self.world, &self.owners()?.projects, p.project_id, command, |_| Ok(Nothing {})).await
+            }
+        }
+    }
+}

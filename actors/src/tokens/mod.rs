@@ -1,0 +1,6 @@
+//! Deploy tokens: what CI jobs sign in with.
+
+mod machine;
+mod serve;
+
+pub use machine::{Command, LastUse, Token, Tokens, hash_claim};

@@ -1,0 +1,88 @@
+//! Apps: what artifacts and releases belong to.
+
+use crate::{AppId, InstanceId, Name, Page, ProjectId, Timestamp, page::*, patch::Patch, text::StoreIdentifier};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+functions! {
+    group "Apps";
+
+    /// Create an app in a project.
+    "createApp": CreateApp {
+        project_id: ProjectId,
+        name: Name,
+        /// Both where nothing is given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        platforms: Option<Vec<Platform>>,
+        /// The iOS bundle identifier. Where nothing is given, the first verified upload sets it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bundle_id: Option<StoreIdentifier>,
+        /// The Android package name. Where nothing is given, the first verified upload sets it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        package_name: Option<StoreIdentifier>,
+    } -> App { who: Member of (project_id), effect: Change }
+
+    /// Read an app.
+    "getApp": GetApp { app_id: AppId } -> App { who: Member of (app_id), effect: Read }
+
+    /// Change an app.
+    ///
+    /// Clearing an identifier also forgets the signing certificate that uploads are held to.
+    "updateApp": UpdateApp {
+        app_id: AppId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<Name>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        platforms: Option<Vec<Platform>>,
+        #[serde(default, skip_serializing_if = "Patch::is_keep")]
+        bundle_id: Patch<StoreIdentifier>,
+        #[serde(default, skip_serializing_if = "Patch::is_keep")]
+        package_name: Patch<StoreIdentifier>,
+    } -> App { who: Member of (app_id), effect: Change }
+
+    /// Delete an app with its artifacts, releases and tokens.
+    "deleteApp": DeleteApp { app_id: AppId } -> DeletedApp { who: OwnerOrAdmin of (app_id), effect: Change }
+
+    /// List the apps of a project.
+    "listApps": ListApps {
+        project_id: ProjectId,
+        #[serde(default)]
+        limit: Limit,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> Page<App> { who: Member of (project_id), effect: Read }
+}
+
+records! {
+    /// An app.
+    pub struct App {
+        id: AppId,
+        project_id: ProjectId,
+        name: Name,
+        platforms: Vec<Platform>,
+        bundle_id: Option<StoreIdentifier>,
+        package_name: Option<StoreIdentifier>,
+        /// The backend instance of this app, where it has one.
+        backend_instance_id: Option<InstanceId>,
+        /// The market-server instance of this app, where it has one.
+        market_instance_id: Option<InstanceId>,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+    }
+
+    /// What went with an app.
+    pub struct DeletedApp { deleted: AppContents }
+
+    /// How much hangs from an app.
+    pub struct AppContents { artifacts: u64, releases: u64 }
+}
+
+/// A mobile platform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Platform {
+    /// iPhone and iPad.
+    Ios,
+    /// Android.
+    Android,
+}

@@ -1,0 +1,158 @@
+//! Accounts, sessions and passwords.
+
+use crate::{Email, Name, Page, Password, SessionId, Timestamp, UserId, WebUrl, page::*, patch::Patch};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+functions! {
+    group "Authentication";
+
+    /// Create a user account.
+    ///
+    /// Makes the account, its personal organization and a first session. The session token is in
+    /// this reply only.
+    "registerUser": RegisterUser {
+        email: Email,
+        password: Password,
+        /// How to show the user; the part of the e-mail before the @ where nothing is given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<Name>,
+    } -> SignedIn { who: Public, effect: Change, secret: true, errors: [137 "an account with this e-mail exists"] }
+
+    /// Sign in with e-mail and password.
+    ///
+    /// Ten failures for one e-mail within 15 minutes end in code 429, except from an address that
+    /// this account has signed in from before.
+    "loginWithEmail": LoginWithEmail { email: Email, password: Password } -> SignedIn
+    { who: Public, effect: Change, secret: true, errors: [101 "wrong e-mail or password", 429 "too many failures for this e-mail"] }
+
+    /// Read the account that is signed in.
+    "getCurrentUser": GetCurrentUser {} -> User { who: User, effect: Read }
+
+    /// Change the profile of the account that is signed in.
+    "updateProfile": UpdateProfile {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<Name>,
+        #[serde(default, skip_serializing_if = "Patch::is_keep")]
+        avatar_url: Patch<WebUrl>,
+        #[serde(default, skip_serializing_if = "Patch::is_keep")]
+        company: Patch<Name>,
+    } -> User { who: User, effect: Change }
+
+    /// Change the password and end every other session.
+    ///
+    /// The calling session gets a new token, in this reply only.
+    "changePassword": ChangePassword { current_password: Password, new_password: Password } -> NewSession
+    { who: User, effect: Change, secret: true, errors: [101 "the current password is wrong"] }
+
+    /// End the calling session.
+    "logout": Logout {} -> Nothing { who: User, effect: Change }
+
+    /// List the sessions of the account that is signed in.
+    "svc_getSessions": GetSessions {
+        #[serde(default)]
+        limit: Limit,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> Page<Session> { who: User, effect: Read }
+
+    /// End one session of the account that is signed in.
+    "svc_revokeSession": RevokeSession { session_id: SessionId } -> Nothing
+    { who: User, effect: Change, errors: [101 "no such session of this account"] }
+
+    /// Ask for a mail with a token to set a new password.
+    ///
+    /// The answer is the same whether the account exists or not. The token holds for one hour.
+    /// Where no mail is configured, the token appears once in the operator's log.
+    "requestPasswordReset": RequestPasswordReset { email: Email } -> Nothing { who: Public, effect: Change }
+
+    /// Set a new password with a token from the mail, and end every session.
+    "resetPassword": ResetPassword { token: String, new_password: Password } -> Nothing
+    { who: Public, effect: Change, errors: [119 "the token is wrong, used or expired"] }
+}
+
+records! {
+    /// A user account.
+    pub struct User {
+        id: UserId,
+        email: Email,
+        name: Name,
+        avatar_url: Option<WebUrl>,
+        company: Option<Name>,
+        /// The highest role held; personal organizations do not count.
+        role: Role,
+        tier: Tier,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+    }
+
+    /// A user with the session just made.
+    pub struct SignedIn {
+        user: User,
+        /// Goes into `X-Backend-Session-Token`.
+        session_token: String,
+        expires_at: Timestamp,
+    }
+
+    /// A session just made.
+    pub struct NewSession {
+        /// Goes into `X-Backend-Session-Token`.
+        session_token: String,
+        expires_at: Timestamp,
+    }
+
+    /// A session as its user sees it. The token itself is not stored.
+    pub struct Session {
+        id: SessionId,
+        /// Whether the call came with this session.
+        current: bool,
+        created_at: Timestamp,
+        /// Written at most once an hour.
+        last_used_at: Timestamp,
+        expires_at: Timestamp,
+        user_agent: Option<String>,
+    }
+
+    /// An empty object: it is done.
+    pub struct Nothing {}
+}
+
+/// The role of a user, lowest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Standard user: own projects and those that list them.
+    Client,
+    /// Can manage the team's projects.
+    Supervisor,
+    /// Full access to the organization.
+    Admin,
+    /// Platform-level access.
+    Superadmin,
+}
+
+/// How many requests a minute an account may make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Tier {
+    /// 60 a minute.
+    Free,
+    /// 300 a minute.
+    Developer,
+    /// 1000 a minute.
+    Professional,
+    /// Unlimited.
+    Enterprise,
+}
+
+impl Tier {
+    /// Requests a minute; `None` is unlimited.
+    pub const fn per_minute(self) -> Option<u32> {
+        match self {
+            Tier::Free => Some(60),
+            Tier::Developer => Some(300),
+            Tier::Professional => Some(1000),
+            Tier::Enterprise => None,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Typed ids: a prefix that names the kind, and a time-ordered unique part (a ULID).
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::{borrow::Cow, fmt, str::FromStr};
+use ulid::Ulid;
+
+/// The text is not an id of the expected kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be an id such as {prefix}_01J9ZQ8F5W7V3T6M2K4N8R0P1S")]
+pub struct NotAnId {
+    prefix: &'static str,
+}
+
+/// What all typed ids share.
+pub trait Id: Copy + Eq + std::hash::Hash + Ord + fmt::Display + FromStr + Send + Sync + 'static {
+    /// What the id starts with.
+    const PREFIX: &'static str;
+    /// The id with this unique part.
+    fn of(unique: Ulid) -> Self;
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])+ $name:ident $prefix:literal),+ $(,)?) => {
+        $(
+            $(#[$doc])+
+            #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+            pub struct $name(Ulid);
+
+            impl Id for $name {
+                const PREFIX: &'static str = $prefix;
+                fn of(unique: Ulid) -> Self {
+                    $name(unique)
+                }
+            }
+            impl fmt::Display for $name {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    let mut text = [0; ulid::ULID_LEN];
+                    f.write_str(concat!($prefix, "_"))?;
+                    f.write_str(self.0.array_to_str(&mut text))
+                }
+            }
+            impl fmt::Debug for $name {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    fmt::Display::fmt(self, f)
+                }
+            }
+            impl FromStr for $name {
+                type Err = NotAnId;
+                fn from_str(text: &str) -> Result<Self, NotAnId> {
+                    read($prefix, text).map($name)
+                }
+            }
+            impl Serialize for $name {
+                fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                    s.collect_str(self)
+                }
+            }
+            impl<'de> Deserialize<'de> for $name {
+                fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                    let text = Cow::<str>::deserialize(d)?;
+                    text.parse().map_err(serde::de::Error::custom)
+                }
+            }
+            impl JsonSchema for $name {
+                fn schema_name() -> Cow<'static, str> {
+                    stringify!($name).into()
+                }
+                fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                    json_schema!({
+                        "type": "string",
+                        "pattern": concat!("^", $prefix, "_[0-9A-HJKMNP-TV-Z]{26}$"),
+                    })
+                }
+            }
+        )+
+    };
+}
+
+/// Ids are compared as text in the store, so only the canonical spelling is one.
+fn read(prefix: &'static str, text: &str) -> Result<Ulid, NotAnId> {
+    let unique = text.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('_'));
+    let unique = unique.filter(|u| u.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase()));
+    let parsed = unique.and_then(|u| Ulid::from_string(u).ok().filter(|ulid| ulid.to_string() == u));
+    parsed.ok_or(NotAnId { prefix })
+}
+
+ids! {
+    /// A user account.
+    UserId "usr",
+    /// A session of a user.
+    SessionId "ses",
+    /// An organization.
+    OrganizationId "org",
+    /// An invitation into an organization.
+    InvitationId "inv",
+    /// A project.
+    ProjectId "prj",
+    /// An app of a project.
+    AppId "app",
+    /// An uploaded binary.
+    ArtifactId "art",
+    /// A release of an app.
+    ReleaseId "rel",
+    /// One target of a release's publication.
+    PublicationId "pub",
+    /// A deploy token.
+    TokenId "tok",
+    /// A backend or market instance.
+    InstanceId "ins",
+    /// An entry of the audit log.
+    EventId "evt",
+}

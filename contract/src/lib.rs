@@ -1,0 +1,58 @@
+//! What `svc` promises: every cloud function, every record on the wire, every fault, every id.
+//!
+//! No I/O and no actors live here. The router, authorization, the OpenAPI document, the generated
+//! reference and the command line all derive from the declarations in this crate.
+
+#[macro_use]
+pub mod function;
+#[macro_use]
+pub mod text;
+
+pub mod apps;
+pub mod artifacts;
+pub mod authentication;
+pub mod endpoint;
+pub mod fault;
+pub mod id;
+pub mod openapi;
+pub mod operators;
+pub mod organizations;
+pub mod page;
+pub mod params;
+pub mod patch;
+pub mod projects;
+pub mod reference;
+pub mod releases;
+#[cfg(feature = "sabotage")]
+pub mod sabotage;
+pub mod time;
+pub mod tokens;
+
+pub use fault::{Fault, FieldProblem};
+pub use function::{Effect, Function, Prepared, Route, Scope, Server, Serves, Spec, Standing, Subject};
+pub use id::*;
+pub use page::{Cursor, Limit, Page};
+pub use patch::Patch;
+pub use text::{Channel, Description, Email, Name, Notes, Password, Sha256, VersionName, WebUrl};
+pub use time::Timestamp;
+
+/// The groups of functions, in the order of the documentation. A group that is not listed here
+/// exists nowhere: not in the router, not in the documents.
+pub const GROUPS: &[function::Group] = &[
+    authentication::GROUP,
+    projects::GROUP,
+    organizations::GROUP,
+    apps::GROUP,
+    artifacts::GROUP,
+    releases::GROUP,
+    tokens::GROUP,
+    operators::GROUP,
+    #[cfg(feature = "sabotage")]
+    sabotage::GROUP,
+];
+const _: () = function::assert_names_are_unique(GROUPS);
+
+/// Every function there is, in the order of the documentation.
+pub fn all() -> impl Iterator<Item = &'static Spec> {
+    GROUPS.iter().flat_map(|group| group.functions)
+}

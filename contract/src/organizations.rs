@@ -1,0 +1,124 @@
+//! Organizations, their members and invitations.
+
+use crate::{
+    Email, InvitationId, Name, OrganizationId, Page, Timestamp, UserId,
+    authentication::{Nothing, Role},
+    page::*,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+functions! {
+    group "Organizations";
+
+    /// Create an organization. The caller becomes its owner.
+    "createOrganization": CreateOrganization { name: Name } -> Organization { who: User, effect: Change }
+
+    /// Read an organization with its members.
+    "getOrganization": GetOrganization { organization_id: OrganizationId } -> Organization
+    { who: Member of (organization_id), effect: Read }
+
+    /// Change an organization.
+    "updateOrganization": UpdateOrganization {
+        organization_id: OrganizationId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<Name>,
+    } -> Organization { who: OwnerOrAdmin of (organization_id), effect: Change }
+
+    /// Delete an organization.
+    ///
+    /// Refused while it has projects, unless `cascade` is true: then they go with it.
+    "deleteOrganization": DeleteOrganization {
+        organization_id: OrganizationId,
+        #[serde(default)]
+        cascade: bool,
+    } -> DeletedOrganization { who: Owner of (organization_id), effect: Change,
+        errors: [119 "it still has projects, or it is the personal organization"] }
+
+    /// List the organizations that the user is a member of.
+    "listOrganizations": ListOrganizations {
+        #[serde(default)]
+        limit: Limit,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> Page<Organization> { who: User, effect: Read }
+
+    /// Invite somebody into an organization.
+    ///
+    /// The accept token is in this reply only; it holds for 7 days, for an account with this
+    /// e-mail. Inviting the same e-mail again renews it.
+    "inviteMember": InviteMember { organization_id: OrganizationId, email: Email, role: MemberRole } -> Invitation
+    { who: OwnerOrAdmin of (organization_id), effect: Change, secret: true,
+        errors: [137 "already a member", 119 "a personal organization has no other members"] }
+
+    /// Accept an invitation. Accepting twice answers the same membership.
+    "acceptInvitation": AcceptInvitation { token: String } -> Organization
+    { who: User, effect: Change, errors: [101 "the token is wrong or expired, or meant for another e-mail"] }
+
+    /// Change the role of a member.
+    "updateMember": UpdateMember { organization_id: OrganizationId, user_id: UserId, role: MemberRole } -> Organization
+    { who: OwnerOrAdmin of (organization_id), effect: Change,
+        errors: [101 "not a member", 119 "the owner's role cannot be changed"] }
+
+    /// Remove a member. Members may remove themselves; the owner cannot be removed.
+    "removeMember": RemoveMember { organization_id: OrganizationId, user_id: UserId } -> Nothing
+    { who: OwnerOrAdmin of (organization_id, user_id), effect: Change,
+        errors: [101 "not a member", 119 "the owner cannot be removed"] }
+}
+
+records! {
+    /// An organization.
+    pub struct Organization {
+        id: OrganizationId,
+        name: Name,
+        owner_id: UserId,
+        /// Made with the account; it has no other members and cannot be deleted.
+        personal: bool,
+        members: Vec<Member>,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+    }
+
+    /// A member of an organization.
+    pub struct Member { user_id: UserId, email: Email, name: Name, role: Role, joined_at: Timestamp }
+
+    /// An invitation as its maker sees it.
+    pub struct Invitation {
+        id: InvitationId,
+        organization_id: OrganizationId,
+        email: Email,
+        role: MemberRole,
+        /// For `acceptInvitation`; shown once.
+        accept_token: String,
+        created_at: Timestamp,
+        expires_at: Timestamp,
+    }
+
+    /// What went with an organization.
+    pub struct DeletedOrganization { deleted: OrganizationContents }
+
+    /// How much hangs from an organization.
+    pub struct OrganizationContents { projects: u64 }
+}
+
+/// The roles a member can be given. The owner shows as `admin`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MemberRole {
+    /// Own projects and those that list them.
+    Client,
+    /// All projects of the organization.
+    Supervisor,
+    /// Full access to the organization.
+    Admin,
+}
+
+impl From<MemberRole> for Role {
+    fn from(role: MemberRole) -> Role {
+        match role {
+            MemberRole::Client => Role::Client,
+            MemberRole::Supervisor => Role::Supervisor,
+            MemberRole::Admin => Role::Admin,
+        }
+    }
+}

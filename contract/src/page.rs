@@ -1,0 +1,115 @@
+//! Lists: how many to give, where to go on, and what comes back.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+
+/// How many items a list gives: 1 to 200, 50 where nothing is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Limit(u16);
+
+impl Limit {
+    /// As a count.
+    pub fn get(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+impl Default for Limit {
+    fn default() -> Self {
+        Limit(50)
+    }
+}
+
+impl<'de> Deserialize<'de> for Limit {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        match f64::deserialize(d)? {
+            n @ 1.0..=200.0 if n.fract() == 0.0 => Ok(Limit(n as u16)),
+            _ => Err(serde::de::Error::custom("must be a whole number from 1 to 200")),
+        }
+    }
+}
+
+impl JsonSchema for Limit {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Limit".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "integer", "minimum": 1, "maximum": 200, "default": 50})
+    }
+}
+
+/// Where a list goes on: the `nextCursor` of the page before. Its content means nothing to clients.
+/// Inside it is the key of the last item given, in hex.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor(String);
+
+/// What a cursor may hold: a key of the store, never more than this long.
+const LONGEST_KEY: usize = 128;
+
+impl Cursor {
+    /// The cursor that goes on after this key.
+    pub fn after(key: &str) -> Self {
+        Cursor(key.to_owned())
+    }
+
+    /// The key to go on after.
+    pub fn key(&self) -> &str {
+        &self.0
+    }
+
+    /// The text that clients are given.
+    pub fn encode(&self) -> String {
+        self.0.bytes().map(|b| format!("{b:02x}")).collect()
+    }
+
+    /// The key in a text that [`encode`](Cursor::encode) made.
+    fn decode(text: &str) -> Option<String> {
+        if text.is_empty() || text.len() > 2 * LONGEST_KEY || !text.len().is_multiple_of(2) || !text.is_ascii() {
+            return None;
+        }
+        let byte = |i: usize| text.get(i..i + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
+        let bytes: Option<Vec<u8>> = (0..text.len()).step_by(2).map(byte).collect();
+        let key = String::from_utf8(bytes?).ok()?;
+        key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_').then_some(key)
+    }
+}
+
+impl Serialize for Cursor {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&self.encode())
+    }
+}
+
+impl JsonSchema for Cursor {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Cursor".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string"})
+    }
+}
+
+impl<'de> Deserialize<'de> for Cursor {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(d)?;
+        let key = Cursor::decode(&text);
+        key.map(Cursor).ok_or_else(|| serde::de::Error::custom("must be the nextCursor of an earlier reply"))
+    }
+}
+
+/// One page of a list, newest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Page<T> {
+    /// The items.
+    pub items: Vec<T>,
+    /// Where the next page starts; null on the last one.
+    pub next_cursor: Option<Cursor>,
+}

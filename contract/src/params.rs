@@ -1,0 +1,105 @@
+//! From the bytes of a call to typed parameters, and why not.
+
+use crate::{Fault, FieldProblem, Function};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+/// How deep the JSON of a call may nest.
+pub const DEEPEST: usize = 64;
+
+/// Reads the parameters of `F`: a JSON object, or nothing for `{}`. Keys that start with `_` belong
+/// to client libraries and are taken out first.
+pub fn read<F: Function>(body: &[u8]) -> Result<F, Fault> {
+    let body = if body.trim_ascii().is_empty() { b"{}" } else { body };
+    check_depth(body)?;
+    if !has_reserved_keys(body)
+        && body.trim_ascii_start().first() == Some(&b'{')
+        && let Ok(params) = serde_json::from_slice(body)
+    {
+        return Ok(params);
+    }
+    let mut fields = object(body)?;
+    fields.retain(|key, _| !key.starts_with('_'));
+    explain::<F>(fields)
+}
+
+/// The object that a call's body is, its reserved keys included.
+pub fn object(body: &[u8]) -> Result<Map<String, Value>, Fault> {
+    if body.trim_ascii().is_empty() {
+        return Ok(Map::new());
+    }
+    check_depth(body)?;
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err(Fault::Malformed("the body must be a JSON object of parameters".into())),
+        Err(e) => Err(Fault::Malformed(format!("the body is not JSON: {e}"))),
+    }
+}
+
+/// Whether some key may be a client library's own. May say yes without need, never no in error:
+/// an escaped underscore counts as well.
+pub fn has_reserved_keys(body: &[u8]) -> bool {
+    body.windows(2).any(|pair| pair == b"\"_" || pair == b"\\u")
+}
+
+/// SHA-256 over the canonical JSON of the parameters.
+pub fn fingerprint<F: Function>(params: &F) -> [u8; 32] {
+    // A value of ours always serializes: its maps have text keys and its numbers are finite.
+    Sha256::digest(serde_json::to_vec(params).unwrap_or_default()).into()
+}
+
+/// Reads once more, slower, to name what is wrong: unknown parameters all at once, else the first
+/// that has a wrong value.
+fn explain<F: Function>(fields: Map<String, Value>) -> Result<F, Fault> {
+    let schema = F::json_schema(&mut schemars::SchemaGenerator::default());
+    let known = schema.get("properties").and_then(Value::as_object);
+    let is_known = |key: &str| known.is_some_and(|k| k.contains_key(key));
+    let unknown: Vec<_> = fields.keys().filter(|key| !is_known(key)).collect();
+    if !unknown.is_empty() {
+        let names: Vec<_> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+        let problem = match names.as_slice() {
+            [] => "is not a parameter of this function, which takes none".to_owned(),
+            names => format!("is not a parameter of this function, which takes {}", names.join(", ")),
+        };
+        let problems = unknown.into_iter().map(|key| FieldProblem {
+            field: key.chars().take(128).collect(),
+            problem: problem.clone(),
+        });
+        return Err(Fault::Invalid(problems.collect()));
+    }
+    let required = schema.get("required").and_then(Value::as_array);
+    let missing = required.into_iter().flatten().filter_map(Value::as_str);
+    let missing: Vec<_> = missing.filter(|key| !fields.contains_key(*key)).collect();
+    if !missing.is_empty() {
+        let problems = missing.into_iter().map(|key| FieldProblem { field: key.into(), problem: "is required".into() });
+        return Err(Fault::Invalid(problems.collect()));
+    }
+    serde_path_to_error::deserialize(Value::Object(fields)).map_err(|e| {
+        let field = e.path().to_string();
+        let problem = e.into_inner().to_string();
+        Fault::invalid(if field == "." { "body" } else { &field }, problem)
+    })
+}
+
+/// Refuses JSON that nests deeper than [`DEEPEST`] before anything else looks at it.
+fn check_depth(body: &[u8]) -> Result<(), Fault> {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for byte in body {
+        match (in_string, byte) {
+            (true, _) if escaped => escaped = false,
+            (true, b'\\') => escaped = true,
+            (true, b'"') => in_string = false,
+            (true, _) => {}
+            (false, b'"') => in_string = true,
+            (false, b'{' | b'[') => {
+                depth += 1;
+                if depth > DEEPEST {
+                    return Err(Fault::Malformed(format!("the JSON nests deeper than {DEEPEST} levels")));
+                }
+            }
+            (false, b'}' | b']') => depth = depth.saturating_sub(1),
+            (false, _) => {}
+        }
+    }
+    Ok(())
+}

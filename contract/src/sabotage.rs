@@ -1,0 +1,23 @@
+//! Functions that break things on purpose, for the tests of what must not break with them.
+
+use crate::{Name, ProjectId, authentication::Nothing};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+functions! {
+    group "Sabotage";
+
+    /// Panic.
+    "svc_test_panic": Sabotage { project_id: ProjectId, place: Place, message: Name } -> Nothing
+    { who: Member of (project_id), effect: Change }
+}
+
+/// Where to panic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Place {
+    /// In the code that serves the call.
+    Serve,
+    /// In the owner of the project, while it decides.
+    Owner,
+}

@@ -1,0 +1,105 @@
+//! Moments on the wire: RFC 3339, UTC, milliseconds.
+
+use jiff::fmt::temporal::DateTimePrinter;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::{borrow::Cow, fmt, str::FromStr, time::Duration};
+
+/// A moment, in milliseconds since the Unix epoch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Timestamp(i64);
+
+/// The text is not a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be a moment such as 2026-01-31T12:00:00.000Z")]
+pub struct NotATimestamp;
+
+static PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
+
+impl Timestamp {
+    /// From milliseconds since the Unix epoch.
+    pub const fn from_millis(millis: i64) -> Self {
+        Timestamp(millis)
+    }
+
+    /// Milliseconds since the Unix epoch.
+    pub const fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// Whole seconds since the Unix epoch.
+    pub const fn as_seconds(self) -> i64 {
+        self.0.div_euclid(1000)
+    }
+
+    /// The time from `earlier` to this moment; zero if that lies ahead.
+    pub fn since(self, earlier: Timestamp) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+impl std::ops::Add<Duration> for Timestamp {
+    type Output = Timestamp;
+    fn add(self, time: Duration) -> Timestamp {
+        Timestamp(self.0.saturating_add(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moment = jiff::Timestamp::from_millisecond(self.0).map_err(|_| fmt::Error)?;
+        PRINTER.print_timestamp(&moment, jiff::fmt::StdFmtWrite(f)).map_err(|_| fmt::Error)
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = NotATimestamp;
+    fn from_str(text: &str) -> Result<Self, NotATimestamp> {
+        let moment: jiff::Timestamp = text.parse().map_err(|_| NotATimestamp)?;
+        Ok(Timestamp(moment.as_millisecond()))
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+/// The text, or what client libraries of the Parse wire make of a date:
+/// `{"__type": "Date", "iso": "…"}`.
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "must be a moment such as 2026-01-31T12:00:00.000Z")]
+        enum Spelling {
+            Text(String),
+            Date {
+                #[serde(rename = "__type")]
+                kind: String,
+                iso: String,
+            },
+        }
+        let text = match Spelling::deserialize(d)? {
+            Spelling::Text(text) => text,
+            Spelling::Date { kind, iso } if kind == "Date" => iso,
+            Spelling::Date { .. } => return Err(serde::de::Error::custom(NotATimestamp)),
+        };
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Timestamp {
+    fn schema_name() -> Cow<'static, str> {
+        "Timestamp".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date-time"})
+    }
+}

@@ -1,0 +1,72 @@
+//! The whole store as a stream of lines, and back.
+//!
+//! The first line names the format, each further line one row as hex of key and value, and the
+//! last line counts them: a stream that is cut off is noticed.
+
+use crate::{FORMAT, Store, StoreError, io};
+use std::io::{BufRead, Write};
+
+const HEADER: &str = "svc-store";
+
+impl Store {
+    /// Writes every row. Give it a store that nobody writes to.
+    pub fn dump(&self, out: &mut impl Write) -> Result<u64, StoreError> {
+        writeln!(out, "{HEADER} {FORMAT}").map_err(io)?;
+        let mut count = 0;
+        for tree in &self.inner.trees {
+            for row in tree.rows.iter() {
+                let (key, value) = row.map_err(io)?;
+                writeln!(out, "{} {} {}", tree.name, hex(&key), hex(&value)).map_err(io)?;
+                count += 1;
+            }
+        }
+        writeln!(out, "end {count}").map_err(io)?;
+        Ok(count)
+    }
+
+    /// Reads what [`dump`](Store::dump) wrote into a store that is empty.
+    pub fn load(&self, input: &mut impl BufRead) -> Result<u64, StoreError> {
+        if self.inner.trees.iter().any(|t| !t.rows.is_empty()) {
+            return Err(StoreError::Unreadable("the store is not empty: restore into a new data directory".into()));
+        }
+        let damaged = |why: &str| StoreError::Unreadable(format!("the backup is damaged: {why}"));
+        let mut line = String::new();
+        input.read_line(&mut line).map_err(io)?;
+        if line.trim_end() != format!("{HEADER} {FORMAT}") {
+            return Err(StoreError::Unreadable(format!("not a backup of format {FORMAT}: it begins with {:?}", line.trim_end())));
+        }
+        let mut count = 0_u64;
+        loop {
+            line.clear();
+            if input.read_line(&mut line).map_err(io)? == 0 {
+                return Err(damaged("its end is missing"));
+            }
+            let mut parts = line.split_ascii_whitespace();
+            match (parts.next(), parts.next(), parts.next()) {
+                (Some("end"), Some(n), None) if n == count.to_string() => break,
+                (Some("end"), ..) => return Err(damaged("rows are missing")),
+                (Some(tree), Some(key), value) => {
+                    let bytes = |text| unhex(text).ok_or_else(|| damaged("a row is not hex"));
+                    let rows = &self.inner.tree(tree)?.rows;
+                    rows.insert(bytes(key)?, bytes(value.unwrap_or_default())?).map_err(io)?;
+                    count += 1;
+                }
+                _ => return Err(damaged("a line is empty")),
+            }
+        }
+        self.inner.db.flush().map_err(io)?;
+        self.inner.file.sync_all().map_err(io)?;
+        Ok(count)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |n: u8| DIGITS.get(usize::from(n)).copied().map_or('0', char::from);
+    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let pair = |at: usize| text.get(at..at + 2).and_then(|p| u8::from_str_radix(p, 16).ok());
+    (0..text.len()).step_by(2).map(pair).collect()
+}

@@ -1,0 +1,250 @@
+//! sled behind typed, versioned records, and one committer.
+//!
+//! All durable changes go through one thread: a batch of [`Change`]s, one transaction over all
+//! trees, one flush, one `fdatasync`, then the answers. Index entries and unique claims ride in the
+//! same transaction as the records they belong to. This crate knows nothing of the platform.
+
+mod change;
+mod check;
+mod committer;
+mod dump;
+mod keys;
+mod lock;
+mod record;
+
+pub use change::Change;
+pub use check::Finding;
+pub use record::{Merge, Record, Stored};
+
+use change::Cached;
+use committer::{Committer, Job, Vitals};
+use quick_cache::sync::Cache;
+use std::{path::Path, sync::Arc, thread};
+use tokio::sync::oneshot;
+
+/// Why the store did not do it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// Somebody wrote a record since it was read; nothing of the change was done.
+    #[error("{tree}/{key} changed since it was read")]
+    Stale {
+        /// The kind of the record.
+        tree: &'static str,
+        /// Its key.
+        key: String,
+    },
+    /// A unique value belongs to another record already; nothing of the change was done.
+    #[error("{claim} is taken")]
+    Taken {
+        /// The claim as [`Record::claims`] spells it.
+        claim: String,
+    },
+    /// The record was written by a newer version of the program, or is damaged.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The directory belongs to another process.
+    #[error("{0}")]
+    InUse(String),
+    /// The disk refused. Whether the change is there can only be said by reading.
+    #[error("the store's disk: {0}")]
+    Io(String),
+}
+
+/// The tree of index entries and the tree of unique claims.
+const INDEX: &str = "index";
+const CLAIMS: &str = "claims";
+/// What the layout of the trees itself is called. A directory of a newer one is refused.
+const FORMAT: u32 = 1;
+
+/// An open store. Clones share it.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+    committer: Arc<Committer>,
+}
+
+pub(crate) struct Inner {
+    db: sled::Db,
+    trees: Vec<Tree>,
+    file: std::fs::File,
+    vitals: Vitals,
+    _lock: lock::Lock,
+}
+
+pub(crate) struct Tree {
+    name: &'static str,
+    rows: sled::Tree,
+    cache: Cache<String, Cached>,
+}
+
+/// How much memory the store may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Memory {
+    /// Bytes of sled's page cache.
+    pub pages: u64,
+    /// Decoded records kept for each kind.
+    pub records: usize,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory { pages: 64 << 20, records: 20_000 }
+    }
+}
+
+impl Store {
+    /// Opens the directory, made where it is missing, with the kinds of records it may hold.
+    ///
+    /// Refuses a directory that another process has open, and one of a newer format.
+    pub fn open(path: &Path, kinds: &[&'static str], memory: Memory) -> Result<Store, StoreError> {
+        std::fs::create_dir_all(path).map_err(io)?;
+        let lock = lock::Lock::take(path)?;
+        let config = sled::Config::new().path(path.join("sled")).cache_capacity(memory.pages);
+        let db = config.flush_every_ms(None).open().map_err(io)?;
+        check_format(&db)?;
+        let names = kinds.iter().copied().chain([INDEX, CLAIMS]);
+        let tree = |name| -> Result<Tree, StoreError> {
+            let rows = db.open_tree(name).map_err(io)?;
+            Ok(Tree { name, rows, cache: Cache::new(memory.records) })
+        };
+        let trees = names.map(tree).collect::<Result<Vec<_>, _>>()?;
+        let file = std::fs::File::options().write(true).open(path.join("sled/db")).map_err(io)?;
+        let inner = Arc::new(Inner { db, trees, file, vitals: Vitals::default(), _lock: lock });
+        let committer = Arc::new(Committer::start(inner.clone())?);
+        Ok(Store { inner, committer })
+    }
+
+    /// Reads a record. What the cache holds is shared, not copied.
+    pub fn get<R: Record>(&self, key: &str) -> Result<Option<Arc<Stored<R>>>, StoreError> {
+        let tree = self.inner.tree(R::TREE)?;
+        match tree.cache.get_value_or_guard(key, None) {
+            quick_cache::sync::GuardResult::Value(cached) => Ok(cached.downcast::<Stored<R>>().ok()),
+            quick_cache::sync::GuardResult::Timeout => self.inner.read(tree, key),
+            // The committer removes the key after a change, and with it this guard: a value that
+            // was read before the change cannot be put back after it.
+            quick_cache::sync::GuardResult::Guard(guard) => {
+                let found = self.inner.read::<R>(tree, key)?;
+                if let Some(stored) = &found {
+                    let _ = guard.insert(stored.clone());
+                }
+                Ok(found)
+            }
+        }
+    }
+
+    /// Keys of `R` that carry the index entry, newest first, after a cursor.
+    pub fn newest<R: Record>(&self, entry: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>, StoreError> {
+        let (from, mut to) = keys::entry_range(R::TREE, entry);
+        if let Some(after) = after {
+            to = keys::entry(R::TREE, entry, after);
+        }
+        let rows = self.inner.tree(INDEX)?.rows.range(from.clone()..to).rev().take(limit);
+        rows.map(|row| keys::last_part(&row.map_err(io)?.0, from.len())).collect()
+    }
+
+    /// Keys of `R` whose index entry starts with `entry` and sorts before `end`, in order.
+    ///
+    /// For entries that hold a moment: what is due before it.
+    pub fn before<R: Record>(&self, entry: &str, end: &str, limit: usize) -> Result<Vec<String>, StoreError> {
+        let from = [R::TREE, "/", entry].concat().into_bytes();
+        let to = [R::TREE, "/", entry, end].concat().into_bytes();
+        let rows = self.inner.tree(INDEX)?.rows.range(from..to).take(limit);
+        rows.map(|row| keys::after_last_slash(&row.map_err(io)?.0)).collect()
+    }
+
+    /// How many records carry the index entry.
+    pub fn count<R: Record>(&self, entry: &str) -> Result<u64, StoreError> {
+        let (from, to) = keys::entry_range(R::TREE, entry);
+        let mut n = 0;
+        for row in self.inner.tree(INDEX)?.rows.range(from..to) {
+            row.map_err(io)?;
+            n += 1;
+        }
+        Ok(n)
+    }
+
+    /// The key of the record that holds a unique value.
+    pub fn holder<R: Record>(&self, claim: &str) -> Result<Option<String>, StoreError> {
+        let found = self.inner.tree(CLAIMS)?.rows.get(keys::claim(R::TREE, claim)).map_err(io)?;
+        Ok(found.map(|key| String::from_utf8_lossy(&key).into_owned()))
+    }
+
+    /// Keys of `R` in the order of their text, newest last; after a cursor, newest first where
+    /// `reverse`. For kinds whose keys are time-ordered and which are listed whole.
+    pub fn keys<R: Record>(&self, before: Option<&str>, limit: usize) -> Result<Vec<String>, StoreError> {
+        let tree = self.inner.tree(R::TREE)?;
+        let rows: Box<dyn Iterator<Item = _>> = match before {
+            Some(before) => Box::new(tree.rows.range(..before).keys().rev()),
+            None => Box::new(tree.rows.iter().keys().rev()),
+        };
+        rows.take(limit).map(|key| keys::text(&key.map_err(io)?)).collect()
+    }
+
+    /// Returns when the change is on the disk, or was refused.
+    pub async fn commit(&self, change: Change) -> Result<(), StoreError> {
+        if let Some(e) = change.unwritable {
+            return Err(e);
+        }
+        let (done, told) = oneshot::channel();
+        self.committer.submit(Job { change, done: Some(done) })?;
+        told.await.map_err(|_| StoreError::Io("the committer stopped".into()))?
+    }
+
+    /// Writes what nobody waits for. It is durable a moment later, or lost with the process.
+    pub fn note(&self, change: Change) {
+        let _ = self.committer.submit(Job { change, done: None });
+    }
+
+    /// Writes what was submitted, and stops. Later changes are refused.
+    pub fn close(&self) {
+        self.committer.stop();
+    }
+
+    /// How long the last flush took, in milliseconds; none yet: `None`. An error is the last one's.
+    pub fn last_flush_ms(&self) -> Result<Option<f64>, String> {
+        self.inner.vitals.last_flush_ms()
+    }
+
+    /// Changes that wait for the committer.
+    pub fn waiting(&self) -> u64 {
+        self.inner.vitals.waiting()
+    }
+
+    /// Bytes that the store takes on the disk.
+    pub fn size_on_disk(&self) -> u64 {
+        self.inner.db.size_on_disk().unwrap_or(0)
+    }
+}
+
+impl Inner {
+    pub(crate) fn tree(&self, name: &str) -> Result<&Tree, StoreError> {
+        let found = self.trees.iter().find(|t| std::ptr::eq(t.name, name) || t.name == name);
+        found.ok_or_else(|| StoreError::Unreadable(format!("the kind {name} was not named when the store was opened")))
+    }
+
+    fn read<R: Record>(&self, tree: &Tree, key: &str) -> Result<Option<Arc<Stored<R>>>, StoreError> {
+        let bytes = tree.rows.get(key).map_err(io)?;
+        bytes.map(|bytes| Stored::decode(key, &bytes).map(Arc::new)).transpose()
+    }
+}
+
+/// The first opening writes the format; later ones compare.
+fn check_format(db: &sled::Db) -> Result<(), StoreError> {
+    let known = db.get("format").map_err(io)?;
+    match known.and_then(|v| v.as_ref().try_into().ok().map(u32::from_be_bytes)) {
+        None => db.insert("format", &FORMAT.to_be_bytes()).map(|_| ()).map_err(io),
+        Some(FORMAT) => Ok(()),
+        Some(other) => Err(StoreError::Unreadable(format!(
+            "the store has format {other}, this program knows format {FORMAT}: use the version that wrote it"
+        ))),
+    }
+}
+
+pub(crate) fn io(e: impl std::fmt::Display) -> StoreError {
+    StoreError::Io(e.to_string())
+}
+
+/// Waits for a thread that may have panicked; either way it is gone.
+pub(crate) fn join(thread: thread::JoinHandle<()>) {
+    let _ = thread.join();
+}
