@@ -184,8 +184,23 @@ impl Serves<ChangePassword> for Platform {
             return Err(Fault::BadCredentials);
         }
         self.lockout.succeeded(&account.email);
-        let password_hash = self.hash(p.new_password).await?;
-        let (session_token, key, session) = self.begin_session(cx, user.id, account.epoch)?;
+        self.replace_password(cx, seen, p.new_password).await
+    }
+}
+
+impl Platform {
+    /// Sets a new password on the strength of the session alone, as client libraries do.
+    pub async fn set_password(&self, cx: &Call, password: Password) -> Result<NewSession, Fault> {
+        cx.session()?;
+        let seen = cx.user()?.account.record.state.password_hash.clone();
+        self.replace_password(cx, seen, password).await
+    }
+
+    /// Replaces the password that was `seen`, ends all sessions, and begins a new one.
+    async fn replace_password(&self, cx: &Call, seen: String, password: Password) -> Result<NewSession, Fault> {
+        let user = cx.user()?;
+        let password_hash = self.hash(password).await?;
+        let (session_token, key, session) = self.begin_session(cx, user.id, user.account.record.state.epoch)?;
         let expires_at = session.expires_at;
         let command = Command::ChangePassword { password_hash, seen, session: (key, session) };
         cx.change(&self.world, &self.owners()?.accounts, user.id, command, move |_| {

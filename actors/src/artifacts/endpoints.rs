@@ -224,5 +224,5 @@ fn new_upload(id: ArtifactId, kind: ArtifactKind, request: UploadUrlRequest, cx:
         sha256: request.sha256,
         build_number: request.build_number.map(String::from),
     };
-    Ok(Upload { artifact, offset: 0, declared, expires_at, follow_up: None })
+    Ok(Upload { artifact, offset: 0, length: declared.size, declared, expires_at, follow_up: None })
 }

@@ -27,6 +27,8 @@ pub struct Upload {
     pub artifact: Artifact,
     /// Bytes that are stored durably.
     pub offset: u64,
+    /// How many bytes there are to be, once that is known.
+    pub length: Option<u64>,
     /// What was declared when the upload was opened. An upload with both can be resumed.
     pub declared: Declared,
     /// Until when bytes are waited for.
@@ -73,8 +75,8 @@ pub enum Command {
     Open(Box<Upload>),
     /// Wait for bytes until this moment.
     Renew(Timestamp),
-    /// So many bytes are stored durably.
-    Received(u64),
+    /// So many bytes are stored durably, of so many where that is known.
+    Received(u64, Option<u64>),
     /// Have the bytes verified.
     Finalize {
         /// What their hash must be.
@@ -190,8 +192,9 @@ impl Upload {
                 self.expires_at = self.expires_at.max(until);
                 Ok(Step::put(self))
             }
-            (S::Pending, Command::Received(offset)) => {
+            (S::Pending, Command::Received(offset, length)) => {
                 self.offset = offset;
+                self.length = self.declared.size.or(length);
                 Ok(Step::put(self))
             }
             (S::Pending, Command::Finalize { sha256, size, follow_up }) => self.finalize(sha256, size, follow_up),
@@ -205,14 +208,18 @@ impl Upload {
                 let id = at.id.to_string();
                 Ok(self.discard(S::Deleted, true).also(Change::new().require_absent::<Hold>(&id)))
             }
-            (state, Command::Renew(_) | Command::Received(_) | Command::Finalize { .. }) => Err(self.closed(state)),
+            (state, Command::Renew(_) | Command::Received(..) | Command::Finalize { .. }) => Err(self.closed(state)),
         }
     }
 
+    /// Whether all bytes are stored.
+    pub fn is_complete(&self) -> bool {
+        self.length == Some(self.offset)
+    }
+
     fn finalize(mut self, sha256: Sha256, size: Option<u64>, follow_up: Option<Box<FollowUp>>) -> Result<Step<Artifacts>, Fault> {
-        let size = size.or(self.declared.size);
-        let missing = size.is_some_and(|size| self.offset < size) || self.offset == 0;
-        if missing {
+        let size = size.or(self.length);
+        if !self.is_complete() || size.is_some_and(|size| self.offset < size) {
             let of = size.map(|size| format!(" of {size}")).unwrap_or_default();
             let reason = format!("the upload is not complete: {}{of} bytes are stored; send the rest first", self.offset);
             return Err(Fault::WrongOffset { reason, offset: self.offset });

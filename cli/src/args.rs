@@ -1,0 +1,371 @@
+//! What can be said on the command line. Nothing here does anything.
+
+use clap::{
+    Args, Subcommand,
+    builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser},
+};
+use contract::{
+    AppId, ArtifactId, Channel, Email, Name, Notes, ProjectId, ReleaseId, Scope, Timestamp,
+    TokenId, VersionName, apps::Platform, releases::Target,
+};
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::{path::PathBuf, str::FromStr, time::Duration};
+
+pub use clap_complete::Shell;
+
+/// What every command takes.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Global {
+    /// Print the reply alone, as JSON, on standard output
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print no notes and no progress
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// The address of the service [env: SVC_API_URL]
+    #[arg(long, global = true, value_name = "URL")]
+    pub api_url: Option<String>,
+    /// The application id of the service [env: SVC_APPLICATION_ID]
+    #[arg(long, global = true, value_name = "ID")]
+    pub application_id: Option<String>,
+    /// A deploy token, instead of signing in [env: SVC_TOKEN]
+    #[arg(long, global = true)]
+    pub token: Option<String>,
+}
+
+/// The commands that talk to a service.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Sign in, and keep the session in the login file
+    Login(Login),
+    /// End the session, and forget it
+    Logout,
+    /// Show who is signed in
+    Whoami,
+    /// Call a function of the service
+    Call(Call),
+    /// List the projects you reach
+    Projects,
+    /// List the apps of the projects you reach
+    Apps(Apps),
+    /// List the artifacts of an app
+    Artifacts(Artifacts),
+    /// List the releases of an app
+    Releases(Releases),
+    /// Upload a file and make a release of it
+    Publish(Publish),
+    /// Create, publish and roll back releases
+    #[command(subcommand)]
+    Release(Release),
+    /// Create, list and revoke deploy tokens
+    #[command(subcommand)]
+    Token(Token),
+    /// Check this repository, the service and the sign-in
+    Doctor,
+}
+
+/// `svc login`.
+#[derive(Debug, Args)]
+pub struct Login {
+    /// Asked for where it is not given
+    #[arg(long)]
+    pub email: Option<Email>,
+    /// Read the password from standard input instead of asking for it
+    #[arg(long)]
+    pub password_stdin: bool,
+}
+
+/// `svc call`.
+#[derive(Debug, Args)]
+pub struct Call {
+    /// The name of the function
+    #[arg(value_parser = FunctionName, hide_possible_values = true)]
+    pub function: String,
+    /// A parameter; lists are repeated or separated by commas, `null` clears
+    #[arg(long, short, value_name = "NAME=VALUE")]
+    pub param: Vec<String>,
+    /// All parameters as a JSON object; - reads it from standard input
+    #[arg(value_name = "JSON", conflicts_with = "param")]
+    pub body: Option<String>,
+}
+
+/// `svc apps`.
+#[derive(Debug, Args)]
+pub struct Apps {
+    /// Only those of this project
+    #[arg(long)]
+    pub project: Option<ProjectId>,
+}
+
+/// `svc artifacts`.
+#[derive(Debug, Args)]
+pub struct Artifacts {
+    /// The app [env: SVC_APP_ID]
+    #[arg(long)]
+    pub app: Option<AppId>,
+    /// Only those for this platform
+    #[arg(long, value_parser = one_of::<Platform>())]
+    pub platform: Option<Platform>,
+    /// All of them, not just the newest
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `svc releases`.
+#[derive(Debug, Args)]
+pub struct Releases {
+    /// The app [env: SVC_APP_ID]
+    #[arg(long)]
+    pub app: Option<AppId>,
+    /// Only those of this channel
+    #[arg(long)]
+    pub channel: Option<Channel>,
+    /// All of them, not just the newest
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `svc publish`.
+#[derive(Debug, Args)]
+#[command(disable_version_flag = true)]
+pub struct Publish {
+    /// The .ipa, .apk or .aab; built as .svc/config.json says where none is given
+    pub file: Option<PathBuf>,
+    /// The app [env: SVC_APP_ID]
+    #[arg(long)]
+    pub app: Option<AppId>,
+    /// The version in the file; that of package.json where none is given
+    #[arg(long)]
+    pub version: Option<VersionName>,
+    /// The channel of the release
+    #[arg(long, default_value = "production")]
+    pub channel: Channel,
+    /// Publish the release to its install page at once
+    #[arg(long)]
+    pub auto_publish: bool,
+    /// What to build; needed where .svc/config.json names more than one
+    #[arg(long, value_parser = one_of::<Platform>())]
+    pub platform: Option<Platform>,
+    /// The build profile
+    #[arg(long, default_value = "production")]
+    pub profile: Name,
+    /// Release notes
+    #[arg(long)]
+    pub notes: Option<Notes>,
+}
+
+/// `svc release`.
+#[derive(Debug, Subcommand)]
+pub enum Release {
+    /// Create a release of verified artifacts
+    #[command(disable_version_flag = true)]
+    Create {
+        /// The app [env: SVC_APP_ID]
+        #[arg(long)]
+        app: Option<AppId>,
+        /// An artifact; repeat it for each platform
+        #[arg(long, required = true)]
+        artifact: Vec<ArtifactId>,
+        /// The version, the same as that of its artifacts
+        #[arg(long)]
+        version: VersionName,
+        /// The channel
+        #[arg(long, default_value = "production")]
+        channel: Channel,
+        /// Release notes
+        #[arg(long)]
+        notes: Option<Notes>,
+    },
+    /// Publish a release
+    Publish {
+        /// The release
+        release: ReleaseId,
+        /// Where to; repeat it for each
+        #[arg(long, required = true, value_delimiter = ',', value_parser = one_of::<Target>())]
+        target: Vec<Target>,
+    },
+    /// Take the current release of a channel back
+    Rollback {
+        /// The current release
+        release: ReleaseId,
+        /// The release to go back to; the one that was current before where none is given
+        #[arg(long)]
+        to: Option<ReleaseId>,
+    },
+}
+
+/// `svc token`.
+#[derive(Debug, Subcommand)]
+pub enum Token {
+    /// Create a deploy token; it is shown this once
+    Create {
+        /// What the token is for
+        #[arg(long)]
+        name: Name,
+        /// What it may be used for; repeat it for each
+        #[arg(long, required = true, value_delimiter = ',', value_parser = one_of::<Scope>())]
+        scope: Vec<Scope>,
+        /// Bind it to this app
+        #[arg(long)]
+        app: Option<AppId>,
+        /// When it ends: a moment, or a time from now such as 90d or 12h
+        #[arg(long)]
+        expires: Option<Expiry>,
+    },
+    /// List deploy tokens: your own, or those of an app
+    List {
+        /// The app
+        #[arg(long)]
+        app: Option<AppId>,
+        /// All of them, not just the newest
+        #[arg(long)]
+        all: bool,
+    },
+    /// End a deploy token
+    Revoke {
+        /// The token's id, as `svc token list` shows it
+        token: TokenId,
+    },
+}
+
+/// When something ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Expiry {
+    /// At a moment.
+    At(Timestamp),
+    /// This long from now.
+    In(Duration),
+}
+
+impl FromStr for Expiry {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let problem =
+            || format!("{text:?} is no moment such as 2030-01-31T12:00:00Z, nor 90d or 12h");
+        let seconds = match text.char_indices().next_back() {
+            Some((end, 'd')) => Some((end, 86_400)),
+            Some((end, 'h')) => Some((end, 3_600)),
+            _ => None,
+        };
+        match seconds {
+            Some((end, unit)) => {
+                let count = text.get(..end).and_then(|count| count.parse::<u32>().ok());
+                let count = count.filter(|count| *count > 0).ok_or_else(problem)?;
+                Ok(Expiry::In(Duration::from_secs(u64::from(count) * unit)))
+            }
+            None => text.parse().map(Expiry::At).map_err(|_| problem()),
+        }
+    }
+}
+
+/// Takes any text for the name of a function, but offers those that exist to completion: a
+/// mistyped name deserves the nearest one as an answer, not a list of all.
+#[derive(Clone)]
+struct FunctionName;
+
+impl TypedValueParser for FunctionName {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(
+            contract::all().map(|spec| PossibleValue::new(spec.name).help(spec.summary())),
+        ))
+    }
+}
+
+/// Takes one of the names that a type of the contract has on the wire.
+fn one_of<T>() -> impl TypedValueParser<Value = T>
+where
+    T: DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(wire_names::<T>())
+        .try_map(|name| serde_json::from_value::<T>(Value::String(name)))
+}
+
+fn wire_names<T: JsonSchema>() -> Vec<PossibleValue> {
+    let schema = T::json_schema(&mut SchemaGenerator::default());
+    let choices = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten();
+    let choice = |choice: &Value| {
+        let name = choice.get("const")?.as_str()?.to_owned();
+        let help = choice.get("description").and_then(Value::as_str).map(str::to_owned);
+        Some(PossibleValue::new(name).help(help.unwrap_or_default()))
+    };
+    choices.filter_map(choice).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{CommandFactory, Parser};
+
+    #[derive(Debug, Parser)]
+    #[command(name = "svc", version = "0")]
+    struct Svc {
+        #[command(flatten)]
+        global: Global,
+        #[command(subcommand)]
+        command: Command,
+    }
+
+    fn parse(line: &str) -> Result<Svc, clap::Error> {
+        Svc::try_parse_from(line.split_whitespace())
+    }
+
+    #[test]
+    fn the_declarations_agree_with_each_other() {
+        Svc::command().debug_assert();
+    }
+
+    #[test]
+    fn json_is_a_flag_everywhere_and_the_body_of_a_call_may_follow_it() {
+        let svc = parse("svc call getApp --json -").unwrap();
+        let Command::Call(call) = svc.command else { panic!("not a call") };
+        assert!(svc.global.json);
+        assert_eq!(call.body.as_deref(), Some("-"));
+        assert!(parse("svc apps --json").unwrap().global.json);
+        assert!(parse("svc call getApp --param appId=x {}").is_err());
+    }
+
+    #[test]
+    fn names_of_the_wire_are_taken_and_others_are_not() {
+        let release = "rel_01J9ZQ8F5W7V3T6M2K4N8R0P1S";
+        let svc =
+            parse(&format!("svc release publish {release} --target ota,google-play")).unwrap();
+        let Command::Release(Release::Publish { target, .. }) = svc.command else {
+            panic!("not a publication")
+        };
+        assert_eq!(target, [Target::Ota, Target::GooglePlay]);
+        assert!(parse(&format!("svc release publish {release} --target moon")).is_err());
+        assert!(parse("svc token create --name ci --scope artifact:upload").is_ok());
+        assert!(parse("svc token create --name ci").is_err());
+    }
+
+    #[test]
+    fn a_version_is_an_option_of_publish() {
+        let svc = parse("svc publish app.apk --version 1.2.3 --auto-publish").unwrap();
+        let Command::Publish(publish) = svc.command else { panic!("not publish") };
+        assert_eq!(publish.version.unwrap().as_str(), "1.2.3");
+        assert_eq!(publish.channel.as_str(), "production");
+    }
+
+    #[test]
+    fn an_expiry_is_a_moment_or_a_time_from_now() {
+        assert_eq!("12h".parse(), Ok(Expiry::In(Duration::from_secs(43_200))));
+        assert_eq!("1970-01-01T00:00:00Z".parse(), Ok(Expiry::At(Timestamp::from_millis(0))));
+        for wrong in ["", "d", "0d", "-1d", "soon", "5m", "€"] {
+            assert!(wrong.parse::<Expiry>().is_err(), "{wrong}");
+        }
+    }
+}

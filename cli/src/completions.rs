@@ -1,0 +1,49 @@
+//! `svc completions`: what a shell needs to complete the command line.
+
+use crate::{Printer, args::Shell};
+use std::{fmt::Write, process::ExitCode};
+
+/// Prints the completions of a whole command line. `program` is the root command with all its
+/// commands, those of this crate among them; the names of functions come along with `call`.
+pub fn completions(shell: Shell, program: &mut clap::Command) -> ExitCode {
+    let printer = Printer::new(false, false);
+    match printer.text(&script(shell, program)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            printer.failure(&failure);
+            failure.exit_code()
+        }
+    }
+}
+
+fn script(shell: Shell, program: &mut clap::Command) -> String {
+    let name = program.get_name().to_owned();
+    let mut script = Vec::new();
+    clap_complete::generate(shell, program, &name, &mut script);
+    let mut script = String::from_utf8_lossy(&script).into_owned();
+    if shell == Shell::Fish {
+        // The generator for fish leaves the values of arguments out.
+        let condition = format!("__fish_{name}_using_subcommand call");
+        let functions: Vec<_> = contract::all().map(|spec| spec.name).collect();
+        let functions = functions.join(" ");
+        let _ = writeln!(script, "complete -c {name} -n \"{condition}\" -f -a \"{functions}\"");
+    }
+    script
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Subcommand;
+
+    #[test]
+    fn every_shell_completes_commands_and_functions() {
+        let mut program = crate::Command::augment_subcommands(clap::Command::new("svc"));
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let script = script(shell, &mut program);
+            for word in ["rollback", "svc_createRelease", "google-play"] {
+                assert!(script.contains(word), "{shell}: {word}");
+            }
+        }
+    }
+}

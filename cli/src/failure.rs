@@ -1,0 +1,199 @@
+//! Why a command was not done: its exit code, its sentence, and what to do next.
+
+use contract::fault;
+use std::{fmt, io, path::Path, process::ExitCode, time::Duration};
+
+/// Why a command was not done.
+#[derive(Debug)]
+pub enum Failure {
+    /// It cannot be done as it was asked.
+    Usage {
+        /// What is wrong with it.
+        problem: String,
+        /// What would be right.
+        hint: String,
+    },
+    /// Something on this machine went wrong.
+    Local {
+        /// What went wrong.
+        problem: String,
+        /// How to mend it.
+        hint: String,
+    },
+    /// The reply, which is printed, says itself what went wrong.
+    Told {
+        /// What it comes to.
+        problem: String,
+        /// How to mend it.
+        hint: String,
+    },
+    /// The service answered, and said no.
+    Refused(Refusal),
+    /// No answer came, or one that the service would not give.
+    Unreachable {
+        /// What happened instead.
+        problem: String,
+        /// Where to look.
+        hint: String,
+    },
+}
+
+/// An answer of the service that is no success.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    /// The HTTP status, which tells apart what shares a code.
+    pub status: u16,
+    /// What the service says.
+    pub body: fault::Failure,
+    /// When a repetition can help.
+    pub retry_after: Option<Duration>,
+    /// What to do next, where the command knows better than the code tells.
+    pub advice: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn usage(problem: impl Into<String>, hint: impl Into<String>) -> Self {
+        Failure::Usage { problem: problem.into(), hint: hint.into() }
+    }
+
+    pub(crate) fn local(problem: impl Into<String>, hint: impl Into<String>) -> Self {
+        Failure::Local { problem: problem.into(), hint: hint.into() }
+    }
+
+    pub(crate) fn told(problem: impl Into<String>, hint: impl Into<String>) -> Self {
+        Failure::Told { problem: problem.into(), hint: hint.into() }
+    }
+
+    /// A file could not be read or written.
+    pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
+        Failure::local(
+            format!("{}: {error}", path.display()),
+            "check that path and its permissions",
+        )
+    }
+
+    /// The same failure with a better hint.
+    pub(crate) fn advise(mut self, advice: impl Into<String>) -> Self {
+        match &mut self {
+            Failure::Usage { hint, .. }
+            | Failure::Local { hint, .. }
+            | Failure::Told { hint, .. }
+            | Failure::Unreachable { hint, .. } => *hint = advice.into(),
+            Failure::Refused(refusal) => refusal.advice = Some(advice.into()),
+        }
+        self
+    }
+
+    /// The refusal, where it is one with this code.
+    pub(crate) fn refused_with(&self, code: u16) -> Option<&Refusal> {
+        match self {
+            Failure::Refused(refusal) if refusal.body.code == code => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// The code that the program ends with.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Failure::Refused(_) | Failure::Local { .. } | Failure::Told { .. } => 1,
+            Failure::Usage { .. } => 2,
+            Failure::Unreachable { .. } => 3,
+        })
+    }
+
+    /// What to do next.
+    pub fn hint(&self) -> String {
+        match self {
+            Failure::Usage { hint, .. }
+            | Failure::Local { hint, .. }
+            | Failure::Told { hint, .. }
+            | Failure::Unreachable { hint, .. } => hint.clone(),
+            Failure::Refused(refusal) => refusal.advice.clone().unwrap_or_else(|| refusal.hint()),
+        }
+    }
+
+    /// The body that programs read. What the service did not say itself gets the code of the
+    /// closest thing that it could have said.
+    pub fn body(&self) -> fault::Failure {
+        let code = match self {
+            Failure::Refused(refusal) => return refusal.body.clone(),
+            Failure::Unreachable { .. } => 100,
+            Failure::Local { .. } | Failure::Told { .. } => 141,
+            Failure::Usage { .. } => 142,
+        };
+        fault::Failure { code, error: self.to_string(), details: Vec::new(), expected_offset: None }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Usage { problem, .. }
+            | Failure::Local { problem, .. }
+            | Failure::Told { problem, .. }
+            | Failure::Unreachable { problem, .. } => f.write_str(problem),
+            Failure::Refused(refusal) => {
+                write!(f, "{} (code {})", refusal.body.error, refusal.body.code)
+            }
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl Refusal {
+    fn hint(&self) -> String {
+        let seconds = self.retry_after.map_or(1, |pause| pause.as_secs().max(1));
+        match (self.body.code, self.status) {
+            (119, 401) => "sign in with `svc login`, or give a token with --token or SVC_TOKEN; \
+                           `svc doctor` tells which part of the sign-in is wrong"
+                .into(),
+            (119, _) => "see what state it is in, and do what that state allows".into(),
+            (101, _) => "check the id: `svc apps`, `svc artifacts` and `svc releases` list what \
+                         you reach"
+                .into(),
+            (403, _) => "ask somebody with that standing, or use a token with that scope \
+                         (`svc token create --scope …`)"
+                .into(),
+            (137, _) => "it exists already: choose another value, or use the one there is".into(),
+            (142, _) => "change what the sentence names, and run it again".into(),
+            (429, _) => format!("wait {seconds} s, and run it again"),
+            (_, 424) => "it may have been done: look before you run it again".into(),
+            (_, 503) => format!("nothing was done: wait {seconds} s, and run it again"),
+            _ => "run it again; if it stays, ask who operates the service, with the request id"
+                .into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(code: u16, status: u16) -> Failure {
+        let body =
+            fault::Failure { code, error: "no".into(), details: Vec::new(), expected_offset: None };
+        let retry_after = Some(Duration::from_secs(17));
+        Failure::Refused(Refusal { status, body, retry_after, advice: None })
+    }
+
+    #[test]
+    fn the_hint_follows_code_and_status() {
+        assert!(refusal(119, 401).hint().contains("svc login"));
+        assert!(!refusal(119, 409).hint().contains("svc login"));
+        assert!(refusal(429, 429).hint().contains("17 s"));
+        assert!(refusal(100, 424).hint().contains("may have been done"));
+        assert!(refusal(100, 503).hint().contains("nothing was done"));
+    }
+
+    #[test]
+    fn advice_replaces_the_hint() {
+        assert_eq!(refusal(101, 404).advise("check the password").hint(), "check the password");
+    }
+
+    #[test]
+    fn a_failure_of_ours_has_a_body_for_programs_too() {
+        assert_eq!(Failure::usage("bad", "better").body().code, 142);
+        assert_eq!(refusal(137, 409).body().code, 137);
+    }
+}

@@ -1,0 +1,109 @@
+//! `svc login`, `logout` and `whoami`.
+
+use crate::{
+    Context, args,
+    client::Client,
+    failure::Failure,
+    login_file::Login,
+    printer::{Fields, moment, word},
+    settings::{Credential, Settings},
+};
+use contract::{
+    Email, Password,
+    authentication::{GetCurrentUser, LoginWithEmail, Logout, Nothing},
+};
+use std::io;
+
+pub fn login(cx: &Context<'_>, args: args::Login) -> Result<(), Failure> {
+    let client = cx.client()?.anonymous();
+    // Nobody should type a password before it is known where it goes.
+    let api_url = client.api_url();
+    let application_id = cx.settings.application_id.clone().ok_or_else(|| {
+        Failure::usage(
+            format!("the application id of {api_url} is not known"),
+            "say --application-id; who operates the service knows it",
+        )
+    })?;
+    let email = match args.email {
+        Some(email) => email,
+        None => invalid_to_usage("e-mail", cx.printer.ask("E-mail")?.parse::<Email>())?,
+    };
+    let password = if args.password_stdin {
+        let mut line = String::new();
+        io::stdin().read_line(&mut line).map_err(|error| {
+            Failure::usage(format!("standard input: {error}"), "send the password on one line")
+        })?;
+        line
+    } else {
+        cx.printer.ask_secret(&format!("Password of {email} at {api_url}"))?
+    };
+    let password = password.trim_end_matches(['\r', '\n']).parse::<Password>();
+    let password = invalid_to_usage("password", password)?;
+    let signed_in = client.call(&LoginWithEmail { email, password }).map_err(|failure| {
+        match failure.refused_with(101) {
+            Some(_) => failure.advise("check e-mail, password and --api-url, and try again"),
+            None => failure,
+        }
+    })?;
+    cx.login_file.write(&Login {
+        api_url: api_url.to_owned(),
+        application_id,
+        email: signed_in.user.email.clone(),
+        session_token: signed_in.session_token.clone(),
+        expires_at: signed_in.expires_at,
+    })?;
+    cx.printer.reply(&signed_in, |signed_in| {
+        format!("signed in to {api_url} as {}", signed_in.user.email)
+    })
+}
+
+/// Forgets the login even where the service cannot be told, and says so.
+pub fn logout(cx: &Context<'_>, login: Option<Login>) -> Result<(), Failure> {
+    let Some(login) = login else {
+        return cx.printer.reply(&Nothing {}, |_| "nobody is signed in");
+    };
+    cx.login_file.remove()?;
+    let client = Client::new(&Settings {
+        api_url: login.api_url.clone(),
+        application_id: Some(login.application_id),
+        credential: Some(Credential::Session(login.session_token)),
+        app: None,
+    })?;
+    let ended = client.call(&Logout {});
+    let already_over = matches!(&ended, Err(failure)
+        if failure.refused_with(119).is_some_and(|refusal| refusal.status == 401));
+    if !already_over {
+        ended.map_err(|failure| {
+            let when = moment(login.expires_at);
+            failure.advise(format!(
+                "the session is forgotten here, but holds at {} until {when} UTC: sign in again \
+                 and end it with svc_revokeSession",
+                login.api_url
+            ))
+        })?;
+    }
+    cx.printer.reply(&Nothing {}, |_| format!("signed out of {}", login.api_url))
+}
+
+pub fn whoami(cx: &Context<'_>) -> Result<(), Failure> {
+    let user =
+        cx.client()?.call(&GetCurrentUser {}).map_err(|failure| match cx.settings.credential {
+            Some(Credential::DeployToken(_)) => failure.advise(
+                "a deploy token is nobody: leave out --token and SVC_TOKEN to ask who is signed in",
+            ),
+            _ => failure,
+        })?;
+    cx.printer.reply(&user, |user| {
+        Fields::new()
+            .with("user", &user.email)
+            .with("name", &user.name)
+            .with("id", user.id)
+            .with("role", word(&user.role))
+            .with("tier", word(&user.tier))
+            .with("service", &cx.settings.api_url)
+    })
+}
+
+fn invalid_to_usage<T>(what: &str, read: Result<T, String>) -> Result<T, Failure> {
+    read.map_err(|problem| Failure::usage(format!("the {what} {problem}"), "type it again"))
+}

@@ -1,0 +1,244 @@
+//! All that is printed. Replies go to standard output; notes, progress and failures of people's
+//! commands go to standard error.
+
+use crate::failure::Failure;
+use console::{Alignment, Term, measure_text_width, pad_str};
+use contract::{Timestamp, apps::Platform};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use std::{
+    fmt::{self, Display},
+    io::{self, Write},
+    time::Duration,
+};
+
+/// Prints for a person or for a program.
+pub struct Printer {
+    json: bool,
+    quiet: bool,
+}
+
+impl Printer {
+    /// For a program where `json` is set; without notes and progress where `quiet` is set.
+    pub fn new(json: bool, quiet: bool) -> Self {
+        Printer { json, quiet }
+    }
+
+    /// The reply of a command: as it is for a program, told by `human` for a person.
+    pub fn reply<T: Serialize, H: Display>(
+        &self,
+        reply: &T,
+        human: impl FnOnce(&T) -> H,
+    ) -> Result<(), Failure> {
+        let text = if self.json {
+            serde_json::to_string(reply).map_err(|error| {
+                Failure::local(format!("the reply is not JSON: {error}"), "run it without --json")
+            })?
+        } else {
+            human(reply).to_string()
+        };
+        write_out(&text)
+    }
+
+    /// Text that is the same for a person and a program.
+    pub fn text(&self, text: &str) -> Result<(), Failure> {
+        write_out(text)
+    }
+
+    /// Something worth knowing that is not the reply.
+    pub fn note(&self, text: impl Display) {
+        if !self.quiet {
+            write_error(&text);
+        }
+    }
+
+    /// Why the command was not done.
+    pub fn failure(&self, failure: &Failure) {
+        match failure {
+            // A program has read it in the reply.
+            Failure::Told { .. } if self.json => {}
+            failure if self.json => {
+                let body = serde_json::to_string(&failure.body()).unwrap_or_default();
+                // There is nobody left to tell where this cannot be written.
+                let _ = write_out(&body);
+            }
+            failure => write_error(&format_args!("error: {failure}\nhint: {}", failure.hint())),
+        }
+    }
+
+    /// A bar that fills up to `total` bytes. It shows where somebody watches only.
+    pub fn progress(&self, what: &'static str, total: u64) -> ProgressBar {
+        let watched = !self.quiet && console::user_attended_stderr();
+        let target =
+            if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let template = "{msg:9} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+        let style =
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::with_draw_target(Some(total), target);
+        let bar = bar.with_style(style).with_message(what);
+        if watched {
+            bar.enable_steady_tick(Duration::from_millis(250));
+        }
+        bar
+    }
+
+    /// Asks somebody at a terminal.
+    pub fn ask(&self, question: &str) -> Result<String, Failure> {
+        prompt(question, Term::read_line)
+    }
+
+    /// Asks somebody at a terminal for a secret, which does not show while it is typed.
+    pub fn ask_secret(&self, question: &str) -> Result<String, Failure> {
+        prompt(question, Term::read_secure_line)
+    }
+}
+
+fn prompt(question: &str, read: fn(&Term) -> io::Result<String>) -> Result<String, Failure> {
+    let term = Term::stderr();
+    let hint = "give --email, and the password with --password-stdin";
+    if !term.is_term() {
+        return Err(Failure::usage(format!("there is no terminal to ask for: {question}"), hint));
+    }
+    let answer = term.write_str(&format!("{question}: ")).and_then(|()| read(&term));
+    answer.map_err(|error| Failure::usage(format!("{question}: {error}"), hint))
+}
+
+/// A closed pipe is no failure: who reads a list with `head` has seen enough.
+fn write_out(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::local(format!("standard output: {error}"), "check where the output goes"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn write_error(text: &dyn Display) {
+    // There is nobody left to tell where this cannot be written.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// A list for a person: one line each, in columns.
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// With these headings.
+    pub fn new<const N: usize>(headings: [&str; N]) -> Self {
+        Table { rows: vec![headings.map(str::to_owned).to_vec()] }
+    }
+
+    /// Adds a line.
+    pub fn row<const N: usize>(mut self, cells: [String; N]) -> Self {
+        self.rows.push(cells.map(|cell| on_one_line(&cell)).to_vec());
+        self
+    }
+}
+
+impl Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_columns(f, &self.rows)
+    }
+}
+
+/// One thing for a person: a line for each of its fields.
+pub struct Fields(Vec<Vec<String>>);
+
+impl Fields {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Fields(Vec::new())
+    }
+
+    /// Adds a field.
+    pub fn with(mut self, name: &str, value: impl Display) -> Self {
+        self.0.push(vec![name.to_owned(), on_one_line(&value.to_string())]);
+        self
+    }
+
+    /// Adds a field that may be empty: then it does not show.
+    pub fn with_some(self, name: &str, value: Option<impl Display>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+}
+
+impl Display for Fields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_columns(f, &self.0)
+    }
+}
+
+fn write_columns(f: &mut fmt::Formatter<'_>, rows: &[Vec<String>]) -> fmt::Result {
+    let mut widths = Vec::new();
+    for row in rows {
+        widths.resize(widths.len().max(row.len()), 0);
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = measure_text_width(cell).max(*width);
+        }
+    }
+    for row in rows {
+        let cells = row.iter().zip(&widths);
+        let cells = cells.map(|(cell, width)| pad_str(cell, *width, Alignment::Left, None));
+        writeln!(f, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
+/// Text of others must neither break a table nor steer a terminal.
+fn on_one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// A value as the wire spells it, such as `ios` or `partiallyPublished`.
+pub fn word<T: Serialize>(value: &T) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        Ok(other) => other.to_string(),
+        Err(_) => String::new(),
+    }
+}
+
+/// What may be missing, as a cell.
+pub fn cell<T: Display>(value: Option<T>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+/// A moment, to the minute.
+pub fn moment(at: Timestamp) -> String {
+    at.to_string().chars().take(16).map(|c| if c == 'T' { ' ' } else { c }).collect()
+}
+
+/// Platforms in one cell.
+pub fn platforms(platforms: &[Platform]) -> String {
+    platforms.iter().map(word).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_whatever_the_width_of_characters() {
+        let table = Table::new(["ID", "NAME", "X"])
+            .row(["1".into(), "日本".into(), "a".into()])
+            .row(["22".into(), "b".into(), "c".into()]);
+        assert_eq!(table.to_string(), "ID  NAME  X\n1   日本  a\n22  b     c\n");
+    }
+
+    #[test]
+    fn text_of_others_cannot_steer_the_terminal() {
+        let fields = Fields::new().with("name", "a\u{1b}[31m\nb");
+        assert_eq!(fields.to_string(), "name  a [31m b\n");
+    }
+
+    #[test]
+    fn words_and_moments_are_those_of_the_wire() {
+        assert_eq!(word(&contract::releases::ReleaseState::RolledBack), "rolledBack");
+        assert_eq!(moment(Timestamp::from_millis(0)), "1970-01-01 00:00");
+    }
+}

@@ -1,0 +1,206 @@
+//! Which service is talked to, as whom, and about which app.
+//!
+//! Each setting is looked for in this order: flag, environment, `.svc/config.json` of the
+//! repository, login file.
+
+use crate::{args::Global, failure::Failure, login_file::Login, repository::Config};
+use contract::AppId;
+
+/// Where the service is looked for when nothing says otherwise.
+const DEFAULT_API_URL: &str = "http://127.0.0.1:8080";
+
+/// The places that settings come from.
+pub struct Sources<'a> {
+    /// The flags of the command.
+    pub flags: &'a Global,
+    /// The environment.
+    pub environment: &'a dyn Fn(&str) -> Option<String>,
+    /// The configuration of the repository.
+    pub config: Option<&'a Config>,
+    /// The login file.
+    pub login: Option<&'a Login>,
+}
+
+/// What the sources come to.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The address of the service, without a slash at the end.
+    pub api_url: String,
+    /// The application id, which every function call needs.
+    pub application_id: Option<String>,
+    /// Who calls.
+    pub credential: Option<Credential>,
+    /// The app that is meant where a command names none.
+    pub app: Option<AppId>,
+}
+
+/// What shows who calls.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Credential {
+    /// Of a CI job.
+    DeployToken(String),
+    /// Of somebody who is signed in.
+    Session(String),
+}
+
+impl Credential {
+    fn from_token(token: &str) -> Self {
+        if token.starts_with("r:") {
+            Credential::Session(token.to_owned())
+        } else {
+            Credential::DeployToken(token.to_owned())
+        }
+    }
+}
+
+impl Settings {
+    /// Takes each setting from the first source that has it.
+    pub fn resolve(sources: &Sources<'_>) -> Result<Settings, Failure> {
+        let Sources { flags, environment, config, login } = *sources;
+        let api_url = flags
+            .api_url
+            .clone()
+            .or_else(|| environment("SVC_API_URL"))
+            .or_else(|| config?.api_url.clone())
+            .or_else(|| Some(login?.api_url.clone()))
+            .unwrap_or_else(|| DEFAULT_API_URL.to_owned());
+        let api_url = web_address(&api_url)?;
+        // A login is good for one service. Another one, which a repository may have named, must
+        // not be sent its session.
+        let login = login.filter(|login| login.api_url == api_url);
+        let application_id = flags
+            .application_id
+            .clone()
+            .or_else(|| environment("SVC_APPLICATION_ID"))
+            .or_else(|| config?.application_id.clone())
+            .or_else(|| Some(login?.application_id.clone()));
+        let token = flags.token.clone().or_else(|| environment("SVC_TOKEN"));
+        let credential = token
+            .map(|token| Credential::from_token(token.trim()))
+            .or_else(|| Some(Credential::Session(login?.session_token.clone())));
+        let app = match environment("SVC_APP_ID") {
+            Some(text) => Some(text.parse().map_err(|error| {
+                Failure::usage(format!("SVC_APP_ID: {error}"), "`svc apps` lists the ids of apps")
+            })?),
+            None => config.and_then(|config| config.app),
+        };
+        Ok(Settings { api_url, application_id, credential, app })
+    }
+
+    /// The app that a command is about.
+    pub fn app(&self, given: Option<AppId>) -> Result<AppId, Failure> {
+        given.or(self.app).ok_or_else(|| {
+            Failure::usage(
+                "no app is named",
+                "say --app, set SVC_APP_ID, or put \"app\" into .svc/config.json; `svc apps` \
+                 lists the ids",
+            )
+        })
+    }
+}
+
+/// The address in its canonical form, so that two spellings of one service compare equal.
+fn web_address(text: &str) -> Result<String, Failure> {
+    let address = reqwest::Url::parse(text).ok().filter(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.query().is_none()
+            && url.fragment().is_none()
+    });
+    let address = address.ok_or_else(|| {
+        Failure::usage(
+            format!("{text:?} is not the address of a service"),
+            format!("give one such as {DEFAULT_API_URL} with --api-url or SVC_API_URL"),
+        )
+    })?;
+    Ok(address.as_str().trim_end_matches('/').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contract::Timestamp;
+
+    const APP: &str = "app_01J9ZQ8F5W7V3T6M2K4N8R0P1S";
+
+    fn login() -> Login {
+        Login {
+            api_url: "https://svc.example.com".into(),
+            application_id: "from-login".into(),
+            email: "ada@example.com".parse().unwrap(),
+            session_token: "r:0123".into(),
+            expires_at: Timestamp::from_millis(0),
+        }
+    }
+
+    fn config(text: &str) -> Config {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn resolve(
+        flags: &Global,
+        variables: &[(&str, &str)],
+        config: Option<&Config>,
+        login: Option<&Login>,
+    ) -> Result<Settings, Failure> {
+        let environment = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, v)| (*v).to_owned())
+        };
+        Settings::resolve(&Sources { flags, environment: &environment, config, login })
+    }
+
+    #[test]
+    fn flag_goes_before_environment_before_repository_before_login() {
+        let flags = Global { application_id: Some("from-flag".into()), ..Global::default() };
+        let variables = [("SVC_APPLICATION_ID", "from-environment")];
+        let config = config(r#"{"applicationId": "from-config"}"#);
+        let login = login();
+        let id = |flags, variables: &[_], config| {
+            resolve(flags, variables, config, Some(&login)).unwrap().application_id.unwrap()
+        };
+        let none = Global::default();
+        assert_eq!(id(&flags, &variables, Some(&config)), "from-flag");
+        assert_eq!(id(&none, &variables, Some(&config)), "from-environment");
+        assert_eq!(id(&none, &[], Some(&config)), "from-config");
+        assert_eq!(id(&none, &[], None), "from-login");
+    }
+
+    #[test]
+    fn a_session_is_not_sent_to_a_service_that_the_repository_names() {
+        let login = login();
+        let none = Global::default();
+        let own = resolve(&none, &[], None, Some(&login)).unwrap();
+        assert_eq!(own.credential, Some(Credential::Session("r:0123".into())));
+        let config = config(r#"{"apiUrl": "https://elsewhere.example.com"}"#);
+        let elsewhere = resolve(&none, &[], Some(&config), Some(&login)).unwrap();
+        assert_eq!(elsewhere.api_url, "https://elsewhere.example.com");
+        assert_eq!(elsewhere.credential, None);
+        assert_eq!(elsewhere.application_id, None);
+    }
+
+    #[test]
+    fn a_token_goes_before_the_session() {
+        let login = login();
+        let settings =
+            resolve(&Global::default(), &[("SVC_TOKEN", "svc_dt_x\n")], None, Some(&login));
+        let credential = settings.unwrap().credential;
+        assert_eq!(credential, Some(Credential::DeployToken("svc_dt_x".into())));
+    }
+
+    #[test]
+    fn the_app_comes_from_flag_environment_or_repository() {
+        let config = config(&format!(r#"{{"app": "{APP}"}}"#));
+        let none = Global::default();
+        let settings = resolve(&none, &[], Some(&config), None).unwrap();
+        assert_eq!(settings.app(None).unwrap().to_string(), APP);
+        assert!(resolve(&none, &[("SVC_APP_ID", "prj_1")], Some(&config), None).is_err());
+        assert!(resolve(&none, &[], None, None).unwrap().app(None).is_err());
+    }
+
+    #[test]
+    fn addresses_are_checked_and_compared_in_one_form() {
+        assert_eq!(web_address("https://SVC.example.com/").unwrap(), "https://svc.example.com");
+        assert_eq!(web_address("http://10.0.0.1:8080/svc/").unwrap(), "http://10.0.0.1:8080/svc");
+        assert!(web_address("svc.example.com").is_err());
+        assert!(web_address("file:///etc/passwd").is_err());
+    }
+}

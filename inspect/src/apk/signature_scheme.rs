@@ -1,0 +1,261 @@
+//! Verifies signatures of the APK Signature Schemes v2, v3 and v3.1.
+//!
+//! Each signature must be valid, and its digest must be that of the contents. The lineage with
+//! which v3 proves that a key replaced another is not followed: who may sign an app is not
+//! decided here.
+//!
+//! Source: source.android.com/docs/security/features/apksigning/v2 and …/v3.
+
+use super::content_digest::content_digest;
+use super::signing_block::SigningBlock;
+use crate::archive::Archive;
+use crate::certificate::{Certificate, Hash, Padding, Verdict};
+use crate::cursor::Cursor;
+use crate::refusal::{Failure, Refusal};
+use crate::report::Signer;
+
+struct Scheme {
+    name: &'static str,
+    block_id: u32,
+    /// From v3 on a signer states the range of Android versions that it signs for.
+    has_sdk_range: bool,
+    /// The attribute with which a signer of the scheme before says that there is also a
+    /// signature of this one, so that it cannot be removed unnoticed.
+    announced_by: Option<u32>,
+}
+
+const V2: Scheme =
+    Scheme { name: "APK v2", block_id: 0x7109_871a, has_sdk_range: false, announced_by: None };
+const V3: Scheme = Scheme {
+    name: "APK v3",
+    block_id: 0xf053_68c0,
+    has_sdk_range: true,
+    announced_by: Some(0xbeef_f00d),
+};
+/// Stands beside a v3 signature, which is for the phones that do not know it.
+const V3_1: Scheme = Scheme {
+    name: "APK v3.1",
+    block_id: 0x1b93_ad61,
+    has_sdk_range: true,
+    announced_by: Some(0x559f_8b02),
+};
+
+/// Verifies every signature in the block. The signer is that of the newest scheme;
+/// `None` if the block has none of these schemes.
+pub(super) fn verify(archive: &Archive, block: &SigningBlock) -> Result<Option<Signer>, Failure> {
+    let mut digests = ContentDigests { archive, block_offset: block.offset, known: Vec::new() };
+    let mut newest = None;
+    let mut attributes = Vec::new();
+    let mut missing = Vec::new();
+    for scheme in [V3_1, V3, V2] {
+        let Some(value) = block.value(scheme.block_id, scheme.name)? else {
+            missing.push(scheme);
+            continue;
+        };
+        let verified = scheme.verify(value, &mut digests)?;
+        attributes.extend(verified.attributes);
+        newest.get_or_insert(verified.signer);
+    }
+    for scheme in missing {
+        if scheme.announced_by.is_some_and(|announcement| attributes.contains(&announcement)) {
+            return Err(Refusal::StrippedSignature { scheme: scheme.name }.into());
+        }
+    }
+    Ok(newest)
+}
+
+struct Verified {
+    signer: Signer,
+    /// The ids of the additional attributes of all signers.
+    attributes: Vec<u32>,
+}
+
+impl Scheme {
+    /// Verifies all signers. The first of v2 counts, and of v3 the one for the newest Android.
+    fn verify(&self, value: &[u8], digests: &mut ContentDigests) -> Result<Verified, Failure> {
+        let mut value = Cursor::new(value);
+        let mut signers = prefixed(&mut value).ok_or_else(|| self.malformed())?;
+        let mut attributes = Vec::new();
+        let mut best: Option<(u32, Signer)> = None;
+        let mut count: usize = 0;
+        while !signers.is_empty() {
+            count = count.saturating_add(1);
+            if count > MAX_SIGNERS {
+                return Err(self.invalid("it has too many signers").into());
+            }
+            let signer = prefixed(&mut signers).ok_or_else(|| self.malformed())?;
+            let block = SignerBlock::parse(self, signer).ok_or_else(|| self.malformed())?;
+            let signer = self.verify_signer(&block, digests)?;
+            let max_sdk = block.signed.sdk_range.map_or(0, |(_, max)| max);
+            attributes.extend(block.signed.attributes);
+            if best.as_ref().is_none_or(|(best, _)| *best < max_sdk) {
+                best = Some((max_sdk, signer));
+            }
+        }
+        let (_, signer) = best.ok_or_else(|| self.invalid("it has no signers"))?;
+        Ok(Verified { signer, attributes })
+    }
+
+    fn verify_signer(
+        &self,
+        block: &SignerBlock,
+        digests: &mut ContentDigests,
+    ) -> Result<Signer, Failure> {
+        let supported = block.signatures.iter().filter_map(|(id, bytes)| {
+            SignatureAlgorithm::of(*id).map(|algorithm| (*id, algorithm, *bytes))
+        });
+        let (id, algorithm, signature) = supported
+            .max_by_key(|(_, algorithm, _)| algorithm.hash.algorithm().output_len())
+            .ok_or(Refusal::UnsupportedSignature { scheme: self.name })?;
+
+        let certificate = Certificate::parse(block.signed.certificate)
+            .ok_or_else(|| self.invalid("its certificate is malformed"))?;
+        if certificate.public_key_info() != block.public_key {
+            return Err(self.invalid("its certificate is for another key").into());
+        }
+        match certificate.verify(algorithm.hash, algorithm.padding, block.signed_data, signature) {
+            Verdict::Valid => {}
+            Verdict::Invalid => {
+                return Err(self.invalid("it was not made with the key of its certificate").into());
+            }
+            Verdict::Unsupported => {
+                return Err(Refusal::UnsupportedSignature { scheme: self.name }.into());
+            }
+        }
+
+        // Else a strong algorithm could be removed outside of what is signed.
+        let signature_ids = block.signatures.iter().map(|(id, _)| id);
+        let digest_ids = block.signed.digests.iter().map(|(id, _)| id);
+        if !signature_ids.eq(digest_ids) {
+            return Err(self.invalid("its signatures and digests use different algorithms").into());
+        }
+        if block.sdk_range != block.signed.sdk_range {
+            return Err(self.invalid("it states two ranges of Android versions").into());
+        }
+        let stated = block.signed.digests.iter().find(|(digest_id, _)| *digest_id == id);
+        let actual = digests.get(algorithm.hash)?;
+        if stated.is_none_or(|(_, stated)| *stated != actual) {
+            return Err(Refusal::ChangedAfterSigning { scheme: self.name }.into());
+        }
+        Ok(certificate.signer())
+    }
+
+    fn malformed(&self) -> Refusal {
+        self.invalid("its block is malformed")
+    }
+
+    fn invalid(&self, reason: &'static str) -> Refusal {
+        Refusal::InvalidSignature { scheme: self.name, reason }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct SignatureAlgorithm {
+    hash: Hash,
+    padding: Padding,
+}
+
+impl SignatureAlgorithm {
+    /// The algorithm with this id. DSA, and the digests made for fs-verity, are not supported;
+    /// a signer who uses those has another signature as well.
+    fn of(id: u32) -> Option<Self> {
+        let (hash, padding) = match id {
+            0x0101 => (Hash::Sha256, Padding::Pss),
+            0x0102 => (Hash::Sha512, Padding::Pss),
+            0x0103 | 0x0201 => (Hash::Sha256, Padding::Pkcs1),
+            0x0104 | 0x0202 => (Hash::Sha512, Padding::Pkcs1),
+            _ => return None,
+        };
+        Some(Self { hash, padding })
+    }
+}
+
+/// Most signers of one scheme, as Android limits them.
+const MAX_SIGNERS: usize = 10;
+
+/// The lists of a signer have an item for each algorithm; there are not ten of them.
+const MAX_ALGORITHMS: usize = 16;
+
+type ById<'a> = Vec<(u32, &'a [u8])>;
+
+/// A signer as it stands in the signing block. Only [`SignerBlock::signed_data`] is signed.
+struct SignerBlock<'a> {
+    signed_data: &'a [u8],
+    signed: SignedData<'a>,
+    sdk_range: Option<(u32, u32)>,
+    signatures: ById<'a>,
+    public_key: &'a [u8],
+}
+
+struct SignedData<'a> {
+    digests: ById<'a>,
+    certificate: &'a [u8],
+    sdk_range: Option<(u32, u32)>,
+    /// Their ids; the values do not matter here.
+    attributes: Vec<u32>,
+}
+
+impl<'a> SignerBlock<'a> {
+    fn parse(scheme: &Scheme, mut signer: Cursor<'a>) -> Option<Self> {
+        let signed_data = prefixed(&mut signer)?;
+        let sdk_range = sdk_range(scheme, &mut signer)?;
+        let signatures = by_id(prefixed(&mut signer)?)?;
+        let public_key = prefixed(&mut signer)?.rest();
+        let signed = SignedData::parse(scheme, signed_data)?;
+        Some(Self { signed_data: signed_data.rest(), signed, sdk_range, signatures, public_key })
+    }
+}
+
+impl<'a> SignedData<'a> {
+    fn parse(scheme: &Scheme, mut data: Cursor<'a>) -> Option<Self> {
+        let digests = by_id(prefixed(&mut data)?)?;
+        let certificate = prefixed(&mut prefixed(&mut data)?)?.rest();
+        let sdk_range = sdk_range(scheme, &mut data)?;
+        let mut input = prefixed(&mut data)?;
+        let mut attributes = Vec::new();
+        while !input.is_empty() {
+            attributes.push(prefixed(&mut input)?.u32_le()?);
+        }
+        Some(Self { digests, certificate, sdk_range, attributes })
+    }
+}
+
+#[expect(clippy::option_option, reason = "malformed, and a scheme without ranges")]
+fn sdk_range(scheme: &Scheme, input: &mut Cursor) -> Option<Option<(u32, u32)>> {
+    if scheme.has_sdk_range { Some(Some((input.u32_le()?, input.u32_le()?))) } else { Some(None) }
+}
+
+/// A sequence of pairs of an algorithm id and bytes.
+fn by_id(mut items: Cursor) -> Option<ById> {
+    let mut list = Vec::new();
+    while !items.is_empty() {
+        let mut item = prefixed(&mut items)?;
+        list.push((item.u32_le()?, prefixed(&mut item)?.rest()));
+        (list.len() <= MAX_ALGORITHMS).then_some(())?;
+    }
+    Some(list)
+}
+
+/// Takes bytes that state their length before them.
+fn prefixed<'a>(input: &mut Cursor<'a>) -> Option<Cursor<'a>> {
+    let len = input.size_le()?;
+    input.take(len).map(Cursor::new)
+}
+
+/// Digests of the contents, each made once, for each reads the whole file.
+struct ContentDigests<'a> {
+    archive: &'a Archive<'a>,
+    block_offset: u64,
+    known: Vec<(Hash, Vec<u8>)>,
+}
+
+impl ContentDigests<'_> {
+    fn get(&mut self, hash: Hash) -> Result<Vec<u8>, Failure> {
+        if let Some((_, digest)) = self.known.iter().find(|(known, _)| *known == hash) {
+            return Ok(digest.clone());
+        }
+        let digest = content_digest(self.archive, self.block_offset, hash.algorithm())?;
+        self.known.push((hash, digest.clone()));
+        Ok(digest)
+    }
+}

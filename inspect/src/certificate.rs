@@ -1,0 +1,140 @@
+//! X.509 certificates, and signatures made with their keys.
+
+use ring::digest::{self, digest};
+use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
+use x509_parser::oid_registry::{
+    OID_EC_P256, OID_KEY_TYPE_EC_PUBLIC_KEY, OID_NIST_EC_P384, OID_PKCS1_RSAENCRYPTION, Oid,
+};
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use crate::report::Signer;
+
+/// A digest algorithm as signatures name them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hash {
+    /// Broken against collisions, but still what old JAR signatures use.
+    Sha1,
+    Sha256,
+    Sha384,
+    Sha512,
+}
+
+impl Hash {
+    pub(crate) fn algorithm(self) -> &'static digest::Algorithm {
+        match self {
+            Self::Sha1 => &digest::SHA1_FOR_LEGACY_USE_ONLY,
+            Self::Sha256 => &digest::SHA256,
+            Self::Sha384 => &digest::SHA384,
+            Self::Sha512 => &digest::SHA512,
+        }
+    }
+
+    pub(crate) fn of(self, bytes: &[u8]) -> digest::Digest {
+        digest(self.algorithm(), bytes)
+    }
+}
+
+/// How an RSA signature is padded. ECDSA has no padding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Padding {
+    Pkcs1,
+    Pss,
+}
+
+/// What came of checking a signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Valid,
+    Invalid,
+    /// The key and the algorithms are none that this crate can check.
+    Unsupported,
+}
+
+pub(crate) struct Certificate<'a> {
+    der: &'a [u8],
+    parsed: X509Certificate<'a>,
+}
+
+impl<'a> Certificate<'a> {
+    pub(crate) fn parse(der: &'a [u8]) -> Option<Self> {
+        let (rest, parsed) = X509Certificate::from_der(der).ok()?;
+        rest.is_empty().then_some(Self { der, parsed })
+    }
+
+    pub(crate) fn signer(&self) -> Signer {
+        // Nobody's name is this long; a report is stored and listed.
+        let subject: String = self.parsed.subject().to_string().chars().take(500).collect();
+        Signer { sha256: hex::encode(Hash::Sha256.of(self.der)), subject }
+    }
+
+    /// The `SubjectPublicKeyInfo`, DER.
+    pub(crate) fn public_key_info(&self) -> &[u8] {
+        self.parsed.public_key().raw
+    }
+
+    /// Whether a CMS `IssuerAndSerialNumber` with these fields names this certificate.
+    pub(crate) fn is_named(&self, issuer: &[u8], serial: &[u8]) -> bool {
+        self.parsed.issuer().as_raw() == issuer && self.parsed.raw_serial() == serial
+    }
+
+    /// Checks a signature over `message`. Validity dates do not count: an app stays installable
+    /// after its certificate has expired.
+    pub(crate) fn verify(
+        &self,
+        hash: Hash,
+        padding: Padding,
+        message: &[u8],
+        signature: &[u8],
+    ) -> Verdict {
+        let key = &self.parsed.public_key();
+        let curve = key.algorithm.parameters.as_ref().and_then(|curve| curve.as_oid().ok());
+        let Some(algorithm) = algorithm(&key.algorithm.algorithm, curve.as_ref(), hash, padding)
+        else {
+            return Verdict::Unsupported;
+        };
+        match UnparsedPublicKey::new(algorithm, &key.subject_public_key.data)
+            .verify(message, signature)
+        {
+            Ok(()) => Verdict::Valid,
+            Err(_) => Verdict::Invalid,
+        }
+    }
+}
+
+fn algorithm(
+    key: &Oid,
+    curve: Option<&Oid>,
+    hash: Hash,
+    padding: Padding,
+) -> Option<&'static dyn VerificationAlgorithm> {
+    if *key == OID_PKCS1_RSAENCRYPTION {
+        // Android debug keys had 1024 bits until 2014, and phones still accept them.
+        return Some(match (padding, hash) {
+            (Padding::Pkcs1, Hash::Sha1) => {
+                &signature::RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY
+            }
+            (Padding::Pkcs1, Hash::Sha256) => {
+                &signature::RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY
+            }
+            (Padding::Pkcs1, Hash::Sha384) => &signature::RSA_PKCS1_2048_8192_SHA384,
+            (Padding::Pkcs1, Hash::Sha512) => {
+                &signature::RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY
+            }
+            (Padding::Pss, Hash::Sha256) => &signature::RSA_PSS_2048_8192_SHA256,
+            (Padding::Pss, Hash::Sha384) => &signature::RSA_PSS_2048_8192_SHA384,
+            (Padding::Pss, Hash::Sha512) => &signature::RSA_PSS_2048_8192_SHA512,
+            (Padding::Pss, Hash::Sha1) => return None,
+        });
+    }
+    if *key != OID_KEY_TYPE_EC_PUBLIC_KEY {
+        return None;
+    }
+    let curve = curve?;
+    match hash {
+        Hash::Sha256 if *curve == OID_EC_P256 => Some(&signature::ECDSA_P256_SHA256_ASN1),
+        Hash::Sha384 if *curve == OID_EC_P256 => Some(&signature::ECDSA_P256_SHA384_ASN1),
+        Hash::Sha256 if *curve == OID_NIST_EC_P384 => Some(&signature::ECDSA_P384_SHA256_ASN1),
+        Hash::Sha384 if *curve == OID_NIST_EC_P384 => Some(&signature::ECDSA_P384_SHA384_ASN1),
+        _ => None,
+    }
+}

@@ -1,0 +1,78 @@
+//! iOS app archives.
+
+mod code_directory;
+mod code_signature;
+mod info_plist;
+mod mach_o;
+
+use crate::archive::{Archive, Entry};
+use crate::refusal::{Failure, Refusal};
+use crate::report::{Report, Signer, identifier, label, optional_text, text};
+
+use code_signature::CodeSignature;
+use info_plist::InfoPlist;
+
+const INFO_PLIST: &str = "Info.plist";
+
+/// The property lists of all apps in the archive: `Payload/*.app/Info.plist`, and not those of
+/// the frameworks and extensions inside an app.
+pub(crate) fn info_plists<'a>(archive: &'a Archive) -> impl Iterator<Item = &'a Entry> {
+    archive.entries().iter().filter(|entry| app_folder(entry.name()).is_some())
+}
+
+/// `Payload/X.app/`, if this is the name of that app's property list.
+fn app_folder(name: &[u8]) -> Option<&[u8]> {
+    let folder = name.strip_suffix(INFO_PLIST.as_bytes())?;
+    let app = folder.strip_prefix(b"Payload/")?.strip_suffix(b".app/")?;
+    (!app.is_empty() && !app.contains(&b'/')).then_some(folder)
+}
+
+pub(crate) fn inspect(archive: &Archive) -> Result<Report, Failure> {
+    let mut apps = info_plists(archive);
+    let (Some(entry), None) = (apps.next(), apps.next()) else {
+        return Err(Refusal::SeveralApps.into());
+    };
+    let bytes = archive.read_manifest(entry)?;
+    let info = InfoPlist::parse(&bytes).ok_or(Refusal::Unreadable { part: INFO_PLIST })?;
+    if is_for_simulator(&info) {
+        return Err(Refusal::SimulatorBuild.into());
+    }
+    let folder = app_folder(entry.name()).unwrap_or_default();
+    let signer = signer(archive, folder, &info, &bytes)?;
+    Ok(Report {
+        identifier: identifier("CFBundleIdentifier", info.text("CFBundleIdentifier"))?,
+        version: text("CFBundleShortVersionString", info.text("CFBundleShortVersionString"))?,
+        build_number: optional_text("CFBundleVersion", info.text("CFBundleVersion"))?,
+        display_name: label(info.text("CFBundleDisplayName"))
+            .or_else(|| label(info.text("CFBundleName"))),
+        minimum_os: optional_text("MinimumOSVersion", info.text("MinimumOSVersion"))?,
+        signer,
+    })
+}
+
+fn signer(
+    archive: &Archive,
+    folder: &[u8],
+    info: &InfoPlist,
+    info_bytes: &[u8],
+) -> Result<Option<Signer>, Failure> {
+    let find = |name: &str| archive.find([folder, name.as_bytes()].concat());
+    if let Some(executable) = info.text("CFBundleExecutable").and_then(|name| find(&name))
+        && let Some(signature) = CodeSignature::find(archive, executable)?
+    {
+        return signature.verify(info_bytes);
+    }
+    // Signing an app leaves this list of its files, so without a signature it was taken away.
+    if find("_CodeSignature/CodeResources").is_some() {
+        return Err(Refusal::StrippedSignature { scheme: code_signature::SCHEME }.into());
+    }
+    Ok(None)
+}
+
+fn is_for_simulator(info: &InfoPlist) -> bool {
+    let platforms = ["DTPlatformName", "CFBundleSupportedPlatforms"];
+    platforms
+        .into_iter()
+        .flat_map(|key| info.all(key))
+        .any(|name| name.eq_ignore_ascii_case("iphonesimulator"))
+}

@@ -1,0 +1,113 @@
+//! Reads who a mobile binary is: its identifier, version and signer.
+//!
+//! The input comes from strangers. Three rules follow, and every module keeps them:
+//!
+//! * **No panic.** Outside bytes are read through `cursor::Cursor`, which answers `None`
+//!   instead of indexing.
+//! * **Bounded memory.** A file is never loaded; what is loaded of it has a limit in [`Limits`].
+//!   That is why the manifests are walked in place instead of being decoded into trees: a few
+//!   bytes of input can ask a decoder for a gigabyte of nodes.
+//! * **One reading.** An archive which two programs could read differently is refused, because
+//!   the signature would be checked on one reading and the phone would install the other.
+//!
+//! | format | who it is | signer |
+//! |---|---|---|
+//! | apk | `AndroidManifest.xml` (binary XML) | APK Signature Scheme v3.1, v3, v2, else the JAR signature |
+//! | aab | `base/manifest/AndroidManifest.xml` (protobuf) | JAR signature |
+//! | ipa | `Payload/*.app/Info.plist` | code signature of the main executable |
+//!
+//! A signature is checked against the bytes and against the certificate that comes with it.
+//! Whether that certificate is the right one is for the caller to decide, by its fingerprint.
+
+mod aab;
+mod apk;
+mod archive;
+mod certificate;
+mod cms;
+mod cursor;
+mod ipa;
+mod jar_signature;
+mod refusal;
+mod report;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+pub use refusal::{Failure, Refusal};
+pub use report::{Kind, Report, Signer};
+
+use archive::Archive;
+
+/// How much of an archive, and of its entries, is looked at before it is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Most entries in the archive. Memory for the index is about 200 bytes an entry.
+    pub max_entries: u64,
+    /// Most bytes of the archive's central directory.
+    pub max_directory_bytes: u64,
+    /// Most bytes that all entries together may declare to inflate to.
+    pub max_total_bytes: u64,
+    /// Most bytes a manifest, property list or certificate entry may inflate to.
+    pub max_manifest_bytes: u64,
+    /// Most bytes a resource table, a list of signed files or a code signature may have.
+    pub max_table_bytes: u64,
+    /// Most inflated bytes per stored byte of an entry that is read into memory. Entries that
+    /// are only digested may be denser: an app may well carry a file of zeros.
+    pub max_ratio: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_entries: 65_000,
+            max_directory_bytes: 16 << 20,
+            max_total_bytes: 16 << 30,
+            max_manifest_bytes: 4 << 20,
+            max_table_bytes: 64 << 20,
+            max_ratio: 500,
+        }
+    }
+}
+
+/// Reads the binary at `file`, which was uploaded as `kind`.
+///
+/// Blocks: reads the whole file once or a few times (digests), so call it off the async threads.
+///
+/// # Errors
+///
+/// [`Failure::Refused`] if the file is not a sound binary of this kind; asking again gives the
+/// same answer. [`Failure::Io`] if the file could not be read; asking again may help.
+pub fn inspect(file: &Path, kind: Kind, limits: &Limits) -> Result<Report, Failure> {
+    // Our own code does not panic, but the plist, X.509 and inflate parsers below it are not ours.
+    // A panic of theirs on hostile bytes must become a final answer: a caller that retries what
+    // panicked would panic forever.
+    catch_unwind(AssertUnwindSafe(|| inspect_archive(file, kind, limits)))
+        .unwrap_or(Err(Failure::Refused(Refusal::Unreadable { part: "file" })))
+}
+
+fn inspect_archive(file: &Path, kind: Kind, limits: &Limits) -> Result<Report, Failure> {
+    let archive = Archive::open(file, limits)?;
+    if !holds(&archive, kind) {
+        let actual =
+            [Kind::Aab, Kind::Ipa, Kind::Apk].into_iter().find(|other| holds(&archive, *other));
+        return Err(match actual {
+            Some(actual) => Refusal::Renamed { declared: kind, actual },
+            None => Refusal::NotAnApp { kind },
+        }
+        .into());
+    }
+    match kind {
+        Kind::Ipa => ipa::inspect(&archive),
+        Kind::Apk => apk::inspect(&archive),
+        Kind::Aab => aab::inspect(&archive),
+    }
+}
+
+/// Whether the archive has the entry that makes it a binary of this kind.
+fn holds(archive: &Archive, kind: Kind) -> bool {
+    match kind {
+        Kind::Ipa => ipa::info_plists(archive).next().is_some(),
+        Kind::Apk => archive.find(apk::MANIFEST).is_some(),
+        Kind::Aab => archive.find(aab::MANIFEST).is_some(),
+    }
+}

@@ -1,0 +1,199 @@
+//! The bytes of artifacts: staged in a folder while they come in, kept in an object store once
+//! they are verified.
+//!
+//! The object store is a folder of the data directory, or a bucket that speaks S3. In the folder,
+//! keeping is a rename; in a bucket it is an upload in parts.
+
+use actors::ports::{Binaries, Content, Examined, PortError};
+use async_trait::async_trait;
+use bytes::Bytes;
+use contract::{
+    ArtifactId,
+    artifacts::{ArtifactKind, Signer},
+};
+use futures_util::{Stream, StreamExt};
+use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMultipart, path::Path as Key};
+use sha2::{Digest, Sha256};
+use std::{
+    fs::File,
+    io::{self, Read},
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+use tokio::io::AsyncReadExt;
+
+/// Bytes read at a time.
+const BLOCK: usize = 1 << 20;
+
+/// The bytes of artifacts.
+pub struct Vault {
+    staging: PathBuf,
+    /// The folder behind the object store, where it is one.
+    folder: Option<PathBuf>,
+    objects: Arc<dyn ObjectStore>,
+    prefix: Key,
+}
+
+impl Vault {
+    /// Stages under `data`; keeps there too, or in the bucket that `store` names.
+    pub fn open(data: &Path, store: Option<&str>) -> Result<Vault, String> {
+        let staging = data.join("staging");
+        let describe = |e: &dyn std::fmt::Display| format!("the artifact store: {e}");
+        std::fs::create_dir_all(&staging).map_err(|e| describe(&e))?;
+        let Some(address) = store else {
+            let folder = data.join("artifacts");
+            std::fs::create_dir_all(&folder).map_err(|e| describe(&e))?;
+            let objects = object_store::local::LocalFileSystem::new_with_prefix(&folder).map_err(|e| describe(&e))?;
+            return Ok(Vault { staging, folder: Some(folder), objects: Arc::new(objects), prefix: Key::default() });
+        };
+        let bucket = address.strip_prefix("s3://").ok_or_else(|| describe(&"must begin with s3://"))?;
+        let (bucket, prefix) = bucket.split_once('/').unwrap_or((bucket, ""));
+        let objects = object_store::aws::AmazonS3Builder::from_env().with_bucket_name(bucket).build();
+        let objects = objects.map_err(|e| describe(&e))?;
+        Ok(Vault { staging, folder: None, objects: Arc::new(objects), prefix: Key::from(prefix) })
+    }
+
+    /// Where the bytes of an artifact come in. The name is an id, never a caller's text.
+    pub fn staged_path(&self, id: ArtifactId) -> PathBuf {
+        self.staging.join(id.to_string())
+    }
+
+    fn key(&self, id: ArtifactId) -> Key {
+        self.prefix.clone().join(id.to_string())
+    }
+
+    /// The kept bytes of an artifact, or a part of them.
+    pub async fn read(&self, id: ArtifactId, range: Range<u64>) -> Result<impl Stream<Item = object_store::Result<Bytes>> + use<>, object_store::Error> {
+        let options = GetOptions { range: Some(GetRange::Bounded(range)), ..GetOptions::default() };
+        Ok(self.objects.get_opts(&self.key(id), options).await?.into_stream())
+    }
+
+    /// Brings kept bytes back into staging: they were kept, but that was not written down.
+    async fn fetch_back(&self, id: ArtifactId) -> Result<(), PortError> {
+        let mut bytes = self.objects.get(&self.key(id)).await.map_err(failed)?.into_stream();
+        let path = self.staged_path(id);
+        let partial = path.with_extension("partial");
+        let mut file = tokio::fs::File::create(&partial).await.map_err(failed)?;
+        while let Some(block) = bytes.next().await {
+            tokio::io::AsyncWriteExt::write_all(&mut file, &block.map_err(failed)?).await.map_err(failed)?;
+        }
+        file.sync_all().await.map_err(failed)?;
+        tokio::fs::rename(&partial, &path).await.map_err(failed)
+    }
+
+    async fn upload(&self, path: &Path, key: &Key) -> Result<(), PortError> {
+        let mut file = tokio::fs::File::open(path).await.map_err(failed)?;
+        let mut parts = WriteMultipart::new_with_chunk_size(self.objects.put_multipart(key).await.map_err(failed)?, 8 * BLOCK);
+        let mut block = vec![0; BLOCK];
+        loop {
+            let n = file.read(&mut block).await.map_err(failed)?;
+            match block.get(..n) {
+                Some([]) | None => break,
+                Some(bytes) => {
+                    // Four parts under way at most: memory does not grow with the file.
+                    parts.wait_for_capacity(4).await.map_err(failed)?;
+                    parts.write(bytes);
+                }
+            }
+        }
+        parts.finish().await.map_err(failed).map(|_| ())
+    }
+}
+
+fn failed(e: impl std::fmt::Display) -> PortError {
+    PortError(e.to_string())
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T, PortError> {
+    tokio::task::spawn_blocking(work).await.map_err(failed)?.map_err(failed)
+}
+
+#[async_trait]
+impl Binaries for Vault {
+    async fn staged(&self, id: ArtifactId) -> Result<Option<u64>, PortError> {
+        match tokio::fs::metadata(self.staged_path(id)).await {
+            Ok(metadata) => Ok(Some(metadata.len())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(failed(e)),
+        }
+    }
+
+    async fn examine(&self, id: ArtifactId, kind: ArtifactKind) -> Result<Examined, PortError> {
+        let path = self.staged_path(id);
+        if self.staged(id).await?.is_none() {
+            self.fetch_back(id).await?;
+        }
+        blocking(move || examine(&path, kind)).await
+    }
+
+    async fn keep(&self, id: ArtifactId, _: &Examined) -> Result<(), PortError> {
+        let (path, key) = (self.staged_path(id), self.key(id));
+        if self.staged(id).await?.is_none() {
+            return self.objects.head(&key).await.map(|_| ()).map_err(failed);
+        }
+        match &self.folder {
+            Some(folder) => {
+                let folder = folder.clone();
+                blocking(move || {
+                    File::open(&path)?.sync_all()?;
+                    std::fs::rename(&path, folder.join(id.to_string()))?;
+                    File::open(&folder)?.sync_all()
+                })
+                .await
+            }
+            None => {
+                self.upload(&path, &key).await?;
+                tokio::fs::remove_file(&path).await.map_err(failed)
+            }
+        }
+    }
+
+    async fn discard(&self, id: ArtifactId) -> Result<(), PortError> {
+        match tokio::fs::remove_file(self.staged_path(id)).await {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(e)),
+            _ => {}
+        }
+        match self.objects.delete(&self.key(id)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(e) => Err(failed(e)),
+        }
+    }
+}
+
+/// Reads the bytes whole, then looks inside.
+fn examine(path: &Path, kind: ArtifactKind) -> io::Result<Examined> {
+    let (size, sha256) = hash(&mut File::open(path)?)?;
+    let kind = match kind {
+        ArtifactKind::Ipa => inspect::Kind::Ipa,
+        ArtifactKind::Apk => inspect::Kind::Apk,
+        ArtifactKind::Aab => inspect::Kind::Aab,
+    };
+    let content = match inspect::inspect(path, kind, &inspect::Limits::default()) {
+        Ok(report) => Ok(Content {
+            identifier: report.identifier,
+            version: report.version,
+            build_number: report.build_number,
+            signer: report.signer.and_then(|signer| {
+                Some(Signer { sha256: signer.sha256.parse().ok()?, subject: signer.subject })
+            }),
+        }),
+        Err(inspect::Failure::Refused(why)) => Err(why.to_string()),
+        Err(inspect::Failure::Io(e)) => return Err(e),
+    };
+    Ok(Examined { size, sha256, content })
+}
+
+fn hash(file: &mut File) -> io::Result<(u64, contract::Sha256)> {
+    let (mut hasher, mut size, mut block) = (Sha256::new(), 0, vec![0; BLOCK]);
+    loop {
+        let n = file.read(&mut block)?;
+        match block.get(..n) {
+            Some([]) | None => break,
+            Some(bytes) => hasher.update(bytes),
+        }
+        size += n as u64;
+    }
+    let sha256 = actors::accounts::hex(&hasher.finalize()).parse().map_err(io::Error::other)?;
+    Ok((size, sha256))
+}

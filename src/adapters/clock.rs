@@ -1,0 +1,13 @@
+//! The time, from the system.
+
+use actors::ports::Clock;
+use contract::Timestamp;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The system's clock.
+pub fn system() -> Clock {
+    Clock(|| {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    })
+}

@@ -1,0 +1,7 @@
+//! Adapters: how the platform's ports reach the real world.
+
+pub mod binaries;
+pub mod clock;
+pub mod mail;
+pub mod ota;
+pub mod passwords;

@@ -1,0 +1,69 @@
+//! Passwords, hashed with Argon2id on threads of their own.
+
+use actors::ports::{Passwords, PortError};
+use argon2::{
+    Argon2,
+    password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash},
+};
+use async_trait::async_trait;
+use contract::Password;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// Calls that may wait for a processor. Past it, sign-ins are turned away.
+const LONGEST_QUEUE: usize = 256;
+
+/// Argon2id with its default cost (19 MiB, 2 passes), so many at a time as there are processors.
+pub struct Argon2id {
+    turns: Arc<Semaphore>,
+    queue: Arc<Semaphore>,
+    /// What an unknown account's password is compared with, so that it takes as long.
+    decoy: String,
+}
+
+impl Argon2id {
+    /// Hashes on as many threads as there are processors.
+    pub fn new() -> Result<Self, PortError> {
+        let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        Ok(Argon2id {
+            turns: Arc::new(Semaphore::new(processors)),
+            queue: Arc::new(Semaphore::new(LONGEST_QUEUE)),
+            decoy: hash("no account has this password")?,
+        })
+    }
+
+    async fn on_a_thread<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, PortError> {
+        let full = |_| PortError("too many sign-ins wait for a processor".into());
+        let _place = self.queue.clone().try_acquire_owned().map_err(full)?;
+        let turn = self.turns.clone().acquire_owned().await.map_err(|e| PortError(e.to_string()))?;
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work();
+            drop(turn);
+            done
+        });
+        done.await.map_err(|e| PortError(e.to_string()))
+    }
+}
+
+fn hash(password: &str) -> Result<String, PortError> {
+    let hashed = Argon2::default().hash_password(password.as_bytes());
+    hashed.map(|hash| hash.to_string()).map_err(|e| PortError(e.to_string()))
+}
+
+#[async_trait]
+impl Passwords for Argon2id {
+    async fn hash(&self, password: Password) -> Result<String, PortError> {
+        self.on_a_thread(move || hash(password.as_str())).await?
+    }
+
+    async fn verify(&self, password: Password, expected: Option<String>) -> Result<bool, PortError> {
+        let known = expected.is_some();
+        let expected = expected.unwrap_or_else(|| self.decoy.clone());
+        let verify = move || {
+            let parsed = PasswordHash::new(&expected).map_err(|e| PortError(e.to_string()))?;
+            Ok(Argon2::default().verify_password(password.as_str().as_bytes(), &parsed).is_ok())
+        };
+        let right: Result<bool, PortError> = self.on_a_thread(verify).await?;
+        Ok(right? && known)
+    }
+}

@@ -1,0 +1,173 @@
+//! Reads the whole store and says what does not fit together: records against their index, derived
+//! records against what they derive from, artifacts against their bytes.
+
+use super::dump::open;
+use actors::{
+    accounts::{Accounts, Session},
+    apps::Apps,
+    artifacts::{Artifacts, Hold},
+    audit::Event,
+    organizations::{Organizations, Reach},
+    projects::Projects,
+    releases::{Current, Releases},
+    replay::Replay,
+    runtime::resource::Kept,
+    tokens::{LastUse, Tokens},
+};
+use contract::artifacts::ArtifactState;
+use sha2::{Digest, Sha256};
+use std::{collections::{BTreeMap, BTreeSet}, io::Read, path::Path};
+use store::{Finding, Record, Store, StoreError};
+
+/// What the records say of each other, gathered while they are read.
+#[derive(Default)]
+struct Gathered {
+    /// Member and organization, from the organizations.
+    memberships: BTreeSet<(String, String)>,
+    /// The same, from the users' reach.
+    reaches: BTreeSet<(String, String)>,
+    /// Artifact and release, from the releases.
+    holds: BTreeSet<(String, String)>,
+    /// The same, from the holds.
+    held: BTreeSet<(String, String)>,
+    /// Which organization, project or app something hangs from.
+    parents: Vec<(String, String)>,
+    /// Every resource.
+    known: BTreeSet<String>,
+    /// The hash of each verified artifact.
+    verified: BTreeMap<String, String>,
+    /// The current releases.
+    current: BTreeSet<String>,
+    /// The releases that say they are published.
+    published: BTreeSet<String>,
+}
+
+/// Checks a data directory. An error names how many findings there were.
+pub fn check(data: &Path) -> Result<(), String> {
+    let store = open(data)?;
+    let mut findings = Vec::new();
+    let gathered = read(&store, &mut findings).map_err(|e| e.to_string())?;
+    compare(&gathered, &mut findings);
+    bytes(data, &gathered, &mut findings);
+    store.close();
+    for Finding(finding) in &findings {
+        note(finding);
+    }
+    if findings.is_empty() {
+        note(&format!("{} resources, nothing to mend", gathered.known.len()));
+        return Ok(());
+    }
+    Err(format!("{} findings", findings.len()))
+}
+
+fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreError> {
+    let mut g = Gathered::default();
+    one::<Kept<Accounts>>(store, findings, |key, account| {
+        g.known.insert(key.into());
+        g.parents.push((key.into(), account.state.personal.to_string()));
+    })?;
+    one::<Kept<Organizations>>(store, findings, |key, organization| {
+        g.known.insert(key.into());
+        g.memberships.extend(organization.state.members.iter().map(|m| (m.user.to_string(), key.to_owned())));
+    })?;
+    one::<Reach>(store, findings, |user, reach| {
+        g.reaches.extend(reach.organizations.keys().map(|organization| (user.to_owned(), organization.to_string())));
+    })?;
+    one::<Kept<Projects>>(store, findings, |key, project| {
+        g.known.insert(key.into());
+        g.parents.push((key.into(), project.state.organization_id.to_string()));
+    })?;
+    one::<Kept<Apps>>(store, findings, |key, app| {
+        g.known.insert(key.into());
+        g.parents.push((key.into(), app.state.project_id.to_string()));
+    })?;
+    one::<Kept<Artifacts>>(store, findings, |key, upload| {
+        g.known.insert(key.into());
+        let artifact = &upload.state.artifact;
+        g.parents.push((key.into(), artifact.app_id.to_string()));
+        if let (ArtifactState::Verified, Some(sha256)) = (artifact.state, &artifact.sha256) {
+            g.verified.insert(key.into(), sha256.to_string());
+        }
+    })?;
+    one::<Kept<Releases>>(store, findings, |key, state| {
+        g.known.insert(key.into());
+        let release = &state.state.release;
+        g.parents.push((key.into(), release.app_id.to_string()));
+        g.holds.extend(release.artifact_ids.iter().map(|artifact| (artifact.to_string(), key.to_owned())));
+        // An intent that stands is about to change what is current.
+        if release.state == contract::releases::ReleaseState::Published && state.intent.is_none() {
+            g.published.insert(key.into());
+        }
+    })?;
+    one::<Hold>(store, findings, |artifact, hold| {
+        g.held.extend(hold.releases.iter().map(|release| (artifact.to_owned(), release.to_string())));
+    })?;
+    one::<Current>(store, findings, |_, current| {
+        g.current.insert(current.release.to_string());
+    })?;
+    one::<Kept<Tokens>>(store, findings, |key, token| {
+        g.known.insert(key.into());
+        g.parents.extend(token.state.app_id.map(|app| (key.to_owned(), app.to_string())));
+    })?;
+    one::<LastUse>(store, findings, |_, _| {})?;
+    one::<Session>(store, findings, |_, _| {})?;
+    one::<Replay>(store, findings, |_, _| {})?;
+    one::<Event>(store, findings, |_, _| {})?;
+    Ok(g)
+}
+
+fn one<R: Record>(store: &Store, findings: &mut Vec<Finding>, mut each: impl FnMut(&str, &R)) -> Result<(), StoreError> {
+    let (_, found) = store.check::<R>(|key, record, _| each(key, record))?;
+    findings.extend(found);
+    Ok(())
+}
+
+fn compare(g: &Gathered, findings: &mut Vec<Finding>) {
+    for (user, organization) in g.memberships.symmetric_difference(&g.reaches) {
+        findings.push(Finding(format!("{user} and {organization} do not agree on the membership")));
+    }
+    for (artifact, release) in g.holds.symmetric_difference(&g.held) {
+        findings.push(Finding(format!("{artifact} and {release} do not agree on the hold")));
+    }
+    for (child, parent) in g.parents.iter().filter(|(_, parent)| !g.known.contains(parent)) {
+        findings.push(Finding(format!("{child} hangs from {parent}, which is not there")));
+    }
+    for release in g.current.iter().filter(|release| !g.known.contains(*release)) {
+        findings.push(Finding(format!("{release} is current and not there")));
+    }
+    for release in g.published.difference(&g.current) {
+        findings.push(Finding(format!("{release} is published and not current")));
+    }
+}
+
+/// Hashes the bytes of every verified artifact that is kept in a folder.
+fn bytes(data: &Path, g: &Gathered, findings: &mut Vec<Finding>) {
+    let folder = data.join("artifacts");
+    if !folder.exists() {
+        return;
+    }
+    for (artifact, sha256) in &g.verified {
+        match hash(&folder.join(artifact)) {
+            Ok(found) if found == *sha256 => {}
+            Ok(found) => findings.push(Finding(format!("{artifact} should hash to {sha256}, but hashes to {found}"))),
+            Err(e) => findings.push(Finding(format!("the bytes of {artifact} cannot be read: {e}"))),
+        }
+    }
+}
+
+fn hash(path: &Path) -> std::io::Result<String> {
+    let (mut file, mut hasher, mut block) = (std::fs::File::open(path)?, Sha256::new(), vec![0; 1 << 20]);
+    loop {
+        let n = file.read(&mut block)?;
+        match block.get(..n) {
+            Some([]) | None => break,
+            Some(bytes) => hasher.update(bytes),
+        }
+    }
+    Ok(actors::accounts::hex(&hasher.finalize()))
+}
+
+#[allow(clippy::print_stdout, reason = "it is what the command answers")]
+fn note(line: &str) {
+    println!("{line}");
+}

@@ -1,0 +1,95 @@
+//! What is configured: flags, then environment, then defaults.
+
+use clap::Args;
+use contract::authentication::Tier;
+use std::{net::{IpAddr, SocketAddr}, path::PathBuf, time::Duration};
+
+/// How the server runs. Every setting is a flag and an environment variable.
+#[derive(Debug, Clone, Args)]
+pub struct ServeArgs {
+    /// Where run-time state is: the store, the secrets, staged uploads, artifacts.
+    #[arg(long, env = "SVC_DATA", default_value = "data/run")]
+    pub data: PathBuf,
+    /// The address to listen on.
+    #[arg(long, env = "SVC_LISTEN", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+    /// Where clients reach the service; `http://` and the listening address where nothing is given.
+    #[arg(long, env = "SVC_PUBLIC_URL")]
+    pub public_url: Option<String>,
+    /// HTTP worker threads; the number of processors where nothing is given.
+    #[arg(long, env = "SVC_WORKERS")]
+    pub workers: Option<usize>,
+    /// What is logged, such as `info` or `svc=debug,warn`.
+    #[arg(long, env = "SVC_LOG", default_value = "info")]
+    pub log: String,
+    /// How log lines look.
+    #[arg(long, env = "SVC_LOG_FORMAT", value_enum, default_value = "pretty")]
+    pub log_format: LogFormat,
+    /// Origins that browsers may call from, separated by commas; any where nothing is given.
+    #[arg(long, env = "SVC_CORS_ORIGINS", value_delimiter = ',')]
+    pub cors_origins: Vec<String>,
+    /// Addresses of proxies whose X-Forwarded-For is believed, separated by commas.
+    #[arg(long, env = "SVC_TRUSTED_PROXIES", value_delimiter = ',')]
+    pub trusted_proxies: Vec<IpAddr>,
+    /// Addresses that may use the master key, separated by commas.
+    #[arg(long, env = "SVC_MASTER_KEY_ADDRESSES", value_delimiter = ',', default_value = "127.0.0.1,::1")]
+    pub master_key_addresses: Vec<IpAddr>,
+    /// The JavaScript key that client libraries send. Not checked where nothing is given.
+    #[arg(long, env = "SVC_JAVASCRIPT_KEY", hide_env_values = true)]
+    pub javascript_key: Option<String>,
+    /// Refuse clients that send no JavaScript key.
+    #[arg(long, env = "SVC_REQUIRE_JAVASCRIPT_KEY", requires = "javascript_key")]
+    pub require_javascript_key: bool,
+    /// The tier of callers without an account: free, developer, professional or enterprise.
+    #[arg(long, env = "SVC_ANONYMOUS_TIER", default_value = "free", value_parser = parse_tier)]
+    pub anonymous_tier: Tier,
+    /// The largest artifact, in bytes.
+    #[arg(long, env = "SVC_MAX_ARTIFACT_BYTES", default_value_t = 4 << 30)]
+    pub max_artifact_bytes: u64,
+    /// How long an upload address holds, in seconds.
+    #[arg(long, env = "SVC_UPLOAD_URL_TTL", default_value_t = 3600)]
+    pub upload_url_ttl: u64,
+    /// How long a function may take, in seconds.
+    #[arg(long, env = "SVC_FUNCTION_TIMEOUT", default_value_t = 30)]
+    pub function_timeout: u64,
+    /// A mail server, such as smtps://user:password@mail.example.com. Where nothing is given, what
+    /// would be mailed is logged once.
+    #[arg(long, env = "SVC_MAIL_URL", hide_env_values = true)]
+    pub mail_url: Option<String>,
+    /// The sender of mail.
+    #[arg(long, env = "SVC_MAIL_FROM", default_value = "svc@localhost")]
+    pub mail_from: String,
+    /// A bucket for artifacts that speaks S3, such as s3://bucket/prefix; a folder of the data
+    /// directory where nothing is given. Credentials and endpoint come from the usual AWS_
+    /// variables.
+    #[arg(long, env = "SVC_ARTIFACT_STORE")]
+    pub artifact_store: Option<String>,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Pretty,
+    /// For programs.
+    Json,
+}
+
+fn parse_tier(text: &str) -> Result<Tier, String> {
+    serde_json::from_value(text.into()).map_err(|_| "must be free, developer, professional or enterprise".into())
+}
+
+impl ServeArgs {
+    /// Where clients reach the service, without a slash at the end.
+    pub fn api_url(&self) -> String {
+        match &self.public_url {
+            Some(url) => url.trim_end_matches('/').to_owned(),
+            None => format!("http://{}", self.listen),
+        }
+    }
+
+    /// How long an upload address holds.
+    pub fn upload_lifetime(&self) -> Duration {
+        Duration::from_secs(self.upload_url_ttl)
+    }
+}

@@ -1,0 +1,104 @@
+//! Opening an upload, and finalizing it.
+
+use super::{Edge, functions, reply::{self, Heading}, request};
+use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
+use actors::{
+    artifacts::endpoints::Made,
+    call::Call,
+    gate::{Counting, Credentials},
+    limiter::Allowance,
+    replay::ReplayKey,
+};
+use contract::{
+    ArtifactId, Fault,
+    endpoint::{FinalizeRequest, UploadUrlRequest},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use std::sync::Arc;
+
+pub(super) async fn upload_url(req: HttpRequest, edge: web::Data<Edge>, payload: web::Payload) -> HttpResponse {
+    serve(&req, &edge, payload, "createUploadUrl", async |mut cx, request: UploadUrlRequest| {
+        edge.platform.open_upload(&mut cx, request).await
+    })
+    .await
+}
+
+pub(super) async fn finalize(req: HttpRequest, edge: web::Data<Edge>, id: web::Path<String>, payload: web::Payload) -> HttpResponse {
+    serve(&req, &edge, payload, "finalizeArtifact", async |mut cx, request: FinalizeRequest| {
+        let id: ArtifactId = id.parse().map_err(|_| Fault::NotFound("artifact"))?;
+        edge.platform.finalize(&mut cx, id, request).await
+    })
+    .await
+}
+
+/// Takes an endpoint's request through the gate, and answers it: 201 for what was made by it.
+async fn serve<R: DeserializeOwned, T: Serialize>(
+    req: &HttpRequest,
+    edge: &Edge,
+    payload: web::Payload,
+    endpoint: &'static str,
+    work: impl AsyncFnOnce(Call, R) -> Result<(Made, T), Fault>,
+) -> HttpResponse {
+    let body = match functions::read(req, payload).await {
+        Ok(body) => body,
+        Err(fault) => return reply::refuse(req, edge, fault),
+    };
+    let request_id = request::request_id(req, edge);
+    let credentials = request::credentials(req, b"").unwrap_or_default();
+    let (allowance, admitted) = admit(req, edge, &request_id, endpoint, &credentials);
+    let done = async {
+        let cx = admitted?;
+        let fields = contract::params::object(&body)?;
+        let request = serde_path_to_error::deserialize(serde_json::Value::Object(fields)).map_err(invalid)?;
+        work(cx, request).await
+    };
+    let done = done.await;
+    let heading = Heading { req, edge, request_id: &request_id, allowance: Some(allowance) };
+    match done {
+        Ok((made, value)) => {
+            tracing::info!(%request_id, function = endpoint, code = 0, "called");
+            heading.value(if made == Made::Now { StatusCode::CREATED } else { StatusCode::OK }, &value)
+        }
+        Err(fault) => {
+            edge.shared.figures.called(None, std::time::Duration::ZERO, Some(&fault));
+            tracing::info!(%request_id, function = endpoint, code = fault.code(), error = %fault, "refused");
+            heading.fault(&fault)
+        }
+    }
+}
+
+fn invalid(e: serde_path_to_error::Error<serde_json::Error>) -> Fault {
+    let field = e.path().to_string();
+    let problem = e.into_inner().to_string();
+    Fault::invalid(if field == "." { "body" } else { &field }, problem)
+}
+
+/// Counts a request to an endpoint and says who calls. Endpoints need no application id: their
+/// credential says all.
+pub(super) fn admit(
+    req: &HttpRequest,
+    edge: &Edge,
+    request_id: &Arc<str>,
+    endpoint: &'static str,
+    credentials: &Credentials,
+) -> (Allowance, Result<Call, Fault>) {
+    let platform = &edge.platform;
+    let address = request::address(req, edge);
+    let Counting { allowance, caller } = platform.gate.count(&platform.world, credentials, address, request::peer(req));
+    if let Some(wait) = allowance.retry_after {
+        return (allowance, Err(Fault::RateLimited { retry_after: wait.as_secs() + 1 }));
+    }
+    let call = caller.map(|caller| Call {
+        function: endpoint,
+        caller,
+        address,
+        request_id: request_id.clone(),
+        user_agent: request::user_agent(req),
+        now: platform.world.ports.clock.now(),
+        place: Arc::default(),
+        // Opening and finalizing are idempotent by themselves.
+        replay: None::<ReplayKey>,
+        secret: false,
+    });
+    (allowance, call)
+}

@@ -1,0 +1,51 @@
+//! Cross-origin calls. Nothing ambient authenticates, so any origin may call unless some are
+//! configured. Every answer carries the headers, errors included: a browser hides an error without
+//! them.
+
+use super::Edge;
+use actix_web::{
+    HttpRequest, HttpResponse,
+    http::header::{self, HeaderMap, HeaderValue},
+};
+
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, DELETE, OPTIONS");
+const ALLOWED: HeaderValue = HeaderValue::from_static(
+    "Authorization, Content-Type, Content-Range, Content-Digest, Idempotency-Key, Pragma, Cache-Control, \
+     X-Requested-With, X-Request-Id, \
+     X-Backend-Application-Id, X-Backend-Session-Token, X-Backend-Javascript-Key, X-Backend-Master-Key, X-Backend-Request-Id, \
+     X-Parse-Application-Id, X-Parse-Session-Token, X-Parse-Javascript-Key, X-Parse-Client-Key, X-Parse-REST-API-Key, \
+     X-Parse-Master-Key, X-Parse-Request-Id, X-Parse-Client-Version, X-Parse-Installation-Id, X-Parse-Revocable-Session, \
+     X-Parse-Cloud-Context",
+);
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, Upload-Offset, Upload-Length, \
+     Upload-Complete, ETag, Repr-Digest, X-Parse-Job-Status-Id, X-Parse-Push-Status-Id",
+);
+const ANY: HeaderValue = HeaderValue::from_static("*");
+const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
+const TWO_HOURS: HeaderValue = HeaderValue::from_static("7200");
+
+/// Adds the headers that let a browser's page read the answer.
+pub fn allow(req: &HttpRequest, edge: &Edge, headers: &mut HeaderMap) {
+    headers.insert(header::VARY, ORIGIN);
+    let origins = &edge.shared.origins;
+    if origins.is_empty() {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, ANY);
+    } else if let Some(origin) = req.headers().get(header::ORIGIN)
+        && origin.to_str().is_ok_and(|text| origins.contains(text))
+    {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    }
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+}
+
+/// The answer to a browser that asks before it calls. It is not counted against a limit.
+pub fn preflight(req: &HttpRequest, edge: &Edge) -> HttpResponse {
+    let mut answer = HttpResponse::NoContent().finish();
+    let headers = answer.headers_mut();
+    allow(req, edge, headers);
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED);
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, TWO_HOURS);
+    answer
+}

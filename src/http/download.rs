@@ -1,0 +1,158 @@
+//! The bytes of a verified artifact: ranges, a strong tag, and caching for good, since bytes with
+//! a hash never change.
+
+use super::{Edge, reply::Heading, request, upload};
+use actix_web::{
+    HttpRequest, HttpResponse,
+    http::{
+        Method, StatusCode,
+        header::{self, HeaderName, HeaderValue},
+    },
+    web,
+};
+use actors::artifacts::address::Use;
+use base64::Engine;
+use contract::{
+    Fault,
+    artifacts::{Artifact, ArtifactKind, ArtifactState},
+};
+use futures_util::StreamExt;
+use std::ops::Range;
+
+const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
+
+pub(super) async fn get(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
+    let request_id = request::request_id(&req, &edge);
+    let heading = Heading { req: &req, edge: &edge, request_id: &request_id, allowance: None };
+    match serve(&req, &edge, &heading).await {
+        Ok(answer) => answer,
+        Err(fault) => heading.fault(&fault),
+    }
+}
+
+async fn serve(req: &HttpRequest, edge: &Edge, heading: &Heading<'_>) -> Result<HttpResponse, Fault> {
+    let (id, upload) = upload::open(req, edge, Use::Download)?;
+    let artifact = &upload.artifact;
+    let (Some(size), Some(sha256), ArtifactState::Verified) = (artifact.size, &artifact.sha256, artifact.state) else {
+        return Err(Fault::NotNow("this artifact is not verified; only verified ones can be downloaded".into()));
+    };
+    let tag = format!("\"{sha256}\"");
+    let text = |name: HeaderName| req.headers().get(name).and_then(|v| v.to_str().ok());
+    let known = text(header::IF_NONE_MATCH).is_some_and(|tags| tags.split(',').any(|t| t.trim().trim_start_matches("W/") == tag || t.trim() == "*"));
+    let asked = text(header::RANGE).filter(|_| text(header::IF_RANGE).is_none_or(|t| t == tag));
+    let range = match asked.map(|range| read_range(range, size)) {
+        _ if known => None,
+        Some(Asked::One(range)) => Some(range),
+        Some(Asked::Outside) => {
+            let mut answer = heading.fault(&Fault::invalid("Range", format!("lies outside of the {size} bytes")));
+            *answer.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+            insert(&mut answer, header::CONTENT_RANGE, &format!("bytes */{size}"));
+            return Ok(answer);
+        }
+        Some(Asked::Other) | None => None,
+    };
+    let status = if known { StatusCode::NOT_MODIFIED } else if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+    let bytes = range.clone().unwrap_or(0..size);
+    let mut answer = heading.json(status, Vec::new());
+    if known {
+        answer.headers_mut().remove(header::CONTENT_TYPE);
+    } else {
+        let unread = |e: object_store::Error| {
+            tracing::error!(%id, error = %e, "kept bytes cannot be read");
+            Fault::Unavailable("the artifact store")
+        };
+        let length = bytes.end - bytes.start;
+        if req.method() == Method::HEAD {
+            answer = answer.set_body(actix_web::body::BoxBody::new(actix_web::body::SizedStream::new(length, futures_util::stream::empty::<Result<bytes::Bytes, std::io::Error>>())));
+        } else {
+            let stream = edge.vault.read(id, bytes.clone()).await.map_err(unread)?;
+            let sent = edge.shared.figures.downloaded.clone();
+            let stream = stream.map(move |block| {
+                sent.inc_by(block.as_ref().map_or(0, |b| b.len() as u64));
+                block.map_err(std::io::Error::other)
+            });
+            answer = answer.set_body(actix_web::body::BoxBody::new(actix_web::body::SizedStream::new(length, stream)));
+        }
+        insert(&mut answer, header::CONTENT_TYPE, content_type(artifact.kind));
+        insert(&mut answer, header::CONTENT_DISPOSITION, &disposition(artifact));
+        if let Some(range) = range {
+            insert(&mut answer, header::CONTENT_RANGE, &format!("bytes {}-{}/{size}", range.start, range.end - 1));
+        }
+    }
+    insert(&mut answer, header::ETAG, &tag);
+    insert(&mut answer, header::ACCEPT_RANGES, "bytes");
+    insert(&mut answer, header::CACHE_CONTROL, "private, max-age=31536000, immutable");
+    insert(&mut answer, REPR_DIGEST, &repr_digest(sha256.as_str()));
+    Ok(answer)
+}
+
+fn insert(answer: &mut HttpResponse, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        answer.headers_mut().insert(name, value);
+    }
+}
+
+/// `Repr-Digest` of RFC 9530: the hash of the whole file, whatever part is sent.
+fn repr_digest(sha256: &str) -> String {
+    let byte = |at: usize| sha256.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok()).unwrap_or(0);
+    let bytes: Vec<u8> = (0..sha256.len()).step_by(2).map(byte).collect();
+    format!("sha-256=:{}:", base64::engine::general_purpose::STANDARD.encode(bytes))
+}
+
+fn content_type(kind: ArtifactKind) -> &'static str {
+    match kind {
+        ArtifactKind::Apk => "application/vnd.android.package-archive",
+        ArtifactKind::Ipa | ArtifactKind::Aab => "application/octet-stream",
+    }
+}
+
+/// A file name for browsers. What is not plain is replaced: it came from a caller.
+fn disposition(artifact: &Artifact) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-+() ".contains(c) { c } else { '_' };
+    let name: String = artifact.file_name.as_str().chars().map(plain).collect();
+    format!("attachment; filename=\"{name}\"")
+}
+
+/// What a `Range` header asks for.
+enum Asked {
+    /// These bytes.
+    One(Range<u64>),
+    /// Nothing that is there.
+    Outside,
+    /// Something that is answered with the whole file: several ranges, other units.
+    Other,
+}
+
+fn read_range(text: &str, size: u64) -> Asked {
+    let Some((first, last)) = text.strip_prefix("bytes=").and_then(|r| r.split_once('-')) else { return Asked::Other };
+    let (start, end) = match (first.trim().parse::<u64>(), last.trim().parse::<u64>()) {
+        (Ok(first), Ok(last)) if last >= first => (first, last.saturating_add(1).min(size)),
+        (Ok(first), Err(_)) if last.trim().is_empty() => (first, size),
+        (Err(_), Ok(tail)) if first.trim().is_empty() && tail > 0 => (size.saturating_sub(tail), size),
+        (Err(_), Ok(0)) if first.trim().is_empty() => return Asked::Outside,
+        _ => return Asked::Other,
+    };
+    if start < end { Asked::One(start..end) } else { Asked::Outside }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_cut_to_what_is_there() {
+        let one = |text| match read_range(text, 100) {
+            Asked::One(range) => Some(range),
+            _ => None,
+        };
+        assert_eq!(one("bytes=0-9"), Some(0..10));
+        assert_eq!(one("bytes=90-"), Some(90..100));
+        assert_eq!(one("bytes=-10"), Some(90..100));
+        assert_eq!(one("bytes=-1000"), Some(0..100));
+        assert_eq!(one("bytes=50-1000"), Some(50..100));
+        assert!(matches!(read_range("bytes=100-", 100), Asked::Outside));
+        assert!(matches!(read_range("bytes=-0", 100), Asked::Outside));
+        assert!(matches!(read_range("bytes=0-1,5-6", 100), Asked::Other));
+        assert!(matches!(read_range("lines=0-1", 100), Asked::Other));
+    }
+}

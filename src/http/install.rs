@@ -1,0 +1,185 @@
+//! The install page of a release, for the target `ota`: a QR code for the phone, a button on it,
+//! and for iOS the manifest that `itms-services` asks for.
+//!
+//! The address holds the release's id, which cannot be guessed; who has it may install.
+
+use super::{Edge, reply, request, reply::Heading};
+use actix_web::{HttpRequest, HttpResponse, http::header, web};
+use contract::{
+    AppId, Fault, ReleaseId,
+    apps::Platform as Mobile,
+    artifacts::{Artifact, ArtifactKind},
+    releases::{Release, ReleaseState, Target},
+};
+use actors::{
+    apps::Apps,
+    releases::Releases,
+    runtime::resource::Kept,
+};
+
+pub(super) fn configure(app: &mut web::ServiceConfig) {
+    app.service(web::resource("/install/{id}").route(web::get().to(page)).default_service(web::to(only_get)))
+        .service(web::resource("/install/{id}/manifest.plist").route(web::get().to(manifest)).default_service(web::to(only_get)));
+}
+
+async fn only_get(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
+    reply::refuse(&req, &edge, Fault::Method(req.method().to_string()))
+}
+
+/// A release that was published to `ota`, and its app's name.
+fn find(edge: &Edge, id: &str) -> Result<(Release, String), Fault> {
+    let none = || Fault::NotFound("release to install");
+    let id: ReleaseId = id.parse().map_err(|_| none())?;
+    let store = &edge.platform.world.store;
+    let seen = store.get::<Kept<Releases>>(&id.to_string()).ok().flatten().ok_or_else(none)?;
+    let release = seen.record.state.release.clone();
+    if !release.publications.iter().any(|p| p.target == Target::Ota) {
+        return Err(none());
+    }
+    edge.platform.reachable(release.app_id).map_err(|_| none())?;
+    Ok((release.clone(), app_name(edge, release.app_id)))
+}
+
+fn app_name(edge: &Edge, id: AppId) -> String {
+    let app = edge.platform.world.store.get::<Kept<Apps>>(&id.to_string()).ok().flatten();
+    app.map(|app| app.record.state.name.to_string()).unwrap_or_default()
+}
+
+/// Whether people may still install it.
+fn is_offered(release: &Release) -> bool {
+    matches!(
+        release.state,
+        ReleaseState::Published | ReleaseState::PartiallyPublished | ReleaseState::Publishing | ReleaseState::Superseded
+    )
+}
+
+async fn page(req: HttpRequest, edge: web::Data<Edge>, id: web::Path<String>) -> HttpResponse {
+    let (release, name) = match find(&edge, &id) {
+        Ok(found) => found,
+        Err(fault) => {
+            let request_id = request::request_id(&req, &edge);
+            return Heading { req: &req, edge: &edge, request_id: &request_id, allowance: None }.fault(&fault);
+        }
+    };
+    let artifact = |platform| edge.platform.artifact_for(&release, platform).ok().flatten();
+    let html = render(&edge, &release, &name, artifact(Mobile::Ios), artifact(Mobile::Android));
+    HttpResponse::Ok()
+        .content_type("text/html; charset=utf-8")
+        .insert_header((header::CACHE_CONTROL, "no-store"))
+        .insert_header((header::CONTENT_SECURITY_POLICY, "default-src 'none'; style-src 'unsafe-inline'; img-src data:"))
+        .insert_header((header::REFERRER_POLICY, "no-referrer"))
+        .body(html)
+}
+
+fn render(edge: &Edge, release: &Release, name: &str, ios: Option<Artifact>, android: Option<Artifact>) -> String {
+    let now = edge.platform.world.ports.clock.now();
+    let api_url = &edge.platform.settings.api_url;
+    let here = format!("{api_url}/install/{}", release.id);
+    let mut actions = String::new();
+    if !is_offered(release) {
+        actions.push_str("<p class=\"note\">This release was taken back and cannot be installed any more.</p>");
+    } else {
+        if let Some(ios) = &ios {
+            let manifest = url::form_urlencoded::byte_serialize(format!("{here}/manifest.plist").as_bytes()).collect::<String>();
+            let link = format!("itms-services://?action=download-manifest&amp;url={manifest}");
+            actions.push_str(&button(&link, "Install on iPhone or iPad", ios));
+            if !api_url.starts_with("https://") {
+                actions.push_str("<p class=\"note\">iOS installs only from an https address; this service has none.</p>");
+            }
+        }
+        if let Some(android) = &android {
+            let url = escape(&edge.platform.download_url(android.id, now).url);
+            let label = if android.kind == ArtifactKind::Aab { "Download the app bundle" } else { "Install on Android" };
+            actions.push_str(&button(&url, label, android));
+        }
+    }
+    let notes = release.notes.as_ref().map(|notes| format!("<pre>{}</pre>", escape(notes.as_str()))).unwrap_or_default();
+    let (name, version, channel) = (escape(name), escape(release.version.as_str()), escape(release.channel.as_str()));
+    let code = qr(&here);
+    format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta name=\"robots\" content=\"noindex\"><title>{name} {version}</title><style>{STYLE}</style></head><body><main>\
+         <h1>{name}</h1><p class=\"version\">{version} <span>{channel}</span></p>{actions}{notes}\
+         <figure>{code}<figcaption>Open this page on your phone</figcaption></figure></main></body></html>"
+    )
+}
+
+const STYLE: &str = "\
+:root{color-scheme:light dark;--ink:#16181d;--dim:#5b6270;--page:#f4f5f7;--card:#fff;--line:#dfe2e8;--act:#1d4ed8}\
+@media(prefers-color-scheme:dark){:root{--ink:#eef0f4;--dim:#a2a9b8;--page:#0e1014;--card:#181b21;--line:#2b303a;--act:#3b6ef5}}\
+*{box-sizing:border-box}body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,sans-serif}\
+main{max-width:26rem;margin:8vh auto;padding:2rem;background:var(--card);border:1px solid var(--line);border-radius:16px}\
+h1{margin:0;font-size:1.6rem;line-height:1.2}.version{margin:.25rem 0 1.5rem;color:var(--dim)}\
+.version span{border:1px solid var(--line);border-radius:99px;padding:.1rem .6rem;margin-left:.4rem;font-size:.85rem}\
+a.button{display:block;margin:.75rem 0 0;padding:.9rem 1rem;border-radius:10px;background:var(--act);color:#fff;text-align:center;font-weight:600;text-decoration:none}\
+.facts{margin:.4rem 0 0;color:var(--dim);font-size:.8rem;overflow-wrap:anywhere}.note{color:var(--dim);font-size:.9rem}\
+pre{white-space:pre-wrap;font:inherit;border-top:1px solid var(--line);margin:1.5rem 0 0;padding-top:1rem}\
+figure{margin:1.75rem 0 0;text-align:center;color:var(--dim);font-size:.85rem}figure svg{width:11rem;height:11rem;border-radius:8px}";
+
+fn button(link: &str, label: &str, artifact: &Artifact) -> String {
+    let size = artifact.size.unwrap_or(0) as f64 / 1_048_576.0;
+    let sha256 = artifact.sha256.as_ref().map(ToString::to_string).unwrap_or_default();
+    format!(
+        "<a class=\"button\" href=\"{link}\">{label}</a><p class=\"facts\">{} · {size:.1} MiB · SHA-256 {sha256}</p>",
+        escape(artifact.file_name.as_str())
+    )
+}
+
+/// The address as a QR code, in SVG.
+fn qr(address: &str) -> String {
+    let code = fast_qr::QRBuilder::new(address).build();
+    code.map(|code| fast_qr::convert::svg::SvgBuilder::default().to_str(&code)).unwrap_or_default()
+}
+
+fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// The manifest that iOS asks for before it installs.
+async fn manifest(req: HttpRequest, edge: web::Data<Edge>, id: web::Path<String>) -> HttpResponse {
+    let made = find(&edge, &id).and_then(|(release, name)| {
+        let ios = edge.platform.artifact_for(&release, Mobile::Ios)?;
+        let ios = ios.filter(|_| is_offered(&release)).ok_or(Fault::NotFound("release to install"))?;
+        manifest_of(&edge, &release, &name, &ios)
+    });
+    match made {
+        Ok(xml) => HttpResponse::Ok().content_type("text/xml").insert_header((header::CACHE_CONTROL, "no-store")).body(xml),
+        Err(fault) => {
+            let request_id = request::request_id(&req, &edge);
+            Heading { req: &req, edge: &edge, request_id: &request_id, allowance: None }.fault(&fault)
+        }
+    }
+}
+
+fn manifest_of(edge: &Edge, release: &Release, name: &str, ios: &Artifact) -> Result<Vec<u8>, Fault> {
+    use plist::{Dictionary, Value};
+    let text = |s: &str| Value::String(s.to_owned());
+    let dictionary = |entries: Vec<(&str, Value)>| {
+        Value::Dictionary(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Dictionary>())
+    };
+    let url = edge.platform.download_url(ios.id, edge.platform.world.ports.clock.now()).url;
+    let identifier = ios.identifier.as_ref().map(ToString::to_string).unwrap_or_default();
+    let asset = dictionary(vec![("kind", text("software-package")), ("url", text(&url))]);
+    let metadata = dictionary(vec![
+        ("bundle-identifier", text(&identifier)),
+        ("bundle-version", text(release.version.as_str())),
+        ("kind", text("software")),
+        ("title", text(name)),
+    ]);
+    let item = dictionary(vec![("assets", Value::Array(vec![asset])), ("metadata", metadata)]);
+    let manifest = dictionary(vec![("items", Value::Array(vec![item]))]);
+    let mut xml = Vec::new();
+    manifest.to_writer_xml(&mut xml).map_err(|_| Fault::Internal)?;
+    Ok(xml)
+}

@@ -1,0 +1,103 @@
+//! The HTTP face: function calls, the session routes of client libraries, artifact endpoints,
+//! install pages, and what operators watch.
+
+mod artifacts;
+mod cors;
+mod download;
+mod functions;
+mod install;
+mod library;
+mod operators;
+mod reply;
+mod request;
+mod upload;
+
+use crate::{adapters::binaries::Vault, telemetry::Figures};
+use actix_web::{HttpRequest, HttpResponse, guard, web};
+use actors::{platform::Platform, router::Router};
+use contract::Fault;
+use std::{
+    collections::HashSet,
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize},
+    },
+};
+
+/// What every request needs. One on each worker; what is shared is behind `Arc`.
+#[derive(Clone)]
+pub struct Edge {
+    /// The platform.
+    pub platform: Platform,
+    /// The router of this worker.
+    pub router: actix::Addr<Router>,
+    /// The bytes of artifacts.
+    pub vault: Arc<Vault>,
+    /// What is shared by the workers.
+    pub shared: Arc<Shared>,
+}
+
+/// What the workers share.
+pub struct Shared {
+    /// The figures of `/metrics`.
+    pub figures: Figures,
+    /// The document at `/openapi.json`.
+    pub openapi: web::Bytes,
+    /// Origins that browsers may call from; empty: any.
+    pub origins: HashSet<String>,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: HashSet<IpAddr>,
+    /// Calls under way on all workers.
+    pub in_flight: AtomicUsize,
+    /// Tells this process' request ids from others'.
+    pub process: u32,
+    /// Counts requests, for their ids.
+    pub requests: AtomicU64,
+    /// Set once the service stops taking calls.
+    pub stopping: std::sync::atomic::AtomicBool,
+}
+
+/// Calls under way at a time. Past it, callers are turned away at once.
+pub const MOST_IN_FLIGHT: usize = 4096;
+/// The largest JSON body, in bytes.
+pub const LARGEST_BODY: usize = 1 << 20;
+
+/// The routes.
+pub fn configure(app: &mut web::ServiceConfig) {
+    let method = |refused: &'static str| move |req: HttpRequest, edge: web::Data<Edge>| refuse_method(req, edge, refused);
+    app.service(
+        web::scope("/backend")
+            .service(web::resource("/functions/{name}").route(web::post().to(functions::call)).default_service(web::to(method("function"))))
+            .configure(library::configure)
+            .default_service(web::to(nothing_here)),
+    )
+    .service(
+        web::scope("/api/v1/artifacts")
+            .service(web::resource("/upload-url").route(web::post().to(artifacts::upload_url)).default_service(web::to(method("endpoint"))))
+            .service(web::resource("/{id}/finalize").route(web::post().to(artifacts::finalize)).default_service(web::to(method("endpoint"))))
+            .service(
+                web::resource("/{id}/content")
+                    .route(web::put().to(upload::put))
+                    .route(web::head().to(upload::head))
+                    .default_service(web::to(method("endpoint"))),
+            )
+            .service(
+                web::resource("/{id}/download")
+                    .route(web::route().guard(guard::Any(guard::Get()).or(guard::Head())).to(download::get))
+                    .default_service(web::to(method("endpoint"))),
+            )
+            .default_service(web::to(nothing_here)),
+    )
+    .configure(install::configure)
+    .configure(operators::configure)
+    .default_service(web::to(nothing_here));
+}
+
+async fn nothing_here(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
+    reply::refuse(&req, &edge, Fault::NoRoute)
+}
+
+async fn refuse_method(req: HttpRequest, edge: web::Data<Edge>, _: &'static str) -> HttpResponse {
+    reply::refuse(&req, &edge, Fault::Method(req.method().to_string()))
+}

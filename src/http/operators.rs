@@ -1,0 +1,101 @@
+//! What operators watch: whether it lives, whether it is ready, its figures, its document.
+
+use super::{Edge, cors, reply};
+use crate::telemetry::Gauges;
+use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
+use contract::{
+    Fault,
+    endpoint::{ActorsCheck, Checks, Readiness, ReadyState, StoreCheck},
+    operators::ActorState,
+};
+use std::sync::atomic::Ordering::Relaxed;
+
+pub(super) fn configure(app: &mut web::ServiceConfig) {
+    let page = |path: &'static str| web::resource(path).default_service(web::to(only_get));
+    app.service(page("/healthz").route(web::get().to(healthz)))
+        .service(page("/readyz").route(web::get().to(readyz)))
+        .service(page("/metrics").route(web::get().to(metrics)))
+        .service(page("/openapi.json").route(web::get().to(openapi)));
+}
+
+async fn only_get(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
+    reply::refuse(&req, &edge, Fault::Method(req.method().to_string()))
+}
+
+async fn healthz() -> HttpResponse {
+    HttpResponse::Ok().json(serde_json::json!({"status": "ok"}))
+}
+
+/// How many actors there are, and how many pause, gave up or are stuck.
+#[derive(Default)]
+struct Census {
+    all: u64,
+    restarting: u64,
+    gave_up: u64,
+    stuck: u64,
+}
+
+fn census(edge: &Edge) -> Census {
+    let now = edge.platform.world.ports.clock.now();
+    let mut census = Census::default();
+    edge.platform.world.registry.each(|health| {
+        census.all += 1;
+        match health.state(now) {
+            ActorState::Running => {}
+            ActorState::Restarting => census.restarting += 1,
+            ActorState::GaveUp => census.gave_up += 1,
+            ActorState::Stuck => census.stuck += 1,
+        }
+    });
+    census
+}
+
+async fn readyz(edge: web::Data<Edge>) -> HttpResponse {
+    let platform = &edge.platform;
+    let flush = platform.world.store.last_flush_ms();
+    let census = census(&edge);
+    let actors_ok = census.gave_up == 0 && census.stuck == 0;
+    let status = match (&flush, actors_ok) {
+        _ if edge.shared.stopping.load(Relaxed) => ReadyState::Starting,
+        (Err(_), _) => ReadyState::Starting,
+        (Ok(_), true) => ReadyState::Ready,
+        (Ok(_), false) => ReadyState::Degraded,
+    };
+    let readiness = Readiness {
+        status,
+        checks: Checks {
+            store: StoreCheck { ok: flush.is_ok(), flush_ms: flush.ok().flatten() },
+            actors: ActorsCheck { ok: actors_ok, restarting: census.restarting, gave_up: census.gave_up },
+        },
+        version: env!("CARGO_PKG_VERSION").into(),
+        uptime_ms: platform.world.ports.clock.now().since(platform.started_at).as_millis() as u64,
+    };
+    let code = if status == ReadyState::Starting { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+    HttpResponse::build(code).json(readiness)
+}
+
+async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
+    let census = census(&edge);
+    let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    let store = &edge.platform.world.store;
+    let gauges = Gauges {
+        actors: count(census.all),
+        parked: count(census.gave_up),
+        waiting: count(store.waiting()),
+        store_bytes: count(store.size_on_disk()),
+        buckets: count(edge.platform.gate.limiter.len() as u64),
+    };
+    match edge.shared.figures.text(&gauges) {
+        Ok(text) => HttpResponse::Ok().content_type("text/plain; version=0.0.4; charset=utf-8").body(text),
+        Err(e) => {
+            tracing::error!(error = %e, "the figures cannot be written");
+            HttpResponse::InternalServerError().json(serde_json::json!({"code": 141, "error": "the figures cannot be written"}))
+        }
+    }
+}
+
+async fn openapi(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
+    let mut answer = HttpResponse::Ok().content_type("application/json").body(edge.shared.openapi.clone());
+    cors::allow(&req, &edge, answer.headers_mut());
+    answer
+}

@@ -1,0 +1,51 @@
+//! One program, `svc`: `svc serve` is the server, everything else talks to one or looks after its
+//! data.
+
+use clap::{CommandFactory, Parser, Subcommand};
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Build, release and run mobile apps and their backends, on your own machine.
+#[derive(Parser)]
+#[command(name = "svc", version, arg_required_else_help = true)]
+struct Svc {
+    #[command(flatten)]
+    global: cli::Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the server.
+    Serve(Box<svc::config::ServeArgs>),
+    /// Look after a server's data, and its administrators.
+    #[command(subcommand)]
+    Admin(svc::admin::AdminCommand),
+    /// Write a shell's completions.
+    Completions {
+        /// The shell.
+        shell: cli::Shell,
+    },
+    #[command(flatten)]
+    Client(cli::Command),
+}
+
+fn main() -> ExitCode {
+    let Svc { global, command } = Svc::parse();
+    let done = match command {
+        Command::Client(command) => return cli::run(command, &global),
+        Command::Completions { shell } => return cli::completions(shell, &mut Svc::command()),
+        Command::Serve(args) => svc::serve::run(&args),
+        Command::Admin(command) => svc::admin::run(command),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("error: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}

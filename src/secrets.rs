@@ -1,0 +1,85 @@
+//! The keys of a server, made on its first start and kept in its data directory.
+
+use actors::ports::Random;
+use serde::{Deserialize, Serialize};
+use std::{
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+/// The keys of a server.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Keys {
+    /// Sent with every call; not a secret.
+    pub application_id: String,
+    /// Passes everywhere.
+    pub master_key: String,
+    /// Signs upload and download addresses: 64 letters and digits.
+    pub signing_key: String,
+}
+
+/// The first administrator, as it was made.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct FirstAdministrator {
+    /// To sign in with.
+    pub email: String,
+    /// To sign in with. Change it, then remove the file.
+    pub password: String,
+}
+
+/// Where the keys lie.
+pub fn keys_path(data: &Path) -> PathBuf {
+    data.join("secrets/keys.json")
+}
+
+/// Where the first administrator's password lies.
+pub fn administrator_path(data: &Path) -> PathBuf {
+    data.join("secrets/superadmin.json")
+}
+
+/// Reads the keys; makes them where there are none.
+pub fn keys(data: &Path, random: &Random) -> io::Result<Keys> {
+    read_or_make(&keys_path(data), || {
+        let secret = |prefix, length| random.secret(prefix, length).map_err(io::Error::other);
+        Ok(Keys {
+            application_id: secret("svc_", 24)?,
+            master_key: secret("svc_mk_", 40)?,
+            signing_key: secret("", 64)?,
+        })
+    })
+}
+
+/// Reads the first administrator; makes up one where there is none.
+pub fn administrator(data: &Path, random: &Random) -> io::Result<FirstAdministrator> {
+    read_or_make(&administrator_path(data), || {
+        let password = random.secret("", 24).map_err(io::Error::other)?;
+        Ok(FirstAdministrator { email: "admin@localhost".into(), password })
+    })
+}
+
+fn read_or_make<T: Serialize + serde::de::DeserializeOwned>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    match std::fs::read(path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {e}", path.display()))),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            let made = make()?;
+            write(path, &serde_json::to_vec_pretty(&made)?)?;
+            Ok(made)
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// Only the owner of the process may read it, and it is there whole or not at all.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let new = path.with_extension("new");
+    let mut file = std::fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&new)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    std::fs::rename(&new, path)?;
+    std::fs::File::open(folder)?.sync_all()
+}

@@ -1,0 +1,100 @@
+//! `svc serve`: from the command to a server that answers, and back to a closed store.
+
+use crate::{
+    config::ServeArgs,
+    http::{self, Edge, Shared},
+    secrets,
+    telemetry::{self, Figures},
+    wiring::{self, Wired},
+};
+use actix_rt::{Arbiter, System};
+use actix_web::{App, HttpServer, web};
+use actors::{housekeeping::Housekeeper, router::Router, runtime::guard::Guard};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+/// Arbiters that owners are spread over.
+const ARBITERS: usize = 2;
+/// How long calls under way may take to end once the service stops.
+const STOP_WITHIN: u64 = 30;
+/// How long a client may take to send its headers.
+const HEADERS_WITHIN: Duration = Duration::from_secs(10);
+
+/// Runs the server until it is told to stop.
+pub fn run(args: &ServeArgs) -> Result<(), String> {
+    let _logging = telemetry::start_logging(&args.log, args.log_format)?;
+    System::new().block_on(serve(args))
+}
+
+async fn serve(args: &ServeArgs) -> Result<(), String> {
+    let owners: Vec<Arbiter> = (0..ARBITERS).map(|_| Arbiter::new()).collect();
+    let handles: Vec<_> = owners.iter().map(Arbiter::handle).collect();
+    let Wired { platform, vault, first_start } = wiring::start(args, &handles).await?;
+    Housekeeper::start(platform.clone());
+    let shared = Arc::new(shared(args, &platform.settings.api_url)?);
+    let workers = args.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(2, std::num::NonZero::get));
+    let (app_platform, app_shared) = (platform.clone(), shared.clone());
+    let server = HttpServer::new(move || {
+        let clock = app_platform.world.ports.clock;
+        let name = format!("router-{}", app_shared.requests.fetch_add(1, Relaxed));
+        let health = app_platform.world.registry.add("router", Some(&name), http::MOST_IN_FLIGHT as u64, clock.now());
+        let router = Guard::start(Router::new(app_platform.clone()), Default::default(), health, clock);
+        let edge = Edge { platform: app_platform.clone(), router, vault: vault.clone(), shared: app_shared.clone() };
+        App::new().app_data(web::Data::new(edge)).configure(http::configure)
+    })
+    .workers(workers)
+    .client_request_timeout(HEADERS_WITHIN)
+    .keep_alive(Duration::from_secs(75))
+    .shutdown_timeout(STOP_WITHIN)
+    .bind(args.listen)
+    .map_err(|e| format!("cannot listen on {}: {e}; choose another address with --listen", args.listen))?
+    .run();
+    announce(args, &platform.settings.application_id, first_start);
+    let stopped = server.await.map_err(|e| e.to_string());
+    shared.stopping.store(true, Relaxed);
+    tracing::info!("stopping: writing what is left");
+    for arbiter in &owners {
+        arbiter.stop();
+    }
+    platform.world.store.close();
+    stopped
+}
+
+fn shared(args: &ServeArgs, api_url: &str) -> Result<Shared, String> {
+    let document = contract::openapi::document(api_url);
+    let mut process = [0; 4];
+    getrandom::fill(&mut process).map_err(|e| e.to_string())?;
+    Ok(Shared {
+        figures: Figures::new().map_err(|e| e.to_string())?,
+        openapi: serde_json::to_vec(&document).map_err(|e| e.to_string())?.into(),
+        origins: args.cors_origins.iter().cloned().collect(),
+        trusted_proxies: args.trusted_proxies.iter().map(|address| address.to_canonical()).collect(),
+        in_flight: AtomicUsize::new(0),
+        process: u32::from_be_bytes(process),
+        requests: AtomicU64::new(0),
+        stopping: AtomicBool::new(false),
+    })
+}
+
+/// Says what a person needs next.
+#[allow(clippy::print_stdout, reason = "it is for the person at the terminal, not for the log")]
+fn announce(args: &ServeArgs, application_id: &str, first_start: bool) {
+    let api_url = args.api_url();
+    println!("svc {} is ready", env!("CARGO_PKG_VERSION"));
+    println!("  service         {api_url}");
+    println!("  functions       {api_url}/backend/functions/{{name}}");
+    println!("  document        {api_url}/openapi.json");
+    println!("  application id  {application_id}");
+    println!("  keys            {}", secrets::keys_path(&args.data).display());
+    println!("  administrator   {}", secrets::administrator_path(&args.data).display());
+    if first_start {
+        println!("\nTry it:");
+        println!("  svc login --api-url {api_url} --application-id {application_id} --email admin@localhost");
+        println!("  svc whoami");
+    }
+}

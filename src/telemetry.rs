@@ -1,0 +1,123 @@
+//! Logs and figures.
+
+use crate::config::LogFormat;
+use contract::Fault;
+use prometheus::{Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
+use std::{collections::HashMap, time::Duration};
+use tracing_appender::non_blocking::WorkerGuard;
+use tracing_subscriber::{EnvFilter, fmt};
+
+/// Starts logging to standard error. Lines are written by a thread of their own, until the guard
+/// is dropped.
+pub fn start_logging(filter: &str, format: LogFormat) -> Result<WorkerGuard, String> {
+    let filter = EnvFilter::try_new(filter).map_err(|e| format!("the log filter is not valid: {e}"))?;
+    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
+    let lines = fmt().with_env_filter(filter).with_writer(writer).with_target(false);
+    let started = match format {
+        LogFormat::Pretty => lines.with_ansi(false).try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+    };
+    started.map_err(|e| e.to_string())?;
+    Ok(guard)
+}
+
+/// The figures of `/metrics`.
+pub struct Figures {
+    registry: Registry,
+    functions: HashMap<&'static str, FunctionFigures>,
+    refusals: IntCounterVec,
+    /// Bytes of artifacts that came in.
+    pub uploaded: IntCounter,
+    /// Bytes of artifacts that went out.
+    pub downloaded: IntCounter,
+    actors: IntGauge,
+    parked: IntGauge,
+    waiting: IntGauge,
+    store_bytes: IntGauge,
+    buckets: IntGauge,
+}
+
+struct FunctionFigures {
+    calls: IntCounter,
+    seconds: Histogram,
+}
+
+/// What is looked at when somebody asks for the figures.
+pub struct Gauges {
+    /// Actors in memory.
+    pub actors: i64,
+    /// Actors that gave up.
+    pub parked: i64,
+    /// Changes that wait for the committer.
+    pub waiting: i64,
+    /// Bytes of the store on the disk.
+    pub store_bytes: i64,
+    /// Callers that the limiter knows.
+    pub buckets: i64,
+}
+
+impl Figures {
+    /// Figures for every declared function.
+    pub fn new() -> Result<Figures, prometheus::Error> {
+        let registry = Registry::new();
+        let calls = IntCounterVec::new(Opts::new("svc_function_calls_total", "Calls of each function."), &["function"])?;
+        let bounds = vec![0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+        let seconds = HistogramVec::new(
+            HistogramOpts::new("svc_function_seconds", "How long the calls of each function took.").buckets(bounds),
+            &["function"],
+        )?;
+        let refusals = IntCounterVec::new(Opts::new("svc_refusals_total", "Answers that were not a success, by code."), &["code"])?;
+        let counter = |name: &str, help: &str| IntCounter::new(name, help);
+        let gauge = |name: &str, help: &str| IntGauge::new(name, help);
+        let figures = Figures {
+            functions: contract::all()
+                .map(|f| (f.name, FunctionFigures {
+                    calls: calls.with_label_values(&[f.name]),
+                    seconds: seconds.with_label_values(&[f.name]),
+                }))
+                .collect(),
+            uploaded: counter("svc_artifact_bytes_received_total", "Bytes of artifacts that came in.")?,
+            downloaded: counter("svc_artifact_bytes_sent_total", "Bytes of artifacts that went out.")?,
+            actors: gauge("svc_actors", "Actors in memory.")?,
+            parked: gauge("svc_actors_parked", "Actors that gave up and wait for an operator.")?,
+            waiting: gauge("svc_store_changes_waiting", "Changes that wait for the disk.")?,
+            store_bytes: gauge("svc_store_bytes", "Bytes of the store on the disk.")?,
+            buckets: gauge("svc_limiter_callers", "Callers that the limiter knows.")?,
+            refusals: refusals.clone(),
+            registry,
+        };
+        let registry = &figures.registry;
+        registry.register(Box::new(calls))?;
+        registry.register(Box::new(seconds))?;
+        registry.register(Box::new(refusals))?;
+        registry.register(Box::new(figures.uploaded.clone()))?;
+        registry.register(Box::new(figures.downloaded.clone()))?;
+        for gauge in [&figures.actors, &figures.parked, &figures.waiting, &figures.store_bytes, &figures.buckets] {
+            registry.register(Box::new(gauge.clone()))?;
+        }
+        Ok(figures)
+    }
+
+    /// A call of a function came to an end.
+    pub fn called(&self, function: Option<&'static str>, took: Duration, fault: Option<&Fault>) {
+        if let Some(figures) = function.and_then(|name| self.functions.get(name)) {
+            figures.calls.inc();
+            figures.seconds.observe(took.as_secs_f64());
+        }
+        if let Some(fault) = fault {
+            self.refusals.with_label_values(&[&fault.code().to_string()]).inc();
+        }
+    }
+
+    /// The figures in Prometheus' text format.
+    pub fn text(&self, now: &Gauges) -> Result<Vec<u8>, prometheus::Error> {
+        self.actors.set(now.actors);
+        self.parked.set(now.parked);
+        self.waiting.set(now.waiting);
+        self.store_bytes.set(now.store_bytes);
+        self.buckets.set(now.buckets);
+        let mut text = Vec::new();
+        TextEncoder::new().encode(&self.registry.gather(), &mut text)?;
+        Ok(text)
+    }
+}

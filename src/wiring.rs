@@ -1,0 +1,94 @@
+//! Everything wired together: the platform with its adapters, from a configuration.
+
+use crate::{
+    adapters::{binaries::Vault, clock, mail::mail, ota::Ota, passwords::Argon2id},
+    config::ServeArgs,
+    secrets,
+};
+use actors::{
+    accounts,
+    platform::{KINDS, Platform, Settings},
+    ports::{Ports, Publisher, Random},
+    runtime::directory::Rules,
+};
+use actix_rt::ArbiterHandle;
+use contract::{Email, releases::Target};
+use std::{collections::HashMap, sync::Arc, time::Duration};
+use store::{Memory, Store};
+
+/// A platform, and what only the edge needs of it.
+pub struct Wired {
+    /// The platform.
+    pub platform: Platform,
+    /// The bytes of artifacts.
+    pub vault: Arc<Vault>,
+    /// The first administrator was made just now.
+    pub first_start: bool,
+}
+
+/// Opens the store and starts the platform on the arbiters.
+pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired, String> {
+    let random = Random::default();
+    let store = Store::open(&args.data.join("store"), KINDS, Memory::default()).map_err(|e| e.to_string())?;
+    let keys = secrets::keys(&args.data, &random).map_err(|e| format!("the keys: {e}"))?;
+    let vault = Arc::new(Vault::open(&args.data, args.artifact_store.as_deref())?);
+    let api_url = args.api_url();
+    let ota: Arc<dyn Publisher> = Arc::new(Ota::new(api_url.clone()));
+    let ports = Ports {
+        clock: clock::system(),
+        random: random.clone(),
+        passwords: Arc::new(Argon2id::new().map_err(|e| e.to_string())?),
+        binaries: vault.clone(),
+        mail: mail(args.mail_url.as_deref(), &args.mail_from)?,
+        publishers: Arc::new(HashMap::from([(Target::Ota, ota)])),
+    };
+    let settings = Settings {
+        api_url,
+        application_id: keys.application_id,
+        javascript_key: args.javascript_key.clone(),
+        require_javascript_key: args.require_javascript_key,
+        master_key: keys.master_key,
+        master_key_addresses: args.master_key_addresses.iter().map(|address| address.to_canonical()).collect(),
+        signing_key: signing_key(&keys.signing_key)?,
+        anonymous_tier: args.anonymous_tier,
+        largest_artifact: args.max_artifact_bytes,
+        upload_lifetime: args.upload_lifetime(),
+        function_limit: Duration::from_secs(args.function_timeout),
+    };
+    let platform = Platform::start(store, ports, settings, arbiters, Rules::default()).await.map_err(|e| e.to_string())?;
+    let first_start = make_administrator(args, &platform, &random).await?;
+    Ok(Wired { platform, vault, first_start })
+}
+
+/// The signing key is kept as text; its digest has the length that is needed.
+fn signing_key(text: &str) -> Result<[u8; 32], String> {
+    use sha2::{Digest, Sha256};
+    if text.len() < 32 {
+        return Err("the signing key in the secrets is too short: restore the file, or remove it to make new keys".into());
+    }
+    Ok(Sha256::digest(text).into())
+}
+
+/// Makes the first administrator where the secrets were just made. True: it was.
+async fn make_administrator(args: &ServeArgs, platform: &Platform, random: &Random) -> Result<bool, String> {
+    let path = secrets::administrator_path(&args.data);
+    if path.exists() {
+        return Ok(false);
+    }
+    let first = secrets::administrator(&args.data, random).map_err(|e| format!("the first administrator: {e}"))?;
+    let email: Email = first.email.parse()?;
+    if platform.account_of(&email).map_err(|e| e.to_string())?.is_some() {
+        return Ok(false);
+    }
+    let now = platform.world.ports.clock.now();
+    let password = first.password.parse()?;
+    let hash = platform.world.ports.passwords.hash(password).await.map_err(|e| e.to_string())?;
+    let user = platform.world.ports.random.id(now);
+    let mut registration = platform.registration(user, email, None, hash, now);
+    registration.account.superadmin = true;
+    registration.account.tier = contract::authentication::Tier::Enterprise;
+    let command = accounts::Command::Create(Box::new(registration));
+    let owners = platform.owners().map_err(|e| e.to_string())?;
+    owners.accounts.ask(user, command).await.map_err(|e| e.to_string())?;
+    Ok(true)
+}
