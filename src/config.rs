@@ -2,7 +2,11 @@
 
 use clap::Args;
 use contract::authentication::Tier;
-use std::{net::{IpAddr, SocketAddr}, path::PathBuf, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
 
 /// How the server runs. Every setting is a flag and an environment variable.
 #[derive(Debug, Clone, Args)]
@@ -32,7 +36,12 @@ pub struct ServeArgs {
     #[arg(long, env = "SVC_TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpAddr>,
     /// Addresses that may use the master key, separated by commas.
-    #[arg(long, env = "SVC_MASTER_KEY_ADDRESSES", value_delimiter = ',', default_value = "127.0.0.1,::1")]
+    #[arg(
+        long,
+        env = "SVC_MASTER_KEY_ADDRESSES",
+        value_delimiter = ',',
+        default_value = "127.0.0.1,::1"
+    )]
     pub master_key_addresses: Vec<IpAddr>,
     /// The JavaScript key that client libraries send. Not checked where nothing is given.
     #[arg(long, env = "SVC_JAVASCRIPT_KEY", hide_env_values = true)]
@@ -76,7 +85,8 @@ pub enum LogFormat {
 }
 
 fn parse_tier(text: &str) -> Result<Tier, String> {
-    serde_json::from_value(text.into()).map_err(|_| "must be free, developer, professional or enterprise".into())
+    serde_json::from_value(text.into())
+        .map_err(|_| "must be free, developer, professional or enterprise".into())
 }
 
 impl ServeArgs {

@@ -59,10 +59,14 @@ pub fn administrator(data: &Path, random: &Random) -> io::Result<FirstAdministra
     })
 }
 
-fn read_or_make<T: Serialize + serde::de::DeserializeOwned>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+fn read_or_make<T: Serialize + serde::de::DeserializeOwned>(
+    path: &Path,
+    make: impl FnOnce() -> io::Result<T>,
+) -> io::Result<T> {
     match std::fs::read(path) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
-            .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {e}", path.display()))),
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("{}: {e}", path.display()))
+        }),
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             let made = make()?;
             write(path, &serde_json::to_vec_pretty(&made)?)?;
@@ -77,7 +81,12 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let new = path.with_extension("new");
-    let mut file = std::fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&new)?;
+    let mut file = std::fs::OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(&new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     std::fs::rename(&new, path)?;

@@ -37,14 +37,27 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
     let Wired { platform, vault, first_start } = wiring::start(args, &handles).await?;
     Housekeeper::start(platform.clone());
     let shared = Arc::new(shared(args, &platform.settings.api_url)?);
-    let workers = args.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(2, std::num::NonZero::get));
+    let workers = args
+        .workers
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(2, std::num::NonZero::get));
     let (app_platform, app_shared) = (platform.clone(), shared.clone());
     let server = HttpServer::new(move || {
         let clock = app_platform.world.ports.clock;
         let name = format!("router-{}", app_shared.requests.fetch_add(1, Relaxed));
-        let health = app_platform.world.registry.add("router", Some(&name), http::MOST_IN_FLIGHT as u64, clock.now());
-        let router = Guard::start(Router::new(app_platform.clone()), Default::default(), health, clock);
-        let edge = Edge { platform: app_platform.clone(), router, vault: vault.clone(), shared: app_shared.clone() };
+        let health = app_platform.world.registry.add(
+            "router",
+            Some(&name),
+            http::MOST_IN_FLIGHT as u64,
+            clock.now(),
+        );
+        let router =
+            Guard::start(Router::new(app_platform.clone()), Default::default(), health, clock);
+        let edge = Edge {
+            platform: app_platform.clone(),
+            router,
+            vault: vault.clone(),
+            shared: app_shared.clone(),
+        };
         App::new().app_data(web::Data::new(edge)).configure(http::configure)
     })
     .workers(workers)
@@ -52,7 +65,9 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
     .keep_alive(Duration::from_secs(75))
     .shutdown_timeout(STOP_WITHIN)
     .bind(args.listen)
-    .map_err(|e| format!("cannot listen on {}: {e}; choose another address with --listen", args.listen))?
+    .map_err(|e| {
+        format!("cannot listen on {}: {e}; choose another address with --listen", args.listen)
+    })?
     .run();
     announce(args, &platform.settings.application_id, first_start);
     let stopped = server.await.map_err(|e| e.to_string());
@@ -73,7 +88,11 @@ fn shared(args: &ServeArgs, api_url: &str) -> Result<Shared, String> {
         figures: Figures::new().map_err(|e| e.to_string())?,
         openapi: serde_json::to_vec(&document).map_err(|e| e.to_string())?.into(),
         origins: args.cors_origins.iter().cloned().collect(),
-        trusted_proxies: args.trusted_proxies.iter().map(|address| address.to_canonical()).collect(),
+        trusted_proxies: args
+            .trusted_proxies
+            .iter()
+            .map(|address| address.to_canonical())
+            .collect(),
         in_flight: AtomicUsize::new(0),
         process: u32::from_be_bytes(process),
         requests: AtomicU64::new(0),
@@ -94,7 +113,9 @@ fn announce(args: &ServeArgs, application_id: &str, first_start: bool) {
     println!("  administrator   {}", secrets::administrator_path(&args.data).display());
     if first_start {
         println!("\nTry it:");
-        println!("  svc login --api-url {api_url} --application-id {application_id} --email admin@localhost");
+        println!(
+            "  svc login --api-url {api_url} --application-id {application_id} --email admin@localhost"
+        );
         println!("  svc whoami");
     }
 }

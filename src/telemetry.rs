@@ -2,7 +2,10 @@
 
 use crate::config::LogFormat;
 use contract::Fault;
-use prometheus::{Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
+use prometheus::{
+    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts,
+    Registry, TextEncoder,
+};
 use std::{collections::HashMap, time::Duration};
 use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::{EnvFilter, fmt};
@@ -10,7 +13,8 @@ use tracing_subscriber::{EnvFilter, fmt};
 /// Starts logging to standard error. Lines are written by a thread of their own, until the guard
 /// is dropped.
 pub fn start_logging(filter: &str, format: LogFormat) -> Result<WorkerGuard, String> {
-    let filter = EnvFilter::try_new(filter).map_err(|e| format!("the log filter is not valid: {e}"))?;
+    let filter =
+        EnvFilter::try_new(filter).map_err(|e| format!("the log filter is not valid: {e}"))?;
     let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
     let lines = fmt().with_env_filter(filter).with_writer(writer).with_target(false);
     let started = match format {
@@ -60,24 +64,45 @@ impl Figures {
     /// Figures for every declared function.
     pub fn new() -> Result<Figures, prometheus::Error> {
         let registry = Registry::new();
-        let calls = IntCounterVec::new(Opts::new("svc_function_calls_total", "Calls of each function."), &["function"])?;
-        let bounds = vec![0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
-        let seconds = HistogramVec::new(
-            HistogramOpts::new("svc_function_seconds", "How long the calls of each function took.").buckets(bounds),
+        let calls = IntCounterVec::new(
+            Opts::new("svc_function_calls_total", "Calls of each function."),
             &["function"],
         )?;
-        let refusals = IntCounterVec::new(Opts::new("svc_refusals_total", "Answers that were not a success, by code."), &["code"])?;
+        let bounds = vec![
+            0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+            30.0,
+        ];
+        let seconds = HistogramVec::new(
+            HistogramOpts::new("svc_function_seconds", "How long the calls of each function took.")
+                .buckets(bounds),
+            &["function"],
+        )?;
+        let refusals = IntCounterVec::new(
+            Opts::new("svc_refusals_total", "Answers that were not a success, by code."),
+            &["code"],
+        )?;
         let counter = |name: &str, help: &str| IntCounter::new(name, help);
         let gauge = |name: &str, help: &str| IntGauge::new(name, help);
         let figures = Figures {
             functions: contract::all()
-                .map(|f| (f.name, FunctionFigures {
-                    calls: calls.with_label_values(&[f.name]),
-                    seconds: seconds.with_label_values(&[f.name]),
-                }))
+                .map(|f| {
+                    (
+                        f.name,
+                        FunctionFigures {
+                            calls: calls.with_label_values(&[f.name]),
+                            seconds: seconds.with_label_values(&[f.name]),
+                        },
+                    )
+                })
                 .collect(),
-            uploaded: counter("svc_artifact_bytes_received_total", "Bytes of artifacts that came in.")?,
-            downloaded: counter("svc_artifact_bytes_sent_total", "Bytes of artifacts that went out.")?,
+            uploaded: counter(
+                "svc_artifact_bytes_received_total",
+                "Bytes of artifacts that came in.",
+            )?,
+            downloaded: counter(
+                "svc_artifact_bytes_sent_total",
+                "Bytes of artifacts that went out.",
+            )?,
             actors: gauge("svc_actors", "Actors in memory.")?,
             parked: gauge("svc_actors_parked", "Actors that gave up and wait for an operator.")?,
             waiting: gauge("svc_store_changes_waiting", "Changes that wait for the disk.")?,
@@ -92,7 +117,13 @@ impl Figures {
         registry.register(Box::new(refusals))?;
         registry.register(Box::new(figures.uploaded.clone()))?;
         registry.register(Box::new(figures.downloaded.clone()))?;
-        for gauge in [&figures.actors, &figures.parked, &figures.waiting, &figures.store_bytes, &figures.buckets] {
+        for gauge in [
+            &figures.actors,
+            &figures.parked,
+            &figures.waiting,
+            &figures.store_bytes,
+            &figures.buckets,
+        ] {
             registry.register(Box::new(gauge.clone()))?;
         }
         Ok(figures)

@@ -5,13 +5,13 @@ use crate::{
     config::ServeArgs,
     secrets,
 };
+use actix_rt::ArbiterHandle;
 use actors::{
     accounts,
     platform::{KINDS, Platform, Settings},
     ports::{Ports, Publisher, Random},
     runtime::directory::Rules,
 };
-use actix_rt::ArbiterHandle;
 use contract::{Email, releases::Target};
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use store::{Memory, Store};
@@ -29,7 +29,8 @@ pub struct Wired {
 /// Opens the store and starts the platform on the arbiters.
 pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired, String> {
     let random = Random::default();
-    let store = Store::open(&args.data.join("store"), KINDS, Memory::default()).map_err(|e| e.to_string())?;
+    let store = Store::open(&args.data.join("store"), KINDS, Memory::default())
+        .map_err(|e| e.to_string())?;
     let keys = secrets::keys(&args.data, &random).map_err(|e| format!("the keys: {e}"))?;
     let vault = Arc::new(Vault::open(&args.data, args.artifact_store.as_deref())?);
     let api_url = args.api_url();
@@ -48,14 +49,20 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         javascript_key: args.javascript_key.clone(),
         require_javascript_key: args.require_javascript_key,
         master_key: keys.master_key,
-        master_key_addresses: args.master_key_addresses.iter().map(|address| address.to_canonical()).collect(),
+        master_key_addresses: args
+            .master_key_addresses
+            .iter()
+            .map(|address| address.to_canonical())
+            .collect(),
         signing_key: signing_key(&keys.signing_key)?,
         anonymous_tier: args.anonymous_tier,
         largest_artifact: args.max_artifact_bytes,
         upload_lifetime: args.upload_lifetime(),
         function_limit: Duration::from_secs(args.function_timeout),
     };
-    let platform = Platform::start(store, ports, settings, arbiters, Rules::default()).await.map_err(|e| e.to_string())?;
+    let platform = Platform::start(store, ports, settings, arbiters, Rules::default())
+        .await
+        .map_err(|e| e.to_string())?;
     let first_start = make_administrator(args, &platform, &random).await?;
     Ok(Wired { platform, vault, first_start })
 }
@@ -70,12 +77,17 @@ fn signing_key(text: &str) -> Result<[u8; 32], String> {
 }
 
 /// Makes the first administrator where the secrets were just made. True: it was.
-async fn make_administrator(args: &ServeArgs, platform: &Platform, random: &Random) -> Result<bool, String> {
+async fn make_administrator(
+    args: &ServeArgs,
+    platform: &Platform,
+    random: &Random,
+) -> Result<bool, String> {
     let path = secrets::administrator_path(&args.data);
     if path.exists() {
         return Ok(false);
     }
-    let first = secrets::administrator(&args.data, random).map_err(|e| format!("the first administrator: {e}"))?;
+    let first = secrets::administrator(&args.data, random)
+        .map_err(|e| format!("the first administrator: {e}"))?;
     let email: Email = first.email.parse()?;
     if platform.account_of(&email).map_err(|e| e.to_string())?.is_some() {
         return Ok(false);

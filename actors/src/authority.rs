@@ -16,8 +16,8 @@ use crate::{
     world::World,
 };
 use contract::{
-    AppId, ArtifactId, Fault, OrganizationId, ProjectId, ReleaseId, Scope, Standing, Subject, TokenId, UserId,
-    artifacts::ArtifactState, authentication::Role, projects::ProjectState,
+    AppId, ArtifactId, Fault, OrganizationId, ProjectId, ReleaseId, Scope, Standing, Subject,
+    TokenId, UserId, artifacts::ArtifactState, authentication::Role, projects::ProjectState,
 };
 use std::sync::Arc;
 use store::{Change, Store, StoreError, Stored};
@@ -41,7 +41,11 @@ impl Place {
     /// Holds a change to what was decided upon: all of this is still as it was read. The resource
     /// that is changed itself is left out; its owner knows its latest state.
     pub fn require(&self, change: Change, changed: &str) -> Change {
-        fn one<R: Resource>(change: Change, seen: Option<&(R::Id, Seen<R>)>, changed: &str) -> Change {
+        fn one<R: Resource>(
+            change: Change,
+            seen: Option<&(R::Id, Seen<R>)>,
+            changed: &str,
+        ) -> Change {
             match seen.map(|(id, stored)| (id.to_string(), stored)) {
                 Some((key, stored)) if key != changed => change.require(&key, stored),
                 _ => change,
@@ -54,7 +58,10 @@ impl Place {
 
     /// The organization that the object hangs from.
     pub fn organization(&self) -> Result<(OrganizationId, &Seen<Organizations>), Fault> {
-        self.organization.as_ref().map(|(id, seen)| (*id, seen)).ok_or(Fault::NotFound("organization"))
+        self.organization
+            .as_ref()
+            .map(|(id, seen)| (*id, seen))
+            .ok_or(Fault::NotFound("organization"))
     }
 
     /// The project that the object hangs from.
@@ -99,7 +106,9 @@ pub fn authorize(world: &World, caller: &Caller, asked: Asked) -> Result<Place, 
         return match asked.who {
             Standing::Public => Ok(place),
             Standing::Master => Err(Fault::Unauthenticated("this needs the master key".into())),
-            _ => Err(Fault::Unauthenticated("this needs a session: sign in with loginWithEmail".into())),
+            _ => Err(Fault::Unauthenticated(
+                "this needs a session: sign in with loginWithEmail".into(),
+            )),
         };
     };
     if let Proof::Token(_, token) = &user.proof {
@@ -126,7 +135,9 @@ pub fn authorize(world: &World, caller: &Caller, asked: Asked) -> Result<Place, 
 /// A token acts for its maker, within its scopes and its app.
 fn admit_token(token: &crate::tokens::Token, place: &Place, asked: Asked) -> Result<(), Fault> {
     let Some(scope) = asked.scope else {
-        return Err(Fault::Unauthenticated("a deploy token cannot do this: sign in with loginWithEmail".into()));
+        return Err(Fault::Unauthenticated(
+            "a deploy token cannot do this: sign in with loginWithEmail".into(),
+        ));
     };
     if !token.scopes.contains(&scope) {
         return Err(Fault::MissingScope(scope));
@@ -138,7 +149,13 @@ fn admit_token(token: &crate::tokens::Token, place: &Place, asked: Asked) -> Res
 }
 
 /// Whether the user's part in the object's organization and project is enough.
-fn stand(place: &Place, subject: Subject, reach: &Reach, user: &SignedIn, who: Standing) -> Result<(), Fault> {
+fn stand(
+    place: &Place,
+    subject: Subject,
+    reach: &Reach,
+    user: &SignedIn,
+    who: Standing,
+) -> Result<(), Fault> {
     if let Some((_, token)) = &place.token {
         return stand_by_token(place, reach, user, token);
     }
@@ -146,7 +163,9 @@ fn stand(place: &Place, subject: Subject, reach: &Reach, user: &SignedIn, who: S
         // no object is named: the caller's own things
         return Ok(());
     };
-    let Some(held) = reach.organizations.get(organization) else { return Err(Fault::NotFound(noun(subject))) };
+    let Some(held) = reach.organizations.get(organization) else {
+        return Err(Fault::NotFound(noun(subject)));
+    };
     if matches!(subject, Subject::Membership(_, member) if member == user.id) {
         return Ok(());
     }
@@ -168,12 +187,24 @@ fn stand(place: &Place, subject: Subject, reach: &Reach, user: &SignedIn, who: S
 }
 
 /// A token's maker passes, and who leads the organization of its app.
-fn stand_by_token(place: &Place, reach: &Reach, user: &SignedIn, token: &Seen<Tokens>) -> Result<(), Fault> {
-    let held = place.organization.as_ref().and_then(|(organization, _)| reach.organizations.get(organization));
+fn stand_by_token(
+    place: &Place,
+    reach: &Reach,
+    user: &SignedIn,
+    token: &Seen<Tokens>,
+) -> Result<(), Fault> {
+    let held = place
+        .organization
+        .as_ref()
+        .and_then(|(organization, _)| reach.organizations.get(organization));
     if token.record.state.created_by == user.id || held.is_some_and(leads) {
         return Ok(());
     }
-    Err(if held.is_some() { Fault::Forbidden(Standing::OwnerOrAdmin) } else { Fault::NotFound("token") })
+    Err(if held.is_some() {
+        Fault::Forbidden(Standing::OwnerOrAdmin)
+    } else {
+        Fault::NotFound("token")
+    })
 }
 
 fn leads(held: &Held) -> bool {
@@ -183,7 +214,10 @@ fn leads(held: &Held) -> bool {
 fn leads_a_team(world: &World, reach: &Reach) -> Result<bool, Fault> {
     for (organization, held) in &reach.organizations {
         if leads(held) && !held.personal {
-            let seen = world.store.get::<Kept<Organizations>>(&organization.to_string()).map_err(unread)?;
+            let seen = world
+                .store
+                .get::<Kept<Organizations>>(&organization.to_string())
+                .map_err(unread)?;
             if seen.is_some_and(|o| o.record.state.members.len() >= 2) {
                 return Ok(true);
             }
@@ -215,7 +249,9 @@ fn find(world: &World, caller: &Caller, subject: Subject) -> Result<Place, Fault
                 place.find_organization(store, user.account.record.state.personal)?;
             }
         }
-        Subject::Organization(id) | Subject::Membership(id, _) => place.find_organization(store, id)?,
+        Subject::Organization(id) | Subject::Membership(id, _) => {
+            place.find_organization(store, id)?
+        }
         Subject::Project(id) => place.find_project(store, id)?,
         Subject::App(id) => place.find_app(store, id)?,
         Subject::Artifact(id) => place.find_artifact(store, id)?,
@@ -240,7 +276,8 @@ impl Place {
         if seen.record.state.state == ProjectState::Deleting {
             return Err(Fault::NotFound("project"));
         }
-        self.find_organization(store, seen.record.state.organization_id).map_err(|_| Fault::NotFound("project"))?;
+        self.find_organization(store, seen.record.state.organization_id)
+            .map_err(|_| Fault::NotFound("project"))?;
         self.project = Some((id, seen));
         Ok(())
     }
@@ -250,7 +287,8 @@ impl Place {
         if seen.record.state.deleting {
             return Err(Fault::NotFound("app"));
         }
-        self.find_project(store, seen.record.state.project_id).map_err(|_| Fault::NotFound("app"))?;
+        self.find_project(store, seen.record.state.project_id)
+            .map_err(|_| Fault::NotFound("app"))?;
         self.app = Some((id, seen));
         Ok(())
     }
@@ -268,7 +306,8 @@ impl Place {
 
     fn find_release(&mut self, store: &Store, id: ReleaseId) -> Result<(), Fault> {
         let seen = get::<Releases>(store, id, "release")?;
-        self.find_app(store, seen.record.state.release.app_id).map_err(|_| Fault::NotFound("release"))?;
+        self.find_app(store, seen.record.state.release.app_id)
+            .map_err(|_| Fault::NotFound("release"))?;
         self.release = Some((id, seen));
         Ok(())
     }

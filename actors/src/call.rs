@@ -6,7 +6,11 @@ use crate::{
     audit::Event,
     authority::Place,
     replay::{LIFETIME, Outcome, Replay, ReplayKey},
-    runtime::{handle::Handle, owner::Rider, resource::{Kept, Resource}},
+    runtime::{
+        handle::Handle,
+        owner::Rider,
+        resource::{Kept, Resource},
+    },
     tokens::Tokens,
     world::World,
 };
@@ -72,7 +76,8 @@ pub struct Call {
 impl Call {
     /// The user, or a refusal for those who have none.
     pub fn user(&self) -> Result<&SignedIn, Fault> {
-        let nobody = || Fault::Unauthenticated("this needs a user: sign in with loginWithEmail".into());
+        let nobody =
+            || Fault::Unauthenticated("this needs a user: sign in with loginWithEmail".into());
         self.caller.user.as_ref().ok_or_else(nobody)
     }
 
@@ -80,7 +85,9 @@ impl Call {
     pub fn session(&self) -> Result<(&str, &Arc<Stored<Session>>), Fault> {
         match &self.user()?.proof {
             Proof::Session(key, session) => Ok((key, session)),
-            Proof::Token(..) => Err(Fault::Unauthenticated("this needs a session: sign in with loginWithEmail".into())),
+            Proof::Token(..) => Err(Fault::Unauthenticated(
+                "this needs a session: sign in with loginWithEmail".into(),
+            )),
         }
     }
 
@@ -97,7 +104,14 @@ impl Call {
     /// Asks an owner for the change that this call is about, and makes the reply of the state
     /// after it. In the same transaction: the audit entry, the reply for a repetition, and that
     /// all the call was decided upon still holds.
-    pub async fn change<R, T, F>(&self, world: &Arc<World>, owners: &Handle<R>, id: R::Id, command: R::Command, reply: F) -> Result<T, Fault>
+    pub async fn change<R, T, F>(
+        &self,
+        world: &Arc<World>,
+        owners: &Handle<R>,
+        id: R::Id,
+        command: R::Command,
+        reply: F,
+    ) -> Result<T, Fault>
     where
         R: Resource,
         T: Serialize,
@@ -105,14 +119,20 @@ impl Call {
     {
         let key = id.to_string();
         let event = self.event(world, &key);
-        let (place, replay, secret, now) = (self.place.clone(), self.replay.clone(), self.secret, self.now);
+        let (place, replay, secret, now) =
+            (self.place.clone(), self.replay.clone(), self.secret, self.now);
         let make = reply.clone();
         let rider: Rider<R> = Arc::new(move |state| {
-            let mut change = place.require(Change::new(), &key).create(&Event::key(event.0.id), &event);
+            let mut change =
+                place.require(Change::new(), &key).create(&Event::key(event.0.id), &event);
             if let Some(replay) = &replay {
-                let outcome = if secret { Outcome::Secret } else { Outcome::Reply(json(&make(state)?)?) };
+                let outcome =
+                    if secret { Outcome::Secret } else { Outcome::Reply(json(&make(state)?)?) };
                 let fingerprint = replay.fingerprint.clone();
-                change = change.create(&replay.key, &Replay { fingerprint, outcome, expires_at: now + LIFETIME });
+                change = change.create(
+                    &replay.key,
+                    &Replay { fingerprint, outcome, expires_at: now + LIFETIME },
+                );
             }
             Ok(change)
         });

@@ -51,7 +51,13 @@ impl Gate {
     }
 
     /// Counts a request. The caller is the account where credentials prove one, else the address.
-    pub fn count(&self, world: &World, credentials: &Credentials, address: IpAddr, peer: IpAddr) -> Counting {
+    pub fn count(
+        &self,
+        world: &World,
+        credentials: &Credentials,
+        address: IpAddr,
+        peer: IpAddr,
+    ) -> Counting {
         let caller = self.identify(world, credentials, peer);
         let allowance = match &caller {
             Ok(Caller { master: true, .. }) => Allowance::unlimited(),
@@ -68,12 +74,16 @@ impl Gate {
         let refused = |why: &str| Err(Fault::Unauthenticated(why.into()));
         match &credentials.application_id {
             None => return refused("the header X-Backend-Application-Id is missing"),
-            Some(id) if !same(id, &self.settings.application_id) => return refused("the application id is not known here"),
+            Some(id) if !same(id, &self.settings.application_id) => {
+                return refused("the application id is not known here");
+            }
             Some(_) => {}
         }
         match (&self.settings.javascript_key, &credentials.javascript_key) {
             (Some(key), Some(sent)) if !same(key, sent) => refused("the JavaScript key is wrong"),
-            (Some(_), None) if self.settings.require_javascript_key && credentials.master_key.is_none() => {
+            (Some(_), None)
+                if self.settings.require_javascript_key && credentials.master_key.is_none() =>
+            {
                 refused("the header X-Backend-Javascript-Key is missing")
             }
             _ => Ok(()),
@@ -81,7 +91,12 @@ impl Gate {
     }
 
     /// Who presents these credentials.
-    fn identify(&self, world: &World, credentials: &Credentials, peer: IpAddr) -> Result<Caller, Fault> {
+    fn identify(
+        &self,
+        world: &World,
+        credentials: &Credentials,
+        peer: IpAddr,
+    ) -> Result<Caller, Fault> {
         let now = world.ports.clock.now();
         let master = match &credentials.master_key {
             None => false,
@@ -123,7 +138,8 @@ fn same(a: &str, b: &str) -> bool {
 }
 
 fn session(world: &World, token: &str, now: Timestamp) -> Result<SignedIn, Fault> {
-    let invalid = || Fault::Unauthenticated("this session is not valid or has ended: sign in again".into());
+    let invalid =
+        || Fault::Unauthenticated("this session is not valid or has ended: sign in again".into());
     if token.len() > 64 {
         return Err(invalid());
     }
@@ -149,7 +165,11 @@ fn touch(world: &World, key: &str, session: &Arc<Stored<Session>>, now: Timestam
 }
 
 fn token(world: &World, bearer: &str, now: Timestamp) -> Result<SignedIn, Fault> {
-    let invalid = || Fault::Unauthenticated("this deploy token is not valid, expired or revoked: create a new one".into());
+    let invalid = || {
+        Fault::Unauthenticated(
+            "this deploy token is not valid, expired or revoked: create a new one".into(),
+        )
+    };
     if !bearer.starts_with(TOKEN_PREFIX) || bearer.len() > 64 {
         return Err(invalid());
     }
@@ -162,7 +182,8 @@ fn token(world: &World, bearer: &str, now: Timestamp) -> Result<SignedIn, Fault>
         return Err(invalid());
     }
     let id = state.created_by;
-    let account: Arc<Stored<Kept<Accounts>>> = authority::account(&world.store, id).map_err(|_| invalid())?;
+    let account: Arc<Stored<Kept<Accounts>>> =
+        authority::account(&world.store, id).map_err(|_| invalid())?;
     let token_id = key.parse().map_err(|_| invalid())?;
     let used = world.store.get::<LastUse>(&key).map_err(unread)?;
     if used.is_none_or(|used| now.since(used.record.at) >= LastUse::EVERY) {

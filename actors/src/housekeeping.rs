@@ -69,12 +69,17 @@ pub async fn sweep(platform: &Platform) {
 }
 
 /// Removes the records that are due.
-async fn forget<R: Record>(platform: &Platform, now: Timestamp, ends: fn(&R) -> Timestamp) -> Result<(), StoreError> {
+async fn forget<R: Record>(
+    platform: &Platform,
+    now: Timestamp,
+    ends: fn(&R) -> Timestamp,
+) -> Result<(), StoreError> {
     let store = &platform.world.store;
     loop {
         let due = store.before::<R>("due/", &moment(now), BATCH)?;
         for key in &due {
-            if let Some(stored) = store.get::<R>(key)?.filter(|stored| ends(&stored.record) <= now) {
+            if let Some(stored) = store.get::<R>(key)?.filter(|stored| ends(&stored.record) <= now)
+            {
                 match store.commit(Change::new().remove(key, stored.as_ref())).await {
                     // used meanwhile: it has a new end
                     Ok(()) | Err(StoreError::Stale { .. }) => {}

@@ -38,11 +38,17 @@ pub const UNLIMITED: u32 = 2_147_483_647;
 impl Allowance {
     /// Of those who are not limited.
     pub const fn unlimited() -> Self {
-        Allowance { limit: UNLIMITED, remaining: UNLIMITED, full_in: Duration::ZERO, retry_after: None }
+        Allowance {
+            limit: UNLIMITED,
+            remaining: UNLIMITED,
+            full_in: Duration::ZERO,
+            retry_after: None,
+        }
     }
 }
 
-type Buckets = RateLimiter<Counted, DashMapStateStore<Counted>, DefaultClock, StateInformationMiddleware>;
+type Buckets =
+    RateLimiter<Counted, DashMapStateStore<Counted>, DefaultClock, StateInformationMiddleware>;
 
 /// The buckets of all callers, a set for each tier.
 pub struct Limiter {
@@ -74,11 +80,21 @@ impl Limiter {
             Ok(left) => {
                 let remaining = left.remaining_burst_capacity();
                 let used = limit.saturating_sub(remaining);
-                Allowance { limit, remaining, full_in: interval.saturating_mul(used), retry_after: None }
+                Allowance {
+                    limit,
+                    remaining,
+                    full_in: interval.saturating_mul(used),
+                    retry_after: None,
+                }
             }
             Err(refused) => {
                 let wait = refused.wait_time_from(DefaultClock::default().now());
-                Allowance { limit, remaining: 0, full_in: Duration::from_secs(60), retry_after: Some(wait) }
+                Allowance {
+                    limit,
+                    remaining: 0,
+                    full_in: Duration::from_secs(60),
+                    retry_after: Some(wait),
+                }
             }
         }
     }
@@ -131,10 +147,16 @@ mod tests {
         let limiter = Limiter::default();
         for left in (0..60).rev() {
             let allowance = limiter.take(address(1), Tier::Free);
-            assert!(allowance.remaining >= left && allowance.retry_after.is_none(), "{allowance:?}");
+            assert!(
+                allowance.remaining >= left && allowance.retry_after.is_none(),
+                "{allowance:?}"
+            );
         }
         let refused = limiter.take(address(1), Tier::Free);
-        assert!(refused.retry_after.is_some_and(|wait| wait <= Duration::from_secs(1)), "{refused:?}");
+        assert!(
+            refused.retry_after.is_some_and(|wait| wait <= Duration::from_secs(1)),
+            "{refused:?}"
+        );
         assert_eq!(limiter.take(address(2), Tier::Free).remaining, 59, "others are not touched");
         assert_eq!(limiter.take(address(1), Tier::Enterprise), Allowance::unlimited());
     }

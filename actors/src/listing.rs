@@ -1,6 +1,9 @@
 //! Lists of resources, newest first, a page at a time.
 
-use crate::{authority::{Seen, unread}, runtime::resource::{Kept, Resource}};
+use crate::{
+    authority::{Seen, unread},
+    runtime::resource::{Kept, Resource},
+};
 use contract::{Cursor, Fault, Limit, Page};
 use store::Store;
 
@@ -37,7 +40,11 @@ pub fn page<R: Resource, T>(
 }
 
 /// A page of what is in memory already, newest first.
-pub fn slice<T>(mut all: Vec<T>, key: impl Fn(&T) -> String, (limit, cursor): (Limit, Option<Cursor>)) -> Page<T> {
+pub fn slice<T>(
+    mut all: Vec<T>,
+    key: impl Fn(&T) -> String,
+    (limit, cursor): (Limit, Option<Cursor>),
+) -> Page<T> {
     all.sort_by_key(|item| std::cmp::Reverse(key(item)));
     if let Some(cursor) = cursor {
         all.retain(|item| key(item).as_str() < cursor.key());

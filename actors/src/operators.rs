@@ -61,7 +61,9 @@ impl Serves<SetTier> for Platform {
         let platform = self.clone();
         let owners = &self.owners()?.accounts;
         let command = accounts::Command::SetTier(p.tier);
-        let reply = cx.change(&self.world, owners, p.user_id, command, move |account| view(&platform, p.user_id, account));
+        let reply = cx.change(&self.world, owners, p.user_id, command, move |account| {
+            view(&platform, p.user_id, account)
+        });
         let reply = reply.await?;
         self.gate.tier_changed(p.user_id, before, p.tier);
         Ok(reply)
@@ -82,7 +84,9 @@ impl Serves<GetAuditLog> for Platform {
         let next_cursor = if more { keys.last().map(|key| Cursor::after(key)) } else { None };
         let mut items = Vec::with_capacity(keys.len());
         for key in &keys {
-            items.extend(store.get::<Event>(key).map_err(unread)?.map(|event| event.record.0.clone()));
+            items.extend(
+                store.get::<Event>(key).map_err(unread)?.map(|event| event.record.0.clone()),
+            );
         }
         Ok(Page { items, next_cursor })
     }

@@ -4,9 +4,9 @@ use crate::{
     accounts::Lockout,
     call::Call,
     gate::Gate,
+    ports::Ports,
     runtime::directory::Rules,
     world::{Owners, World},
-    ports::Ports,
 };
 use actix_rt::ArbiterHandle;
 use contract::{Fault, Server, Timestamp, authentication::Tier};
@@ -82,7 +82,13 @@ pub const KINDS: &[&str] = &[
 
 impl Platform {
     /// Starts the owners on the arbiters, and goes on with what was being done.
-    pub async fn start(store: Store, ports: Ports, settings: Settings, arbiters: &[ArbiterHandle], rules: Rules) -> Result<Platform, Fault> {
+    pub async fn start(
+        store: Store,
+        ports: Ports,
+        settings: Settings,
+        arbiters: &[ArbiterHandle],
+        rules: Rules,
+    ) -> Result<Platform, Fault> {
         let started_at = ports.clock.now();
         let settings = Arc::new(settings);
         let world = World::start(store, ports, arbiters, rules).await?;

@@ -65,14 +65,17 @@ impl Random {
 
     /// So many letters and digits, each of 62, for `prefix`.
     pub fn secret(&self, prefix: &str, length: usize) -> Result<String, NoRandomness> {
-        const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+        const LETTERS: &[u8; 62] =
+            b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
         let mut secret = String::from(prefix);
         let mut bytes = [0_u8; 64];
         while secret.len() < prefix.len() + length {
             getrandom::fill(&mut bytes).map_err(|e| NoRandomness(e.to_string()))?;
             // the bytes past 247 would make some letters likelier than others
-            let letters = bytes.iter().filter(|b| **b < 248).filter_map(|b| LETTERS.get(usize::from(b % 62)));
-            secret.extend(letters.take(prefix.len() + length - secret.len()).map(|b| char::from(*b)));
+            let letters =
+                bytes.iter().filter(|b| **b < 248).filter_map(|b| LETTERS.get(usize::from(b % 62)));
+            secret
+                .extend(letters.take(prefix.len() + length - secret.len()).map(|b| char::from(*b)));
         }
         Ok(secret)
     }
@@ -147,7 +150,11 @@ pub trait Mail: Send + Sync {
 #[async_trait]
 pub trait Publisher: Send + Sync {
     /// Makes the artifact of this publication available. Done already: the same answer.
-    async fn publish(&self, release: &Release, publication: &Publication) -> Result<Published, PortError>;
+    async fn publish(
+        &self,
+        release: &Release,
+        publication: &Publication,
+    ) -> Result<Published, PortError>;
 }
 
 /// How a target took a publication.

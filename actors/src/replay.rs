@@ -69,10 +69,15 @@ impl Replay {
         }
         match &self.outcome {
             Outcome::Reply(json) => Ok(json.clone().into_bytes()),
-            Outcome::Secret => Err(Fault::Exists("already done; the reply held a secret and is not shown again".into())),
-            Outcome::Refused { code, status, error, details } => {
-                Err(Fault::Again { code: *code, status: *status, error: error.clone(), details: details.clone() })
-            }
+            Outcome::Secret => Err(Fault::Exists(
+                "already done; the reply held a secret and is not shown again".into(),
+            )),
+            Outcome::Refused { code, status, error, details } => Err(Fault::Again {
+                code: *code,
+                status: *status,
+                error: error.clone(),
+                details: details.clone(),
+            }),
         }
     }
 }

@@ -15,7 +15,8 @@ use bytes::Bytes;
 use contract::{
     Effect, Fault, Function, Prepared, Route, UserId, apps, artifacts,
     authentication::{self, LoginWithEmail, RegisterUser, RequestPasswordReset, ResetPassword},
-    function::is_a_name, operators, organizations, projects, releases, tokens,
+    function::is_a_name,
+    operators, organizations, projects, releases, tokens,
 };
 use std::{collections::HashMap, net::IpAddr, rc::Rc, sync::Arc};
 use store::Change;
@@ -111,8 +112,13 @@ impl Handler<Invoke> for Router {
     }
 }
 
-async fn answer(platform: &Platform, table: &HashMap<&'static str, Route<Platform>>, invoke: Invoke) -> Answered {
-    let counting = platform.gate.count(&platform.world, &invoke.credentials, invoke.address, invoke.peer);
+async fn answer(
+    platform: &Platform,
+    table: &HashMap<&'static str, Route<Platform>>,
+    invoke: Invoke,
+) -> Answered {
+    let counting =
+        platform.gate.count(&platform.world, &invoke.credentials, invoke.address, invoke.peer);
     let Counting { allowance, caller } = counting;
     let user = caller.as_ref().ok().and_then(|c| c.user.as_ref()).map(|user| user.id);
     let route = table.get(invoke.function.as_str());
@@ -131,7 +137,11 @@ async fn serve(
 ) -> Result<Vec<u8>, Fault> {
     platform.gate.check_application(&invoke.credentials)?;
     let Some(route) = route else {
-        let name = if is_a_name(invoke.function.as_bytes()) { invoke.function } else { "that name".into() };
+        let name = if is_a_name(invoke.function.as_bytes()) {
+            invoke.function
+        } else {
+            "that name".into()
+        };
         return Err(Fault::UnknownFunction(name));
     };
     let caller = match caller {
@@ -162,7 +172,8 @@ async fn serve(
         secret: route.spec.secret,
     };
     let limit = platform.settings.function_limit;
-    let done = tokio::time::timeout(limit, decide(platform, route, params.as_ref(), &mut call)).await;
+    let done =
+        tokio::time::timeout(limit, decide(platform, route, params.as_ref(), &mut call)).await;
     let reply = done.unwrap_or(Err(Fault::NoAnswer("the service")));
     if let (Err(fault), Some(key)) = (&reply, &call.replay) {
         keep_refusal(platform, key, fault, &call);
@@ -185,7 +196,8 @@ async fn decide(
         {
             return replay.record.answer(key);
         }
-        let asked = Asked { who: route.spec.who, scope: route.spec.scope, subject: params.subject() };
+        let asked =
+            Asked { who: route.spec.who, scope: route.spec.scope, subject: params.subject() };
         call.place = Arc::new(authority::authorize(&platform.world, &call.caller, asked)?);
         match params.serve(platform, call).await {
             Err(Fault::Stale) => call.now = platform.world.ports.clock.now(),
@@ -206,6 +218,7 @@ fn keep_refusal(platform: &Platform, key: &ReplayKey, fault: &Fault, call: &Call
         error: fault.to_string(),
         details: fault.details().to_vec(),
     };
-    let replay = Replay { fingerprint: key.fingerprint.clone(), outcome, expires_at: call.now + LIFETIME };
+    let replay =
+        Replay { fingerprint: key.fingerprint.clone(), outcome, expires_at: call.now + LIFETIME };
     platform.world.store.note(Change::new().create(&key.key, &replay));
 }

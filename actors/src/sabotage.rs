@@ -14,7 +14,10 @@ impl Serves<Sabotage> for Platform {
             Place::Serve => panic!("{}", p.message),
             Place::Owner => {
                 let command = projects::Command::Panic(p.message.to_string());
-                cx.change(&self.world, &self.owners()?.projects, p.project_id, command, |_| Ok(Nothing {})).await
+                cx.change(&self.world, &self.owners()?.projects, p.project_id, command, |_| {
+                    Ok(Nothing {})
+                })
+                .await
             }
         }
     }

@@ -1,8 +1,13 @@
 //! What owners have at hand: the store, the ports, and the doors to all other owners.
 
 use crate::{
-    accounts::Accounts, apps::Apps, artifacts::Artifacts, organizations::Organizations, ports::Ports,
-    projects::Projects, releases::Releases,
+    accounts::Accounts,
+    apps::Apps,
+    artifacts::Artifacts,
+    organizations::Organizations,
+    ports::Ports,
+    projects::Projects,
+    releases::Releases,
     runtime::{directory::Rules, handle::Handle, health::Registry},
     tokens::Tokens,
 };
@@ -38,8 +43,18 @@ pub struct Owners {
 impl World {
     /// Starts the directories on the arbiters, and goes on with what was being done when the
     /// process last ended.
-    pub async fn start(store: Store, ports: Ports, arbiters: &[ArbiterHandle], rules: Rules) -> Result<Arc<World>, Fault> {
-        let world = Arc::new(World { store, ports, registry: Registry::default(), owners: OnceLock::new() });
+    pub async fn start(
+        store: Store,
+        ports: Ports,
+        arbiters: &[ArbiterHandle],
+        rules: Rules,
+    ) -> Result<Arc<World>, Fault> {
+        let world = Arc::new(World {
+            store,
+            ports,
+            registry: Registry::default(),
+            owners: OnceLock::new(),
+        });
         let owners = Owners {
             accounts: Handle::start(&world, arbiters, rules).await?,
             organizations: Handle::start(&world, arbiters, rules).await?,

@@ -1,6 +1,9 @@
 //! Apps: what artifacts and releases belong to.
 
-use crate::{AppId, InstanceId, Name, Page, ProjectId, Timestamp, page::*, patch::Patch, text::StoreIdentifier};
+use crate::{
+    AppId, InstanceId, Name, Page, ProjectId, Timestamp, page::*, patch::Patch,
+    text::StoreIdentifier,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +81,9 @@ records! {
 }
 
 /// A mobile platform.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Platform {
     /// iPhone and iPad.

@@ -1,6 +1,8 @@
 //! Accounts, sessions and passwords.
 
-use crate::{Email, Name, Page, Password, SessionId, Timestamp, UserId, WebUrl, page::*, patch::Patch};
+use crate::{
+    Email, Name, Page, Password, SessionId, Timestamp, UserId, WebUrl, page::*, patch::Patch,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -118,7 +120,9 @@ records! {
 }
 
 /// The role of a user, lowest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Standard user: own projects and those that list them.
@@ -132,7 +136,9 @@ pub enum Role {
 }
 
 /// How many requests a minute an account may make.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
     /// 60 a minute.

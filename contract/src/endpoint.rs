@@ -2,7 +2,7 @@
 //! operators watch. Their bodies, and what the OpenAPI document says of them.
 
 use crate::{
-    AppId, ArtifactId, Channel, Notes, Sha256, Timestamp, VersionName, WebUrl, Name,
+    AppId, ArtifactId, Channel, Name, Notes, Sha256, Timestamp, VersionName, WebUrl,
     apps::Platform,
     artifacts::{ArtifactState, ProvenancePath},
     releases::Target,

@@ -20,7 +20,9 @@ pub enum Fault {
     #[error("there is no such {0}, or you may not see it")]
     NotFound(&'static str),
     /// No route at this address.
-    #[error("nothing is served at this address; functions are called with POST {{base_url}}/functions/{{name}}")]
+    #[error(
+        "nothing is served at this address; functions are called with POST {{base_url}}/functions/{{name}}"
+    )]
     NoRoute,
     /// The e-mail or the password is wrong. It does not say which.
     #[error("wrong e-mail or password")]
@@ -94,13 +96,17 @@ pub enum Fault {
     #[error("{0} gave no answer in time; it may have been done, read before trying again")]
     NoAnswer(&'static str),
     /// Its owner failed too often and is parked until an operator restarts it.
-    #[error("this {0} failed repeatedly and is parked; an operator can restart it with svc_admin_restartActor")]
+    #[error(
+        "this {0} failed repeatedly and is parked; an operator can restart it with svc_admin_restartActor"
+    )]
     Parked(&'static str),
     /// A fault of ours; nothing was done.
     #[error("a fault of the service; nothing was done")]
     Internal,
     /// A fault of ours; it may have been done.
-    #[error("interrupted by a fault of the service; it may have been done, read before trying again")]
+    #[error(
+        "interrupted by a fault of the service; it may have been done, read before trying again"
+    )]
     Uncertain,
     /// The refusal that an earlier call with the same request id got.
     #[error("{error}")]

@@ -112,7 +112,17 @@ pub enum Effect {
 
 /// What a deploy token may be used for.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, serde::Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    serde::Deserialize,
+    JsonSchema,
 )]
 pub enum Scope {
     /// Upload and finalize artifacts.
@@ -202,7 +212,10 @@ pub trait Server: 'static {
 }
 
 /// Something that can do `F`. The compiler asks it of a server for every declared function.
-#[allow(async_fn_in_trait, reason = "a call is served on the thread that took it; Send is not needed")]
+#[allow(
+    async_fn_in_trait,
+    reason = "a call is served on the thread that took it; Send is not needed"
+)]
 pub trait Serves<F: Function>: Server {
     /// Does it, or says why not.
     async fn serve(&self, cx: &Self::Context, params: F) -> Result<F::Reply, Fault>;
@@ -215,7 +228,11 @@ pub trait Prepared<P: Server> {
     /// Tells calls with the same parameters from others: SHA-256 of their canonical form.
     fn fingerprint(&self) -> [u8; 32];
     /// Does it and gives the reply's JSON.
-    fn serve<'a>(&'a self, server: &'a P, cx: &'a P::Context) -> LocalBoxFuture<'a, Result<Vec<u8>, Fault>>;
+    fn serve<'a>(
+        &'a self,
+        server: &'a P,
+        cx: &'a P::Context,
+    ) -> LocalBoxFuture<'a, Result<Vec<u8>, Fault>>;
 }
 
 impl<P: Serves<F>, F: Function> Prepared<P> for F {
@@ -227,7 +244,11 @@ impl<P: Serves<F>, F: Function> Prepared<P> for F {
         params::fingerprint(self)
     }
 
-    fn serve<'a>(&'a self, server: &'a P, cx: &'a P::Context) -> LocalBoxFuture<'a, Result<Vec<u8>, Fault>> {
+    fn serve<'a>(
+        &'a self,
+        server: &'a P,
+        cx: &'a P::Context,
+    ) -> LocalBoxFuture<'a, Result<Vec<u8>, Fault>> {
         async move {
             let reply = Serves::serve(server, cx, self.clone()).await?;
             serde_json::to_vec(&reply).map_err(|_| Fault::Uncertain)
@@ -345,7 +366,11 @@ macro_rules! records {
 
 /// Fails the build when two functions share a name or a name breaks the grammar
 /// `[A-Za-z][A-Za-z0-9_]{0,127}`.
-#[allow(clippy::indexing_slicing, clippy::panic, reason = "runs in the compiler; iterators are not const")]
+#[allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "runs in the compiler; iterators are not const"
+)]
 pub const fn assert_names_are_unique(groups: &[Group]) {
     let mut g = 0;
     while g < groups.len() {

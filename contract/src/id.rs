@@ -13,7 +13,9 @@ pub struct NotAnId {
 }
 
 /// What all typed ids share.
-pub trait Id: Copy + Eq + std::hash::Hash + Ord + fmt::Display + FromStr + Send + Sync + 'static {
+pub trait Id:
+    Copy + Eq + std::hash::Hash + Ord + fmt::Display + FromStr + Send + Sync + 'static
+{
     /// What the id starts with.
     const PREFIX: &'static str;
     /// The id with this unique part.
@@ -81,7 +83,8 @@ macro_rules! ids {
 fn read(prefix: &'static str, text: &str) -> Result<Ulid, NotAnId> {
     let unique = text.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('_'));
     let unique = unique.filter(|u| u.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase()));
-    let parsed = unique.and_then(|u| Ulid::from_string(u).ok().filter(|ulid| ulid.to_string() == u));
+    let parsed =
+        unique.and_then(|u| Ulid::from_string(u).ok().filter(|ulid| ulid.to_string() == u));
     parsed.ok_or(NotAnId { prefix })
 }
 

@@ -29,7 +29,9 @@ pub mod time;
 pub mod tokens;
 
 pub use fault::{Fault, FieldProblem};
-pub use function::{Effect, Function, Prepared, Route, Scope, Server, Serves, Spec, Standing, Subject};
+pub use function::{
+    Effect, Function, Prepared, Route, Scope, Server, Serves, Spec, Standing, Subject,
+};
 pub use id::*;
 pub use page::{Cursor, Limit, Page};
 pub use patch::Patch;

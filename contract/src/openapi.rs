@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 
 /// The document, for a service at `api_url`.
 pub fn document(api_url: &str) -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|s| s.definitions_path = "/components/schemas".into());
+    let settings =
+        SchemaSettings::draft2020_12().with(|s| s.definitions_path = "/components/schemas".into());
     let mut schemas = settings.into_generator();
     let mut paths = Map::new();
     for group in GROUPS {
@@ -45,7 +46,10 @@ fn operation(function: &Spec, group: &str, schemas: &mut SchemaGenerator) -> Val
     let failure = schemas.subschema_for::<Failure>();
     let mut responses = Map::new();
     let result = json!({"type": "object", "required": ["result"], "properties": {"result": reply}});
-    responses.insert("200".into(), json!({"description": "Done.", "content": {"application/json": {"schema": result}}}));
+    responses.insert(
+        "200".into(),
+        json!({"description": "Done.", "content": {"application/json": {"schema": result}}}),
+    );
     for (status, reasons) in refusals(function) {
         let text = reasons.join("; ");
         responses.insert(
@@ -70,7 +74,9 @@ fn operation(function: &Spec, group: &str, schemas: &mut SchemaGenerator) -> Val
 /// Every refusal of a function: its own, and those that come with its standing.
 fn refusals(function: &Spec) -> BTreeMap<u16, Vec<String>> {
     let mut all: BTreeMap<u16, Vec<String>> = BTreeMap::new();
-    let mut add = |status: u16, code: u16, why: &str| all.entry(status).or_default().push(format!("{code}: {why}"));
+    let mut add = |status: u16, code: u16, why: &str| {
+        all.entry(status).or_default().push(format!("{code}: {why}"))
+    };
     for (code, why) in function.errors {
         add(status_of(*code), *code, why);
     }
@@ -128,20 +134,21 @@ fn security_schemes() -> Value {
 }
 
 fn endpoints(api_url: &str, paths: &mut Map<String, Value>, schemas: &mut SchemaGenerator) {
-    let body = |schema: schemars::Schema| json!({"content": {"application/json": {"schema": schema}}});
-    let answers = |schema: schemars::Schema, why: &str| {
-        json!({"description": why, "content": {"application/json": {"schema": schema}}})
-    };
+    let body =
+        |schema: schemars::Schema| json!({"content": {"application/json": {"schema": schema}}});
+    let answers = |schema: schemars::Schema, why: &str| json!({"description": why, "content": {"application/json": {"schema": schema}}});
     let failure = schemas.subschema_for::<Failure>();
     let refused = |why: &str| answers(failure.clone(), why);
     let uploader = json!([{"deployToken": []}, {"session": []}]);
-    let artifact_id = json!({"name": "artifactId", "in": "path", "required": true, "schema": {"type": "string"}});
+    let artifact_id =
+        json!({"name": "artifactId", "in": "path", "required": true, "schema": {"type": "string"}});
     let signature = json!([
         artifact_id,
         {"name": "expires", "in": "query", "required": true, "schema": {"type": "integer"}},
         {"name": "signature", "in": "query", "required": true, "schema": {"type": "string"}},
     ]);
-    let upload_url = answers(schema::<UploadUrl>(schemas), "The upload is open, or the bytes are held already.");
+    let upload_url =
+        answers(schema::<UploadUrl>(schemas), "The upload is open, or the bytes are held already.");
     let received = answers(schema::<Received>(schemas), "All bytes are stored.");
     let artifact = answers(schema::<Artifact>(schemas), "Verified.");
     let server = json!([{"url": api_url}]);
@@ -204,11 +211,14 @@ fn endpoints(api_url: &str, paths: &mut Map<String, Value>, schemas: &mut Schema
         }}));
     }
     let ready = answers(schema::<Readiness>(schemas), "Calls are answered.");
-    paths.insert("/readyz".into(), json!({"servers": server, "get": {
-        "operationId": "readyz", "tags": ["Operator endpoints"], "security": [],
-        "summary": "Whether calls are answered, part by part.",
-        "responses": {"200": ready, "503": ready},
-    }}));
+    paths.insert(
+        "/readyz".into(),
+        json!({"servers": server, "get": {
+            "operationId": "readyz", "tags": ["Operator endpoints"], "security": [],
+            "summary": "Whether calls are answered, part by part.",
+            "responses": {"200": ready, "503": ready},
+        }}),
+    );
 }
 
 fn schema<T: JsonSchema>(schemas: &mut SchemaGenerator) -> schemars::Schema {

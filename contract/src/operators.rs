@@ -1,6 +1,10 @@
 //! What the platform's own administrators see and do.
 
-use crate::{EventId, Name, Page, Timestamp, UserId, authentication::{Tier, User}, page::*};
+use crate::{
+    EventId, Name, Page, Timestamp, UserId,
+    authentication::{Tier, User},
+    page::*,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

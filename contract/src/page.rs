@@ -68,7 +68,11 @@ impl Cursor {
 
     /// The key in a text that [`encode`](Cursor::encode) made.
     fn decode(text: &str) -> Option<String> {
-        if text.is_empty() || text.len() > 2 * LONGEST_KEY || !text.len().is_multiple_of(2) || !text.is_ascii() {
+        if text.is_empty()
+            || text.len() > 2 * LONGEST_KEY
+            || !text.len().is_multiple_of(2)
+            || !text.is_ascii()
+        {
             return None;
         }
         let byte = |i: usize| text.get(i..i + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
@@ -100,7 +104,8 @@ impl<'de> Deserialize<'de> for Cursor {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let text = Cow::<str>::deserialize(d)?;
         let key = Cursor::decode(&text);
-        key.map(Cursor).ok_or_else(|| serde::de::Error::custom("must be the nextCursor of an earlier reply"))
+        key.map(Cursor)
+            .ok_or_else(|| serde::de::Error::custom("must be the nextCursor of an earlier reply"))
     }
 }
 

@@ -59,7 +59,9 @@ fn explain<F: Function>(fields: Map<String, Value>) -> Result<F, Fault> {
         let names: Vec<_> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
         let problem = match names.as_slice() {
             [] => "is not a parameter of this function, which takes none".to_owned(),
-            names => format!("is not a parameter of this function, which takes {}", names.join(", ")),
+            names => {
+                format!("is not a parameter of this function, which takes {}", names.join(", "))
+            }
         };
         let problems = unknown.into_iter().map(|key| FieldProblem {
             field: key.chars().take(128).collect(),
@@ -71,7 +73,9 @@ fn explain<F: Function>(fields: Map<String, Value>) -> Result<F, Fault> {
     let missing = required.into_iter().flatten().filter_map(Value::as_str);
     let missing: Vec<_> = missing.filter(|key| !fields.contains_key(*key)).collect();
     if !missing.is_empty() {
-        let problems = missing.into_iter().map(|key| FieldProblem { field: key.into(), problem: "is required".into() });
+        let problems = missing
+            .into_iter()
+            .map(|key| FieldProblem { field: key.into(), problem: "is required".into() });
         return Err(Fault::Invalid(problems.collect()));
     }
     serde_path_to_error::deserialize(Value::Object(fields)).map_err(|e| {
@@ -94,7 +98,9 @@ fn check_depth(body: &[u8]) -> Result<(), Fault> {
             (false, b'{' | b'[') => {
                 depth += 1;
                 if depth > DEEPEST {
-                    return Err(Fault::Malformed(format!("the JSON nests deeper than {DEEPEST} levels")));
+                    return Err(Fault::Malformed(format!(
+                        "the JSON nests deeper than {DEEPEST} levels"
+                    )));
                 }
             }
             (false, b'}' | b']') => depth = depth.saturating_sub(1),

@@ -1,6 +1,8 @@
 //! Projects: what apps and instances hang from.
 
-use crate::{Description, Name, OrganizationId, Page, ProjectId, Timestamp, UserId, page::*, patch::Patch};
+use crate::{
+    Description, Name, OrganizationId, Page, ProjectId, Timestamp, UserId, page::*, patch::Patch,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

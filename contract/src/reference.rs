@@ -23,7 +23,13 @@ pub fn markdown() -> String {
 fn section(page: &mut String, function: &Spec) {
     let mut schemas = SchemaSettings::draft2020_12().into_generator();
     let params = (function.params)(&mut schemas);
-    let _ = write!(page, "\n### {}\n\n{}\n\nWho: {}", function.name, function.documentation(), function.who.label());
+    let _ = write!(
+        page,
+        "\n### {}\n\n{}\n\nWho: {}",
+        function.name,
+        function.documentation(),
+        function.who.label()
+    );
     if let Some(scope) = function.scope {
         let _ = write!(page, ", or a deploy token with `{}`", scope.name());
     }
@@ -44,12 +50,21 @@ fn parameters(page: &mut String, schema: &Value, _schemas: &mut SchemaGenerator)
     if properties.is_empty() {
         return;
     }
-    let required: Vec<_> =
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<_> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     page.push_str("\n| parameter | type | meaning |\n|---|---|---|\n");
     for (name, property) in properties {
         let optional = if required.contains(&name.as_str()) { "" } else { "?" };
-        let meaning = property.get("description").and_then(Value::as_str).unwrap_or_default().replace('\n', " ");
+        let meaning = property
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .replace('\n', " ");
         let _ = writeln!(page, "| `{name}`{optional} | {} | {meaning} |", kind(property));
     }
 }
@@ -69,7 +84,8 @@ pub fn kind(schema: &Value) -> String {
         }
         Some(Value::String(t)) => t.clone(),
         Some(Value::Array(types)) => {
-            let named: Vec<_> = types.iter().filter_map(Value::as_str).filter(|t| *t != "null").collect();
+            let named: Vec<_> =
+                types.iter().filter_map(Value::as_str).filter(|t| *t != "null").collect();
             named.join(" or ")
         }
         _ => "any".into(),

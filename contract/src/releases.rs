@@ -1,8 +1,8 @@
 //! Releases: artifacts that go to a channel together.
 
 use crate::{
-    AppId, ArtifactId, Channel, Notes, Page, PublicationId, ReleaseId, Timestamp, UserId, VersionName,
-    apps::Platform, artifacts::Artifact, page::*,
+    AppId, ArtifactId, Channel, Notes, Page, PublicationId, ReleaseId, Timestamp, UserId,
+    VersionName, apps::Platform, artifacts::Artifact, page::*,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -123,7 +123,9 @@ records! {
 }
 
 /// Where a release can be published.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
     /// The iOS app store.

@@ -155,7 +155,18 @@ macro_rules! debug_as_text {
         })+
     };
 }
-debug_as_text!(Email, Name, Description, Notes, VersionName, Channel, Sha256, WebUrl, FileName, StoreIdentifier);
+debug_as_text!(
+    Email,
+    Name,
+    Description,
+    Notes,
+    VersionName,
+    Channel,
+    Sha256,
+    WebUrl,
+    FileName,
+    StoreIdentifier
+);
 
 impl std::fmt::Debug for Password {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

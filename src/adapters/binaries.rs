@@ -12,7 +12,9 @@ use contract::{
     artifacts::{ArtifactKind, Signer},
 };
 use futures_util::{Stream, StreamExt};
-use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMultipart, path::Path as Key};
+use object_store::{
+    GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMultipart, path::Path as Key,
+};
 use sha2::{Digest, Sha256};
 use std::{
     fs::File,
@@ -44,12 +46,20 @@ impl Vault {
         let Some(address) = store else {
             let folder = data.join("artifacts");
             std::fs::create_dir_all(&folder).map_err(|e| describe(&e))?;
-            let objects = object_store::local::LocalFileSystem::new_with_prefix(&folder).map_err(|e| describe(&e))?;
-            return Ok(Vault { staging, folder: Some(folder), objects: Arc::new(objects), prefix: Key::default() });
+            let objects = object_store::local::LocalFileSystem::new_with_prefix(&folder)
+                .map_err(|e| describe(&e))?;
+            return Ok(Vault {
+                staging,
+                folder: Some(folder),
+                objects: Arc::new(objects),
+                prefix: Key::default(),
+            });
         };
-        let bucket = address.strip_prefix("s3://").ok_or_else(|| describe(&"must begin with s3://"))?;
+        let bucket =
+            address.strip_prefix("s3://").ok_or_else(|| describe(&"must begin with s3://"))?;
         let (bucket, prefix) = bucket.split_once('/').unwrap_or((bucket, ""));
-        let objects = object_store::aws::AmazonS3Builder::from_env().with_bucket_name(bucket).build();
+        let objects =
+            object_store::aws::AmazonS3Builder::from_env().with_bucket_name(bucket).build();
         let objects = objects.map_err(|e| describe(&e))?;
         Ok(Vault { staging, folder: None, objects: Arc::new(objects), prefix: Key::from(prefix) })
     }
@@ -64,7 +74,11 @@ impl Vault {
     }
 
     /// The kept bytes of an artifact, or a part of them.
-    pub async fn read(&self, id: ArtifactId, range: Range<u64>) -> Result<impl Stream<Item = object_store::Result<Bytes>> + use<>, object_store::Error> {
+    pub async fn read(
+        &self,
+        id: ArtifactId,
+        range: Range<u64>,
+    ) -> Result<impl Stream<Item = object_store::Result<Bytes>> + use<>, object_store::Error> {
         let options = GetOptions { range: Some(GetRange::Bounded(range)), ..GetOptions::default() };
         Ok(self.objects.get_opts(&self.key(id), options).await?.into_stream())
     }
@@ -76,7 +90,9 @@ impl Vault {
         let partial = path.with_extension("partial");
         let mut file = tokio::fs::File::create(&partial).await.map_err(failed)?;
         while let Some(block) = bytes.next().await {
-            tokio::io::AsyncWriteExt::write_all(&mut file, &block.map_err(failed)?).await.map_err(failed)?;
+            tokio::io::AsyncWriteExt::write_all(&mut file, &block.map_err(failed)?)
+                .await
+                .map_err(failed)?;
         }
         file.sync_all().await.map_err(failed)?;
         tokio::fs::rename(&partial, &path).await.map_err(failed)
@@ -84,7 +100,10 @@ impl Vault {
 
     async fn upload(&self, path: &Path, key: &Key) -> Result<(), PortError> {
         let mut file = tokio::fs::File::open(path).await.map_err(failed)?;
-        let mut parts = WriteMultipart::new_with_chunk_size(self.objects.put_multipart(key).await.map_err(failed)?, 8 * BLOCK);
+        let mut parts = WriteMultipart::new_with_chunk_size(
+            self.objects.put_multipart(key).await.map_err(failed)?,
+            8 * BLOCK,
+        );
         let mut block = vec![0; BLOCK];
         loop {
             let n = file.read(&mut block).await.map_err(failed)?;
@@ -105,7 +124,9 @@ fn failed(e: impl std::fmt::Display) -> PortError {
     PortError(e.to_string())
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T, PortError> {
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, PortError> {
     tokio::task::spawn_blocking(work).await.map_err(failed)?.map_err(failed)
 }
 

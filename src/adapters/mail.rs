@@ -21,7 +21,8 @@ struct Log;
 /// The mail for this configuration.
 pub fn mail(url: Option<&str>, from: &str) -> Result<Arc<dyn Mail>, String> {
     let Some(url) = url else { return Ok(Arc::new(Log)) };
-    let server = AsyncSmtpTransport::<Tokio1Executor>::from_url(url).map_err(|e| format!("SVC_MAIL_URL: {e}"))?;
+    let server = AsyncSmtpTransport::<Tokio1Executor>::from_url(url)
+        .map_err(|e| format!("SVC_MAIL_URL: {e}"))?;
     let from = from.parse().map_err(|e| format!("SVC_MAIL_FROM: {e}"))?;
     Ok(Arc::new(Smtp { server: server.timeout(Some(TIME_LIMIT)).build(), from }))
 }
@@ -31,7 +32,8 @@ impl Mail for Smtp {
     async fn send(&self, to: &Email, subject: &str, text: &str) -> Result<(), PortError> {
         let failed = |e: &dyn std::fmt::Display| PortError(e.to_string());
         let to = to.as_str().parse().map_err(|e: lettre::address::AddressError| failed(&e))?;
-        let message = Message::builder().from(self.from.clone()).to(Mailbox::new(None, to)).subject(subject);
+        let message =
+            Message::builder().from(self.from.clone()).to(Mailbox::new(None, to)).subject(subject);
         let message = message.body(text.to_owned()).map_err(|e| failed(&e))?;
         tokio::time::timeout(TIME_LIMIT, self.server.send(message))
             .await

@@ -32,10 +32,14 @@ impl Argon2id {
         })
     }
 
-    async fn on_a_thread<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, PortError> {
+    async fn on_a_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, PortError> {
         let full = |_| PortError("too many sign-ins wait for a processor".into());
         let _place = self.queue.clone().try_acquire_owned().map_err(full)?;
-        let turn = self.turns.clone().acquire_owned().await.map_err(|e| PortError(e.to_string()))?;
+        let turn =
+            self.turns.clone().acquire_owned().await.map_err(|e| PortError(e.to_string()))?;
         let done = tokio::task::spawn_blocking(move || {
             let done = work();
             drop(turn);
@@ -56,7 +60,11 @@ impl Passwords for Argon2id {
         self.on_a_thread(move || hash(password.as_str())).await?
     }
 
-    async fn verify(&self, password: Password, expected: Option<String>) -> Result<bool, PortError> {
+    async fn verify(
+        &self,
+        password: Password,
+        expected: Option<String>,
+    ) -> Result<bool, PortError> {
         let known = expected.is_some();
         let expected = expected.unwrap_or_else(|| self.decoy.clone());
         let verify = move || {

@@ -16,7 +16,11 @@ use actors::{
 };
 use contract::artifacts::ArtifactState;
 use sha2::{Digest, Sha256};
-use std::{collections::{BTreeMap, BTreeSet}, io::Read, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Read,
+    path::Path,
+};
 use store::{Finding, Record, Store, StoreError};
 
 /// What the records say of each other, gathered while they are read.
@@ -68,10 +72,17 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
     })?;
     one::<Kept<Organizations>>(store, findings, |key, organization| {
         g.known.insert(key.into());
-        g.memberships.extend(organization.state.members.iter().map(|m| (m.user.to_string(), key.to_owned())));
+        g.memberships.extend(
+            organization.state.members.iter().map(|m| (m.user.to_string(), key.to_owned())),
+        );
     })?;
     one::<Reach>(store, findings, |user, reach| {
-        g.reaches.extend(reach.organizations.keys().map(|organization| (user.to_owned(), organization.to_string())));
+        g.reaches.extend(
+            reach
+                .organizations
+                .keys()
+                .map(|organization| (user.to_owned(), organization.to_string())),
+        );
     })?;
     one::<Kept<Projects>>(store, findings, |key, project| {
         g.known.insert(key.into());
@@ -93,14 +104,17 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
         g.known.insert(key.into());
         let release = &state.state.release;
         g.parents.push((key.into(), release.app_id.to_string()));
-        g.holds.extend(release.artifact_ids.iter().map(|artifact| (artifact.to_string(), key.to_owned())));
+        g.holds.extend(
+            release.artifact_ids.iter().map(|artifact| (artifact.to_string(), key.to_owned())),
+        );
         // An intent that stands is about to change what is current.
         if release.state == contract::releases::ReleaseState::Published && state.intent.is_none() {
             g.published.insert(key.into());
         }
     })?;
     one::<Hold>(store, findings, |artifact, hold| {
-        g.held.extend(hold.releases.iter().map(|release| (artifact.to_owned(), release.to_string())));
+        g.held
+            .extend(hold.releases.iter().map(|release| (artifact.to_owned(), release.to_string())));
     })?;
     one::<Current>(store, findings, |_, current| {
         g.current.insert(current.release.to_string());
@@ -116,7 +130,11 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
     Ok(g)
 }
 
-fn one<R: Record>(store: &Store, findings: &mut Vec<Finding>, mut each: impl FnMut(&str, &R)) -> Result<(), StoreError> {
+fn one<R: Record>(
+    store: &Store,
+    findings: &mut Vec<Finding>,
+    mut each: impl FnMut(&str, &R),
+) -> Result<(), StoreError> {
     let (_, found) = store.check::<R>(|key, record, _| each(key, record))?;
     findings.extend(found);
     Ok(())
@@ -149,14 +167,19 @@ fn bytes(data: &Path, g: &Gathered, findings: &mut Vec<Finding>) {
     for (artifact, sha256) in &g.verified {
         match hash(&folder.join(artifact)) {
             Ok(found) if found == *sha256 => {}
-            Ok(found) => findings.push(Finding(format!("{artifact} should hash to {sha256}, but hashes to {found}"))),
-            Err(e) => findings.push(Finding(format!("the bytes of {artifact} cannot be read: {e}"))),
+            Ok(found) => findings.push(Finding(format!(
+                "{artifact} should hash to {sha256}, but hashes to {found}"
+            ))),
+            Err(e) => {
+                findings.push(Finding(format!("the bytes of {artifact} cannot be read: {e}")))
+            }
         }
     }
 }
 
 fn hash(path: &Path) -> std::io::Result<String> {
-    let (mut file, mut hasher, mut block) = (std::fs::File::open(path)?, Sha256::new(), vec![0; 1 << 20]);
+    let (mut file, mut hasher, mut block) =
+        (std::fs::File::open(path)?, Sha256::new(), vec![0; 1 << 20]);
     loop {
         let n = file.read(&mut block)?;
         match block.get(..n) {

@@ -15,7 +15,10 @@ use store::{Memory, Store};
 pub fn backup(file: &Path, data: &Path) -> Result<(), String> {
     let at = |e: &dyn std::fmt::Display| format!("{}: {e}", file.display());
     if !data.join("store").exists() {
-        return Err(format!("there is no store in {}; name the server's data directory with --data", data.display()));
+        return Err(format!(
+            "there is no store in {}; name the server's data directory with --data",
+            data.display()
+        ));
     }
     let store = open(data)?;
     let partial = file.with_extension("partial");
@@ -31,7 +34,10 @@ pub fn backup(file: &Path, data: &Path) -> Result<(), String> {
     std::fs::rename(&partial, file).map_err(|e| at(&e))?;
     store.close();
     note(&format!("wrote {rows} rows to {}", file.display()));
-    note(&format!("keep {} with it: sessions of clients and addresses of uploads depend on the keys", secrets::keys_path(data).display()));
+    note(&format!(
+        "keep {} with it: sessions of clients and addresses of uploads depend on the keys",
+        secrets::keys_path(data).display()
+    ));
     note(&format!("artifacts' bytes lie in {}; copy them too", data.join("artifacts").display()));
     Ok(())
 }
@@ -42,7 +48,10 @@ pub fn restore(file: &Path, data: &Path) -> Result<(), String> {
     let input = File::open(file).map_err(|e| at(&e))?;
     let target = data.join("store");
     if target.exists() {
-        return Err(format!("{} is there already; restore into a new data directory", target.display()));
+        return Err(format!(
+            "{} is there already; restore into a new data directory",
+            target.display()
+        ));
     }
     // Whole or not at all: a restore that is cut off leaves no store behind.
     let partial = data.join("store.partial");
@@ -50,7 +59,9 @@ pub fn restore(file: &Path, data: &Path) -> Result<(), String> {
         std::fs::remove_dir_all(&partial).map_err(|e| at(&e))?;
     }
     let store = Store::open(&partial, KINDS, Memory::default()).map_err(|e| e.to_string())?;
-    let rows = store.load(&mut BufReader::new(GzDecoder::new(BufReader::new(input)))).map_err(|e| e.to_string())?;
+    let rows = store
+        .load(&mut BufReader::new(GzDecoder::new(BufReader::new(input))))
+        .map_err(|e| e.to_string())?;
     store.close();
     drop(store);
     std::fs::rename(&partial, &target).map_err(|e| at(&e))?;

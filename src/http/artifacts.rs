@@ -1,6 +1,10 @@
 //! Opening an upload, and finalizing it.
 
-use super::{Edge, functions, reply::{self, Heading}, request};
+use super::{
+    Edge, functions,
+    reply::{self, Heading},
+    request,
+};
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
 use actors::{
     artifacts::endpoints::Made,
@@ -16,14 +20,23 @@ use contract::{
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
 
-pub(super) async fn upload_url(req: HttpRequest, edge: web::Data<Edge>, payload: web::Payload) -> HttpResponse {
+pub(super) async fn upload_url(
+    req: HttpRequest,
+    edge: web::Data<Edge>,
+    payload: web::Payload,
+) -> HttpResponse {
     serve(&req, &edge, payload, "createUploadUrl", async |mut cx, request: UploadUrlRequest| {
         edge.platform.open_upload(&mut cx, request).await
     })
     .await
 }
 
-pub(super) async fn finalize(req: HttpRequest, edge: web::Data<Edge>, id: web::Path<String>, payload: web::Payload) -> HttpResponse {
+pub(super) async fn finalize(
+    req: HttpRequest,
+    edge: web::Data<Edge>,
+    id: web::Path<String>,
+    payload: web::Payload,
+) -> HttpResponse {
     serve(&req, &edge, payload, "finalizeArtifact", async |mut cx, request: FinalizeRequest| {
         let id: ArtifactId = id.parse().map_err(|_| Fault::NotFound("artifact"))?;
         edge.platform.finalize(&mut cx, id, request).await
@@ -49,7 +62,8 @@ async fn serve<R: DeserializeOwned, T: Serialize>(
     let done = async {
         let cx = admitted?;
         let fields = contract::params::object(&body)?;
-        let request = serde_path_to_error::deserialize(serde_json::Value::Object(fields)).map_err(invalid)?;
+        let request =
+            serde_path_to_error::deserialize(serde_json::Value::Object(fields)).map_err(invalid)?;
         work(cx, request).await
     };
     let done = done.await;
@@ -57,7 +71,8 @@ async fn serve<R: DeserializeOwned, T: Serialize>(
     match done {
         Ok((made, value)) => {
             tracing::info!(%request_id, function = endpoint, code = 0, "called");
-            heading.value(if made == Made::Now { StatusCode::CREATED } else { StatusCode::OK }, &value)
+            heading
+                .value(if made == Made::Now { StatusCode::CREATED } else { StatusCode::OK }, &value)
         }
         Err(fault) => {
             edge.shared.figures.called(None, std::time::Duration::ZERO, Some(&fault));
@@ -84,7 +99,8 @@ pub(super) fn admit(
 ) -> (Allowance, Result<Call, Fault>) {
     let platform = &edge.platform;
     let address = request::address(req, edge);
-    let Counting { allowance, caller } = platform.gate.count(&platform.world, credentials, address, request::peer(req));
+    let Counting { allowance, caller } =
+        platform.gate.count(&platform.world, credentials, address, request::peer(req));
     if let Some(wait) = allowance.retry_after {
         return (allowance, Err(Fault::RateLimited { retry_after: wait.as_secs() + 1 }));
     }

@@ -30,28 +30,45 @@ pub(super) async fn get(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse
     }
 }
 
-async fn serve(req: &HttpRequest, edge: &Edge, heading: &Heading<'_>) -> Result<HttpResponse, Fault> {
+async fn serve(
+    req: &HttpRequest,
+    edge: &Edge,
+    heading: &Heading<'_>,
+) -> Result<HttpResponse, Fault> {
     let (id, upload) = upload::open(req, edge, Use::Download)?;
     let artifact = &upload.artifact;
-    let (Some(size), Some(sha256), ArtifactState::Verified) = (artifact.size, &artifact.sha256, artifact.state) else {
-        return Err(Fault::NotNow("this artifact is not verified; only verified ones can be downloaded".into()));
+    let (Some(size), Some(sha256), ArtifactState::Verified) =
+        (artifact.size, &artifact.sha256, artifact.state)
+    else {
+        return Err(Fault::NotNow(
+            "this artifact is not verified; only verified ones can be downloaded".into(),
+        ));
     };
     let tag = format!("\"{sha256}\"");
     let text = |name: HeaderName| req.headers().get(name).and_then(|v| v.to_str().ok());
-    let known = text(header::IF_NONE_MATCH).is_some_and(|tags| tags.split(',').any(|t| t.trim().trim_start_matches("W/") == tag || t.trim() == "*"));
+    let known = text(header::IF_NONE_MATCH).is_some_and(|tags| {
+        tags.split(',').any(|t| t.trim().trim_start_matches("W/") == tag || t.trim() == "*")
+    });
     let asked = text(header::RANGE).filter(|_| text(header::IF_RANGE).is_none_or(|t| t == tag));
     let range = match asked.map(|range| read_range(range, size)) {
         _ if known => None,
         Some(Asked::One(range)) => Some(range),
         Some(Asked::Outside) => {
-            let mut answer = heading.fault(&Fault::invalid("Range", format!("lies outside of the {size} bytes")));
+            let mut answer = heading
+                .fault(&Fault::invalid("Range", format!("lies outside of the {size} bytes")));
             *answer.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
             insert(&mut answer, header::CONTENT_RANGE, &format!("bytes */{size}"));
             return Ok(answer);
         }
         Some(Asked::Other) | None => None,
     };
-    let status = if known { StatusCode::NOT_MODIFIED } else if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+    let status = if known {
+        StatusCode::NOT_MODIFIED
+    } else if range.is_some() {
+        StatusCode::PARTIAL_CONTENT
+    } else {
+        StatusCode::OK
+    };
     let bytes = range.clone().unwrap_or(0..size);
     let mut answer = heading.json(status, Vec::new());
     if known {
@@ -63,7 +80,11 @@ async fn serve(req: &HttpRequest, edge: &Edge, heading: &Heading<'_>) -> Result<
         };
         let length = bytes.end - bytes.start;
         if req.method() == Method::HEAD {
-            answer = answer.set_body(actix_web::body::BoxBody::new(actix_web::body::SizedStream::new(length, futures_util::stream::empty::<Result<bytes::Bytes, std::io::Error>>())));
+            answer =
+                answer.set_body(actix_web::body::BoxBody::new(actix_web::body::SizedStream::new(
+                    length,
+                    futures_util::stream::empty::<Result<bytes::Bytes, std::io::Error>>(),
+                )));
         } else {
             let stream = edge.vault.read(id, bytes.clone()).await.map_err(unread)?;
             let sent = edge.shared.figures.downloaded.clone();
@@ -71,12 +92,18 @@ async fn serve(req: &HttpRequest, edge: &Edge, heading: &Heading<'_>) -> Result<
                 sent.inc_by(block.as_ref().map_or(0, |b| b.len() as u64));
                 block.map_err(std::io::Error::other)
             });
-            answer = answer.set_body(actix_web::body::BoxBody::new(actix_web::body::SizedStream::new(length, stream)));
+            answer = answer.set_body(actix_web::body::BoxBody::new(
+                actix_web::body::SizedStream::new(length, stream),
+            ));
         }
         insert(&mut answer, header::CONTENT_TYPE, content_type(artifact.kind));
         insert(&mut answer, header::CONTENT_DISPOSITION, &disposition(artifact));
         if let Some(range) = range {
-            insert(&mut answer, header::CONTENT_RANGE, &format!("bytes {}-{}/{size}", range.start, range.end - 1));
+            insert(
+                &mut answer,
+                header::CONTENT_RANGE,
+                &format!("bytes {}-{}/{size}", range.start, range.end - 1),
+            );
         }
     }
     insert(&mut answer, header::ETAG, &tag);
@@ -94,7 +121,9 @@ fn insert(answer: &mut HttpResponse, name: HeaderName, value: &str) {
 
 /// `Repr-Digest` of RFC 9530: the hash of the whole file, whatever part is sent.
 fn repr_digest(sha256: &str) -> String {
-    let byte = |at: usize| sha256.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok()).unwrap_or(0);
+    let byte = |at: usize| {
+        sha256.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok()).unwrap_or(0)
+    };
     let bytes: Vec<u8> = (0..sha256.len()).step_by(2).map(byte).collect();
     format!("sha-256=:{}:", base64::engine::general_purpose::STANDARD.encode(bytes))
 }
@@ -124,11 +153,15 @@ enum Asked {
 }
 
 fn read_range(text: &str, size: u64) -> Asked {
-    let Some((first, last)) = text.strip_prefix("bytes=").and_then(|r| r.split_once('-')) else { return Asked::Other };
+    let Some((first, last)) = text.strip_prefix("bytes=").and_then(|r| r.split_once('-')) else {
+        return Asked::Other;
+    };
     let (start, end) = match (first.trim().parse::<u64>(), last.trim().parse::<u64>()) {
         (Ok(first), Ok(last)) if last >= first => (first, last.saturating_add(1).min(size)),
         (Ok(first), Err(_)) if last.trim().is_empty() => (first, size),
-        (Err(_), Ok(tail)) if first.trim().is_empty() && tail > 0 => (size.saturating_sub(tail), size),
+        (Err(_), Ok(tail)) if first.trim().is_empty() && tail > 0 => {
+            (size.saturating_sub(tail), size)
+        }
         (Err(_), Ok(0)) if first.trim().is_empty() => return Asked::Outside,
         _ => return Asked::Other,
     };

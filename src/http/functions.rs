@@ -1,6 +1,10 @@
 //! `POST {base_url}/functions/{name}`.
 
-use super::{Edge, MOST_IN_FLIGHT, reply::{self, Heading}, request};
+use super::{
+    Edge, MOST_IN_FLIGHT,
+    reply::{self, Heading},
+    request,
+};
 use actix_web::{HttpRequest, HttpResponse, web};
 use actors::{
     limiter::Allowance,
@@ -26,7 +30,12 @@ pub struct Exchange {
 }
 
 /// Answers a function call.
-pub async fn call(req: HttpRequest, edge: web::Data<Edge>, name: web::Path<String>, payload: web::Payload) -> HttpResponse {
+pub async fn call(
+    req: HttpRequest,
+    edge: web::Data<Edge>,
+    name: web::Path<String>,
+    payload: web::Payload,
+) -> HttpResponse {
     let body = match read(&req, payload).await {
         Ok(body) => body,
         Err(fault) => return reply::refuse(&req, &edge, fault),
@@ -58,7 +67,12 @@ pub async fn read(req: &HttpRequest, payload: web::Payload) -> Result<bytes::Byt
 }
 
 /// Hands a call to this worker's router, and logs what came of it.
-pub async fn invoke(req: &HttpRequest, edge: &Edge, function: String, body: bytes::Bytes) -> Result<Exchange, Fault> {
+pub async fn invoke(
+    req: &HttpRequest,
+    edge: &Edge,
+    function: String,
+    body: bytes::Bytes,
+) -> Result<Exchange, Fault> {
     let begun = Instant::now();
     let _place = Place::take(&edge.shared.in_flight)?;
     let request_id = request::request_id(req, edge);
@@ -73,7 +87,12 @@ pub async fn invoke(req: &HttpRequest, edge: &Edge, function: String, body: byte
         user_agent: request::user_agent(req),
     };
     // The router's own code panicked: it may have been done.
-    let lost = |_| Answered { reply: Err(Fault::Uncertain), allowance: Allowance::unlimited(), function: None, user: None };
+    let lost = |_| Answered {
+        reply: Err(Fault::Uncertain),
+        allowance: Allowance::unlimited(),
+        function: None,
+        user: None,
+    };
     let answered = edge.router.send(invoke).await.unwrap_or_else(lost);
     let took = begun.elapsed();
     let fault = answered.reply.as_ref().err();
@@ -92,7 +111,9 @@ fn log(request_id: &str, answered: &Answered, took: std::time::Duration) {
         Err(fault) if fault.status() >= 500 || matches!(fault, Fault::Uncertain) => {
             tracing::error!(request_id, function, caller, code = fault.code(), took_ms, error = %fault, "failed");
         }
-        Err(fault) => tracing::info!(request_id, function, caller, code = fault.code(), took_ms, error = %fault, "refused"),
+        Err(fault) => {
+            tracing::info!(request_id, function, caller, code = fault.code(), took_ms, error = %fault, "refused")
+        }
     }
 }
 

@@ -3,23 +3,27 @@
 //!
 //! The address holds the release's id, which cannot be guessed; who has it may install.
 
-use super::{Edge, reply, request, reply::Heading};
+use super::{Edge, reply, reply::Heading, request};
 use actix_web::{HttpRequest, HttpResponse, http::header, web};
+use actors::{apps::Apps, releases::Releases, runtime::resource::Kept};
 use contract::{
     AppId, Fault, ReleaseId,
     apps::Platform as Mobile,
     artifacts::{Artifact, ArtifactKind},
     releases::{Release, ReleaseState, Target},
 };
-use actors::{
-    apps::Apps,
-    releases::Releases,
-    runtime::resource::Kept,
-};
 
 pub(super) fn configure(app: &mut web::ServiceConfig) {
-    app.service(web::resource("/install/{id}").route(web::get().to(page)).default_service(web::to(only_get)))
-        .service(web::resource("/install/{id}/manifest.plist").route(web::get().to(manifest)).default_service(web::to(only_get)));
+    app.service(
+        web::resource("/install/{id}")
+            .route(web::get().to(page))
+            .default_service(web::to(only_get)),
+    )
+    .service(
+        web::resource("/install/{id}/manifest.plist")
+            .route(web::get().to(manifest))
+            .default_service(web::to(only_get)),
+    );
 }
 
 async fn only_get(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
@@ -49,7 +53,10 @@ fn app_name(edge: &Edge, id: AppId) -> String {
 fn is_offered(release: &Release) -> bool {
     matches!(
         release.state,
-        ReleaseState::Published | ReleaseState::PartiallyPublished | ReleaseState::Publishing | ReleaseState::Superseded
+        ReleaseState::Published
+            | ReleaseState::PartiallyPublished
+            | ReleaseState::Publishing
+            | ReleaseState::Superseded
     )
 }
 
@@ -58,7 +65,8 @@ async fn page(req: HttpRequest, edge: web::Data<Edge>, id: web::Path<String>) ->
         Ok(found) => found,
         Err(fault) => {
             let request_id = request::request_id(&req, &edge);
-            return Heading { req: &req, edge: &edge, request_id: &request_id, allowance: None }.fault(&fault);
+            return Heading { req: &req, edge: &edge, request_id: &request_id, allowance: None }
+                .fault(&fault);
         }
     };
     let artifact = |platform| edge.platform.artifact_for(&release, platform).ok().flatten();
@@ -66,21 +74,34 @@ async fn page(req: HttpRequest, edge: web::Data<Edge>, id: web::Path<String>) ->
     HttpResponse::Ok()
         .content_type("text/html; charset=utf-8")
         .insert_header((header::CACHE_CONTROL, "no-store"))
-        .insert_header((header::CONTENT_SECURITY_POLICY, "default-src 'none'; style-src 'unsafe-inline'; img-src data:"))
+        .insert_header((
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+        ))
         .insert_header((header::REFERRER_POLICY, "no-referrer"))
         .body(html)
 }
 
-fn render(edge: &Edge, release: &Release, name: &str, ios: Option<Artifact>, android: Option<Artifact>) -> String {
+fn render(
+    edge: &Edge,
+    release: &Release,
+    name: &str,
+    ios: Option<Artifact>,
+    android: Option<Artifact>,
+) -> String {
     let now = edge.platform.world.ports.clock.now();
     let api_url = &edge.platform.settings.api_url;
     let here = format!("{api_url}/install/{}", release.id);
     let mut actions = String::new();
     if !is_offered(release) {
-        actions.push_str("<p class=\"note\">This release was taken back and cannot be installed any more.</p>");
+        actions.push_str(
+            "<p class=\"note\">This release was taken back and cannot be installed any more.</p>",
+        );
     } else {
         if let Some(ios) = &ios {
-            let manifest = url::form_urlencoded::byte_serialize(format!("{here}/manifest.plist").as_bytes()).collect::<String>();
+            let manifest =
+                url::form_urlencoded::byte_serialize(format!("{here}/manifest.plist").as_bytes())
+                    .collect::<String>();
             let link = format!("itms-services://?action=download-manifest&amp;url={manifest}");
             actions.push_str(&button(&link, "Install on iPhone or iPad", ios));
             if !api_url.starts_with("https://") {
@@ -89,12 +110,21 @@ fn render(edge: &Edge, release: &Release, name: &str, ios: Option<Artifact>, and
         }
         if let Some(android) = &android {
             let url = escape(&edge.platform.download_url(android.id, now).url);
-            let label = if android.kind == ArtifactKind::Aab { "Download the app bundle" } else { "Install on Android" };
+            let label = if android.kind == ArtifactKind::Aab {
+                "Download the app bundle"
+            } else {
+                "Install on Android"
+            };
             actions.push_str(&button(&url, label, android));
         }
     }
-    let notes = release.notes.as_ref().map(|notes| format!("<pre>{}</pre>", escape(notes.as_str()))).unwrap_or_default();
-    let (name, version, channel) = (escape(name), escape(release.version.as_str()), escape(release.channel.as_str()));
+    let notes = release
+        .notes
+        .as_ref()
+        .map(|notes| format!("<pre>{}</pre>", escape(notes.as_str())))
+        .unwrap_or_default();
+    let (name, version, channel) =
+        (escape(name), escape(release.version.as_str()), escape(release.channel.as_str()));
     let code = qr(&here);
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
@@ -150,23 +180,35 @@ fn escape(text: &str) -> String {
 async fn manifest(req: HttpRequest, edge: web::Data<Edge>, id: web::Path<String>) -> HttpResponse {
     let made = find(&edge, &id).and_then(|(release, name)| {
         let ios = edge.platform.artifact_for(&release, Mobile::Ios)?;
-        let ios = ios.filter(|_| is_offered(&release)).ok_or(Fault::NotFound("release to install"))?;
+        let ios =
+            ios.filter(|_| is_offered(&release)).ok_or(Fault::NotFound("release to install"))?;
         manifest_of(&edge, &release, &name, &ios)
     });
     match made {
-        Ok(xml) => HttpResponse::Ok().content_type("text/xml").insert_header((header::CACHE_CONTROL, "no-store")).body(xml),
+        Ok(xml) => HttpResponse::Ok()
+            .content_type("text/xml")
+            .insert_header((header::CACHE_CONTROL, "no-store"))
+            .body(xml),
         Err(fault) => {
             let request_id = request::request_id(&req, &edge);
-            Heading { req: &req, edge: &edge, request_id: &request_id, allowance: None }.fault(&fault)
+            Heading { req: &req, edge: &edge, request_id: &request_id, allowance: None }
+                .fault(&fault)
         }
     }
 }
 
-fn manifest_of(edge: &Edge, release: &Release, name: &str, ios: &Artifact) -> Result<Vec<u8>, Fault> {
+fn manifest_of(
+    edge: &Edge,
+    release: &Release,
+    name: &str,
+    ios: &Artifact,
+) -> Result<Vec<u8>, Fault> {
     use plist::{Dictionary, Value};
     let text = |s: &str| Value::String(s.to_owned());
     let dictionary = |entries: Vec<(&str, Value)>| {
-        Value::Dictionary(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Dictionary>())
+        Value::Dictionary(
+            entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Dictionary>(),
+        )
     };
     let url = edge.platform.download_url(ios.id, edge.platform.world.ports.clock.now()).url;
     let identifier = ios.identifier.as_ref().map(ToString::to_string).unwrap_or_default();

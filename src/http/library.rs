@@ -4,7 +4,12 @@
 //! Each is a cloud function in other clothes: the parameters are renamed, the call goes through
 //! the same router, and the reply is put into the shape that the libraries read.
 
-use super::{Edge, artifacts, functions::{self, Exchange}, reply::{self, Heading}, request};
+use super::{
+    Edge, artifacts,
+    functions::{self, Exchange},
+    reply::{self, Heading},
+    request,
+};
 use actix_web::{
     HttpRequest, HttpResponse,
     http::{Method, StatusCode},
@@ -15,7 +20,15 @@ use contract::{Fault, Function, authentication as auth, params};
 use serde_json::{Map, Value, json};
 
 pub(super) fn configure(app: &mut web::ServiceConfig) {
-    for path in ["/login", "/users", "/users/me", "/sessions/me", "/logout", "/requestPasswordReset", "/health"] {
+    for path in [
+        "/login",
+        "/users",
+        "/users/me",
+        "/sessions/me",
+        "/logout",
+        "/requestPasswordReset",
+        "/health",
+    ] {
         app.service(web::resource(path).default_service(web::to(serve)));
     }
     app.service(web::resource("/classes/_User/{id}").default_service(web::to(serve)));
@@ -44,7 +57,9 @@ fn route(path: &str, method: &str) -> Result<Route, Fault> {
         ("/logout", "POST") => Route::LogOut,
         ("/requestPasswordReset", "POST") => Route::RequestPasswordReset,
         ("/health", "GET" | "POST") => Route::Health,
-        (user, "PUT") if user.starts_with("/classes/_User/") || user.starts_with("/users/") => Route::ChangeUser,
+        (user, "PUT") if user.starts_with("/classes/_User/") || user.starts_with("/users/") => {
+            Route::ChangeUser
+        }
         (_, method) => return Err(Fault::Method(method.to_owned())),
     };
     Ok(route)
@@ -61,12 +76,19 @@ async fn serve(req: HttpRequest, edge: web::Data<Edge>, payload: web::Payload) -
     let method = request::method_override(&body).filter(|_| req.method() == Method::POST);
     let method = method.unwrap_or_else(|| req.method().to_string());
     match route(req.path(), &method) {
-        Ok(route) => answer(&req, &edge, &route, body).await.unwrap_or_else(|fault| reply::refuse(&req, &edge, fault)),
+        Ok(route) => answer(&req, &edge, &route, body)
+            .await
+            .unwrap_or_else(|fault| reply::refuse(&req, &edge, fault)),
         Err(fault) => reply::refuse(&req, &edge, fault),
     }
 }
 
-async fn answer(req: &HttpRequest, edge: &Edge, route: &Route, body: Bytes) -> Result<HttpResponse, Fault> {
+async fn answer(
+    req: &HttpRequest,
+    edge: &Edge,
+    route: &Route,
+    body: Bytes,
+) -> Result<HttpResponse, Fault> {
     let mut fields = params::object(&body)?;
     if let Ok(query) = web::Query::<Map<String, Value>>::from_query(req.query_string()) {
         for (name, value) in query.into_inner() {
@@ -80,12 +102,20 @@ async fn answer(req: &HttpRequest, edge: &Edge, route: &Route, body: Bytes) -> R
     let field = |name: &str| fields.get(name).cloned().unwrap_or(Value::Null);
     let done = match route {
         Route::LogIn => {
-            let who = if fields.contains_key("username") { field("username") } else { field("email") };
-            let exchange = call(auth::LoginWithEmail::NAME, json!({"email": who, "password": field("password")})).await?;
-            Shaped::of(exchange, |reply| Some((StatusCode::OK, user(&reply["user"], &reply["sessionToken"]))))
+            let who =
+                if fields.contains_key("username") { field("username") } else { field("email") };
+            let exchange = call(
+                auth::LoginWithEmail::NAME,
+                json!({"email": who, "password": field("password")}),
+            )
+            .await?;
+            Shaped::of(exchange, |reply| {
+                Some((StatusCode::OK, user(&reply["user"], &reply["sessionToken"])))
+            })
         }
         Route::SignUp => {
-            let email = if fields.contains_key("email") { field("email") } else { field("username") };
+            let email =
+                if fields.contains_key("email") { field("email") } else { field("username") };
             let mut renamed = json!({"email": email, "password": field("password")});
             if let Some(name) = fields.get("name") {
                 renamed["name"] = name.clone();
@@ -99,16 +129,20 @@ async fn answer(req: &HttpRequest, edge: &Edge, route: &Route, body: Bytes) -> R
                 });
                 Some((StatusCode::CREATED, made))
             })
-            .refused(|fault| if matches!(fault, Fault::Exists(_)) { Fault::UsernameTaken } else { fault })
+            .refused(|fault| {
+                if matches!(fault, Fault::Exists(_)) { Fault::UsernameTaken } else { fault }
+            })
         }
         Route::CurrentUser => {
             let exchange = call(auth::GetCurrentUser::NAME, json!({})).await?;
-            Shaped::of(exchange, |reply| Some((StatusCode::OK, user(reply, &json!(token))))).refused(session_fault)
+            Shaped::of(exchange, |reply| Some((StatusCode::OK, user(reply, &json!(token)))))
+                .refused(session_fault)
         }
         Route::CurrentSession => {
             let exchange = call(auth::GetSessions::NAME, json!({"limit": 200})).await?;
             Shaped::of(exchange, |reply| {
-                let session = reply["items"].as_array()?.iter().find(|s| s["current"] == json!(true))?;
+                let session =
+                    reply["items"].as_array()?.iter().find(|s| s["current"] == json!(true))?;
                 let shaped = json!({
                     "objectId": session["id"],
                     "sessionToken": token,
@@ -126,12 +160,14 @@ async fn answer(req: &HttpRequest, edge: &Edge, route: &Route, body: Bytes) -> R
             Shaped::of(exchange, |_| Some((StatusCode::OK, json!({})))).refused(session_fault)
         }
         Route::RequestPasswordReset => {
-            let exchange = call(auth::RequestPasswordReset::NAME, json!({"email": field("email")})).await?;
+            let exchange =
+                call(auth::RequestPasswordReset::NAME, json!({"email": field("email")})).await?;
             Shaped::of(exchange, |_| Some((StatusCode::OK, json!({}))))
         }
         Route::Health => return Ok(health(req, edge)),
     };
-    let heading = Heading { req, edge, request_id: &done.request_id, allowance: Some(done.allowance) };
+    let heading =
+        Heading { req, edge, request_id: &done.request_id, allowance: Some(done.allowance) };
     Ok(match done.shaped {
         Ok((status, body)) => heading.value(status, &body),
         Err(fault) => heading.fault(&fault),
@@ -140,7 +176,11 @@ async fn answer(req: &HttpRequest, edge: &Edge, route: &Route, body: Bytes) -> R
 
 /// The parameters with the reserved keys that came along, so that the credentials stay with them.
 fn with_credentials(fields: &Map<String, Value>, renamed: Value) -> Bytes {
-    let mut body: Map<String, Value> = fields.iter().filter(|(key, _)| key.starts_with('_')).map(|(k, v)| (k.clone(), v.clone())).collect();
+    let mut body: Map<String, Value> = fields
+        .iter()
+        .filter(|(key, _)| key.starts_with('_'))
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect();
     if let Value::Object(renamed) = renamed {
         body.extend(renamed);
     }
@@ -188,12 +228,27 @@ fn user(user: &Value, token: &Value) -> Value {
 
 /// A password change, which in the libraries needs no current password: the session is enough. Or
 /// a change of the profile.
-async fn change_user(req: &HttpRequest, edge: &Edge, fields: &Map<String, Value>, body: &[u8]) -> Result<Shaped, Fault> {
-    let plain: Map<String, Value> = fields.iter().filter(|(key, _)| !key.starts_with('_')).map(|(k, v)| (k.clone(), v.clone())).collect();
+async fn change_user(
+    req: &HttpRequest,
+    edge: &Edge,
+    fields: &Map<String, Value>,
+    body: &[u8],
+) -> Result<Shaped, Fault> {
+    let plain: Map<String, Value> = fields
+        .iter()
+        .filter(|(key, _)| !key.starts_with('_'))
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect();
     let id = req.match_info().get("id").unwrap_or_default().to_owned();
     let is_own = |reply: &Value| (reply["id"] == json!(id)).then_some(());
     let Some(password) = plain.get("password").cloned() else {
-        let exchange = functions::invoke(req, edge, auth::UpdateProfile::NAME.into(), with_credentials(fields, Value::Object(plain))).await?;
+        let exchange = functions::invoke(
+            req,
+            edge,
+            auth::UpdateProfile::NAME.into(),
+            with_credentials(fields, Value::Object(plain)),
+        )
+        .await?;
         return Ok(Shaped::of(exchange, |reply| {
             is_own(reply)?;
             Some((StatusCode::OK, json!({"updatedAt": reply["updatedAt"]})))
@@ -202,14 +257,16 @@ async fn change_user(req: &HttpRequest, edge: &Edge, fields: &Map<String, Value>
     };
     let request_id = request::request_id(req, edge);
     let credentials = request::credentials(req, body)?;
-    let (allowance, admitted) = artifacts::admit(req, edge, &request_id, auth::ChangePassword::NAME, &credentials);
+    let (allowance, admitted) =
+        artifacts::admit(req, edge, &request_id, auth::ChangePassword::NAME, &credentials);
     let shaped = async {
         edge.platform.gate.check_application(&credentials)?;
         let cx = admitted?;
         if cx.user()?.id.to_string() != id {
             return Err(Fault::InvalidSession);
         }
-        let password = serde_json::from_value(password).map_err(|e| Fault::invalid("password", e.to_string()))?;
+        let password = serde_json::from_value(password)
+            .map_err(|e| Fault::invalid("password", e.to_string()))?;
         let session = edge.platform.set_password(&cx, password).await?;
         Ok((StatusCode::OK, json!({"updatedAt": cx.now, "sessionToken": session.session_token})))
     };
@@ -220,5 +277,6 @@ async fn change_user(req: &HttpRequest, edge: &Edge, fields: &Map<String, Value>
 fn health(req: &HttpRequest, edge: &Edge) -> HttpResponse {
     let request_id = request::request_id(req, edge);
     let (allowance, _) = artifacts::admit(req, edge, &request_id, "health", &Default::default());
-    Heading { req, edge, request_id: &request_id, allowance: Some(allowance) }.value(StatusCode::OK, &json!({"status": "ok"}))
+    Heading { req, edge, request_id: &request_id, allowance: Some(allowance) }
+        .value(StatusCode::OK, &json!({"status": "ok"}))
 }

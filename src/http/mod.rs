@@ -65,17 +65,31 @@ pub const LARGEST_BODY: usize = 1 << 20;
 
 /// The routes.
 pub fn configure(app: &mut web::ServiceConfig) {
-    let method = |refused: &'static str| move |req: HttpRequest, edge: web::Data<Edge>| refuse_method(req, edge, refused);
+    let method = |refused: &'static str| {
+        move |req: HttpRequest, edge: web::Data<Edge>| refuse_method(req, edge, refused)
+    };
     app.service(
         web::scope("/backend")
-            .service(web::resource("/functions/{name}").route(web::post().to(functions::call)).default_service(web::to(method("function"))))
+            .service(
+                web::resource("/functions/{name}")
+                    .route(web::post().to(functions::call))
+                    .default_service(web::to(method("function"))),
+            )
             .configure(library::configure)
             .default_service(web::to(nothing_here)),
     )
     .service(
         web::scope("/api/v1/artifacts")
-            .service(web::resource("/upload-url").route(web::post().to(artifacts::upload_url)).default_service(web::to(method("endpoint"))))
-            .service(web::resource("/{id}/finalize").route(web::post().to(artifacts::finalize)).default_service(web::to(method("endpoint"))))
+            .service(
+                web::resource("/upload-url")
+                    .route(web::post().to(artifacts::upload_url))
+                    .default_service(web::to(method("endpoint"))),
+            )
+            .service(
+                web::resource("/{id}/finalize")
+                    .route(web::post().to(artifacts::finalize))
+                    .default_service(web::to(method("endpoint"))),
+            )
             .service(
                 web::resource("/{id}/content")
                     .route(web::put().to(upload::put))
@@ -84,7 +98,11 @@ pub fn configure(app: &mut web::ServiceConfig) {
             )
             .service(
                 web::resource("/{id}/download")
-                    .route(web::route().guard(guard::Any(guard::Get()).or(guard::Head())).to(download::get))
+                    .route(
+                        web::route()
+                            .guard(guard::Any(guard::Get()).or(guard::Head()))
+                            .to(download::get),
+                    )
                     .default_service(web::to(method("endpoint"))),
             )
             .default_service(web::to(nothing_here)),

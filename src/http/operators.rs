@@ -65,12 +65,20 @@ async fn readyz(edge: web::Data<Edge>) -> HttpResponse {
         status,
         checks: Checks {
             store: StoreCheck { ok: flush.is_ok(), flush_ms: flush.ok().flatten() },
-            actors: ActorsCheck { ok: actors_ok, restarting: census.restarting, gave_up: census.gave_up },
+            actors: ActorsCheck {
+                ok: actors_ok,
+                restarting: census.restarting,
+                gave_up: census.gave_up,
+            },
         },
         version: env!("CARGO_PKG_VERSION").into(),
         uptime_ms: platform.world.ports.clock.now().since(platform.started_at).as_millis() as u64,
     };
-    let code = if status == ReadyState::Starting { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+    let code = if status == ReadyState::Starting {
+        StatusCode::SERVICE_UNAVAILABLE
+    } else {
+        StatusCode::OK
+    };
     HttpResponse::build(code).json(readiness)
 }
 
@@ -86,16 +94,20 @@ async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
         buckets: count(edge.platform.gate.limiter.len() as u64),
     };
     match edge.shared.figures.text(&gauges) {
-        Ok(text) => HttpResponse::Ok().content_type("text/plain; version=0.0.4; charset=utf-8").body(text),
+        Ok(text) => {
+            HttpResponse::Ok().content_type("text/plain; version=0.0.4; charset=utf-8").body(text)
+        }
         Err(e) => {
             tracing::error!(error = %e, "the figures cannot be written");
-            HttpResponse::InternalServerError().json(serde_json::json!({"code": 141, "error": "the figures cannot be written"}))
+            HttpResponse::InternalServerError()
+                .json(serde_json::json!({"code": 141, "error": "the figures cannot be written"}))
         }
     }
 }
 
 async fn openapi(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
-    let mut answer = HttpResponse::Ok().content_type("application/json").body(edge.shared.openapi.clone());
+    let mut answer =
+        HttpResponse::Ok().content_type("application/json").body(edge.shared.openapi.clone());
     cors::allow(&req, &edge, answer.headers_mut());
     answer
 }

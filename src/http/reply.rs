@@ -73,7 +73,8 @@ impl Heading<'_> {
 
     /// The answer for a fault.
     pub fn fault(&self, fault: &Fault) -> HttpResponse {
-        let status = StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status =
+            StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         // A `Failure` always serializes: text, numbers and lists of text.
         let body = serde_json::to_vec(&Failure::new(fault, self.request_id)).unwrap_or_default();
         let mut answer = self.json(status, body);
@@ -90,12 +91,18 @@ pub fn refuse(req: &HttpRequest, edge: &Edge, fault: Fault) -> HttpResponse {
         return cors::preflight(req, edge);
     }
     let credentials = request::credentials(req, b"").unwrap_or_default();
-    let counting = edge.platform.gate.count(&edge.platform.world, &credentials, request::address(req, edge), request::peer(req));
+    let counting = edge.platform.gate.count(
+        &edge.platform.world,
+        &credentials,
+        request::address(req, edge),
+        request::peer(req),
+    );
     let fault = match counting.allowance.retry_after {
         Some(wait) => Fault::RateLimited { retry_after: wait.as_secs() + 1 },
         None => fault,
     };
     edge.shared.figures.called(None, std::time::Duration::ZERO, Some(&fault));
     let request_id = request::request_id(req, edge);
-    Heading { req, edge, request_id: &request_id, allowance: Some(counting.allowance) }.fault(&fault)
+    Heading { req, edge, request_id: &request_id, allowance: Some(counting.allowance) }
+        .fault(&fault)
 }

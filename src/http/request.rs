@@ -22,7 +22,11 @@ const LONGEST_HEADER: usize = 256;
 /// The id of a request: the client's own where it sent a plain one.
 pub fn request_id(req: &HttpRequest, edge: &Edge) -> Arc<str> {
     match text(req, "x-request-id") {
-        Some(id) if !id.is_empty() && id.len() <= 128 && id.bytes().all(|b| b.is_ascii_graphic()) => id.into(),
+        Some(id)
+            if !id.is_empty() && id.len() <= 128 && id.bytes().all(|b| b.is_ascii_graphic()) =>
+        {
+            id.into()
+        }
         _ => {
             let n = edge.shared.requests.fetch_add(1, Relaxed);
             format!("{:08x}{n:012x}", edge.shared.process).into()
@@ -58,7 +62,8 @@ pub fn address(req: &HttpRequest, edge: &Edge) -> IpAddr {
 
 /// The client's own id for a change that is to happen once.
 pub fn once(req: &HttpRequest) -> Option<String> {
-    one_of(req, &["x-backend-request-id", "x-parse-request-id", "idempotency-key"]).map(str::to_owned)
+    one_of(req, &["x-backend-request-id", "x-parse-request-id", "idempotency-key"])
+        .map(str::to_owned)
 }
 
 /// What the client calls itself.
@@ -113,7 +118,9 @@ fn read_authorization(authorization: &str, credentials: &mut Credentials) {
 fn read_body(fields: &Map<String, Value>, credentials: &mut Credentials) -> Result<(), Fault> {
     let text = |name: &str| match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.chars().take(LONGEST_HEADER).collect::<String>())),
+        Some(Value::String(text)) => {
+            Ok(Some(text.chars().take(LONGEST_HEADER).collect::<String>()))
+        }
         Some(_) => Err(Fault::Unauthenticated(format!("{name} in the body must be text"))),
     };
     let session_token = text("_SessionToken")?;
@@ -141,12 +148,19 @@ pub fn check_content_type(req: &HttpRequest) -> Result<(), Fault> {
     let value = value.to_str().unwrap_or("unreadable text");
     let mut parts = value.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default();
-    let kind_fits = ["", "application/json", "text/plain"].iter().any(|known| kind.eq_ignore_ascii_case(known));
+    let kind_fits =
+        ["", "application/json", "text/plain"].iter().any(|known| kind.eq_ignore_ascii_case(known));
     let foreign = parts.filter_map(|part| part.split_once('=')).any(|(name, value)| {
         let value = value.trim_matches('"');
-        name.eq_ignore_ascii_case("charset") && !value.eq_ignore_ascii_case("utf-8") && !value.eq_ignore_ascii_case("us-ascii")
+        name.eq_ignore_ascii_case("charset")
+            && !value.eq_ignore_ascii_case("utf-8")
+            && !value.eq_ignore_ascii_case("us-ascii")
     });
-    if kind_fits && !foreign { Ok(()) } else { Err(Fault::ContentType(value.chars().take(80).collect())) }
+    if kind_fits && !foreign {
+        Ok(())
+    } else {
+        Err(Fault::ContentType(value.chars().take(80).collect()))
+    }
 }
 
 /// The whole body, within the limits of size and time.
@@ -169,7 +183,11 @@ pub async fn body(mut payload: web::Payload) -> Result<Bytes, Fault> {
 }
 
 fn bounded(body: Bytes) -> Result<Bytes, Fault> {
-    if body.len() > LARGEST_BODY { Err(Fault::TooLarge { limit: LARGEST_BODY as u64 }) } else { Ok(body) }
+    if body.len() > LARGEST_BODY {
+        Err(Fault::TooLarge { limit: LARGEST_BODY as u64 })
+    } else {
+        Ok(body)
+    }
 }
 
 fn broken(e: actix_web::error::PayloadError) -> Fault {

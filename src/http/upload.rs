@@ -13,11 +13,9 @@ use actix_web::{
     },
     web,
 };
-use actors::{
-    artifacts::{
-        Command, Upload,
-        address::{self, Use},
-    },
+use actors::artifacts::{
+    Command, Upload,
+    address::{self, Use},
 };
 use base64::Engine;
 use bytes::Bytes;
@@ -51,14 +49,29 @@ pub(super) struct Signed {
 }
 
 /// The artifact of a signed address, where the address is genuine and holds.
-pub(super) fn open(req: &HttpRequest, edge: &Edge, used: Use) -> Result<(ArtifactId, Upload), Fault> {
+pub(super) fn open(
+    req: &HttpRequest,
+    edge: &Edge,
+    used: Use,
+) -> Result<(ArtifactId, Upload), Fault> {
     let platform = &edge.platform;
     let id = req.match_info().get("id").and_then(|id| id.parse::<ArtifactId>().ok());
     let id = id.ok_or(Fault::NotFound("artifact"))?;
     let signed = web::Query::<Signed>::from_query(req.query_string());
-    let signed = signed.map_err(|_| Fault::Unauthenticated("this address is not whole: expires and signature are missing".into()))?;
+    let signed = signed.map_err(|_| {
+        Fault::Unauthenticated(
+            "this address is not whole: expires and signature are missing".into(),
+        )
+    })?;
     let now = platform.world.ports.clock.now();
-    address::check(&platform.settings.signing_key, used, id, signed.expires, &signed.signature, now)?;
+    address::check(
+        &platform.settings.signing_key,
+        used,
+        id,
+        signed.expires,
+        &signed.signature,
+        now,
+    )?;
     let upload = platform.upload(id)?.record.state.clone();
     if upload.artifact.state == ArtifactState::Deleted {
         return Err(Fault::NotFound("artifact"));
@@ -82,7 +95,9 @@ pub(super) async fn head(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespons
         Ok((offset, upload)) => {
             let mut answer = heading.json(StatusCode::OK, Vec::new());
             describe(&mut answer, offset, upload.length);
-            answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            answer
+                .headers_mut()
+                .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
             answer
         }
         Err(fault) => heading.fault(&fault),
@@ -100,7 +115,11 @@ fn describe(answer: &mut HttpResponse, offset: u64, length: Option<u64>) {
     headers.insert(COMPLETE, HeaderValue::from_static(if complete { "?1" } else { "?0" }));
 }
 
-pub(super) async fn put(req: HttpRequest, edge: web::Data<Edge>, payload: web::Payload) -> HttpResponse {
+pub(super) async fn put(
+    req: HttpRequest,
+    edge: web::Data<Edge>,
+    payload: web::Payload,
+) -> HttpResponse {
     let request_id = request::request_id(&req, &edge);
     let heading = Heading { req: &req, edge: &edge, request_id: &request_id, allowance: None };
     match receive(&req, &edge, payload).await {
@@ -131,7 +150,11 @@ struct Part {
     digest: Option<[u8; 32]>,
 }
 
-async fn receive(req: &HttpRequest, edge: &Edge, payload: web::Payload) -> Result<(ArtifactId, u64, Option<u64>), Fault> {
+async fn receive(
+    req: &HttpRequest,
+    edge: &Edge,
+    payload: web::Payload,
+) -> Result<(ArtifactId, u64, Option<u64>), Fault> {
     let (id, upload) = open(req, edge, Use::Upload)?;
     if upload.artifact.state != ArtifactState::Pending || upload.is_complete() {
         return Err(Fault::NotNow(format!(
@@ -151,17 +174,22 @@ async fn receive(req: &HttpRequest, edge: &Edge, payload: web::Payload) -> Resul
     let upload = edge.platform.upload(id)?.record.state.clone();
     let durable = edge.platform.durable_offset(id, upload.offset).await?;
     if part.start != durable && part.start != 0 {
-        let reason = format!("this part starts at byte {}, but {durable} bytes are stored; go on there", part.start);
+        let reason = format!(
+            "this part starts at byte {}, but {durable} bytes are stored; go on there",
+            part.start
+        );
         return Err(Fault::WrongOffset { reason, offset: durable });
     }
     if part.start == 0 && durable > 0 && req.headers().contains_key(header::CONTENT_RANGE) {
-        let reason = format!("this part starts at byte 0, but {durable} bytes are stored; go on there");
+        let reason =
+            format!("this part starts at byte 0, but {durable} bytes are stored; go on there");
         return Err(Fault::WrongOffset { reason, offset: durable });
     }
     staged = on_disk(move || cut(staged, part.start)).await?.map_err(|e| disk(&e))?;
     let length = part.total.or(upload.declared.size);
     let most = part.end.or(length).unwrap_or(limit);
-    let stored = Writer { edge, id, length }.write(staged, payload, part.start, most, part.digest).await?;
+    let stored =
+        Writer { edge, id, length }.write(staged, payload, part.start, most, part.digest).await?;
     edge.shared.figures.uploaded.inc_by(stored.offset.saturating_sub(part.start));
     stored.problem.map_or(Ok((id, stored.offset, stored.length)), Err)
 }
@@ -176,11 +204,16 @@ fn read_part(req: &HttpRequest, upload: &Upload) -> Result<Part, Fault> {
         None => Part { start: 0, end: length, total: length, digest },
         Some(range) => {
             let bad = || Fault::invalid("Content-Range", "must be as in: bytes 0-8388607/12345678");
-            let (bytes, total) = range.strip_prefix("bytes ").and_then(|r| r.split_once('/')).ok_or_else(bad)?;
+            let (bytes, total) =
+                range.strip_prefix("bytes ").and_then(|r| r.split_once('/')).ok_or_else(bad)?;
             let (first, last) = bytes.split_once('-').ok_or_else(bad)?;
-            let (first, last): (u64, u64) = (first.parse().map_err(|_| bad())?, last.parse().map_err(|_| bad())?);
-            let total = if total == "*" { None } else { Some(total.parse::<u64>().map_err(|_| bad())?) };
-            let fits = last >= first && total.is_none_or(|total| last < total) && length.is_none_or(|n| n == last - first + 1);
+            let (first, last): (u64, u64) =
+                (first.parse().map_err(|_| bad())?, last.parse().map_err(|_| bad())?);
+            let total =
+                if total == "*" { None } else { Some(total.parse::<u64>().map_err(|_| bad())?) };
+            let fits = last >= first
+                && total.is_none_or(|total| last < total)
+                && length.is_none_or(|n| n == last - first + 1);
             if !fits {
                 return Err(bad());
             }
@@ -201,8 +234,16 @@ fn read_part(req: &HttpRequest, upload: &Upload) -> Result<Part, Fault> {
 }
 
 fn read_digest(text: &str) -> Result<[u8; 32], Fault> {
-    let bad = || Fault::invalid("Content-Digest", "must be as in: sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:");
-    let value = text.split(',').find_map(|part| part.trim().strip_prefix("sha-256=:")?.strip_suffix(':')).ok_or_else(bad)?;
+    let bad = || {
+        Fault::invalid(
+            "Content-Digest",
+            "must be as in: sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:",
+        )
+    };
+    let value = text
+        .split(',')
+        .find_map(|part| part.trim().strip_prefix("sha-256=:")?.strip_suffix(':'))
+        .ok_or_else(bad)?;
     let bytes = base64::engine::general_purpose::STANDARD.decode(value).map_err(|_| bad())?;
     bytes.try_into().map_err(|_| bad())
 }
@@ -218,10 +259,18 @@ fn disk(e: &io::Error) -> Fault {
 
 /// The staged file, for one writer.
 fn lock(path: &std::path::Path) -> Result<File, Fault> {
-    let file = File::options().create(true).truncate(false).read(true).write(true).open(path).map_err(|e| disk(&e))?;
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(|e| disk(&e))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Fault::NotNow("somebody else is sending bytes of this upload; wait, then ask how far it is".into())),
+        Err(TryLockError::WouldBlock) => Err(Fault::NotNow(
+            "somebody else is sending bytes of this upload; wait, then ask how far it is".into(),
+        )),
         Err(TryLockError::Error(e)) => Err(disk(&e)),
     }
 }
@@ -249,28 +298,43 @@ struct Stored {
 
 impl Writer<'_> {
     /// Moves the bytes to the disk, and counts them in the record when they are durable.
-    async fn write(&self, file: File, payload: web::Payload, start: u64, most: u64, digest: Option<[u8; 32]>) -> Result<Stored, Fault> {
+    async fn write(
+        &self,
+        file: File,
+        payload: web::Payload,
+        start: u64,
+        most: u64,
+        digest: Option<[u8; 32]>,
+    ) -> Result<Stored, Fault> {
         let (chunks, queue) = mpsc::channel::<Bytes>(QUEUE);
         let (durable, mut progress) = mpsc::channel::<u64>(4);
-        let disk_side = tokio::task::spawn_blocking(move || append(file, start, queue, &durable, digest.is_some()));
-        let (sent, ()) = futures_util::future::join(send(payload, chunks, most.saturating_sub(start)), async {
-            while let Some(offset) = progress.recv().await {
-                // A later report repeats an earlier one that was lost.
-                let _ = self.count(offset, self.length).await;
-            }
-        })
-        .await;
+        let disk_side = tokio::task::spawn_blocking(move || {
+            append(file, start, queue, &durable, digest.is_some())
+        });
+        let (sent, ()) =
+            futures_util::future::join(send(payload, chunks, most.saturating_sub(start)), async {
+                while let Some(offset) = progress.recv().await {
+                    // A later report repeats an earlier one that was lost.
+                    let _ = self.count(offset, self.length).await;
+                }
+            })
+            .await;
         let appended = disk_side.await.map_err(|_| Fault::Uncertain)?;
         let (file, mut offset, hash) = appended.map_err(|e| disk(&e))?;
         let mut problem = sent.err();
         if problem.is_none() && digest.is_some_and(|expected| hash != Some(expected)) {
-            problem = Some(Fault::invalid("Content-Digest", "does not fit the bytes that arrived; the part was dropped, send it again"));
+            problem = Some(Fault::invalid(
+                "Content-Digest",
+                "does not fit the bytes that arrived; the part was dropped, send it again",
+            ));
             let file = on_disk(move || cut(file, start)).await?.map_err(|e| disk(&e))?;
             drop(file);
             offset = start;
         }
         // A whole file without a declared length ends where the request ends.
-        let whole = problem.is_none() && self.length.is_none() && most == self.edge.platform.settings.largest_artifact;
+        let whole = problem.is_none()
+            && self.length.is_none()
+            && most == self.edge.platform.settings.largest_artifact;
         let length = if whole { Some(offset) } else { self.length };
         self.count(offset, length).await?;
         Ok(Stored { offset, length, problem })
@@ -283,13 +347,21 @@ impl Writer<'_> {
 }
 
 /// From the connection into the queue.
-async fn send(mut payload: web::Payload, chunks: mpsc::Sender<Bytes>, most: u64) -> Result<(), Fault> {
+async fn send(
+    mut payload: web::Payload,
+    chunks: mpsc::Sender<Bytes>,
+    most: u64,
+) -> Result<(), Fault> {
     let mut sent = 0;
     loop {
         let next = tokio::time::timeout(STALLED_AFTER, payload.next()).await;
         let chunk = match next.map_err(|_| Fault::RequestTimeout)? {
             None => return Ok(()),
-            Some(chunk) => chunk.map_err(|e| Fault::Malformed(format!("the connection broke: {e}; ask how far the upload is and go on there")))?,
+            Some(chunk) => chunk.map_err(|e| {
+                Fault::Malformed(format!(
+                    "the connection broke: {e}; ask how far the upload is and go on there"
+                ))
+            })?,
         };
         sent += chunk.len() as u64;
         if sent > most {
@@ -304,7 +376,13 @@ async fn send(mut payload: web::Payload, chunks: mpsc::Sender<Bytes>, most: u64)
 type Appended = (File, u64, Option<[u8; 32]>);
 
 /// From the queue onto the disk. Reports each offset that is durable; the last one it returns.
-fn append(mut file: File, start: u64, mut queue: mpsc::Receiver<Bytes>, durable: &mpsc::Sender<u64>, hashed: bool) -> io::Result<Appended> {
+fn append(
+    mut file: File,
+    start: u64,
+    mut queue: mpsc::Receiver<Bytes>,
+    durable: &mpsc::Sender<u64>,
+    hashed: bool,
+) -> io::Result<Appended> {
     let (mut offset, mut reported) = (start, start);
     let mut hasher = hashed.then(Sha256::new);
     while let Some(chunk) = queue.blocking_recv() {

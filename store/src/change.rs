@@ -1,9 +1,6 @@
 //! What one writer wants to become true: all of it or nothing.
 
-use crate::{
-    CLAIMS, INDEX, Merge, Record, StoreError, Stored, keys,
-    record::version_of,
-};
+use crate::{CLAIMS, INDEX, Merge, Record, StoreError, Stored, keys, record::version_of};
 use std::{any::Any, sync::Arc};
 
 /// A decoded record, its kind known to who asks for it.
@@ -48,7 +45,12 @@ impl Change {
     }
 
     /// Writes the successor of `before` as it was read, and moves its index entries and claims.
-    pub fn replace<R: Record + Clone>(mut self, key: &str, before: Option<&Stored<R>>, after: &R) -> Self {
+    pub fn replace<R: Record + Clone>(
+        mut self,
+        key: &str,
+        before: Option<&Stored<R>>,
+        after: &R,
+    ) -> Self {
         let seen = before.map_or(0, |b| b.version);
         self.writes.push(Write::Expect { tree: R::TREE, key: key.to_owned(), version: seen });
         self.set(key, before.map(|b| &b.record), seen + 1, after);
@@ -57,7 +59,11 @@ impl Change {
 
     /// Removes a record as it was read, with its index entries and claims.
     pub fn remove<R: Record>(mut self, key: &str, before: &Stored<R>) -> Self {
-        self.writes.push(Write::Expect { tree: R::TREE, key: key.to_owned(), version: before.version });
+        self.writes.push(Write::Expect {
+            tree: R::TREE,
+            key: key.to_owned(),
+            version: before.version,
+        });
         self.forget(key, &before.record);
         self.writes.push(Write::Row { tree: R::TREE, key: key.into(), value: None, cached: None });
         self
@@ -65,7 +71,11 @@ impl Change {
 
     /// Holds only while this record is as it was read. It is not written.
     pub fn require<R: Record>(mut self, key: &str, seen: &Stored<R>) -> Self {
-        self.writes.push(Write::Expect { tree: R::TREE, key: key.to_owned(), version: seen.version });
+        self.writes.push(Write::Expect {
+            tree: R::TREE,
+            key: key.to_owned(),
+            version: seen.version,
+        });
         self
     }
 
@@ -95,7 +105,12 @@ impl Change {
                     if let Some(before) = &before {
                         change.forget(&owned, before);
                     }
-                    change.writes.push(Write::Row { tree: R::TREE, key: owned.as_str().into(), value: None, cached: None });
+                    change.writes.push(Write::Row {
+                        tree: R::TREE,
+                        key: owned.as_str().into(),
+                        value: None,
+                        cached: None,
+                    });
                 }
             }
             change.unwritable.map_or(Ok(change.writes), Err)
@@ -119,12 +134,22 @@ impl Change {
         for new in new_index.iter().filter(|e| !old_index.contains(e)) {
             self.point(R::TREE, new, key, true);
         }
-        let (old_claims, new_claims) = (before.map(Record::claims).unwrap_or_default(), after.claims());
+        let (old_claims, new_claims) =
+            (before.map(Record::claims).unwrap_or_default(), after.claims());
         for gone in old_claims.iter().filter(|c| !new_claims.contains(c)) {
-            self.writes.push(Write::Row { tree: CLAIMS, key: keys::claim(R::TREE, gone), value: None, cached: None });
+            self.writes.push(Write::Row {
+                tree: CLAIMS,
+                key: keys::claim(R::TREE, gone),
+                value: None,
+                cached: None,
+            });
         }
         for new in new_claims.into_iter().filter(|c| !old_claims.contains(c)) {
-            self.writes.push(Write::Claim { key: keys::claim(R::TREE, &new), holder: key.to_owned(), claim: new });
+            self.writes.push(Write::Claim {
+                key: keys::claim(R::TREE, &new),
+                holder: key.to_owned(),
+                claim: new,
+            });
         }
         let value = match Stored::encode(version, after) {
             Ok(value) => value,
@@ -134,7 +159,12 @@ impl Change {
             }
         };
         let cached: Cached = Arc::new(Stored { version, record: after.clone() });
-        self.writes.push(Write::Row { tree: R::TREE, key: key.into(), value: Some(value), cached: Some(cached) });
+        self.writes.push(Write::Row {
+            tree: R::TREE,
+            key: key.into(),
+            value: Some(value),
+            cached: Some(cached),
+        });
     }
 
     fn forget<R: Record>(&mut self, key: &str, record: &R) {
@@ -142,12 +172,22 @@ impl Change {
             self.point(R::TREE, &entry, key, false);
         }
         for claim in record.claims() {
-            self.writes.push(Write::Row { tree: CLAIMS, key: keys::claim(R::TREE, &claim), value: None, cached: None });
+            self.writes.push(Write::Row {
+                tree: CLAIMS,
+                key: keys::claim(R::TREE, &claim),
+                value: None,
+                cached: None,
+            });
         }
     }
 
     fn point(&mut self, tree: &'static str, entry: &str, key: &str, there: bool) {
         let value = there.then(Vec::new);
-        self.writes.push(Write::Row { tree: INDEX, key: keys::entry(tree, entry, key), value, cached: None });
+        self.writes.push(Write::Row {
+            tree: INDEX,
+            key: keys::entry(tree, entry, key),
+            value,
+            cached: None,
+        });
     }
 }

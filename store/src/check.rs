@@ -10,7 +10,10 @@ pub struct Finding(pub String);
 impl Store {
     /// Checks every record of a kind: that it can be read, that its index entries and claims are
     /// there, and that no entry or claim of the kind points at nothing. `also` looks at each record.
-    pub fn check<R: Record>(&self, mut also: impl FnMut(&str, &R, &mut Vec<Finding>)) -> Result<(u64, Vec<Finding>), StoreError> {
+    pub fn check<R: Record>(
+        &self,
+        mut also: impl FnMut(&str, &R, &mut Vec<Finding>),
+    ) -> Result<(u64, Vec<Finding>), StoreError> {
         let (mut count, mut findings) = (0, Vec::new());
         let (mut entries, mut claims) = (HashSet::new(), HashSet::new());
         for row in self.inner.tree(R::TREE)?.rows.iter() {
@@ -20,8 +23,16 @@ impl Store {
             match Stored::<R>::decode(&key, &bytes) {
                 Err(e) => findings.push(Finding(e.to_string())),
                 Ok(stored) => {
-                    entries.extend(stored.record.index().iter().map(|e| keys::entry(R::TREE, e, &key)));
-                    claims.extend(stored.record.claims().iter().map(|c| (keys::claim(R::TREE, c), key.clone())));
+                    entries.extend(
+                        stored.record.index().iter().map(|e| keys::entry(R::TREE, e, &key)),
+                    );
+                    claims.extend(
+                        stored
+                            .record
+                            .claims()
+                            .iter()
+                            .map(|c| (keys::claim(R::TREE, c), key.clone())),
+                    );
                     also(&key, &stored.record, &mut findings);
                 }
             }
@@ -30,16 +41,24 @@ impl Store {
         for row in self.inner.tree(INDEX)?.rows.scan_prefix(&prefix) {
             let key = row.map_err(io)?.0;
             if !entries.remove(key.as_ref()) {
-                findings.push(Finding(format!("the index entry {} points at nothing", String::from_utf8_lossy(&key))));
+                findings.push(Finding(format!(
+                    "the index entry {} points at nothing",
+                    String::from_utf8_lossy(&key)
+                )));
             }
         }
         for row in self.inner.tree(CLAIMS)?.rows.scan_prefix(&prefix) {
             let (key, holder) = row.map_err(io)?;
             if !claims.remove(&(key.to_vec(), String::from_utf8_lossy(&holder).into_owned())) {
-                findings.push(Finding(format!("the claim {} points at nothing", String::from_utf8_lossy(&key))));
+                findings.push(Finding(format!(
+                    "the claim {} points at nothing",
+                    String::from_utf8_lossy(&key)
+                )));
             }
         }
-        let missing = |what: &str, key: &[u8]| Finding(format!("the {what} {} is missing", String::from_utf8_lossy(key)));
+        let missing = |what: &str, key: &[u8]| {
+            Finding(format!("the {what} {} is missing", String::from_utf8_lossy(key)))
+        };
         findings.extend(entries.iter().map(|key| missing("index entry", key)));
         findings.extend(claims.iter().map(|(key, _)| missing("claim", key)));
         Ok((count, findings))

@@ -64,7 +64,10 @@ impl Committer {
     pub(crate) fn start(inner: Arc<Inner>) -> Result<Committer, StoreError> {
         let (queue, jobs) = mpsc::channel();
         let writer = inner.clone();
-        let thread = thread::Builder::new().name("committer".into()).spawn(move || run(&writer, &jobs)).map_err(io)?;
+        let thread = thread::Builder::new()
+            .name("committer".into())
+            .spawn(move || run(&writer, &jobs))
+            .map_err(io)?;
         Ok(Committer { inner, queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)) })
     }
 
@@ -96,15 +99,19 @@ impl Drop for Committer {
 
 fn run(inner: &Inner, jobs: &mpsc::Receiver<Job>) {
     while let Ok(first) = jobs.recv() {
-        let batch: Vec<Job> = std::iter::once(first).chain(jobs.try_iter().take(LARGEST_BATCH - 1)).collect();
+        let batch: Vec<Job> =
+            std::iter::once(first).chain(jobs.try_iter().take(LARGEST_BATCH - 1)).collect();
         inner.vitals.waiting.fetch_sub(batch.len() as u64, Relaxed);
         let begun = Instant::now();
         let verdicts = apply(inner, &batch).and_then(|verdicts| flush(inner).map(|()| verdicts));
         match &verdicts {
-            Ok(_) => inner.vitals.flush_us.store(begun.elapsed().as_micros().max(1) as u64, Relaxed),
+            Ok(_) => {
+                inner.vitals.flush_us.store(begun.elapsed().as_micros().max(1) as u64, Relaxed)
+            }
             Err(e) => {
                 tracing::error!(error = %e, changes = batch.len(), "a batch of changes was not written");
-                *inner.vitals.broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(e.to_string());
+                *inner.vitals.broken.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(e.to_string());
             }
         }
         match verdicts {
@@ -208,11 +215,17 @@ struct Transaction<'a> {
 impl Transaction<'_> {
     fn view(&self, name: &str) -> Result<&TransactionalTree, Conflict<StoreError>> {
         let at = self.trees.iter().position(|t| t.name == name);
-        let unknown = || Conflict::Abort(StoreError::Unreadable(format!("the kind {name} is not open")));
+        let unknown =
+            || Conflict::Abort(StoreError::Unreadable(format!("the kind {name} is not open")));
         at.and_then(|at| self.views.get(at)).ok_or_else(unknown)
     }
 
-    fn write(&self, tree: &str, key: Vec<u8>, value: Option<Vec<u8>>) -> Result<(), Conflict<StoreError>> {
+    fn write(
+        &self,
+        tree: &str,
+        key: Vec<u8>,
+        value: Option<Vec<u8>>,
+    ) -> Result<(), Conflict<StoreError>> {
         let view = self.view(tree)?;
         match value {
             Some(value) => view.insert(key, value)?,
@@ -243,7 +256,9 @@ impl Transaction<'_> {
                     }
                     rows.push((CLAIMS, key.clone(), Some(holder.clone().into_bytes())));
                 }
-                Write::Row { tree, key, value, .. } => rows.push((tree, key.clone(), value.clone())),
+                Write::Row { tree, key, value, .. } => {
+                    rows.push((tree, key.clone(), value.clone()))
+                }
                 Write::Merge { tree, key, merge } => {
                     let stored = self.view(tree).map_err(Refusal::Conflict)?.get(key)?;
                     let writes = merge(stored.as_deref()).map_err(Refusal::Verdict)?;

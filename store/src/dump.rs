@@ -27,13 +27,18 @@ impl Store {
     /// Reads what [`dump`](Store::dump) wrote into a store that is empty.
     pub fn load(&self, input: &mut impl BufRead) -> Result<u64, StoreError> {
         if self.inner.trees.iter().any(|t| !t.rows.is_empty()) {
-            return Err(StoreError::Unreadable("the store is not empty: restore into a new data directory".into()));
+            return Err(StoreError::Unreadable(
+                "the store is not empty: restore into a new data directory".into(),
+            ));
         }
         let damaged = |why: &str| StoreError::Unreadable(format!("the backup is damaged: {why}"));
         let mut line = String::new();
         input.read_line(&mut line).map_err(io)?;
         if line.trim_end() != format!("{HEADER} {FORMAT}") {
-            return Err(StoreError::Unreadable(format!("not a backup of format {FORMAT}: it begins with {:?}", line.trim_end())));
+            return Err(StoreError::Unreadable(format!(
+                "not a backup of format {FORMAT}: it begins with {:?}",
+                line.trim_end()
+            )));
         }
         let mut count = 0_u64;
         loop {

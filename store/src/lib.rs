@@ -118,7 +118,9 @@ impl Store {
     pub fn get<R: Record>(&self, key: &str) -> Result<Option<Arc<Stored<R>>>, StoreError> {
         let tree = self.inner.tree(R::TREE)?;
         match tree.cache.get_value_or_guard(key, None) {
-            quick_cache::sync::GuardResult::Value(cached) => Ok(cached.downcast::<Stored<R>>().ok()),
+            quick_cache::sync::GuardResult::Value(cached) => {
+                Ok(cached.downcast::<Stored<R>>().ok())
+            }
             quick_cache::sync::GuardResult::Timeout => self.inner.read(tree, key),
             // The committer removes the key after a change, and with it this guard: a value that
             // was read before the change cannot be put back after it.
@@ -133,7 +135,12 @@ impl Store {
     }
 
     /// Keys of `R` that carry the index entry, newest first, after a cursor.
-    pub fn newest<R: Record>(&self, entry: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>, StoreError> {
+    pub fn newest<R: Record>(
+        &self,
+        entry: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError> {
         let (from, mut to) = keys::entry_range(R::TREE, entry);
         if let Some(after) = after {
             to = keys::entry(R::TREE, entry, after);
@@ -145,7 +152,12 @@ impl Store {
     /// Keys of `R` whose index entry starts with `entry` and sorts before `end`, in order.
     ///
     /// For entries that hold a moment: what is due before it.
-    pub fn before<R: Record>(&self, entry: &str, end: &str, limit: usize) -> Result<Vec<String>, StoreError> {
+    pub fn before<R: Record>(
+        &self,
+        entry: &str,
+        end: &str,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError> {
         let from = [R::TREE, "/", entry].concat().into_bytes();
         let to = [R::TREE, "/", entry, end].concat().into_bytes();
         let rows = self.inner.tree(INDEX)?.rows.range(from..to).take(limit);
@@ -171,7 +183,11 @@ impl Store {
 
     /// Keys of `R` in the order of their text, newest last; after a cursor, newest first where
     /// `reverse`. For kinds whose keys are time-ordered and which are listed whole.
-    pub fn keys<R: Record>(&self, before: Option<&str>, limit: usize) -> Result<Vec<String>, StoreError> {
+    pub fn keys<R: Record>(
+        &self,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError> {
         let tree = self.inner.tree(R::TREE)?;
         let rows: Box<dyn Iterator<Item = _>> = match before {
             Some(before) => Box::new(tree.rows.range(..before).keys().rev()),
@@ -219,10 +235,18 @@ impl Store {
 impl Inner {
     pub(crate) fn tree(&self, name: &str) -> Result<&Tree, StoreError> {
         let found = self.trees.iter().find(|t| std::ptr::eq(t.name, name) || t.name == name);
-        found.ok_or_else(|| StoreError::Unreadable(format!("the kind {name} was not named when the store was opened")))
+        found.ok_or_else(|| {
+            StoreError::Unreadable(format!(
+                "the kind {name} was not named when the store was opened"
+            ))
+        })
     }
 
-    fn read<R: Record>(&self, tree: &Tree, key: &str) -> Result<Option<Arc<Stored<R>>>, StoreError> {
+    fn read<R: Record>(
+        &self,
+        tree: &Tree,
+        key: &str,
+    ) -> Result<Option<Arc<Stored<R>>>, StoreError> {
         let bytes = tree.rows.get(key).map_err(io)?;
         bytes.map(|bytes| Stored::decode(key, &bytes).map(Arc::new)).transpose()
     }

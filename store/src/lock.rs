@@ -10,13 +10,20 @@ pub(crate) struct Lock(#[allow(dead_code, reason = "the open file is the lock")]
 impl Lock {
     pub(crate) fn take(directory: &Path) -> Result<Lock, StoreError> {
         let path = directory.join("lock");
-        let mut file = File::options().create(true).truncate(false).read(true).write(true).open(&path).map_err(io)?;
+        let mut file = File::options()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&path)
+            .map_err(io)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(std::fs::TryLockError::WouldBlock) => {
                 let holder = std::fs::read_to_string(&path).unwrap_or_default();
                 let holder = holder.trim();
-                let process = if holder.is_empty() { String::new() } else { format!(" (process {holder})") };
+                let process =
+                    if holder.is_empty() { String::new() } else { format!(" (process {holder})") };
                 return Err(StoreError::InUse(format!(
                     "the data directory {} is in use by another svc{process}: stop that one first, or choose another directory",
                     directory.display()

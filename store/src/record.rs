@@ -59,12 +59,16 @@ impl<R: Record> Stored<R> {
     }
 
     pub(crate) fn decode(key: &str, bytes: &[u8]) -> Result<Self, StoreError> {
-        let damaged = |why: &dyn std::fmt::Display| StoreError::Unreadable(format!("{}/{key}: {why}", R::TREE));
+        let damaged = |why: &dyn std::fmt::Display| {
+            StoreError::Unreadable(format!("{}/{key}: {why}", R::TREE))
+        };
         let (schema, version) = header(bytes).ok_or_else(|| damaged(&"shorter than its header"))?;
         let body = bytes.get(HEADER..).unwrap_or_default();
         let record = match schema.cmp(&R::SCHEMA) {
             std::cmp::Ordering::Equal => serde_json::from_slice(body).map_err(|e| damaged(&e))?,
-            std::cmp::Ordering::Less => R::upgrade(schema, serde_json::from_slice(body).map_err(|e| damaged(&e))?)?,
+            std::cmp::Ordering::Less => {
+                R::upgrade(schema, serde_json::from_slice(body).map_err(|e| damaged(&e))?)?
+            }
             std::cmp::Ordering::Greater => {
                 let known = R::SCHEMA;
                 return Err(damaged(&format!(

@@ -55,7 +55,10 @@ mod tests {
         for s in 0..10 {
             assert_eq!(lockout.begin(&email, at(s)), Ok(()));
         }
-        assert_eq!(lockout.begin(&"ADA@example.com".parse().unwrap(), at(10)), Err(Fault::RateLimited { retry_after: 890 }));
+        assert_eq!(
+            lockout.begin(&"ADA@example.com".parse().unwrap(), at(10)),
+            Err(Fault::RateLimited { retry_after: 890 })
+        );
         assert_eq!(lockout.begin(&email, at(901)), Ok(()), "the first failure is 15 minutes old");
         lockout.succeeded(&email);
         assert_eq!(lockout.begin(&email, at(902)), Ok(()));

@@ -7,7 +7,8 @@ use crate::{
     world::World,
 };
 use contract::{
-    Email, Fault, Name, OrganizationId, Patch, Timestamp, UserId, WebUrl, authentication::{Role, Tier},
+    Email, Fault, Name, OrganizationId, Patch, Timestamp, UserId, WebUrl,
+    authentication::{Role, Tier},
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -135,7 +136,11 @@ impl Resource for Accounts {
     type Effect = Never;
     type Outcome = Never;
 
-    fn step(at: &Moment<Self>, state: Option<&Account>, input: Input<Self>) -> Result<Step<Self>, Fault> {
+    fn step(
+        at: &Moment<Self>,
+        state: Option<&Account>,
+        input: Input<Self>,
+    ) -> Result<Step<Self>, Fault> {
         let command = match input {
             Input::Command(command) => command,
             Input::Outcome(never) => match never {},
@@ -152,7 +157,12 @@ impl Resource for Accounts {
         [email_claim(&account.email)].into_iter().chain(reset).collect()
     }
 
-    fn perform(e: Never, _: UserId, _: Arc<Kept<Self>>, _: Arc<World>) -> LocalBoxFuture<'static, Result<Never, Retry>> {
+    fn perform(
+        e: Never,
+        _: UserId,
+        _: Arc<Kept<Self>>,
+        _: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Never, Retry>> {
         no_effects(e)
     }
 
@@ -178,7 +188,10 @@ fn create(at: &Moment<Accounts>, registration: Registration) -> Step<Accounts> {
     let Registration { account, organization, session } = registration;
     let held = Held { role: Role::Admin, owner: true, personal: true };
     let mut also = Change::new()
-        .create(&account.personal.to_string(), &Kept::<Organizations> { state: organization, intent: None })
+        .create(
+            &account.personal.to_string(),
+            &Kept::<Organizations> { state: organization, intent: None },
+        )
         .merge::<Reach>(&at.id.to_string(), ReachDelta::Join(account.personal, held));
     if let Some((key, session)) = session {
         also = also.create(&key, &session);
@@ -220,9 +233,14 @@ impl Account {
             }
             Command::BeginReset(reset) => self.reset = Some(reset),
             Command::Reset { password_hash, digest } => {
-                let valid = self.reset.as_ref().is_some_and(|r| r.digest == digest && r.expires_at > at.now);
+                let valid = self
+                    .reset
+                    .as_ref()
+                    .is_some_and(|r| r.digest == digest && r.expires_at > at.now);
                 if !valid {
-                    return Err(Fault::Unauthenticated("this reset token is wrong, used or expired; ask for a new one".into()));
+                    return Err(Fault::Unauthenticated(
+                        "this reset token is wrong, used or expired; ask for a new one".into(),
+                    ));
                 }
                 self.set_password(password_hash, at.now);
             }

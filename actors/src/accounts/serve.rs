@@ -3,7 +3,7 @@
 use super::{
     Account, Accounts, Command, Registration, Reset, Session,
     machine::{RESET_LIFETIME, email_claim, reset_claim},
-    session::{digest},
+    session::digest,
 };
 use crate::{
     authority::{self, unread},
@@ -17,16 +17,20 @@ use crate::{
 use contract::{
     Email, Fault, Name, OrganizationId, Page, Password, Serves, Timestamp, UserId,
     authentication::{
-        self as auth, ChangePassword, GetCurrentUser, GetSessions, LoginWithEmail, Logout, NewSession, Nothing,
-        RegisterUser, RequestPasswordReset, ResetPassword, RevokeSession, Role, SignedIn, Tier, UpdateProfile,
-        User,
+        self as auth, ChangePassword, GetCurrentUser, GetSessions, LoginWithEmail, Logout,
+        NewSession, Nothing, RegisterUser, RequestPasswordReset, ResetPassword, RevokeSession,
+        Role, SignedIn, Tier, UpdateProfile, User,
     },
 };
 use store::Stored;
 
 /// An account as people see it.
 pub fn view(platform: &Platform, id: UserId, account: &Account) -> Result<User, Fault> {
-    let role = if account.superadmin { Role::Superadmin } else { authority::reach(&platform.world, id)?.role() };
+    let role = if account.superadmin {
+        Role::Superadmin
+    } else {
+        authority::reach(&platform.world, id)?.role()
+    };
     Ok(User {
         id,
         email: account.email.clone(),
@@ -42,7 +46,12 @@ pub fn view(platform: &Platform, id: UserId, account: &Account) -> Result<User, 
 
 impl Platform {
     /// A session for this account that begins now, its token, and the token's digest.
-    fn begin_session(&self, cx: &Call, user: UserId, epoch: u32) -> Result<(String, String, Session), Fault> {
+    fn begin_session(
+        &self,
+        cx: &Call,
+        user: UserId,
+        epoch: u32,
+    ) -> Result<(String, String, Session), Fault> {
         let random = &self.world.ports.random;
         let token = random.session_token().map_err(|e| internal(&e))?;
         let session = Session::begin(random.id(cx.now), user, epoch, cx.now, cx.user_agent.clone());
@@ -59,7 +68,14 @@ impl Platform {
     }
 
     /// What is made when somebody registers, but for the session.
-    pub fn registration(&self, user: UserId, email: Email, name: Option<Name>, password_hash: String, now: Timestamp) -> Registration {
+    pub fn registration(
+        &self,
+        user: UserId,
+        email: Email,
+        name: Option<Name>,
+        password_hash: String,
+        now: Timestamp,
+    ) -> Registration {
         let personal: OrganizationId = self.world.ports.random.id(now);
         let from_email = || email.as_str().split('@').next().and_then(|local| local.parse().ok());
         // An e-mail's local part is 1 to 64 plain characters, which is a name.
@@ -94,7 +110,10 @@ impl Platform {
     }
 
     /// Finds the account of an e-mail.
-    pub fn account_of(&self, email: &Email) -> Result<Option<(UserId, authority::Seen<Accounts>)>, Fault> {
+    pub fn account_of(
+        &self,
+        email: &Email,
+    ) -> Result<Option<(UserId, authority::Seen<Accounts>)>, Fault> {
         let key = self.world.store.holder::<Kept<Accounts>>(&email_claim(email)).map_err(unread)?;
         let Some(id) = key.and_then(|key| key.parse().ok()) else { return Ok(None) };
         Ok(Some((id, authority::account(&self.world.store, id)?)))
@@ -124,10 +143,16 @@ impl Serves<RegisterUser> for Platform {
         registration.account.devices.push(digest(&cx.address.to_string()));
         registration.session = Some((key, session));
         let platform = self.clone();
-        cx.change(&self.world, &self.owners()?.accounts, user, Command::Create(Box::new(registration)), move |account| {
-            let user = view(&platform, user, account)?;
-            Ok(SignedIn { user, session_token: session_token.clone(), expires_at })
-        })
+        cx.change(
+            &self.world,
+            &self.owners()?.accounts,
+            user,
+            Command::Create(Box::new(registration)),
+            move |account| {
+                let user = view(&platform, user, account)?;
+                Ok(SignedIn { user, session_token: session_token.clone(), expires_at })
+            },
+        )
         .await
     }
 }
@@ -136,15 +161,20 @@ impl Serves<LoginWithEmail> for Platform {
     async fn serve(&self, cx: &Call, p: LoginWithEmail) -> Result<SignedIn, Fault> {
         let found = self.account_of(&p.email)?;
         let device = digest(&cx.address.to_string());
-        let known = found.as_ref().is_some_and(|(_, account)| account.record.state.devices.contains(&device));
+        let known = found
+            .as_ref()
+            .is_some_and(|(_, account)| account.record.state.devices.contains(&device));
         if !known {
             self.lockout.begin(&p.email, cx.now)?;
         }
         let hash = found.as_ref().map(|(_, account)| account.record.state.password_hash.clone());
         let right = self.verify(p.password, hash).await?;
-        let Some((user, account)) = found.filter(|_| right) else { return Err(Fault::BadCredentials) };
+        let Some((user, account)) = found.filter(|_| right) else {
+            return Err(Fault::BadCredentials);
+        };
         self.lockout.succeeded(&p.email);
-        let (session_token, key, session) = self.begin_session(cx, user, account.record.state.epoch)?;
+        let (session_token, key, session) =
+            self.begin_session(cx, user, account.record.state.epoch)?;
         let expires_at = session.expires_at;
         let platform = self.clone();
         let command = Command::SignIn { session, key, device };
@@ -166,7 +196,8 @@ impl Serves<GetCurrentUser> for Platform {
 impl Serves<UpdateProfile> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateProfile) -> Result<User, Fault> {
         let user = cx.user()?.id;
-        let command = Command::Update { name: p.name, avatar_url: p.avatar_url, company: p.company };
+        let command =
+            Command::Update { name: p.name, avatar_url: p.avatar_url, company: p.company };
         let platform = self.clone();
         let reply = move |account: &Account| view(&platform, user, account);
         cx.change(&self.world, &self.owners()?.accounts, user, command, reply).await
@@ -197,10 +228,16 @@ impl Platform {
     }
 
     /// Replaces the password that was `seen`, ends all sessions, and begins a new one.
-    async fn replace_password(&self, cx: &Call, seen: String, password: Password) -> Result<NewSession, Fault> {
+    async fn replace_password(
+        &self,
+        cx: &Call,
+        seen: String,
+        password: Password,
+    ) -> Result<NewSession, Fault> {
         let user = cx.user()?;
         let password_hash = self.hash(password).await?;
-        let (session_token, key, session) = self.begin_session(cx, user.id, user.account.record.state.epoch)?;
+        let (session_token, key, session) =
+            self.begin_session(cx, user.id, user.account.record.state.epoch)?;
         let expires_at = session.expires_at;
         let command = Command::ChangePassword { password_hash, seen, session: (key, session) };
         cx.change(&self.world, &self.owners()?.accounts, user.id, command, move |_| {
@@ -214,7 +251,8 @@ impl Serves<Logout> for Platform {
     async fn serve(&self, cx: &Call, _: Logout) -> Result<Nothing, Fault> {
         let (key, session) = cx.session()?;
         let command = Command::SignOut { key: key.to_owned(), session: session.clone() };
-        cx.change(&self.world, &self.owners()?.accounts, cx.user()?.id, command, |_| Ok(Nothing {})).await
+        cx.change(&self.world, &self.owners()?.accounts, cx.user()?.id, command, |_| Ok(Nothing {}))
+            .await
     }
 }
 
@@ -222,10 +260,13 @@ impl Serves<GetSessions> for Platform {
     async fn serve(&self, cx: &Call, p: GetSessions) -> Result<Page<auth::Session>, Fault> {
         let user = cx.user()?;
         let current = cx.session().ok().map(|(key, _)| key);
-        let keys = self.world.store.newest::<Session>(&format!("user/{}", user.id), None, usize::MAX);
+        let keys =
+            self.world.store.newest::<Session>(&format!("user/{}", user.id), None, usize::MAX);
         let mut sessions = Vec::new();
         for key in keys.map_err(unread)? {
-            let Some(stored) = self.world.store.get::<Session>(&key).map_err(unread)? else { continue };
+            let Some(stored) = self.world.store.get::<Session>(&key).map_err(unread)? else {
+                continue;
+            };
             let Stored { record: session, .. } = stored.as_ref();
             if session.epoch == user.account.record.state.epoch && session.expires_at > cx.now {
                 sessions.push(auth::Session {
@@ -246,7 +287,8 @@ impl Serves<RevokeSession> for Platform {
     async fn serve(&self, cx: &Call, p: RevokeSession) -> Result<Nothing, Fault> {
         let user = cx.user()?.id;
         let none = || Fault::NotFound("session");
-        let key = self.world.store.holder::<Session>(&format!("id/{}", p.session_id)).map_err(unread)?;
+        let key =
+            self.world.store.holder::<Session>(&format!("id/{}", p.session_id)).map_err(unread)?;
         let key = key.ok_or_else(none)?;
         let session = self.world.store.get::<Session>(&key).map_err(unread)?.ok_or_else(none)?;
         if session.record.user != user {
@@ -262,7 +304,13 @@ impl Serves<RequestPasswordReset> for Platform {
         let Some((user, account)) = self.account_of(&p.email)? else { return Ok(Nothing {}) };
         let token = self.world.ports.random.secret("", 40).map_err(|e| internal(&e))?;
         let reset = Reset { digest: digest(&token), expires_at: cx.now + RESET_LIFETIME };
-        let reply = cx.change(&self.world, &self.owners()?.accounts, user, Command::BeginReset(reset), |_| Ok(Nothing {}));
+        let reply = cx.change(
+            &self.world,
+            &self.owners()?.accounts,
+            user,
+            Command::BeginReset(reset),
+            |_| Ok(Nothing {}),
+        );
         let reply = reply.await?;
         let text = format!(
             "Somebody asked for a new password for your account at {}.\n\nSet one within an hour with this token:\n\n{token}\n\nIf it was not you, do nothing.",
@@ -281,17 +329,24 @@ impl Serves<RequestPasswordReset> for Platform {
 
 impl Serves<ResetPassword> for Platform {
     async fn serve(&self, cx: &Call, p: ResetPassword) -> Result<Nothing, Fault> {
-        let wrong = || Fault::Unauthenticated("this reset token is wrong, used or expired; ask for a new one".into());
+        let wrong = || {
+            Fault::Unauthenticated(
+                "this reset token is wrong, used or expired; ask for a new one".into(),
+            )
+        };
         if p.token.len() > 64 {
             return Err(wrong());
         }
         let digest = digest(&p.token);
-        let holder = self.world.store.holder::<Kept<Accounts>>(&reset_claim(&digest)).map_err(unread)?;
+        let holder =
+            self.world.store.holder::<Kept<Accounts>>(&reset_claim(&digest)).map_err(unread)?;
         let user: UserId = holder.and_then(|key| key.parse().ok()).ok_or_else(wrong)?;
         let account = authority::account(&self.world.store, user)?;
         let password_hash = self.hash(p.new_password).await?;
         let command = Command::Reset { password_hash, digest };
-        let reply = cx.change(&self.world, &self.owners()?.accounts, user, command, |_| Ok(Nothing {})).await?;
+        let reply = cx
+            .change(&self.world, &self.owners()?.accounts, user, command, |_| Ok(Nothing {}))
+            .await?;
         self.lockout.succeeded(&account.record.state.email);
         Ok(reply)
     }

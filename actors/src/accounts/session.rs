@@ -32,14 +32,31 @@ pub struct Session {
 
 impl Session {
     /// A session that begins now.
-    pub fn begin(id: SessionId, user: UserId, epoch: u32, now: Timestamp, user_agent: Option<String>) -> Self {
-        Session { id, user, epoch, created_at: now, last_used_at: now, expires_at: now + LIFETIME, user_agent }
+    pub fn begin(
+        id: SessionId,
+        user: UserId,
+        epoch: u32,
+        now: Timestamp,
+        user_agent: Option<String>,
+    ) -> Self {
+        Session {
+            id,
+            user,
+            epoch,
+            created_at: now,
+            last_used_at: now,
+            expires_at: now + LIFETIME,
+            user_agent,
+        }
     }
 
     /// The session after a use now; `None` while the last use is recent enough.
     pub fn touched(&self, now: Timestamp) -> Option<Self> {
-        (now.since(self.last_used_at) >= TOUCH_EVERY)
-            .then(|| Session { last_used_at: now, expires_at: now + LIFETIME, ..self.clone() })
+        (now.since(self.last_used_at) >= TOUCH_EVERY).then(|| Session {
+            last_used_at: now,
+            expires_at: now + LIFETIME,
+            ..self.clone()
+        })
     }
 }
 

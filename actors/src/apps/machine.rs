@@ -98,7 +98,11 @@ impl Resource for Apps {
     type Effect = Effect;
     type Outcome = Outcome;
 
-    fn step(at: &Moment<Self>, state: Option<&App>, input: Input<Self>) -> Result<Step<Self>, Fault> {
+    fn step(
+        at: &Moment<Self>,
+        state: Option<&App>,
+        input: Input<Self>,
+    ) -> Result<Step<Self>, Fault> {
         match (state, input) {
             (None, Input::Command(Command::Create(app))) => Ok(Step::put(*app)),
             (None, Input::Command(_)) => Err(Fault::NotFound("app")),
@@ -106,9 +110,8 @@ impl Resource for Apps {
             (Some(app), Input::Command(_)) if app.deleting => Err(Fault::NotFound("app")),
             (Some(app), Input::Command(command)) => app.clone().take(at, command),
             (Some(_), Input::Outcome(Outcome::Empty)) => Ok(Step::remove()),
-            (Some(_), Input::Outcome(Outcome::NotYet)) => {
-                Ok(Step::keep().intend(Intent::After(Duration::from_millis(50), Effect::RemoveContents)))
-            }
+            (Some(_), Input::Outcome(Outcome::NotYet)) => Ok(Step::keep()
+                .intend(Intent::After(Duration::from_millis(50), Effect::RemoveContents))),
         }
     }
 
@@ -116,7 +119,12 @@ impl Resource for Apps {
         vec![format!("project/{}", app.project_id)]
     }
 
-    fn perform(effect: Effect, id: AppId, _: Arc<Kept<Self>>, world: Arc<World>) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+    fn perform(
+        effect: Effect,
+        id: AppId,
+        _: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, id, world))
     }
 }
@@ -169,7 +177,9 @@ impl Identity {
     fn hold(&mut self, identifier: StoreIdentifier, signer: Option<Sha256>) -> Result<(), Fault> {
         let known = self.identifier.get_or_insert_with(|| identifier.clone());
         if *known != identifier {
-            return Err(Fault::NotAsDeclared(format!("the app is {known}, but the file says {identifier}")));
+            return Err(Fault::NotAsDeclared(format!(
+                "the app is {known}, but the file says {identifier}"
+            )));
         }
         match (&self.signer, signer) {
             (Some(known), Some(signer)) if *known != signer => Err(Fault::NotAsDeclared(format!(

@@ -1,17 +1,15 @@
 //! The functions of the group Apps.
 
-use super::{
-    App, Apps, Command,
-    machine::Identity,
-};
+use super::{App, Apps, Command, machine::Identity};
 use crate::{
-    artifacts::Artifacts, authority::unread, call::Call, listing, platform::Platform, releases::Releases,
-    runtime::resource::Kept,
+    artifacts::Artifacts, authority::unread, call::Call, listing, platform::Platform,
+    releases::Releases, runtime::resource::Kept,
 };
 use contract::{
     AppId, Fault, Page, Serves,
     apps::{
-        self as wire, AppContents, CreateApp, DeleteApp, DeletedApp, GetApp, ListApps, Platform as Mobile, UpdateApp,
+        self as wire, AppContents, CreateApp, DeleteApp, DeletedApp, GetApp, ListApps,
+        Platform as Mobile, UpdateApp,
     },
 };
 
@@ -55,7 +53,8 @@ impl Serves<CreateApp> for Platform {
             updated_at: cx.now,
         };
         let command = Command::Create(Box::new(app));
-        cx.change(&self.world, &self.owners()?.apps, id, command, move |app| Ok(view(id, app))).await
+        cx.change(&self.world, &self.owners()?.apps, id, command, move |app| Ok(view(id, app)))
+            .await
     }
 }
 
@@ -75,7 +74,8 @@ impl Serves<UpdateApp> for Platform {
             bundle_id: p.bundle_id,
             package_name: p.package_name,
         };
-        cx.change(&self.world, &self.owners()?.apps, id, command, move |app| Ok(view(id, app))).await
+        cx.change(&self.world, &self.owners()?.apps, id, command, move |app| Ok(view(id, app)))
+            .await
     }
 }
 

@@ -28,15 +28,27 @@ impl Use {
 pub fn sign(key: &[u8; 32], api_url: &str, used: Use, id: ArtifactId, until: Timestamp) -> String {
     let expires = until.as_seconds();
     let signature = hex(&mac(key, used, id, expires));
-    format!("{api_url}/api/v1/artifacts/{id}/{}?expires={expires}&signature={signature}", used.name())
+    format!(
+        "{api_url}/api/v1/artifacts/{id}/{}?expires={expires}&signature={signature}",
+        used.name()
+    )
 }
 
 /// Whether the address was signed here, for this use, and has not expired.
-pub fn check(key: &[u8; 32], used: Use, id: ArtifactId, expires: i64, signature: &str, now: Timestamp) -> Result<(), Fault> {
+pub fn check(
+    key: &[u8; 32],
+    used: Use,
+    id: ArtifactId,
+    expires: i64,
+    signature: &str,
+    now: Timestamp,
+) -> Result<(), Fault> {
     let expected = hex(&mac(key, used, id, expires));
     let genuine: bool = expected.as_bytes().ct_eq(signature.as_bytes()).into();
     if !genuine {
-        return Err(Fault::Unauthenticated("this address was not made by this service, or was changed".into()));
+        return Err(Fault::Unauthenticated(
+            "this address was not made by this service, or was changed".into(),
+        ));
     }
     if now.as_seconds() >= expires {
         return Err(Fault::Unauthenticated("this address has expired; ask for a new one".into()));
@@ -65,8 +77,12 @@ mod tests {
         let (key, at) = ([7; 32], |s: i64| Timestamp::from_millis(s * 1000));
         let url = sign(&key, "http://svc", Use::Upload, id, at(100));
         let signature = url.rsplit_once('=').unwrap().1;
-        assert_eq!(url.split('?').next().unwrap(), format!("http://svc/api/v1/artifacts/{id}/content"));
-        let check = |key, used, id, expires, now| check(key, used, id, expires, signature, at(now)).is_ok();
+        assert_eq!(
+            url.split('?').next().unwrap(),
+            format!("http://svc/api/v1/artifacts/{id}/content")
+        );
+        let check =
+            |key, used, id, expires, now| check(key, used, id, expires, signature, at(now)).is_ok();
         assert!(check(&key, Use::Upload, id, 100, 99));
         assert!(!check(&key, Use::Upload, id, 100, 100), "expired");
         assert!(!check(&key, Use::Upload, id, 101, 99), "another end");

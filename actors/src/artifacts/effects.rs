@@ -9,7 +9,12 @@ use crate::{
 use contract::{ArtifactId, Fault};
 use std::{sync::Arc, time::Duration};
 
-pub(super) async fn perform(effect: Effect, id: ArtifactId, kept: Arc<Kept<Artifacts>>, world: Arc<World>) -> Result<Outcome, Retry> {
+pub(super) async fn perform(
+    effect: Effect,
+    id: ArtifactId,
+    kept: Arc<Kept<Artifacts>>,
+    world: Arc<World>,
+) -> Result<Outcome, Retry> {
     let upload = &kept.state;
     match effect {
         Effect::Verify(expected) => verify(id, upload, &expected, &world).await,
@@ -24,7 +29,12 @@ pub(super) async fn perform(effect: Effect, id: ArtifactId, kept: Arc<Kept<Artif
     }
 }
 
-async fn verify(id: ArtifactId, upload: &Upload, expected: &Expected, world: &World) -> Result<Outcome, Retry> {
+async fn verify(
+    id: ArtifactId,
+    upload: &Upload,
+    expected: &Expected,
+    world: &World,
+) -> Result<Outcome, Retry> {
     let binaries = &world.ports.binaries;
     let examined = binaries.examine(id, upload.artifact.kind).await?;
     let content = match upload.judge(expected, &examined) {
@@ -32,14 +42,19 @@ async fn verify(id: ArtifactId, upload: &Upload, expected: &Expected, world: &Wo
         Err(problem) => return Ok(Outcome::Refused(problem)),
     };
     let Ok(identifier) = content.identifier.parse() else {
-        return Ok(Outcome::Refused(format!("the file's identifier {:?} is not one such as com.example.app", content.identifier)));
+        return Ok(Outcome::Refused(format!(
+            "the file's identifier {:?} is not one such as com.example.app",
+            content.identifier
+        )));
     };
     let signer = content.signer.as_ref().map(|signer| signer.sha256.clone());
     let held = apps::Command::Match { platform: upload.artifact.platform, identifier, signer };
     match world.owners()?.apps.ask(upload.artifact.app_id, held).await {
         Ok(_) => {}
         Err(Fault::NotAsDeclared(problem)) => return Ok(Outcome::Refused(problem)),
-        Err(Fault::NotFound(_)) => return Ok(Outcome::Refused("the app was deleted meanwhile".into())),
+        Err(Fault::NotFound(_)) => {
+            return Ok(Outcome::Refused("the app was deleted meanwhile".into()));
+        }
         Err(fault) => return Err(fault.into()),
     }
     binaries.keep(id, &examined).await?;
@@ -47,23 +62,34 @@ async fn verify(id: ArtifactId, upload: &Upload, expected: &Expected, world: &Wo
 }
 
 /// Makes the release and publishes it. Both can be repeated: the id is settled.
-async fn release(id: ArtifactId, upload: &Upload, follow_up: &FollowUp, world: &World) -> Result<Outcome, Retry> {
+async fn release(
+    id: ArtifactId,
+    upload: &Upload,
+    follow_up: &FollowUp,
+    world: &World,
+) -> Result<Outcome, Retry> {
     let releases = &world.owners()?.releases;
-    let created = releases::create(world, follow_up.release_id, releases::Draft {
-        app_id: upload.artifact.app_id,
-        artifact_ids: vec![id],
-        version: follow_up.version.clone(),
-        channel: follow_up.channel.clone(),
-        notes: follow_up.notes.clone(),
-        created_by: follow_up.created_by,
-    });
+    let created = releases::create(
+        world,
+        follow_up.release_id,
+        releases::Draft {
+            app_id: upload.artifact.app_id,
+            artifact_ids: vec![id],
+            version: follow_up.version.clone(),
+            channel: follow_up.channel.clone(),
+            notes: follow_up.notes.clone(),
+            created_by: follow_up.created_by,
+        },
+    );
     let command = match created {
         Ok(command) => command,
         Err(fault) => return Ok(Outcome::Released(Some(fault.to_string()))),
     };
     match releases.ask(follow_up.release_id, command).await {
         Ok(_) => {}
-        Err(fault @ (Fault::Exists(_) | Fault::NotNow(_) | Fault::NotFound(_) | Fault::Invalid(_))) => {
+        Err(
+            fault @ (Fault::Exists(_) | Fault::NotNow(_) | Fault::NotFound(_) | Fault::Invalid(_)),
+        ) => {
             return Ok(Outcome::Released(Some(fault.to_string())));
         }
         Err(fault) => return Err(fault.into()),
@@ -78,7 +104,9 @@ async fn release(id: ArtifactId, upload: &Upload, follow_up: &FollowUp, world: &
     };
     match published.await {
         Ok(_) => Ok(Outcome::Released(None)),
-        Err(fault @ (Fault::NotNow(_) | Fault::NotFound(_))) => Ok(Outcome::Released(Some(fault.to_string()))),
+        Err(fault @ (Fault::NotNow(_) | Fault::NotFound(_))) => {
+            Ok(Outcome::Released(Some(fault.to_string())))
+        }
         Err(fault) => Err(fault.into()),
     }
 }

@@ -34,8 +34,16 @@ pub enum Made {
 
 impl Platform {
     /// Opens an upload; finds it again where the same one is open, or its bytes are held.
-    pub async fn open_upload(&self, cx: &mut Call, request: UploadUrlRequest) -> Result<(Made, UploadUrl), Fault> {
-        let who = Asked { who: Standing::Member, scope: Some(Scope::ArtifactUpload), subject: Subject::App(request.app_id) };
+    pub async fn open_upload(
+        &self,
+        cx: &mut Call,
+        request: UploadUrlRequest,
+    ) -> Result<(Made, UploadUrl), Fault> {
+        let who = Asked {
+            who: Standing::Member,
+            scope: Some(Scope::ArtifactUpload),
+            subject: Subject::App(request.app_id),
+        };
         cx.place = Arc::new(authority::authorize(&self.world, &cx.caller, who)?);
         let kind = check_kind(&request, &cx.place.app()?.1.record.state)?;
         if request.size.is_some_and(|size| size > self.settings.largest_artifact) {
@@ -52,27 +60,47 @@ impl Platform {
         let upload = new_upload(id, kind, request, cx, expires_at)?;
         let reply = self.upload_url(id, 0, expires_at);
         let owners = &self.owners()?.artifacts;
-        let reply = cx.change(&self.world, owners, id, Command::Open(Box::new(upload)), move |_| Ok(reply.clone())).await?;
+        let reply = cx
+            .change(&self.world, owners, id, Command::Open(Box::new(upload)), move |_| {
+                Ok(reply.clone())
+            })
+            .await?;
         Ok((Made::Now, reply))
     }
 
     /// The open upload of the same bytes, or the verified artifact that has them.
-    async fn find_upload(&self, cx: &Call, request: &UploadUrlRequest) -> Result<Option<UploadUrl>, Fault> {
+    async fn find_upload(
+        &self,
+        cx: &Call,
+        request: &UploadUrlRequest,
+    ) -> Result<Option<UploadUrl>, Fault> {
         let (Some(size), Some(sha256)) = (request.size, &request.sha256) else { return Ok(None) };
         let store = &self.world.store;
         let same = |upload: &Upload| {
-            upload.artifact.version == request.version && upload.artifact.platform == request.platform
+            upload.artifact.version == request.version
+                && upload.artifact.platform == request.platform
         };
-        for entry in [held_entry(request.app_id, sha256), open_entry(request.app_id, sha256, size)] {
+        for entry in [held_entry(request.app_id, sha256), open_entry(request.app_id, sha256, size)]
+        {
             for key in store.newest::<Kept<Artifacts>>(&entry, None, 10).map_err(unread)? {
-                let Some(seen) = store.get::<Kept<Artifacts>>(&key).map_err(unread)? else { continue };
+                let Some(seen) = store.get::<Kept<Artifacts>>(&key).map_err(unread)? else {
+                    continue;
+                };
                 let upload = &seen.record.state;
                 if !same(upload) {
                     continue;
                 }
                 if upload.artifact.state == ArtifactState::Verified {
-                    let held = self.upload_url(upload.artifact.id, upload.artifact.size.unwrap_or(size), cx.now);
-                    return Ok(Some(UploadUrl { state: ArtifactState::Verified, upload_url: None, ..held }));
+                    let held = self.upload_url(
+                        upload.artifact.id,
+                        upload.artifact.size.unwrap_or(size),
+                        cx.now,
+                    );
+                    return Ok(Some(UploadUrl {
+                        state: ArtifactState::Verified,
+                        upload_url: None,
+                        ..held
+                    }));
                 }
                 let until = cx.now + self.settings.upload_lifetime;
                 let owners = &self.owners()?.artifacts;
@@ -102,7 +130,13 @@ impl Platform {
             artifact_id: id,
             state: ArtifactState::Pending,
             offset,
-            upload_url: Some(address::sign(&settings.signing_key, &settings.api_url, Use::Upload, id, expires_at)),
+            upload_url: Some(address::sign(
+                &settings.signing_key,
+                &settings.api_url,
+                Use::Upload,
+                id,
+                expires_at,
+            )),
             method: "PUT".into(),
             headers: BTreeMap::from([("Content-Type".into(), "application/octet-stream".into())]),
             max_bytes: settings.largest_artifact,
@@ -112,7 +146,12 @@ impl Platform {
     }
 
     /// Has the bytes of an artifact verified, and waits for what comes of it.
-    pub async fn finalize(&self, cx: &mut Call, id: ArtifactId, request: FinalizeRequest) -> Result<(Made, Artifact), Fault> {
+    pub async fn finalize(
+        &self,
+        cx: &mut Call,
+        id: ArtifactId,
+        request: FinalizeRequest,
+    ) -> Result<(Made, Artifact), Fault> {
         let subject = Subject::Artifact(id);
         let mut ask = |scope| -> Result<(), Fault> {
             let asked = Asked { who: Standing::Member, scope: Some(scope), subject };
@@ -127,24 +166,40 @@ impl Platform {
             }
         }
         let before = cx.place.artifact()?.1.clone();
-        let made = if before.record.state.artifact.state == ArtifactState::Verified { Made::Before } else { Made::Now };
+        let made = if before.record.state.artifact.state == ArtifactState::Verified {
+            Made::Before
+        } else {
+            Made::Now
+        };
         let follow_up = self.follow_up(cx, &before.record.state.artifact, &request)?;
         let command = Command::Finalize { sha256: request.sha256, size: request.size, follow_up };
         let owners = &self.owners()?.artifacts;
         cx.change(&self.world, owners, id, command, |_| Ok(())).await?;
-        let settled = owners.settled(id, VERIFY_WITHIN).await?.ok_or(Fault::NotFound("artifact"))?;
+        let settled =
+            owners.settled(id, VERIFY_WITHIN).await?.ok_or(Fault::NotFound("artifact"))?;
         match (settled.artifact.state, &settled.follow_up) {
-            (ArtifactState::Rejected, _) => {
-                Err(Fault::NotAsDeclared(settled.artifact.problem.clone().unwrap_or_else(|| "the bytes are not what was declared".into())))
-            }
+            (ArtifactState::Rejected, _) => Err(Fault::NotAsDeclared(
+                settled
+                    .artifact
+                    .problem
+                    .clone()
+                    .unwrap_or_else(|| "the bytes are not what was declared".into()),
+            )),
             (ArtifactState::Verified, Some(FollowUp { problem: Some(problem), .. })) => {
-                Err(Fault::NotNow(format!("the artifact {id} is verified, but its release was not made: {problem}")))
+                Err(Fault::NotNow(format!(
+                    "the artifact {id} is verified, but its release was not made: {problem}"
+                )))
             }
             _ => Ok((made, settled.artifact.clone())),
         }
     }
 
-    fn follow_up(&self, cx: &Call, artifact: &Artifact, request: &FinalizeRequest) -> Result<Option<Box<FollowUp>>, Fault> {
+    fn follow_up(
+        &self,
+        cx: &Call,
+        artifact: &Artifact,
+        request: &FinalizeRequest,
+    ) -> Result<Option<Box<FollowUp>>, Fault> {
         let Some(release) = &request.create_release else { return Ok(None) };
         Ok(Some(Box::new(FollowUp {
             release_id: self.world.ports.random.id(cx.now),
@@ -159,7 +214,11 @@ impl Platform {
 
     /// What the edge needs to take bytes: the artifact must wait for them.
     pub fn upload(&self, id: ArtifactId) -> Result<Arc<store::Stored<Kept<Artifacts>>>, Fault> {
-        self.world.store.get::<Kept<Artifacts>>(&id.to_string()).map_err(unread)?.ok_or(Fault::NotFound("artifact"))
+        self.world
+            .store
+            .get::<Kept<Artifacts>>(&id.to_string())
+            .map_err(unread)?
+            .ok_or(Fault::NotFound("artifact"))
     }
 
     /// The app of an artifact must still be there for anyone to send or fetch its bytes.
@@ -175,19 +234,32 @@ fn check_kind(request: &UploadUrlRequest, app: &App) -> Result<ArtifactKind, Fau
     let unknown = || Fault::invalid("fileName", "must end in .ipa, .apk or .aab");
     let kind = ArtifactKind::of_file_name(request.file_name.as_str()).ok_or_else(unknown)?;
     if kind.platform() != request.platform {
-        return Err(Fault::invalid("platform", format!("a .{} file is not for this platform", kind.extension())));
+        return Err(Fault::invalid(
+            "platform",
+            format!("a .{} file is not for this platform", kind.extension()),
+        ));
     }
     if !app.platforms.contains(&request.platform) {
-        return Err(Fault::invalid("platform", "this app is not built for this platform; add it with updateApp first"));
+        return Err(Fault::invalid(
+            "platform",
+            "this app is not built for this platform; add it with updateApp first",
+        ));
     }
     Ok(kind)
 }
 
-fn new_upload(id: ArtifactId, kind: ArtifactKind, request: UploadUrlRequest, cx: &Call, expires_at: Timestamp) -> Result<Upload, Fault> {
+fn new_upload(
+    id: ArtifactId,
+    kind: ArtifactKind,
+    request: UploadUrlRequest,
+    cx: &Call,
+    expires_at: Timestamp,
+) -> Result<Upload, Fault> {
     let user = cx.user()?;
     let by_token = matches!(user.proof, Proof::Token(..));
     let declared = request.provenance;
-    let default_path = if by_token { ProvenancePath::ExternalCi } else { ProvenancePath::ManualUpload };
+    let default_path =
+        if by_token { ProvenancePath::ExternalCi } else { ProvenancePath::ManualUpload };
     let (path, repository, commit, git_ref, run_url) = match declared {
         Some(d) => (d.path, d.repository, d.commit, d.git_ref, d.run_url),
         None => (default_path, None, None, None, None),

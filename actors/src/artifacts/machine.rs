@@ -140,7 +140,11 @@ impl Resource for Artifacts {
     type Effect = Effect;
     type Outcome = Outcome;
 
-    fn step(at: &Moment<Self>, state: Option<&Upload>, input: Input<Self>) -> Result<Step<Self>, Fault> {
+    fn step(
+        at: &Moment<Self>,
+        state: Option<&Upload>,
+        input: Input<Self>,
+    ) -> Result<Step<Self>, Fault> {
         match (state, input) {
             (None, Input::Command(Command::Open(upload))) => Ok(Step::put(*upload)),
             (None, Input::Command(_)) => Err(Fault::NotFound("artifact")),
@@ -154,18 +158,29 @@ impl Resource for Artifacts {
         let artifact = &upload.artifact;
         let mut entries = vec![format!("app/{}", artifact.app_id)];
         match (artifact.state, &upload.declared, &artifact.sha256) {
-            (ArtifactState::Pending, Declared { size: Some(size), sha256: Some(sha256), .. }, _) => {
+            (
+                ArtifactState::Pending,
+                Declared { size: Some(size), sha256: Some(sha256), .. },
+                _,
+            ) => {
                 entries.push(open_entry(artifact.app_id, sha256, *size));
                 entries.push(crate::accounts::due(upload.expires_at));
             }
             (ArtifactState::Pending, ..) => entries.push(crate::accounts::due(upload.expires_at)),
-            (ArtifactState::Verified, _, Some(sha256)) => entries.push(held_entry(artifact.app_id, sha256)),
+            (ArtifactState::Verified, _, Some(sha256)) => {
+                entries.push(held_entry(artifact.app_id, sha256))
+            }
             _ => {}
         }
         entries
     }
 
-    fn perform(effect: Effect, id: ArtifactId, kept: Arc<Kept<Self>>, world: Arc<World>) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+    fn perform(
+        effect: Effect,
+        id: ArtifactId,
+        kept: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, id, kept, world))
     }
 }
@@ -197,18 +212,26 @@ impl Upload {
                 self.length = self.declared.size.or(length);
                 Ok(Step::put(self))
             }
-            (S::Pending, Command::Finalize { sha256, size, follow_up }) => self.finalize(sha256, size, follow_up),
-            (S::Verifying | S::Verified, Command::Finalize { sha256, .. }) => self.finalize_again(&sha256),
-            (S::Pending, Command::Expire) if self.expires_at <= at.now => Ok(self.discard(S::Expired, false)),
-            (_, Command::Expire) => Ok(Step::keep()),
-            (S::Verifying, Command::Delete) => {
-                Err(Fault::NotNow("this artifact is being verified; delete it when that is done".into()))
+            (S::Pending, Command::Finalize { sha256, size, follow_up }) => {
+                self.finalize(sha256, size, follow_up)
             }
+            (S::Verifying | S::Verified, Command::Finalize { sha256, .. }) => {
+                self.finalize_again(&sha256)
+            }
+            (S::Pending, Command::Expire) if self.expires_at <= at.now => {
+                Ok(self.discard(S::Expired, false))
+            }
+            (_, Command::Expire) => Ok(Step::keep()),
+            (S::Verifying, Command::Delete) => Err(Fault::NotNow(
+                "this artifact is being verified; delete it when that is done".into(),
+            )),
             (_, Command::Delete) => {
                 let id = at.id.to_string();
                 Ok(self.discard(S::Deleted, true).also(Change::new().require_absent::<Hold>(&id)))
             }
-            (state, Command::Renew(_) | Command::Received(..) | Command::Finalize { .. }) => Err(self.closed(state)),
+            (state, Command::Renew(_) | Command::Received(..) | Command::Finalize { .. }) => {
+                Err(self.closed(state))
+            }
         }
     }
 
@@ -217,11 +240,19 @@ impl Upload {
         self.length == Some(self.offset)
     }
 
-    fn finalize(mut self, sha256: Sha256, size: Option<u64>, follow_up: Option<Box<FollowUp>>) -> Result<Step<Artifacts>, Fault> {
+    fn finalize(
+        mut self,
+        sha256: Sha256,
+        size: Option<u64>,
+        follow_up: Option<Box<FollowUp>>,
+    ) -> Result<Step<Artifacts>, Fault> {
         let size = size.or(self.length);
         if !self.is_complete() || size.is_some_and(|size| self.offset < size) {
             let of = size.map(|size| format!(" of {size}")).unwrap_or_default();
-            let reason = format!("the upload is not complete: {}{of} bytes are stored; send the rest first", self.offset);
+            let reason = format!(
+                "the upload is not complete: {}{of} bytes are stored; send the rest first",
+                self.offset
+            );
             return Err(Fault::WrongOffset { reason, offset: self.offset });
         }
         self.artifact.state = ArtifactState::Verifying;
@@ -241,11 +272,19 @@ impl Upload {
 
     fn closed(&self, state: ArtifactState) -> Fault {
         Fault::NotNow(match state {
-            ArtifactState::Verifying => "this artifact is being verified and takes no more bytes".into(),
-            ArtifactState::Verified => "this artifact is verified and takes no more bytes; open a new upload".into(),
+            ArtifactState::Verifying => {
+                "this artifact is being verified and takes no more bytes".into()
+            }
+            ArtifactState::Verified => {
+                "this artifact is verified and takes no more bytes; open a new upload".into()
+            }
             ArtifactState::Expired => "this upload has expired; open a new one".into(),
             _ => {
-                let problem = self.artifact.problem.as_deref().unwrap_or("its bytes are not what was declared");
+                let problem = self
+                    .artifact
+                    .problem
+                    .as_deref()
+                    .unwrap_or("its bytes are not what was declared");
                 format!("this artifact was rejected ({problem}); open a new upload")
             }
         })
@@ -269,7 +308,11 @@ impl Upload {
                 self.artifact.sha256 = Some(sha256);
                 self.artifact.state = ArtifactState::Verified;
                 self.artifact.finalized_at = Some(at.now);
-                let next = if self.follow_up.is_some() { Intent::Now(Effect::Release) } else { Intent::None };
+                let next = if self.follow_up.is_some() {
+                    Intent::Now(Effect::Release)
+                } else {
+                    Intent::None
+                };
                 Step::put(self).intend(next)
             }
             (ArtifactState::Verifying, Outcome::Refused(problem)) => {
@@ -292,7 +335,9 @@ impl Upload {
 
     /// Whether the bytes are what was declared. The error says expected and got.
     pub fn judge(&self, expected: &Expected, found: &Examined) -> Result<Content, String> {
-        let differs = |what: &str, expected: &str, got: &str| Err(format!("the {what} is not as declared: expected {expected}, got {got}"));
+        let differs = |what: &str, expected: &str, got: &str| {
+            Err(format!("the {what} is not as declared: expected {expected}, got {got}"))
+        };
         if let Some(size) = expected.size.filter(|size| *size != found.size) {
             return differs("size", &format!("{size} bytes"), &found.size.to_string());
         }
@@ -315,4 +360,3 @@ impl Upload {
         Ok(content)
     }
 }
-

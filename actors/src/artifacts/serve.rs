@@ -14,8 +14,8 @@ use crate::{
 use contract::{
     ArtifactId, Fault, Page, Serves,
     artifacts::{
-        Artifact, ArtifactState, DeleteArtifact, DeletedArtifact, DownloadUrl, GetArtifact, GetArtifactDownloadUrl,
-        GetArtifacts,
+        Artifact, ArtifactState, DeleteArtifact, DeletedArtifact, DownloadUrl, GetArtifact,
+        GetArtifactDownloadUrl, GetArtifacts,
     },
 };
 
@@ -23,7 +23,13 @@ impl Platform {
     /// An address that downloads an artifact, from now on for an hour.
     pub fn download_url(&self, id: ArtifactId, now: contract::Timestamp) -> DownloadUrl {
         let expires_at = now + DOWNLOAD_LIFETIME;
-        let url = address::sign(&self.settings.signing_key, &self.settings.api_url, Use::Download, id, expires_at);
+        let url = address::sign(
+            &self.settings.signing_key,
+            &self.settings.api_url,
+            Use::Download,
+            id,
+            expires_at,
+        );
         DownloadUrl { url, expires_at }
     }
 }
@@ -51,7 +57,10 @@ impl Serves<GetArtifactDownloadUrl> for Platform {
     async fn serve(&self, cx: &Call, p: GetArtifactDownloadUrl) -> Result<DownloadUrl, Fault> {
         match cx.place.artifact()?.1.record.state.artifact.state {
             ArtifactState::Verified => Ok(self.download_url(p.artifact_id, cx.now)),
-            state => Err(Fault::NotNow(format!("this artifact is {state:?}; only verified ones can be downloaded").to_lowercase())),
+            state => Err(Fault::NotNow(
+                format!("this artifact is {state:?}; only verified ones can be downloaded")
+                    .to_lowercase(),
+            )),
         }
     }
 }
@@ -64,6 +73,9 @@ impl Serves<DeleteArtifact> for Platform {
             return Err(Fault::NotNow(format!("the release {release} holds this artifact")));
         }
         let owners = &self.owners()?.artifacts;
-        cx.change(&self.world, owners, id, Command::Delete, move |_| Ok(DeletedArtifact { deleted: id })).await
+        cx.change(&self.world, owners, id, Command::Delete, move |_| {
+            Ok(DeletedArtifact { deleted: id })
+        })
+        .await
     }
 }

@@ -12,9 +12,14 @@ use std::sync::Arc;
 /// Projects asked to go at a time.
 const BATCH: usize = 100;
 
-pub(super) async fn perform(effect: Effect, id: OrganizationId, world: Arc<World>) -> Result<Outcome, Retry> {
+pub(super) async fn perform(
+    effect: Effect,
+    id: OrganizationId,
+    world: Arc<World>,
+) -> Result<Outcome, Retry> {
     let Effect::Empty { cascade } = effect;
-    let projects = world.store.newest::<Kept<Projects>>(&format!("organization/{id}"), None, BATCH)?;
+    let projects =
+        world.store.newest::<Kept<Projects>>(&format!("organization/{id}"), None, BATCH)?;
     if projects.is_empty() {
         return Ok(Outcome::Empty);
     }

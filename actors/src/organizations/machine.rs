@@ -6,8 +6,8 @@ use crate::{
     world::World,
 };
 use contract::{
-    Email, Fault, InvitationId, Name, OrganizationId, Timestamp, UserId,
-    authentication::Role, organizations::MemberRole,
+    Email, Fault, InvitationId, Name, OrganizationId, Timestamp, UserId, authentication::Role,
+    organizations::MemberRole,
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -140,7 +140,11 @@ impl Resource for Organizations {
     type Effect = Effect;
     type Outcome = Outcome;
 
-    fn step(at: &Moment<Self>, state: Option<&Organization>, input: Input<Self>) -> Result<Step<Self>, Fault> {
+    fn step(
+        at: &Moment<Self>,
+        state: Option<&Organization>,
+        input: Input<Self>,
+    ) -> Result<Step<Self>, Fault> {
         match (state, input) {
             (None, Input::Command(Command::Create { name, owner })) => Ok(create(at, name, owner)),
             (None, Input::Command(_)) => Err(Fault::NotFound("organization")),
@@ -155,7 +159,12 @@ impl Resource for Organizations {
         o.invitations.iter().map(|invitation| invitation_claim(&invitation.digest)).collect()
     }
 
-    fn perform(effect: Effect, id: OrganizationId, _: Arc<Kept<Self>>, world: Arc<World>) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+    fn perform(
+        effect: Effect,
+        id: OrganizationId,
+        _: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, id, world))
     }
 }
@@ -189,15 +198,22 @@ fn leave(user: UserId, organization: OrganizationId) -> Change {
 }
 
 impl Organization {
-    fn take(mut self, at: &Moment<Organizations>, command: Command) -> Result<Step<Organizations>, Fault> {
+    fn take(
+        mut self,
+        at: &Moment<Organizations>,
+        command: Command,
+    ) -> Result<Step<Organizations>, Fault> {
         let mut also = Change::new();
         match command {
-            Command::Create { .. } => return Err(Fault::Exists("this organization exists already".into())),
+            Command::Create { .. } => {
+                return Err(Fault::Exists("this organization exists already".into()));
+            }
             Command::Rename(name) => self.name = name.unwrap_or(self.name),
             Command::Invite { invitation, known } => self.invite(at.now, invitation, known)?,
             Command::Accept { digest, user, email } => {
                 let no = || Fault::NotFound("invitation for this account");
-                let invitation = self.invitations.iter_mut().find(|i| i.digest == digest).ok_or_else(no)?;
+                let invitation =
+                    self.invitations.iter_mut().find(|i| i.digest == digest).ok_or_else(no)?;
                 let accepted_before = invitation.accepted_by == Some(user);
                 if accepted_before && self.members.iter().any(|m| m.user == user) {
                     return Ok(Step::keep());
@@ -215,7 +231,9 @@ impl Organization {
             }
             Command::SetRole(user, role) => {
                 if user == self.owner {
-                    return Err(Fault::NotNow("the owner's role cannot be changed; other members' can".into()));
+                    return Err(Fault::NotNow(
+                        "the owner's role cannot be changed; other members' can".into(),
+                    ));
                 }
                 let role = Role::from(role);
                 self.member_mut(user)?.role = role;
@@ -223,7 +241,9 @@ impl Organization {
             }
             Command::Remove(user) => {
                 if user == self.owner {
-                    return Err(Fault::NotNow("the owner cannot be removed; delete the organization instead".into()));
+                    return Err(Fault::NotNow(
+                        "the owner cannot be removed; delete the organization instead".into(),
+                    ));
                 }
                 self.member_mut(user)?;
                 self.members.retain(|m| m.user != user);
@@ -241,9 +261,16 @@ impl Organization {
         Ok(Step::put(self).also(also))
     }
 
-    fn invite(&mut self, now: Timestamp, invitation: Invitation, known: Option<UserId>) -> Result<(), Fault> {
+    fn invite(
+        &mut self,
+        now: Timestamp,
+        invitation: Invitation,
+        known: Option<UserId>,
+    ) -> Result<(), Fault> {
         if self.personal {
-            return Err(Fault::NotNow("a personal organization has no other members; create an organization first".into()));
+            return Err(Fault::NotNow(
+                "a personal organization has no other members; create an organization first".into(),
+            ));
         }
         if known.is_some_and(|user| self.members.iter().any(|m| m.user == user)) {
             return Err(Fault::Exists("this person is a member already".into()));

@@ -50,7 +50,9 @@ impl Merge for Reach {
     fn merge(old: Option<Self>, delta: &ReachDelta) -> Option<Self> {
         let mut reach = old.unwrap_or_default();
         match delta {
-            ReachDelta::Join(organization, held) => reach.organizations.insert(*organization, *held),
+            ReachDelta::Join(organization, held) => {
+                reach.organizations.insert(*organization, *held)
+            }
             ReachDelta::Leave(organization) => reach.organizations.remove(organization),
         };
         Some(reach)

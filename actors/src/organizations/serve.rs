@@ -18,9 +18,9 @@ use contract::{
     Fault, OrganizationId, Page, Serves,
     authentication::Nothing,
     organizations::{
-        self as wire, AcceptInvitation, CreateOrganization, DeleteOrganization, DeletedOrganization, GetOrganization,
-        InviteMember, ListOrganizations, Member, OrganizationContents, RemoveMember, UpdateMember,
-        UpdateOrganization,
+        self as wire, AcceptInvitation, CreateOrganization, DeleteOrganization,
+        DeletedOrganization, GetOrganization, InviteMember, ListOrganizations, Member,
+        OrganizationContents, RemoveMember, UpdateMember, UpdateOrganization,
     },
 };
 use std::{sync::Arc, time::Duration};
@@ -53,7 +53,12 @@ fn view(world: &World, id: OrganizationId, o: &Organization) -> Result<wire::Org
 
 impl Platform {
     /// Changes an organization and answers it.
-    async fn change_organization(&self, cx: &Call, id: OrganizationId, command: Command) -> Result<wire::Organization, Fault> {
+    async fn change_organization(
+        &self,
+        cx: &Call,
+        id: OrganizationId,
+        command: Command,
+    ) -> Result<wire::Organization, Fault> {
         let world: Arc<World> = self.world.clone();
         let reply = move |organization: &Organization| view(&world, id, organization);
         cx.change(&self.world, &self.owners()?.organizations, id, command, reply).await
@@ -82,8 +87,16 @@ impl Serves<UpdateOrganization> for Platform {
 impl Serves<DeleteOrganization> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteOrganization) -> Result<DeletedOrganization, Fault> {
         let id = p.organization_id;
-        let has_projects = || Fault::NotNow("this organization still has projects: delete them first, or set cascade".into());
-        let projects = self.world.store.count::<Kept<Projects>>(&format!("organization/{id}")).map_err(unread)?;
+        let has_projects = || {
+            Fault::NotNow(
+                "this organization still has projects: delete them first, or set cascade".into(),
+            )
+        };
+        let projects = self
+            .world
+            .store
+            .count::<Kept<Projects>>(&format!("organization/{id}"))
+            .map_err(unread)?;
         if projects > 0 && !p.cascade {
             return Err(has_projects());
         }
@@ -100,10 +113,15 @@ impl Serves<DeleteOrganization> for Platform {
 }
 
 impl Serves<ListOrganizations> for Platform {
-    async fn serve(&self, cx: &Call, p: ListOrganizations) -> Result<Page<wire::Organization>, Fault> {
+    async fn serve(
+        &self,
+        cx: &Call,
+        p: ListOrganizations,
+    ) -> Result<Page<wire::Organization>, Fault> {
         let mut all = Vec::new();
         for id in reach(&self.world, cx.user()?.id)?.organizations.into_keys() {
-            let seen = self.world.store.get::<Kept<Organizations>>(&id.to_string()).map_err(unread)?;
+            let seen =
+                self.world.store.get::<Kept<Organizations>>(&id.to_string()).map_err(unread)?;
             if let Some(seen) = seen.filter(|o| !o.record.state.deleting) {
                 all.push(view(&self.world, id, &seen.record.state)?);
             }
@@ -138,7 +156,9 @@ impl Serves<InviteMember> for Platform {
         let name = cx.place.organization()?.1.record.state.name.clone();
         let command = Command::Invite { invitation, known };
         let owners = &self.owners()?.organizations;
-        let reply = cx.change(&self.world, owners, p.organization_id, command, move |_| Ok(reply.clone())).await?;
+        let reply = cx
+            .change(&self.world, owners, p.organization_id, command, move |_| Ok(reply.clone()))
+            .await?;
         let text = format!(
             "You are invited to {name} at {}.\n\nSign in or register there with this e-mail and accept within 7 days with this token:\n\n{token}",
             self.settings.api_url
@@ -161,9 +181,17 @@ impl Serves<AcceptInvitation> for Platform {
             return Err(none());
         }
         let digest = digest(&p.token);
-        let holder = self.world.store.holder::<Kept<Organizations>>(&invitation_claim(&digest)).map_err(unread)?;
+        let holder = self
+            .world
+            .store
+            .holder::<Kept<Organizations>>(&invitation_claim(&digest))
+            .map_err(unread)?;
         let id: OrganizationId = holder.and_then(|key| key.parse().ok()).ok_or_else(none)?;
-        let command = Command::Accept { digest, user: user.id, email: user.account.record.state.email.clone() };
+        let command = Command::Accept {
+            digest,
+            user: user.id,
+            email: user.account.record.state.email.clone(),
+        };
         self.change_organization(cx, id, command).await
     }
 }
@@ -177,6 +205,9 @@ impl Serves<UpdateMember> for Platform {
 impl Serves<RemoveMember> for Platform {
     async fn serve(&self, cx: &Call, p: RemoveMember) -> Result<Nothing, Fault> {
         let owners = &self.owners()?.organizations;
-        cx.change(&self.world, owners, p.organization_id, Command::Remove(p.user_id), |_| Ok(Nothing {})).await
+        cx.change(&self.world, owners, p.organization_id, Command::Remove(p.user_id), |_| {
+            Ok(Nothing {})
+        })
+        .await
     }
 }

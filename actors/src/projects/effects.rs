@@ -12,7 +12,11 @@ use std::sync::Arc;
 /// Apps asked to go at a time.
 const BATCH: usize = 100;
 
-pub(super) async fn perform(effect: Effect, id: ProjectId, world: Arc<World>) -> Result<Outcome, Retry> {
+pub(super) async fn perform(
+    effect: Effect,
+    id: ProjectId,
+    world: Arc<World>,
+) -> Result<Outcome, Retry> {
     let Effect::RemoveApps = effect;
     let apps = world.store.newest::<Kept<Apps>>(&format!("project/{id}"), None, BATCH)?;
     if apps.is_empty() {

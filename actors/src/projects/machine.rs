@@ -61,16 +61,23 @@ impl Resource for Projects {
     type Effect = Effect;
     type Outcome = Outcome;
 
-    fn step(at: &Moment<Self>, state: Option<&Project>, input: Input<Self>) -> Result<Step<Self>, Fault> {
+    fn step(
+        at: &Moment<Self>,
+        state: Option<&Project>,
+        input: Input<Self>,
+    ) -> Result<Step<Self>, Fault> {
         match (state, input) {
             (None, Input::Command(Command::Create(project))) => Ok(Step::put(*project)),
             (None, Input::Command(_)) => Err(Fault::NotFound("project")),
             (None, Input::Outcome(_)) => Ok(Step::keep()),
-            (Some(p), Input::Command(_)) if p.state == ProjectState::Deleting => Err(Fault::NotFound("project")),
+            (Some(p), Input::Command(_)) if p.state == ProjectState::Deleting => {
+                Err(Fault::NotFound("project"))
+            }
             (Some(p), Input::Command(command)) => take(p.clone(), at, command),
             (Some(_), Input::Outcome(Outcome::Empty)) => Ok(Step::remove()),
             (Some(_), Input::Outcome(Outcome::NotYet)) => {
-                Ok(Step::keep().intend(Intent::After(Duration::from_millis(50), Effect::RemoveApps)))
+                Ok(Step::keep()
+                    .intend(Intent::After(Duration::from_millis(50), Effect::RemoveApps)))
             }
         }
     }
@@ -79,12 +86,21 @@ impl Resource for Projects {
         vec![format!("organization/{}", p.organization_id)]
     }
 
-    fn perform(effect: Effect, id: ProjectId, _: Arc<Kept<Self>>, world: Arc<World>) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+    fn perform(
+        effect: Effect,
+        id: ProjectId,
+        _: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, id, world))
     }
 }
 
-fn take(mut project: Project, at: &Moment<Projects>, command: Command) -> Result<Step<Projects>, Fault> {
+fn take(
+    mut project: Project,
+    at: &Moment<Projects>,
+    command: Command,
+) -> Result<Step<Projects>, Fault> {
     match command {
         Command::Create(_) => return Err(Fault::Exists("this project exists already".into())),
         Command::Update { name, description, member_ids } => {

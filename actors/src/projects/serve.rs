@@ -14,8 +14,8 @@ use crate::{
 use contract::{
     Cursor, Fault, Page, ProjectId, Serves, UserId,
     projects::{
-        CreateProject, DeleteProject, DeletedProject, GetProject, GetProjects, Project, ProjectContents, ProjectState,
-        UpdateProject,
+        CreateProject, DeleteProject, DeletedProject, GetProject, GetProjects, Project,
+        ProjectContents, ProjectState, UpdateProject,
     },
 };
 
@@ -37,7 +37,8 @@ impl Serves<CreateProject> for Platform {
             updated_at: cx.now,
         };
         let command = Command::Create(Box::new(project));
-        cx.change(&self.world, &self.owners()?.projects, id, command, |project| Ok(project.clone())).await
+        cx.change(&self.world, &self.owners()?.projects, id, command, |project| Ok(project.clone()))
+            .await
     }
 }
 
@@ -48,18 +49,24 @@ impl Serves<GetProjects> for Platform {
         let wanted = |id| p.organization_id.is_none_or(|only| only == id);
         let (mut all, mut more) = (Vec::new(), false);
         for (organization, held) in reach.organizations.iter().filter(|(id, _)| wanted(**id)) {
-            let mine = |project: &Project| project.state == ProjectState::Active && reaches_project(held, project, user);
+            let mine = |project: &Project| {
+                project.state == ProjectState::Active && reaches_project(held, project, user)
+            };
             let entry = format!("organization/{organization}");
             // One page of each organization holds all that one page of the whole can show.
-            let page = listing::page::<Projects, _>(&self.world.store, &entry, (p.limit, p.cursor.clone()), |_, seen| {
-                Ok(Some(seen.record.state.clone()).filter(mine))
-            })?;
+            let page = listing::page::<Projects, _>(
+                &self.world.store,
+                &entry,
+                (p.limit, p.cursor.clone()),
+                |_, seen| Ok(Some(seen.record.state.clone()).filter(mine)),
+            )?;
             all.extend(page.items);
             more |= page.next_cursor.is_some();
         }
         let mut page = listing::slice(all, |project| project.id.to_string(), (p.limit, p.cursor));
         if more && page.next_cursor.is_none() {
-            page.next_cursor = page.items.last().map(|project| Cursor::after(&project.id.to_string()));
+            page.next_cursor =
+                page.items.last().map(|project| Cursor::after(&project.id.to_string()));
         }
         Ok(page)
     }
@@ -76,7 +83,8 @@ impl Serves<UpdateProject> for Platform {
         if let Some(members) = &p.member_ids {
             check_members(cx, members)?;
         }
-        let command = Command::Update { name: p.name, description: p.description, member_ids: p.member_ids };
+        let command =
+            Command::Update { name: p.name, description: p.description, member_ids: p.member_ids };
         let owners = &self.owners()?.projects;
         cx.change(&self.world, owners, p.project_id, command, |project| Ok(project.clone())).await
     }
@@ -84,12 +92,19 @@ impl Serves<UpdateProject> for Platform {
 
 fn check_members(cx: &Call, members: &[UserId]) -> Result<(), Fault> {
     if members.len() > MOST_MEMBERS {
-        return Err(Fault::invalid("memberIds", format!("must list at most {MOST_MEMBERS} members")));
+        return Err(Fault::invalid(
+            "memberIds",
+            format!("must list at most {MOST_MEMBERS} members"),
+        ));
     }
     let organization = &cx.place.organization()?.1.record.state;
-    let stranger = members.iter().position(|user| !organization.members.iter().any(|m| m.user == *user));
+    let stranger =
+        members.iter().position(|user| !organization.members.iter().any(|m| m.user == *user));
     match stranger {
-        Some(at) => Err(Fault::invalid(&format!("memberIds[{at}]"), "must be a member of the organization; invite this person first")),
+        Some(at) => Err(Fault::invalid(
+            &format!("memberIds[{at}]"),
+            "must be a member of the organization; invite this person first",
+        )),
         None => Ok(()),
     }
 }
@@ -97,14 +112,19 @@ fn check_members(cx: &Call, members: &[UserId]) -> Result<(), Fault> {
 impl Serves<DeleteProject> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteProject) -> Result<DeletedProject, Fault> {
         let store = &self.world.store;
-        let apps = store.newest::<Kept<Apps>>(&format!("project/{}", p.project_id), None, usize::MAX).map_err(unread)?;
+        let apps = store
+            .newest::<Kept<Apps>>(&format!("project/{}", p.project_id), None, usize::MAX)
+            .map_err(unread)?;
         let mut contents = ProjectContents { apps: apps.len() as u64, artifacts: 0, releases: 0 };
         for app in apps {
-            contents.artifacts += store.count::<Kept<Artifacts>>(&format!("app/{app}")).map_err(unread)?;
-            contents.releases += store.count::<Kept<Releases>>(&format!("app/{app}")).map_err(unread)?;
+            contents.artifacts +=
+                store.count::<Kept<Artifacts>>(&format!("app/{app}")).map_err(unread)?;
+            contents.releases +=
+                store.count::<Kept<Releases>>(&format!("app/{app}")).map_err(unread)?;
         }
         let reply = DeletedProject { deleted: contents };
         let owners = &self.owners()?.projects;
-        cx.change(&self.world, owners, p.project_id, Command::Delete, move |_| Ok(reply.clone())).await
+        cx.change(&self.world, owners, p.project_id, Command::Delete, move |_| Ok(reply.clone()))
+            .await
     }
 }

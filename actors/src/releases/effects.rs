@@ -12,7 +12,12 @@ use crate::{
 use contract::{Fault, ReleaseId, releases::PublicationState};
 use std::sync::Arc;
 
-pub(super) async fn perform(effect: Effect, _: ReleaseId, kept: Arc<Kept<Releases>>, world: Arc<World>) -> Result<Outcome, Retry> {
+pub(super) async fn perform(
+    effect: Effect,
+    _: ReleaseId,
+    kept: Arc<Kept<Releases>>,
+    world: Arc<World>,
+) -> Result<Outcome, Retry> {
     match effect {
         Effect::Publish => publish(&kept, &world).await,
         Effect::Supersede(other) => tell(&world, other, Command::Supersede).await,

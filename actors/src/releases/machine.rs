@@ -97,9 +97,15 @@ impl Resource for Releases {
     type Effect = Effect;
     type Outcome = Outcome;
 
-    fn step(at: &Moment<Self>, state: Option<&State>, input: Input<Self>) -> Result<Step<Self>, Fault> {
+    fn step(
+        at: &Moment<Self>,
+        state: Option<&State>,
+        input: Input<Self>,
+    ) -> Result<Step<Self>, Fault> {
         match (state, input) {
-            (None, Input::Command(Command::Create(release, artifacts))) => Ok(create(*release, &artifacts)),
+            (None, Input::Command(Command::Create(release, artifacts))) => {
+                Ok(create(*release, &artifacts))
+            }
             (None, Input::Command(_)) => Err(Fault::NotFound("release")),
             (None, Input::Outcome(_)) => Ok(Step::keep()),
             // the same id is the same release
@@ -121,10 +127,18 @@ impl Resource for Releases {
     }
 
     fn taken(_: &str) -> Fault {
-        Fault::Exists("this channel has a release of this version already; use another version or channel".into())
+        Fault::Exists(
+            "this channel has a release of this version already; use another version or channel"
+                .into(),
+        )
     }
 
-    fn perform(effect: Effect, id: ReleaseId, kept: Arc<Kept<Self>>, world: Arc<World>) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+    fn perform(
+        effect: Effect,
+        id: ReleaseId,
+        kept: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, id, kept, world))
     }
 }
@@ -135,7 +149,10 @@ pub fn channel_entry(release: &Release) -> String {
 }
 
 /// A new release holds its artifacts, which must still be as they were read.
-fn create(release: Release, artifacts: &[(ArtifactId, Seen<crate::artifacts::Artifacts>)]) -> Step<Releases> {
+fn create(
+    release: Release,
+    artifacts: &[(ArtifactId, Seen<crate::artifacts::Artifacts>)],
+) -> Step<Releases> {
     let also = artifacts.iter().fold(Change::new(), |change, (id, seen)| {
         let key = id.to_string();
         change.require(&key, seen).merge::<Hold>(&key, HoldDelta::Take(release.id))
@@ -146,7 +163,12 @@ fn create(release: Release, artifacts: &[(ArtifactId, Seen<crate::artifacts::Art
 /// The rules are of the record that is shown.
 trait Rules: Sized {
     fn take(self, at: &Moment<Releases>, command: Command) -> Result<Step<Releases>, Fault>;
-    fn published(self, at: &Moment<Releases>, results: &[(PublicationId, Published)], current: Option<&Stored<Current>>) -> Step<Releases>;
+    fn published(
+        self,
+        at: &Moment<Releases>,
+        results: &[(PublicationId, Published)],
+        current: Option<&Stored<Current>>,
+    ) -> Step<Releases>;
 }
 
 /// Whether users get it.
@@ -200,7 +222,12 @@ impl Rules for Release {
         }
     }
 
-    fn published(mut self, at: &Moment<Releases>, results: &[(PublicationId, Published)], current: Option<&Stored<Current>>) -> Step<Releases> {
+    fn published(
+        mut self,
+        at: &Moment<Releases>,
+        results: &[(PublicationId, Published)],
+        current: Option<&Stored<Current>>,
+    ) -> Step<Releases> {
         if self.state != ReleaseState::Publishing {
             return Step::keep();
         }
@@ -219,17 +246,26 @@ impl Rules for Release {
             return Step::put(State { release: self }).intend(Intent::None);
         }
         let key = Current::key(self.app_id, &self.channel);
-        let also = Change::new().replace(&key, current, &Current { release: self.id, since: at.now });
+        let also =
+            Change::new().replace(&key, current, &Current { release: self.id, since: at.now });
         let intent = before.map_or(Intent::None, |before| Intent::Now(Effect::Supersede(before)));
         Step::put(State { release: self }).intend(intent).also(also)
     }
 }
 
-fn publish(mut release: Release, now: Timestamp, wanted: Vec<(PublicationId, ArtifactId, Target)>, notes: Option<Notes>) -> Result<Step<Releases>, Fault> {
+fn publish(
+    mut release: Release,
+    now: Timestamp,
+    wanted: Vec<(PublicationId, ArtifactId, Target)>,
+    notes: Option<Notes>,
+) -> Result<Step<Releases>, Fault> {
     let is_live = |artifact: ArtifactId, target: Target| {
-        release.publications.iter().any(|p| p.artifact_id == artifact && p.target == target && p.state == PublicationState::Live)
+        release.publications.iter().any(|p| {
+            p.artifact_id == artifact && p.target == target && p.state == PublicationState::Live
+        })
     };
-    let new: Vec<_> = wanted.into_iter().filter(|(_, artifact, target)| !is_live(*artifact, *target)).collect();
+    let new: Vec<_> =
+        wanted.into_iter().filter(|(_, artifact, target)| !is_live(*artifact, *target)).collect();
     if new.is_empty() && notes.is_none() {
         return Ok(Step::keep());
     }
@@ -255,7 +291,10 @@ fn publish(mut release: Release, now: Timestamp, wanted: Vec<(PublicationId, Art
 
 /// The state of a release whose targets have all answered.
 fn settled_state(publications: &[Publication]) -> ReleaseState {
-    let live = publications.iter().filter(|p| matches!(p.state, PublicationState::Live | PublicationState::Halted)).count();
+    let live = publications
+        .iter()
+        .filter(|p| matches!(p.state, PublicationState::Live | PublicationState::Halted))
+        .count();
     match live {
         0 => ReleaseState::Failed,
         n if n == publications.len() => ReleaseState::Published,
@@ -280,9 +319,12 @@ fn note(publication: &mut Publication, result: &Published, now: Timestamp) {
 
 fn remove(release: &Release) -> Step<Releases> {
     let key = Current::key(release.app_id, &release.channel);
-    let also = release.artifact_ids.iter().fold(Change::new().merge::<Current>(&key, release.id), |change, artifact| {
-        change.merge::<Hold>(&artifact.to_string(), HoldDelta::Release(release.id))
-    });
+    let also = release.artifact_ids.iter().fold(
+        Change::new().merge::<Current>(&key, release.id),
+        |change, artifact| {
+            change.merge::<Hold>(&artifact.to_string(), HoldDelta::Release(release.id))
+        },
+    );
     Step::remove().also(also)
 }
 
@@ -298,4 +340,3 @@ pub fn name(state: ReleaseState) -> &'static str {
         ReleaseState::RolledBack => "rolled back",
     }
 }
-

@@ -1,10 +1,6 @@
 //! The functions of the group Releases.
 
-use super::{
-    Command, Releases, State,
-    current::Current,
-    machine::channel_entry,
-};
+use super::{Command, Releases, State, current::Current, machine::channel_entry};
 use crate::{
     artifacts::Artifacts,
     authority::{Seen, unread},
@@ -19,8 +15,8 @@ use contract::{
     apps::Platform as Mobile,
     artifacts::{Artifact, ArtifactKind, ArtifactState},
     releases::{
-        CreateRelease, GetLatestRelease, GetRelease, GetReleases, LatestRelease, PublicationState, PublishRelease,
-        Release, ReleaseState, RollbackRelease, Target,
+        CreateRelease, GetLatestRelease, GetRelease, GetReleases, LatestRelease, PublicationState,
+        PublishRelease, Release, ReleaseState, RollbackRelease, Target,
     },
 };
 use std::time::Duration;
@@ -52,7 +48,10 @@ pub fn create(world: &World, id: ReleaseId, draft: Draft) -> Result<Command, Fau
     ids.sort();
     ids.dedup();
     if ids.is_empty() || ids.len() > MOST_ARTIFACTS {
-        return Err(Fault::invalid("artifactIds", format!("must name 1 to {MOST_ARTIFACTS} artifacts")));
+        return Err(Fault::invalid(
+            "artifactIds",
+            format!("must name 1 to {MOST_ARTIFACTS} artifacts"),
+        ));
     }
     let mut artifacts = Vec::with_capacity(ids.len());
     for id in &ids {
@@ -76,9 +75,16 @@ pub fn create(world: &World, id: ReleaseId, draft: Draft) -> Result<Command, Fau
 }
 
 /// The artifact, where a release of this app and version can be made of it.
-fn usable(world: &World, id: ArtifactId, app: AppId, version: &VersionName) -> Result<Seen<Artifacts>, Fault> {
+fn usable(
+    world: &World,
+    id: ArtifactId,
+    app: AppId,
+    version: &VersionName,
+) -> Result<Seen<Artifacts>, Fault> {
     let seen = world.store.get::<Kept<Artifacts>>(&id.to_string()).map_err(unread)?;
-    let seen = seen.filter(|s| s.record.state.artifact.app_id == app).ok_or(Fault::NotFound("artifact of this app"))?;
+    let seen = seen
+        .filter(|s| s.record.state.artifact.app_id == app)
+        .ok_or(Fault::NotFound("artifact of this app"))?;
     let artifact = &seen.record.state.artifact;
     match artifact.state {
         ArtifactState::Verified if artifact.version == *version => Ok(seen),
@@ -87,22 +93,39 @@ fn usable(world: &World, id: ArtifactId, app: AppId, version: &VersionName) -> R
             format!("must be the artifacts' version: {id} is {}", artifact.version),
         )),
         ArtifactState::Deleted => Err(Fault::NotFound("artifact of this app")),
-        state => Err(Fault::NotNow(format!("the artifact {id} is {}; finalize its upload first", format!("{state:?}").to_lowercase()))),
+        state => Err(Fault::NotNow(format!(
+            "the artifact {id} is {}; finalize its upload first",
+            format!("{state:?}").to_lowercase()
+        ))),
     }
 }
 
 /// The command that publishes a release to these targets.
-pub fn publish(world: &World, id: ReleaseId, targets: &[Target], notes: Option<Notes>) -> Result<Command, Fault> {
+pub fn publish(
+    world: &World,
+    id: ReleaseId,
+    targets: &[Target],
+    notes: Option<Notes>,
+) -> Result<Command, Fault> {
     if targets.is_empty() {
         return Err(Fault::invalid("targets", "must name at least one target, such as ota"));
     }
-    let seen = world.store.get::<Kept<Releases>>(&id.to_string()).map_err(unread)?.ok_or(Fault::NotFound("release"))?;
+    let seen = world
+        .store
+        .get::<Kept<Releases>>(&id.to_string())
+        .map_err(unread)?
+        .ok_or(Fault::NotFound("release"))?;
     let mut wanted = Vec::new();
     for target in targets {
         if !world.ports.publishers.contains_key(target) {
-            let mut known: Vec<_> = world.ports.publishers.keys().map(|t| target_name(*t)).collect();
+            let mut known: Vec<_> =
+                world.ports.publishers.keys().map(|t| target_name(*t)).collect();
             known.sort();
-            return Err(Fault::NotNow(format!("the target {} is not configured on this server, which has {}", target_name(*target), known.join(", "))));
+            return Err(Fault::NotNow(format!(
+                "the target {} is not configured on this server, which has {}",
+                target_name(*target),
+                known.join(", ")
+            )));
         }
         let before = wanted.len();
         for artifact in &seen.record.state.release.artifact_ids {
@@ -112,7 +135,10 @@ pub fn publish(world: &World, id: ReleaseId, targets: &[Target], notes: Option<N
             }
         }
         if wanted.len() == before {
-            return Err(Fault::NotNow(format!("the release has no artifact that {} takes", target_name(*target))));
+            return Err(Fault::NotNow(format!(
+                "the release has no artifact that {} takes",
+                target_name(*target)
+            )));
         }
     }
     Ok(Command::Publish { wanted, notes })
@@ -128,7 +154,10 @@ fn takes(target: Target, kind: ArtifactKind) -> bool {
 }
 
 fn target_name(target: Target) -> String {
-    serde_json::to_value(target).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+    serde_json::to_value(target)
+        .ok()
+        .and_then(|v| v.as_str().map(str::to_owned))
+        .unwrap_or_default()
 }
 
 impl Serves<CreateRelease> for Platform {
@@ -143,7 +172,10 @@ impl Serves<CreateRelease> for Platform {
             created_by: cx.user()?.id,
         };
         let command = create(&self.world, id, draft)?;
-        cx.change(&self.world, &self.owners()?.releases, id, command, |state: &State| Ok(state.release.clone())).await
+        cx.change(&self.world, &self.owners()?.releases, id, command, |state: &State| {
+            Ok(state.release.clone())
+        })
+        .await
     }
 }
 
@@ -173,7 +205,8 @@ impl Platform {
             Ok(Some(state)) => Ok(state.release.clone()),
             Ok(None) => Err(Fault::NotFound("release")),
             Err(_) => {
-                let seen = self.world.store.get::<Kept<Releases>>(&id.to_string()).map_err(unread)?;
+                let seen =
+                    self.world.store.get::<Kept<Releases>>(&id.to_string()).map_err(unread)?;
                 seen.map(|s| s.record.state.release.clone()).ok_or(Fault::NotFound("release"))
             }
         }
@@ -185,7 +218,8 @@ impl Serves<PublishRelease> for Platform {
         let id = p.release_id;
         let command = publish(&self.world, id, &p.targets, p.notes)?;
         let owners = &self.owners()?.releases;
-        cx.change(&self.world, owners, id, command, |state: &State| Ok(state.release.clone())).await?;
+        cx.change(&self.world, owners, id, command, |state: &State| Ok(state.release.clone()))
+            .await?;
         let reply = self.settled_release(id).await?;
         cx.finish(&self.world, &reply);
         Ok(reply)
@@ -197,14 +231,18 @@ impl Serves<RollbackRelease> for Platform {
         let release = &cx.place.release()?.1.record.state.release;
         let key = Current::key(release.app_id, &release.channel);
         let current = self.world.store.get::<Current>(&key).map_err(unread)?;
-        let current = current.ok_or_else(|| Fault::NotNow("nothing is published in this channel".into()))?;
+        let current =
+            current.ok_or_else(|| Fault::NotNow("nothing is published in this channel".into()))?;
         let to = match p.to_release_id {
             Some(to) => self.earlier(release, to)?,
             None => self.latest_superseded(release)?,
         };
         let owners = &self.owners()?.releases;
         let command = Command::RollBack { to, current };
-        cx.change(&self.world, owners, p.release_id, command, |state: &State| Ok(state.release.clone())).await?;
+        cx.change(&self.world, owners, p.release_id, command, |state: &State| {
+            Ok(state.release.clone())
+        })
+        .await?;
         owners.settled(p.release_id, PUBLISH_WITHIN).await?;
         let reply = self.settled_release(to).await?;
         cx.finish(&self.world, &reply);
@@ -216,26 +254,37 @@ impl Platform {
     /// The release that a caller names to go back to: of the same channel, and superseded.
     fn earlier(&self, release: &Release, to: ReleaseId) -> Result<ReleaseId, Fault> {
         let seen = self.world.store.get::<Kept<Releases>>(&to.to_string()).map_err(unread)?;
-        let other = seen.as_ref().map(|s| &s.record.state.release).filter(|other| channel_entry(other) == channel_entry(release));
+        let other = seen
+            .as_ref()
+            .map(|s| &s.record.state.release)
+            .filter(|other| channel_entry(other) == channel_entry(release));
         match other {
             None => Err(Fault::NotFound("release in this channel")),
             Some(other) if other.state == ReleaseState::Superseded => Ok(to),
-            Some(_) => Err(Fault::NotNow("only a superseded release can be made current again".into())),
+            Some(_) => {
+                Err(Fault::NotNow("only a superseded release can be made current again".into()))
+            }
         }
     }
 
     /// The release that was current last before this one.
     fn latest_superseded(&self, release: &Release) -> Result<ReleaseId, Fault> {
-        let none = || Fault::NotNow("there is no earlier release in this channel to go back to".into());
+        let none =
+            || Fault::NotNow("there is no earlier release in this channel to go back to".into());
         let mut candidates = Vec::new();
         let mut cursor = None;
         loop {
             let page = (Limit::default(), cursor.take());
-            let page = listing::page::<Releases, _>(&self.world.store, &channel_entry(release), page, |_, seen| {
-                let other = &seen.record.state.release;
-                let fits = other.state == ReleaseState::Superseded && other.id != release.id;
-                Ok(fits.then(|| (other.published_at, other.id)))
-            })?;
+            let page = listing::page::<Releases, _>(
+                &self.world.store,
+                &channel_entry(release),
+                page,
+                |_, seen| {
+                    let other = &seen.record.state.release;
+                    let fits = other.state == ReleaseState::Superseded && other.id != release.id;
+                    Ok(fits.then(|| (other.published_at, other.id)))
+                },
+            )?;
             candidates.extend(page.items);
             cursor = page.next_cursor;
             if cursor.is_none() {
@@ -248,9 +297,15 @@ impl Platform {
     /// The current release of a channel, where users get one.
     pub fn current_release(&self, app: AppId, channel: &Channel) -> Result<Release, Fault> {
         let none = || Fault::NotFound("published release in this channel");
-        let current = self.world.store.get::<Current>(&Current::key(app, channel)).map_err(unread)?.ok_or_else(none)?;
+        let current = self
+            .world
+            .store
+            .get::<Current>(&Current::key(app, channel))
+            .map_err(unread)?
+            .ok_or_else(none)?;
         let key = current.record.release.to_string();
-        let seen = self.world.store.get::<Kept<Releases>>(&key).map_err(unread)?.ok_or_else(none)?;
+        let seen =
+            self.world.store.get::<Kept<Releases>>(&key).map_err(unread)?.ok_or_else(none)?;
         Ok(seen.record.state.release.clone())
     }
 }
@@ -258,7 +313,9 @@ impl Platform {
 impl Serves<GetLatestRelease> for Platform {
     async fn serve(&self, cx: &Call, p: GetLatestRelease) -> Result<LatestRelease, Fault> {
         let release = self.current_release(p.app_id, &p.channel)?;
-        let artifact = self.artifact_for(&release, p.platform)?.ok_or(Fault::NotFound("published release for this platform"))?;
+        let artifact = self
+            .artifact_for(&release, p.platform)?
+            .ok_or(Fault::NotFound("published release for this platform"))?;
         let install = release.publications.iter().find(|publication| {
             publication.target == Target::Ota
                 && publication.artifact_id == artifact.id
@@ -277,14 +334,22 @@ impl Serves<GetLatestRelease> for Platform {
 impl Platform {
     /// The artifact of a release that a device of this platform wants: one that can be installed
     /// where there is one.
-    pub fn artifact_for(&self, release: &Release, platform: Mobile) -> Result<Option<Artifact>, Fault> {
+    pub fn artifact_for(
+        &self,
+        release: &Release,
+        platform: Mobile,
+    ) -> Result<Option<Artifact>, Fault> {
         let mut found: Vec<Artifact> = Vec::new();
         for id in &release.artifact_ids {
-            if let Some(kept) = self.world.store.get::<Kept<Artifacts>>(&id.to_string()).map_err(unread)? {
+            if let Some(kept) =
+                self.world.store.get::<Kept<Artifacts>>(&id.to_string()).map_err(unread)?
+            {
                 found.push(kept.record.state.artifact.clone());
             }
         }
-        found.retain(|artifact| artifact.platform == platform && artifact.state == ArtifactState::Verified);
+        found.retain(|artifact| {
+            artifact.platform == platform && artifact.state == ArtifactState::Verified
+        });
         found.sort_by_key(|artifact| artifact.kind == ArtifactKind::Aab);
         Ok(found.into_iter().next())
     }

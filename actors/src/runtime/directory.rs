@@ -117,7 +117,12 @@ impl<R: Resource> Directory<R> {
     fn wake(&mut self, id: R::Id) -> &mut Entry<R> {
         let world = &self.world;
         let clock = world.ports.clock;
-        let health = world.registry.add(R::KIND, Some(&id.to_string()), self.rules.longest_queue, clock.now());
+        let health = world.registry.add(
+            R::KIND,
+            Some(&id.to_string()),
+            self.rules.longest_queue,
+            clock.now(),
+        );
         let owner = Owner::<R>::new(id, world.clone(), health.clone());
         let addr = Guard::start(owner, self.rules.intensity, health.clone(), clock);
         let entry = Entry { addr, health, used: Instant::now() };
@@ -203,8 +208,15 @@ impl<R: Resource> Handler<Sweep> for Directory<R> {
     /// Asks the idle to retire. A message that reaches one that left is told so before it has
     /// begun, and is sent again: see [`Handle::ask`](super::handle::Handle::ask).
     fn handle(&mut self, _: Sweep, ctx: &mut Self::Context) {
-        let idle = |entry: &Entry<R>| entry.used.elapsed() >= self.rules.idle && !entry.health.has_given_up();
-        let idle: Vec<_> = self.owners.iter().filter(|(_, e)| idle(e)).map(|(id, e)| (*id, e.addr.clone())).collect();
+        let idle = |entry: &Entry<R>| {
+            entry.used.elapsed() >= self.rules.idle && !entry.health.has_given_up()
+        };
+        let idle: Vec<_> = self
+            .owners
+            .iter()
+            .filter(|(_, e)| idle(e))
+            .map(|(id, e)| (*id, e.addr.clone()))
+            .collect();
         for (id, addr) in idle {
             let asked = addr.send(Retire).into_actor(self);
             ctx.spawn(asked.map(move |left, directory, _| {

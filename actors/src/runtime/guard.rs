@@ -61,7 +61,14 @@ impl<A: Supervised + Actor<Context = Context<A>>> Guard<A> {
         let addr = ctx.address();
         let actor = Box::pin(ctx.into_future(actor));
         health.restarted();
-        actix_rt::spawn(Guard { actor, pause: None, recent: VecDeque::new(), intensity, health, clock });
+        actix_rt::spawn(Guard {
+            actor,
+            pause: None,
+            recent: VecDeque::new(),
+            intensity,
+            health,
+            clock,
+        });
         addr
     }
 
@@ -75,14 +82,23 @@ impl<A: Supervised + Actor<Context = Context<A>>> Guard<A> {
         self.recent.push_back(now);
         self.recent.retain(|at| now.duration_since(*at) <= self.intensity.within);
         self.health.crashed(self.clock.now(), why);
-        tracing::error!(actor = self.health.id(), crashes = self.recent.len(), why, "an actor panicked");
+        tracing::error!(
+            actor = self.health.id(),
+            crashes = self.recent.len(),
+            why,
+            "an actor panicked"
+        );
         if self.recent.len() > self.intensity.crashes {
             self.health.gave_up();
             tracing::error!(actor = self.health.id(), "an actor panicked too often and is parked");
             return Poll::Ready(());
         }
         let doublings = u32::try_from(self.recent.len()).unwrap_or(16).saturating_sub(1).min(16);
-        let pause = self.intensity.first_pause.saturating_mul(1 << doublings).min(self.intensity.longest_pause);
+        let pause = self
+            .intensity
+            .first_pause
+            .saturating_mul(1 << doublings)
+            .min(self.intensity.longest_pause);
         self.pause = Some(Box::pin(sleep(pause)));
         Poll::Pending
     }
@@ -123,5 +139,6 @@ impl<A: Supervised + Actor<Context = Context<A>>> Drop for Guard<A> {
 
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".into())
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".into())
 }

@@ -55,7 +55,11 @@ pub(crate) fn shard_of(id: impl Hash, shards: usize) -> usize {
 
 impl<R: Resource> Handle<R> {
     /// Starts a directory on each arbiter.
-    pub(crate) async fn start(world: &Arc<World>, arbiters: &[ArbiterHandle], rules: Rules) -> Result<Self, Fault> {
+    pub(crate) async fn start(
+        world: &Arc<World>,
+        arbiters: &[ArbiterHandle],
+        rules: Rules,
+    ) -> Result<Self, Fault> {
         let mut shards = Vec::new();
         for (shard, arbiter) in arbiters.iter().enumerate() {
             let (started, address) = oneshot::channel();
@@ -63,7 +67,8 @@ impl<R: Resource> Handle<R> {
             arbiter.spawn_fn(move || {
                 let name = format!("{}-directory-{shard}", R::KIND);
                 let clock = world.ports.clock;
-                let health = world.registry.add("directory", Some(&name), MOST_IN_FLIGHT, clock.now());
+                let health =
+                    world.registry.add("directory", Some(&name), MOST_IN_FLIGHT, clock.now());
                 let directory = Directory::<R>::new(world, rules, (shard, of));
                 let _ = started.send(Guard::start(directory, rules.intensity, health, clock));
             });
@@ -100,7 +105,8 @@ impl<R: Resource> Handle<R> {
             let begun = Arc::new(AtomicBool::new(false));
             let (answer, told) = oneshot::channel();
             let (command, rider) = (command.clone(), rider.clone());
-            let delivered = shard.directory.send(Deliver { id, command, rider, begun: begun.clone(), answer });
+            let delivered =
+                shard.directory.send(Deliver { id, command, rider, begun: begun.clone(), answer });
             match tokio::time::timeout(self.rules.answer_within, async {
                 delivered.await.map_err(|_: MailboxError| ())?;
                 told.await.map_err(|_| ())
@@ -119,7 +125,11 @@ impl<R: Resource> Handle<R> {
     }
 
     /// Waits until no intent stands; `None`: there is no such resource any more.
-    pub async fn settled(&self, id: R::Id, within: Duration) -> Result<Option<Arc<R::State>>, Fault> {
+    pub async fn settled(
+        &self,
+        id: R::Id,
+        within: Duration,
+    ) -> Result<Option<Arc<R::State>>, Fault> {
         let shard = self.shard(id)?;
         let _place = Place::take(&shard.in_flight)?;
         let wait = async {
@@ -133,7 +143,9 @@ impl<R: Resource> Handle<R> {
                 }
             }
         };
-        tokio::time::timeout(within, wait).await.map_err(|_| Fault::NoAnswer("the owner of this object"))
+        tokio::time::timeout(within, wait)
+            .await
+            .map_err(|_| Fault::NoAnswer("the owner of this object"))
     }
 
     /// Restarts an owner from its stored state. False: it is not in memory.

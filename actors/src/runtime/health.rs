@@ -38,7 +38,12 @@ const RESTARTING: u8 = 1;
 const GAVE_UP: u8 = 2;
 
 impl Health {
-    fn new(kind: &'static str, resource: Option<Box<str>>, capacity: u64, since: Timestamp) -> Self {
+    fn new(
+        kind: &'static str,
+        resource: Option<Box<str>>,
+        capacity: u64,
+        since: Timestamp,
+    ) -> Self {
         Health {
             kind,
             resource,
@@ -104,7 +109,9 @@ impl Health {
         match self.life.load(Relaxed) {
             GAVE_UP => ActorState::GaveUp,
             RESTARTING => ActorState::Restarting,
-            _ if begun > 0 && now.since(Timestamp::from_millis(begun)) > STUCK_AFTER => ActorState::Stuck,
+            _ if begun > 0 && now.since(Timestamp::from_millis(begun)) > STUCK_AFTER => {
+                ActorState::Stuck
+            }
             _ => ActorState::Running,
         }
     }
@@ -155,7 +162,13 @@ pub struct Registry(Arc<DashMap<(&'static str, Box<str>), Arc<Health>>>);
 
 impl Registry {
     /// Adds an actor; the health of an earlier life of it goes on.
-    pub fn add(&self, kind: &'static str, resource: Option<&str>, capacity: u64, now: Timestamp) -> Arc<Health> {
+    pub fn add(
+        &self,
+        kind: &'static str,
+        resource: Option<&str>,
+        capacity: u64,
+        now: Timestamp,
+    ) -> Arc<Health> {
         let key = (kind, resource.unwrap_or(kind).into());
         let health = || Arc::new(Health::new(kind, resource.map(Into::into), capacity, now));
         self.0.entry(key).or_insert_with(health).clone()

@@ -75,7 +75,10 @@ impl<R: Resource> Owner<R> {
     fn recover(&mut self, ctx: &mut Context<Self>) {
         match self.world.store.get::<Kept<R>>(&self.id.to_string()) {
             Ok(found) => self.kept = found,
-            #[allow(clippy::panic, reason = "an owner without its state must not answer; the guard tries again")]
+            #[allow(
+                clippy::panic,
+                reason = "an owner without its state must not answer; the guard tries again"
+            )]
             Err(e) => panic!("{} {}: {e}", R::KIND, self.id),
         }
         self.act(Duration::ZERO, ctx);
@@ -91,10 +94,13 @@ impl<R: Resource> Owner<R> {
         let (id, state, world) = (self.id, Arc::new(kept.record.clone()), self.world.clone());
         let work = async move {
             tokio::time::sleep(pause).await;
-            let done = tokio::time::timeout(R::TIME_LIMIT, R::perform(effect, id, state, world)).await;
+            let done =
+                tokio::time::timeout(R::TIME_LIMIT, R::perform(effect, id, state, world)).await;
             done.unwrap_or_else(|_| Err(Retry(format!("not done within {:?}", R::TIME_LIMIT))))
         };
-        let work = work.into_actor(self).map(|outcome, _, ctx: &mut Context<Self>| ctx.notify(Learn::<R>(outcome)));
+        let work = work
+            .into_actor(self)
+            .map(|outcome, _, ctx: &mut Context<Self>| ctx.notify(Learn::<R>(outcome)));
         self.acting = Some(ctx.spawn(work));
     }
 
@@ -136,10 +142,11 @@ async fn decide<R: Resource>(
 ) -> (Option<Arc<Stored<Kept<R>>>>, Result<Decided<R>, Fault>) {
     let key = at.id.to_string();
     for _ in 0..REREADS {
-        let (change, decided) = match plan(&at, &key, before.as_ref(), input.clone(), rider.as_ref()) {
-            Ok(planned) => planned,
-            Err(fault) => return (before, Err(fault)),
-        };
+        let (change, decided) =
+            match plan(&at, &key, before.as_ref(), input.clone(), rider.as_ref()) {
+                Ok(planned) => planned,
+                Err(fault) => return (before, Err(fault)),
+            };
         if change.is_empty() {
             return (before, Ok(decided));
         }
@@ -179,7 +186,14 @@ fn plan<R: Resource>(
             let kept = Kept { state, intent };
             let change = also.replace(key, before.map(Arc::as_ref), &kept);
             let state = Arc::new(kept.state.clone());
-            (change, Some(Arc::new(Stored { version: before.map_or(0, |b| b.version) + 1, record: kept })), state)
+            (
+                change,
+                Some(Arc::new(Stored {
+                    version: before.map_or(0, |b| b.version) + 1,
+                    record: kept,
+                })),
+                state,
+            )
         }
         (Next::Keep, Some(before)) if intent == standing => {
             (also, Some(before.clone()), Arc::new(before.record.state.clone()))
@@ -248,19 +262,21 @@ impl<R: Resource> Owner<R> {
         let (store, at, before) = (self.world.store.clone(), self.moment(), self.kept.clone());
         self.health.begin(at.now);
         let work: LocalBoxFuture<_> = Box::pin(decide(store, at, before, input, rider));
-        AtomicResponse::new(Box::pin(work.into_actor(self).map(move |(kept, decided), owner, ctx| {
-            owner.kept = kept;
-            let answer = decided.map(|decided| {
-                if let Some(pause) = decided.act {
-                    owner.attempts = 0;
-                    owner.act(pause, ctx);
-                }
-                decided.state
-            });
-            then(owner, answer, ctx);
-            owner.health.end();
-            owner.settled();
-        })))
+        AtomicResponse::new(Box::pin(work.into_actor(self).map(
+            move |(kept, decided), owner, ctx| {
+                owner.kept = kept;
+                let answer = decided.map(|decided| {
+                    if let Some(pause) = decided.act {
+                        owner.attempts = 0;
+                        owner.act(pause, ctx);
+                    }
+                    decided.state
+                });
+                then(owner, answer, ctx);
+                owner.health.end();
+                owner.settled();
+            },
+        )))
     }
 }
 

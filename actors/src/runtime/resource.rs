@@ -28,7 +28,11 @@ pub trait Resource: Sized + Send + 'static {
     type Outcome: Clone + Debug + Send + 'static;
 
     /// The whole of the behaviour: no clock, no store, no outside world. Refusing changes nothing.
-    fn step(at: &Moment<Self>, state: Option<&Self::State>, input: Input<Self>) -> Result<Step<Self>, Fault>;
+    fn step(
+        at: &Moment<Self>,
+        state: Option<&Self::State>,
+        input: Input<Self>,
+    ) -> Result<Step<Self>, Fault>;
 
     /// Entries of the index that point at this resource.
     fn index(_state: &Self::State) -> Vec<String> {
@@ -55,7 +59,10 @@ pub trait Resource: Sized + Send + 'static {
 
     /// Reads a state that an older version of the program wrote.
     fn upgrade(from: u16, _old: serde_json::Value) -> Result<Kept<Self>, store::StoreError> {
-        Err(store::StoreError::Unreadable(format!("{} of schema {from} cannot be upgraded", Self::KIND)))
+        Err(store::StoreError::Unreadable(format!(
+            "{} of schema {from} cannot be upgraded",
+            Self::KIND
+        )))
     }
 }
 

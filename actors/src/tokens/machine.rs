@@ -54,7 +54,11 @@ impl Resource for Tokens {
     type Effect = Never;
     type Outcome = Never;
 
-    fn step(at: &Moment<Self>, state: Option<&Token>, input: Input<Self>) -> Result<Step<Self>, Fault> {
+    fn step(
+        at: &Moment<Self>,
+        state: Option<&Token>,
+        input: Input<Self>,
+    ) -> Result<Step<Self>, Fault> {
         let command = match input {
             Input::Command(command) => command,
             Input::Outcome(never) => match never {},
@@ -64,7 +68,9 @@ impl Resource for Tokens {
             (None, Command::Revoke | Command::Remove) => Err(Fault::NotFound("token")),
             (Some(_), Command::Create(_)) => Err(Fault::Exists("this token exists already".into())),
             (Some(token), Command::Revoke) if token.revoked_at.is_some() => Ok(Step::keep()),
-            (Some(token), Command::Revoke) => Ok(Step::put(Token { revoked_at: Some(at.now), ..token.clone() })),
+            (Some(token), Command::Revoke) => {
+                Ok(Step::put(Token { revoked_at: Some(at.now), ..token.clone() }))
+            }
             (Some(_), Command::Remove) => {
                 Ok(Step::remove().also(Change::new().drop_row::<LastUse>(&at.id.to_string())))
             }
@@ -80,7 +86,12 @@ impl Resource for Tokens {
         vec![hash_claim(&token.digest)]
     }
 
-    fn perform(e: Never, _: TokenId, _: Arc<Kept<Self>>, _: Arc<World>) -> LocalBoxFuture<'static, Result<Never, Retry>> {
+    fn perform(
+        e: Never,
+        _: TokenId,
+        _: Arc<Kept<Self>>,
+        _: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Never, Retry>> {
         no_effects(e)
     }
 }

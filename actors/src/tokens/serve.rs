@@ -2,7 +2,8 @@
 
 use super::{Command, LastUse, Token, Tokens};
 use crate::{
-    accounts::digest, authority::unread, call::Call, gate::TOKEN_PREFIX, listing, platform::Platform,
+    accounts::digest, authority::unread, call::Call, gate::TOKEN_PREFIX, listing,
+    platform::Platform,
 };
 use contract::{
     Fault, Page, Serves, Timestamp, TokenId,
@@ -41,7 +42,8 @@ impl Serves<CreateDeployToken> for Platform {
             return Err(Fault::invalid("expiresAt", "must lie ahead"));
         }
         let id: TokenId = self.world.ports.random.id(cx.now);
-        let secret = self.world.ports.random.secret(TOKEN_PREFIX, 40).map_err(|_| Fault::Internal)?;
+        let secret =
+            self.world.ports.random.secret(TOKEN_PREFIX, 40).map_err(|_| Fault::Internal)?;
         let token = Token {
             name: p.name,
             scopes,
@@ -77,6 +79,9 @@ impl Serves<RevokeDeployToken> for Platform {
     async fn serve(&self, cx: &Call, p: RevokeDeployToken) -> Result<DeployToken, Fault> {
         let used = last_use(&self.world.store, p.token_id)?;
         let owners = &self.owners()?.tokens;
-        cx.change(&self.world, owners, p.token_id, Command::Revoke, move |token| Ok(view(p.token_id, token, used))).await
+        cx.change(&self.world, owners, p.token_id, Command::Revoke, move |token| {
+            Ok(view(p.token_id, token, used))
+        })
+        .await
     }
 }

@@ -1,0 +1,16 @@
+//! The tests that stand where users stand: they start the real program and talk to it over HTTP
+//! and the command line.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "tests say so by failing"
+)]
+
+mod crashes;
+mod journey;
+mod panics;
+mod service;

@@ -1,0 +1,281 @@
+//! A service of its own for a test: the real program in an empty directory, on a free port.
+
+use serde_json::{Value, json};
+use std::{
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+/// The program under test.
+pub const SVC: &str = env!("CARGO_BIN_EXE_svc");
+
+/// The real program, running.
+pub struct Service {
+    pub home: PathBuf,
+    pub url: String,
+    pub application_id: String,
+    pub http: reqwest::blocking::Client,
+    settings: Vec<(String, String)>,
+    child: Option<Child>,
+    port: u16,
+    _home: Option<tempfile::TempDir>,
+}
+
+/// An answer: its status and its JSON.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub body: Value,
+    pub headers: reqwest::header::HeaderMap,
+}
+
+impl Answer {
+    /// The reply of a function that must have succeeded.
+    pub fn ok(self) -> Value {
+        assert_eq!(self.status, 200, "{}", self.body);
+        self.body["result"].clone()
+    }
+
+    /// Status and code of a refusal.
+    pub fn refusal(&self) -> (u16, i64) {
+        let code = self.body["code"].as_i64().unwrap_or_else(|| panic!("no code in {}", self.body));
+        assert!(self.body["error"].as_str().is_some_and(|e| !e.is_empty()), "{}", self.body);
+        (self.status, code)
+    }
+}
+
+/// Who is signed in.
+#[derive(Clone)]
+pub struct Person {
+    pub id: String,
+    pub email: String,
+    pub token: String,
+}
+
+impl Service {
+    /// A service in a new empty directory.
+    pub fn start() -> Service {
+        Self::start_with(&[])
+    }
+
+    /// A service in a new empty directory, with these settings.
+    pub fn start_with(settings: &[(&str, &str)]) -> Service {
+        let home = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut service = Service {
+            home: home.path().to_owned(),
+            url: format!("http://127.0.0.1:{port}"),
+            application_id: String::new(),
+            http: reqwest::blocking::Client::builder()
+                .timeout(Duration::from_secs(60))
+                .build()
+                .unwrap(),
+            settings: settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+            child: None,
+            port,
+            _home: Some(home),
+        };
+        service.boot();
+        let keys: Value = serde_json::from_slice(
+            &std::fs::read(service.data().join("secrets/keys.json")).unwrap(),
+        )
+        .unwrap();
+        service.application_id = keys["applicationId"].as_str().unwrap().to_owned();
+        service
+    }
+
+    /// Where its data is.
+    pub fn data(&self) -> PathBuf {
+        self.home.join("data/run")
+    }
+
+    /// Starts the program and waits until it is ready.
+    pub fn boot(&mut self) {
+        let log =
+            std::fs::File::options().create(true).append(true).open(self.home.join("log")).unwrap();
+        let mut command = Command::new(SVC);
+        command.arg("serve").current_dir(&self.home).stdin(Stdio::null());
+        command.env("SVC_LISTEN", format!("127.0.0.1:{}", self.port)).env("SVC_LOG", "info");
+        command.envs(self.settings.iter().cloned()).stdout(log.try_clone().unwrap()).stderr(log);
+        self.child = Some(command.spawn().unwrap());
+        let begun = Instant::now();
+        while !self.is_ready() {
+            let exited = self.child.as_mut().unwrap().try_wait().unwrap();
+            assert!(
+                exited.is_none() && begun.elapsed() < Duration::from_secs(60),
+                "not ready: {exited:?}\n{}",
+                self.log()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        let answer = self.http.get(format!("{}/readyz", self.url)).send();
+        answer.is_ok_and(|answer| answer.status() == 200)
+    }
+
+    /// What it logged.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.home.join("log")).unwrap_or_default()
+    }
+
+    /// SIGKILL: nothing is written any more.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    /// SIGTERM, and waits for the end.
+    pub fn stop(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        let stopped =
+            Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+        assert!(stopped.success());
+        assert!(child.wait().unwrap().success(), "{}", self.log());
+    }
+
+    /// Calls a function as this person, or as nobody.
+    pub fn call(&self, who: Option<&Person>, function: &str, params: Value) -> Answer {
+        self.try_call(who, function, params, None)
+            .unwrap_or_else(|e| panic!("{function}: {e}\n{}", self.log()))
+    }
+
+    /// Calls a function; the connection may break.
+    pub fn try_call(
+        &self,
+        who: Option<&Person>,
+        function: &str,
+        params: Value,
+        once: Option<&str>,
+    ) -> reqwest::Result<Answer> {
+        let mut request =
+            self.http.post(format!("{}/backend/functions/{function}", self.url)).json(&params);
+        request = request.header("X-Backend-Application-Id", &self.application_id);
+        if let Some(person) = who {
+            request = if person.token.starts_with("svc_dt_") {
+                request.bearer_auth(&person.token)
+            } else {
+                request.header("X-Backend-Session-Token", &person.token)
+            };
+        }
+        if let Some(once) = once {
+            request = request.header("X-Backend-Request-Id", once);
+        }
+        Self::answer(request.send()?)
+    }
+
+    /// Reads an answer.
+    pub fn answer(response: reqwest::blocking::Response) -> reqwest::Result<Answer> {
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let text = response.text()?;
+        let body = serde_json::from_str(&text)
+            .unwrap_or_else(|_| panic!("{status} is not JSON: {text:?}"));
+        Ok(Answer { status, body, headers })
+    }
+
+    /// The first administrator.
+    pub fn administrator(&self) -> Person {
+        let first: Value = serde_json::from_slice(
+            &std::fs::read(self.data().join("secrets/superadmin.json")).unwrap(),
+        )
+        .unwrap();
+        let signed_in = self.call(None, "loginWithEmail", first).ok();
+        person(&signed_in)
+    }
+
+    /// A new account, with no limit on its calls.
+    pub fn register(&self, name: &str) -> Person {
+        let email = format!("{name}@example.com");
+        let made = self.call(
+            None,
+            "registerUser",
+            json!({"email": email, "password": "correct horse", "name": name}),
+        );
+        let person = person(&made.ok());
+        self.call(
+            Some(&self.administrator()),
+            "svc_admin_setTier",
+            json!({"userId": person.id, "tier": "enterprise"}),
+        )
+        .ok();
+        person
+    }
+
+    /// Runs the command line with a home of its own.
+    pub fn cli(&self, args: &[&str]) -> Output {
+        self.cli_with(args, &[], "")
+    }
+
+    /// Runs the command line with these variables and this input.
+    pub fn cli_with(&self, args: &[&str], variables: &[(&str, &str)], input: &str) -> Output {
+        use std::io::Write;
+        let mut command = Command::new(SVC);
+        command.args(args).current_dir(&self.home).env("XDG_CONFIG_HOME", self.home.join("config"));
+        command.env_remove("SVC_TOKEN").env_remove("SVC_API_URL").env_remove("SVC_APP_ID");
+        command
+            .envs(variables.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    /// Runs the command line with `--json`; it must succeed.
+    pub fn cli_json(&self, args: &[&str], variables: &[(&str, &str)]) -> Value {
+        let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
+        let output = self.cli_with(&args, variables, "");
+        let (out, err) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "svc {args:?}\n{out}\n{err}\n{}", self.log());
+        serde_json::from_str(&out).unwrap_or_else(|_| panic!("svc {args:?} printed {out}"))
+    }
+
+    /// Reads the whole store with `svc admin check`; the service must not run.
+    pub fn check(&self) -> String {
+        let output =
+            Command::new(SVC).args(["admin", "check"]).current_dir(&self.home).output().unwrap();
+        let text = format!(
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert!(output.status.success(), "{text}");
+        text
+    }
+}
+
+fn person(signed_in: &Value) -> Person {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    Person {
+        id: text(&signed_in["user"]["id"]),
+        email: text(&signed_in["user"]["email"]),
+        token: text(&signed_in["sessionToken"]),
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("{}", self.log());
+        }
+        self.kill();
+    }
+}
+
+/// A file of `data/fixtures`.
+pub fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("data/fixtures").join(name)
+}
+
+/// SHA-256 in lower-case hex.
+pub fn sha256(bytes: &[u8]) -> String {
+    use sha2::Digest;
+    sha2::Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
