@@ -107,6 +107,8 @@ pub trait Passwords: Send + Sync {
 pub trait Binaries: Send + Sync {
     /// How many staged bytes there are; `None`: never any.
     async fn staged(&self, id: ArtifactId) -> Result<Option<u64>, PortError>;
+    /// Whether kept bytes can be reached now.
+    async fn reach(&self, id: ArtifactId) -> Result<(), PortError>;
     /// Reads the staged (or already kept) bytes whole: their size, hash, and what is inside.
     async fn examine(&self, id: ArtifactId, kind: ArtifactKind) -> Result<Examined, PortError>;
     /// Moves the staged bytes to where they are kept. Done already: fine.

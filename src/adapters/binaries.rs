@@ -13,7 +13,8 @@ use contract::{
 };
 use futures_util::{Stream, StreamExt};
 use object_store::{
-    GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMultipart, path::Path as Key,
+    ClientOptions, GetOptions, GetRange, ObjectStore, ObjectStoreExt, RetryConfig, WriteMultipart,
+    aws::AmazonS3Builder, path::Path as Key,
 };
 use sha2::{Digest, Sha256};
 use std::{
@@ -22,6 +23,7 @@ use std::{
     ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 use tokio::io::AsyncReadExt;
 
@@ -58,9 +60,7 @@ impl Vault {
         let bucket =
             address.strip_prefix("s3://").ok_or_else(|| describe(&"must begin with s3://"))?;
         let (bucket, prefix) = bucket.split_once('/').unwrap_or((bucket, ""));
-        let objects =
-            object_store::aws::AmazonS3Builder::from_env().with_bucket_name(bucket).build();
-        let objects = objects.map_err(|e| describe(&e))?;
+        let objects = s3().with_bucket_name(bucket).build().map_err(|e| describe(&e))?;
         Ok(Vault { staging, folder: None, objects: Arc::new(objects), prefix: Key::from(prefix) })
     }
 
@@ -104,20 +104,51 @@ impl Vault {
             self.objects.put_multipart(key).await.map_err(failed)?,
             8 * BLOCK,
         );
-        let mut block = vec![0; BLOCK];
-        loop {
-            let n = file.read(&mut block).await.map_err(failed)?;
-            match block.get(..n) {
-                Some([]) | None => break,
-                Some(bytes) => {
-                    // Four parts under way at most: memory does not grow with the file.
-                    parts.wait_for_capacity(4).await.map_err(failed)?;
-                    parts.write(bytes);
-                }
+        match send(&mut file, &mut parts).await {
+            Ok(()) => parts.finish().await.map_err(failed).map(|_| ()),
+            Err(e) => {
+                // Parts that nobody completes would be paid for until somebody finds them.
+                let _ = parts.abort().await;
+                Err(e)
             }
         }
-        parts.finish().await.map_err(failed).map(|_| ())
     }
+}
+
+async fn send(file: &mut tokio::fs::File, parts: &mut WriteMultipart) -> Result<(), PortError> {
+    let mut block = vec![0; BLOCK];
+    loop {
+        let n = file.read(&mut block).await.map_err(failed)?;
+        match block.get(..n) {
+            Some([]) | None => return Ok(()),
+            Some(bytes) => {
+                // Four parts under way at most: memory does not grow with the file.
+                parts.wait_for_capacity(4).await.map_err(failed)?;
+                parts.write(bytes);
+            }
+        }
+    }
+}
+
+/// What the `AWS_` variables say, but for the limits: they bound how long a bucket may be silent.
+/// How long an answer takes in all is not bounded, since a download is as slow as who reads it.
+/// Whoever calls tries again by itself, so few attempts are enough.
+fn s3() -> AmazonS3Builder {
+    let limits = ClientOptions::new()
+        .with_connect_timeout(Duration::from_secs(5))
+        .with_read_timeout(Duration::from_secs(60))
+        .with_timeout_disabled();
+    let retry = RetryConfig { max_retries: 3, ..RetryConfig::default() };
+    let mut builder = AmazonS3Builder::new().with_client_options(limits).with_retry(retry);
+    for (name, value) in std::env::vars_os() {
+        if let (Some(name), Some(value)) = (name.to_str(), value.to_str())
+            && name.starts_with("AWS_")
+            && let Ok(key) = name.to_ascii_lowercase().parse()
+        {
+            builder = builder.with_config(key, value);
+        }
+    }
+    builder
 }
 
 fn failed(e: impl std::fmt::Display) -> PortError {
@@ -136,6 +167,17 @@ impl Binaries for Vault {
         match tokio::fs::metadata(self.staged_path(id)).await {
             Ok(metadata) => Ok(Some(metadata.len())),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(failed(e)),
+        }
+    }
+
+    async fn reach(&self, id: ArtifactId) -> Result<(), PortError> {
+        match self.objects.head(&self.key(id)).await {
+            // A bucket that may not be listed refuses to say what is missing.
+            Ok(_)
+            | Err(
+                object_store::Error::NotFound { .. } | object_store::Error::PermissionDenied { .. },
+            ) => Ok(()),
             Err(e) => Err(failed(e)),
         }
     }

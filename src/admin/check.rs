@@ -9,12 +9,12 @@ use actors::{
     audit::Event,
     organizations::{Organizations, Reach},
     projects::Projects,
-    releases::{Current, Releases},
+    releases::{Current, Effect, Releases},
     replay::Replay,
-    runtime::resource::Kept,
+    runtime::resource::{Kept, Resource},
     tokens::{LastUse, Tokens},
 };
-use contract::artifacts::ArtifactState;
+use contract::{artifacts::ArtifactState, releases::ReleaseState};
 use sha2::{Digest, Sha256};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -44,6 +44,10 @@ struct Gathered {
     current: BTreeSet<String>,
     /// The releases that say they are published.
     published: BTreeSet<String>,
+    /// The releases that another one has yet to tell that this changed.
+    to_be_told: BTreeSet<String>,
+    /// How many resources have an intent that stands.
+    at_work: u64,
 }
 
 /// Checks a data directory. An error names how many findings there were.
@@ -58,19 +62,23 @@ pub fn check(data: &Path) -> Result<(), String> {
         note(finding);
     }
     if findings.is_empty() {
-        note(&format!("{} resources, nothing to mend", gathered.known.len()));
+        note(&format!(
+            "{} resources, {} with work left, nothing to mend",
+            gathered.known.len(),
+            gathered.at_work
+        ));
         return Ok(());
     }
     Err(format!("{} findings", findings.len()))
 }
 
 fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreError> {
-    let mut g = Gathered::default();
-    one::<Kept<Accounts>>(store, findings, |key, account| {
+    let (mut g, mut at_work) = (Gathered::default(), 0);
+    resources::<Accounts>(store, findings, &mut at_work, |key, account| {
         g.known.insert(key.into());
         g.parents.push((key.into(), account.state.personal.to_string()));
     })?;
-    one::<Kept<Organizations>>(store, findings, |key, organization| {
+    resources::<Organizations>(store, findings, &mut at_work, |key, organization| {
         g.known.insert(key.into());
         g.memberships.extend(
             organization.state.members.iter().map(|m| (m.user.to_string(), key.to_owned())),
@@ -84,15 +92,15 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
                 .map(|organization| (user.to_owned(), organization.to_string())),
         );
     })?;
-    one::<Kept<Projects>>(store, findings, |key, project| {
+    resources::<Projects>(store, findings, &mut at_work, |key, project| {
         g.known.insert(key.into());
         g.parents.push((key.into(), project.state.organization_id.to_string()));
     })?;
-    one::<Kept<Apps>>(store, findings, |key, app| {
+    resources::<Apps>(store, findings, &mut at_work, |key, app| {
         g.known.insert(key.into());
         g.parents.push((key.into(), app.state.project_id.to_string()));
     })?;
-    one::<Kept<Artifacts>>(store, findings, |key, upload| {
+    resources::<Artifacts>(store, findings, &mut at_work, |key, upload| {
         g.known.insert(key.into());
         let artifact = &upload.state.artifact;
         g.parents.push((key.into(), artifact.app_id.to_string()));
@@ -100,16 +108,19 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
             g.verified.insert(key.into(), sha256.to_string());
         }
     })?;
-    one::<Kept<Releases>>(store, findings, |key, state| {
+    resources::<Releases>(store, findings, &mut at_work, |key, state| {
         g.known.insert(key.into());
         let release = &state.state.release;
         g.parents.push((key.into(), release.app_id.to_string()));
         g.holds.extend(
             release.artifact_ids.iter().map(|artifact| (artifact.to_string(), key.to_owned())),
         );
-        // An intent that stands is about to change what is current.
-        if release.state == contract::releases::ReleaseState::Published && state.intent.is_none() {
+        if release.state == ReleaseState::Published {
             g.published.insert(key.into());
+        }
+        // An intent that stands is about to tell that one.
+        if let Some(Effect::Supersede(other) | Effect::Reinstate(other)) = &state.intent {
+            g.to_be_told.insert(other.to_string());
         }
     })?;
     one::<Hold>(store, findings, |artifact, hold| {
@@ -119,7 +130,7 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
     one::<Current>(store, findings, |_, current| {
         g.current.insert(current.release.to_string());
     })?;
-    one::<Kept<Tokens>>(store, findings, |key, token| {
+    resources::<Tokens>(store, findings, &mut at_work, |key, token| {
         g.known.insert(key.into());
         g.parents.extend(token.state.app_id.map(|app| (key.to_owned(), app.to_string())));
     })?;
@@ -127,7 +138,21 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
     one::<Session>(store, findings, |_, _| {})?;
     one::<Replay>(store, findings, |_, _| {})?;
     one::<Event>(store, findings, |_, _| {})?;
+    g.at_work = at_work;
     Ok(g)
+}
+
+/// Reads the resources of a kind, and counts those with work left.
+fn resources<R: Resource>(
+    store: &Store,
+    findings: &mut Vec<Finding>,
+    at_work: &mut u64,
+    mut each: impl FnMut(&str, &Kept<R>),
+) -> Result<(), StoreError> {
+    one::<Kept<R>>(store, findings, |key, kept| {
+        *at_work += u64::from(kept.intent.is_some());
+        each(key, kept);
+    })
 }
 
 fn one<R: Record>(
@@ -153,7 +178,9 @@ fn compare(g: &Gathered, findings: &mut Vec<Finding>) {
     for release in g.current.iter().filter(|release| !g.known.contains(*release)) {
         findings.push(Finding(format!("{release} is current and not there")));
     }
-    for release in g.published.difference(&g.current) {
+    for release in
+        g.published.difference(&g.current).filter(|release| !g.to_be_told.contains(*release))
+    {
         findings.push(Finding(format!("{release} is published and not current")));
     }
 }

@@ -15,9 +15,11 @@ use actix_web::{
     http::{Method, StatusCode},
     web,
 };
+use actors::{call::Call, gate::Credentials, limiter::Allowance};
 use bytes::Bytes;
-use contract::{Fault, Function, authentication as auth, params};
+use contract::{Fault, Function, Password, Serves, authentication as auth, params};
 use serde_json::{Map, Value, json};
+use std::{sync::Arc, time::Instant};
 
 pub(super) fn configure(app: &mut web::ServiceConfig) {
     for path in [
@@ -95,32 +97,25 @@ async fn answer(
             fields.entry(name).or_insert(value);
         }
     }
-    let token = request::credentials(req, &body)?.session_token.unwrap_or_default();
-    let call = async |function: &str, renamed: Value| {
-        functions::invoke(req, edge, function.to_owned(), with_credentials(&fields, renamed)).await
+    let credentials = request::credentials(req, &body)?;
+    let known = edge.platform.gate.check_application(&credentials).is_ok();
+    // The libraries know an invalid session by its own code.
+    let session_fault = move |fault| match fault {
+        Fault::Unauthenticated(_) if known => Fault::InvalidSession,
+        fault => fault,
     };
-    let field = |name: &str| fields.get(name).cloned().unwrap_or(Value::Null);
+    let call = async |function: &str, params: Map<String, Value>| {
+        functions::invoke(req, edge, function.to_owned(), with_credentials(&fields, params)).await
+    };
     let done = match route {
         Route::LogIn => {
-            let who =
-                if fields.contains_key("username") { field("username") } else { field("email") };
-            let exchange = call(
-                auth::LoginWithEmail::NAME,
-                json!({"email": who, "password": field("password")}),
-            )
-            .await?;
+            let exchange = call(auth::LoginWithEmail::NAME, by_email(&fields)?).await?;
             Shaped::of(exchange, |reply| {
                 Some((StatusCode::OK, user(&reply["user"], &reply["sessionToken"])))
             })
         }
         Route::SignUp => {
-            let email =
-                if fields.contains_key("email") { field("email") } else { field("username") };
-            let mut renamed = json!({"email": email, "password": field("password")});
-            if let Some(name) = fields.get("name") {
-                renamed["name"] = name.clone();
-            }
-            let exchange = call(auth::RegisterUser::NAME, renamed).await?;
+            let exchange = call(auth::RegisterUser::NAME, by_email(&fields)?).await?;
             Shaped::of(exchange, |reply| {
                 let made = json!({
                     "objectId": reply["user"]["id"],
@@ -129,39 +124,33 @@ async fn answer(
                 });
                 Some((StatusCode::CREATED, made))
             })
-            .refused(|fault| {
-                if matches!(fault, Fault::Exists(_)) { Fault::UsernameTaken } else { fault }
-            })
+            .refused(|fault| if fault.code() == 137 { Fault::UsernameTaken } else { fault })
         }
         Route::CurrentUser => {
-            let exchange = call(auth::GetCurrentUser::NAME, json!({})).await?;
-            Shaped::of(exchange, |reply| Some((StatusCode::OK, user(reply, &json!(token)))))
+            let token = json!(credentials.session_token.as_deref().unwrap_or_default());
+            let exchange = call(auth::GetCurrentUser::NAME, Map::new()).await?;
+            Shaped::of(exchange, |reply| Some((StatusCode::OK, user(reply, &token))))
                 .refused(session_fault)
         }
         Route::CurrentSession => {
-            let exchange = call(auth::GetSessions::NAME, json!({"limit": 200})).await?;
-            Shaped::of(exchange, |reply| {
-                let session =
-                    reply["items"].as_array()?.iter().find(|s| s["current"] == json!(true))?;
-                let shaped = json!({
-                    "objectId": session["id"],
-                    "sessionToken": token,
-                    "createdAt": session["createdAt"],
-                    "updatedAt": session["lastUsedAt"],
-                    "expiresAt": {"__type": "Date", "iso": session["expiresAt"]},
-                });
-                Some((StatusCode::OK, shaped))
-            })
-            .refused(session_fault)
+            let work = async |cx: &Call| session(cx, &credentials);
+            by_session(req, edge, &credentials, auth::GetSessions::NAME, work)
+                .await
+                .refused(session_fault)
         }
-        Route::ChangeUser => change_user(req, edge, &fields, &body).await?,
+        Route::ChangeUser => {
+            let id = req.match_info().get("id").unwrap_or_default();
+            let work = async |cx: &Call| change_user(edge, cx, id, plain(&fields)).await;
+            by_session(req, edge, &credentials, auth::UpdateProfile::NAME, work)
+                .await
+                .refused(session_fault)
+        }
         Route::LogOut => {
-            let exchange = call(auth::Logout::NAME, json!({})).await?;
+            let exchange = call(auth::Logout::NAME, Map::new()).await?;
             Shaped::of(exchange, |_| Some((StatusCode::OK, json!({})))).refused(session_fault)
         }
         Route::RequestPasswordReset => {
-            let exchange =
-                call(auth::RequestPasswordReset::NAME, json!({"email": field("email")})).await?;
+            let exchange = call(auth::RequestPasswordReset::NAME, plain(&fields)).await?;
             Shaped::of(exchange, |_| Some((StatusCode::OK, json!({}))))
         }
         Route::Health => return Ok(health(req, edge)),
@@ -174,25 +163,41 @@ async fn answer(
     })
 }
 
-/// The parameters with the reserved keys that came along, so that the credentials stay with them.
-fn with_credentials(fields: &Map<String, Value>, renamed: Value) -> Bytes {
-    let mut body: Map<String, Value> = fields
+/// The parameters without the reserved keys.
+fn plain(fields: &Map<String, Value>) -> Map<String, Value> {
+    fields
         .iter()
-        .filter(|(key, _)| key.starts_with('_'))
+        .filter(|(key, _)| !key.starts_with('_'))
         .map(|(k, v)| (k.clone(), v.clone()))
-        .collect();
-    if let Value::Object(renamed) = renamed {
-        body.extend(renamed);
+        .collect()
+}
+
+/// The parameters of a sign-in or sign-up: the libraries' user name is the e-mail.
+fn by_email(fields: &Map<String, Value>) -> Result<Map<String, Value>, Fault> {
+    let mut renamed = plain(fields);
+    let Some(username) = renamed.remove("username") else { return Ok(renamed) };
+    let email = renamed.entry("email").or_insert_with(|| username.clone());
+    let key = |value: &Value| value.as_str().map(|text| text.trim().to_lowercase());
+    if key(email) == key(&username) {
+        Ok(renamed)
+    } else {
+        Err(Fault::invalid("username", "is the e-mail address here: leave it out or send the same"))
     }
-    body.remove("_method");
+}
+
+/// The parameters with the reserved keys that came along, so that the credentials stay with them.
+fn with_credentials(fields: &Map<String, Value>, params: Map<String, Value>) -> Bytes {
+    let reserved = fields.iter().filter(|(key, _)| key.starts_with('_') && *key != "_method");
+    let mut body: Map<String, Value> = reserved.map(|(k, v)| (k.clone(), v.clone())).collect();
+    body.extend(params);
     // An object with text keys always serializes.
     serde_json::to_vec(&body).unwrap_or_default().into()
 }
 
 /// An exchange whose reply has the shape that the libraries read.
 struct Shaped {
-    request_id: std::sync::Arc<str>,
-    allowance: actors::limiter::Allowance,
+    request_id: Arc<str>,
+    allowance: Allowance,
     shaped: Result<(StatusCode, Value), Fault>,
 }
 
@@ -211,11 +216,6 @@ impl Shaped {
     }
 }
 
-/// The libraries know an invalid session by its own code.
-fn session_fault(fault: Fault) -> Fault {
-    if matches!(fault, Fault::Unauthenticated(_)) { Fault::InvalidSession } else { fault }
-}
-
 /// A user in the libraries' shape.
 fn user(user: &Value, token: &Value) -> Value {
     let mut shaped = user.as_object().cloned().unwrap_or_default();
@@ -226,52 +226,80 @@ fn user(user: &Value, token: &Value) -> Value {
     Value::Object(shaped)
 }
 
-/// A password change, which in the libraries needs no current password: the session is enough. Or
-/// a change of the profile.
-async fn change_user(
+/// What no function does in this way, done on the strength of a session: counted and checked in
+/// the same order, within the same time.
+async fn by_session(
     req: &HttpRequest,
     edge: &Edge,
-    fields: &Map<String, Value>,
-    body: &[u8],
-) -> Result<Shaped, Fault> {
-    let plain: Map<String, Value> = fields
-        .iter()
-        .filter(|(key, _)| !key.starts_with('_'))
-        .map(|(k, v)| (k.clone(), v.clone()))
-        .collect();
-    let id = req.match_info().get("id").unwrap_or_default().to_owned();
-    let is_own = |reply: &Value| (reply["id"] == json!(id)).then_some(());
-    let Some(password) = plain.get("password").cloned() else {
-        let exchange = functions::invoke(
-            req,
-            edge,
-            auth::UpdateProfile::NAME.into(),
-            with_credentials(fields, Value::Object(plain)),
-        )
-        .await?;
-        return Ok(Shaped::of(exchange, |reply| {
-            is_own(reply)?;
-            Some((StatusCode::OK, json!({"updatedAt": reply["updatedAt"]})))
-        })
-        .refused(session_fault));
-    };
+    credentials: &Credentials,
+    function: &'static str,
+    work: impl AsyncFnOnce(&Call) -> Result<Value, Fault>,
+) -> Shaped {
     let request_id = request::request_id(req, edge);
-    let credentials = request::credentials(req, body)?;
-    let (allowance, admitted) =
-        artifacts::admit(req, edge, &request_id, auth::ChangePassword::NAME, &credentials);
-    let shaped = async {
-        edge.platform.gate.check_application(&credentials)?;
-        let cx = admitted?;
-        if cx.user()?.id.to_string() != id {
-            return Err(Fault::InvalidSession);
+    let begun = Instant::now();
+    let (allowance, admitted) = artifacts::admit(req, edge, &request_id, function, credentials);
+    let done = async {
+        if allowance.retry_after.is_none() {
+            edge.platform.gate.check_application(credentials)?;
         }
-        let password = serde_json::from_value(password)
-            .map_err(|e| Fault::invalid("password", e.to_string()))?;
-        let session = edge.platform.set_password(&cx, password).await?;
-        Ok((StatusCode::OK, json!({"updatedAt": cx.now, "sessionToken": session.session_token})))
+        let cx = admitted?;
+        cx.session()?;
+        work(&cx).await
     };
-    let shaped = shaped.await;
-    Ok(Shaped { request_id, allowance, shaped }.refused(session_fault))
+    let limit = edge.platform.settings.function_limit;
+    let done = tokio::time::timeout(limit, done).await;
+    let done = done.unwrap_or(Err(Fault::NoAnswer("the service")));
+    edge.shared.figures.called(Some(function), begun.elapsed(), done.as_ref().err());
+    match &done {
+        Ok(_) => tracing::info!(%request_id, function, code = 0, "called"),
+        Err(fault) => {
+            tracing::info!(%request_id, function, code = fault.code(), error = %fault, "refused");
+        }
+    }
+    Shaped { request_id, allowance, shaped: done.map(|body| (StatusCode::OK, body)) }
+}
+
+/// The calling session in the libraries' shape.
+fn session(cx: &Call, credentials: &Credentials) -> Result<Value, Fault> {
+    let (_, session) = cx.session()?;
+    let session = &session.record;
+    Ok(json!({
+        "objectId": session.id,
+        "sessionToken": credentials.session_token,
+        "user": {"__type": "Pointer", "className": "_User", "objectId": session.user},
+        "createdAt": session.created_at,
+        "updatedAt": session.last_used_at,
+        "expiresAt": {"__type": "Date", "iso": session.expires_at},
+    }))
+}
+
+/// A password change, which in the libraries needs no current password: the session is enough. Or
+/// a change of the profile, or both. A user changes itself only.
+async fn change_user(
+    edge: &Edge,
+    cx: &Call,
+    id: &str,
+    mut fields: Map<String, Value>,
+) -> Result<Value, Fault> {
+    if cx.user()?.id.to_string() != id {
+        return Err(Fault::NotFound("user"));
+    }
+    let password: Option<Password> = fields
+        .remove("password")
+        .map(serde_json::from_value)
+        .transpose()
+        .map_err(|e| Fault::invalid("password", e.to_string()))?;
+    let mut updated_at = cx.now;
+    if !fields.is_empty() || password.is_none() {
+        let deleted = json!({"__op": "Delete"});
+        fields.values_mut().filter(|value| **value == deleted).for_each(|v| *v = Value::Null);
+        let profile = serde_json::to_vec(&fields).map_err(|_| Fault::Internal)?;
+        let profile: auth::UpdateProfile = params::read(&profile)?;
+        updated_at = edge.platform.serve(cx, profile).await?.updated_at;
+    }
+    let Some(password) = password else { return Ok(json!({"updatedAt": updated_at})) };
+    let session = edge.platform.set_password(cx, password).await?;
+    Ok(json!({"updatedAt": updated_at, "sessionToken": session.session_token}))
 }
 
 fn health(req: &HttpRequest, edge: &Edge) -> HttpResponse {

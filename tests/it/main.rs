@@ -12,5 +12,13 @@
 
 mod crashes;
 mod journey;
+mod library;
+mod needs;
 mod panics;
 mod service;
+mod cascades;
+mod every_function;
+mod idempotency;
+mod identity;
+mod limits;
+mod wire;

@@ -125,9 +125,15 @@ impl Service {
     /// SIGKILL: nothing is written any more.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
-            child.kill().unwrap();
+            let _ = child.kill();
             child.wait().unwrap();
         }
+    }
+
+    /// Sends a signal and waits for nothing.
+    pub fn signal(&self, name: &str) {
+        let id = self.child.as_ref().unwrap().id().to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
     }
 
     /// SIGTERM, and waits for the end.
@@ -248,6 +254,93 @@ impl Service {
         );
         assert!(output.status.success(), "{text}");
         text
+    }
+}
+
+impl Service {
+    /// A new account as anybody makes one: its calls are limited.
+    pub fn register_free(&self, name: &str) -> Person {
+        let email = format!("{name}@example.com");
+        let params = json!({"email": email, "password": "correct horse", "name": name});
+        person(&self.call(None, "registerUser", params).ok())
+    }
+
+    /// Somebody signed in with a deploy token instead of a session.
+    pub fn with_token(&self, maker: &Person, params: Value) -> Person {
+        let made = self.call(Some(maker), "svc_createDeployToken", params).ok();
+        Person { token: made["token"].as_str().unwrap().to_owned(), ..maker.clone() }
+    }
+
+    /// Somebody as this person signs in once more.
+    pub fn sign_in(&self, person: &Person, password: &str) -> Person {
+        let params = json!({"email": person.email, "password": password});
+        self::person(&self.call(None, "loginWithEmail", params).ok())
+    }
+
+    /// The master key.
+    pub fn master_key(&self) -> String {
+        let keys = std::fs::read(self.data().join("secrets/keys.json")).unwrap();
+        let keys: Value = serde_json::from_slice(&keys).unwrap();
+        keys["masterKey"].as_str().unwrap().to_owned()
+    }
+
+    /// A client that calls from this loopback address.
+    pub fn client_at(address: [u8; 4]) -> reqwest::blocking::Client {
+        let client = reqwest::blocking::Client::builder().timeout(Duration::from_secs(60));
+        client.local_address(std::net::IpAddr::from(address)).build().unwrap()
+    }
+
+    /// A call of a function, to be sent by whoever adds to it.
+    pub fn request(
+        &self,
+        client: &reqwest::blocking::Client,
+        function: &str,
+        params: &Value,
+    ) -> reqwest::blocking::RequestBuilder {
+        let address = format!("{}/backend/functions/{function}", self.url);
+        client.post(address).json(params).header("X-Backend-Application-Id", &self.application_id)
+    }
+
+    /// Makes a project with one app in an organization; their ids.
+    pub fn project_with_app(&self, who: &Person, organization: Option<&Value>) -> (Value, Value) {
+        let mut params = json!({"name": "Shop"});
+        if let Some(organization) = organization {
+            params["organizationId"] = organization.clone();
+        }
+        let project = self.call(Some(who), "svc_createProject", params).ok();
+        let params = json!({"name": "Shop", "projectId": project["id"]});
+        let app = self.call(Some(who), "createApp", params).ok();
+        (project["id"].clone(), app["id"].clone())
+    }
+
+    /// Uploads a fixture and has it verified; the artifact.
+    pub fn upload(&self, who: &Person, app: &Value, file: &str, version: &str) -> Value {
+        let bytes = std::fs::read(fixture(file)).unwrap();
+        let post = |path: &str, body: Value| {
+            let request = self.http.post(format!("{}/api/v1/artifacts/{path}", self.url));
+            let request = request.header("X-Backend-Session-Token", &who.token).json(&body);
+            let answer = Self::answer(request.send().unwrap()).unwrap();
+            assert_eq!(answer.status, 201, "{}", answer.body);
+            answer.body
+        };
+        let opened = post(
+            "upload-url",
+            json!({"appId": app, "platform": "android", "fileName": file, "version": version}),
+        );
+        let address = opened["uploadUrl"].as_str().unwrap();
+        let put = self.http.put(address).body(bytes.clone()).send().unwrap();
+        assert_eq!(put.status(), 200);
+        let id = opened["artifactId"].as_str().unwrap();
+        post(&format!("{id}/finalize"), json!({"sha256": sha256(&bytes)}))
+    }
+}
+
+/// Waits until this holds, or fails saying what did not.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{what}: not within 20 s");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

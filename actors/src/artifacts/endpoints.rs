@@ -171,6 +171,13 @@ impl Platform {
         } else {
             Made::Now
         };
+        if made == Made::Now {
+            // Said now, while nothing is done: begun, it would go on until the store is back.
+            self.world.ports.binaries.reach(id).await.map_err(|e| {
+                tracing::error!(error = %e, %id, "the artifact store cannot be reached");
+                Fault::Unavailable("the artifact store")
+            })?;
+        }
         let follow_up = self.follow_up(cx, &before.record.state.artifact, &request)?;
         let command = Command::Finalize { sha256: request.sha256, size: request.size, follow_up };
         let owners = &self.owners()?.artifacts;

@@ -1,0 +1,105 @@
+//! A client of the service, as small as can be: what it costs is not measured with the service.
+
+use crate::outcome::{Explain, Outcome};
+use serde_json::Value;
+use std::{
+    fs::File,
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    path::Path,
+    time::Duration,
+};
+
+/// Nothing here takes longer.
+const WITHIN: Duration = Duration::from_secs(300);
+
+/// A client of one service.
+#[derive(Debug, Clone)]
+pub struct Client {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Sent with every call.
+    pub application_id: String,
+}
+
+/// An answer: its status and its JSON.
+#[derive(Debug)]
+pub struct Answer {
+    /// Of HTTP.
+    pub status: u16,
+    /// Null where the body is no JSON.
+    pub body: Value,
+}
+
+impl Answer {
+    /// The value at a path such as `/result/user/id`, as text.
+    pub fn text(&self, path: &str) -> Outcome<&str> {
+        let found = self.body.pointer(path).and_then(Value::as_str);
+        found.ok_or_else(|| format!("{path} is missing in the answer {}: {}", self.status, self.body))
+    }
+}
+
+impl Client {
+    /// Calls a function, with a session where one is given. It must succeed.
+    pub fn call(&self, session: Option<&str>, function: &str, params: &Value) -> Outcome<Answer> {
+        let path = format!("/backend/functions/{function}");
+        let answer = self.post(session, &path, params)?;
+        match answer.status {
+            200 => Ok(answer),
+            status => Err(format!("{function} was answered {status}: {}", answer.body)),
+        }
+    }
+
+    /// Posts JSON.
+    pub fn post(&self, session: Option<&str>, path: &str, body: &Value) -> Outcome<Answer> {
+        let mut headers = vec![
+            ("Content-Type", "application/json"),
+            ("X-Backend-Application-Id", self.application_id.as_str()),
+        ];
+        headers.extend(session.map(|token| ("X-Backend-Session-Token", token)));
+        let body = body.to_string();
+        self.exchange(&format!("POST {path}"), &headers, body.len() as u64, |to| {
+            to.write_all(body.as_bytes())
+        })
+    }
+
+    /// Reads an address. `None`: nobody listens there.
+    pub fn get(&self, path: &str) -> Option<Answer> {
+        self.exchange(&format!("GET {path}"), &[], 0, |_| Ok(())).ok()
+    }
+
+    /// Sends a file whole. The kernel moves the bytes from the file to the connection.
+    pub fn put_file(&self, path: &str, file: &Path) -> Outcome<Answer> {
+        let mut bytes = File::open(file).or_say("the file")?;
+        let length = bytes.metadata().or_say("the file")?.len();
+        let headers = [("Content-Type", "application/octet-stream")];
+        self.exchange(&format!("PUT {path}"), &headers, length, |to| {
+            std::io::copy(&mut bytes, to).map(|_| ())
+        })
+    }
+
+    fn exchange(
+        &self,
+        line: &str,
+        headers: &[(&str, &str)],
+        length: u64,
+        send: impl FnOnce(&mut TcpStream) -> std::io::Result<()>,
+    ) -> Outcome<Answer> {
+        let mut stream = TcpStream::connect(self.address).or_say(self.address)?;
+        stream.set_read_timeout(Some(WITHIN)).or_say(line)?;
+        let headers: String = headers.iter().map(|(k, v)| format!("{k}: {v}\r\n")).collect();
+        let head = format!(
+            "{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n",
+            self.address
+        );
+        stream.write_all(head.as_bytes()).or_say(line)?;
+        send(&mut stream).or_say(line)?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).or_say(line)?;
+        let answer = String::from_utf8_lossy(&answer);
+        let (head, body) = answer.split_once("\r\n\r\n").or_say("the answer's head")?;
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let body = serde_json::from_str(body).unwrap_or_default();
+        Ok(Answer { status: status.or_say("the answer's status")?, body })
+    }
+}

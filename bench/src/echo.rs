@@ -1,0 +1,56 @@
+//! The yardstick of function calls: a web server that reads JSON and answers it. What is left of
+//! it when the service takes its place is what the service costs.
+
+use crate::{
+    machine,
+    outcome::{Explain, Outcome},
+    server::{free_port, local},
+};
+use actix_web::{App, HttpResponse, HttpServer, web};
+use serde_json::Value;
+use std::{
+    net::{SocketAddr, TcpStream},
+    process::{Child, Command},
+    time::Duration,
+};
+
+/// Serves until it is killed.
+pub fn run(port: u16, workers: usize) -> Outcome<()> {
+    let echo = async |body: web::Json<Value>| HttpResponse::Ok().json(body);
+    let app = move || App::new().default_service(web::post().to(echo));
+    let server = HttpServer::new(app).workers(workers).keep_alive(Duration::from_secs(75));
+    let server = server.bind(local(port)).or_say("the echo server")?.run();
+    actix_web::rt::System::new().block_on(server).or_say("the echo server")
+}
+
+/// A running echo server. It is killed when the value is dropped.
+pub struct Echo {
+    /// Where it listens.
+    pub address: SocketAddr,
+    child: Child,
+}
+
+impl Echo {
+    /// Starts it with so many workers.
+    pub fn start(workers: usize) -> Outcome<Echo> {
+        let port = free_port()?;
+        let mut command = Command::new(machine::this_program()?);
+        command.args(["echo", &port.to_string(), &workers.to_string()]);
+        let child = command.spawn().or_say("the echo server")?;
+        let echo = Echo { address: local(port), child };
+        for _ in 0..200 {
+            if TcpStream::connect(echo.address).is_ok() {
+                return Ok(echo);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Err("the echo server did not start".into())
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

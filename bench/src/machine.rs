@@ -1,0 +1,132 @@
+//! The machine: what it is, whether it is quiet, and what memory a process takes of it.
+
+use crate::outcome::{Explain, Outcome};
+use std::{
+    fs::read_to_string,
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+/// How long a quiet moment is waited for before measuring regardless.
+const QUIET_WITHIN: Duration = Duration::from_secs(60);
+/// A machine is quiet when this share of its processors is idle, in percent, for two seconds.
+const QUIET: u64 = 85;
+
+/// This program.
+pub fn this_program() -> Outcome<PathBuf> {
+    std::env::current_exe().or_say("this program")
+}
+
+/// An empty directory on the disk that the build is on, which unlike `/tmp` is never in memory.
+/// It is removed when the value is dropped.
+pub fn scratch() -> Outcome<tempfile::TempDir> {
+    let program = this_program()?;
+    let beside = program.parent().or_say("the build's directory")?;
+    tempfile::Builder::new().prefix("bench-").tempdir_in(beside).or_say("a scratch directory")
+}
+
+/// Threads that the service and its yardstick get: half of the processors.
+pub fn half_of_the_processors() -> usize {
+    (processors() / 2).max(1)
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Waits until the machine is quiet, for a bounded time. Where it does not become so, that is said,
+/// and the median of several rounds has to do.
+pub fn wait_until_quiet() {
+    let begun = Instant::now();
+    let mut seconds = 0;
+    while seconds < 2 {
+        let Some(idle) = idle_percent() else { return };
+        seconds = if idle >= QUIET { seconds + 1 } else { 0 };
+        if begun.elapsed() > QUIET_WITHIN {
+            eprintln!("  the machine is busy ({idle} % idle): measuring regardless");
+            return;
+        }
+    }
+}
+
+/// The idle share of the next second, in percent.
+fn idle_percent() -> Option<u64> {
+    let (idle, all) = processor_times()?;
+    std::thread::sleep(Duration::from_secs(1));
+    let (idle_now, all_now) = processor_times()?;
+    Some(100 * idle_now.saturating_sub(idle) / all_now.saturating_sub(all).max(1))
+}
+
+/// Idle time and all time of the processors since the machine started, in ticks.
+fn processor_times() -> Option<(u64, u64)> {
+    let stat = read_to_string("/proc/stat").ok()?;
+    let ticks = stat.lines().next()?.split_whitespace().skip(1).take(8);
+    let ticks: Vec<u64> = ticks.filter_map(|n| n.parse().ok()).collect();
+    let idle = ticks.get(3)? + ticks.get(4)?;
+    Some((idle, ticks.iter().sum()))
+}
+
+/// Bytes of memory that a process holds now; `None` for this one.
+pub fn resident(process: Option<u32>) -> Outcome<u64> {
+    status(process, "VmRSS:")
+}
+
+/// The most bytes of memory that a process held since [`forget_peak`].
+pub fn peak(process: u32) -> Outcome<u64> {
+    status(Some(process), "VmHWM:")
+}
+
+/// Begins to look for the peak of a process anew.
+pub fn forget_peak(process: u32) -> Outcome<()> {
+    std::fs::write(format!("/proc/{process}/clear_refs"), "5").or_say("the peak of memory")
+}
+
+fn status(process: Option<u32>, field: &str) -> Outcome<u64> {
+    let process = process.map_or("self".to_owned(), |id| id.to_string());
+    let status = read_to_string(format!("/proc/{process}/status")).or_say(field)?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field)).or_say(field)?;
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse().or_say(field)?;
+    Ok(kib << 10)
+}
+
+/// The machine in a few lines of Markdown.
+pub fn describe() -> Outcome<String> {
+    let here = scratch()?;
+    let lines = [
+        ("Processor", format!("{}, {} in use", processor_model(), processors())),
+        ("Memory", memory()),
+        ("Kernel", said("uname", &["-srm"])),
+        ("Disk", file_system(here.path())),
+        ("Compiler", said("rustc", &["--version"])),
+        ("Load generator", said("wrk", &["--version"])),
+        ("Date", said("date", &["-u", "+%Y-%m-%d"])),
+    ];
+    Ok(lines.iter().map(|(name, value)| format!("- {name}: {value}\n")).collect())
+}
+
+fn processor_model() -> String {
+    let info = read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name"));
+    model.map_or("unknown", |model| model.trim_start_matches(['\t', ' ', ':'])).to_owned()
+}
+
+fn memory() -> String {
+    let info = read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib = info.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = kib.and_then(|kib| kib.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kib.map_or("unknown".into(), |kib| format!("{:.1} GiB", kib as f64 / f64::from(1 << 20)))
+}
+
+fn file_system(at: &Path) -> String {
+    let text = said("df", &["--output=fstype", &at.to_string_lossy()]);
+    text.lines().last().unwrap_or("unknown").trim().to_owned()
+}
+
+/// The first line (of `df` all lines) that a program says of itself.
+fn said(program: &str, args: &[&str]) -> String {
+    let output = Command::new(program).args(args).output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    let text = text.unwrap_or_else(|_| "unknown".into());
+    if program == "wrk" { text.lines().next().unwrap_or_default().to_owned() } else { text }
+}

@@ -1,0 +1,143 @@
+//! Measures the service, each figure against a yardstick of the same run on the same machine, and
+//! writes what it found to `BENCHMARKS.md`.
+//!
+//! `bench` runs every figure, each in a process of its own; `bench calls` runs one and only prints
+//! it. The service is the `svc` that was built beside this program.
+
+mod calls;
+mod client;
+mod echo;
+mod limiter;
+mod machine;
+mod outcome;
+mod owners;
+mod seed;
+mod server;
+mod startup;
+mod table;
+mod upload;
+mod world;
+mod writes;
+mod wrk;
+
+use clap::{Args, Parser, Subcommand};
+use outcome::{Explain, Outcome};
+use std::process::ExitCode;
+use table::Row;
+
+/// The service and its yardsticks use the same one.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Measure the service against yardsticks.
+#[derive(Parser)]
+struct Bench {
+    #[command(flatten)]
+    pace: Pace,
+    /// Print the rows as JSON instead of a table.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+/// How long and how often.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Pace {
+    /// How often each measurement is repeated; the median counts.
+    #[arg(long, global = true, default_value_t = 3)]
+    pub rounds: usize,
+    /// How long one measurement under load takes.
+    #[arg(long, global = true, default_value_t = 6)]
+    pub seconds: u64,
+    /// HTTP worker threads of the service and of its yardstick; half of the processors where
+    /// nothing is given, because the load comes from the other half.
+    #[arg(long, global = true)]
+    pub workers: Option<usize>,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Function calls a second, against a bare web server.
+    Calls,
+    /// Durable changes a second, against a bare group commit.
+    Writes,
+    /// An upload of 1 GiB, against copying and hashing the file.
+    Upload,
+    /// Start-up with a million stored resources, against an empty store.
+    Startup,
+    /// Bringing 100,000 owners into memory, against bare actors.
+    Owners,
+    /// Counting a million callers, against a bare hash map.
+    Limiter,
+    /// The yardstick of `calls`: answers every JSON body with itself.
+    #[command(hide = true)]
+    Echo { port: u16, workers: usize },
+}
+
+/// Every figure and how it is measured, in the order of the report.
+const FIGURES: [(&str, &str); 6] = [
+    ("calls", calls::METHOD),
+    ("writes", writes::METHOD),
+    ("upload", upload::METHOD),
+    ("startup", startup::METHOD),
+    ("owners", owners::METHOD),
+    ("limiter", limiter::METHOD),
+];
+
+fn main() -> ExitCode {
+    match run(&Bench::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("error: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(bench: &Bench) -> Outcome<()> {
+    let rows = match &bench.what {
+        Some(What::Echo { port, workers }) => return echo::run(*port, *workers),
+        Some(What::Calls) => calls::measure(bench.pace)?,
+        Some(What::Writes) => writes::measure(bench.pace)?,
+        Some(What::Upload) => upload::measure(bench.pace)?,
+        Some(What::Startup) => startup::measure(bench.pace)?,
+        Some(What::Owners) => owners::measure()?,
+        Some(What::Limiter) => limiter::measure()?,
+        None => return run_all(bench.pace),
+    };
+    let text = match bench.json {
+        true => serde_json::to_string(&rows).or_say("the rows")?,
+        false => table::rows(&rows),
+    };
+    print(&text);
+    Ok(())
+}
+
+/// Each figure in a process of its own, so that none inherits the memory of another.
+fn run_all(pace: Pace) -> Outcome<()> {
+    let mut all: Vec<Row> = Vec::new();
+    for (figure, _) in FIGURES {
+        eprintln!("{figure} …");
+        let mut command = std::process::Command::new(machine::this_program()?);
+        command.args([figure, "--json", "--rounds", &pace.rounds.to_string()]);
+        command.args(["--seconds", &pace.seconds.to_string()]);
+        if let Some(workers) = pace.workers {
+            command.args(["--workers", &workers.to_string()]);
+        }
+        let done = command.stderr(std::process::Stdio::inherit()).output().or_say(figure)?;
+        if !done.status.success() {
+            return Err(format!("{figure} was not measured"));
+        }
+        let rows: Vec<Row> = serde_json::from_slice(&done.stdout).or_say(figure)?;
+        eprint!("{}", table::rows(&rows));
+        all.extend(rows);
+    }
+    let report = table::report(&machine::describe()?, &all, &FIGURES);
+    std::fs::write("BENCHMARKS.md", report).or_say("BENCHMARKS.md")
+}
+
+#[allow(clippy::print_stdout, reason = "it is what the program is for")]
+fn print(text: &str) {
+    println!("{text}");
+}

@@ -1,0 +1,27 @@
+-- Sends the requests of the file BENCH_REQUESTS in turn: on each line a session token (or nothing),
+-- a tab, and a JSON body. All go to BENCH_PATH with the application id BENCH_APPLICATION.
+local requests, at = {}, 0
+
+init = function()
+  for line in io.lines(os.getenv("BENCH_REQUESTS")) do
+    local token, body = line:match("^([^\t]*)\t(.*)$")
+    local headers = {
+      ["Content-Type"] = "application/json",
+      ["X-Backend-Application-Id"] = os.getenv("BENCH_APPLICATION"),
+    }
+    if token ~= "" then headers["X-Backend-Session-Token"] = token end
+    requests[#requests + 1] = wrk.format("POST", os.getenv("BENCH_PATH"), headers, body)
+  end
+end
+
+request = function()
+  at = at % #requests + 1
+  return requests[at]
+end
+
+done = function(summary, latency)
+  local e = summary.errors
+  print(string.format("RESULT %d %d %d %d %d", summary.requests, summary.duration,
+    latency:percentile(50), latency:percentile(99),
+    e.connect + e.read + e.write + e.status + e.timeout))
+end

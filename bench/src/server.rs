@@ -1,0 +1,120 @@
+//! The service that is measured: the real program in a directory of its own.
+
+use crate::{
+    client::Client,
+    machine,
+    outcome::{Explain, Outcome},
+};
+use serde_json::{Value, json};
+use std::{
+    fs::File,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// A start that takes longer has failed.
+const START_WITHIN: Duration = Duration::from_secs(60);
+
+/// A running service. It is killed when the value is dropped.
+pub struct Server {
+    /// What talks to it.
+    pub client: Client,
+    /// How long it took until it was ready.
+    pub started_in: Duration,
+    home: PathBuf,
+    child: Child,
+}
+
+impl Server {
+    /// Starts the service in `home` with so many HTTP workers, and waits until it is ready. Nobody
+    /// is limited in it.
+    pub fn start(home: &Path, workers: usize) -> Outcome<Server> {
+        let program = machine::this_program()?.with_file_name("svc");
+        if !program.exists() {
+            return Err(format!(
+                "{} is missing: build it with cargo build --release -p svc",
+                program.display()
+            ));
+        }
+        let port = free_port()?;
+        let log = File::create(home.join("log")).or_say("the log")?;
+        let mut command = Command::new(program);
+        command.arg("serve").current_dir(home).env("SVC_LISTEN", format!("127.0.0.1:{port}"));
+        command.env("SVC_LOG", "warn").env("SVC_WORKERS", workers.to_string());
+        command.env("SVC_ANONYMOUS_TIER", "enterprise").stdin(Stdio::null());
+        command.stdout(log.try_clone().or_say("the log")?).stderr(log);
+        let begun = Instant::now();
+        let child = command.spawn().or_say("the service")?;
+        let client = Client { address: local(port), application_id: String::new() };
+        let mut server =
+            Server { client, started_in: Duration::ZERO, home: home.to_owned(), child };
+        while server.client.get("/readyz").is_none_or(|answer| answer.status != 200) {
+            let ended = server.child.try_wait().or_say("the service")?.is_some();
+            if ended || begun.elapsed() > START_WITHIN {
+                return Err(format!("the service did not start: see {}/log", home.display()));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        server.started_in = begun.elapsed();
+        server.client.application_id = server.secret("keys", "applicationId")?;
+        Ok(server)
+    }
+
+    /// The id of its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn secret(&self, file: &str, field: &str) -> Outcome<String> {
+        let path = self.home.join("data/run/secrets").join(file).with_extension("json");
+        let text = std::fs::read_to_string(&path).or_say(path.display())?;
+        let secrets: Value = serde_json::from_str(&text).or_say(path.display())?;
+        Ok(secrets.get(field).and_then(Value::as_str).or_say(field)?.to_owned())
+    }
+
+    /// Registers so many users whom nobody limits, and gives their sessions.
+    pub fn register(&self, users: usize) -> Outcome<Vec<String>> {
+        let administrator = json!({
+            "email": self.secret("superadmin", "email")?,
+            "password": self.secret("superadmin", "password")?,
+        });
+        let signed_in = self.client.call(None, "loginWithEmail", &administrator)?;
+        let administrator = signed_in.text("/result/sessionToken")?;
+        let register = |n: usize| {
+            let user = json!({"email": format!("user{n}@example.com"), "password": "a password"});
+            let registered = self.client.call(None, "registerUser", &user)?;
+            let id = registered.text("/result/user/id")?;
+            let tier = json!({"userId": id, "tier": "enterprise"});
+            self.client.call(Some(administrator), "svc_admin_setTier", &tier)?;
+            registered.text("/result/sessionToken").map(str::to_owned)
+        };
+        (0..users).map(register).collect()
+    }
+
+    /// Ends it as an operator would, and waits until its store is closed.
+    pub fn stop(mut self) -> Outcome<()> {
+        let id = self.child.id().to_string();
+        Command::new("kill").args(["-TERM", &id]).status().or_say("kill")?;
+        self.child.wait().or_say("the service").map(|_| ())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A port on which nobody listens.
+pub fn free_port() -> Outcome<u16> {
+    let listener = TcpListener::bind(local(0)).or_say("a free port")?;
+    Ok(listener.local_addr().or_say("a free port")?.port())
+}
+
+/// The address of a port of this machine.
+pub fn local(port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}

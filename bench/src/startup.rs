@@ -1,0 +1,60 @@
+//! Start-up with a million stored resources.
+
+use crate::{
+    Pace, machine,
+    outcome::{Explain, Outcome},
+    seed,
+    server::Server,
+    table::Row,
+};
+use std::{path::Path, time::Duration};
+
+/// How it is measured.
+pub const METHOD: &str = "A store is filled with a million projects, each with its index entry. \
+    Timed is from the start of the program to its first 200 on `/readyz`, files in the page cache. \
+    The yardstick is the same program with an empty store.";
+
+const RESOURCES: usize = 1_000_000;
+const AIM: Duration = Duration::from_secs(1);
+const BINDS: &str = "";
+
+/// The start of a full store against that of an empty one.
+pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
+    let (full, empty) = (machine::scratch()?, machine::scratch()?);
+    let store = seed::open(full.path())?;
+    actix_rt::System::new().block_on(seed::projects(&store, RESOURCES))?;
+    store.close();
+    drop(store);
+    // The first start makes keys and an administrator; it is not the one that counts.
+    start(full.path())?;
+    start(empty.path())?;
+    let (mut ours, mut yardstick) = (Vec::new(), Vec::new());
+    for _ in 0..pace.rounds {
+        machine::wait_until_quiet();
+        yardstick.push(start(empty.path())?);
+        ours.push(start(full.path())?);
+    }
+    let (time, memory) = median(ours)?;
+    let (bare_time, bare_memory) = median(yardstick)?;
+    let millis = |time: Duration| (time.as_secs_f64() * 1e3, format!("{:.0} ms", time.as_secs_f64() * 1e3));
+    let mib = |bytes: u64| (bytes as f64, format!("{:.0} MiB", bytes as f64 / f64::from(1 << 20)));
+    let empty = |(value, text): (f64, String)| (value, format!("{text}, an empty store"));
+    Ok(vec![
+        Row::new("start-up with 1,000,000 resources", millis(time), empty(millis(bare_time)))
+            .aim("under 1 s".into(), time < AIM, BINDS),
+        Row::new("memory after that start", mib(memory), empty(mib(bare_memory))),
+    ])
+}
+
+/// How long the service takes to be ready, and the memory it has then.
+fn start(home: &Path) -> Outcome<(Duration, u64)> {
+    let server = Server::start(home, machine::half_of_the_processors())?;
+    let seen = (server.started_in, machine::resident(Some(server.process()))?);
+    server.stop()?;
+    Ok(seen)
+}
+
+fn median(mut all: Vec<(Duration, u64)>) -> Outcome<(Duration, u64)> {
+    all.sort();
+    all.get(all.len() / 2).copied().or_say("a measurement")
+}

@@ -1,0 +1,66 @@
+//! Load from `wrk`.
+
+use crate::outcome::{Explain, Outcome};
+use std::{net::SocketAddr, path::Path, process::Command};
+
+/// Connections that send one request after another.
+pub const CONNECTIONS: usize = 64;
+
+const SCRIPT: &str = include_str!("requests.lua");
+
+/// What is sent.
+#[derive(Debug, Clone)]
+pub struct Load {
+    /// Where to.
+    pub address: SocketAddr,
+    /// The path of every request.
+    pub path: String,
+    /// The application id of every request.
+    pub application_id: String,
+    /// A session (or nothing) and a JSON body for each request; they take turns.
+    pub requests: Vec<(String, String)>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Answers {
+    /// Answers a second.
+    pub rate: f64,
+    /// Half of the answers took no longer, in milliseconds.
+    pub median_ms: f64,
+    /// All but one in a hundred took no longer, in milliseconds.
+    pub p99_ms: f64,
+}
+
+impl Load {
+    /// Sends it for so many seconds. Every answer must be a success.
+    pub fn run(&self, scratch: &Path, seconds: u64) -> Outcome<Answers> {
+        let (script, requests) = (scratch.join("requests.lua"), scratch.join("requests"));
+        std::fs::write(&script, SCRIPT).or_say("the script")?;
+        let lines = self.requests.iter().map(|(session, body)| format!("{session}\t{body}\n"));
+        std::fs::write(&requests, lines.collect::<String>()).or_say("the requests")?;
+        let mut wrk = Command::new("wrk");
+        wrk.args(["-t1", &format!("-c{CONNECTIONS}"), &format!("-d{seconds}s"), "--timeout", "30s"]);
+        wrk.arg("-s").arg(script).arg(format!("http://{}", self.address));
+        wrk.env("BENCH_REQUESTS", requests).env("BENCH_PATH", &self.path);
+        wrk.env("BENCH_APPLICATION", &self.application_id);
+        let output = wrk.output().or_say("wrk cannot be started (install it: apt install wrk)")?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        read(&text).ok_or_else(|| format!("wrk failed on {}: {text}", self.path))
+    }
+}
+
+/// Reads what the script says at its end; nothing where an answer was no success.
+fn read(text: &str) -> Option<Answers> {
+    let line = text.lines().find_map(|line| line.strip_prefix("RESULT "))?;
+    let numbers: Vec<f64> = line.split(' ').filter_map(|n| n.parse().ok()).collect();
+    let [answers, micros, median, p99, errors] = numbers.try_into().ok()?;
+    let (rate, median_ms, p99_ms) = (answers / micros * 1e6, median / 1e3, p99 / 1e3);
+    (errors == 0.0).then_some(Answers { rate, median_ms, p99_ms })
+}
+
+/// The one in the middle, by its rate.
+pub fn median(mut all: Vec<Answers>) -> Outcome<Answers> {
+    all.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+    all.get(all.len() / 2).copied().or_say("a measurement")
+}

@@ -1,0 +1,22 @@
+//! What a test needs besides this program. Where it is missing, the test says so by its name and
+//! is left out.
+
+use std::process::{Command, Stdio};
+
+/// Whether these programs are here. If not, prints which test is left out for want of which.
+pub fn programs(test: &str, programs: &[&str]) -> bool {
+    let missing = |program: &&&str| {
+        let version = Command::new(program)
+            .arg("--version")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        !version.is_ok_and(|status| status.success())
+    };
+    let missing = programs.iter().find(missing);
+    if let Some(program) = missing {
+        println!("left out: {test} because {program} is missing");
+    }
+    missing.is_none()
+}
