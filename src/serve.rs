@@ -81,7 +81,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
 }
 
 fn shared(args: &ServeArgs, api_url: &str) -> Result<Shared, String> {
-    let document = contract::openapi::document(api_url);
+    let document = contract::openapi::document(api_url, contract::GROUPS);
     let mut process = [0; 4];
     getrandom::fill(&mut process).map_err(|e| e.to_string())?;
     Ok(Shared {

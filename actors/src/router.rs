@@ -148,6 +148,7 @@ async fn serve(
         Err(_) if WITHOUT_SESSION.contains(&route.spec.name) => Caller::default(),
         caller => caller?,
     };
+    authority::check_proof(&caller, route.spec.who, route.spec.scope)?;
     let params = (route.prepare)(&invoke.body)?;
     let replay = match (&invoke.once, route.spec.effect) {
         (Some(id), Effect::Change) => {
@@ -190,21 +191,40 @@ async fn decide(
     call: &mut Call,
 ) -> Result<Vec<u8>, Fault> {
     for _ in 0..REDECISIONS {
-        if let Some(key) = &call.replay
-            && let Some(replay) = platform.world.store.get::<Replay>(&key.key).map_err(unread)?
-            && replay.record.expires_at > call.now
-        {
-            return replay.record.answer(key);
+        if let Some(earlier) = earlier_reply(platform, call)? {
+            return earlier;
         }
-        let asked =
-            Asked { who: route.spec.who, scope: route.spec.scope, subject: params.subject() };
-        call.place = Arc::new(authority::authorize(&platform.world, &call.caller, asked)?);
-        match params.serve(platform, call).await {
+        match attempt(platform, route, params, call).await {
             Err(Fault::Stale) => call.now = platform.world.ports.clock.now(),
-            reply => return reply,
+            // Of two calls with one request id at the same moment, the one that comes second is
+            // refused for what the first has done meanwhile: it gets the first one's reply.
+            Err(fault) => return earlier_reply(platform, call)?.unwrap_or(Err(fault)),
+            done => return done,
         }
     }
     Err(Fault::Stale)
+}
+
+/// The answer that an earlier call with the same request id got, where there was one.
+fn earlier_reply(
+    platform: &Platform,
+    call: &Call,
+) -> Result<Option<Result<Vec<u8>, Fault>>, Fault> {
+    let Some(key) = &call.replay else { return Ok(None) };
+    let replay = platform.world.store.get::<Replay>(&key.key).map_err(unread)?;
+    let replay = replay.filter(|replay| replay.record.expires_at > call.now);
+    Ok(replay.map(|replay| replay.record.answer(key)))
+}
+
+async fn attempt(
+    platform: &Platform,
+    route: &Route<Platform>,
+    params: &dyn Prepared<Platform>,
+    call: &mut Call,
+) -> Result<Vec<u8>, Fault> {
+    let asked = Asked { who: route.spec.who, scope: route.spec.scope, subject: params.subject() };
+    call.place = Arc::new(authority::authorize(&platform.world, &call.caller, asked)?);
+    params.serve(platform, call).await
 }
 
 /// Keeps a refusal that would be the same again, for a repetition of the request id.

@@ -1,22 +1,23 @@
 //! The OpenAPI 3.1 document, from the declarations alone.
 
 use crate::{
-    Effect, GROUPS, Spec, Standing,
+    Effect, Spec, Standing,
     artifacts::Artifact,
     endpoint::{FinalizeRequest, Readiness, Received, UploadUrl, UploadUrlRequest},
     fault::Failure,
+    function::Group,
 };
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The document, for a service at `api_url`.
-pub fn document(api_url: &str) -> Value {
+/// The document of these groups, for a service at `api_url`.
+pub fn document(api_url: &str, groups: &[Group]) -> Value {
     let settings =
         SchemaSettings::draft2020_12().with(|s| s.definitions_path = "/components/schemas".into());
     let mut schemas = settings.into_generator();
     let mut paths = Map::new();
-    for group in GROUPS {
+    for group in groups {
         for function in group.functions {
             paths.insert(
                 format!("/functions/{}", function.name),
@@ -25,7 +26,7 @@ pub fn document(api_url: &str) -> Value {
         }
     }
     endpoints(api_url, &mut paths, &mut schemas);
-    let tags = GROUPS.iter().map(|g| g.name).chain(["Artifact endpoints", "Operator endpoints"]);
+    let tags = groups.iter().map(|g| g.name).chain(["Artifact endpoints", "Operator endpoints"]);
     json!({
         "openapi": "3.1.0",
         "info": {

@@ -1,17 +1,17 @@
 //! The API reference in Markdown, from the declarations alone.
 
-use crate::{GROUPS, Spec};
+use crate::{Spec, function::Group};
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::Value;
 use std::fmt::Write;
 
-/// The whole page.
-pub fn markdown() -> String {
+/// The whole page of these groups.
+pub fn markdown(groups: &[Group]) -> String {
     let mut page = String::from(
         "# API reference\n\nMade from the declarations; do not edit. A function is called with\n\
          `POST {base_url}/functions/{name}` and a JSON object of parameters.\n",
     );
-    for group in GROUPS {
+    for group in groups {
         let _ = writeln!(page, "\n## {}", group.name);
         for function in group.functions {
             section(&mut page, function);

@@ -105,33 +105,20 @@ fn run(inner: &Inner, jobs: &mpsc::Receiver<Job>) {
         let begun = Instant::now();
         let verdicts = apply(inner, &batch).and_then(|verdicts| flush(inner).map(|()| verdicts));
         match &verdicts {
-            Ok(_) => {
-                inner.vitals.flush_us.store(begun.elapsed().as_micros().max(1) as u64, Relaxed)
-            }
+            Ok(_) => inner.vitals.flush_us.store(begun.elapsed().as_micros().max(1) as u64, Relaxed),
             Err(e) => {
                 tracing::error!(error = %e, changes = batch.len(), "a batch of changes was not written");
-                *inner.vitals.broken.lock().unwrap_or_else(PoisonError::into_inner) =
-                    Some(e.to_string());
+                *inner.vitals.broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(e.to_string());
             }
         }
-        match verdicts {
-            Ok(verdicts) => {
-                for (job, verdict) in batch.into_iter().zip(verdicts) {
-                    if verdict.is_ok() {
-                        refresh(inner, &job.change, true);
-                    }
-                    if let Some(done) = job.done {
-                        let _ = done.send(verdict);
-                    }
-                }
-            }
-            Err(e) => {
-                for job in batch {
-                    refresh(inner, &job.change, false);
-                    if let Some(done) = job.done {
-                        let _ = done.send(Err(e.clone()));
-                    }
-                }
+        let mut verdicts = verdicts.map(Vec::into_iter);
+        for job in batch {
+            let verdict = match &mut verdicts {
+                Ok(verdicts) => verdicts.next().unwrap_or(Ok(())),
+                Err(e) => Err(e.clone()),
+            };
+            if let Some(done) = job.done {
+                let _ = done.send(verdict);
             }
         }
     }
@@ -144,9 +131,8 @@ fn flush(inner: &Inner) -> Result<(), StoreError> {
     inner.file.sync_data().map_err(io)
 }
 
-/// Lets readers see what was written: forgets what the cache held, which also voids the guards of
-/// readers on their way, and keeps the new value where it is known to be `written`.
-fn refresh(inner: &Inner, change: &Change, written: bool) {
+/// Lets readers see what a change wrote. Inserting also voids the guard of a reader on its way.
+fn refresh(inner: &Inner, change: &Change) {
     for write in &change.writes {
         let (tree, key, cached): (_, _, Option<&Cached>) = match write {
             Write::Row { tree, key, cached, .. } => match std::str::from_utf8(key) {
@@ -157,17 +143,29 @@ fn refresh(inner: &Inner, change: &Change, written: bool) {
             Write::Expect { .. } | Write::Claim { .. } => continue,
         };
         let Ok(tree) = inner.tree(tree) else { continue };
-        tree.cache.remove(key);
-        if let Some(cached) = cached.filter(|_| written) {
-            tree.cache.insert(key.into(), cached.clone());
+        match cached {
+            Some(cached) => tree.cache.insert(key.into(), cached.clone()),
+            None => {
+                tree.cache.remove(key);
+            }
         }
     }
 }
 
 type Verdicts = Vec<Result<(), StoreError>>;
 
-/// One transaction for the batch. A change that is refused is left out; the others do not suffer.
+/// One transaction for the batch, and the cache with it: no reader sees one without the other. A
+/// change that is refused is left out; the others do not suffer.
 fn apply(inner: &Inner, batch: &[Job]) -> Result<Verdicts, StoreError> {
+    let _alone = inner.view.write().unwrap_or_else(PoisonError::into_inner);
+    let verdicts = transact(inner, batch)?;
+    for (job, _) in batch.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_ok()) {
+        refresh(inner, &job.change);
+    }
+    Ok(verdicts)
+}
+
+fn transact(inner: &Inner, batch: &[Job]) -> Result<Verdicts, StoreError> {
     let trees: Vec<&sled::Tree> = inner.trees.iter().map(|t| &t.rows).collect();
     let done = trees.as_slice().transaction(|views| {
         let transaction = Transaction { trees: &inner.trees, views };

@@ -19,7 +19,11 @@ pub use record::{Merge, Record, Stored};
 use change::Cached;
 use committer::{Committer, Job, Vitals};
 use quick_cache::sync::Cache;
-use std::{path::Path, sync::Arc, thread};
+use std::{
+    path::Path,
+    sync::{Arc, PoisonError, RwLock},
+    thread,
+};
 use tokio::sync::oneshot;
 
 /// Why the store did not do it.
@@ -67,6 +71,9 @@ pub(crate) struct Inner {
     db: sled::Db,
     trees: Vec<Tree>,
     file: std::fs::File,
+    /// Held by the committer while trees and cache differ, and by readers who miss the cache:
+    /// else a reader could see a new row, and then the old one in the cache.
+    view: RwLock<()>,
     vitals: Vitals,
     _lock: lock::Lock,
 }
@@ -109,7 +116,7 @@ impl Store {
         };
         let trees = names.map(tree).collect::<Result<Vec<_>, _>>()?;
         let file = std::fs::File::options().write(true).open(path.join("sled/db")).map_err(io)?;
-        let inner = Arc::new(Inner { db, trees, file, vitals: Vitals::default(), _lock: lock });
+        let inner = Arc::new(Inner { db, trees, file, view: RwLock::new(()), vitals: Vitals::default(), _lock: lock });
         let committer = Arc::new(Committer::start(inner.clone())?);
         Ok(Store { inner, committer })
     }
@@ -122,8 +129,8 @@ impl Store {
                 Ok(cached.downcast::<Stored<R>>().ok())
             }
             quick_cache::sync::GuardResult::Timeout => self.inner.read(tree, key),
-            // The committer removes the key after a change, and with it this guard: a value that
-            // was read before the change cannot be put back after it.
+            // The committer replaces the key, and with it this guard: a value that was read before
+            // a change cannot be put back after it.
             quick_cache::sync::GuardResult::Guard(guard) => {
                 let found = self.inner.read::<R>(tree, key)?;
                 if let Some(stored) = &found {
@@ -206,6 +213,12 @@ impl Store {
         told.await.map_err(|_| StoreError::Io("the committer stopped".into()))?
     }
 
+    /// Returns when all that readers can see now is on the disk. A change is seen as soon as it is
+    /// made, a moment before it is durable; who passes on what it saw waits here first.
+    pub async fn barrier(&self) -> Result<(), StoreError> {
+        self.commit(Change::new()).await
+    }
+
     /// Writes what nobody waits for. It is durable a moment later, or lost with the process.
     pub fn note(&self, change: Change) {
         let _ = self.committer.submit(Job { change, done: None });
@@ -247,6 +260,7 @@ impl Inner {
         tree: &Tree,
         key: &str,
     ) -> Result<Option<Arc<Stored<R>>>, StoreError> {
+        let _shared = self.view.read().unwrap_or_else(PoisonError::into_inner);
         let bytes = tree.rows.get(key).map_err(io)?;
         bytes.map(|bytes| Stored::decode(key, &bytes).map(Arc::new)).transpose()
     }

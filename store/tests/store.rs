@@ -1,0 +1,276 @@
+//! What the store promises, described so that another engine could stand in its place.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say so by failing"
+)]
+
+use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, io::BufReader, path::Path, sync::Arc};
+use store::{Change, Memory, Merge, Record, Store, StoreError};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Item {
+    group: String,
+    name: Option<String>,
+}
+
+impl Record for Item {
+    const TREE: &'static str = "item";
+    const SCHEMA: u16 = 2;
+    fn index(&self) -> Vec<String> {
+        vec![format!("group/{}", self.group)]
+    }
+    fn claims(&self) -> Vec<String> {
+        self.name.iter().map(|name| format!("name/{name}")).collect()
+    }
+    fn upgrade(from: u16, old: serde_json::Value) -> Result<Self, StoreError> {
+        assert_eq!(from, 1);
+        Ok(Item { group: old["team"].as_str().unwrap().into(), name: None })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Sum(i64);
+
+impl Record for Sum {
+    const TREE: &'static str = "sum";
+    const SCHEMA: u16 = 1;
+}
+
+impl Merge for Sum {
+    type Delta = i64;
+    fn merge(old: Option<Self>, delta: &i64) -> Option<Self> {
+        Some(Sum(old.map_or(0, |s| s.0) + delta)).filter(|s| s.0 != 0)
+    }
+}
+
+fn open(path: &Path) -> Store {
+    Store::open(path, &["item", "sum"], Memory { pages: 8 << 20, records: 64 }).unwrap()
+}
+
+fn item(group: &str, name: Option<&str>) -> Item {
+    Item { group: group.into(), name: name.map(Into::into) }
+}
+
+#[tokio::test]
+async fn a_change_happens_whole_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    store.commit(Change::new().create("a", &item("x", Some("one")))).await.unwrap();
+    let a = store.get::<Item>("a").unwrap().unwrap();
+    assert_eq!((a.version, &a.record), (1, &item("x", Some("one"))));
+
+    let taken = Change::new()
+        .replace("a", Some(&a), &item("y", Some("one")))
+        .create("b", &item("y", Some("one")));
+    assert_eq!(store.commit(taken).await, Err(StoreError::Taken { claim: "name/one".into() }));
+    assert_eq!(store.get::<Item>("a").unwrap().unwrap().record.group, "x");
+    assert_eq!(store.newest::<Item>("group/y", None, 9).unwrap(), Vec::<String>::new());
+
+    store.commit(Change::new().replace("a", Some(&a), &item("y", Some("two")))).await.unwrap();
+    let stale = Change::new().replace("a", Some(&a), &item("z", None));
+    assert_eq!(store.commit(stale).await, Err(StoreError::Stale { tree: "item", key: "a".into() }));
+    assert_eq!(store.newest::<Item>("group/x", None, 9).unwrap(), Vec::<String>::new());
+    assert_eq!(store.newest::<Item>("group/y", None, 9).unwrap(), ["a"]);
+    assert_eq!(store.holder::<Item>("name/one").unwrap(), None, "a value given up is free");
+    assert_eq!(store.holder::<Item>("name/two").unwrap().as_deref(), Some("a"));
+
+    let now = store.get::<Item>("a").unwrap().unwrap();
+    let needs_old = Change::new().require("a", a.as_ref()).create("c", &item("c", None));
+    assert!(matches!(store.commit(needs_old).await, Err(StoreError::Stale { .. })));
+    store
+        .commit(Change::new().require("a", now.as_ref()).create("c", &item("c", None)))
+        .await
+        .unwrap();
+    assert!(matches!(
+        store.commit(Change::new().require_absent::<Item>("c")).await,
+        Err(StoreError::Stale { .. })
+    ));
+
+    store.commit(Change::new().remove("a", now.as_ref())).await.unwrap();
+    assert!(store.get::<Item>("a").unwrap().is_none());
+    assert_eq!(store.holder::<Item>("name/two").unwrap(), None);
+    assert_eq!(store.check::<Item>(|_, _, _| {}).unwrap(), (1, vec![]));
+}
+
+#[tokio::test]
+async fn many_writers_share_a_record_without_reading_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let writers = (1..=100_i64).map(|n| {
+        let store = store.clone();
+        tokio::spawn(async move { store.commit(Change::new().merge::<Sum>("s", n)).await })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await.unwrap().unwrap();
+    }
+    assert_eq!(store.get::<Sum>("s").unwrap().unwrap().record, Sum(5050));
+    store.commit(Change::new().merge::<Sum>("s", -5050)).await.unwrap();
+    assert!(store.get::<Sum>("s").unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn readers_never_go_back_in_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    store.commit(Change::new().create("a", &item("0", None))).await.unwrap();
+    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let readers: Vec<_> = (0..3)
+        .map(|_| {
+            let (store, stop) = (store.clone(), stop.clone());
+            std::thread::spawn(move || {
+                let mut last = 0;
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let version = store.get::<Item>("a").unwrap().unwrap().version;
+                    assert!(version >= last, "{version} after {last}");
+                    last = version;
+                }
+            })
+        })
+        .collect();
+    for n in 1..500 {
+        let seen = store.get::<Item>("a").unwrap().unwrap();
+        assert_eq!(seen.version, n, "a reader sees what was acknowledged");
+        store
+            .commit(Change::new().replace("a", Some(&seen), &item(&n.to_string(), None)))
+            .await
+            .unwrap();
+    }
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    readers.into_iter().for_each(|reader| reader.join().unwrap());
+}
+
+#[tokio::test]
+async fn a_directory_belongs_to_one_and_outlives_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    store.commit(Change::new().create("a", &item("x", None))).await.unwrap();
+    let refused =
+        Store::open(dir.path(), &["item", "sum"], Memory::default()).err().unwrap().to_string();
+    assert!(
+        refused.contains("in use") && refused.contains(&std::process::id().to_string()),
+        "{refused}"
+    );
+    store.close();
+    drop(store);
+    assert_eq!(open(dir.path()).get::<Item>("a").unwrap().unwrap().record, item("x", None));
+}
+
+#[tokio::test]
+async fn older_records_are_upgraded_and_newer_ones_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    let db = sled::open(dir.path().join("sled")).unwrap();
+    let raw = |schema: u16, json: &str| {
+        [&schema.to_be_bytes()[..], &7_u64.to_be_bytes(), json.as_bytes()].concat()
+    };
+    db.open_tree("item").unwrap().insert("old", raw(1, r#"{"team":"x"}"#)).unwrap();
+    db.open_tree("item").unwrap().insert("new", raw(3, "{}")).unwrap();
+    db.open_tree("item").unwrap().insert("cut", &[0_u8][..]).unwrap();
+    db.flush().unwrap();
+    drop(db);
+    let store = open(dir.path());
+    let old = store.get::<Item>("old").unwrap().unwrap();
+    assert_eq!((old.version, &old.record), (7, &item("x", None)));
+    let refused = store.get::<Item>("new").unwrap_err().to_string();
+    assert!(refused.contains("schema 3") && refused.contains("newer version"), "{refused}");
+    assert!(store.get::<Item>("cut").is_err());
+}
+
+#[tokio::test]
+async fn a_dump_is_read_back_whole_or_not_at_all() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = open(from.path());
+    for n in 0..50 {
+        store
+            .commit(Change::new().create(&format!("k{n:02}"), &item("x", Some(&n.to_string()))))
+            .await
+            .unwrap();
+    }
+    let mut dump = Vec::new();
+    store.dump(&mut dump).unwrap();
+    let copy = open(to.path());
+    for cut in [10, dump.len() / 2, dump.len() - 3] {
+        let other = tempfile::tempdir().unwrap();
+        assert!(
+            open(other.path()).load(&mut BufReader::new(&dump[..cut])).is_err(),
+            "cut at {cut}"
+        );
+    }
+    copy.load(&mut BufReader::new(&dump[..])).unwrap();
+    assert_eq!(
+        copy.newest::<Item>("group/x", None, 99).unwrap(),
+        store.newest::<Item>("group/x", None, 99).unwrap()
+    );
+    assert_eq!(copy.check::<Item>(|_, _, _| {}).unwrap(), (50, vec![]));
+    assert!(copy.load(&mut BufReader::new(&dump[..])).is_err(), "the store is not empty");
+}
+
+/// Something a writer does to one of a few keys.
+#[derive(Debug, Clone)]
+enum Act {
+    Put(u8, u8, Option<u8>),
+    Remove(u8),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        3 => (0..8_u8, 0..3_u8, proptest::option::of(0..6_u8)).prop_map(|(k, g, n)| Act::Put(k, g, n)),
+        1 => (0..8_u8).prop_map(Act::Remove),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Against a map: records, claims, index entries and pages agree after any writes.
+    #[test]
+    fn the_store_is_a_map_with_an_index(acts in proptest::collection::vec(act(), 1..60)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(dir.path());
+        let mut model: BTreeMap<String, Item> = BTreeMap::new();
+        for act in acts {
+            match act {
+                Act::Put(k, g, n) => {
+                    let (key, new) = (format!("k{k}"), item(&format!("g{g}"), n.map(|n| format!("n{n}")).as_deref()));
+                    let before = store.get::<Item>(&key).unwrap();
+                    let done = runtime.block_on(store.commit(Change::new().replace(&key, before.as_deref(), &new)));
+                    let taken = model.iter().any(|(k, i)| *k != key && i.name.is_some() && i.name == new.name);
+                    prop_assert_eq!(done.is_err(), taken);
+                    if !taken {
+                        model.insert(key, new);
+                    }
+                }
+                Act::Remove(k) => {
+                    let key = format!("k{k}");
+                    if let Some(before) = store.get::<Item>(&key).unwrap() {
+                        runtime.block_on(store.commit(Change::new().remove(&key, &before))).unwrap();
+                    }
+                    model.remove(&key);
+                }
+            }
+        }
+        for g in 0..3 {
+            let entry = format!("group/g{g}");
+            let expected: Vec<_> = model.iter().rev().filter(|(_, i)| i.group == format!("g{g}")).map(|(k, _)| k.clone()).collect();
+            prop_assert_eq!(store.count::<Item>(&entry).unwrap(), expected.len() as u64);
+            let (mut paged, mut after) = (Vec::new(), None);
+            loop {
+                let page = store.newest::<Item>(&entry, after.as_deref(), 2).unwrap();
+                let Some(last) = page.last() else { break };
+                after = Some(last.clone());
+                paged.extend(page);
+            }
+            prop_assert_eq!(paged, expected);
+        }
+        for (key, expected) in &model {
+            prop_assert_eq!(&store.get::<Item>(key).unwrap().unwrap().record, expected);
+        }
+        prop_assert_eq!(store.check::<Item>(|_, _, _| {}).unwrap(), (model.len() as u64, vec![]));
+    }
+}
