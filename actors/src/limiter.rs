@@ -177,7 +177,7 @@ mod tests {
     fn buckets_of_idle_callers_are_dropped() {
         let limiter = Limiter::default();
         limiter.take(address(1), Tier::Professional);
-        std::thread::sleep(Duration::from_millis(80));
+        std::thread::sleep(Duration::from_millis(300));
         limiter.forget_idle();
         assert!(limiter.is_empty());
     }

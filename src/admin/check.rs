@@ -9,7 +9,7 @@ use actors::{
     audit::Event,
     organizations::{Organizations, Reach},
     projects::Projects,
-    releases::{Current, Effect, Releases},
+    releases::{Current, Releases},
     replay::Replay,
     runtime::resource::{Kept, Resource},
     tokens::{LastUse, Tokens},
@@ -118,10 +118,7 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
         if release.state == ReleaseState::Published {
             g.published.insert(key.into());
         }
-        // An intent that stands is about to tell that one.
-        if let Some(Effect::Supersede(other) | Effect::Reinstate(other)) = &state.intent {
-            g.to_be_told.insert(other.to_string());
-        }
+        g.to_be_told.extend(state.state.to_tell.iter().map(|tell| tell.whom().to_string()));
     })?;
     one::<Hold>(store, findings, |artifact, hold| {
         g.held

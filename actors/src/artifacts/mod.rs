@@ -8,4 +8,4 @@ mod machine;
 mod serve;
 
 pub use hold::{Hold, HoldDelta};
-pub use machine::{Artifacts, Command, FollowUp, Upload};
+pub use machine::{Artifacts, Command, Declared, Effect, Expected, FollowUp, Outcome, Upload};

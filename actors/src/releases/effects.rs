@@ -2,7 +2,7 @@
 
 use super::{
     current::Current,
-    machine::{Command, Effect, Outcome, Releases},
+    machine::{Command, Effect, Outcome, Releases, Tell},
 };
 use crate::{
     ports::Published,
@@ -20,8 +20,13 @@ pub(super) async fn perform(
 ) -> Result<Outcome, Retry> {
     match effect {
         Effect::Publish => publish(&kept, &world).await,
-        Effect::Supersede(other) => tell(&world, other, Command::Supersede).await,
-        Effect::Reinstate(other) => tell(&world, other, Command::Reinstate).await,
+        Effect::Tell(tell) => {
+            let command = match tell {
+                Tell::Superseded(_) => Command::Supersede,
+                Tell::Reinstated(_) => Command::Reinstate,
+            };
+            self::tell(&world, tell.whom(), command).await
+        }
     }
 }
 

@@ -22,11 +22,32 @@ use store::{Change, Stored};
 #[derive(Debug, Clone, Copy)]
 pub struct Releases;
 
-/// What is kept of a release: what is shown.
+/// What is kept of a release.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// What is shown.
     pub release: Release,
+    /// What other releases of the channel have yet to be told, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub to_tell: Vec<Tell>,
+}
+
+/// What one release tells another of its channel. The channel's pointer has moved already.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Tell {
+    /// That it is not the current one any more.
+    Superseded(ReleaseId),
+    /// That it is the current one again.
+    Reinstated(ReleaseId),
+}
+
+impl Tell {
+    /// Whom.
+    pub fn whom(self) -> ReleaseId {
+        match self {
+            Tell::Superseded(id) | Tell::Reinstated(id) => id,
+        }
+    }
 }
 
 /// What can be asked of a release.
@@ -74,10 +95,8 @@ impl std::fmt::Debug for Command {
 pub enum Effect {
     /// Hand every waiting publication to its target.
     Publish,
-    /// Tell the release that was current before.
-    Supersede(ReleaseId),
-    /// Tell the release that is current again.
-    Reinstate(ReleaseId),
+    /// Tell another release what it has yet to be told.
+    Tell(Tell),
 }
 
 /// What came of it.
@@ -110,19 +129,23 @@ impl Resource for Releases {
             (None, Input::Outcome(_)) => Ok(Step::keep()),
             // the same id is the same release
             (Some(_), Input::Command(Command::Create(..))) => Ok(Step::keep()),
-            (Some(state), Input::Command(command)) => state.release.clone().take(at, command),
+            (Some(state), Input::Command(command)) => state.clone().take(at, command),
             (Some(state), Input::Outcome(Outcome::Published(results, current))) => {
-                Ok(state.release.clone().published(at, &results, current.as_deref()))
+                Ok(state.clone().published(at, &results, current.as_deref()))
             }
-            (Some(_), Input::Outcome(Outcome::Told)) => Ok(Step::keep().intend(Intent::None)),
+            (Some(state), Input::Outcome(Outcome::Told)) => {
+                let mut state = state.clone();
+                state.to_tell = state.to_tell.into_iter().skip(1).collect();
+                Ok(state.tell())
+            }
         }
     }
 
-    fn index(State { release }: &State) -> Vec<String> {
+    fn index(State { release, .. }: &State) -> Vec<String> {
         vec![format!("app/{}", release.app_id), channel_entry(release)]
     }
 
-    fn claims(State { release }: &State) -> Vec<String> {
+    fn claims(State { release, .. }: &State) -> Vec<String> {
         vec![format!("version/{}/{}/{}", release.app_id, release.channel, release.version)]
     }
 
@@ -157,136 +180,154 @@ fn create(
         let key = id.to_string();
         change.require(&key, seen).merge::<Hold>(&key, HoldDelta::Take(release.id))
     });
-    Step::put(State { release }).also(also)
-}
-
-/// The rules are of the record that is shown.
-trait Rules: Sized {
-    fn take(self, at: &Moment<Releases>, command: Command) -> Result<Step<Releases>, Fault>;
-    fn published(
-        self,
-        at: &Moment<Releases>,
-        results: &[(PublicationId, Published)],
-        current: Option<&Stored<Current>>,
-    ) -> Step<Releases>;
+    Step::put(State { release, to_tell: Vec::new() }).also(also)
 }
 
 /// Whether users get it.
-pub fn is_current(state: ReleaseState) -> bool {
+fn is_current(state: ReleaseState) -> bool {
     matches!(state, ReleaseState::Published | ReleaseState::PartiallyPublished)
 }
 
-impl Rules for Release {
+impl State {
+    /// Written, and then the next other release is told, where there is one to tell.
+    fn tell(self) -> Step<Releases> {
+        let intent = self.to_tell.first().map_or(Intent::None, |tell| Intent::Now(Effect::Tell(*tell)));
+        Step::put(self).intend(intent)
+    }
+
     fn take(mut self, at: &Moment<Releases>, command: Command) -> Result<Step<Releases>, Fault> {
         use ReleaseState as S;
-        match (self.state, command) {
+        let refused = |why: &str| Err(Fault::NotNow(why.into()));
+        match (self.release.state, command) {
             (_, Command::Create(..)) => Ok(Step::keep()),
-            (_, Command::Remove) => Ok(remove(&self)),
-            (S::Draft | S::Failed | S::Published | S::PartiallyPublished, Command::Publish { wanted, notes }) => {
-                publish(self, at.now, wanted, notes)
+            (_, Command::Remove) => Ok(remove(&self.release)),
+            (
+                S::Draft | S::Failed | S::Published | S::PartiallyPublished,
+                Command::Publish { wanted, notes },
+            ) => Ok(self.publish(at.now, wanted, notes)),
+            (S::Publishing, Command::Publish { .. }) => {
+                refused("this release is being published; wait for it to end")
             }
-            (S::Publishing, Command::Publish { .. }) => Err(Fault::NotNow("this release is being published; wait for it to end".into())),
-            (S::Superseded, Command::Publish { .. }) => {
-                Err(Fault::NotNow("a later release superseded this one; make it current with svc_rollbackRelease, or create a new release".into()))
-            }
+            (S::Superseded, Command::Publish { .. }) => refused(
+                "a later release superseded this one; make it current with svc_rollbackRelease, or create a new release",
+            ),
             (S::RolledBack, Command::Publish { .. }) => {
-                Err(Fault::NotNow("this release was rolled back; create a new release".into()))
+                refused("this release was rolled back; create a new release")
             }
             (S::Published | S::PartiallyPublished, Command::Supersede) => {
-                self.state = S::Superseded;
-                Ok(Step::put(State { release: self }))
+                self.release.state = S::Superseded;
+                Ok(Step::put(self))
             }
-            (_, Command::Supersede) => Ok(Step::keep()),
             (S::Superseded, Command::Reinstate) => {
-                self.state = settled_state(&self.publications);
-                Ok(Step::put(State { release: self }))
+                self.release.state = settled_state(&self.release.publications);
+                Ok(Step::put(self))
             }
-            (_, Command::Reinstate) => Ok(Step::keep()),
+            (_, Command::Supersede | Command::Reinstate) => Ok(Step::keep()),
             (S::Published | S::PartiallyPublished, Command::RollBack { to, current }) => {
-                if current.record.release != self.id {
-                    return Err(Fault::NotNow("this is not the current release of its channel; only that one can be rolled back".into()));
-                }
-                let key = Current::key(self.app_id, &self.channel);
-                let also = Change::new().replace(&key, Some(current.as_ref()), &Current { release: to, since: at.now });
-                self.state = S::RolledBack;
-                self.rolled_back_to = Some(to);
-                for publication in self.publications.iter_mut().filter(|p| p.state == PublicationState::Live) {
-                    publication.state = PublicationState::Halted;
-                    publication.updated_at = at.now;
-                }
-                Ok(Step::put(State { release: self }).intend(Intent::Now(Effect::Reinstate(to))).also(also))
+                self.roll_back(at.now, to, &current)
             }
-            (state, Command::RollBack { .. }) => {
-                Err(Fault::NotNow(format!("this release is {}; only the current release of a channel can be rolled back", name(state))))
-            }
+            (state, Command::RollBack { .. }) => Err(Fault::NotNow(format!(
+                "this release is {}; only the current release of a channel can be rolled back",
+                name(state)
+            ))),
         }
     }
 
+    fn publish(
+        mut self,
+        now: Timestamp,
+        wanted: Vec<(PublicationId, ArtifactId, Target)>,
+        notes: Option<Notes>,
+    ) -> Step<Releases> {
+        let release = &mut self.release;
+        let is_live = |p: &Publication| p.state == PublicationState::Live;
+        let same = |p: &Publication, artifact, target| p.artifact_id == artifact && p.target == target;
+        let mut changed = notes.is_some();
+        for (id, artifact_id, target) in wanted {
+            if release.publications.iter().any(|p| same(p, artifact_id, target) && is_live(p)) {
+                continue;
+            }
+            changed = true;
+            release.publications.retain(|p| !same(p, artifact_id, target));
+            release.publications.push(Publication {
+                id,
+                release_id: release.id,
+                artifact_id,
+                target,
+                state: PublicationState::Queued,
+                remote_id: None,
+                url: None,
+                error: None,
+                log: Vec::new(),
+                updated_at: now,
+            });
+        }
+        if !changed {
+            return Step::keep();
+        }
+        release.notes = notes.or(release.notes.take());
+        release.state = ReleaseState::Publishing;
+        Step::put(self).intend(Intent::Now(Effect::Publish))
+    }
+
+    /// The targets have answered. A release that users get for the first time becomes the current
+    /// one of its channel; one that was overtaken while it went to more targets stays overtaken.
     fn published(
         mut self,
         at: &Moment<Releases>,
         results: &[(PublicationId, Published)],
         current: Option<&Stored<Current>>,
     ) -> Step<Releases> {
-        if self.state != ReleaseState::Publishing {
+        let release = &mut self.release;
+        if release.state != ReleaseState::Publishing {
             return Step::keep();
         }
         for (id, result) in results {
-            if let Some(publication) = self.publications.iter_mut().find(|p| p.id == *id) {
+            if let Some(publication) = release.publications.iter_mut().find(|p| p.id == *id) {
                 note(publication, result, at.now);
             }
         }
-        self.state = settled_state(&self.publications);
-        if !is_current(self.state) {
-            return Step::put(State { release: self }).intend(Intent::None);
-        }
-        self.published_at = self.published_at.or(Some(at.now));
+        release.state = settled_state(&release.publications);
         let before = current.map(|c| c.record.release);
-        if before == Some(self.id) {
-            return Step::put(State { release: self }).intend(Intent::None);
+        if !is_current(release.state) || before == Some(release.id) {
+            return self.tell();
         }
-        let key = Current::key(self.app_id, &self.channel);
-        let also =
-            Change::new().replace(&key, current, &Current { release: self.id, since: at.now });
-        let intent = before.map_or(Intent::None, |before| Intent::Now(Effect::Supersede(before)));
-        Step::put(State { release: self }).intend(intent).also(also)
+        if release.published_at.is_some() {
+            release.state = ReleaseState::Superseded;
+            return self.tell();
+        }
+        release.published_at = Some(at.now);
+        let key = Current::key(release.app_id, &release.channel);
+        let also = Change::new().replace(&key, current, &Current { release: release.id, since: at.now });
+        self.to_tell.extend(before.map(Tell::Superseded));
+        self.tell().also(also)
     }
-}
 
-fn publish(
-    mut release: Release,
-    now: Timestamp,
-    wanted: Vec<(PublicationId, ArtifactId, Target)>,
-    notes: Option<Notes>,
-) -> Result<Step<Releases>, Fault> {
-    let is_live = |artifact: ArtifactId, target: Target| {
-        release.publications.iter().any(|p| {
-            p.artifact_id == artifact && p.target == target && p.state == PublicationState::Live
-        })
-    };
-    let new: Vec<_> =
-        wanted.into_iter().filter(|(_, artifact, target)| !is_live(*artifact, *target)).collect();
-    if new.is_empty() && notes.is_none() {
-        return Ok(Step::keep());
+    fn roll_back(
+        mut self,
+        now: Timestamp,
+        to: ReleaseId,
+        current: &Stored<Current>,
+    ) -> Result<Step<Releases>, Fault> {
+        let release = &mut self.release;
+        if current.record.release != release.id {
+            return Err(Fault::NotNow(
+                "this is not the current release of its channel; only that one can be rolled back".into(),
+            ));
+        }
+        let key = Current::key(release.app_id, &release.channel);
+        let also = Change::new().replace(&key, Some(current), &Current { release: to, since: now });
+        release.state = ReleaseState::RolledBack;
+        release.rolled_back_to = Some(to);
+        for publication in &mut release.publications {
+            if publication.state == PublicationState::Live {
+                publication.state = PublicationState::Halted;
+                publication.updated_at = now;
+            }
+        }
+        self.to_tell.push(Tell::Reinstated(to));
+        Ok(self.tell().also(also))
     }
-    for (id, artifact_id, target) in new {
-        release.publications.retain(|p| !(p.artifact_id == artifact_id && p.target == target));
-        release.publications.push(Publication {
-            id,
-            release_id: release.id,
-            artifact_id,
-            target,
-            state: PublicationState::Queued,
-            remote_id: None,
-            url: None,
-            error: None,
-            log: Vec::new(),
-            updated_at: now,
-        });
-    }
-    release.notes = notes.or(release.notes);
-    release.state = ReleaseState::Publishing;
-    Ok(Step::put(State { release }).intend(Intent::Now(Effect::Publish)))
 }
 
 /// The state of a release whose targets have all answered.

@@ -31,6 +31,8 @@ pub struct Owner<R: Resource> {
     health: Arc<Health>,
     kept: Option<Arc<Stored<Kept<R>>>>,
     acting: Option<SpawnHandle>,
+    /// Counts what was begun. What comes of something that was overtaken is not listened to.
+    begun: u64,
     attempts: u32,
     settling: Vec<oneshot::Sender<Option<Arc<R::State>>>>,
 }
@@ -49,6 +51,7 @@ pub struct Ask<R: Resource> {
 /// Wants the state once no intent stands; `None` where there is no such resource any more.
 #[derive(Message)]
 #[rtype(result = "()")]
+#[allow(dead_code, reason = "the place is given back when the message ends")]
 pub struct Settle<R: Resource>(pub(super) oneshot::Sender<Option<Arc<R::State>>>, pub(super) Place);
 
 /// From the directory. True: nothing was left to do, and the owner has stopped.
@@ -58,7 +61,10 @@ pub struct Retire;
 
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Learn<R: Resource>(Result<R::Outcome, Retry>);
+struct Learn<R: Resource> {
+    begun: u64,
+    outcome: Result<R::Outcome, Retry>,
+}
 
 /// The first pause before an effect is tried again, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -68,7 +74,16 @@ const REREADS: usize = 4;
 
 impl<R: Resource> Owner<R> {
     pub(super) fn new(id: R::Id, world: Arc<World>, health: Arc<Health>) -> Self {
-        Owner { id, world, health, kept: None, acting: None, attempts: 0, settling: Vec::new() }
+        Owner {
+            id,
+            world,
+            health,
+            kept: None,
+            acting: None,
+            begun: 0,
+            attempts: 0,
+            settling: Vec::new(),
+        }
     }
 
     /// The rule after a crash, all of it: read what is written, and act on the intent that stands.
@@ -89,6 +104,7 @@ impl<R: Resource> Owner<R> {
         if let Some(overtaken) = self.acting.take() {
             ctx.cancel_future(overtaken);
         }
+        self.begun += 1;
         let Some(kept) = &self.kept else { return };
         let Some(effect) = kept.record.intent.clone() else { return };
         let (id, state, world) = (self.id, Arc::new(kept.record.clone()), self.world.clone());
@@ -98,9 +114,10 @@ impl<R: Resource> Owner<R> {
                 tokio::time::timeout(R::TIME_LIMIT, R::perform(effect, id, state, world)).await;
             done.unwrap_or_else(|_| Err(Retry(format!("not done within {:?}", R::TIME_LIMIT))))
         };
-        let work = work
-            .into_actor(self)
-            .map(|outcome, _, ctx: &mut Context<Self>| ctx.notify(Learn::<R>(outcome)));
+        let begun = self.begun;
+        let work = work.into_actor(self).map(move |outcome, _, ctx: &mut Context<Self>| {
+            ctx.notify(Learn::<R> { begun, outcome });
+        });
         self.acting = Some(ctx.spawn(work));
     }
 
@@ -295,8 +312,11 @@ impl<R: Resource> Handler<Ask<R>> for Owner<R> {
 impl<R: Resource> Handler<Learn<R>> for Owner<R> {
     type Result = AtomicResponse<Self, ()>;
     fn handle(&mut self, learnt: Learn<R>, ctx: &mut Self::Context) -> Self::Result {
+        if learnt.begun != self.begun {
+            return AtomicResponse::new(Box::pin(actix::fut::ready(())));
+        }
         self.acting = None;
-        match learnt.0 {
+        match learnt.outcome {
             Ok(outcome) => self.take(Input::Outcome(outcome), None, |owner, decided, ctx| {
                 if let Err(fault) = decided {
                     owner.act_again(&fault.to_string(), ctx);

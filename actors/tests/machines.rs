@@ -1,0 +1,391 @@
+//! The state machines by themselves: every state that inputs can reach, and what must hold in all
+//! of them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say so by failing"
+)]
+
+use actors::{
+    artifacts::{self, Artifacts, Declared, Expected, Upload},
+    ports::{Content, Examined, Published},
+    releases::{self, Current, Releases},
+    runtime::resource::{Input, Intent, Moment, Next, Resource, Step},
+};
+use contract::{
+    ArtifactId, Fault, Id, PublicationId, ReleaseId, Sha256, Timestamp,
+    apps::Platform,
+    artifacts::{Artifact, ArtifactKind, ArtifactState, Provenance, ProvenancePath, Trust},
+    releases::{PublicationState, Release, ReleaseState, Target},
+};
+use proptest::prelude::*;
+use std::{collections::BTreeSet, sync::Arc};
+use store::Stored;
+use ulid::Ulid;
+
+/// A resource as its owner holds it, without a store.
+struct World<R: Resource> {
+    at: Moment<R>,
+    kept: Option<(R::State, Option<R::Effect>)>,
+}
+
+impl<R: Resource> World<R> {
+    fn new(state: R::State) -> Self {
+        let at = Moment { id: R::Id::of(Ulid(7)), now: Timestamp::from_millis(1_000) };
+        World { at, kept: Some((state, None)) }
+    }
+
+    /// Does what the owner does with a step.
+    fn take(&mut self, input: Input<R>) -> Result<(), Fault> {
+        let state = self.kept.as_ref().map(|(state, _)| state);
+        let Step { next, intent, .. } = R::step(&self.at, state, input)?;
+        let standing = self.kept.as_ref().and_then(|(_, intent)| intent.clone());
+        let intent = match intent {
+            Intent::Keep => standing,
+            Intent::None => None,
+            Intent::Now(effect) | Intent::After(_, effect) => Some(effect),
+        };
+        self.kept = match next {
+            Next::Keep => self.kept.take().map(|(state, _)| (state, intent)),
+            Next::Put(state) => Some((state, intent)),
+            Next::Remove => None,
+        };
+        Ok(())
+    }
+}
+
+fn release(state: ReleaseState) -> releases::State {
+    releases::State {
+        release: Release {
+            id: ReleaseId::of(Ulid(7)),
+            app_id: Id::of(Ulid(1)),
+            version: "1.0.0".parse().unwrap(),
+            channel: "production".parse().unwrap(),
+            notes: None,
+            artifact_ids: vec![ArtifactId::of(Ulid(2)), ArtifactId::of(Ulid(3))],
+            state,
+            publications: vec![],
+            rolled_back_to: None,
+            created_by: Id::of(Ulid(4)),
+            created_at: Timestamp::from_millis(0),
+            published_at: None,
+        },
+        to_tell: vec![],
+    }
+}
+
+fn current(release: u128) -> Arc<Stored<Current>> {
+    let record = Current { release: Id::of(Ulid(release)), since: Timestamp::from_millis(0) };
+    Arc::new(Stored { version: 1, record })
+}
+
+/// Something that happens to a release.
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    Publish,
+    /// The waiting publications are taken or refused, in turn from here.
+    Answered(bool, bool),
+    Supersede,
+    RollBack,
+    RollBackAsStranger,
+    Reinstate,
+    Told,
+}
+
+const EVENTS: [Event; 9] = [
+    Event::Publish,
+    Event::Answered(true, true),
+    Event::Answered(true, false),
+    Event::Answered(false, false),
+    Event::Supersede,
+    Event::RollBack,
+    Event::RollBackAsStranger,
+    Event::Reinstate,
+    Event::Told,
+];
+
+fn input(event: Event, state: &releases::State) -> Input<Releases> {
+    use releases::{Command, Outcome};
+    let live =
+        |yes| if yes { Published::Live { url: None } } else { Published::Refused("no".into()) };
+    match event {
+        Event::Publish => {
+            let publication = |n: u128, artifact: u128| {
+                (PublicationId::of(Ulid(n)), ArtifactId::of(Ulid(artifact)), Target::Ota)
+            };
+            Input::Command(Command::Publish {
+                wanted: vec![publication(10, 2), publication(11, 3)],
+                notes: None,
+            })
+        }
+        Event::Answered(first, second) => {
+            let waiting =
+                state.release.publications.iter().filter(|p| p.state == PublicationState::Queued);
+            let results = waiting.zip([first, second]).map(|(p, yes)| (p.id, live(yes))).collect();
+            Input::Outcome(Outcome::Published(results, Some(current(6))))
+        }
+        Event::Supersede => Input::Command(Command::Supersede),
+        Event::RollBack => {
+            Input::Command(Command::RollBack { to: Id::of(Ulid(6)), current: current(7) })
+        }
+        Event::RollBackAsStranger => {
+            Input::Command(Command::RollBack { to: Id::of(Ulid(6)), current: current(99) })
+        }
+        Event::Reinstate => Input::Command(Command::Reinstate),
+        Event::Told => Input::Outcome(Outcome::Told),
+    }
+}
+
+/// An effect that nobody began does not come to an end.
+fn can_happen(event: Event, standing: Option<&releases::Effect>) -> bool {
+    match event {
+        Event::Answered(..) => matches!(standing, Some(releases::Effect::Publish)),
+        Event::Told => matches!(standing, Some(releases::Effect::Tell(_))),
+        _ => true,
+    }
+}
+
+/// What must hold of a release, whatever happened to it.
+fn check(before: &releases::State, world: &World<Releases>, event: Event) {
+    let (state, intent) = world.kept.as_ref().unwrap_or_else(|| panic!("{event:?} removed it"));
+    let (old, new) = (before.release.state, state.release.state);
+    let live =
+        state.release.publications.iter().filter(|p| p.state == PublicationState::Live).count();
+    let waiting = state.release.publications.iter().any(|p| p.state == PublicationState::Queued);
+    assert_eq!(
+        new == ReleaseState::Publishing,
+        matches!(intent, Some(releases::Effect::Publish)),
+        "transient if and only if an intent stands"
+    );
+    assert_eq!(waiting, new == ReleaseState::Publishing, "nobody waits for nothing");
+    let at_rest = intent.is_none();
+    assert!(!at_rest || state.to_tell.is_empty(), "everyone is told: {event:?}");
+    match new {
+        ReleaseState::Published => assert!(live == state.release.publications.len() && live > 0),
+        ReleaseState::PartiallyPublished => assert!(live > 0),
+        ReleaseState::Failed => assert_eq!(live, 0),
+        ReleaseState::RolledBack => assert!(state.release.rolled_back_to.is_some()),
+        _ => {}
+    }
+    assert!(old != ReleaseState::RolledBack || new == old, "rolled back is the end: {event:?}");
+    assert!(new != ReleaseState::Draft || old == new, "nothing becomes a draft again: {event:?}");
+    let current = |s| matches!(s, ReleaseState::Published | ReleaseState::PartiallyPublished);
+    let how = matches!(event, Event::Answered(..) | Event::Reinstate);
+    assert!(
+        current(old) || !current(new) || how,
+        "only its targets, or a rollback to it, make it current: {event:?}"
+    );
+    assert!(
+        !matches!(event, Event::RollBackAsStranger) || old == new,
+        "only the current release is rolled back"
+    );
+}
+
+#[test]
+fn every_state_of_a_release_that_can_be_reached_is_sound() {
+    let (mut seen, mut open) = (BTreeSet::new(), vec![(release(ReleaseState::Draft), None)]);
+    let mut states = BTreeSet::new();
+    while let Some(kept) = open.pop() {
+        for event in EVENTS.into_iter().filter(|event| can_happen(*event, kept.1.as_ref())) {
+            let mut world = World::<Releases>::new(kept.0.clone());
+            world.kept = Some(kept.clone());
+            let before = serde_json::to_string(&kept).unwrap();
+            if world.take(input(event, &kept.0)).is_err() {
+                assert_eq!(
+                    serde_json::to_string(&world.kept.unwrap()).unwrap(),
+                    before,
+                    "a refusal changes nothing"
+                );
+                continue;
+            }
+            check(&kept.0, &world, event);
+            let next = world.kept.unwrap();
+            states.insert(format!("{:?}", next.0.release.state));
+            if seen.insert(serde_json::to_string(&next).unwrap()) {
+                open.push(next);
+            }
+        }
+    }
+    let all = [
+        "Draft",
+        "Failed",
+        "PartiallyPublished",
+        "Published",
+        "Publishing",
+        "RolledBack",
+        "Superseded",
+    ];
+    assert_eq!(states.into_iter().collect::<Vec<_>>(), all, "{} situations", seen.len());
+}
+
+#[test]
+fn taking_a_release_back_makes_the_other_one_current_in_the_same_change() {
+    let mut state = release(ReleaseState::Published);
+    state.release.published_at = Some(Timestamp::from_millis(1));
+    let at = Moment { id: ReleaseId::of(Ulid(7)), now: Timestamp::from_millis(2) };
+    let step = Releases::step(&at, Some(&state), input(Event::RollBack, &state)).unwrap();
+    let told = releases::Tell::Reinstated(Id::of(Ulid(6)));
+    assert_eq!(step.intent, Intent::Now(releases::Effect::Tell(told)));
+    assert!(!step.also.is_empty(), "the channel's pointer moves with it");
+}
+
+fn hash(letter: char) -> Sha256 {
+    letter.to_string().repeat(64).parse().unwrap()
+}
+
+fn upload(size: Option<u64>) -> Upload {
+    Upload {
+        artifact: Artifact {
+            id: Id::of(Ulid(7)),
+            app_id: Id::of(Ulid(1)),
+            platform: Platform::Android,
+            kind: ArtifactKind::Apk,
+            file_name: "app.apk".parse().unwrap(),
+            size,
+            sha256: None,
+            version: "1.0.0".parse().unwrap(),
+            build_number: None,
+            identifier: None,
+            provenance: Provenance {
+                path: ProvenancePath::ExternalCi,
+                uploaded_by: Id::of(Ulid(4)),
+                repository: None,
+                commit: None,
+                git_ref: None,
+                run_url: None,
+                profile: None,
+            },
+            trust: Trust::Token,
+            signer: None,
+            state: ArtifactState::Pending,
+            problem: None,
+            created_at: Timestamp::from_millis(0),
+            finalized_at: None,
+        },
+        offset: 0,
+        length: size,
+        declared: Declared { size, sha256: None, build_number: None },
+        expires_at: Timestamp::from_millis(500),
+        follow_up: None,
+    }
+}
+
+fn examined(size: u64, letter: char) -> Examined {
+    let content = Content {
+        identifier: "com.example.app".into(),
+        version: "1.0.0".into(),
+        build_number: Some("1".into()),
+        signer: None,
+    };
+    Examined { size, sha256: hash(letter), content: Ok(content) }
+}
+
+fn artifact_inputs() -> Vec<Input<Artifacts>> {
+    use artifacts::{Command, Outcome};
+    let finalize = |letter| Command::Finalize { sha256: hash(letter), size: None, follow_up: None };
+    let commands = [
+        Command::Received(5, None),
+        Command::Received(10, Some(10)),
+        Command::Renew(Timestamp::from_millis(600)),
+        finalize('a'),
+        finalize('b'),
+        Command::Expire,
+        Command::Delete,
+        Command::Remove,
+    ];
+    let outcomes = [
+        Outcome::Accepted(Box::new(examined(10, 'a'))),
+        Outcome::Refused("no".into()),
+        Outcome::Released(None),
+        Outcome::Discarded,
+    ];
+    commands
+        .into_iter()
+        .map(Input::Command)
+        .chain(outcomes.into_iter().map(Input::Outcome))
+        .collect()
+}
+
+proptest! {
+    /// Whatever happens to an artifact in whatever order.
+    #[test]
+    fn an_artifact_keeps_its_word(choices in proptest::collection::vec(0..12_usize, 1..40), size in proptest::option::of(Just(10_u64))) {
+        let mut world = World::<Artifacts>::new(upload(size));
+        for choice in choices {
+            let Some((before, intent)) = world.kept.clone() else { break };
+            let input = artifact_inputs()[choice].clone();
+            let ended = match (&input, &intent) {
+                (Input::Command(_), _) => true,
+                (Input::Outcome(artifacts::Outcome::Accepted(_) | artifacts::Outcome::Refused(_)), Some(artifacts::Effect::Verify(_))) => true,
+                (Input::Outcome(artifacts::Outcome::Released(_)), Some(artifacts::Effect::Release)) => true,
+                (Input::Outcome(artifacts::Outcome::Discarded), Some(artifacts::Effect::Discard { .. })) => true,
+                // an effect that nobody began does not come to an end
+                (Input::Outcome(_), _) => false,
+            };
+            if !ended {
+                continue;
+            }
+            let told = format!("{:?} in {:?}", input, before.artifact.state);
+            if world.take(input).is_err() {
+                prop_assert_eq!(&world.kept.as_ref().unwrap().0, &before, "a refusal changes nothing");
+                continue;
+            }
+            let Some((after, standing)) = &world.kept else {
+                prop_assert_eq!(before.artifact.state, ArtifactState::Deleted, "only deleted ones go: {}", told);
+                break;
+            };
+            let (old, new) = (before.artifact.state, after.artifact.state);
+            prop_assert_eq!(new == ArtifactState::Verifying, matches!(standing, Some(artifacts::Effect::Verify(_))), "{}", told);
+            if old == ArtifactState::Verified && new == ArtifactState::Verified {
+                prop_assert_eq!(&before.artifact, &after.artifact, "verified does not change: {}", told);
+            }
+            if new == ArtifactState::Verified {
+                prop_assert!(after.artifact.sha256.is_some() && after.artifact.size.is_some());
+            }
+            if matches!(old, ArtifactState::Rejected | ArtifactState::Expired | ArtifactState::Deleted) {
+                prop_assert!(new == old || new == ArtifactState::Deleted, "the end is the end: {}", told);
+            }
+            if old != ArtifactState::Pending {
+                prop_assert_eq!(before.offset, after.offset, "bytes come only while it waits for them: {}", told);
+            }
+            if old == ArtifactState::Pending && new == ArtifactState::Verifying {
+                prop_assert!(before.is_complete(), "{}", told);
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_are_held_to_what_was_declared() {
+    let expected = |letter, size| Expected { sha256: hash(letter), size };
+    let judge = |upload: &Upload, expected: &Expected, found: &Examined| {
+        upload.judge(expected, found).map(|_| ())
+    };
+    let plain = upload(None);
+    assert_eq!(judge(&plain, &expected('a', Some(10)), &examined(10, 'a')), Ok(()));
+    let refused = |upload: &Upload, expected: &Expected, found: &Examined, why: &str| {
+        let error = judge(upload, expected, found).unwrap_err();
+        assert!(error.contains(why), "{error}");
+    };
+    refused(&plain, &expected('a', Some(11)), &examined(10, 'a'), "expected 11 bytes, got 10");
+    refused(&plain, &expected('a', None), &examined(10, 'b'), &format!("got {}", hash('b')));
+    let declared = Upload {
+        declared: Declared { sha256: Some(hash('c')), ..Declared::default() },
+        ..plain.clone()
+    };
+    refused(&declared, &expected('a', None), &examined(10, 'a'), "SHA-256");
+    let other = Examined {
+        content: Ok(Content { version: "2.0.0".into(), ..examined(1, 'a').content.unwrap() }),
+        ..examined(10, 'a')
+    };
+    refused(&plain, &expected('a', None), &other, "expected 1.0.0, got 2.0.0");
+    let built = Upload {
+        declared: Declared { build_number: Some("2".into()), ..Declared::default() },
+        ..plain.clone()
+    };
+    refused(&built, &expected('a', None), &examined(10, 'a'), "expected 2, got 1");
+    let broken = Examined { content: Err("not a zip".into()), ..examined(10, 'a') };
+    refused(&plain, &expected('a', None), &broken, "not a zip");
+}
