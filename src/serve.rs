@@ -2,15 +2,23 @@
 
 use crate::{
     config::ServeArgs,
-    http::{self, Edge, Shared},
+    http::{self, Edge, Shared, connection::Connection},
     secrets,
     telemetry::{self, Figures},
     wiring::{self, Wired},
 };
-use actix_rt::{Arbiter, System};
-use actix_web::{App, HttpServer, web};
+use actix_http::{HttpService, Protocol, body::MessageBody, error::DispatchError};
+use actix_rt::{Arbiter, System, net::TcpStream};
+use actix_server::Server;
+use actix_service::{ServiceFactory, ServiceFactoryExt, fn_service, map_config};
+use actix_web::{
+    App,
+    dev::{AppConfig, ServiceRequest, ServiceResponse},
+    web,
+};
 use actors::{housekeeping::Housekeeper, router::Router, runtime::guard::Guard};
 use std::{
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
@@ -24,6 +32,9 @@ const ARBITERS: usize = 2;
 const STOP_WITHIN: u64 = 30;
 /// How long a client may take to send its headers.
 const HEADERS_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a connection may wait for its next request.
+const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
 /// Runs the server until it is told to stop.
 pub fn run(args: &ServeArgs) -> Result<(), String> {
@@ -41,7 +52,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
         .workers
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(2, std::num::NonZero::get));
     let (app_platform, app_shared) = (platform.clone(), shared.clone());
-    let server = HttpServer::new(move || {
+    let app = move || {
         let clock = app_platform.world.ports.clock;
         let name = format!("router-{}", app_shared.requests.fetch_add(1, Relaxed));
         let health = app_platform.world.registry.add(
@@ -59,16 +70,8 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
             shared: app_shared.clone(),
         };
         App::new().app_data(web::Data::new(edge)).configure(http::configure)
-    })
-    .workers(workers)
-    .client_request_timeout(HEADERS_WITHIN)
-    .keep_alive(Duration::from_secs(75))
-    .shutdown_timeout(STOP_WITHIN)
-    .bind(args.listen)
-    .map_err(|e| {
-        format!("cannot listen on {}: {e}; choose another address with --listen", args.listen)
-    })?
-    .run();
+    };
+    let server = listen(args.listen, workers, shared.clone(), app)?;
     announce(args, &platform.settings.application_id, first_start);
     let stopped = server.await.map_err(|e| e.to_string());
     shared.stopping.store(true, Relaxed);
@@ -78,6 +81,51 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
     }
     platform.world.store.close();
     stopped
+}
+
+/// Takes connections and serves the app on them. What `actix_web::HttpServer` does, but for the
+/// connection, which has a body for every refusal.
+fn listen<F, B>(
+    address: SocketAddr,
+    workers: usize,
+    shared: Arc<Shared>,
+    app: impl Fn() -> App<F> + Send + Clone + 'static,
+) -> Result<Server, String>
+where
+    F: ServiceFactory<
+            ServiceRequest,
+            Config = (),
+            Response = ServiceResponse<B>,
+            Error = actix_web::Error,
+            InitError = (),
+        > + 'static,
+    B: MessageBody + 'static,
+{
+    let server = Server::build().workers(workers).shutdown_timeout(STOP_WITHIN);
+    let stopping = server.graceful_shutdown_signal();
+    let service = move || {
+        let (shared, stopping) = (shared.clone(), stopping.clone());
+        let accept = fn_service(move |io: TcpStream| {
+            let shared = shared.clone();
+            async move {
+                let _ = io.set_nodelay(true);
+                let peer = io.peer_addr().ok();
+                Ok::<_, DispatchError>((Connection::new(io, shared), Protocol::Http1, peer))
+            }
+        });
+        let http = HttpService::build()
+            .graceful_shutdown_signal(move || {
+                let stopping = stopping.clone();
+                async move { stopping.notified().await }
+            })
+            .keep_alive(KEEP_ALIVE)
+            .client_request_timeout(HEADERS_WITHIN)
+            .local_addr(address);
+        accept.and_then(http.finish(map_config(app(), |()| AppConfig::default())))
+    };
+    let cannot =
+        |e| format!("cannot listen on {address}: {e}; choose another address with --listen");
+    Ok(server.bind("http", address, service).map_err(cannot)?.run())
 }
 
 fn shared(args: &ServeArgs, api_url: &str) -> Result<Shared, String> {

@@ -96,25 +96,34 @@ pub struct Asked {
     pub subject: Subject,
 }
 
+/// Refuses callers who bring no credential of the kind that is needed, whatever they ask about.
+pub fn check_proof(caller: &Caller, who: Standing, scope: Option<Scope>) -> Result<(), Fault> {
+    let refused = |why: &str| Err(Fault::Unauthenticated(why.into()));
+    match (&caller.user, who) {
+        _ if caller.master => Ok(()),
+        (_, Standing::Public) => Ok(()),
+        (None, Standing::Master) => refused("this needs the master key"),
+        (None, _) => refused("this needs a session: sign in with loginWithEmail"),
+        (Some(SignedIn { proof: Proof::Token(..), .. }), _) if scope.is_none() => {
+            refused("a deploy token cannot do this: sign in with loginWithEmail")
+        }
+        (Some(_), _) => Ok(()),
+    }
+}
+
 /// Decides whether the caller may, and finds the object that it is about.
 pub fn authorize(world: &World, caller: &Caller, asked: Asked) -> Result<Place, Fault> {
+    check_proof(caller, asked.who, asked.scope)?;
+    if !caller.master && asked.who != Standing::Public {
+        check_scope(caller, asked)?;
+    }
     let place = find(world, caller, asked.subject)?;
-    if caller.master {
-        return Ok(place);
-    }
-    let Some(user) = &caller.user else {
-        return match asked.who {
-            Standing::Public => Ok(place),
-            Standing::Master => Err(Fault::Unauthenticated("this needs the master key".into())),
-            _ => Err(Fault::Unauthenticated(
-                "this needs a session: sign in with loginWithEmail".into(),
-            )),
-        };
+    let user = match &caller.user {
+        Some(user) if !caller.master && asked.who != Standing::Public => user,
+        _ => return Ok(place),
     };
-    if let Proof::Token(_, token) = &user.proof {
-        admit_token(&token.record.state, &place, asked)?;
-    }
-    if asked.who == Standing::Public || asked.who == Standing::User {
+    check_binding(user, &place, asked.subject)?;
+    if asked.who == Standing::User {
         return Ok(place);
     }
     if asked.who == Standing::Master {
@@ -132,18 +141,23 @@ pub fn authorize(world: &World, caller: &Caller, asked: Asked) -> Result<Place, 
     if may { Ok(place) } else { Err(Fault::Forbidden(asked.who)) }
 }
 
-/// A token acts for its maker, within its scopes and its app.
-fn admit_token(token: &crate::tokens::Token, place: &Place, asked: Asked) -> Result<(), Fault> {
-    let Some(scope) = asked.scope else {
-        return Err(Fault::Unauthenticated(
-            "a deploy token cannot do this: sign in with loginWithEmail".into(),
-        ));
-    };
-    if !token.scopes.contains(&scope) {
-        return Err(Fault::MissingScope(scope));
+/// A token acts for its maker, within its scopes.
+fn check_scope(caller: &Caller, asked: Asked) -> Result<(), Fault> {
+    match (&caller.user, asked.scope) {
+        (Some(SignedIn { proof: Proof::Token(_, token), .. }), Some(scope))
+            if !token.record.state.scopes.contains(&scope) =>
+        {
+            Err(Fault::MissingScope(scope))
+        }
+        _ => Ok(()),
     }
-    match (token.app_id, &place.app) {
-        (Some(bound), Some((app, _))) if bound != *app => Err(Fault::NotFound("app")),
+}
+
+/// A token that is bound to an app knows of no other.
+fn check_binding(user: &SignedIn, place: &Place, subject: Subject) -> Result<(), Fault> {
+    let Proof::Token(_, token) = &user.proof else { return Ok(()) };
+    match (token.record.state.app_id, &place.app) {
+        (Some(bound), Some((app, _))) if bound != *app => Err(Fault::NotFound(noun(subject))),
         _ => Ok(()),
     }
 }
@@ -156,12 +170,15 @@ fn stand(
     user: &SignedIn,
     who: Standing,
 ) -> Result<(), Fault> {
-    if let Some((_, token)) = &place.token {
-        return stand_by_token(place, reach, user, token);
-    }
+    let (is_token, who) = match &place.token {
+        Some((_, token)) if token.record.state.created_by == user.id => return Ok(()),
+        // next to its maker, those who lead where its app is
+        Some(_) => (true, Standing::OwnerOrAdmin),
+        None => (false, who),
+    };
     let Some((organization, _)) = &place.organization else {
-        // no object is named: the caller's own things
-        return Ok(());
+        // no object is named: the caller's own things; or it is another user's own token
+        return if is_token { Err(Fault::NotFound(noun(subject))) } else { Ok(()) };
     };
     let Some(held) = reach.organizations.get(organization) else {
         return Err(Fault::NotFound(noun(subject)));
@@ -184,27 +201,6 @@ fn stand(
         _ => false,
     };
     if may { Ok(()) } else { Err(Fault::Forbidden(who)) }
-}
-
-/// A token's maker passes, and who leads the organization of its app.
-fn stand_by_token(
-    place: &Place,
-    reach: &Reach,
-    user: &SignedIn,
-    token: &Seen<Tokens>,
-) -> Result<(), Fault> {
-    let held = place
-        .organization
-        .as_ref()
-        .and_then(|(organization, _)| reach.organizations.get(organization));
-    if token.record.state.created_by == user.id || held.is_some_and(leads) {
-        return Ok(());
-    }
-    Err(if held.is_some() {
-        Fault::Forbidden(Standing::OwnerOrAdmin)
-    } else {
-        Fault::NotFound("token")
-    })
 }
 
 fn leads(held: &Held) -> bool {

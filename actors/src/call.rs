@@ -150,6 +150,18 @@ impl Call {
         }
     }
 
+    /// Replaces the stored reply by the refusal of a change that was taken back.
+    pub async fn take_back(&self, world: &World, fault: &Fault) {
+        let Some(key) = &self.replay else { return };
+        if let Ok(Some(before)) = world.store.get::<Replay>(&key.key) {
+            let after = Replay { outcome: Outcome::refused(fault), ..before.record.clone() };
+            let change = Change::new().replace(&key.key, Some(before.as_ref()), &after);
+            if let Err(e) = world.store.commit(change).await {
+                tracing::warn!(error = %e, "a stored reply was not taken back");
+            }
+        }
+    }
+
     fn event(&self, world: &World, resource: &str) -> Event {
         Event(AuditEvent {
             id: world.ports.random.id(self.now),

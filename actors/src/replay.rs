@@ -21,10 +21,18 @@ pub struct ReplayKey {
 }
 
 impl ReplayKey {
-    /// The key of a call.
-    pub fn new(caller: &str, function: &str, request_id: &str, fingerprint: &[u8; 32]) -> Self {
+    /// The key of a call. The fingerprint is kept under a secret: without it, whoever reads the
+    /// store could guess passwords among the parameters.
+    pub fn new(
+        caller: &str,
+        function: &str,
+        request_id: &str,
+        fingerprint: &[u8; 32],
+        secret: &[u8; 32],
+    ) -> Self {
+        let fingerprint = Sha256::digest([*secret, *fingerprint].concat());
         let key = Sha256::digest([caller, "\n", function, "\n", request_id].concat());
-        ReplayKey { key: hex(&key), fingerprint: hex(fingerprint) }
+        ReplayKey { key: hex(&key), fingerprint: hex(&fingerprint) }
     }
 }
 
@@ -59,6 +67,18 @@ pub enum Outcome {
         /// The fields at fault.
         details: Vec<FieldProblem>,
     },
+}
+
+impl Outcome {
+    /// A refusal.
+    pub fn refused(fault: &Fault) -> Self {
+        Outcome::Refused {
+            code: fault.code(),
+            status: fault.status(),
+            error: fault.to_string(),
+            details: fault.details().to_vec(),
+        }
+    }
 }
 
 impl Replay {

@@ -157,7 +157,8 @@ async fn serve(
                 Caller { master: true, .. } => "master".into(),
                 Caller { user: None, .. } => invoke.address.to_string(),
             };
-            Some(ReplayKey::new(&who, route.spec.name, id, &params.fingerprint()))
+            let secret = &platform.settings.signing_key;
+            Some(ReplayKey::new(&who, route.spec.name, id, &params.fingerprint(), secret))
         }
         _ => None,
     };
@@ -191,29 +192,34 @@ async fn decide(
     call: &mut Call,
 ) -> Result<Vec<u8>, Fault> {
     for _ in 0..REDECISIONS {
-        if let Some(earlier) = earlier_reply(platform, call)? {
+        if let Some(earlier) = earlier_reply(platform, call).await? {
             return earlier;
         }
         match attempt(platform, route, params, call).await {
             Err(Fault::Stale) => call.now = platform.world.ports.clock.now(),
             // Of two calls with one request id at the same moment, the one that comes second is
             // refused for what the first has done meanwhile: it gets the first one's reply.
-            Err(fault) => return earlier_reply(platform, call)?.unwrap_or(Err(fault)),
+            Err(fault) if fault.is_final() => {
+                return earlier_reply(platform, call).await?.unwrap_or(Err(fault));
+            }
             done => return done,
         }
     }
     Err(Fault::Stale)
 }
 
-/// The answer that an earlier call with the same request id got, where there was one.
-fn earlier_reply(
+/// The answer that an earlier call with the same request id got, where there was one. It is given
+/// again only once it is durable.
+async fn earlier_reply(
     platform: &Platform,
     call: &Call,
 ) -> Result<Option<Result<Vec<u8>, Fault>>, Fault> {
     let Some(key) = &call.replay else { return Ok(None) };
     let replay = platform.world.store.get::<Replay>(&key.key).map_err(unread)?;
     let replay = replay.filter(|replay| replay.record.expires_at > call.now);
-    Ok(replay.map(|replay| replay.record.answer(key)))
+    let Some(replay) = replay else { return Ok(None) };
+    platform.world.store.barrier().await.map_err(|_| Fault::Uncertain)?;
+    Ok(Some(replay.record.answer(key)))
 }
 
 async fn attempt(
@@ -232,13 +238,10 @@ fn keep_refusal(platform: &Platform, key: &ReplayKey, fault: &Fault, call: &Call
     if !fault.is_final() || matches!(fault, Fault::Again { .. } | Fault::Malformed(_)) {
         return;
     }
-    let outcome = Outcome::Refused {
-        code: fault.code(),
-        status: fault.status(),
-        error: fault.to_string(),
-        details: fault.details().to_vec(),
+    let replay = Replay {
+        fingerprint: key.fingerprint.clone(),
+        outcome: Outcome::refused(fault),
+        expires_at: call.now + LIFETIME,
     };
-    let replay =
-        Replay { fingerprint: key.fingerprint.clone(), outcome, expires_at: call.now + LIFETIME };
     platform.world.store.note(Change::new().create(&key.key, &replay));
 }

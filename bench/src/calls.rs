@@ -5,7 +5,7 @@ use crate::{
     client::Client,
     echo::Echo,
     machine,
-    outcome::{Explain, Outcome},
+    outcome::Outcome,
     seed,
     server::Server,
     table::Row,

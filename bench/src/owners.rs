@@ -7,8 +7,8 @@ use crate::{
     table::Row,
     world,
 };
-use actix::prelude::*;
-use actix_rt::{Arbiter, ArbiterHandle};
+use actix::{Actor, Addr, Context, Handler, Message};
+use actix_rt::{Arbiter, ArbiterHandle, System};
 use actors::{
     projects::{Command, Projects},
     runtime::resource::Kept,

@@ -4,7 +4,7 @@
 use crate::outcome::{Explain, Outcome};
 use actors::{
     apps::{App, Apps},
-    artifacts::{Artifacts, Declared, Upload},
+    artifacts::{Artifacts, Upload},
     organizations::{Organization, Organizations},
     platform::KINDS,
     ports::Random,
@@ -101,7 +101,7 @@ pub async fn release(store: &Store) -> Outcome<AppId> {
         artifact,
         offset: 25_000_000,
         length: Some(25_000_000),
-        declared: Declared::default(),
+        declared: Default::default(),
         expires_at: MADE,
         follow_up: None,
     };
@@ -120,7 +120,7 @@ pub async fn release(store: &Store) -> Outcome<AppId> {
         created_at: MADE,
         published_at: Some(MADE),
     };
-    let change = put::<Releases>(change, release_id, State { release });
+    let change = put::<Releases>(change, release_id, State { release, to_tell: Default::default() });
     let current = Current { release: release_id, since: MADE };
     commit(store, change.create(&Current::key(app_id, &channel), &current)).await?;
     Ok(app_id)

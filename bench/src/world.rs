@@ -53,6 +53,9 @@ impl Passwords for Nothing {
 
 #[async_trait]
 impl Binaries for Nothing {
+    async fn reach(&self, _: ArtifactId) -> Result<(), PortError> {
+        refused()
+    }
     async fn staged(&self, _: ArtifactId) -> Result<Option<u64>, PortError> {
         refused()
     }

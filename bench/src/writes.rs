@@ -85,7 +85,7 @@ impl Raw {
         let (queue, writes) = mpsc::channel();
         let begun = Instant::now();
         thread::scope(|scope| {
-            let committer = scope.spawn(|| self.commit_all(&writes));
+            let committer = scope.spawn(move || self.commit_all(writes));
             let writer = |key| {
                 let queue = queue.clone();
                 async move {
@@ -108,10 +108,10 @@ impl Raw {
         })
     }
 
-    fn commit_all(&self, writes: &mpsc::Receiver<Write>) -> Outcome<()> {
+    fn commit_all(&self, queue: mpsc::Receiver<Write>) -> Outcome<()> {
         let record = vec![b'x'; RECORD];
-        while let Ok(first) = writes.recv() {
-            let rest = writes.try_iter().take(LARGEST_BATCH - 1);
+        while let Ok(first) = queue.recv() {
+            let rest = queue.try_iter().take(LARGEST_BATCH - 1);
             let writes: Vec<Write> = std::iter::once(first).chain(rest).collect();
             let mut batch = sled::Batch::default();
             for write in &writes {

@@ -255,7 +255,7 @@ impl Client {
         match answer.failure() {
             Some(body) => Failure::Refused(Refusal {
                 status: answer.status,
-                body,
+                body: Box::new(body),
                 retry_after: answer.retry_after(),
                 advice: None,
             }),

@@ -44,7 +44,7 @@ pub struct Refusal {
     /// The HTTP status, which tells apart what shares a code.
     pub status: u16,
     /// What the service says.
-    pub body: fault::Failure,
+    pub body: Box<fault::Failure>,
     /// When a repetition can help.
     pub retry_after: Option<Duration>,
     /// What to do next, where the command knows better than the code tells.
@@ -116,12 +116,18 @@ impl Failure {
     /// closest thing that it could have said.
     pub fn body(&self) -> fault::Failure {
         let code = match self {
-            Failure::Refused(refusal) => return refusal.body.clone(),
+            Failure::Refused(refusal) => return (*refusal.body).clone(),
             Failure::Unreachable { .. } => 100,
             Failure::Local { .. } | Failure::Told { .. } => 141,
             Failure::Usage { .. } => 142,
         };
-        fault::Failure { code, error: self.to_string(), details: Vec::new(), expected_offset: None }
+        fault::Failure {
+            code,
+            error: self.to_string(),
+            details: Vec::new(),
+            expected_offset: None,
+            offset: None,
+        }
     }
 }
 
@@ -171,10 +177,15 @@ mod tests {
     use super::*;
 
     fn refusal(code: u16, status: u16) -> Failure {
-        let body =
-            fault::Failure { code, error: "no".into(), details: Vec::new(), expected_offset: None };
+        let body = fault::Failure {
+            code,
+            error: "no".into(),
+            details: Vec::new(),
+            expected_offset: None,
+            offset: None,
+        };
         let retry_after = Some(Duration::from_secs(17));
-        Failure::Refused(Refusal { status, body, retry_after, advice: None })
+        Failure::Refused(Refusal { status, body: Box::new(body), retry_after, advice: None })
     }
 
     #[test]

@@ -41,6 +41,14 @@ pub enum Fault {
         /// How many bytes are stored.
         offset: u64,
     },
+    /// An upload is finalized before all its bytes are stored.
+    #[error("{reason}")]
+    Incomplete {
+        /// What is missing.
+        reason: String,
+        /// How many bytes are stored.
+        offset: u64,
+    },
     /// A unique value is taken already.
     #[error("{0}")]
     Exists(String),
@@ -54,11 +62,14 @@ pub enum Fault {
     #[error("{0}")]
     Malformed(String),
     /// The HTTP method is not served here.
-    #[error("this address is not served with {0}")]
+    #[error("this address is not served with {0:.20}")]
     Method(String),
     /// The body did not arrive in time.
     #[error("the request did not arrive in time")]
     RequestTimeout,
+    /// The headers are too large, or too many.
+    #[error("the headers are larger than 128 KiB, or more than 96")]
+    HeadersTooLarge,
     /// The body is too large.
     #[error("the body is larger than the limit of {limit} bytes")]
     TooLarge {
@@ -179,7 +190,7 @@ impl Fault {
             Fault::NoAnswer(_) => (100, 424),
             Fault::NotFound(_) | Fault::NoRoute | Fault::BadCredentials => (101, 404),
             Fault::Unauthenticated(_) => (119, 401),
-            Fault::NotNow(_) | Fault::WrongOffset { .. } => (119, 409),
+            Fault::NotNow(_) | Fault::WrongOffset { .. } | Fault::Incomplete { .. } => (119, 409),
             Fault::Exists(_) => (137, 409),
             Fault::UnknownFunction(_) => (141, 400),
             Fault::Internal => (141, 500),
@@ -189,6 +200,7 @@ impl Fault {
             Fault::RequestTimeout => (142, 408),
             Fault::TooLarge { .. } => (142, 413),
             Fault::ContentType(_) => (142, 415),
+            Fault::HeadersTooLarge => (142, 431),
             Fault::NotAsDeclared(_) => (142, 422),
             Fault::Forbidden(_) | Fault::MissingScope(_) => (403, 403),
             Fault::RateLimited { .. } => (429, 429),
@@ -213,6 +225,9 @@ pub struct Failure {
     /// With a wrong start of an upload's part: where to go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_offset: Option<u64>,
+    /// With an upload that is finalized too early: how many bytes are stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
 }
 
 impl Failure {
@@ -222,10 +237,12 @@ impl Failure {
             Fault::Internal | Fault::Uncertain => format!("{fault} (request {request_id})"),
             other => other.to_string(),
         };
-        let expected_offset = match fault {
-            Fault::WrongOffset { offset, .. } => Some(*offset),
-            _ => None,
+        let (expected_offset, offset) = match fault {
+            Fault::WrongOffset { offset, .. } => (Some(*offset), None),
+            Fault::Incomplete { offset, .. } => (None, Some(*offset)),
+            _ => (None, None),
         };
-        Failure { code: fault.code(), error, details: fault.details().to_vec(), expected_offset }
+        let details = fault.details().to_vec();
+        Failure { code: fault.code(), error, details, expected_offset, offset }
     }
 }

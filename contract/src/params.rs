@@ -1,15 +1,27 @@
 //! From the bytes of a call to typed parameters, and why not.
 
 use crate::{Fault, FieldProblem, Function};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+
+/// How much of a field's name, and of what is wrong with it, a caller is told.
+const LONGEST_NAME: usize = 128;
+const LONGEST_PROBLEM: usize = 300;
+/// How many unknown parameters are named.
+const MOST_NAMED: usize = 20;
 
 /// How deep the JSON of a call may nest.
 pub const DEEPEST: usize = 64;
 
-/// Reads the parameters of `F`: a JSON object, or nothing for `{}`. Keys that start with `_` belong
+/// What parameters can be read into.
+pub trait Parameters: DeserializeOwned + JsonSchema {}
+impl<T: DeserializeOwned + JsonSchema> Parameters for T {}
+
+/// Reads the parameters of a function or an endpoint: a JSON object, or nothing for `{}`. Keys that start with `_` belong
 /// to client libraries and are taken out first.
-pub fn read<F: Function>(body: &[u8]) -> Result<F, Fault> {
+pub fn read<T: Parameters>(body: &[u8]) -> Result<T, Fault> {
     let body = if body.trim_ascii().is_empty() { b"{}" } else { body };
     check_depth(body)?;
     if !has_reserved_keys(body)
@@ -20,7 +32,7 @@ pub fn read<F: Function>(body: &[u8]) -> Result<F, Fault> {
     }
     let mut fields = object(body)?;
     fields.retain(|key, _| !key.starts_with('_'));
-    explain::<F>(fields)
+    explain(fields)
 }
 
 /// The object that a call's body is, its reserved keys included.
@@ -50,21 +62,21 @@ pub fn fingerprint<F: Function>(params: &F) -> [u8; 32] {
 
 /// Reads once more, slower, to name what is wrong: unknown parameters all at once, else the first
 /// that has a wrong value.
-fn explain<F: Function>(fields: Map<String, Value>) -> Result<F, Fault> {
-    let schema = F::json_schema(&mut schemars::SchemaGenerator::default());
+fn explain<T: Parameters>(fields: Map<String, Value>) -> Result<T, Fault> {
+    let schema = T::json_schema(&mut schemars::SchemaGenerator::default());
     let known = schema.get("properties").and_then(Value::as_object);
     let is_known = |key: &str| known.is_some_and(|k| k.contains_key(key));
     let unknown: Vec<_> = fields.keys().filter(|key| !is_known(key)).collect();
     if !unknown.is_empty() {
         let names: Vec<_> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
         let problem = match names.as_slice() {
-            [] => "is not a parameter of this function, which takes none".to_owned(),
+            [] => "is not a parameter; there are none".to_owned(),
             names => {
-                format!("is not a parameter of this function, which takes {}", names.join(", "))
+                format!("is not a parameter; there are {}", names.join(", "))
             }
         };
-        let problems = unknown.into_iter().map(|key| FieldProblem {
-            field: key.chars().take(128).collect(),
+        let problems = unknown.into_iter().take(MOST_NAMED).map(|key| FieldProblem {
+            field: key.chars().take(LONGEST_NAME).collect(),
             problem: problem.clone(),
         });
         return Err(Fault::Invalid(problems.collect()));
@@ -78,11 +90,21 @@ fn explain<F: Function>(fields: Map<String, Value>) -> Result<F, Fault> {
             .map(|key| FieldProblem { field: key.into(), problem: "is required".into() });
         return Err(Fault::Invalid(problems.collect()));
     }
-    serde_path_to_error::deserialize(Value::Object(fields)).map_err(|e| {
-        let field = e.path().to_string();
-        let problem = e.into_inner().to_string();
-        Fault::invalid(if field == "." { "body" } else { &field }, problem)
-    })
+    serde_path_to_error::deserialize(Value::Object(fields)).map_err(invalid)
+}
+
+/// What a caller is told of a value that does not fit. It does not repeat the value, which may be
+/// long, or a secret.
+fn invalid(e: serde_path_to_error::Error<serde_json::Error>) -> Fault {
+    let field: String = e.path().to_string().chars().take(LONGEST_NAME).collect();
+    let problem = e.into_inner().to_string();
+    let problem = match problem.rsplit_once(", expected ") {
+        Some((_, "f64")) => "must be a number".into(),
+        Some((_, "u64" | "u32" | "u16")) => "must be a whole number".into(),
+        Some((_, expected)) => format!("must be {expected}"),
+        None => problem.chars().take(LONGEST_PROBLEM).collect(),
+    };
+    Fault::invalid(if field == "." { "body" } else { &field }, problem)
 }
 
 /// Refuses JSON that nests deeper than [`DEEPEST`] before anything else looks at it.

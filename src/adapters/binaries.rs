@@ -29,6 +29,10 @@ use tokio::io::AsyncReadExt;
 
 /// Bytes read at a time.
 const BLOCK: usize = 1 << 20;
+/// How long a caller waits for the first word of a bucket.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
+/// How long a bucket may be silent in the middle of its work.
+const SILENT_AT_MOST: Duration = Duration::from_secs(60);
 
 /// The bytes of artifacts.
 pub struct Vault {
@@ -78,9 +82,11 @@ impl Vault {
         &self,
         id: ArtifactId,
         range: Range<u64>,
-    ) -> Result<impl Stream<Item = object_store::Result<Bytes>> + use<>, object_store::Error> {
+    ) -> Result<impl Stream<Item = object_store::Result<Bytes>> + use<>, PortError> {
         let options = GetOptions { range: Some(GetRange::Bounded(range)), ..GetOptions::default() };
-        Ok(self.objects.get_opts(&self.key(id), options).await?.into_stream())
+        let key = self.key(id);
+        let found = tokio::time::timeout(ANSWERS_WITHIN, self.objects.get_opts(&key, options));
+        Ok(found.await.map_err(failed)?.map_err(failed)?.into_stream())
     }
 
     /// Brings kept bytes back into staging: they were kept, but that was not written down.
@@ -136,7 +142,7 @@ async fn send(file: &mut tokio::fs::File, parts: &mut WriteMultipart) -> Result<
 fn s3() -> AmazonS3Builder {
     let limits = ClientOptions::new()
         .with_connect_timeout(Duration::from_secs(5))
-        .with_read_timeout(Duration::from_secs(60))
+        .with_read_timeout(SILENT_AT_MOST)
         .with_timeout_disabled();
     let retry = RetryConfig { max_retries: 3, ..RetryConfig::default() };
     let mut builder = AmazonS3Builder::new().with_client_options(limits).with_retry(retry);
@@ -172,7 +178,9 @@ impl Binaries for Vault {
     }
 
     async fn reach(&self, id: ArtifactId) -> Result<(), PortError> {
-        match self.objects.head(&self.key(id)).await {
+        let key = self.key(id);
+        let asked = tokio::time::timeout(ANSWERS_WITHIN, self.objects.head(&key));
+        match asked.await.map_err(failed)? {
             // A bucket that may not be listed refuses to say what is missing.
             Ok(_)
             | Err(

@@ -16,8 +16,9 @@ use actors::{
 use contract::{
     ArtifactId, Fault,
     endpoint::{FinalizeRequest, UploadUrlRequest},
+    params::Parameters,
 };
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
 use std::sync::Arc;
 
 pub(super) async fn upload_url(
@@ -45,7 +46,7 @@ pub(super) async fn finalize(
 }
 
 /// Takes an endpoint's request through the gate, and answers it: 201 for what was made by it.
-async fn serve<R: DeserializeOwned, T: Serialize>(
+async fn serve<R: Parameters, T: Serialize>(
     req: &HttpRequest,
     edge: &Edge,
     payload: web::Payload,
@@ -61,10 +62,7 @@ async fn serve<R: DeserializeOwned, T: Serialize>(
     let (allowance, admitted) = admit(req, edge, &request_id, endpoint, &credentials);
     let done = async {
         let cx = admitted?;
-        let fields = contract::params::object(&body)?;
-        let request =
-            serde_path_to_error::deserialize(serde_json::Value::Object(fields)).map_err(invalid)?;
-        work(cx, request).await
+        work(cx, contract::params::read(&body)?).await
     };
     let done = done.await;
     let heading = Heading { req, edge, request_id: &request_id, allowance: Some(allowance) };
@@ -80,12 +78,6 @@ async fn serve<R: DeserializeOwned, T: Serialize>(
             heading.fault(&fault)
         }
     }
-}
-
-fn invalid(e: serde_path_to_error::Error<serde_json::Error>) -> Fault {
-    let field = e.path().to_string();
-    let problem = e.into_inner().to_string();
-    Fault::invalid(if field == "." { "body" } else { &field }, problem)
 }
 
 /// Counts a request to an endpoint and says who calls. Endpoints need no application id: their

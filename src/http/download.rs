@@ -10,7 +10,7 @@ use actix_web::{
     },
     web,
 };
-use actors::artifacts::address::Use;
+use actors::{artifacts::address::Use, ports::PortError};
 use base64::Engine;
 use contract::{
     Fault,
@@ -74,7 +74,7 @@ async fn serve(
     if known {
         answer.headers_mut().remove(header::CONTENT_TYPE);
     } else {
-        let unread = |e: object_store::Error| {
+        let unread = |e: PortError| {
             tracing::error!(%id, error = %e, "kept bytes cannot be read");
             Fault::Unavailable("the artifact store")
         };

@@ -83,7 +83,7 @@ pub async fn invoke(
         address: request::address(req, edge),
         peer: request::peer(req),
         request_id: request_id.clone(),
-        once: request::once(req),
+        once: request::once(req)?,
         user_agent: request::user_agent(req),
     };
     // The router's own code panicked: it may have been done.

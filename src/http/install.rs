@@ -17,11 +17,13 @@ pub(super) fn configure(app: &mut web::ServiceConfig) {
     app.service(
         web::resource("/install/{id}")
             .route(web::get().to(page))
+            .route(web::head().to(page))
             .default_service(web::to(only_get)),
     )
     .service(
         web::resource("/install/{id}/manifest.plist")
             .route(web::get().to(manifest))
+            .route(web::head().to(manifest))
             .default_service(web::to(only_get)),
     );
 }
@@ -147,12 +149,20 @@ pre{white-space:pre-wrap;font:inherit;border-top:1px solid var(--line);margin:1.
 figure{margin:1.75rem 0 0;text-align:center;color:var(--dim);font-size:.85rem}figure svg{width:11rem;height:11rem;border-radius:8px}";
 
 fn button(link: &str, label: &str, artifact: &Artifact) -> String {
-    let size = artifact.size.unwrap_or(0) as f64 / 1_048_576.0;
+    let size = size(artifact.size.unwrap_or(0));
     let sha256 = artifact.sha256.as_ref().map(ToString::to_string).unwrap_or_default();
     format!(
-        "<a class=\"button\" href=\"{link}\">{label}</a><p class=\"facts\">{} · {size:.1} MiB · SHA-256 {sha256}</p>",
+        "<a class=\"button\" href=\"{link}\">{label}</a><p class=\"facts\">{} · {size} · SHA-256 {sha256}</p>",
         escape(artifact.file_name.as_str())
     )
+}
+
+/// Bytes for people.
+fn size(bytes: u64) -> String {
+    match bytes as f64 {
+        bytes if bytes < 1_048_576.0 => format!("{:.0} KiB", (bytes / 1024.0).ceil()),
+        bytes => format!("{:.1} MiB", bytes / 1_048_576.0),
+    }
 }
 
 /// The address as a QR code, in SVG.

@@ -93,7 +93,8 @@ async fn answer(
 ) -> Result<HttpResponse, Fault> {
     let mut fields = params::object(&body)?;
     if let Ok(query) = web::Query::<Map<String, Value>>::from_query(req.query_string()) {
-        for (name, value) in query.into_inner() {
+        // Credentials do not belong into addresses, which are logged on the way.
+        for (name, value) in query.into_inner().into_iter().filter(|(k, _)| !k.starts_with('_')) {
             fields.entry(name).or_insert(value);
         }
     }
@@ -117,9 +118,10 @@ async fn answer(
         Route::SignUp => {
             let exchange = call(auth::RegisterUser::NAME, by_email(&fields)?).await?;
             Shaped::of(exchange, |reply| {
+                let user = &reply["user"];
                 let made = json!({
-                    "objectId": reply["user"]["id"],
-                    "createdAt": reply["user"]["createdAt"],
+                    "objectId": user["id"],
+                    "createdAt": user["createdAt"],
                     "sessionToken": reply["sessionToken"],
                 });
                 Some((StatusCode::CREATED, made))

@@ -2,6 +2,7 @@
 //! install pages, and what operators watch.
 
 mod artifacts;
+pub mod connection;
 mod cors;
 mod download;
 mod functions;
@@ -21,7 +22,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize},
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
 };
 
@@ -56,6 +57,14 @@ pub struct Shared {
     pub requests: AtomicU64,
     /// Set once the service stops taking calls.
     pub stopping: std::sync::atomic::AtomicBool,
+}
+
+impl Shared {
+    /// An id for a request that brought none.
+    pub fn new_request_id(&self) -> String {
+        let n = self.requests.fetch_add(1, Relaxed);
+        format!("{:08x}{n:012x}", self.process)
+    }
 }
 
 /// Calls under way at a time. Past it, callers are turned away at once.

@@ -12,10 +12,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn configure(app: &mut web::ServiceConfig) {
     let page = |path: &'static str| web::resource(path).default_service(web::to(only_get));
-    app.service(page("/healthz").route(web::get().to(healthz)))
-        .service(page("/readyz").route(web::get().to(readyz)))
-        .service(page("/metrics").route(web::get().to(metrics)))
-        .service(page("/openapi.json").route(web::get().to(openapi)));
+    app.service(page("/healthz").route(web::get().to(healthz)).route(web::head().to(healthz)))
+        .service(page("/readyz").route(web::get().to(readyz)).route(web::head().to(readyz)))
+        .service(page("/metrics").route(web::get().to(metrics)).route(web::head().to(metrics)))
+        .service(
+            page("/openapi.json").route(web::get().to(openapi)).route(web::head().to(openapi)),
+        );
 }
 
 async fn only_get(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {

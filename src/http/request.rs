@@ -1,7 +1,11 @@
 //! What a request says: who calls, from where, under which id, with which bytes.
 
 use super::{Edge, LARGEST_BODY};
-use actix_web::{HttpRequest, http::header, web};
+use actix_web::{
+    HttpRequest,
+    http::header::{self, HeaderName},
+    web,
+};
 use actors::gate::Credentials;
 use base64::Engine;
 use bytes::{Bytes, BytesMut};
@@ -10,7 +14,7 @@ use futures_util::StreamExt;
 use serde_json::{Map, Value};
 use std::{
     net::{IpAddr, Ipv4Addr},
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::Arc,
     time::Duration,
 };
 
@@ -19,26 +23,46 @@ const BODY_WITHIN: Duration = Duration::from_secs(30);
 /// Longer credentials and ids are not looked at.
 const LONGEST_HEADER: usize = 256;
 
+/// The names of a header; the first that a request has wins.
+type Names<const N: usize> = [HeaderName; N];
+
+const fn name(name: &'static str) -> HeaderName {
+    HeaderName::from_static(name)
+}
+
+static REQUEST_ID: HeaderName = name("x-request-id");
+static ONCE: Names<3> =
+    [name("x-backend-request-id"), name("x-parse-request-id"), name("idempotency-key")];
+static APPLICATION_ID: Names<2> =
+    [name("x-backend-application-id"), name("x-parse-application-id")];
+static SESSION_TOKEN: Names<2> = [name("x-backend-session-token"), name("x-parse-session-token")];
+static MASTER_KEY: Names<2> = [name("x-backend-master-key"), name("x-parse-master-key")];
+static JAVASCRIPT_KEY: Names<6> = [
+    name("x-backend-javascript-key"),
+    name("x-parse-javascript-key"),
+    name("x-backend-client-key"),
+    name("x-parse-client-key"),
+    name("x-backend-rest-api-key"),
+    name("x-parse-rest-api-key"),
+];
+
 /// The id of a request: the client's own where it sent a plain one.
 pub fn request_id(req: &HttpRequest, edge: &Edge) -> Arc<str> {
-    match text(req, "x-request-id") {
+    match text(req, &REQUEST_ID) {
         Some(id)
             if !id.is_empty() && id.len() <= 128 && id.bytes().all(|b| b.is_ascii_graphic()) =>
         {
             id.into()
         }
-        _ => {
-            let n = edge.shared.requests.fetch_add(1, Relaxed);
-            format!("{:08x}{n:012x}", edge.shared.process).into()
-        }
+        _ => edge.shared.new_request_id().into(),
     }
 }
 
-fn text<'a>(req: &'a HttpRequest, name: &str) -> Option<&'a str> {
+fn text<'a>(req: &'a HttpRequest, name: &HeaderName) -> Option<&'a str> {
     req.headers().get(name).and_then(|value| value.to_str().ok())
 }
 
-fn one_of<'a>(req: &'a HttpRequest, names: &[&str]) -> Option<&'a str> {
+fn one_of<'a>(req: &'a HttpRequest, names: &[HeaderName]) -> Option<&'a str> {
     names.iter().find_map(|name| text(req, name)).filter(|value| value.len() <= LONGEST_HEADER)
 }
 
@@ -55,40 +79,42 @@ pub fn address(req: &HttpRequest, edge: &Edge) -> IpAddr {
     if trusted.is_empty() || !trusted.contains(&peer) {
         return peer;
     }
-    let forwarded = text(req, "x-forwarded-for").unwrap_or_default();
-    let hops = forwarded.rsplit(',').map_while(|hop| hop.trim().parse::<IpAddr>().ok());
+    // A proxy adds to the last line, or adds a line.
+    let lines: Vec<_> = req.headers().get_all(header::X_FORWARDED_FOR).collect();
+    let hops = lines.into_iter().rev().flat_map(|line| line.to_str().unwrap_or("?").rsplit(','));
+    let hops = hops.map_while(|hop| hop.trim().parse::<IpAddr>().ok());
     hops.map(|hop| hop.to_canonical()).find(|hop| !trusted.contains(hop)).unwrap_or(peer)
 }
 
-/// The client's own id for a change that is to happen once.
-pub fn once(req: &HttpRequest) -> Option<String> {
-    one_of(req, &["x-backend-request-id", "x-parse-request-id", "idempotency-key"])
-        .map(str::to_owned)
+/// The client's own id for a change that is to happen once. One that cannot be kept is refused: the
+/// client counts on it.
+pub fn once(req: &HttpRequest) -> Result<Option<String>, Fault> {
+    let sent = ONCE.iter().find_map(|name| req.headers().get(name));
+    match sent.map(|value| value.to_str()) {
+        None | Some(Ok("")) => Ok(None),
+        Some(Ok(id)) if id.len() <= LONGEST_HEADER => Ok(Some(id.to_owned())),
+        Some(_) => Err(Fault::Malformed(format!(
+            "X-Backend-Request-Id must be at most {LONGEST_HEADER} plain characters"
+        ))),
+    }
 }
 
 /// What the client calls itself.
 pub fn user_agent(req: &HttpRequest) -> Option<String> {
-    text(req, "user-agent").map(|agent| agent.chars().take(200).collect())
+    text(req, &header::USER_AGENT).map(|agent| agent.chars().take(200).collect())
 }
 
 /// What the request presents. A header wins over the body's reserved keys.
 pub fn credentials(req: &HttpRequest, body: &[u8]) -> Result<Credentials, Fault> {
-    let header = |names: &[&str]| one_of(req, names).map(str::to_owned);
+    let header = |names: &[HeaderName]| one_of(req, names).map(str::to_owned);
     let mut credentials = Credentials {
-        application_id: header(&["x-backend-application-id", "x-parse-application-id"]),
-        session_token: header(&["x-backend-session-token", "x-parse-session-token"]),
-        javascript_key: header(&[
-            "x-backend-javascript-key",
-            "x-parse-javascript-key",
-            "x-backend-client-key",
-            "x-parse-client-key",
-            "x-backend-rest-api-key",
-            "x-parse-rest-api-key",
-        ]),
-        master_key: header(&["x-backend-master-key", "x-parse-master-key"]),
+        application_id: header(&APPLICATION_ID),
+        session_token: header(&SESSION_TOKEN),
+        javascript_key: header(&JAVASCRIPT_KEY),
+        master_key: header(&MASTER_KEY),
         bearer: None,
     };
-    if let Some(authorization) = text(req, "authorization") {
+    if let Some(authorization) = text(req, &header::AUTHORIZATION) {
         read_authorization(authorization, &mut credentials);
     }
     if params::has_reserved_keys(body)

@@ -164,7 +164,7 @@ async fn receive(
     }
     let part = read_part(req, &upload)?;
     let limit = edge.platform.settings.largest_artifact;
-    let last = part.end.or(part.total).unwrap_or(0);
+    let last = part.total.or(part.end).unwrap_or(0);
     if last > limit {
         return Err(Fault::TooLarge { limit });
     }
@@ -188,8 +188,12 @@ async fn receive(
     staged = on_disk(move || cut(staged, part.start)).await?.map_err(|e| disk(&e))?;
     let length = part.total.or(upload.declared.size);
     let most = part.end.or(length).unwrap_or(limit);
-    let stored =
-        Writer { edge, id, length }.write(staged, payload, part.start, most, part.digest).await?;
+    let writer = Writer { edge, id, length };
+    if part.start < durable {
+        // What was stored is gone: after a crash nobody may take the new bytes for it.
+        writer.count(part.start, length).await?;
+    }
+    let stored = writer.write(staged, payload, part.start, most, part.digest).await?;
     edge.shared.figures.uploaded.inc_by(stored.offset.saturating_sub(part.start));
     stored.problem.map_or(Ok((id, stored.offset, stored.length)), Err)
 }

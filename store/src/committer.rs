@@ -105,10 +105,13 @@ fn run(inner: &Inner, jobs: &mpsc::Receiver<Job>) {
         let begun = Instant::now();
         let verdicts = apply(inner, &batch).and_then(|verdicts| flush(inner).map(|()| verdicts));
         match &verdicts {
-            Ok(_) => inner.vitals.flush_us.store(begun.elapsed().as_micros().max(1) as u64, Relaxed),
+            Ok(_) => {
+                inner.vitals.flush_us.store(begun.elapsed().as_micros().max(1) as u64, Relaxed)
+            }
             Err(e) => {
                 tracing::error!(error = %e, changes = batch.len(), "a batch of changes was not written");
-                *inner.vitals.broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(e.to_string());
+                *inner.vitals.broken.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(e.to_string());
             }
         }
         let mut verdicts = verdicts.map(Vec::into_iter);

@@ -116,7 +116,14 @@ impl Store {
         };
         let trees = names.map(tree).collect::<Result<Vec<_>, _>>()?;
         let file = std::fs::File::options().write(true).open(path.join("sled/db")).map_err(io)?;
-        let inner = Arc::new(Inner { db, trees, file, view: RwLock::new(()), vitals: Vitals::default(), _lock: lock });
+        let inner = Arc::new(Inner {
+            db,
+            trees,
+            file,
+            view: RwLock::new(()),
+            vitals: Vitals::default(),
+            _lock: lock,
+        });
         let committer = Arc::new(Committer::start(inner.clone())?);
         Ok(Store { inner, committer })
     }

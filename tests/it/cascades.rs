@@ -2,7 +2,7 @@
 
 use crate::service::{Person, Service, eventually};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::{io::Read, path::Path};
 
 /// A project with everything that can hang from one.
 struct Tree {
@@ -30,7 +30,10 @@ fn plant(service: &Service, who: &Person, organization: &Value) -> Tree {
 
 fn files(folder: &Path) -> usize {
     std::fs::read_dir(folder).map_or(0, |entries| {
-        entries.map(|entry| entry.unwrap().path()).map(|path| if path.is_dir() { files(&path) } else { 1 }).sum()
+        entries
+            .map(|entry| entry.unwrap().path())
+            .map(|path| if path.is_dir() { files(&path) } else { 1 })
+            .sum()
     })
 }
 
@@ -42,11 +45,17 @@ fn assert_gone(service: &Service, who: &Person, tree: &Tree) {
         ("createApp", json!({"projectId": tree.project, "name": "Late"})),
         ("listApps", json!({"projectId": tree.project})),
         ("getApp", json!({"appId": tree.app})),
-        ("svc_createDeployToken", json!({"name": "late", "appId": tree.app, "scopes": ["artifact:upload"]})),
+        (
+            "svc_createDeployToken",
+            json!({"name": "late", "appId": tree.app, "scopes": ["artifact:upload"]}),
+        ),
         ("svc_getArtifact", json!({"artifactId": tree.artifact})),
         ("svc_getRelease", json!({"releaseId": tree.release})),
         ("svc_publishRelease", json!({"releaseId": tree.release, "targets": ["ota"]})),
-        ("svc_getLatestRelease", json!({"appId": tree.app, "channel": "production", "platform": "android"})),
+        (
+            "svc_getLatestRelease",
+            json!({"appId": tree.app, "channel": "production", "platform": "android"}),
+        ),
     ] {
         let refused = service.call(Some(who), function, params);
         assert_eq!(refused.refusal(), (404, 101), "{function}: {}", refused.body);
@@ -79,7 +88,9 @@ fn assert_no_rest(service: &mut Service) {
     let written = service.cli(&["admin", "backup", backup.to_str().unwrap()]);
     assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
     let hex = |text: &str| text.bytes().map(|b| format!("{b:02x}")).collect::<String>();
-    let rows = std::fs::read_to_string(backup).unwrap();
+    let mut rows = String::new();
+    let packed = std::fs::File::open(backup).unwrap();
+    flate2::read::MultiGzDecoder::new(packed).read_to_string(&mut rows).unwrap();
     assert!(rows.contains(&hex("account/")), "the index begins with the kind");
     for kind in ["project", "app", "artifact", "release", "token", "token-use", "hold", "current"] {
         let about = hex(&format!("{kind}/"));
@@ -96,7 +107,8 @@ fn assert_no_rest(service: &mut Service) {
 fn a_deleted_project_takes_everything_with_it() {
     let mut service = Service::start();
     let (ada, bob) = (service.register("ada"), service.register("bob"));
-    let call = |who: &Person, function: &str, params: Value| service.call(Some(who), function, params);
+    let call =
+        |who: &Person, function: &str, params: Value| service.call(Some(who), function, params);
     let acme = call(&ada, "createOrganization", json!({"name": "Acme"})).ok()["id"].clone();
     let invited = json!({"organizationId": acme, "email": bob.email, "role": "admin"});
     let token = call(&ada, "inviteMember", invited).ok()["acceptToken"].clone();
@@ -115,7 +127,10 @@ fn a_deleted_project_takes_everything_with_it() {
         Service::answer(put.body(vec![0; bytes]).send().unwrap()).unwrap()
     };
     assert_eq!(part("bytes 0-499/1000", 500).status, 202);
-    assert_eq!((files(&service.data().join("artifacts")), files(&service.data().join("staging"))), (2, 1));
+    assert_eq!(
+        (files(&service.data().join("artifacts")), files(&service.data().join("staging"))),
+        (2, 1)
+    );
 
     let deleted = call(&ada, "svc_deleteProject", json!({"projectId": first.project})).ok();
     assert_eq!(deleted["deleted"], json!({"apps": 1, "artifacts": 2, "releases": 1}));
@@ -127,7 +142,11 @@ fn a_deleted_project_takes_everything_with_it() {
     eventually("the bytes are removed", || {
         files(&service.data().join("artifacts")) == 1 && files(&service.data().join("staging")) == 0
     });
-    assert_eq!(call(&ada, "getApp", json!({"appId": second.app})).status, 200, "the other project stays");
+    assert_eq!(
+        call(&ada, "getApp", json!({"appId": second.app})).status,
+        200,
+        "the other project stays"
+    );
     assert_eq!(service.http.get(&second.download).send().unwrap().status(), 200);
 
     call(&ada, "deleteOrganization", json!({"organizationId": acme, "cascade": true})).ok();
@@ -144,10 +163,12 @@ fn a_deleted_project_takes_everything_with_it() {
 fn a_deletion_that_a_kill_interrupts_goes_on() {
     let mut service = Service::start();
     let ada = service.register("ada");
-    let acme = service.call(Some(&ada), "createOrganization", json!({"name": "Acme"})).ok()["id"].clone();
+    let acme =
+        service.call(Some(&ada), "createOrganization", json!({"name": "Acme"})).ok()["id"].clone();
     for round in 0..10 {
         let tree = plant(&service, &ada, &acme);
-        let delete = || service.call(Some(&ada), "svc_deleteProject", json!({"projectId": tree.project}));
+        let delete =
+            || service.call(Some(&ada), "svc_deleteProject", json!({"projectId": tree.project}));
         if round % 2 == 0 {
             delete().ok();
         } else {
@@ -167,4 +188,54 @@ fn a_deletion_that_a_kill_interrupts_goes_on() {
         empty.status == 200
     });
     assert_no_rest(&mut service);
+}
+
+#[test]
+fn a_project_is_never_left_behind_by_its_organization() {
+    let mut service = Service::start();
+    let ada = service.register("ada");
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let (mut stayed, mut went) = (0, 0);
+    for round in 0..24_u64 {
+        let acme = call("createOrganization", json!({"name": "Acme"})).ok()["id"].clone();
+        let cascade = round % 3 == 0;
+        let end = || {
+            let params = json!({"organizationId": acme, "cascade": cascade});
+            let once = format!("end {round}");
+            service.try_call(Some(&ada), "deleteOrganization", params, Some(&once)).unwrap()
+        };
+        let (ended, made) = std::thread::scope(|threads| {
+            let ending = threads.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_micros(round * 400));
+                end()
+            });
+            let made: Vec<_> = (0..4)
+                .map(|_| call("svc_createProject", json!({"name": "Shop", "organizationId": acme})))
+                .filter(|answer| answer.status == 200 || answer.refusal() != (404, 101))
+                .map(|answer| answer.ok()["id"].clone())
+                .collect();
+            (ending.join().unwrap(), made)
+        });
+        let repeated = end();
+        assert_eq!((repeated.status, &repeated.body), (ended.status, &ended.body), "round {round}");
+        let read = call("getOrganization", json!({"organizationId": acme}));
+        if ended.status == 200 {
+            went += 1;
+            assert_eq!(read.refusal(), (404, 101), "round {round}");
+            for project in &made {
+                let read = call("svc_getProject", json!({"projectId": project}));
+                assert_eq!(read.refusal(), (404, 101), "round {round}: {ended:?}");
+            }
+        } else {
+            stayed += 1;
+            assert_eq!(ended.refusal(), (409, 119));
+            assert_eq!(read.status, 200);
+            for project in &made {
+                assert_eq!(call("svc_getProject", json!({"projectId": project})).status, 200);
+            }
+        }
+    }
+    assert!(stayed > 0 && went > 0, "{stayed} stayed, {went} went: the race was not run");
+    service.stop();
+    service.check();
 }

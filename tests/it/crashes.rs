@@ -276,7 +276,8 @@ impl Client {
             .map(|(name, _)| name.clone())
             .collect();
         names.retain(|name| name != "releases");
-        (names.sort(), expected.sort());
+        names.sort();
+        expected.sort();
         assert_eq!(names, expected);
     }
 }

@@ -53,12 +53,17 @@ fn a_repeated_request_id_gets_the_first_reply_and_does_nothing() {
         let request = request.header("X-Parse-Session-Token", &ada.token).header(name, "one");
         Service::answer(request.send().unwrap()).unwrap().ok()
     };
-    assert_eq!((header("X-Parse-Request-Id"), header("Idempotency-Key")), (first.clone(), first.clone()));
+    assert_eq!(
+        (header("X-Parse-Request-Id"), header("Idempotency-Key")),
+        (first.clone(), first.clone())
+    );
 
     // What happened since does not change the reply.
     let id = &first["id"];
     service.call(Some(&ada), "svc_updateProject", json!({"projectId": id, "name": "Renamed"})).ok();
-    let update = || once(&service, &ada, "svc_updateProject", json!({"projectId": id, "name": "Shop"}), "three");
+    let update = || {
+        once(&service, &ada, "svc_updateProject", json!({"projectId": id, "name": "Shop"}), "three")
+    };
     let updated = update().ok();
     service.call(Some(&ada), "svc_updateProject", json!({"projectId": id, "name": "Renamed"})).ok();
     assert_eq!(update().ok(), updated);
@@ -75,6 +80,18 @@ fn a_repeated_request_id_gets_the_first_reply_and_does_nothing() {
     assert_eq!(count(&service, &ada, "svc_getDeployTokens", json!({})), 1);
 
     // A refusal is repeated even where the call would succeed by now.
+    let acme =
+        service.call(Some(&ada), "createOrganization", json!({"name": "Acme"})).ok()["id"].clone();
+    let inside = service.project_with_app(&ada, Some(&acme)).0;
+    let end = || once(&service, &ada, "deleteOrganization", json!({"organizationId": acme}), "end");
+    let refused = end();
+    assert_eq!(refused.refusal(), (409, 119));
+    service.call(Some(&ada), "svc_deleteProject", json!({"projectId": inside})).ok();
+    let again = end();
+    assert_eq!((again.refusal(), &again.body), ((409, 119), &refused.body));
+    let invalid = |id: &str| once(&service, &ada, "svc_createProject", json!({"name": ""}), id);
+    assert_eq!(invalid("invalid").refusal(), (400, 142));
+    create(&ada, "Valid now", "invalid").ok();
     let (_, app) = service.project_with_app(&ada, None);
     let artifact = service.upload(&ada, &app, "sample.apk", "1.4.2")["id"].clone();
     let release = |version: &str, id: &str| {
@@ -82,9 +99,9 @@ fn a_repeated_request_id_gets_the_first_reply_and_does_nothing() {
         once(&service, &ada, "svc_createRelease", params, id)
     };
     let made = release("1.4.2", "five").ok();
-    let refused = release("1.4.2", "six");
-    assert_eq!(refused.refusal(), (409, 137));
-    let remove = || once(&service, &ada, "svc_deleteArtifact", json!({"artifactId": artifact}), "seven");
+    assert_eq!(release("1.4.2", "six").refusal(), (409, 137));
+    let remove =
+        || once(&service, &ada, "svc_deleteArtifact", json!({"artifactId": artifact}), "seven");
     let held = remove();
     assert_eq!(held.refusal(), (409, 119), "{}", held.body);
     assert_eq!(remove().body, held.body);
@@ -92,6 +109,10 @@ fn a_repeated_request_id_gets_the_first_reply_and_does_nothing() {
     let deleted = deleted.ok();
     let repeated = once(&service, &ada, "deleteApp", json!({"appId": app}), "eight");
     assert_eq!(repeated.ok(), deleted, "the app is gone, and its deletion is still answered");
+
+    // An id that cannot be kept is refused; an empty one is none.
+    assert_eq!(create(&ada, "Long", &"x".repeat(257)).refusal(), (400, 142));
+    assert_ne!(create(&ada, "Empty", "").ok()["id"], create(&ada, "Empty", "").ok()["id"]);
 
     // 401 is not kept: the same id goes through with a good session.
     let stranger = Person { token: "r:0123456789abcdef0123456789abcdef".into(), ..ada.clone() };
@@ -133,7 +154,10 @@ fn of_twenty_at_once_one_happens_and_all_get_its_reply() {
         assert_eq!(ids.len(), 1, "{ids:?}");
     }
     assert_eq!(count(&service, &ada, "svc_getProjects", json!({"limit": 200})), 6);
-    all_same("svc_createRelease", json!({"appId": app, "artifactIds": [artifact], "version": "1.4.2", "channel": "production"}));
+    all_same(
+        "svc_createRelease",
+        json!({"appId": app, "artifactIds": [artifact], "version": "1.4.2", "channel": "production"}),
+    );
     assert_eq!(count(&service, &ada, "svc_getReleases", json!({"appId": app})), 1);
     all_same("svc_updateProject", json!({"projectId": project, "name": "Renamed"}));
     all_same("deleteApp", json!({"appId": app}));
@@ -141,7 +165,8 @@ fn of_twenty_at_once_one_happens_and_all_get_its_reply() {
 
     // Where the reply holds a secret, one gets it, and the others are told that it was done.
     let token = json!({"name": "ci", "scopes": ["artifact:upload"]});
-    let answers = together(20, || once(&service, &ada, "svc_createDeployToken", token.clone(), "t"));
+    let answers =
+        together(20, || once(&service, &ada, "svc_createDeployToken", token.clone(), "t"));
     let (shown, told): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
     assert_eq!(shown.len(), 1);
     assert!(told.iter().all(|answer| answer.refusal() == (409, 137)), "{told:?}");

@@ -17,7 +17,9 @@ fn logged_token(service: &Service, words: &str) -> String {
     let mut token = None;
     eventually("the token appears in the log", || {
         let log = service.log().replace("\\n", "\n");
-        token = log.rsplit_once(words).and_then(|(_, rest)| rest.split_whitespace().next().map(str::to_owned));
+        token = log
+            .rsplit_once(words)
+            .and_then(|(_, rest)| rest.split_whitespace().next().map(str::to_owned));
         token.is_some()
     });
     token.unwrap()
@@ -27,8 +29,10 @@ fn logged_token(service: &Service, words: &str) -> String {
 fn sessions_are_listed_ended_and_replaced() {
     let service = open();
     let ada = service.register("ada");
-    let (phone, laptop) = (service.sign_in(&ada, "correct horse"), service.sign_in(&ada, "correct horse"));
-    let call = |who: &Person, function: &str, params: Value| service.call(Some(who), function, params);
+    let (phone, laptop) =
+        (service.sign_in(&ada, "correct horse"), service.sign_in(&ada, "correct horse"));
+    let call =
+        |who: &Person, function: &str, params: Value| service.call(Some(who), function, params);
     let sessions = call(&phone, "svc_getSessions", json!({})).ok();
     let sessions = sessions["items"].as_array().unwrap();
     assert_eq!(sessions.len(), 3);
@@ -47,7 +51,11 @@ fn sessions_are_listed_ended_and_replaced() {
     assert_eq!(call(&ada, "svc_getSessions", json!({})).ok()["items"].as_array().unwrap().len(), 1);
 
     // A session that has ended is in nobody's way to a new one.
-    let stale = service.call(Some(&phone), "loginWithEmail", json!({"email": "ADA@example.COM", "password": "correct horse"}));
+    let stale = service.call(
+        Some(&phone),
+        "loginWithEmail",
+        json!({"email": "ADA@example.COM", "password": "correct horse"}),
+    );
     let phone = Person { token: text(&stale.ok()["sessionToken"]), ..ada.clone() };
 
     // A new password ends all sessions, the calling one goes on under a new token.
@@ -64,7 +72,11 @@ fn sessions_are_listed_ended_and_replaced() {
     let sessions = call(&phone, "svc_getSessions", json!({})).ok();
     assert_eq!(sessions["items"].as_array().unwrap().len(), 1);
     assert_eq!(sessions["items"][0]["current"], true);
-    let old = service.call(None, "loginWithEmail", json!({"email": ada.email, "password": "correct horse"}));
+    let old = service.call(
+        None,
+        "loginWithEmail",
+        json!({"email": ada.email, "password": "correct horse"}),
+    );
     assert_eq!(old.refusal(), (404, 101));
 
     // A deploy token is no session.
@@ -98,13 +110,27 @@ fn ten_failures_lock_strangers_out_and_not_the_person() {
         (429, 429),
         "the person's own sign-in does not give a stranger another ten guesses"
     );
+    let change = |current: &str| {
+        let params = json!({"currentPassword": current, "newPassword": "another horse"});
+        service.call(Some(&ada), "changePassword", params)
+    };
+    assert_eq!(
+        change("wrong horse").refusal(),
+        (404, 101),
+        "strangers do not keep it from changing"
+    );
+    for _ in 0..9 {
+        change("wrong horse");
+    }
+    assert_eq!(change("correct horse").refusal(), (429, 429), "a stolen session guesses ten times");
 }
 
 #[test]
 fn a_forgotten_password_is_reset_once_with_the_token_from_the_log() {
     let service = open();
     let ada = service.register("ada");
-    let ask = |email: &str| service.call(None, "requestPasswordReset", json!({"email": email})).ok();
+    let ask =
+        |email: &str| service.call(None, "requestPasswordReset", json!({"email": email})).ok();
     assert_eq!((ask("ADA@example.com"), ask("nobody@example.com")), (json!({}), json!({})));
     let words = "an hour with this token:";
     let first = logged_token(&service, words);
@@ -115,13 +141,21 @@ fn a_forgotten_password_is_reset_once_with_the_token_from_the_log() {
     let reset = |token: &str, password: &str| {
         service.call(None, "resetPassword", json!({"token": token, "newPassword": password}))
     };
-    assert_eq!(reset(&first, "another horse").refusal(), (401, 119), "a new token ends the one before");
+    assert_eq!(
+        reset(&first, "another horse").refusal(),
+        (401, 119),
+        "a new token ends the one before"
+    );
     assert_eq!(reset(&second, "short").refusal(), (400, 142));
     reset(&second, "another horse").ok();
     assert_eq!(reset(&second, "a third horse").refusal(), (401, 119));
     assert_eq!(reset(&"x".repeat(5000), "a third horse").refusal(), (401, 119));
     assert_eq!(service.call(Some(&ada), "getCurrentUser", json!({})).refusal(), (401, 119));
-    let old = service.call(None, "loginWithEmail", json!({"email": ada.email, "password": "correct horse"}));
+    let old = service.call(
+        None,
+        "loginWithEmail",
+        json!({"email": ada.email, "password": "correct horse"}),
+    );
     assert_eq!(old.refusal(), (404, 101));
     service.sign_in(&ada, "another horse");
     assert!(!service.log().contains("horse"), "no password is logged");
@@ -133,7 +167,8 @@ fn an_email_belongs_to_one_account() {
     let gate = Barrier::new(20);
     let register = |n: usize| {
         let email = if n.is_multiple_of(2) { "Grace@Example.com" } else { "grace@example.COM" };
-        let params = json!({"email": email, "password": "correct horse", "name": format!("Grace {n}")});
+        let params =
+            json!({"email": email, "password": "correct horse", "name": format!("Grace {n}")});
         gate.wait();
         service.call(None, "registerUser", params)
     };
@@ -157,7 +192,8 @@ fn an_email_belongs_to_one_account() {
 fn an_organization_is_joined_by_invitation_and_left_at_once() {
     let service = open();
     let [ada, bob, eve] = ["ada", "bob", "eve"].map(|name| service.register(name));
-    let call = |who: &Person, function: &str, params: Value| service.call(Some(who), function, params);
+    let call =
+        |who: &Person, function: &str, params: Value| service.call(Some(who), function, params);
     let role = |who: &Person| call(who, "getCurrentUser", json!({})).ok()["role"].clone();
     assert_eq!(role(&ada), "client", "the personal organization does not count");
     let acme = call(&ada, "createOrganization", json!({"name": "Acme"})).ok()["id"].clone();
@@ -167,12 +203,16 @@ fn an_organization_is_joined_by_invitation_and_left_at_once() {
     let invite = |who: &Person, email: &str, role: &str| {
         call(who, "inviteMember", json!({"organizationId": acme, "email": email, "role": role}))
     };
-    let accept = |who: &Person, token: &Value| call(who, "acceptInvitation", json!({"token": token}));
+    let accept =
+        |who: &Person, token: &Value| call(who, "acceptInvitation", json!({"token": token}));
     let first = invite(&ada, "bob@example.com", "client").ok()["acceptToken"].clone();
     let token = invite(&ada, "Bob@Example.com", "supervisor").ok()["acceptToken"].clone();
     assert_eq!(accept(&bob, &first).refusal(), (404, 101), "renewed: the token before ends");
     assert_eq!(accept(&eve, &token).refusal(), (404, 101), "meant for another e-mail");
-    assert_eq!(call(&bob, "getOrganization", json!({"organizationId": acme})).refusal(), (404, 101));
+    assert_eq!(
+        call(&bob, "getOrganization", json!({"organizationId": acme})).refusal(),
+        (404, 101)
+    );
     let joined = accept(&bob, &token).ok();
     assert_eq!(joined["members"].as_array().unwrap().len(), 2);
     assert_eq!(accept(&bob, &token).ok(), joined, "accepting twice answers the same membership");
@@ -196,27 +236,36 @@ fn an_organization_is_joined_by_invitation_and_left_at_once() {
     // Projects: a client reaches its own and those that list it; a supervisor all.
     let names = |who: &Person| {
         let found = call(who, "svc_getProjects", json!({"organizationId": acme})).ok();
-        let mut names: Vec<_> = found["items"].as_array().unwrap().iter().map(|p| text(&p["name"])).collect();
+        let mut names: Vec<_> =
+            found["items"].as_array().unwrap().iter().map(|p| text(&p["name"])).collect();
         names.sort();
         names
     };
     let create = |who: &Person, name: &str| {
-        call(who, "svc_createProject", json!({"name": name, "organizationId": acme})).ok()["id"].clone()
+        call(who, "svc_createProject", json!({"name": name, "organizationId": acme})).ok()["id"]
+            .clone()
     };
     let (shop, own) = (create(&ada, "Shop"), create(&eve, "Own"));
     assert_eq!((names(&ada).len(), names(&bob).len()), (2, 2));
     assert_eq!(names(&eve), ["Own"]);
     assert_eq!(call(&eve, "svc_getProject", json!({"projectId": shop})).refusal(), (404, 101));
-    let list = |ids: Value| call(&ada, "svc_updateProject", json!({"projectId": shop, "memberIds": ids}));
+    let list =
+        |ids: Value| call(&ada, "svc_updateProject", json!({"projectId": shop, "memberIds": ids}));
     let stranger = service.register("stranger");
     let refused = list(json!([eve.id, stranger.id]));
-    assert_eq!((refused.refusal(), &refused.body["details"][0]["field"]), ((400, 142), &json!("memberIds[1]")));
+    assert_eq!(
+        (refused.refusal(), &refused.body["details"][0]["field"]),
+        ((400, 142), &json!("memberIds[1]"))
+    );
     assert_eq!(list(json!([eve.id])).ok()["memberIds"], json!([eve.id]));
     assert_eq!(names(&eve), ["Own", "Shop"]);
-    let delete = |who: &Person, project: &Value| call(who, "svc_deleteProject", json!({"projectId": project}));
+    let delete = |who: &Person, project: &Value| {
+        call(who, "svc_deleteProject", json!({"projectId": project}))
+    };
     assert_eq!(delete(&eve, &shop).refusal(), (403, 403));
     let app = call(&eve, "createApp", json!({"projectId": own, "name": "App"})).ok()["id"].clone();
-    let token = service.with_token(&eve, json!({"name": "ci", "scopes": ["artifact:upload"], "appId": app}));
+    let token = service
+        .with_token(&eve, json!({"name": "ci", "scopes": ["artifact:upload"], "appId": app}));
     assert_eq!(call(&token, "svc_getArtifacts", json!({"appId": app})).status, 200);
 
     // Who is removed has lost all of it with the reply: lists, what it made, its tokens there.
@@ -242,7 +291,10 @@ fn an_organization_is_joined_by_invitation_and_left_at_once() {
     assert_eq!(role(&eve), "client");
     assert_eq!(accept(&eve, &first).refusal(), (404, 101));
     remove(&bob, &bob).ok();
-    assert_eq!(call(&bob, "getOrganization", json!({"organizationId": acme})).refusal(), (404, 101));
+    assert_eq!(
+        call(&bob, "getOrganization", json!({"organizationId": acme})).refusal(),
+        (404, 101)
+    );
 
     // The end of an organization.
     let end = |who: &Person, params: Value| call(who, "deleteOrganization", params);
@@ -266,13 +318,15 @@ fn an_organization_is_joined_by_invitation_and_left_at_once() {
     assert_eq!(all["items"].as_array().unwrap().len(), 1);
     let personal = all["items"][0]["id"].clone();
     assert_eq!(all["items"][0]["personal"], true);
-    assert_eq!(end(&ada, json!({"organizationId": personal, "cascade": true})).refusal(), (409, 119));
+    assert_eq!(
+        end(&ada, json!({"organizationId": personal, "cascade": true})).refusal(),
+        (409, 119)
+    );
     let invited = json!({"organizationId": personal, "email": "bob@example.com", "role": "client"});
     assert_eq!(call(&ada, "inviteMember", invited).refusal(), (409, 119));
     let project = call(&ada, "svc_createProject", json!({"name": "At home"})).ok();
     assert_eq!(project["organizationId"], personal);
 }
-
 
 #[test]
 fn lists_go_newest_first_a_page_at_a_time() {
@@ -293,7 +347,8 @@ fn lists_go_newest_first_a_page_at_a_time() {
     };
     let (mut seen, mut sizes, mut cursor) = (Vec::new(), Vec::new(), Value::Null);
     loop {
-        let page = if cursor.is_null() { list(json!({})) } else { list(json!({"cursor": cursor})) }.ok();
+        let page =
+            if cursor.is_null() { list(json!({})) } else { list(json!({"cursor": cursor})) }.ok();
         let page_ids = ids(&page);
         sizes.push(page_ids.len());
         seen.extend(page_ids);
@@ -323,6 +378,10 @@ fn lists_go_newest_first_a_page_at_a_time() {
         ("limit", json!("10")),
     ] {
         let refused = list(json!({field: value}));
-        assert_eq!((refused.refusal(), &refused.body["details"][0]["field"]), ((400, 142), &json!(field)), "{value}");
+        assert_eq!(
+            (refused.refusal(), &refused.body["details"][0]["field"]),
+            ((400, 142), &json!(field)),
+            "{value}"
+        );
     }
 }

@@ -30,13 +30,11 @@ fn the_parse_javascript_library_works_unmodified() {
         assert!(installed.status.success(), "{}", printed(&installed));
     }
     let service = Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise")]);
-    let keys = std::fs::read(service.data().join("secrets/keys.json")).unwrap();
-    let keys: Value = serde_json::from_slice(&keys).unwrap();
     let tested = run(Command::new("node")
         .args(["--test", "--test-timeout=60000"])
         .env("URL", &service.url)
         .env("APP_ID", &service.application_id)
-        .env("MASTER_KEY", keys["masterKey"].as_str().unwrap()));
+        .env("MASTER_KEY", service.master_key()));
     let printed = printed(&tested);
     assert!(tested.status.success(), "{printed}");
     assert!(!printed.contains("tests 0"), "{printed}");
@@ -89,6 +87,10 @@ fn credentials_in_a_body_are_text_and_stay_out_of_the_parameters() {
         service.http.post(&url).basic_auth(&service.application_id, Some("javascript-key=any"));
     let basic = basic.header("X-Parse-Session-Token", &ada.token).send().unwrap();
     assert_eq!(Service::answer(basic).unwrap().ok()["id"], ada.id);
+    let query = format!("_ApplicationId={}&_SessionToken={}", service.application_id, ada.token);
+    let get = service.http.get(format!("{}/backend/users/me?{query}", service.url));
+    let refused = Service::answer(get.send().unwrap()).unwrap();
+    assert_eq!(refused.refusal(), (401, 119), "credentials in an address do not count");
     let header =
         posted(&service, "functions/getCurrentUser", &body(json!({"_SessionToken": "r:0"})));
     let header = header.header("X-Parse-Session-Token", &ada.token).send().unwrap();

@@ -7,18 +7,21 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
+    clippy::disallowed_methods,
     reason = "tests say so by failing"
 )]
 
-mod crashes;
-mod journey;
-mod library;
-mod needs;
-mod panics;
-mod service;
+mod buckets;
 mod cascades;
+mod crashes;
 mod every_function;
 mod idempotency;
 mod identity;
+mod journey;
+mod library;
 mod limits;
+mod needs;
+mod panics;
+mod service;
+mod uploads;
 mod wire;

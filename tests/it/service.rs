@@ -130,6 +130,11 @@ impl Service {
         }
     }
 
+    /// The id of its process.
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
     /// Sends a signal and waits for nothing.
     pub fn signal(&self, name: &str) {
         let id = self.child.as_ref().unwrap().id().to_string();
@@ -149,6 +154,20 @@ impl Service {
     pub fn call(&self, who: Option<&Person>, function: &str, params: Value) -> Answer {
         self.try_call(who, function, params, None)
             .unwrap_or_else(|e| panic!("{function}: {e}\n{}", self.log()))
+    }
+
+    /// Posts to an artifact endpoint as this person, or as nobody.
+    pub fn post(&self, who: Option<&Person>, path: &str, body: &Value) -> Answer {
+        let mut request =
+            self.http.post(format!("{}/api/v1/artifacts/{path}", self.url)).json(body);
+        if let Some(person) = who {
+            request = if person.token.starts_with("svc_dt_") {
+                request.bearer_auth(&person.token)
+            } else {
+                request.header("X-Backend-Session-Token", &person.token)
+            };
+        }
+        Self::answer(request.send().unwrap()).unwrap()
     }
 
     /// Calls a function; the connection may break.

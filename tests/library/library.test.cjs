@@ -165,7 +165,8 @@ test('dates go out as dates and come back as moments', async () => {
   const { deployToken } = await Parse.Cloud.run('svc_createDeployToken', params);
   assert.match(wire.at(-1).options.body, /"__type":"Date"/);
   assert.equal(deployToken.expiresAt, expiresAt.toISOString());
-  for (const bad of [{ __type: 'Date', iso: 'nope' }, { __type: 'Pointer', iso: expiresAt }, { __type: 'Date' }]) {
+  const iso = expiresAt.toISOString();
+  for (const bad of [{ __type: 'Date', iso: 'nope' }, { __type: 'Pointer', iso }, { __type: 'Date' }, { iso }]) {
     const refusal = await refused(Parse.Cloud.run('svc_createDeployToken', { ...params, expiresAt: bad }), 142);
     assert.match(refusal.message, /expiresAt/);
   }

@@ -165,14 +165,17 @@ impl Serves<LoginWithEmail> for Platform {
             .as_ref()
             .is_some_and(|(_, account)| account.record.state.devices.contains(&device));
         if !known {
-            self.lockout.begin(&p.email, cx.now)?;
+            self.lockout.begin(&p.email.key(), cx.now)?;
         }
         let hash = found.as_ref().map(|(_, account)| account.record.state.password_hash.clone());
         let right = self.verify(p.password, hash).await?;
         let Some((user, account)) = found.filter(|_| right) else {
             return Err(Fault::BadCredentials);
         };
-        self.lockout.succeeded(&p.email);
+        // A sign-in from a known address says nothing of the strangers' guesses.
+        if !known {
+            self.lockout.succeeded(&p.email.key());
+        }
         let (session_token, key, session) =
             self.begin_session(cx, user, account.record.state.epoch)?;
         let expires_at = session.expires_at;
@@ -209,12 +212,14 @@ impl Serves<ChangePassword> for Platform {
         cx.session()?;
         let user = cx.user()?;
         let account = &user.account.record.state;
-        self.lockout.begin(&account.email, cx.now)?;
+        // Apart from sign-ins: who fails there must not keep the person from changing the password.
+        let guesses = format!("{} changes", user.id);
+        self.lockout.begin(&guesses, cx.now)?;
         let seen = account.password_hash.clone();
         if !self.verify(p.current_password, Some(seen.clone())).await? {
             return Err(Fault::BadCredentials);
         }
-        self.lockout.succeeded(&account.email);
+        self.lockout.succeeded(&guesses);
         self.replace_password(cx, seen, p.new_password).await
     }
 }
@@ -347,7 +352,7 @@ impl Serves<ResetPassword> for Platform {
         let reply = cx
             .change(&self.world, &self.owners()?.accounts, user, command, |_| Ok(Nothing {}))
             .await?;
-        self.lockout.succeeded(&account.record.state.email);
+        self.lockout.succeeded(&account.record.state.email.key());
         Ok(reply)
     }
 }

@@ -247,13 +247,13 @@ impl Upload {
         follow_up: Option<Box<FollowUp>>,
     ) -> Result<Step<Artifacts>, Fault> {
         let size = size.or(self.length);
-        if !self.is_complete() || size.is_some_and(|size| self.offset < size) {
+        if !self.is_complete() {
             let of = size.map(|size| format!(" of {size}")).unwrap_or_default();
             let reason = format!(
                 "the upload is not complete: {}{of} bytes are stored; send the rest first",
                 self.offset
             );
-            return Err(Fault::WrongOffset { reason, offset: self.offset });
+            return Err(Fault::Incomplete { reason, offset: self.offset });
         }
         self.artifact.state = ArtifactState::Verifying;
         self.follow_up = follow_up.map(|follow_up| *follow_up);

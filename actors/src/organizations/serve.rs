@@ -106,6 +106,7 @@ impl Serves<DeleteOrganization> for Platform {
         let reply = cx.change(&self.world, owners, id, command, move |_| Ok(reply.clone())).await?;
         // Without cascade, a project may have come in between: then the organization stays.
         if !p.cascade && owners.settled(id, Duration::from_secs(10)).await?.is_some() {
+            cx.take_back(&self.world, &has_projects()).await;
             return Err(has_projects());
         }
         Ok(reply)

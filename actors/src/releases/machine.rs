@@ -191,7 +191,8 @@ fn is_current(state: ReleaseState) -> bool {
 impl State {
     /// Written, and then the next other release is told, where there is one to tell.
     fn tell(self) -> Step<Releases> {
-        let intent = self.to_tell.first().map_or(Intent::None, |tell| Intent::Now(Effect::Tell(*tell)));
+        let intent =
+            self.to_tell.first().map_or(Intent::None, |tell| Intent::Now(Effect::Tell(*tell)));
         Step::put(self).intend(intent)
     }
 
@@ -241,7 +242,8 @@ impl State {
     ) -> Step<Releases> {
         let release = &mut self.release;
         let is_live = |p: &Publication| p.state == PublicationState::Live;
-        let same = |p: &Publication, artifact, target| p.artifact_id == artifact && p.target == target;
+        let same =
+            |p: &Publication, artifact, target| p.artifact_id == artifact && p.target == target;
         let mut changed = notes.is_some();
         for (id, artifact_id, target) in wanted {
             if release.publications.iter().any(|p| same(p, artifact_id, target) && is_live(p)) {
@@ -298,7 +300,8 @@ impl State {
         }
         release.published_at = Some(at.now);
         let key = Current::key(release.app_id, &release.channel);
-        let also = Change::new().replace(&key, current, &Current { release: release.id, since: at.now });
+        let also =
+            Change::new().replace(&key, current, &Current { release: release.id, since: at.now });
         self.to_tell.extend(before.map(Tell::Superseded));
         self.tell().also(also)
     }
@@ -312,7 +315,8 @@ impl State {
         let release = &mut self.release;
         if current.record.release != release.id {
             return Err(Fault::NotNow(
-                "this is not the current release of its channel; only that one can be rolled back".into(),
+                "this is not the current release of its channel; only that one can be rolled back"
+                    .into(),
             ));
         }
         let key = Current::key(release.app_id, &release.channel);

@@ -282,7 +282,7 @@ impl Platform {
                 |_, seen| {
                     let other = &seen.record.state.release;
                     let fits = other.state == ReleaseState::Superseded && other.id != release.id;
-                    Ok(fits.then(|| (other.published_at, other.id)))
+                    Ok(fits.then_some((other.published_at, other.id)))
                 },
             )?;
             candidates.extend(page.items);

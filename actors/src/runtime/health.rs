@@ -156,9 +156,12 @@ impl Drop for Place {
     }
 }
 
+/// Kind and id of an actor.
+type Name = (&'static str, Box<str>);
+
 /// Every actor that lives in memory.
 #[derive(Clone, Default)]
-pub struct Registry(Arc<DashMap<(&'static str, Box<str>), Arc<Health>>>);
+pub struct Registry(Arc<DashMap<Name, Arc<Health>>>);
 
 impl Registry {
     /// Adds an actor; the health of an earlier life of it goes on.

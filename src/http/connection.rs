@@ -1,0 +1,273 @@
+//! A connection, with a body for what the HTTP library refuses by itself.
+//!
+//! Headers that are too large or come too slowly, and bytes that are no HTTP, never reach the app:
+//! the library answers them with an empty body and closes. Here they get the body that all
+//! refusals have. The connection follows where answers begin and end and leaves all others as they
+//! are; where it cannot follow any more, it leaves everything as it is.
+
+use super::Shared;
+use contract::{Fault, fault::Failure};
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// The longest head of an answer that is followed.
+const LONGEST_HEAD: usize = 64 << 10;
+const HEAD_END: &[u8] = b"\r\n\r\n";
+
+/// A connection.
+pub struct Connection<T> {
+    io: T,
+    shared: Arc<Shared>,
+    outgoing: Outgoing,
+    instead: Option<Instead>,
+}
+
+/// What is written in place of an answer of the library.
+struct Instead {
+    bytes: Vec<u8>,
+    written: usize,
+    /// How long that answer was.
+    stands_for: usize,
+}
+
+/// How far the answers have been written.
+enum Outgoing {
+    /// An answer begins, and this much of its head is written.
+    Head(Vec<u8>),
+    /// So many bytes of a body are to come.
+    Body(u64),
+    /// Nobody knows.
+    Unknown,
+}
+
+impl<T> Connection<T> {
+    /// A connection that was just accepted.
+    pub fn new(io: T, shared: Arc<Shared>) -> Self {
+        Connection { io, shared, outgoing: Outgoing::Head(Vec::new()), instead: None }
+    }
+
+    /// The refusal in place of this answer of the library.
+    fn refusal(&self, answer: &[u8]) -> Instead {
+        let fault = match status(answer) {
+            Some(408) => Fault::RequestTimeout,
+            Some(431) => Fault::HeadersTooLarge,
+            Some(400) => Fault::Malformed("this is not a request that HTTP allows".into()),
+            _ => Fault::Internal,
+        };
+        let id = self.shared.new_request_id();
+        // A `Failure` always serializes: text, numbers and lists of text.
+        let body = serde_json::to_string(&Failure::new(&fault, &id)).unwrap_or_default();
+        let origin =
+            if self.shared.origins.is_empty() { "access-control-allow-origin: *\r\n" } else { "" };
+        let fields = format!(
+            "\r\ncontent-length: {}\r\ncontent-type: application/json\r\nx-request-id: {id}\r\n\
+             vary: Origin\r\n{origin}",
+            body.len()
+        );
+        let head = String::from_utf8_lossy(answer).replacen(EMPTY, &fields, 1);
+        tracing::info!(request_id = %id, code = fault.code(), error = %fault, "refused");
+        self.shared.figures.called(None, std::time::Duration::ZERO, Some(&fault));
+        let bytes = [head.into_bytes(), body.into_bytes()].concat();
+        Instead { bytes, written: 0, stands_for: answer.len() }
+    }
+}
+
+const EMPTY: &str = "\r\ncontent-length: 0\r\n";
+
+/// The end of a head that begins here.
+fn end_of_head(bytes: &[u8]) -> Option<usize> {
+    bytes.windows(HEAD_END.len()).position(|part| part == HEAD_END).map(|at| at + HEAD_END.len())
+}
+
+fn status(head: &[u8]) -> Option<u16> {
+    let code = head.strip_prefix(b"HTTP/1.1 ").or_else(|| head.strip_prefix(b"HTTP/1.0 "))?;
+    std::str::from_utf8(code.get(..3)?).ok()?.parse().ok()
+}
+
+/// Whether this is one whole answer that the library made by itself: the app never refuses with an
+/// empty body.
+fn is_of_the_library(bytes: &[u8]) -> bool {
+    matches!(status(bytes), Some(400 | 408 | 431 | 500))
+        && end_of_head(bytes) == Some(bytes.len())
+        && bytes.windows(EMPTY.len()).any(|part| part == EMPTY.as_bytes())
+}
+
+impl Outgoing {
+    /// What comes after this head.
+    fn after(head: &[u8]) -> Outgoing {
+        let Some(status) = status(head) else { return Outgoing::Unknown };
+        if matches!(status, 100 | 102..=199 | 204 | 304) {
+            return Outgoing::Head(Vec::new());
+        }
+        let text = String::from_utf8_lossy(head).to_ascii_lowercase();
+        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
+        match field("content-length:").and_then(|length| length.trim().parse().ok()) {
+            _ if field("transfer-encoding:").is_some() || status == 101 => Outgoing::Unknown,
+            Some(0) => Outgoing::Head(Vec::new()),
+            Some(length) => Outgoing::Body(length),
+            None => Outgoing::Unknown,
+        }
+    }
+
+    /// These bytes were written. Gives the part of them that is left once an answer has ended.
+    fn step<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        match self {
+            Outgoing::Unknown => &[],
+            Outgoing::Body(left) => {
+                let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+                *left = left.saturating_sub(taken as u64);
+                if *left == 0 {
+                    *self = Outgoing::Head(Vec::new());
+                }
+                bytes.get(taken..).unwrap_or_default()
+            }
+            Outgoing::Head(begun) if begun.is_empty() && end_of_head(bytes).is_some() => {
+                let end = end_of_head(bytes).unwrap_or_default();
+                *self = Outgoing::after(bytes.get(..end).unwrap_or_default());
+                bytes.get(end..).unwrap_or_default()
+            }
+            Outgoing::Head(begun) => {
+                let known = begun.len();
+                begun.extend_from_slice(bytes.get(..LONGEST_HEAD).unwrap_or(bytes));
+                match end_of_head(begun) {
+                    Some(end) => {
+                        *self = Outgoing::after(begun.get(..end).unwrap_or_default());
+                        bytes.get(end.saturating_sub(known)..).unwrap_or_default()
+                    }
+                    None => {
+                        if begun.len() >= LONGEST_HEAD {
+                            *self = Outgoing::Unknown;
+                        }
+                        &[]
+                    }
+                }
+            }
+        }
+    }
+
+    fn written(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            bytes = self.step(bytes);
+        }
+    }
+
+    /// Where in these bytes, which are to be written next, an answer of the library begins. It is
+    /// the last one: the library closes after it.
+    fn of_the_library(&self, bytes: &[u8]) -> Option<usize> {
+        if !bytes.ends_with(HEAD_END) {
+            return None;
+        }
+        let mut ahead = match self {
+            Outgoing::Head(begun) if begun.is_empty() => Outgoing::Head(Vec::new()),
+            Outgoing::Body(left) => Outgoing::Body(*left),
+            _ => return None,
+        };
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            if matches!(&ahead, Outgoing::Head(_)) && is_of_the_library(rest) {
+                return Some(bytes.len() - rest.len());
+            }
+            rest = ahead.step(rest);
+        }
+        None
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Connection<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        ready!(Pin::new(&mut self.io).poll_read(cx, into))?;
+        let read = into.filled().get(before..).unwrap_or_default();
+        // The answer to HEAD has the length of a body that does not come.
+        if read.starts_with(b"HEAD") || (!read.is_empty() && b"HEAD".starts_with(read)) {
+            self.outgoing = Outgoing::Unknown;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Connection<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = &mut *self;
+        let mut next = bytes;
+        if this.instead.is_none()
+            && let Some(at) = this.outgoing.of_the_library(bytes)
+        {
+            match bytes.get(..at) {
+                Some(before) if at > 0 => next = before,
+                _ => this.instead = Some(this.refusal(bytes)),
+            }
+        }
+        if let Some(instead) = &mut this.instead {
+            while let Some(rest) = instead.bytes.get(instead.written..).filter(|r| !r.is_empty()) {
+                let written = ready!(Pin::new(&mut this.io).poll_write(cx, rest))?;
+                if written == 0 {
+                    return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+                }
+                instead.written += written;
+            }
+            let stood_for = instead.stands_for;
+            (this.instead, this.outgoing) = (None, Outgoing::Unknown);
+            return Poll::Ready(Ok(stood_for));
+        }
+        let written = ready!(Pin::new(&mut this.io).poll_write(cx, next))?;
+        this.outgoing.written(next.get(..written).unwrap_or_default());
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const LIBRARY: &[u8] =
+        b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+    #[test]
+    fn an_answer_of_the_library_is_found_only_where_an_answer_begins() {
+        let mut outgoing = Outgoing::Head(Vec::new());
+        assert_eq!(outgoing.of_the_library(LIBRARY), Some(0));
+        let whole = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+        let both = [&whole[..], LIBRARY].concat();
+        assert_eq!(outgoing.of_the_library(&both), Some(whole.len()));
+        for part in whole.chunks(7) {
+            outgoing.written(part);
+        }
+        assert_eq!(outgoing.of_the_library(LIBRARY), Some(0));
+
+        // The same bytes inside a body are a body.
+        let body = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", LIBRARY.len());
+        let in_a_body = [body.as_bytes(), LIBRARY].concat();
+        assert_eq!(outgoing.of_the_library(&in_a_body), None);
+        outgoing.written(body.as_bytes());
+        assert_eq!(outgoing.of_the_library(LIBRARY), None);
+        outgoing.written(LIBRARY);
+        assert_eq!(outgoing.of_the_library(LIBRARY), Some(0));
+
+        // A body of unknown length is not followed.
+        outgoing.written(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+        assert_eq!(outgoing.of_the_library(LIBRARY), None);
+    }
+}
