@@ -144,6 +144,7 @@ fn shared(args: &ServeArgs, api_url: &str) -> Result<Shared, String> {
         in_flight: AtomicUsize::new(0),
         process: u32::from_be_bytes(process),
         requests: AtomicU64::new(0),
+        uploads: tokio::sync::Semaphore::new(http::MOST_UPLOADS),
         stopping: AtomicBool::new(false),
     })
 }

@@ -4,7 +4,7 @@
 use crate::{
     accounts::{Accounts, Session},
     audit::Event,
-    authority::Place,
+    authority::{Place, unread},
     replay::{LIFETIME, Outcome, Replay, ReplayKey},
     runtime::{
         handle::Handle,
@@ -122,6 +122,7 @@ impl Call {
         let (place, replay, secret, now) =
             (self.place.clone(), self.replay.clone(), self.secret, self.now);
         let make = reply.clone();
+        let expired = self.expired_reply(world)?;
         let rider: Rider<R> = Arc::new(move |state| {
             let mut change =
                 place.require(Change::new(), &key).create(&Event::key(event.0.id), &event);
@@ -129,8 +130,9 @@ impl Call {
                 let outcome =
                     if secret { Outcome::Secret } else { Outcome::Reply(json(&make(state)?)?) };
                 let fingerprint = replay.fingerprint.clone();
-                change = change.create(
+                change = change.replace(
                     &replay.key,
+                    expired.as_deref(),
                     &Replay { fingerprint, outcome, expires_at: now + LIFETIME },
                 );
             }
@@ -138,6 +140,13 @@ impl Call {
         });
         let state = owners.ask_with(id, command, rider).await?;
         reply(&state)
+    }
+
+    /// A stored reply that has ended and was not swept yet: it makes room for a new one.
+    fn expired_reply(&self, world: &World) -> Result<Option<Arc<Stored<Replay>>>, Fault> {
+        let Some(key) = &self.replay else { return Ok(None) };
+        let found = world.store.get::<Replay>(&key.key).map_err(unread)?;
+        Ok(found.filter(|replay| replay.record.expires_at <= self.now))
     }
 
     /// Replaces the stored reply by a later one, of a change that took its time. Until that is
@@ -160,6 +169,12 @@ impl Call {
                 tracing::warn!(error = %e, "a stored reply was not taken back");
             }
         }
+    }
+
+    /// Notes in the audit log what changed nothing in the store.
+    pub fn note(&self, world: &World, resource: &str) {
+        let event = self.event(world, resource);
+        world.store.note(Change::new().create(&Event::key(event.0.id), &event));
     }
 
     fn event(&self, world: &World, resource: &str) -> Event {

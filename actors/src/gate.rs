@@ -64,7 +64,7 @@ impl Gate {
             Ok(Caller { user: Some(user), .. }) => {
                 self.limiter.take(Counted::User(user.id), user.account.record.state.tier)
             }
-            _ => self.limiter.take(Counted::Address(address), self.settings.anonymous_tier),
+            _ => self.limiter.take(Counted::address(address), self.settings.anonymous_tier),
         };
         Counting { allowance, caller }
     }

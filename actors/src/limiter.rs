@@ -8,7 +8,11 @@ use governor::{
     middleware::StateInformationMiddleware,
     state::keyed::DashMapStateStore,
 };
-use std::{net::IpAddr, num::NonZeroU32, time::Duration};
+use std::{
+    net::{IpAddr, Ipv6Addr},
+    num::NonZeroU32,
+    time::Duration,
+};
 
 /// Who is counted: the account, or the address where there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,6 +21,16 @@ pub enum Counted {
     User(UserId),
     /// A client address.
     Address(IpAddr),
+}
+
+impl Counted {
+    /// A client's address. An IPv6 network of 64 bits is one client: it has them all to itself.
+    pub fn address(address: IpAddr) -> Self {
+        Counted::Address(match address {
+            IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
+            v4 => v4,
+        })
+    }
 }
 
 /// What is left for a caller after a call.

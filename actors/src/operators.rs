@@ -50,6 +50,7 @@ impl Serves<RestartActor> for Platform {
         if !self.owners()?.restart(id).await? {
             return Err(Fault::NotFound("actor in memory"));
         }
+        cx.note(&self.world, id);
         let actor = self.actors(cx.now, |actor| actor.id == id).into_iter().next();
         actor.ok_or(Fault::NotFound("actor in memory"))
     }

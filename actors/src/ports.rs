@@ -56,7 +56,7 @@ impl Random {
         let millis = u64::try_from(now.as_millis()).unwrap_or(0);
         let next = match *last {
             // the same millisecond, or a clock that went back: count on
-            Some(before) if before.timestamp_ms() >= millis => before.increment().unwrap_or(before),
+            Some(before) if before.timestamp_ms() >= millis => after(before),
             _ => Ulid::from_parts(millis, Ulid::generate().random()),
         };
         *last = Some(next);
@@ -85,6 +85,17 @@ impl Random {
         let mut bytes = [0_u8; 16];
         getrandom::fill(&mut bytes).map_err(|e| NoRandomness(e.to_string()))?;
         Ok(format!("r:{:032x}", u128::from_be_bytes(bytes)))
+    }
+}
+
+/// A later id of the same millisecond. The step is random: who knows one id cannot guess the next.
+fn after(before: Ulid) -> Ulid {
+    let step = Ulid::generate().random() >> 32;
+    let next = before.random().saturating_add(step).saturating_add(1);
+    if next < 1 << 80 {
+        Ulid::from_parts(before.timestamp_ms(), next)
+    } else {
+        before.increment().unwrap_or(before)
     }
 }
 

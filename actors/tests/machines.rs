@@ -91,7 +91,7 @@ enum Event {
     RollBack,
     RollBackAsStranger,
     Reinstate,
-    Told,
+    Told(u128),
 }
 
 const EVENTS: [Event; 9] = [
@@ -103,7 +103,7 @@ const EVENTS: [Event; 9] = [
     Event::RollBack,
     Event::RollBackAsStranger,
     Event::Reinstate,
-    Event::Told,
+    Event::Told(6),
 ];
 
 fn input(event: Event, state: &releases::State) -> Input<Releases> {
@@ -126,15 +126,15 @@ fn input(event: Event, state: &releases::State) -> Input<Releases> {
             let results = waiting.zip([first, second]).map(|(p, yes)| (p.id, live(yes))).collect();
             Input::Outcome(Outcome::Published(results, Some(current(6))))
         }
-        Event::Supersede => Input::Command(Command::Supersede),
+        Event::Supersede => Input::Command(Command::Follow(current(6))),
         Event::RollBack => {
             Input::Command(Command::RollBack { to: Id::of(Ulid(6)), current: current(7) })
         }
         Event::RollBackAsStranger => {
             Input::Command(Command::RollBack { to: Id::of(Ulid(6)), current: current(99) })
         }
-        Event::Reinstate => Input::Command(Command::Reinstate),
-        Event::Told => Input::Outcome(Outcome::Told),
+        Event::Reinstate => Input::Command(Command::Follow(current(7))),
+        Event::Told(other) => Input::Outcome(Outcome::Told(Id::of(Ulid(other)))),
     }
 }
 
@@ -142,7 +142,7 @@ fn input(event: Event, state: &releases::State) -> Input<Releases> {
 fn can_happen(event: Event, standing: Option<&releases::Effect>) -> bool {
     match event {
         Event::Answered(..) => matches!(standing, Some(releases::Effect::Publish)),
-        Event::Told => matches!(standing, Some(releases::Effect::Tell(_))),
+        Event::Told(_) => matches!(standing, Some(releases::Effect::Tell(_))),
         _ => true,
     }
 }
@@ -226,8 +226,7 @@ fn taking_a_release_back_makes_the_other_one_current_in_the_same_change() {
     state.release.published_at = Some(Timestamp::from_millis(1));
     let at = Moment { id: ReleaseId::of(Ulid(7)), now: Timestamp::from_millis(2) };
     let step = Releases::step(&at, Some(&state), input(Event::RollBack, &state)).unwrap();
-    let told = releases::Tell::Reinstated(Id::of(Ulid(6)));
-    assert_eq!(step.intent, Intent::Now(releases::Effect::Tell(told)));
+    assert_eq!(step.intent, Intent::Now(releases::Effect::Tell(Id::of(Ulid(6)))));
     assert!(!step.also.is_empty(), "the channel's pointer moves with it");
 }
 

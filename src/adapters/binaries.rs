@@ -73,6 +73,13 @@ impl Vault {
         self.staging.join(id.to_string())
     }
 
+    /// Removes a staged file that was only just made, by somebody who came too late to fill it.
+    pub fn forget_stray(&self, id: ArtifactId, staged: &File) {
+        if staged.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+            let _ = std::fs::remove_file(self.staged_path(id));
+        }
+    }
+
     fn key(&self, id: ArtifactId) -> Key {
         self.prefix.clone().join(id.to_string())
     }
@@ -195,7 +202,11 @@ impl Binaries for Vault {
         if self.staged(id).await?.is_none() {
             self.fetch_back(id).await?;
         }
-        blocking(move || examine(&path, kind)).await
+        blocking(move || {
+            let _alone = lock(&path)?;
+            examine(&path, kind)
+        })
+        .await
     }
 
     async fn keep(&self, id: ArtifactId, _: &Examined) -> Result<(), PortError> {
@@ -207,7 +218,7 @@ impl Binaries for Vault {
             Some(folder) => {
                 let folder = folder.clone();
                 blocking(move || {
-                    File::open(&path)?.sync_all()?;
+                    lock(&path)?.sync_all()?;
                     std::fs::rename(&path, folder.join(id.to_string()))?;
                     File::open(&folder)?.sync_all()
                 })
@@ -230,6 +241,13 @@ impl Binaries for Vault {
             Err(e) => Err(failed(e)),
         }
     }
+}
+
+/// The staged file, while nobody writes to it. Who still does makes this an error, to be tried again.
+fn lock(path: &Path) -> io::Result<File> {
+    let file = File::options().read(true).write(true).open(path)?;
+    file.try_lock().map_err(|_| io::Error::other("bytes are still being written"))?;
+    Ok(file)
 }
 
 /// Reads the bytes whole, then looks inside.

@@ -118,7 +118,7 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
         if release.state == ReleaseState::Published {
             g.published.insert(key.into());
         }
-        g.to_be_told.extend(state.state.to_tell.iter().map(|tell| tell.whom().to_string()));
+        g.to_be_told.extend(state.state.to_tell.iter().map(ToString::to_string));
     })?;
     one::<Hold>(store, findings, |artifact, hold| {
         g.held

@@ -10,7 +10,7 @@ use contract::{
     AppId, Fault, ReleaseId,
     apps::Platform as Mobile,
     artifacts::{Artifact, ArtifactKind},
-    releases::{Release, ReleaseState, Target},
+    releases::{Publication, PublicationState, Release, ReleaseState, Target},
 };
 
 pub(super) fn configure(app: &mut web::ServiceConfig) {
@@ -39,7 +39,11 @@ fn find(edge: &Edge, id: &str) -> Result<(Release, String), Fault> {
     let store = &edge.platform.world.store;
     let seen = store.get::<Kept<Releases>>(&id.to_string()).ok().flatten().ok_or_else(none)?;
     let release = seen.record.state.release.clone();
-    if !release.publications.iter().any(|p| p.target == Target::Ota) {
+    let offered = |p: &Publication| {
+        p.target == Target::Ota
+            && matches!(p.state, PublicationState::Live | PublicationState::Halted)
+    };
+    if !release.publications.iter().any(offered) {
         return Err(none());
     }
     edge.platform.reachable(release.app_id).map_err(|_| none())?;

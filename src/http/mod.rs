@@ -55,6 +55,8 @@ pub struct Shared {
     pub process: u32,
     /// Counts requests, for their ids.
     pub requests: AtomicU64,
+    /// Places for uploads under way: each takes a thread that writes.
+    pub uploads: tokio::sync::Semaphore,
     /// Set once the service stops taking calls.
     pub stopping: std::sync::atomic::AtomicBool,
 }
@@ -69,6 +71,8 @@ impl Shared {
 
 /// Calls under way at a time. Past it, callers are turned away at once.
 pub const MOST_IN_FLIGHT: usize = 4096;
+/// Uploads under way at a time. Past it, writers are turned away at once.
+pub const MOST_UPLOADS: usize = 128;
 /// The largest JSON body, in bytes.
 pub const LARGEST_BODY: usize = 1 << 20;
 

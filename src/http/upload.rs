@@ -133,7 +133,7 @@ pub(super) async fn put(
             tracing::info!(%request_id, function = "putArtifactContent", code = fault.code(), error = %fault, "refused");
             let mut answer = heading.fault(&fault);
             // What is left of the body is not read: the connection cannot be used again.
-            answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            answer.head_mut().set_connection_type(actix_http::ConnectionType::Close);
             answer
         }
     }
@@ -156,22 +156,23 @@ async fn receive(
     payload: web::Payload,
 ) -> Result<(ArtifactId, u64, Option<u64>), Fault> {
     let (id, upload) = open(req, edge, Use::Upload)?;
-    if upload.artifact.state != ArtifactState::Pending || upload.is_complete() {
-        return Err(Fault::NotNow(format!(
-            "this upload takes no more bytes: {}",
-            if upload.is_complete() { "it is complete, finalize it" } else { "open a new one" }
-        )));
-    }
+    check_open(&upload)?;
     let part = read_part(req, &upload)?;
     let limit = edge.platform.settings.largest_artifact;
     let last = part.total.or(part.end).unwrap_or(0);
     if last > limit {
         return Err(Fault::TooLarge { limit });
     }
+    let _place = edge.shared.uploads.try_acquire().map_err(|_| Fault::Busy)?;
     let path = edge.vault.staged_path(id);
     let mut staged = on_disk(move || lock(&path)).await??;
-    // Read again under the lock: another writer may have been at work.
+    // Read again under the lock: another writer may have been at work, or the bytes may be under
+    // verification by now.
     let upload = edge.platform.upload(id)?.record.state.clone();
+    if let Err(fault) = check_open(&upload) {
+        edge.vault.forget_stray(id, &staged);
+        return Err(fault);
+    }
     let durable = edge.platform.durable_offset(id, upload.offset).await?;
     if part.start != durable && part.start != 0 {
         let reason = format!(
@@ -185,17 +186,28 @@ async fn receive(
             format!("this part starts at byte 0, but {durable} bytes are stored; go on there");
         return Err(Fault::WrongOffset { reason, offset: durable });
     }
-    staged = on_disk(move || cut(staged, part.start)).await?.map_err(|e| disk(&e))?;
     let length = part.total.or(upload.declared.size);
     let most = part.end.or(length).unwrap_or(limit);
     let writer = Writer { edge, id, length };
     if part.start < durable {
-        // What was stored is gone: after a crash nobody may take the new bytes for it.
+        // What was stored goes: after a crash nobody may take the new bytes for it.
         writer.count(part.start, length).await?;
     }
+    staged = on_disk(move || cut(staged, part.start)).await?.map_err(|e| disk(&e))?;
     let stored = writer.write(staged, payload, part.start, most, part.digest).await?;
     edge.shared.figures.uploaded.inc_by(stored.offset.saturating_sub(part.start));
     stored.problem.map_or(Ok((id, stored.offset, stored.length)), Err)
+}
+
+/// Whether an upload waits for bytes.
+fn check_open(upload: &Upload) -> Result<(), Fault> {
+    if upload.artifact.state == ArtifactState::Pending && !upload.is_complete() {
+        return Ok(());
+    }
+    Err(Fault::NotNow(format!(
+        "this upload takes no more bytes: {}",
+        if upload.is_complete() { "it is complete, finalize it" } else { "open a new one" }
+    )))
 }
 
 /// `Content-Range: bytes a-b/total`, or the whole file. `Content-Digest` is of RFC 9530.
@@ -313,7 +325,7 @@ impl Writer<'_> {
         let (chunks, queue) = mpsc::channel::<Bytes>(QUEUE);
         let (durable, mut progress) = mpsc::channel::<u64>(4);
         let disk_side = tokio::task::spawn_blocking(move || {
-            append(file, start, queue, &durable, digest.is_some())
+            append(file, start, most, queue, &durable, digest.is_some())
         });
         let (sent, ()) =
             futures_util::future::join(send(payload, chunks, most.saturating_sub(start)), async {
@@ -324,15 +336,14 @@ impl Writer<'_> {
             })
             .await;
         let appended = disk_side.await.map_err(|_| Fault::Uncertain)?;
-        let (file, mut offset, hash) = appended.map_err(|e| disk(&e))?;
+        let (mut file, mut offset, hash) = appended.map_err(|e| disk(&e))?;
         let mut problem = sent.err();
         if problem.is_none() && digest.is_some_and(|expected| hash != Some(expected)) {
             problem = Some(Fault::invalid(
                 "Content-Digest",
                 "does not fit the bytes that arrived; the part was dropped, send it again",
             ));
-            let file = on_disk(move || cut(file, start)).await?.map_err(|e| disk(&e))?;
-            drop(file);
+            file = on_disk(move || cut(file, start)).await?.map_err(|e| disk(&e))?;
             offset = start;
         }
         // A whole file without a declared length ends where the request ends.
@@ -340,7 +351,9 @@ impl Writer<'_> {
             && self.length.is_none()
             && most == self.edge.platform.settings.largest_artifact;
         let length = if whole { Some(offset) } else { self.length };
+        // The lock is held until the record says how far it is.
         self.count(offset, length).await?;
+        drop(file);
         Ok(Stored { offset, length, problem })
     }
 
@@ -379,10 +392,12 @@ async fn send(
 
 type Appended = (File, u64, Option<[u8; 32]>);
 
-/// From the queue onto the disk. Reports each offset that is durable; the last one it returns.
+/// From the queue onto the disk. Reports offsets that are durable on the way; the last one it
+/// returns. Bytes whose digest is yet to be compared are not reported, nor is the end.
 fn append(
     mut file: File,
     start: u64,
+    most: u64,
     mut queue: mpsc::Receiver<Bytes>,
     durable: &mpsc::Sender<u64>,
     hashed: bool,
@@ -395,7 +410,7 @@ fn append(
             hasher.update(&chunk);
         }
         offset += chunk.len() as u64;
-        if offset - reported >= DURABLE_EVERY {
+        if !hashed && offset < most && offset - reported >= DURABLE_EVERY {
             file.sync_data()?;
             reported = offset;
             let _ = durable.blocking_send(offset);

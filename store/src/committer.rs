@@ -10,7 +10,9 @@ use sled::transaction::{
     ConflictableTransactionError as Conflict, TransactionError, Transactional, TransactionalTree,
 };
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
+    ffi::OsString,
+    fs::File,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -51,6 +53,18 @@ impl Vitals {
         self.waiting.load(Relaxed)
     }
 
+    /// After a failed flush nobody knows what is on the disk: nothing more is written until the
+    /// service starts anew and reads it.
+    fn break_down(&self, why: &str) {
+        let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
+        broken.get_or_insert_with(|| why.to_owned());
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        let broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
+        broken.as_ref().map_or(Ok(()), |why| Err(StoreError::Busy(why.clone())))
+    }
+
     pub(crate) fn last_flush_ms(&self) -> Result<Option<f64>, String> {
         if let Some(why) = self.broken.lock().unwrap_or_else(PoisonError::into_inner).clone() {
             return Err(why);
@@ -75,11 +89,15 @@ impl Committer {
         let waiting = &self.inner.vitals.waiting;
         if waiting.fetch_add(1, Relaxed) >= LONGEST_QUEUE {
             waiting.fetch_sub(1, Relaxed);
-            return Err(StoreError::Io("too many changes wait for the disk".into()));
+            return Err(StoreError::Busy("too many changes wait for the disk".into()));
         }
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let sent = queue.as_ref().is_some_and(|q| q.send(job).is_ok());
-        if sent { Ok(()) } else { Err(StoreError::Io("the store is closed".into())) }
+        if !sent {
+            waiting.fetch_sub(1, Relaxed);
+            return Err(StoreError::Busy("the store is closed".into()));
+        }
+        Ok(())
     }
 
     /// Writes what waits, then ends the thread.
@@ -97,21 +115,36 @@ impl Drop for Committer {
     }
 }
 
+/// Says that the store takes no changes any more, unless it was closed.
+struct Ending<'a>(&'a Vitals, bool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        if !self.1 {
+            self.0.break_down("the committer failed; restart the service");
+        }
+    }
+}
+
 fn run(inner: &Inner, jobs: &mpsc::Receiver<Job>) {
+    let mut ending = Ending(&inner.vitals, false);
+    let mut blobs = HashSet::new();
     while let Ok(first) = jobs.recv() {
         let batch: Vec<Job> =
             std::iter::once(first).chain(jobs.try_iter().take(LARGEST_BATCH - 1)).collect();
         inner.vitals.waiting.fetch_sub(batch.len() as u64, Relaxed);
         let begun = Instant::now();
-        let verdicts = apply(inner, &batch).and_then(|verdicts| flush(inner).map(|()| verdicts));
+        let verdicts = inner.vitals.check().and_then(|()| {
+            let verdicts = apply(inner, &batch)?;
+            flush(inner, &mut blobs).map(|()| verdicts)
+        });
         match &verdicts {
             Ok(_) => {
                 inner.vitals.flush_us.store(begun.elapsed().as_micros().max(1) as u64, Relaxed)
             }
             Err(e) => {
                 tracing::error!(error = %e, changes = batch.len(), "a batch of changes was not written");
-                *inner.vitals.broken.lock().unwrap_or_else(PoisonError::into_inner) =
-                    Some(e.to_string());
+                inner.vitals.break_down(&e.to_string());
             }
         }
         let mut verdicts = verdicts.map(Vec::into_iter);
@@ -125,12 +158,32 @@ fn run(inner: &Inner, jobs: &mpsc::Receiver<Job>) {
             }
         }
     }
+    ending.1 = true;
 }
 
 /// sled 0.34 flushes with `sync_file_range`, which leaves out the drive's cache and the inode; the
-/// `fdatasync` makes it a barrier.
-fn flush(inner: &Inner) -> Result<(), StoreError> {
+/// `fdatasync` makes it a barrier. Large nodes it writes to files of their own and does not sync:
+/// those come first, since the log refers to them.
+fn flush(inner: &Inner, synced: &mut HashSet<OsString>) -> Result<(), StoreError> {
     inner.db.flush().map_err(io)?;
+    let mut there = HashSet::new();
+    for entry in std::fs::read_dir(&inner.blobs).into_iter().flatten() {
+        let entry = entry.map_err(io)?;
+        let name = entry.file_name();
+        if !synced.contains(&name) {
+            match File::open(entry.path()) {
+                Ok(file) => file.sync_all().map_err(io)?,
+                // a later version of the node has replaced it
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(e) => return Err(io(e)),
+            }
+        }
+        there.insert(name);
+    }
+    if there.iter().any(|name| !synced.contains(name)) {
+        File::open(&inner.blobs).and_then(|folder| folder.sync_all()).map_err(io)?;
+    }
+    *synced = there;
     inner.file.sync_data().map_err(io)
 }
 

@@ -49,6 +49,9 @@ pub enum StoreError {
     /// The directory belongs to another process.
     #[error("{0}")]
     InUse(String),
+    /// It takes no changes now; nothing of the change was done.
+    #[error("{0}")]
+    Busy(String),
     /// The disk refused. Whether the change is there can only be said by reading.
     #[error("the store's disk: {0}")]
     Io(String),
@@ -71,6 +74,8 @@ pub(crate) struct Inner {
     db: sled::Db,
     trees: Vec<Tree>,
     file: std::fs::File,
+    /// Where sled puts nodes that are too large for its log.
+    blobs: std::path::PathBuf,
     /// Held by the committer while trees and cache differ, and by readers who miss the cache:
     /// else a reader could see a new row, and then the old one in the cache.
     view: RwLock<()>,
@@ -120,6 +125,7 @@ impl Store {
             db,
             trees,
             file,
+            blobs: path.join("sled/blobs"),
             view: RwLock::new(()),
             vitals: Vitals::default(),
             _lock: lock,

@@ -217,6 +217,36 @@ fn a_stream_that_breaks_is_not_taken_for_a_whole_file() {
     assert_eq!(upload.finalize(&json!({"sha256": sha256(&bytes)})).status, 201);
 }
 
+/// All bytes are there, but the request is not over: its digest is yet to be compared, and it may
+/// still take them back.
+#[test]
+fn bytes_of_a_request_that_is_not_over_cannot_be_verified() {
+    let service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let total = 64 << 20;
+    let upload = Upload::open(&service, &ada, &opening(&app));
+    let wrong = STANDARD.encode([0; 32]);
+    let headers = format!(
+        "Transfer-Encoding: chunked\r\nContent-Range: bytes 0-{}/{total}\r\nContent-Digest: sha-256=:{wrong}:",
+        total - 1
+    );
+    let mut connection = raw(&upload, &headers);
+    write!(connection, "{total:x}\r\n").unwrap();
+    connection.write_all(&vec![7; total]).unwrap();
+    write!(connection, "\r\n").unwrap();
+    let staged = service.data().join("staging").join(&upload.id);
+    eventually("all bytes arrive", || staged.metadata().is_ok_and(|s| s.len() == total as u64));
+    assert_eq!(upload.head().0, "0");
+    let hash = sha256(&vec![7; total]);
+    assert_eq!(upload.finalize(&json!({"sha256": hash})).refusal(), (409, 119));
+    write!(connection, "0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    assert_eq!((upload.state(), upload.head().0.as_str()), (json!("pending"), "0"));
+}
+
 #[test]
 fn what_is_not_as_declared_is_refused_before_it_is_stored_or_verified() {
     let service = Service::start_with(&[("SVC_MAX_ARTIFACT_BYTES", "20000")]);

@@ -24,6 +24,11 @@ impl Lockout {
         let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if watched.len() >= MOST_WATCHED {
             watched.retain(|_, failures| failures.back().is_some_and(|at| now.since(*at) < WITHIN));
+            // So many live ones are an attack on this list itself. Each cost a password's hashing;
+            // looking through them at every sign-in would cost more than forgetting them.
+            if watched.len() >= MOST_WATCHED {
+                watched.clear();
+            }
         }
         let failures = watched.entry(email.to_owned()).or_default();
         failures.retain(|at| now.since(*at) < WITHIN);

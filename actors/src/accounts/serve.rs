@@ -254,8 +254,11 @@ impl Platform {
 
 impl Serves<Logout> for Platform {
     async fn serve(&self, cx: &Call, _: Logout) -> Result<Nothing, Fault> {
-        let (key, session) = cx.session()?;
-        let command = Command::SignOut { key: key.to_owned(), session: session.clone() };
+        let (key, _) = cx.session()?;
+        // As it is now: this very call may have noted that the session is in use.
+        let session = self.world.store.get::<Session>(key).map_err(unread)?;
+        let Some(session) = session else { return Ok(Nothing {}) };
+        let command = Command::SignOut { key: key.to_owned(), session };
         cx.change(&self.world, &self.owners()?.accounts, cx.user()?.id, command, |_| Ok(Nothing {}))
             .await
     }

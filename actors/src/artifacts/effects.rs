@@ -9,6 +9,9 @@ use crate::{
 use contract::{ArtifactId, Fault};
 use std::{sync::Arc, time::Duration};
 
+/// How long the targets may take.
+const PUBLISH_WITHIN: Duration = Duration::from_secs(300);
+
 pub(super) async fn perform(
     effect: Effect,
     id: ArtifactId,
@@ -98,12 +101,17 @@ async fn release(
         return Ok(Outcome::Released(None));
     }
     let published = async {
+        // An attempt before a crash may be under way, or done.
+        let before = releases.settled(follow_up.release_id, PUBLISH_WITHIN).await?;
+        if before.is_some_and(|state| state.release.published_at.is_some()) {
+            return Ok(());
+        }
         let command = releases::publish(world, follow_up.release_id, &follow_up.publish, None)?;
         releases.ask(follow_up.release_id, command).await?;
-        releases.settled(follow_up.release_id, Duration::from_secs(300)).await
+        releases.settled(follow_up.release_id, PUBLISH_WITHIN).await.map(|_| ())
     };
     match published.await {
-        Ok(_) => Ok(Outcome::Released(None)),
+        Ok(()) => Ok(Outcome::Released(None)),
         Err(fault @ (Fault::NotNow(_) | Fault::NotFound(_))) => {
             Ok(Outcome::Released(Some(fault.to_string())))
         }

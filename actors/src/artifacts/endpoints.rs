@@ -179,11 +179,21 @@ impl Platform {
             })?;
         }
         let follow_up = self.follow_up(cx, &before.record.state.artifact, &request)?;
-        let command = Command::Finalize { sha256: request.sha256, size: request.size, follow_up };
+        let releases = follow_up.is_some();
+        let FinalizeRequest { sha256, size, .. } = request;
+        let command = Command::Finalize { sha256: sha256.clone(), size, follow_up };
         let owners = &self.owners()?.artifacts;
         cx.change(&self.world, owners, id, command, |_| Ok(())).await?;
         let settled =
             owners.settled(id, VERIFY_WITHIN).await?.ok_or(Fault::NotFound("artifact"))?;
+        let found = (settled.artifact.sha256.as_ref(), settled.artifact.size);
+        if settled.artifact.state == ArtifactState::Verified
+            && (found.0 != Some(&sha256) || size.is_some() && found.1 != size)
+        {
+            return Err(Fault::NotAsDeclared(
+                "this artifact was verified with another SHA-256 or size; it stays as it is".into(),
+            ));
+        }
         match (settled.artifact.state, &settled.follow_up) {
             (ArtifactState::Rejected, _) => Err(Fault::NotAsDeclared(
                 settled
@@ -192,7 +202,9 @@ impl Platform {
                     .clone()
                     .unwrap_or_else(|| "the bytes are not what was declared".into()),
             )),
-            (ArtifactState::Verified, Some(FollowUp { problem: Some(problem), .. })) => {
+            (ArtifactState::Verified, Some(FollowUp { problem: Some(problem), .. }))
+                if releases =>
+            {
                 Err(Fault::NotNow(format!(
                     "the artifact {id} is verified, but its release was not made: {problem}"
                 )))

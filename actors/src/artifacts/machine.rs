@@ -68,6 +68,9 @@ pub struct FollowUp {
     pub problem: Option<String>,
 }
 
+/// An upload whose bytes come in is waited for this long after the last of them.
+const IDLE: Duration = Duration::from_secs(3600);
+
 /// What can be asked of an artifact.
 #[derive(Debug, Clone)]
 pub enum Command {
@@ -210,21 +213,19 @@ impl Upload {
             (S::Pending, Command::Received(offset, length)) => {
                 self.offset = offset;
                 self.length = self.declared.size.or(length);
+                self.expires_at = self.expires_at.max(at.now + IDLE);
                 Ok(Step::put(self))
             }
             (S::Pending, Command::Finalize { sha256, size, follow_up }) => {
                 self.finalize(sha256, size, follow_up)
             }
-            (S::Verifying | S::Verified, Command::Finalize { sha256, .. }) => {
-                self.finalize_again(&sha256)
+            (S::Verifying | S::Verified, Command::Finalize { sha256, follow_up, .. }) => {
+                self.finalize_again(&sha256, follow_up)
             }
             (S::Pending, Command::Expire) if self.expires_at <= at.now => {
                 Ok(self.discard(S::Expired, false))
             }
             (_, Command::Expire) => Ok(Step::keep()),
-            (S::Verifying, Command::Delete) => Err(Fault::NotNow(
-                "this artifact is being verified; delete it when that is done".into(),
-            )),
             (_, Command::Delete) => {
                 let id = at.id.to_string();
                 Ok(self.discard(S::Deleted, true).also(Change::new().require_absent::<Hold>(&id)))
@@ -261,11 +262,24 @@ impl Upload {
     }
 
     /// Finalizing twice is the same as once; with another hash it is refused, and changes nothing.
-    fn finalize_again(self, sha256: &Sha256) -> Result<Step<Artifacts>, Fault> {
+    /// A release that was not asked for before, or could not be made, is made now.
+    fn finalize_again(
+        mut self,
+        sha256: &Sha256,
+        follow_up: Option<Box<FollowUp>>,
+    ) -> Result<Step<Artifacts>, Fault> {
+        let missing = self.follow_up.as_ref().is_none_or(|before| before.problem.is_some());
         match &self.artifact.sha256 {
             Some(verified) if verified != sha256 => Err(Fault::NotAsDeclared(format!(
                 "this artifact is verified already, with the SHA-256 {verified}, not {sha256}"
             ))),
+            _ if missing
+                && follow_up.is_some()
+                && self.artifact.state == ArtifactState::Verified =>
+            {
+                self.follow_up = follow_up.map(|follow_up| *follow_up);
+                Ok(Step::put(self).intend(Intent::Now(Effect::Release)))
+            }
             _ => Ok(Step::keep()),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{
     current::Current,
-    machine::{Command, Effect, Outcome, Releases, Tell},
+    machine::{Command, Effect, Outcome, Releases},
 };
 use crate::{
     ports::Published,
@@ -20,13 +20,7 @@ pub(super) async fn perform(
 ) -> Result<Outcome, Retry> {
     match effect {
         Effect::Publish => publish(&kept, &world).await,
-        Effect::Tell(tell) => {
-            let command = match tell {
-                Tell::Superseded(_) => Command::Supersede,
-                Tell::Reinstated(_) => Command::Reinstate,
-            };
-            self::tell(&world, tell.whom(), command).await
-        }
+        Effect::Tell(other) => tell(&kept, other, &world).await,
     }
 }
 
@@ -44,9 +38,15 @@ async fn publish(kept: &Kept<Releases>, world: &World) -> Result<Outcome, Retry>
     Ok(Outcome::Published(results, current))
 }
 
-async fn tell(world: &World, other: ReleaseId, command: Command) -> Result<Outcome, Retry> {
-    match world.owners()?.releases.ask(other, command).await {
-        Ok(_) | Err(Fault::NotFound(_)) => Ok(Outcome::Told),
+/// Tells another release what the channel's pointer says now. Where the pointer moves meanwhile,
+/// its owner refuses, and it is told anew.
+async fn tell(kept: &Kept<Releases>, other: ReleaseId, world: &World) -> Result<Outcome, Retry> {
+    let release = &kept.state.release;
+    let current = world.store.get::<Current>(&Current::key(release.app_id, &release.channel))?;
+    // Without a pointer the app is being removed, and the other release with it.
+    let Some(current) = current else { return Ok(Outcome::Told(other)) };
+    match world.owners()?.releases.ask(other, Command::Follow(current)).await {
+        Ok(_) | Err(Fault::NotFound(_)) => Ok(Outcome::Told(other)),
         Err(fault) => Err(fault.into()),
     }
 }

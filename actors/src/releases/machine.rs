@@ -27,27 +27,9 @@ pub struct Releases;
 pub struct State {
     /// What is shown.
     pub release: Release,
-    /// What other releases of the channel have yet to be told, in this order.
+    /// Releases of the channel that have yet to be told that the pointer moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub to_tell: Vec<Tell>,
-}
-
-/// What one release tells another of its channel. The channel's pointer has moved already.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub enum Tell {
-    /// That it is not the current one any more.
-    Superseded(ReleaseId),
-    /// That it is the current one again.
-    Reinstated(ReleaseId),
-}
-
-impl Tell {
-    /// Whom.
-    pub fn whom(self) -> ReleaseId {
-        match self {
-            Tell::Superseded(id) | Tell::Reinstated(id) => id,
-        }
-    }
+    pub to_tell: Vec<ReleaseId>,
 }
 
 /// What can be asked of a release.
@@ -62,8 +44,8 @@ pub enum Command {
         /// Replaces the notes.
         notes: Option<Notes>,
     },
-    /// Another release of the channel became current.
-    Supersede,
+    /// The channel's pointer moved: be what it says, as long as it says so.
+    Follow(Arc<Stored<Current>>),
     /// Take it back; the other becomes current.
     RollBack {
         /// The other.
@@ -71,8 +53,6 @@ pub enum Command {
         /// The channel's pointer as it was read.
         current: Arc<Stored<Current>>,
     },
-    /// It is current again.
-    Reinstate,
     /// Remove it with its app.
     Remove,
 }
@@ -82,9 +62,8 @@ impl std::fmt::Debug for Command {
         f.write_str(match self {
             Command::Create(..) => "Create",
             Command::Publish { .. } => "Publish",
-            Command::Supersede => "Supersede",
+            Command::Follow(_) => "Follow",
             Command::RollBack { .. } => "RollBack",
-            Command::Reinstate => "Reinstate",
             Command::Remove => "Remove",
         })
     }
@@ -95,8 +74,8 @@ impl std::fmt::Debug for Command {
 pub enum Effect {
     /// Hand every waiting publication to its target.
     Publish,
-    /// Tell another release what it has yet to be told.
-    Tell(Tell),
+    /// Tell this release that the channel's pointer moved.
+    Tell(ReleaseId),
 }
 
 /// What came of it.
@@ -104,8 +83,8 @@ pub enum Effect {
 pub enum Outcome {
     /// How the targets took it, and the channel's pointer as it was read after that.
     Published(Vec<(PublicationId, Published)>, Option<Arc<Stored<Current>>>),
-    /// The other release knows.
-    Told,
+    /// This release knows.
+    Told(ReleaseId),
 }
 
 impl Resource for Releases {
@@ -133,9 +112,9 @@ impl Resource for Releases {
             (Some(state), Input::Outcome(Outcome::Published(results, current))) => {
                 Ok(state.clone().published(at, &results, current.as_deref()))
             }
-            (Some(state), Input::Outcome(Outcome::Told)) => {
+            (Some(state), Input::Outcome(Outcome::Told(other))) => {
                 let mut state = state.clone();
-                state.to_tell = state.to_tell.into_iter().skip(1).collect();
+                state.to_tell.retain(|waiting| *waiting != other);
                 Ok(state.tell())
             }
         }
@@ -196,7 +175,7 @@ impl State {
         Step::put(self).intend(intent)
     }
 
-    fn take(mut self, at: &Moment<Releases>, command: Command) -> Result<Step<Releases>, Fault> {
+    fn take(self, at: &Moment<Releases>, command: Command) -> Result<Step<Releases>, Fault> {
         use ReleaseState as S;
         let refused = |why: &str| Err(Fault::NotNow(why.into()));
         match (self.release.state, command) {
@@ -215,15 +194,10 @@ impl State {
             (S::RolledBack, Command::Publish { .. }) => {
                 refused("this release was rolled back; create a new release")
             }
-            (S::Published | S::PartiallyPublished, Command::Supersede) => {
-                self.release.state = S::Superseded;
-                Ok(Step::put(self))
+            (S::Published | S::PartiallyPublished | S::Superseded, Command::Follow(current)) => {
+                Ok(self.follow(&current))
             }
-            (S::Superseded, Command::Reinstate) => {
-                self.release.state = settled_state(&self.release.publications);
-                Ok(Step::put(self))
-            }
-            (_, Command::Supersede | Command::Reinstate) => Ok(Step::keep()),
+            (_, Command::Follow(_)) => Ok(Step::keep()),
             (S::Published | S::PartiallyPublished, Command::RollBack { to, current }) => {
                 self.roll_back(at.now, to, &current)
             }
@@ -302,8 +276,20 @@ impl State {
         let key = Current::key(release.app_id, &release.channel);
         let also =
             Change::new().replace(&key, current, &Current { release: release.id, since: at.now });
-        self.to_tell.extend(before.map(Tell::Superseded));
+        self.to_tell.extend(before);
         self.tell().also(also)
+    }
+
+    fn follow(mut self, current: &Stored<Current>) -> Step<Releases> {
+        let release = &mut self.release;
+        release.state = if current.record.release == release.id {
+            settled_state(&release.publications)
+        } else {
+            ReleaseState::Superseded
+        };
+        let key = Current::key(release.app_id, &release.channel);
+        let also = Change::new().require(&key, current);
+        Step::put(self).also(also)
     }
 
     fn roll_back(
@@ -329,7 +315,7 @@ impl State {
                 publication.updated_at = now;
             }
         }
-        self.to_tell.push(Tell::Reinstated(to));
+        self.to_tell.push(to);
         Ok(self.tell().also(also))
     }
 }

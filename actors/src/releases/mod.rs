@@ -6,5 +6,5 @@ mod machine;
 mod serve;
 
 pub use current::Current;
-pub use machine::{Command, Effect, Outcome, Releases, State, Tell};
+pub use machine::{Command, Effect, Outcome, Releases, State};
 pub use serve::{Draft, create, publish};

@@ -6,7 +6,7 @@ use super::{
     guard::{Guard, Intensity},
     handle::shard_of,
     health::{Health, Place},
-    owner::{Answer, Ask, Owner, Retire, Rider, Settle},
+    owner::{Answer, Ask, Leave, Owner, Retire, Rider, Settle},
     resource::{Kept, Resource, STANDING},
 };
 use crate::world::World;
@@ -192,14 +192,14 @@ impl<R: Resource> Handler<Resume> for Directory<R> {
 impl<R: Resource> Handler<Restart<R>> for Directory<R> {
     type Result = bool;
     fn handle(&mut self, Restart(id): Restart<R>, _: &mut Self::Context) -> bool {
-        // Dropping the address ends the old owner once its queue is done; the version in the
-        // store keeps the two apart until then.
-        let known = self.owners.remove(&id).is_some();
-        if known {
-            self.world.registry.remove(R::KIND, &id.to_string());
-            self.wake(id);
-        }
-        known
+        let Some(old) = self.owners.remove(&id) else { return false };
+        // The old one leaves when what it has in hand is done; until then the version in the
+        // store keeps the two apart.
+        #[allow(clippy::disallowed_methods, reason = "one message for each restart")]
+        old.addr.do_send(Leave);
+        self.world.registry.remove(R::KIND, &id.to_string());
+        self.wake(id);
+        true
     }
 }
 

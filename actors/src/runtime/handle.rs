@@ -117,7 +117,8 @@ impl<R: Resource> Handle<R> {
                 // it never began: the owner retired or crashed before its turn
                 Ok(Err(())) if !begun.load(SeqCst) => {}
                 Ok(Err(())) => return Err(Fault::Uncertain),
-                Err(_) if begun.load(SeqCst) => return Err(Fault::Uncertain),
+                // Whoever sets it first decides: the owner passes over what was given up.
+                Err(_) if begun.swap(true, SeqCst) => return Err(Fault::Uncertain),
                 Err(_) => return Err(Fault::Busy),
             }
         }

@@ -59,6 +59,11 @@ pub struct Settle<R: Resource>(pub(super) oneshot::Sender<Option<Arc<R::State>>>
 #[rtype(result = "bool")]
 pub struct Retire;
 
+/// From the directory, which has another one start in its place.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Leave;
+
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Learn<R: Resource> {
@@ -237,6 +242,7 @@ fn failed(kind: &str, e: &StoreError) -> Fault {
     match e {
         StoreError::Stale { .. } => Fault::Stale,
         StoreError::Taken { .. } => Fault::Stale,
+        StoreError::Busy(_) => Fault::Busy,
         StoreError::Unreadable(_) | StoreError::InUse(_) => {
             tracing::error!(kind, error = %e, "a record cannot be read or written");
             Fault::Internal
@@ -300,7 +306,10 @@ impl<R: Resource> Owner<R> {
 impl<R: Resource> Handler<Ask<R>> for Owner<R> {
     type Result = AtomicResponse<Self, ()>;
     fn handle(&mut self, ask: Ask<R>, _: &mut Self::Context) -> Self::Result {
-        ask.begun.store(true, SeqCst);
+        if ask.begun.swap(true, SeqCst) {
+            // The sender gave up waiting and was told that nothing was done.
+            return AtomicResponse::new(Box::pin(actix::fut::ready(())));
+        }
         let (answer, place) = (ask.answer, ask.place);
         self.take(Input::Command(ask.command), Some(ask.rider), move |_, state, _| {
             drop(place);
@@ -335,6 +344,13 @@ impl<R: Resource> Handler<Settle<R>> for Owner<R> {
     fn handle(&mut self, settle: Settle<R>, _: &mut Self::Context) {
         self.settling.push(settle.0);
         self.settled();
+    }
+}
+
+impl<R: Resource> Handler<Leave> for Owner<R> {
+    type Result = ();
+    fn handle(&mut self, _: Leave, ctx: &mut Self::Context) {
+        ctx.stop();
     }
 }
 
