@@ -11,6 +11,7 @@
     reason = "tests say so by failing"
 )]
 
+mod admin;
 mod buckets;
 mod cascades;
 mod crashes;
