@@ -35,7 +35,9 @@ impl Answer {
     /// The value at a path such as `/result/user/id`, as text.
     pub fn text(&self, path: &str) -> Outcome<&str> {
         let found = self.body.pointer(path).and_then(Value::as_str);
-        found.ok_or_else(|| format!("{path} is missing in the answer {}: {}", self.status, self.body))
+        found.ok_or_else(|| {
+            format!("{path} is missing in the answer {}: {}", self.status, self.body)
+        })
     }
 }
 

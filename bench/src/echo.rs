@@ -46,6 +46,11 @@ impl Echo {
         }
         Err("the echo server did not start".into())
     }
+
+    /// The id of its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
 }
 
 impl Drop for Echo {

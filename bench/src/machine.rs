@@ -67,6 +67,15 @@ fn processor_times() -> Option<(u64, u64)> {
     Some((idle, ticks.iter().sum()))
 }
 
+/// Processor time that a process has taken, in seconds. The clock ticks a hundred times a second.
+pub fn processor_time(process: u32) -> Outcome<f64> {
+    let stat = read_to_string(format!("/proc/{process}/stat")).or_say("the processor time")?;
+    // The name, in parentheses, may hold anything; the times are the 12th and 13th after it.
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = after_name.split_whitespace().skip(11).take(2);
+    Ok(ticks.filter_map(|n| n.parse::<f64>().ok()).sum::<f64>() / 100.0)
+}
+
 /// Bytes of memory that a process holds now; `None` for this one.
 pub fn resident(process: Option<u32>) -> Outcome<u64> {
     status(process, "VmRSS:")
@@ -93,6 +102,7 @@ fn status(process: Option<u32>, field: &str) -> Outcome<u64> {
 /// The machine in a few lines of Markdown.
 pub fn describe() -> Outcome<String> {
     let here = scratch()?;
+    let idle = idle_percent().map_or("unknown".into(), |idle| format!("{idle} %"));
     let lines = [
         ("Processor", format!("{}, {} in use", processor_model(), processors())),
         ("Memory", memory()),
@@ -100,6 +110,7 @@ pub fn describe() -> Outcome<String> {
         ("Disk", file_system(here.path())),
         ("Compiler", said("rustc", &["--version"])),
         ("Load generator", said("wrk", &["--version"])),
+        ("Idle when the run was over", idle),
         ("Date", said("date", &["-u", "+%Y-%m-%d"])),
     ];
     Ok(lines.iter().map(|(name, value)| format!("- {name}: {value}\n")).collect())

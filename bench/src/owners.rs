@@ -29,7 +29,8 @@ const OWNERS: usize = 100_000;
 const AT_A_TIME: usize = 64;
 /// What an owner in memory may take with all that belongs to it, in bytes.
 const MOST_MEMORY: f64 = 2300.0;
-const BINDS: &str = "";
+const BINDS: &str = "what belongs to an owner beside its record: context, mailbox, guard, health, and its \
+    entries in directory and registry.";
 
 /// What waking one took: microseconds, and bytes of memory.
 struct Cost {
@@ -65,7 +66,8 @@ async fn wake_all(store: Store) -> Outcome<(Cost, Cost)> {
     for id in &ids {
         read(&store, *id)?;
     }
-    let project = ids.first().map(|id| read(&store, *id)).or_say("a project")??.record.state.clone();
+    let project =
+        ids.first().map(|id| read(&store, *id)).or_say("a project")??.record.state.clone();
     machine::wait_until_quiet();
     let (ours, _) = each(&ids, |id| {
         let asked = projects.ask(id, Command::Create(Box::new(project.clone())));
@@ -138,6 +140,7 @@ fn wake(
     let last = id.to_string().bytes().last().map_or(0, usize::from);
     if let Some(arbiter) = arbiters.get(last % arbiters.len().max(1)) {
         arbiter.spawn_fn(move || {
+            #[allow(clippy::disallowed_methods, reason = "what a guard costs is the question")]
             let _ = started.send(Plain { id, store, record: None }.start());
         });
     }

@@ -29,6 +29,7 @@ pub async fn start(store: Store, arbiters: &[ArbiterHandle]) -> Outcome<Arc<Worl
     World::start(store, ports, arbiters, Rules::default()).await.or_say("the world")
 }
 
+#[allow(clippy::disallowed_methods, reason = "it is the port")]
 fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))

@@ -40,7 +40,13 @@ impl Load {
         let lines = self.requests.iter().map(|(session, body)| format!("{session}\t{body}\n"));
         std::fs::write(&requests, lines.collect::<String>()).or_say("the requests")?;
         let mut wrk = Command::new("wrk");
-        wrk.args(["-t1", &format!("-c{CONNECTIONS}"), &format!("-d{seconds}s"), "--timeout", "30s"]);
+        wrk.args([
+            "-t1",
+            &format!("-c{CONNECTIONS}"),
+            &format!("-d{seconds}s"),
+            "--timeout",
+            "30s",
+        ]);
         wrk.arg("-s").arg(script).arg(format!("http://{}", self.address));
         wrk.env("BENCH_REQUESTS", requests).env("BENCH_PATH", &self.path);
         wrk.env("BENCH_APPLICATION", &self.application_id);
