@@ -3,7 +3,7 @@
 //!
 //! The address holds the release's id, which cannot be guessed; who has it may install.
 
-use super::{Edge, reply, reply::Heading, request};
+use super::{Edge, reply::Heading, request};
 use actix_web::{HttpRequest, HttpResponse, http::header, web};
 use actors::{apps::Apps, releases::Releases, runtime::resource::Kept};
 use contract::{
@@ -18,18 +18,14 @@ pub(super) fn configure(app: &mut web::ServiceConfig) {
         web::resource("/install/{id}")
             .route(web::get().to(page))
             .route(web::head().to(page))
-            .default_service(web::to(only_get)),
+            .default_service(web::to(super::refuse_method)),
     )
     .service(
         web::resource("/install/{id}/manifest.plist")
             .route(web::get().to(manifest))
             .route(web::head().to(manifest))
-            .default_service(web::to(only_get)),
+            .default_service(web::to(super::refuse_method)),
     );
-}
-
-async fn only_get(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
-    reply::refuse(&req, &edge, Fault::Method(req.method().to_string()))
 }
 
 /// A release that was published to `ota`, and its app's name.

@@ -78,15 +78,12 @@ pub const LARGEST_BODY: usize = 1 << 20;
 
 /// The routes.
 pub fn configure(app: &mut web::ServiceConfig) {
-    let method = |refused: &'static str| {
-        move |req: HttpRequest, edge: web::Data<Edge>| refuse_method(req, edge, refused)
-    };
     app.service(
         web::scope("/backend")
             .service(
                 web::resource("/functions/{name}")
                     .route(web::post().to(functions::call))
-                    .default_service(web::to(method("function"))),
+                    .default_service(web::to(refuse_method)),
             )
             .configure(library::configure)
             .default_service(web::to(nothing_here)),
@@ -96,18 +93,18 @@ pub fn configure(app: &mut web::ServiceConfig) {
             .service(
                 web::resource("/upload-url")
                     .route(web::post().to(artifacts::upload_url))
-                    .default_service(web::to(method("endpoint"))),
+                    .default_service(web::to(refuse_method)),
             )
             .service(
                 web::resource("/{id}/finalize")
                     .route(web::post().to(artifacts::finalize))
-                    .default_service(web::to(method("endpoint"))),
+                    .default_service(web::to(refuse_method)),
             )
             .service(
                 web::resource("/{id}/content")
                     .route(web::put().to(upload::put))
                     .route(web::head().to(upload::head))
-                    .default_service(web::to(method("endpoint"))),
+                    .default_service(web::to(refuse_method)),
             )
             .service(
                 web::resource("/{id}/download")
@@ -116,7 +113,7 @@ pub fn configure(app: &mut web::ServiceConfig) {
                             .guard(guard::Any(guard::Get()).or(guard::Head()))
                             .to(download::get),
                     )
-                    .default_service(web::to(method("endpoint"))),
+                    .default_service(web::to(refuse_method)),
             )
             .default_service(web::to(nothing_here)),
     )
@@ -129,6 +126,7 @@ async fn nothing_here(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
     reply::refuse(&req, &edge, Fault::NoRoute)
 }
 
-async fn refuse_method(req: HttpRequest, edge: web::Data<Edge>, _: &'static str) -> HttpResponse {
+/// For an address that is served, but not with this method.
+async fn refuse_method(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
     reply::refuse(&req, &edge, Fault::Method(req.method().to_string()))
 }

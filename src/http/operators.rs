@@ -1,27 +1,23 @@
 //! What operators watch: whether it lives, whether it is ready, its figures, its document.
 
-use super::{Edge, cors, reply};
+use super::{Edge, cors};
 use crate::telemetry::Gauges;
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
 use contract::{
-    Fault,
     endpoint::{ActorsCheck, Checks, Readiness, ReadyState, StoreCheck},
     operators::ActorState,
 };
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn configure(app: &mut web::ServiceConfig) {
-    let page = |path: &'static str| web::resource(path).default_service(web::to(only_get));
+    let page =
+        |path: &'static str| web::resource(path).default_service(web::to(super::refuse_method));
     app.service(page("/healthz").route(web::get().to(healthz)).route(web::head().to(healthz)))
         .service(page("/readyz").route(web::get().to(readyz)).route(web::head().to(readyz)))
         .service(page("/metrics").route(web::get().to(metrics)).route(web::head().to(metrics)))
         .service(
             page("/openapi.json").route(web::get().to(openapi)).route(web::head().to(openapi)),
         );
-}
-
-async fn only_get(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
-    reply::refuse(&req, &edge, Fault::Method(req.method().to_string()))
 }
 
 async fn healthz() -> HttpResponse {
