@@ -23,7 +23,7 @@ lint:
 	cargo clippy --workspace --all-targets --features sabotage -- -D warnings
 
 doc:
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items
 
 deny:
 	cargo deny check

@@ -22,7 +22,7 @@ pub struct Session {
     pub epoch: u32,
     /// When it was made.
     pub created_at: Timestamp,
-    /// When it was last used, within [`TOUCH_EVERY`].
+    /// When it was last used, within an hour.
     pub last_used_at: Timestamp,
     /// When it ends.
     pub expires_at: Timestamp,
