@@ -8,7 +8,7 @@ use crate::{Fault, id::*, params};
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
-use std::{rc::Rc, sync::Arc};
+use std::rc::Rc;
 
 /// Who may call a function. Where it depends on an object, the function names that object as its
 /// [`Subject`].
@@ -267,9 +267,6 @@ pub struct Route<P: Server> {
     /// Reads and checks the parameters: a JSON object in UTF-8, or nothing for `{}`.
     pub prepare: Prepare<P>,
 }
-
-/// The routes of a server, by name.
-pub type Table<P> = Arc<std::collections::HashMap<&'static str, Route<P>>>;
 
 /// Declares a group of cloud functions.
 ///

@@ -1,7 +1,7 @@
 //! The API reference in Markdown, from the declarations alone.
 
 use crate::{Spec, function::Group};
-use schemars::{SchemaGenerator, generate::SchemaSettings};
+use schemars::generate::SchemaSettings;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -34,7 +34,7 @@ fn section(page: &mut String, function: &Spec) {
         let _ = write!(page, ", or a deploy token with `{}`", scope.name());
     }
     page.push_str(".\n");
-    parameters(page, params.as_value(), &mut schemas);
+    parameters(page, params.as_value());
     let reply = (function.reply)(&mut schemas);
     let _ = writeln!(page, "\nReply: {}.", kind(reply.as_value()));
     if !function.errors.is_empty() {
@@ -45,7 +45,7 @@ fn section(page: &mut String, function: &Spec) {
     }
 }
 
-fn parameters(page: &mut String, schema: &Value, _schemas: &mut SchemaGenerator) {
+fn parameters(page: &mut String, schema: &Value) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
     if properties.is_empty() {
         return;
