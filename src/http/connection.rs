@@ -9,14 +9,16 @@ use super::Shared;
 use contract::{Fault, fault::Failure};
 use std::{
     io,
+    mem::MaybeUninit,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The longest head of an answer that is followed.
+/// The longest head of an answer that is followed, and the most header fields of it.
 const LONGEST_HEAD: usize = 64 << 10;
+const MOST_FIELDS: usize = 64;
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
 /// A connection.
@@ -53,7 +55,8 @@ impl<T> Connection<T> {
 
     /// The refusal in place of this answer of the library.
     fn refusal(&self, answer: &[u8]) -> Instead {
-        let fault = match status(answer) {
+        let status = Head::read(answer).ok().flatten().map(|head| head.status);
+        let fault = match status {
             Some(408) => Fault::RequestTimeout,
             Some(431) => Fault::HeadersTooLarge,
             Some(400) => Fault::Malformed("this is not a request that HTTP allows".into()),
@@ -79,41 +82,59 @@ impl<T> Connection<T> {
 
 const EMPTY: &str = "\r\ncontent-length: 0\r\n";
 
-/// The end of a head that begins here.
-fn end_of_head(bytes: &[u8]) -> Option<usize> {
-    bytes.windows(HEAD_END.len()).position(|part| part == HEAD_END).map(|at| at + HEAD_END.len())
+/// What the head of an answer says of its body.
+struct Head {
+    /// Bytes of the head.
+    bytes: usize,
+    status: u16,
+    content_length: Option<u64>,
+    transfer_encoding: bool,
 }
 
-fn status(head: &[u8]) -> Option<u16> {
-    let code = head.strip_prefix(b"HTTP/1.1 ").or_else(|| head.strip_prefix(b"HTTP/1.0 "))?;
-    std::str::from_utf8(code.get(..3)?).ok()?.parse().ok()
-}
+impl Head {
+    /// The head that begins here, where it is whole. An error: these are no bytes of a head.
+    fn read(bytes: &[u8]) -> Result<Option<Head>, httparse::Error> {
+        let mut fields = [MaybeUninit::uninit(); MOST_FIELDS];
+        let mut answer = httparse::Response::new(&mut []);
+        let read = httparse::ParserConfig::default().parse_response_with_uninit_headers(
+            &mut answer,
+            bytes,
+            &mut fields,
+        );
+        let httparse::Status::Complete(bytes) = read? else { return Ok(None) };
+        let status = answer.code.unwrap_or_default();
+        let mut head = Head { bytes, status, content_length: None, transfer_encoding: false };
+        for field in answer.headers.iter() {
+            if field.name.eq_ignore_ascii_case("content-length") {
+                let text = std::str::from_utf8(field.value).ok();
+                head.content_length = text.and_then(|text| text.parse().ok());
+            } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
+                head.transfer_encoding = true;
+            }
+        }
+        Ok(Some(head))
+    }
 
-/// Whether this is one whole answer that the library made by itself: the app never refuses with an
-/// empty body.
-fn is_of_the_library(bytes: &[u8]) -> bool {
-    matches!(status(bytes), Some(400 | 408 | 431 | 500))
-        && end_of_head(bytes) == Some(bytes.len())
-        && bytes.windows(EMPTY.len()).any(|part| part == EMPTY.as_bytes())
+    /// Whether this is an answer that the library made by itself: the app never refuses with an
+    /// empty body.
+    fn is_of_the_library(&self) -> bool {
+        matches!(self.status, 400 | 408 | 431 | 500) && self.content_length == Some(0)
+    }
+
+    /// What comes after it.
+    fn next(&self) -> Outgoing {
+        match (self.status, self.content_length) {
+            (101, _) => Outgoing::Unknown,
+            (100..=199 | 204 | 304, _) => Outgoing::Head(Vec::new()),
+            _ if self.transfer_encoding => Outgoing::Unknown,
+            (_, Some(0)) => Outgoing::Head(Vec::new()),
+            (_, Some(length)) => Outgoing::Body(length),
+            (_, None) => Outgoing::Unknown,
+        }
+    }
 }
 
 impl Outgoing {
-    /// What comes after this head.
-    fn after(head: &[u8]) -> Outgoing {
-        let Some(status) = status(head) else { return Outgoing::Unknown };
-        if matches!(status, 100 | 102..=199 | 204 | 304) {
-            return Outgoing::Head(Vec::new());
-        }
-        let text = String::from_utf8_lossy(head).to_ascii_lowercase();
-        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
-        match field("content-length:").and_then(|length| length.trim().parse().ok()) {
-            _ if field("transfer-encoding:").is_some() || status == 101 => Outgoing::Unknown,
-            Some(0) => Outgoing::Head(Vec::new()),
-            Some(length) => Outgoing::Body(length),
-            None => Outgoing::Unknown,
-        }
-    }
-
     /// These bytes were written. Gives the part of them that is left once an answer has ended.
     fn step<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         match self {
@@ -126,23 +147,27 @@ impl Outgoing {
                 }
                 bytes.get(taken..).unwrap_or_default()
             }
-            Outgoing::Head(begun) if begun.is_empty() && end_of_head(bytes).is_some() => {
-                let end = end_of_head(bytes).unwrap_or_default();
-                *self = Outgoing::after(bytes.get(..end).unwrap_or_default());
-                bytes.get(end..).unwrap_or_default()
-            }
             Outgoing::Head(begun) => {
                 let known = begun.len();
-                begun.extend_from_slice(bytes.get(..LONGEST_HEAD).unwrap_or(bytes));
-                match end_of_head(begun) {
-                    Some(end) => {
-                        *self = Outgoing::after(begun.get(..end).unwrap_or_default());
-                        bytes.get(end.saturating_sub(known)..).unwrap_or_default()
+                let head = if known == 0 {
+                    Head::read(bytes)
+                } else {
+                    begun.extend_from_slice(bytes);
+                    Head::read(begun)
+                };
+                match head {
+                    Ok(Some(head)) => {
+                        *self = head.next();
+                        bytes.get(head.bytes.saturating_sub(known)..).unwrap_or_default()
                     }
-                    None => {
-                        if begun.len() >= LONGEST_HEAD {
-                            *self = Outgoing::Unknown;
+                    Ok(None) if known + bytes.len() < LONGEST_HEAD => {
+                        if known == 0 {
+                            begun.extend_from_slice(bytes);
                         }
+                        &[]
+                    }
+                    Ok(None) | Err(_) => {
+                        *self = Outgoing::Unknown;
                         &[]
                     }
                 }
@@ -169,7 +194,11 @@ impl Outgoing {
         };
         let mut rest = bytes;
         while !rest.is_empty() {
-            if matches!(&ahead, Outgoing::Head(_)) && is_of_the_library(rest) {
+            if matches!(&ahead, Outgoing::Head(_))
+                && let Ok(Some(head)) = Head::read(rest)
+                && head.bytes == rest.len()
+                && head.is_of_the_library()
+            {
                 return Some(bytes.len() - rest.len());
             }
             rest = ahead.step(rest);
