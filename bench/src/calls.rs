@@ -35,7 +35,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     store.close();
     drop(store);
 
-    let workers = pace.workers.unwrap_or_else(machine::half_of_the_processors);
+    let workers = pace.http_workers();
     let server = Server::start(home.path(), workers)?;
     let echo = Echo::start(workers)?;
     let sessions = server.register(USERS)?;
@@ -111,8 +111,8 @@ impl Function {
         Ok([
             Row::new(
                 &format!("`{}` calls", self.name),
-                (ours.rate, said(ours)),
-                (yardstick.rate, bare(&said(yardstick))),
+                (ours.rate, ours.to_string()),
+                (yardstick.rate, bare(&yardstick.to_string())),
             )
             .at_least(AIM, BINDS),
             Row::new(
@@ -130,9 +130,4 @@ fn run(load: &Load, scratch: &Path, process: u32, pace: Pace) -> Outcome<(Answer
     let answers = load.run(scratch, pace.seconds)?;
     let taken = machine::processor_time(process)? - before;
     Ok((answers, taken * 1e6 / (answers.rate * pace.seconds as f64)))
-}
-
-fn said(answers: Answers) -> String {
-    let Answers { rate, median_ms, p99_ms } = answers;
-    format!("{rate:.0}/s (median {median_ms:.2} ms, p99 {p99_ms:.2} ms)")
 }

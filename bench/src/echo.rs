@@ -2,25 +2,38 @@
 //! it when the service takes its place is what the service costs.
 
 use crate::{
+    group_commit::{GroupCommit, Rows},
     machine,
     outcome::{Explain, Outcome},
     server::{free_port, local},
 };
 use actix_web::{App, HttpResponse, HttpServer, web};
+use clap::ValueEnum;
 use serde_json::Value;
 use std::{
     net::{SocketAddr, TcpStream},
+    path::Path,
     process::{Child, Command},
     time::Duration,
 };
 
 /// Serves until it is killed.
-pub fn run(port: u16, workers: usize) -> Outcome<()> {
-    let echo = async |body: web::Json<Value>| HttpResponse::Ok().json(body);
-    let app = move || App::new().default_service(web::post().to(echo));
+pub fn run(port: u16, workers: usize, durable: Option<(&Path, Rows)>) -> Outcome<()> {
+    let commit = durable.map(|(at, rows)| GroupCommit::start(at, rows)).transpose()?;
+    let commit = web::Data::new(commit);
+    let app = move || App::new().app_data(commit.clone()).default_service(web::post().to(echo));
     let server = HttpServer::new(app).workers(workers).keep_alive(Duration::from_secs(75));
     let server = server.bind(local(port)).or_say("the echo server")?.run();
     actix_web::rt::System::new().block_on(server).or_say("the echo server")
+}
+
+async fn echo(body: web::Json<Value>, commit: web::Data<Option<GroupCommit>>) -> HttpResponse {
+    match commit.as_ref() {
+        Some(commit) if commit.write().await.is_err() => {
+            HttpResponse::InternalServerError().finish()
+        }
+        _ => HttpResponse::Ok().json(body),
+    }
 }
 
 /// A running echo server. It is killed when the value is dropped.
@@ -33,9 +46,22 @@ pub struct Echo {
 impl Echo {
     /// Starts it with so many workers.
     pub fn start(workers: usize) -> Outcome<Echo> {
+        Self::start_with(workers, |_| {})
+    }
+
+    /// Starts one that answers once it has written these rows to a new store.
+    pub fn start_durable(workers: usize, store: &Path, rows: Rows) -> Outcome<Echo> {
+        let rows = rows.to_possible_value().or_say("the rows")?;
+        Self::start_with(workers, |command| {
+            command.arg(store).arg(rows.get_name());
+        })
+    }
+
+    fn start_with(workers: usize, more: impl FnOnce(&mut Command)) -> Outcome<Echo> {
         let port = free_port()?;
         let mut command = Command::new(machine::this_program()?);
         command.args(["echo", &port.to_string(), &workers.to_string()]);
+        more(&mut command);
         let child = command.spawn().or_say("the echo server")?;
         let echo = Echo { address: local(port), child };
         for _ in 0..200 {

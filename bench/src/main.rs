@@ -7,6 +7,7 @@
 mod calls;
 mod client;
 mod echo;
+mod group_commit;
 mod limiter;
 mod machine;
 mod outcome;
@@ -21,8 +22,9 @@ mod writes;
 mod wrk;
 
 use clap::{Args, Parser, Subcommand};
+use group_commit::Rows;
 use outcome::{Explain, Outcome};
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 use table::Row;
 
 /// The service and its yardsticks use the same one.
@@ -56,6 +58,13 @@ pub struct Pace {
     pub workers: Option<usize>,
 }
 
+impl Pace {
+    /// HTTP workers of the service and of its yardsticks.
+    fn http_workers(&self) -> usize {
+        self.workers.unwrap_or_else(machine::half_of_the_processors)
+    }
+}
+
 #[derive(Subcommand)]
 enum What {
     /// Function calls a second, against a bare web server.
@@ -70,9 +79,10 @@ enum What {
     Owners,
     /// Counting a million callers, against a bare hash map.
     Limiter,
-    /// The yardstick of `calls`: answers every JSON body with itself.
+    /// The yardstick of `calls`: answers every JSON body with itself. With a store: that of
+    /// `writes`, which answers once it is durable.
     #[command(hide = true)]
-    Echo { port: u16, workers: usize },
+    Echo { port: u16, workers: usize, store: Option<PathBuf>, rows: Option<Rows> },
 }
 
 /// Every figure and how it is measured, in the order of the report.
@@ -97,7 +107,10 @@ fn main() -> ExitCode {
 
 fn run(bench: &Bench) -> Outcome<()> {
     let rows = match &bench.what {
-        Some(What::Echo { port, workers }) => return echo::run(*port, *workers),
+        Some(What::Echo { port, workers, store, rows }) => {
+            let durable = store.as_deref().zip(*rows);
+            return echo::run(*port, *workers, durable);
+        }
         Some(What::Calls) => calls::measure(bench.pace)?,
         Some(What::Writes) => writes::measure(bench.pace)?,
         Some(What::Upload) => upload::measure(bench.pace)?,

@@ -1,7 +1,12 @@
 //! Load from `wrk`.
 
 use crate::outcome::{Explain, Outcome};
-use std::{net::SocketAddr, path::Path, process::Command};
+use std::{
+    fmt::{self, Display, Formatter},
+    net::SocketAddr,
+    path::Path,
+    process::Command,
+};
 
 /// Connections that send one request after another.
 pub const CONNECTIONS: usize = 64;
@@ -63,6 +68,13 @@ fn read(text: &str) -> Option<Answers> {
     let [answers, micros, median, p99, errors] = numbers.try_into().ok()?;
     let (rate, median_ms, p99_ms) = (answers / micros * 1e6, median / 1e3, p99 / 1e3);
     (errors == 0.0).then_some(Answers { rate, median_ms, p99_ms })
+}
+
+impl Display for Answers {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Answers { rate, median_ms, p99_ms } = self;
+        write!(f, "{rate:.0}/s (median {median_ms:.2} ms, p99 {p99_ms:.2} ms)")
+    }
 }
 
 /// The one in the middle, by its rate.
