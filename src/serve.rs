@@ -2,20 +2,16 @@
 
 use crate::{
     config::ServeArgs,
-    http::{self, Edge, Shared, connection::Connection},
+    http::{self, Edge, Shared, connection::Connection, front},
     secrets,
     telemetry::{self, Figures},
     wiring::{self, Wired},
 };
-use actix_http::{HttpService, Protocol, body::MessageBody, error::DispatchError};
+use actix_http::{HttpService, Protocol, Request, Response, body::BoxBody, error::DispatchError};
 use actix_rt::{Arbiter, System, net::TcpStream};
 use actix_server::Server;
 use actix_service::{ServiceFactory, ServiceFactoryExt, fn_service, map_config};
-use actix_web::{
-    App,
-    dev::{AppConfig, ServiceRequest, ServiceResponse},
-    web,
-};
+use actix_web::{App, dev::AppConfig, web};
 use actors::{housekeeping::Housekeeper, router::Router, runtime::guard::Guard};
 use std::{
     net::SocketAddr,
@@ -69,7 +65,8 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
             vault: vault.clone(),
             shared: app_shared.clone(),
         };
-        App::new().app_data(web::Data::new(edge)).configure(http::configure)
+        let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);
+        front::before(edge, map_config(app, |()| AppConfig::default()))
     };
     let server = listen(args.listen, workers, shared.clone(), app)?;
     announce(args, &platform.settings.application_id, first_start);
@@ -85,21 +82,20 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
 
 /// Takes connections and serves the app on them. What `actix_web::HttpServer` does, but for the
 /// connection, which has a body for every refusal.
-fn listen<F, B>(
+fn listen<F>(
     address: SocketAddr,
     workers: usize,
     shared: Arc<Shared>,
-    app: impl Fn() -> App<F> + Send + Clone + 'static,
+    app: impl Fn() -> F + Send + Clone + 'static,
 ) -> Result<Server, String>
 where
     F: ServiceFactory<
-            ServiceRequest,
+            Request,
             Config = (),
-            Response = ServiceResponse<B>,
+            Response = Response<BoxBody>,
             Error = actix_web::Error,
             InitError = (),
         > + 'static,
-    B: MessageBody + 'static,
 {
     let server = Server::build().workers(workers).shutdown_timeout(STOP_WITHIN);
     let stopping = server.graceful_shutdown_signal();
@@ -121,7 +117,7 @@ where
             .keep_alive(KEEP_ALIVE)
             .client_request_timeout(HEADERS_WITHIN)
             .local_addr(address);
-        accept.and_then(http.finish(map_config(app(), |()| AppConfig::default())))
+        accept.and_then(http.finish(app()))
     };
     let cannot =
         |e| format!("cannot listen on {address}: {e}; choose another address with --listen");

@@ -132,11 +132,11 @@ pub fn authorize(world: &World, caller: &Caller, asked: Asked) -> Result<Place, 
     if user.account.record.state.superadmin {
         return Ok(place);
     }
-    let reach = reach(world, user.id)?;
+    let reach = &reach(world, user.id)?.record;
     let may = match asked.who {
         Standing::SuperAdmin => false,
-        Standing::Admin => leads_a_team(world, &reach)?,
-        who => return stand(&place, asked.subject, &reach, user, who).map(|()| place),
+        Standing::Admin => leads_a_team(world, reach)?,
+        who => return stand(&place, asked.subject, reach, user, who).map(|()| place),
     };
     if may { Ok(place) } else { Err(Fault::Forbidden(asked.who)) }
 }
@@ -223,9 +223,9 @@ fn leads_a_team(world: &World, reach: &Reach) -> Result<bool, Fault> {
 }
 
 /// What a user is a member of.
-pub fn reach(world: &World, user: UserId) -> Result<Reach, Fault> {
+pub fn reach(world: &World, user: UserId) -> Result<Arc<Stored<Reach>>, Fault> {
     let found = world.store.get::<Reach>(&user.to_string()).map_err(unread)?;
-    Ok(found.map(|stored| stored.record.clone()).unwrap_or_default())
+    Ok(found.unwrap_or_else(|| Arc::new(Stored { version: 0, record: Reach::default() })))
 }
 
 /// Whether a member of the organization reaches the project: its creator, its listed members, and

@@ -5,6 +5,7 @@ use super::{
     reply::{self, Heading},
     request,
 };
+use actix_http::RequestHead;
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
 use actors::{
     artifacts::endpoints::Made,
@@ -26,9 +27,13 @@ pub(super) async fn upload_url(
     edge: web::Data<Edge>,
     payload: web::Payload,
 ) -> HttpResponse {
-    serve(&req, &edge, payload, "createUploadUrl", async |mut cx, request: UploadUrlRequest| {
-        edge.platform.open_upload(&mut cx, request).await
-    })
+    serve(
+        req.head(),
+        &edge,
+        payload,
+        "createUploadUrl",
+        async |mut cx, request: UploadUrlRequest| edge.platform.open_upload(&mut cx, request).await,
+    )
     .await
 }
 
@@ -38,34 +43,40 @@ pub(super) async fn finalize(
     id: web::Path<String>,
     payload: web::Payload,
 ) -> HttpResponse {
-    serve(&req, &edge, payload, "finalizeArtifact", async |mut cx, request: FinalizeRequest| {
-        let id: ArtifactId = id.parse().map_err(|_| Fault::NotFound("artifact"))?;
-        edge.platform.finalize(&mut cx, id, request).await
-    })
+    serve(
+        req.head(),
+        &edge,
+        payload,
+        "finalizeArtifact",
+        async |mut cx, request: FinalizeRequest| {
+            let id: ArtifactId = id.parse().map_err(|_| Fault::NotFound("artifact"))?;
+            edge.platform.finalize(&mut cx, id, request).await
+        },
+    )
     .await
 }
 
 /// Takes an endpoint's request through the gate, and answers it: 201 for what was made by it.
 async fn serve<R: Parameters, T: Serialize>(
-    req: &HttpRequest,
+    head: &RequestHead,
     edge: &Edge,
     payload: web::Payload,
     endpoint: &'static str,
     work: impl AsyncFnOnce(Call, R) -> Result<(Made, T), Fault>,
 ) -> HttpResponse {
-    let body = match functions::read(req, payload).await {
+    let body = match functions::read(head, payload).await {
         Ok(body) => body,
-        Err(fault) => return reply::refuse(req, edge, fault),
+        Err(fault) => return reply::refuse(head, edge, fault),
     };
-    let request_id = request::request_id(req, edge);
-    let credentials = request::credentials(req, b"").unwrap_or_default();
-    let (allowance, admitted) = admit(req, edge, &request_id, endpoint, &credentials);
+    let request_id = request::request_id(head, edge);
+    let credentials = request::credentials(head, b"").unwrap_or_default();
+    let (allowance, admitted) = admit(head, edge, &request_id, endpoint, &credentials);
     let done = async {
         let cx = admitted?;
         work(cx, contract::params::read(&body)?).await
     };
     let done = done.await;
-    let heading = Heading { req, edge, request_id: &request_id, allowance: Some(allowance) };
+    let heading = Heading { head, edge, request_id: &request_id, allowance: Some(allowance) };
     match done {
         Ok((made, value)) => {
             tracing::info!(%request_id, function = endpoint, code = 0, "called");
@@ -83,16 +94,16 @@ async fn serve<R: Parameters, T: Serialize>(
 /// Counts a request to an endpoint and says who calls. Endpoints need no application id: their
 /// credential says all.
 pub(super) fn admit(
-    req: &HttpRequest,
+    head: &RequestHead,
     edge: &Edge,
     request_id: &Arc<str>,
     endpoint: &'static str,
     credentials: &Credentials,
 ) -> (Allowance, Result<Call, Fault>) {
     let platform = &edge.platform;
-    let address = request::address(req, edge);
+    let address = request::address(head, edge);
     let Counting { allowance, caller } =
-        platform.gate.count(&platform.world, credentials, address, request::peer(req));
+        platform.gate.count(&platform.world, credentials, address, request::peer(head));
     if let Some(wait) = allowance.retry_after {
         return (allowance, Err(Fault::RateLimited { retry_after: wait.as_secs() + 1 }));
     }
@@ -101,7 +112,7 @@ pub(super) fn admit(
         caller,
         address,
         request_id: request_id.clone(),
-        user_agent: request::user_agent(req),
+        user_agent: request::user_agent(head),
         now: platform.world.ports.clock.now(),
         place: Arc::default(),
         // Opening and finalizing are idempotent by themselves.

@@ -3,8 +3,9 @@
 //! them.
 
 use super::Edge;
+use actix_http::RequestHead;
 use actix_web::{
-    HttpRequest, HttpResponse,
+    HttpResponse,
     http::header::{self, HeaderMap, HeaderValue},
 };
 
@@ -26,12 +27,12 @@ const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
 const TWO_HOURS: HeaderValue = HeaderValue::from_static("7200");
 
 /// Adds the headers that let a browser's page read the answer.
-pub fn allow(req: &HttpRequest, edge: &Edge, headers: &mut HeaderMap) {
+pub fn allow(head: &RequestHead, edge: &Edge, headers: &mut HeaderMap) {
     headers.insert(header::VARY, ORIGIN);
     let origins = &edge.shared.origins;
     if origins.is_empty() {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, ANY);
-    } else if let Some(origin) = req.headers().get(header::ORIGIN)
+    } else if let Some(origin) = head.headers.get(header::ORIGIN)
         && origin.to_str().is_ok_and(|text| origins.contains(text))
     {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
@@ -40,10 +41,10 @@ pub fn allow(req: &HttpRequest, edge: &Edge, headers: &mut HeaderMap) {
 }
 
 /// The answer to a browser that asks before it calls. It is not counted against a limit.
-pub fn preflight(req: &HttpRequest, edge: &Edge) -> HttpResponse {
+pub fn preflight(head: &RequestHead, edge: &Edge) -> HttpResponse {
     let mut answer = HttpResponse::NoContent().finish();
     let headers = answer.headers_mut();
-    allow(req, edge, headers);
+    allow(head, edge, headers);
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED);
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, TWO_HOURS);

@@ -22,8 +22,9 @@ use std::ops::Range;
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 
 pub(super) async fn get(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
-    let request_id = request::request_id(&req, &edge);
-    let heading = Heading { req: &req, edge: &edge, request_id: &request_id, allowance: None };
+    let request_id = request::request_id(req.head(), &edge);
+    let heading =
+        Heading { head: req.head(), edge: &edge, request_id: &request_id, allowance: None };
     match serve(&req, &edge, &heading).await {
         Ok(answer) => answer,
         Err(fault) => heading.fault(&fault),

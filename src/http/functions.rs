@@ -5,12 +5,15 @@ use super::{
     reply::{self, Heading},
     request,
 };
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_http::RequestHead;
+use actix_web::{HttpResponse, error::PayloadError};
 use actors::{
     limiter::Allowance,
     router::{Answered, Invoke},
 };
+use bytes::Bytes;
 use contract::Fault;
+use futures_util::Stream;
 use std::{
     sync::{
         Arc,
@@ -29,62 +32,61 @@ pub struct Exchange {
     pub allowance: Allowance,
 }
 
-/// Answers a function call.
+/// Answers a call of the function of this name.
 pub async fn call(
-    req: HttpRequest,
-    edge: web::Data<Edge>,
-    name: web::Path<String>,
-    payload: web::Payload,
+    edge: &Edge,
+    name: String,
+    head: &RequestHead,
+    payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
 ) -> HttpResponse {
-    let body = match read(&req, payload).await {
-        Ok(body) => body,
-        Err(fault) => return reply::refuse(&req, &edge, fault),
+    let done = async {
+        let body = read(head, payload).await?;
+        match request::method_override(&body).filter(|method| method != "POST") {
+            Some(method) => Err(Fault::Method(method)),
+            None => invoke(head, edge, name, body).await,
+        }
     };
-    if let Some(method) = request::method_override(&body).filter(|method| method != "POST") {
-        return reply::refuse(&req, &edge, Fault::Method(method));
-    }
-    match invoke(&req, &edge, name.into_inner(), body).await {
-        Ok(exchange) => {
-            let heading = Heading {
-                req: &req,
-                edge: &edge,
-                request_id: &exchange.request_id,
-                allowance: Some(exchange.allowance),
-            };
-            match &exchange.reply {
+    match done.await {
+        Ok(Exchange { request_id, reply, allowance }) => {
+            let heading =
+                Heading { head, edge, request_id: &request_id, allowance: Some(allowance) };
+            match &reply {
                 Ok(json) => heading.result(json),
                 Err(fault) => heading.fault(fault),
             }
         }
-        Err(fault) => reply::refuse(&req, &edge, fault),
+        Err(fault) => reply::refuse(head, edge, fault),
     }
 }
 
 /// The body of a call, once its content type is known to be JSON.
-pub async fn read(req: &HttpRequest, payload: web::Payload) -> Result<bytes::Bytes, Fault> {
-    request::check_content_type(req)?;
+pub async fn read(
+    head: &RequestHead,
+    payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
+) -> Result<Bytes, Fault> {
+    request::check_content_type(head)?;
     request::body(payload).await
 }
 
 /// Hands a call to this worker's router, and logs what came of it.
 pub async fn invoke(
-    req: &HttpRequest,
+    head: &RequestHead,
     edge: &Edge,
     function: String,
-    body: bytes::Bytes,
+    body: Bytes,
 ) -> Result<Exchange, Fault> {
     let begun = Instant::now();
     let _place = Place::take(&edge.shared.in_flight)?;
-    let request_id = request::request_id(req, edge);
+    let request_id = request::request_id(head, edge);
     let invoke = Invoke {
         function,
-        credentials: request::credentials(req, &body)?,
+        credentials: request::credentials(head, &body)?,
         body,
-        address: request::address(req, edge),
-        peer: request::peer(req),
+        address: request::address(head, edge),
+        peer: request::peer(head),
         request_id: request_id.clone(),
-        once: request::once(req)?,
-        user_agent: request::user_agent(req),
+        once: request::once(head)?,
+        user_agent: request::user_agent(head),
     };
     // The router's own code panicked: it may have been done.
     let lost = |_| Answered {

@@ -66,9 +66,14 @@ async fn page(req: HttpRequest, edge: web::Data<Edge>, id: web::Path<String>) ->
     let (release, name) = match find(&edge, &id) {
         Ok(found) => found,
         Err(fault) => {
-            let request_id = request::request_id(&req, &edge);
-            return Heading { req: &req, edge: &edge, request_id: &request_id, allowance: None }
-                .fault(&fault);
+            let request_id = request::request_id(req.head(), &edge);
+            return Heading {
+                head: req.head(),
+                edge: &edge,
+                request_id: &request_id,
+                allowance: None,
+            }
+            .fault(&fault);
         }
     };
     let artifact = |platform| edge.platform.artifact_for(&release, platform).ok().flatten();
@@ -200,8 +205,8 @@ async fn manifest(req: HttpRequest, edge: web::Data<Edge>, id: web::Path<String>
             .insert_header((header::CACHE_CONTROL, "no-store"))
             .body(xml),
         Err(fault) => {
-            let request_id = request::request_id(&req, &edge);
-            Heading { req: &req, edge: &edge, request_id: &request_id, allowance: None }
+            let request_id = request::request_id(req.head(), &edge);
+            Heading { head: req.head(), edge: &edge, request_id: &request_id, allowance: None }
                 .fault(&fault)
         }
     }

@@ -10,6 +10,7 @@ use super::{
     reply::{self, Heading},
     request,
 };
+use actix_http::RequestHead;
 use actix_web::{
     HttpRequest, HttpResponse,
     http::{Method, StatusCode},
@@ -69,19 +70,19 @@ fn route(path: &str, method: &str) -> Result<Route, Fault> {
 
 async fn serve(req: HttpRequest, edge: web::Data<Edge>, payload: web::Payload) -> HttpResponse {
     if req.method() == Method::OPTIONS {
-        return reply::refuse(&req, &edge, Fault::NoRoute);
+        return reply::refuse(req.head(), &edge, Fault::NoRoute);
     }
-    let body = match functions::read(&req, payload).await {
+    let body = match functions::read(req.head(), payload).await {
         Ok(body) => body,
-        Err(fault) => return reply::refuse(&req, &edge, fault),
+        Err(fault) => return reply::refuse(req.head(), &edge, fault),
     };
     let method = request::method_override(&body).filter(|_| req.method() == Method::POST);
     let method = method.unwrap_or_else(|| req.method().to_string());
     match route(req.path(), &method) {
         Ok(route) => answer(&req, &edge, &route, body)
             .await
-            .unwrap_or_else(|fault| reply::refuse(&req, &edge, fault)),
-        Err(fault) => reply::refuse(&req, &edge, fault),
+            .unwrap_or_else(|fault| reply::refuse(req.head(), &edge, fault)),
+        Err(fault) => reply::refuse(req.head(), &edge, fault),
     }
 }
 
@@ -98,7 +99,7 @@ async fn answer(
             fields.entry(name).or_insert(value);
         }
     }
-    let credentials = request::credentials(req, &body)?;
+    let credentials = request::credentials(req.head(), &body)?;
     let known = edge.platform.gate.check_application(&credentials).is_ok();
     // The libraries know an invalid session by its own code.
     let session_fault = move |fault| match fault {
@@ -106,7 +107,8 @@ async fn answer(
         fault => fault,
     };
     let call = async |function: &str, params: Map<String, Value>| {
-        functions::invoke(req, edge, function.to_owned(), with_credentials(&fields, params)).await
+        functions::invoke(req.head(), edge, function.to_owned(), with_credentials(&fields, params))
+            .await
     };
     let done = match route {
         Route::LogIn => {
@@ -136,14 +138,14 @@ async fn answer(
         }
         Route::CurrentSession => {
             let work = async |cx: &Call| session(cx, &credentials);
-            by_session(req, edge, &credentials, auth::GetSessions::NAME, work)
+            by_session(req.head(), edge, &credentials, auth::GetSessions::NAME, work)
                 .await
                 .refused(session_fault)
         }
         Route::ChangeUser => {
             let id = req.match_info().get("id").unwrap_or_default();
             let work = async |cx: &Call| change_user(edge, cx, id, plain(&fields)).await;
-            by_session(req, edge, &credentials, auth::UpdateProfile::NAME, work)
+            by_session(req.head(), edge, &credentials, auth::UpdateProfile::NAME, work)
                 .await
                 .refused(session_fault)
         }
@@ -155,10 +157,14 @@ async fn answer(
             let exchange = call(auth::RequestPasswordReset::NAME, plain(&fields)).await?;
             Shaped::of(exchange, |_| Some((StatusCode::OK, json!({}))))
         }
-        Route::Health => return Ok(health(req, edge)),
+        Route::Health => return Ok(health(req.head(), edge)),
     };
-    let heading =
-        Heading { req, edge, request_id: &done.request_id, allowance: Some(done.allowance) };
+    let heading = Heading {
+        head: req.head(),
+        edge,
+        request_id: &done.request_id,
+        allowance: Some(done.allowance),
+    };
     Ok(match done.shaped {
         Ok((status, body)) => heading.value(status, &body),
         Err(fault) => heading.fault(&fault),
@@ -231,15 +237,15 @@ fn user(user: &Value, token: &Value) -> Value {
 /// What no function does in this way, done on the strength of a session: counted and checked in
 /// the same order, within the same time.
 async fn by_session(
-    req: &HttpRequest,
+    head: &RequestHead,
     edge: &Edge,
     credentials: &Credentials,
     function: &'static str,
     work: impl AsyncFnOnce(&Call) -> Result<Value, Fault>,
 ) -> Shaped {
-    let request_id = request::request_id(req, edge);
+    let request_id = request::request_id(head, edge);
     let begun = Instant::now();
-    let (allowance, admitted) = artifacts::admit(req, edge, &request_id, function, credentials);
+    let (allowance, admitted) = artifacts::admit(head, edge, &request_id, function, credentials);
     let done = async {
         if allowance.retry_after.is_none() {
             edge.platform.gate.check_application(credentials)?;
@@ -304,9 +310,9 @@ async fn change_user(
     Ok(json!({"updatedAt": updated_at, "sessionToken": session.session_token}))
 }
 
-fn health(req: &HttpRequest, edge: &Edge) -> HttpResponse {
-    let request_id = request::request_id(req, edge);
-    let (allowance, _) = artifacts::admit(req, edge, &request_id, "health", &Default::default());
-    Heading { req, edge, request_id: &request_id, allowance: Some(allowance) }
+fn health(head: &RequestHead, edge: &Edge) -> HttpResponse {
+    let request_id = request::request_id(head, edge);
+    let (allowance, _) = artifacts::admit(head, edge, &request_id, "health", &Default::default());
+    Heading { head, edge, request_id: &request_id, allowance: Some(allowance) }
         .value(StatusCode::OK, &json!({"status": "ok"}))
 }

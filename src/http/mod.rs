@@ -5,6 +5,7 @@ mod artifacts;
 pub mod connection;
 mod cors;
 mod download;
+pub mod front;
 mod functions;
 mod install;
 mod library;
@@ -81,9 +82,8 @@ pub fn configure(app: &mut web::ServiceConfig) {
     app.service(
         web::scope("/backend")
             .service(
-                web::resource("/functions/{name}")
-                    .route(web::post().to(functions::call))
-                    .default_service(web::to(refuse_method)),
+                // `Front` has taken the calls themselves.
+                web::resource("/functions/{name}").default_service(web::to(refuse_method)),
             )
             .configure(library::configure)
             .default_service(web::to(nothing_here)),
@@ -123,10 +123,10 @@ pub fn configure(app: &mut web::ServiceConfig) {
 }
 
 async fn nothing_here(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
-    reply::refuse(&req, &edge, Fault::NoRoute)
+    reply::refuse(req.head(), &edge, Fault::NoRoute)
 }
 
 /// For an address that is served, but not with this method.
 async fn refuse_method(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
-    reply::refuse(&req, &edge, Fault::Method(req.method().to_string()))
+    reply::refuse(req.head(), &edge, Fault::Method(req.method().to_string()))
 }

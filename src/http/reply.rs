@@ -1,8 +1,9 @@
 //! Every answer: its status, its body, and the headers that all answers carry.
 
 use super::{Edge, cors, request};
+use actix_http::RequestHead;
 use actix_web::{
-    HttpRequest, HttpResponse,
+    HttpResponse,
     http::{
         StatusCode,
         header::{self, HeaderName, HeaderValue},
@@ -20,8 +21,8 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// What the headers of an answer say.
 pub struct Heading<'a> {
-    /// The request.
-    pub req: &'a HttpRequest,
+    /// The head of the request.
+    pub head: &'a RequestHead,
     /// The service.
     pub edge: &'a Edge,
     /// The id of the request.
@@ -43,7 +44,7 @@ impl Heading<'_> {
             headers.insert(REMAINING, allowance.remaining.into());
             headers.insert(RESET, reset.into());
         }
-        cors::allow(self.req, self.edge, headers);
+        cors::allow(self.head, self.edge, headers);
     }
 
     /// An answer with this JSON.
@@ -86,23 +87,23 @@ impl Heading<'_> {
 }
 
 /// Counts a request and refuses it. A browser that asks before it calls is let through.
-pub fn refuse(req: &HttpRequest, edge: &Edge, fault: Fault) -> HttpResponse {
-    if req.method() == actix_web::http::Method::OPTIONS {
-        return cors::preflight(req, edge);
+pub fn refuse(head: &RequestHead, edge: &Edge, fault: Fault) -> HttpResponse {
+    if head.method == actix_web::http::Method::OPTIONS {
+        return cors::preflight(head, edge);
     }
-    let credentials = request::credentials(req, b"").unwrap_or_default();
+    let credentials = request::credentials(head, b"").unwrap_or_default();
     let counting = edge.platform.gate.count(
         &edge.platform.world,
         &credentials,
-        request::address(req, edge),
-        request::peer(req),
+        request::address(head, edge),
+        request::peer(head),
     );
     let fault = match counting.allowance.retry_after {
         Some(wait) => Fault::RateLimited { retry_after: wait.as_secs() + 1 },
         None => fault,
     };
     edge.shared.figures.called(None, std::time::Duration::ZERO, Some(&fault));
-    let request_id = request::request_id(req, edge);
-    Heading { req, edge, request_id: &request_id, allowance: Some(counting.allowance) }
+    let request_id = request::request_id(head, edge);
+    Heading { head, edge, request_id: &request_id, allowance: Some(counting.allowance) }
         .fault(&fault)
 }

@@ -1,16 +1,16 @@
 //! What a request says: who calls, from where, under which id, with which bytes.
 
 use super::{Edge, LARGEST_BODY};
+use actix_http::RequestHead;
 use actix_web::{
-    HttpRequest,
+    error::PayloadError,
     http::header::{self, HeaderName},
-    web,
 };
 use actors::gate::Credentials;
 use base64::Engine;
 use bytes::{Bytes, BytesMut};
 use contract::{Fault, params};
-use futures_util::StreamExt;
+use futures_util::{Stream, StreamExt};
 use serde_json::{Map, Value};
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -47,8 +47,8 @@ static JAVASCRIPT_KEY: Names<6> = [
 ];
 
 /// The id of a request: the client's own where it sent a plain one.
-pub fn request_id(req: &HttpRequest, edge: &Edge) -> Arc<str> {
-    match text(req, &REQUEST_ID) {
+pub fn request_id(head: &RequestHead, edge: &Edge) -> Arc<str> {
+    match text(head, &REQUEST_ID) {
         Some(id)
             if !id.is_empty() && id.len() <= 128 && id.bytes().all(|b| b.is_ascii_graphic()) =>
         {
@@ -58,29 +58,29 @@ pub fn request_id(req: &HttpRequest, edge: &Edge) -> Arc<str> {
     }
 }
 
-fn text<'a>(req: &'a HttpRequest, name: &HeaderName) -> Option<&'a str> {
-    req.headers().get(name).and_then(|value| value.to_str().ok())
+fn text<'a>(head: &'a RequestHead, name: &HeaderName) -> Option<&'a str> {
+    head.headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-fn one_of<'a>(req: &'a HttpRequest, names: &[HeaderName]) -> Option<&'a str> {
-    names.iter().find_map(|name| text(req, name)).filter(|value| value.len() <= LONGEST_HEADER)
+fn one_of<'a>(head: &'a RequestHead, names: &[HeaderName]) -> Option<&'a str> {
+    names.iter().find_map(|name| text(head, name)).filter(|value| value.len() <= LONGEST_HEADER)
 }
 
 /// The address of the connection.
-pub fn peer(req: &HttpRequest) -> IpAddr {
-    req.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip().to_canonical())
+pub fn peer(head: &RequestHead) -> IpAddr {
+    head.peer_addr.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip().to_canonical())
 }
 
 /// The client's address: the connection's, or what trusted proxies say. The header is read from
 /// its end, where the nearest proxy wrote.
-pub fn address(req: &HttpRequest, edge: &Edge) -> IpAddr {
-    let peer = peer(req);
+pub fn address(head: &RequestHead, edge: &Edge) -> IpAddr {
+    let peer = peer(head);
     let trusted = &edge.shared.trusted_proxies;
     if trusted.is_empty() || !trusted.contains(&peer) {
         return peer;
     }
     // A proxy adds to the last line, or adds a line.
-    let lines: Vec<_> = req.headers().get_all(header::X_FORWARDED_FOR).collect();
+    let lines: Vec<_> = head.headers.get_all(header::X_FORWARDED_FOR).collect();
     let hops = lines.into_iter().rev().flat_map(|line| line.to_str().unwrap_or("?").rsplit(','));
     let hops = hops.map_while(|hop| hop.trim().parse::<IpAddr>().ok());
     hops.map(|hop| hop.to_canonical()).find(|hop| !trusted.contains(hop)).unwrap_or(peer)
@@ -88,8 +88,8 @@ pub fn address(req: &HttpRequest, edge: &Edge) -> IpAddr {
 
 /// The client's own id for a change that is to happen once. One that cannot be kept is refused: the
 /// client counts on it.
-pub fn once(req: &HttpRequest) -> Result<Option<String>, Fault> {
-    let sent = ONCE.iter().find_map(|name| req.headers().get(name));
+pub fn once(head: &RequestHead) -> Result<Option<String>, Fault> {
+    let sent = ONCE.iter().find_map(|name| head.headers.get(name));
     match sent.map(|value| value.to_str()) {
         None | Some(Ok("")) => Ok(None),
         Some(Ok(id)) if id.len() <= LONGEST_HEADER => Ok(Some(id.to_owned())),
@@ -100,13 +100,13 @@ pub fn once(req: &HttpRequest) -> Result<Option<String>, Fault> {
 }
 
 /// What the client calls itself.
-pub fn user_agent(req: &HttpRequest) -> Option<String> {
-    text(req, &header::USER_AGENT).map(|agent| agent.chars().take(200).collect())
+pub fn user_agent(head: &RequestHead) -> Option<String> {
+    text(head, &header::USER_AGENT).map(|agent| agent.chars().take(200).collect())
 }
 
 /// What the request presents. A header wins over the body's reserved keys.
-pub fn credentials(req: &HttpRequest, body: &[u8]) -> Result<Credentials, Fault> {
-    let header = |names: &[HeaderName]| one_of(req, names).map(str::to_owned);
+pub fn credentials(head: &RequestHead, body: &[u8]) -> Result<Credentials, Fault> {
+    let header = |names: &[HeaderName]| one_of(head, names).map(str::to_owned);
     let mut credentials = Credentials {
         application_id: header(&APPLICATION_ID),
         session_token: header(&SESSION_TOKEN),
@@ -114,7 +114,7 @@ pub fn credentials(req: &HttpRequest, body: &[u8]) -> Result<Credentials, Fault>
         master_key: header(&MASTER_KEY),
         bearer: None,
     };
-    if let Some(authorization) = text(req, &header::AUTHORIZATION) {
+    if let Some(authorization) = text(head, &header::AUTHORIZATION) {
         read_authorization(authorization, &mut credentials);
     }
     if params::has_reserved_keys(body)
@@ -169,8 +169,8 @@ pub fn method_override(body: &[u8]) -> Option<String> {
 }
 
 /// Refuses content types that are not JSON in disguise.
-pub fn check_content_type(req: &HttpRequest) -> Result<(), Fault> {
-    let Some(value) = req.headers().get(header::CONTENT_TYPE) else { return Ok(()) };
+pub fn check_content_type(head: &RequestHead) -> Result<(), Fault> {
+    let Some(value) = head.headers.get(header::CONTENT_TYPE) else { return Ok(()) };
     let value = value.to_str().unwrap_or("unreadable text");
     let mut parts = value.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default();
@@ -190,7 +190,9 @@ pub fn check_content_type(req: &HttpRequest) -> Result<(), Fault> {
 }
 
 /// The whole body, within the limits of size and time.
-pub async fn body(mut payload: web::Payload) -> Result<Bytes, Fault> {
+pub async fn body(
+    mut payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
+) -> Result<Bytes, Fault> {
     let read = async {
         let Some(first) = payload.next().await else { return Ok(Bytes::new()) };
         let first = first.map_err(broken)?;
@@ -216,6 +218,6 @@ fn bounded(body: Bytes) -> Result<Bytes, Fault> {
     }
 }
 
-fn broken(e: actix_web::error::PayloadError) -> Fault {
+fn broken(e: PayloadError) -> Fault {
     Fault::Malformed(format!("the body did not arrive whole: {e}"))
 }

@@ -81,8 +81,9 @@ pub(super) fn open(
 }
 
 pub(super) async fn head(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
-    let request_id = request::request_id(&req, &edge);
-    let heading = Heading { req: &req, edge: &edge, request_id: &request_id, allowance: None };
+    let request_id = request::request_id(req.head(), &edge);
+    let heading =
+        Heading { head: req.head(), edge: &edge, request_id: &request_id, allowance: None };
     let found = async {
         let (id, upload) = open(&req, &edge, Use::Upload)?;
         let offset = match upload.artifact.state {
@@ -120,8 +121,9 @@ pub(super) async fn put(
     edge: web::Data<Edge>,
     payload: web::Payload,
 ) -> HttpResponse {
-    let request_id = request::request_id(&req, &edge);
-    let heading = Heading { req: &req, edge: &edge, request_id: &request_id, allowance: None };
+    let request_id = request::request_id(req.head(), &edge);
+    let heading =
+        Heading { head: req.head(), edge: &edge, request_id: &request_id, allowance: None };
     match receive(&req, &edge, payload).await {
         Ok((artifact_id, offset, length)) => {
             let status = if length == Some(offset) { StatusCode::OK } else { StatusCode::ACCEPTED };

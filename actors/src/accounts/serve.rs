@@ -29,7 +29,7 @@ pub fn view(platform: &Platform, id: UserId, account: &Account) -> Result<User, 
     let role = if account.superadmin {
         Role::Superadmin
     } else {
-        authority::reach(&platform.world, id)?.role()
+        authority::reach(&platform.world, id)?.record.role()
     };
     Ok(User {
         id,

@@ -120,7 +120,7 @@ impl Serves<ListOrganizations> for Platform {
         p: ListOrganizations,
     ) -> Result<Page<wire::Organization>, Fault> {
         let mut all = Vec::new();
-        for id in reach(&self.world, cx.user()?.id)?.organizations.into_keys() {
+        for id in reach(&self.world, cx.user()?.id)?.record.organizations.keys().copied() {
             let seen =
                 self.world.store.get::<Kept<Organizations>>(&id.to_string()).map_err(unread)?;
             if let Some(seen) = seen.filter(|o| !o.record.state.deleting) {

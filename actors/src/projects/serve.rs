@@ -45,7 +45,7 @@ impl Serves<CreateProject> for Platform {
 impl Serves<GetProjects> for Platform {
     async fn serve(&self, cx: &Call, p: GetProjects) -> Result<Page<Project>, Fault> {
         let user = cx.user()?.id;
-        let reach = reach(&self.world, user)?;
+        let reach = &reach(&self.world, user)?.record;
         let wanted = |id| p.organization_id.is_none_or(|only| only == id);
         let (mut all, mut more) = (Vec::new(), false);
         for (organization, held) in reach.organizations.iter().filter(|(id, _)| wanted(**id)) {

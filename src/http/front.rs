@@ -1,0 +1,80 @@
+//! The short way of function calls. Nearly every request is one, and needs nothing of what an app
+//! does to find a handler: it is answered before the app sees it.
+
+use super::{Edge, functions};
+use actix_http::{
+    Request, Response,
+    body::{BoxBody, MessageBody},
+};
+use actix_service::{Service, ServiceFactory, fn_factory};
+use actix_web::{Error, dev::ServiceResponse, http::Method};
+use futures_util::future::LocalBoxFuture;
+use std::{
+    rc::Rc,
+    task::{Context, Poll},
+};
+
+/// Where functions are called.
+const FUNCTIONS: &str = "/backend/functions/";
+
+/// Answers function calls; the app answers everything else.
+struct Front<S> {
+    edge: Rc<Edge>,
+    app: S,
+}
+
+/// Puts the short way before an app.
+pub fn before<F, B>(
+    edge: Edge,
+    app: F,
+) -> impl ServiceFactory<Request, Config = (), Response = Response<BoxBody>, Error = Error, InitError = ()>
+where
+    F: ServiceFactory<
+            Request,
+            Config = (),
+            Response = ServiceResponse<B>,
+            Error = Error,
+            InitError = (),
+        > + 'static,
+    F::Service: 'static,
+    B: MessageBody + 'static,
+{
+    let (edge, app) = (Rc::new(edge), Rc::new(app));
+    fn_factory(move || {
+        let (edge, app) = (edge.clone(), app.clone());
+        async move { Ok(Front { edge, app: app.new_service(()).await? }) }
+    })
+}
+
+/// The name in the address of a function call.
+fn function(request: &Request) -> Option<String> {
+    let name = request.path().strip_prefix(FUNCTIONS)?;
+    (request.method() == Method::POST && !name.contains('/')).then(|| name.to_owned())
+}
+
+impl<S, B> Service<Request> for Front<S>
+where
+    S: Service<Request, Response = ServiceResponse<B>, Error = Error>,
+    S::Future: 'static,
+    B: MessageBody + 'static,
+{
+    type Response = Response<BoxBody>;
+    type Error = Error;
+    type Future = LocalBoxFuture<'static, Result<Self::Response, Error>>;
+
+    fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.app.poll_ready(cx)
+    }
+
+    fn call(&self, mut request: Request) -> Self::Future {
+        if let Some(name) = function(&request) {
+            let edge = self.edge.clone();
+            return Box::pin(async move {
+                let payload = request.take_payload();
+                Ok(functions::call(&edge, name, request.head(), payload).await.into())
+            });
+        }
+        let answer = self.app.call(request);
+        Box::pin(async move { Ok(Response::from(answer.await?).map_into_boxed_body()) })
+    }
+}
