@@ -125,7 +125,7 @@ impl Call {
         let expired = self.expired_reply(world)?;
         let rider: Rider<R> = Arc::new(move |state| {
             let mut change =
-                place.require(Change::new(), &key).create(&Event::key(event.0.id), &event);
+                place.require(Change::new(), &key).append(&Event::key(event.0.id), &event);
             if let Some(replay) = &replay {
                 let outcome =
                     if secret { Outcome::Secret } else { Outcome::Reply(json(&make(state)?)?) };
@@ -174,7 +174,7 @@ impl Call {
     /// Notes in the audit log what changed nothing in the store.
     pub fn note(&self, world: &World, resource: &str) {
         let event = self.event(world, resource);
-        world.store.note(Change::new().create(&Event::key(event.0.id), &event));
+        world.store.note(Change::new().append(&Event::key(event.0.id), &event));
     }
 
     fn event(&self, world: &World, resource: &str) -> Event {

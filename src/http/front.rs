@@ -49,7 +49,8 @@ where
 /// The name in the address of a function call.
 fn function(request: &Request) -> Option<String> {
     let name = request.path().strip_prefix(FUNCTIONS)?;
-    (request.method() == Method::POST && !name.contains('/')).then(|| name.to_owned())
+    let is_call = request.method() == Method::POST && !name.is_empty() && !name.contains('/');
+    is_call.then(|| name.to_owned())
 }
 
 impl<S, B> Service<Request> for Front<S>

@@ -1,6 +1,6 @@
 //! What one writer wants to become true: all of it or nothing.
 
-use crate::{CLAIMS, INDEX, Merge, Record, StoreError, Stored, keys, record::version_of};
+use crate::{Merge, Record, StoreError, Stored, keys, record::version_of};
 use std::{any::Any, sync::Arc};
 
 /// A decoded record, its kind known to who asks for it.
@@ -14,19 +14,21 @@ pub struct Change {
     pub(crate) unwritable: Option<StoreError>,
 }
 
-/// What a write sees and does in the committer's transaction.
+/// What the committer checks and does.
 pub(crate) enum Write {
     /// The record must be at this version; 0: must not be there.
     Expect { tree: &'static str, key: String, version: u64 },
     /// The unique value must be free, or this record's own.
     Claim { key: Vec<u8>, holder: String, claim: String },
-    /// Sets or removes a row.
-    Row { tree: &'static str, key: Vec<u8>, value: Option<Vec<u8>>, cached: Option<Cached> },
-    /// Computes a row and its index from what is stored.
+    /// Sets or removes a record. Readers find it in the cache, or else read the row.
+    Record { tree: &'static str, key: String, value: Option<Vec<u8>>, cached: Option<Cached> },
+    /// Sets or removes a row that is never cached.
+    Row { key: Vec<u8>, value: Option<Vec<u8>> },
+    /// Computes a record and its index from what is stored.
     Merge { tree: &'static str, key: String, merge: MergeFn },
 }
 
-type MergeFn = Box<dyn Fn(Option<&[u8]>) -> Result<Vec<Write>, StoreError> + Send>;
+type MergeFn = Box<dyn FnOnce(Option<&[u8]>) -> Result<Vec<Write>, StoreError> + Send>;
 
 impl Change {
     /// Nothing yet.
@@ -44,50 +46,65 @@ impl Change {
         self.replace(key, None, record)
     }
 
+    /// Writes a record under a key that was made for it a moment ago and cannot be there: nobody
+    /// looks. It is not cached, because such records are seldom read.
+    pub fn append<R: Record>(mut self, key: &str, record: &R) -> Self {
+        for entry in record.index() {
+            self.point(R::TREE, &entry, key, true);
+        }
+        match Stored::encode(1, record) {
+            Ok(value) => self.row(keys::record(R::TREE, key), Some(value)),
+            Err(e) => self.unwritable = Some(e),
+        }
+        self
+    }
+
     /// Writes the successor of `before` as it was read, and moves its index entries and claims.
     pub fn replace<R: Record + Clone>(
-        mut self,
+        self,
         key: &str,
         before: Option<&Stored<R>>,
         after: &R,
     ) -> Self {
-        let seen = before.map_or(0, |b| b.version);
-        self.writes.push(Write::Expect { tree: R::TREE, key: key.to_owned(), version: seen });
-        self.set(key, before.map(|b| &b.record), seen + 1, after);
+        let version = before.map_or(0, |b| b.version) + 1;
+        self.put(key, before, Arc::new(Stored { version, record: after.clone() }))
+    }
+
+    /// Like [`replace`](Change::replace), with a successor that readers share with the writer. Its
+    /// version is the one after that of `before`.
+    pub fn put<R: Record>(
+        mut self,
+        key: &str,
+        before: Option<&Stored<R>>,
+        after: Arc<Stored<R>>,
+    ) -> Self {
+        self.expect::<R>(key, before.map_or(0, |b| b.version));
+        self.set(key, before.map(|b| &b.record), after);
         self
     }
 
     /// Removes a record as it was read, with its index entries and claims.
     pub fn remove<R: Record>(mut self, key: &str, before: &Stored<R>) -> Self {
-        self.writes.push(Write::Expect {
-            tree: R::TREE,
-            key: key.to_owned(),
-            version: before.version,
-        });
+        self.expect::<R>(key, before.version);
         self.forget(key, &before.record);
-        self.writes.push(Write::Row { tree: R::TREE, key: key.into(), value: None, cached: None });
         self
     }
 
     /// Holds only while this record is as it was read. It is not written.
     pub fn require<R: Record>(mut self, key: &str, seen: &Stored<R>) -> Self {
-        self.writes.push(Write::Expect {
-            tree: R::TREE,
-            key: key.to_owned(),
-            version: seen.version,
-        });
+        self.expect::<R>(key, seen.version);
         self
     }
 
     /// Holds only while there is no such record.
     pub fn require_absent<R: Record>(mut self, key: &str) -> Self {
-        self.writes.push(Write::Expect { tree: R::TREE, key: key.to_owned(), version: 0 });
+        self.expect::<R>(key, 0);
         self
     }
 
     /// Removes a record that only its key is known of, and which has neither index nor claims.
     pub fn drop_row<R: Record>(mut self, key: &str) -> Self {
-        self.writes.push(Write::Row { tree: R::TREE, key: key.into(), value: None, cached: None });
+        self.record::<R>(key, None);
         self
     }
 
@@ -95,23 +112,19 @@ impl Change {
     pub fn merge<R: Merge + Clone>(mut self, key: &str, delta: R::Delta) -> Self {
         let owned = key.to_owned();
         let merge: MergeFn = Box::new(move |bytes| {
-            let old = bytes.map(|b| Stored::<R>::decode(&owned, b)).transpose()?;
-            let version = version_of(bytes);
+            let before = bytes.map(|b| Stored::<R>::decode(&owned, b)).transpose()?;
+            let before = before.map(|stored| stored.record);
             let mut change = Change::default();
-            let before = old.as_ref().map(|o| o.record.clone());
-            match R::merge(old.map(|o| o.record), &delta) {
-                Some(after) => change.set(&owned, before.as_ref(), version + 1, &after),
-                None => {
-                    if let Some(before) = &before {
-                        change.forget(&owned, before);
-                    }
-                    change.writes.push(Write::Row {
-                        tree: R::TREE,
-                        key: owned.as_str().into(),
-                        value: None,
-                        cached: None,
-                    });
+            match R::merge(before.clone(), &delta) {
+                Some(record) => {
+                    let version = version_of(bytes) + 1;
+                    let after = Arc::new(Stored { version, record });
+                    change.set(&owned, before.as_ref(), after);
                 }
+                None => match &before {
+                    Some(before) => change.forget(&owned, before),
+                    None => change.record::<R>(&owned, None),
+                },
             }
             change.unwritable.map_or(Ok(change.writes), Err)
         });
@@ -126,23 +139,19 @@ impl Change {
         self
     }
 
-    fn set<R: Record + Clone>(&mut self, key: &str, before: Option<&R>, version: u64, after: &R) {
-        let (old_index, new_index) = (before.map(Record::index).unwrap_or_default(), after.index());
+    fn set<R: Record>(&mut self, key: &str, before: Option<&R>, after: Arc<Stored<R>>) {
+        let old_index = before.map(Record::index).unwrap_or_default();
+        let new_index = after.record.index();
         for gone in old_index.iter().filter(|e| !new_index.contains(e)) {
             self.point(R::TREE, gone, key, false);
         }
         for new in new_index.iter().filter(|e| !old_index.contains(e)) {
             self.point(R::TREE, new, key, true);
         }
-        let (old_claims, new_claims) =
-            (before.map(Record::claims).unwrap_or_default(), after.claims());
+        let old_claims = before.map(Record::claims).unwrap_or_default();
+        let new_claims = after.record.claims();
         for gone in old_claims.iter().filter(|c| !new_claims.contains(c)) {
-            self.writes.push(Write::Row {
-                tree: CLAIMS,
-                key: keys::claim(R::TREE, gone),
-                value: None,
-                cached: None,
-            });
+            self.row(keys::claim(R::TREE, gone), None);
         }
         for new in new_claims.into_iter().filter(|c| !old_claims.contains(c)) {
             self.writes.push(Write::Claim {
@@ -151,20 +160,10 @@ impl Change {
                 claim: new,
             });
         }
-        let value = match Stored::encode(version, after) {
-            Ok(value) => value,
-            Err(e) => {
-                self.unwritable = Some(e);
-                return;
-            }
-        };
-        let cached: Cached = Arc::new(Stored { version, record: after.clone() });
-        self.writes.push(Write::Row {
-            tree: R::TREE,
-            key: key.into(),
-            value: Some(value),
-            cached: Some(cached),
-        });
+        match Stored::encode(after.version, &after.record) {
+            Ok(value) => self.record::<R>(key, Some((value, after))),
+            Err(e) => self.unwritable = Some(e),
+        }
     }
 
     fn forget<R: Record>(&mut self, key: &str, record: &R) {
@@ -172,22 +171,26 @@ impl Change {
             self.point(R::TREE, &entry, key, false);
         }
         for claim in record.claims() {
-            self.writes.push(Write::Row {
-                tree: CLAIMS,
-                key: keys::claim(R::TREE, &claim),
-                value: None,
-                cached: None,
-            });
+            self.row(keys::claim(R::TREE, &claim), None);
         }
+        self.record::<R>(key, None);
+    }
+
+    fn expect<R: Record>(&mut self, key: &str, version: u64) {
+        self.writes.push(Write::Expect { tree: R::TREE, key: key.to_owned(), version });
+    }
+
+    fn record<R: Record>(&mut self, key: &str, after: Option<(Vec<u8>, Arc<Stored<R>>)>) {
+        let (value, cached) = after.unzip();
+        let cached = cached.map(|stored| stored as Cached);
+        self.writes.push(Write::Record { tree: R::TREE, key: key.to_owned(), value, cached });
     }
 
     fn point(&mut self, tree: &'static str, entry: &str, key: &str, there: bool) {
-        let value = there.then(Vec::new);
-        self.writes.push(Write::Row {
-            tree: INDEX,
-            key: keys::entry(tree, entry, key),
-            value,
-            cached: None,
-        });
+        self.row(keys::entry(tree, entry, key), there.then(Vec::new));
+    }
+
+    fn row(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
+        self.writes.push(Write::Row { key, value });
     }
 }

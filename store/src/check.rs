@@ -16,9 +16,9 @@ impl Store {
     ) -> Result<(u64, Vec<Finding>), StoreError> {
         let (mut count, mut findings) = (0, Vec::new());
         let (mut entries, mut claims) = (HashSet::new(), HashSet::new());
-        for row in self.inner.tree(R::TREE)?.rows.iter() {
+        for row in self.inner.rows.range(keys::records(R::TREE)) {
             let (key, bytes) = row.map_err(io)?;
-            let key = keys::text(&key)?;
+            let key = keys::last_part(&key)?;
             count += 1;
             match Stored::<R>::decode(&key, &bytes) {
                 Err(e) => findings.push(Finding(e.to_string())),
@@ -37,9 +37,8 @@ impl Store {
                 }
             }
         }
-        let prefix = [R::TREE, "/"].concat();
-        for row in self.inner.tree(INDEX)?.rows.scan_prefix(&prefix) {
-            let key = row.map_err(io)?.0;
+        for key in self.inner.rows.range(keys::below(&[INDEX, "/", R::TREE])).keys() {
+            let key = key.map_err(io)?;
             if !entries.remove(key.as_ref()) {
                 findings.push(Finding(format!(
                     "the index entry {} points at nothing",
@@ -47,7 +46,7 @@ impl Store {
                 )));
             }
         }
-        for row in self.inner.tree(CLAIMS)?.rows.scan_prefix(&prefix) {
+        for row in self.inner.rows.range(keys::below(&[CLAIMS, "/", R::TREE])) {
             let (key, holder) = row.map_err(io)?;
             if !claims.remove(&(key.to_vec(), String::from_utf8_lossy(&holder).into_owned())) {
                 findings.push(Finding(format!(

@@ -1,13 +1,10 @@
-//! The one thread that writes. Many callers share one transaction, one flush and one `fdatasync`.
+//! The one thread that writes. Many callers share one batch, one flush and one `fdatasync`.
 
 use crate::{
-    CLAIMS, Change, Inner, StoreError, Tree,
+    Change, Inner, StoreError,
     change::{Cached, Write},
-    io, join,
+    io, join, keys,
     record::version_of,
-};
-use sled::transaction::{
-    ConflictableTransactionError as Conflict, TransactionError, Transactional, TransactionalTree,
 };
 use std::{
     collections::{HashMap, HashSet},
@@ -130,30 +127,32 @@ fn run(inner: &Inner, jobs: &mpsc::Receiver<Job>) {
     let mut ending = Ending(&inner.vitals, false);
     let mut blobs = HashSet::new();
     while let Ok(first) = jobs.recv() {
-        let batch: Vec<Job> =
+        let jobs: Vec<Job> =
             std::iter::once(first).chain(jobs.try_iter().take(LARGEST_BATCH - 1)).collect();
-        inner.vitals.waiting.fetch_sub(batch.len() as u64, Relaxed);
+        inner.vitals.waiting.fetch_sub(jobs.len() as u64, Relaxed);
         let begun = Instant::now();
-        let verdicts = inner.vitals.check().and_then(|()| {
-            let verdicts = apply(inner, &batch)?;
-            flush(inner, &mut blobs).map(|()| verdicts)
-        });
-        match &verdicts {
-            Ok(_) => {
-                inner.vitals.flush_us.store(begun.elapsed().as_micros().max(1) as u64, Relaxed)
+        let mut batch = Batch::new(inner);
+        let mut told = Vec::with_capacity(jobs.len());
+        for Job { change, done } in jobs {
+            told.push((done, batch.add(change)));
+        }
+        match inner
+            .vitals
+            .check()
+            .and_then(|()| batch.write())
+            .and_then(|()| flush(inner, &mut blobs))
+        {
+            Ok(()) => {
+                inner.vitals.flush_us.store(begun.elapsed().as_micros().max(1) as u64, Relaxed);
             }
             Err(e) => {
-                tracing::error!(error = %e, changes = batch.len(), "a batch of changes was not written");
+                tracing::error!(error = %e, changes = told.len(), "a batch of changes was not written");
                 inner.vitals.break_down(&e.to_string());
+                told.iter_mut().for_each(|(_, verdict)| *verdict = Err(e.clone()));
             }
         }
-        let mut verdicts = verdicts.map(Vec::into_iter);
-        for job in batch {
-            let verdict = match &mut verdicts {
-                Ok(verdicts) => verdicts.next().unwrap_or(Ok(())),
-                Err(e) => Err(e.clone()),
-            };
-            if let Some(done) = job.done {
+        for (done, verdict) in told {
+            if let Some(done) = done {
                 let _ = done.send(verdict);
             }
         }
@@ -187,140 +186,106 @@ fn flush(inner: &Inner, synced: &mut HashSet<OsString>) -> Result<(), StoreError
     inner.file.sync_data().map_err(io)
 }
 
-/// Lets readers see what a change wrote. Inserting also voids the guard of a reader on its way.
-fn refresh(inner: &Inner, change: &Change) {
-    for write in &change.writes {
-        let (tree, key, cached): (_, _, Option<&Cached>) = match write {
-            Write::Row { tree, key, cached, .. } => match std::str::from_utf8(key) {
-                Ok(key) => (*tree, key, cached.as_ref()),
-                Err(_) => continue,
-            },
-            Write::Merge { tree, key, .. } => (*tree, key.as_str(), None),
-            Write::Expect { .. } | Write::Claim { .. } => continue,
-        };
-        let Ok(tree) = inner.tree(tree) else { continue };
-        match cached {
-            Some(cached) => tree.cache.insert(key.into(), cached.clone()),
-            None => {
-                tree.cache.remove(key);
-            }
-        }
-    }
+/// What a batch comes to: the rows to write, and what readers see after it.
+struct Batch<'a> {
+    inner: &'a Inner,
+    rows: HashMap<Vec<u8>, Option<Vec<u8>>>,
+    seen: Vec<Seen>,
 }
 
-type Verdicts = Vec<Result<(), StoreError>>;
-
-/// One transaction for the batch, and the cache with it: no reader sees one without the other. A
-/// change that is refused is left out; the others do not suffer.
-fn apply(inner: &Inner, batch: &[Job]) -> Result<Verdicts, StoreError> {
-    let _alone = inner.view.write().unwrap_or_else(PoisonError::into_inner);
-    let verdicts = transact(inner, batch)?;
-    for (job, _) in batch.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_ok()) {
-        refresh(inner, &job.change);
-    }
-    Ok(verdicts)
+/// A record that was written or removed, for the cache.
+struct Seen {
+    tree: &'static str,
+    key: String,
+    cached: Option<Cached>,
 }
 
-fn transact(inner: &Inner, batch: &[Job]) -> Result<Verdicts, StoreError> {
-    let trees: Vec<&sled::Tree> = inner.trees.iter().map(|t| &t.rows).collect();
-    let done = trees.as_slice().transaction(|views| {
-        let transaction = Transaction { trees: &inner.trees, views };
-        let mut verdicts = Vec::with_capacity(batch.len());
-        for job in batch {
-            verdicts.push(match transaction.plan(&job.change) {
-                Ok(rows) => {
-                    for (tree, key, value) in rows {
-                        transaction.write(tree, key, value)?;
-                    }
-                    Ok(())
-                }
-                Err(Refusal::Verdict(verdict)) => Err(verdict),
-                Err(Refusal::Conflict(e)) => return Err(e),
-            });
-        }
-        Ok(verdicts)
-    });
-    done.map_err(|e: TransactionError<StoreError>| match e {
-        TransactionError::Abort(e) => e,
-        TransactionError::Storage(e) => io(e),
-    })
+/// What one change adds to a batch.
+#[derive(Default)]
+struct Part {
+    rows: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    seen: Vec<Seen>,
 }
 
-enum Refusal {
-    /// The change does not hold; the batch goes on without it.
-    Verdict(StoreError),
-    /// The transaction itself is at fault.
-    Conflict(Conflict<StoreError>),
-}
-
-impl From<sled::transaction::UnabortableTransactionError> for Refusal {
-    fn from(e: sled::transaction::UnabortableTransactionError) -> Self {
-        Refusal::Conflict(e.into())
-    }
-}
-
-type Row = (&'static str, Vec<u8>, Option<Vec<u8>>);
-
-struct Transaction<'a> {
-    trees: &'a [Tree],
-    views: &'a [TransactionalTree],
-}
-
-impl Transaction<'_> {
-    fn view(&self, name: &str) -> Result<&TransactionalTree, Conflict<StoreError>> {
-        let at = self.trees.iter().position(|t| t.name == name);
-        let unknown =
-            || Conflict::Abort(StoreError::Unreadable(format!("the kind {name} is not open")));
-        at.and_then(|at| self.views.get(at)).ok_or_else(unknown)
+impl<'a> Batch<'a> {
+    fn new(inner: &'a Inner) -> Self {
+        Batch { inner, rows: HashMap::new(), seen: Vec::new() }
     }
 
-    fn write(
-        &self,
-        tree: &str,
-        key: Vec<u8>,
-        value: Option<Vec<u8>>,
-    ) -> Result<(), Conflict<StoreError>> {
-        let view = self.view(tree)?;
-        match value {
-            Some(value) => view.insert(key, value)?,
-            None => view.remove(key)?,
-        };
+    /// Takes a change in, once all that it expects is found to hold; else nothing of it.
+    fn add(&mut self, change: Change) -> Result<(), StoreError> {
+        let mut part = Part::default();
+        self.plan(change.writes, &mut part)?;
+        self.rows.extend(part.rows);
+        self.seen.extend(part.seen);
         Ok(())
     }
 
-    /// The rows that a change writes, once all that it expects is found to hold. Nothing is
-    /// written before the whole change is known to hold.
-    fn plan(&self, change: &Change) -> Result<Vec<Row>, Refusal> {
-        let mut rows: Vec<Row> = Vec::new();
-        let mut claimed: HashMap<&[u8], &str> = HashMap::new();
-        for write in &change.writes {
+    /// Looks at a row as the changes before left it.
+    fn stored<T>(
+        &self,
+        key: &[u8],
+        look: impl FnOnce(Option<&[u8]>) -> T,
+    ) -> Result<T, StoreError> {
+        match self.rows.get(key) {
+            Some(written) => Ok(look(written.as_deref())),
+            None => Ok(look(self.inner.rows.get(key).map_err(io)?.as_deref())),
+        }
+    }
+
+    fn plan(&self, writes: Vec<Write>, part: &mut Part) -> Result<(), StoreError> {
+        for write in writes {
             match write {
                 Write::Expect { tree, key, version } => {
-                    let stored = self.view(tree).map_err(Refusal::Conflict)?.get(key)?;
-                    if version_of(stored.as_deref()) != *version {
-                        return Err(Refusal::Verdict(StoreError::Stale { tree, key: key.clone() }));
+                    if self.stored(&keys::record(tree, &key), version_of)? != version {
+                        return Err(StoreError::Stale { tree, key });
                     }
                 }
                 Write::Claim { key, holder, claim } => {
-                    let taken = self.view(CLAIMS).map_err(Refusal::Conflict)?.get(key)?;
-                    let by_other = taken.is_some_and(|h| h.as_ref() != holder.as_bytes())
-                        || claimed.insert(key, holder).is_some_and(|h| h != holder);
-                    if by_other {
-                        return Err(Refusal::Verdict(StoreError::Taken { claim: claim.clone() }));
+                    let by_other = |row: Option<&[u8]>| row.is_some_and(|h| h != holder.as_bytes());
+                    let within = part.rows.iter().filter(|(k, _)| *k == key);
+                    if self.stored(&key, by_other)?
+                        || within.into_iter().any(|(_, row)| by_other(row.as_deref()))
+                    {
+                        return Err(StoreError::Taken { claim });
                     }
-                    rows.push((CLAIMS, key.clone(), Some(holder.clone().into_bytes())));
+                    part.rows.push((key, Some(holder.into_bytes())));
                 }
-                Write::Row { tree, key, value, .. } => {
-                    rows.push((tree, key.clone(), value.clone()))
+                Write::Record { tree, key, value, cached } => {
+                    part.rows.push((keys::record(tree, &key), value));
+                    part.seen.push(Seen { tree, key, cached });
                 }
+                Write::Row { key, value } => part.rows.push((key, value)),
                 Write::Merge { tree, key, merge } => {
-                    let stored = self.view(tree).map_err(Refusal::Conflict)?.get(key)?;
-                    let writes = merge(stored.as_deref()).map_err(Refusal::Verdict)?;
-                    let inner = Change { writes, unwritable: None };
-                    rows.extend(self.plan(&inner)?);
+                    let writes = self.stored(&keys::record(tree, &key), merge)??;
+                    self.plan(writes, part)?;
                 }
             }
         }
-        Ok(rows)
+        Ok(())
+    }
+
+    /// Writes the rows, and the cache with them: no reader sees one without the other.
+    fn write(self) -> Result<(), StoreError> {
+        let mut rows = sled::Batch::default();
+        for (key, value) in self.rows {
+            match value {
+                Some(value) => rows.insert(key, value),
+                None => rows.remove(key),
+            }
+        }
+        let _alone = self.inner.view.write().unwrap_or_else(PoisonError::into_inner);
+        self.inner.rows.apply_batch(rows).map_err(io)?;
+        for Seen { tree, key, cached } in self.seen {
+            let cache = &self.inner.kind(tree)?.cache;
+            match cached {
+                // This also voids the guard of a reader on its way.
+                Some(cached) => cache.insert(key, cached),
+                None => {
+                    cache.remove(&key);
+                }
+            }
+        }
+        Ok(())
     }
 }

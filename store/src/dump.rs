@@ -13,12 +13,10 @@ impl Store {
     pub fn dump(&self, out: &mut impl Write) -> Result<u64, StoreError> {
         writeln!(out, "{HEADER} {FORMAT}").map_err(io)?;
         let mut count = 0;
-        for tree in &self.inner.trees {
-            for row in tree.rows.iter() {
-                let (key, value) = row.map_err(io)?;
-                writeln!(out, "{} {} {}", tree.name, hex(&key), hex(&value)).map_err(io)?;
-                count += 1;
-            }
+        for row in self.inner.rows.iter() {
+            let (key, value) = row.map_err(io)?;
+            writeln!(out, "{} {}", hex(&key), hex(&value)).map_err(io)?;
+            count += 1;
         }
         writeln!(out, "end {count}").map_err(io)?;
         Ok(count)
@@ -26,7 +24,7 @@ impl Store {
 
     /// Reads what [`dump`](Store::dump) wrote into a store that is empty.
     pub fn load(&self, input: &mut impl BufRead) -> Result<u64, StoreError> {
-        if self.inner.trees.iter().any(|t| !t.rows.is_empty()) {
+        if !self.inner.rows.is_empty() {
             return Err(StoreError::Unreadable(
                 "the store is not empty: restore into a new data directory".into(),
             ));
@@ -47,13 +45,13 @@ impl Store {
                 return Err(damaged("its end is missing"));
             }
             let mut parts = line.split_ascii_whitespace();
-            match (parts.next(), parts.next(), parts.next()) {
-                (Some("end"), Some(n), None) if n == count.to_string() => break,
-                (Some("end"), ..) => return Err(damaged("rows are missing")),
-                (Some(tree), Some(key), value) => {
+            match (parts.next(), parts.next()) {
+                (Some("end"), Some(n)) if n == count.to_string() => break,
+                (Some("end"), _) => return Err(damaged("rows are missing")),
+                (Some(key), value) => {
                     let bytes = |text| unhex(text).ok_or_else(|| damaged("a row is not hex"));
-                    let rows = &self.inner.tree(tree)?.rows;
-                    rows.insert(bytes(key)?, bytes(value.unwrap_or_default())?).map_err(io)?;
+                    let (key, value) = (bytes(key)?, bytes(value.unwrap_or_default())?);
+                    self.inner.rows.insert(key, value).map_err(io)?;
                     count += 1;
                 }
                 _ => return Err(damaged("a line is empty")),

@@ -1,35 +1,52 @@
-//! How index entries and claims are spelled as keys. A part never holds a slash of its own except
-//! an index entry, whose last part is the key of the record.
+//! How records, index entries and claims are spelled as keys of the one tree of sled. No kind and
+//! no part holds a slash of its own, except an index entry, whose last part is the key of the
+//! record.
 
-use crate::StoreError;
+use crate::{CLAIMS, INDEX, StoreError};
+use std::ops::Range;
 
-/// The key of an index entry that points at the record `key`.
-pub(crate) fn entry(tree: &str, entry: &str, key: &str) -> Vec<u8> {
-    [tree, "/", entry, "/", key].concat().into_bytes()
+/// The key of a record.
+pub(crate) fn record(kind: &str, key: &str) -> Vec<u8> {
+    [kind, "/", key].concat().into_bytes()
 }
 
-/// All keys of one index entry: from inclusive, to exclusive.
-pub(crate) fn entry_range(tree: &str, entry: &str) -> (Vec<u8>, Vec<u8>) {
-    // '0' is the character after '/'
-    ([tree, "/", entry, "/"].concat().into_bytes(), [tree, "/", entry, "0"].concat().into_bytes())
+/// The keys of all records of a kind.
+pub(crate) fn records(kind: &str) -> Range<Vec<u8>> {
+    below(&[kind])
+}
+
+/// The key of an index entry that points at the record `key`.
+pub(crate) fn entry(kind: &str, entry: &str, key: &str) -> Vec<u8> {
+    [INDEX, "/", kind, "/", entry, "/", key].concat().into_bytes()
+}
+
+/// The keys of one index entry.
+pub(crate) fn entries(kind: &str, entry: &str) -> Range<Vec<u8>> {
+    below(&[INDEX, "/", kind, "/", entry])
+}
+
+/// The keys of a kind's index entries that begin with `entry` and sort before `end` after it.
+pub(crate) fn entries_before(kind: &str, entry: &str, end: &str) -> Range<Vec<u8>> {
+    let from = [INDEX, "/", kind, "/", entry].concat();
+    let to = [&from, end].concat();
+    from.into_bytes()..to.into_bytes()
 }
 
 /// The key of a unique claim.
-pub(crate) fn claim(tree: &str, claim: &str) -> Vec<u8> {
-    [tree, "/", claim].concat().into_bytes()
+pub(crate) fn claim(kind: &str, claim: &str) -> Vec<u8> {
+    [CLAIMS, "/", kind, "/", claim].concat().into_bytes()
 }
 
-/// What stands after the first `from` bytes, as text.
-pub(crate) fn last_part(key: &[u8], from: usize) -> Result<String, StoreError> {
-    text(key.get(from..).unwrap_or_default())
+/// The keys of all that hangs below a path.
+pub(crate) fn below(path: &[&str]) -> Range<Vec<u8>> {
+    let path = path.concat();
+    // '0' is the character after '/'
+    [&path, "/"].concat().into_bytes()..[&path, "0"].concat().into_bytes()
 }
 
-/// What stands after the last slash, as text.
-pub(crate) fn after_last_slash(key: &[u8]) -> Result<String, StoreError> {
+/// The key of the record, which stands last, as text.
+pub(crate) fn last_part(key: &[u8]) -> Result<String, StoreError> {
     let start = key.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
-    last_part(key, start)
-}
-
-pub(crate) fn text(key: &[u8]) -> Result<String, StoreError> {
-    String::from_utf8(key.to_vec()).map_err(|_| StoreError::Unreadable("a key is not text".into()))
+    let part = key.get(start..).unwrap_or_default().to_vec();
+    String::from_utf8(part).map_err(|_| StoreError::Unreadable("a key is not text".into()))
 }

@@ -1,8 +1,11 @@
 //! sled behind typed, versioned records, and one committer.
 //!
-//! All durable changes go through one thread: a batch of [`Change`]s, one transaction over all
-//! trees, one flush, one `fdatasync`, then the answers. Index entries and unique claims ride in the
-//! same transaction as the records they belong to. This crate knows nothing of the platform.
+//! All durable changes go through one thread: a batch of [`Change`]s that sled applies whole or not
+//! at all, one flush, one `fdatasync`, then the answers. Index entries and unique claims are in the
+//! same batch as the records they belong to. This crate knows nothing of the platform.
+//!
+//! To its users each kind of record has a tree of its own. Under them is one tree of sled, because
+//! a batch of one tree costs sled half of what a transaction over several does.
 
 mod change;
 mod check;
@@ -20,6 +23,7 @@ use change::Cached;
 use committer::{Committer, Job, Vitals};
 use quick_cache::sync::Cache;
 use std::{
+    ops::Range,
     path::Path,
     sync::{Arc, PoisonError, RwLock},
     thread,
@@ -57,11 +61,11 @@ pub enum StoreError {
     Io(String),
 }
 
-/// The tree of index entries and the tree of unique claims.
+/// Where index entries and unique claims are kept, beside the kinds of records.
 const INDEX: &str = "index";
 const CLAIMS: &str = "claims";
-/// What the layout of the trees itself is called. A directory of a newer one is refused.
-const FORMAT: u32 = 1;
+/// What the layout itself is called. A directory of another one is refused.
+const FORMAT: u32 = 2;
 
 /// An open store. Clones share it.
 #[derive(Clone)]
@@ -72,20 +76,20 @@ pub struct Store {
 
 pub(crate) struct Inner {
     db: sled::Db,
-    trees: Vec<Tree>,
+    rows: sled::Tree,
+    kinds: Vec<Kind>,
     file: std::fs::File,
     /// Where sled puts nodes that are too large for its log.
     blobs: std::path::PathBuf,
-    /// Held by the committer while trees and cache differ, and by readers who miss the cache:
+    /// Held by the committer while rows and cache differ, and by readers who miss the cache:
     /// else a reader could see a new row, and then the old one in the cache.
     view: RwLock<()>,
     vitals: Vitals,
     _lock: lock::Lock,
 }
 
-pub(crate) struct Tree {
+pub(crate) struct Kind {
     name: &'static str,
-    rows: sled::Tree,
     cache: Cache<String, Cached>,
 }
 
@@ -114,16 +118,14 @@ impl Store {
         let config = sled::Config::new().path(path.join("sled")).cache_capacity(memory.pages);
         let db = config.flush_every_ms(None).open().map_err(io)?;
         check_format(&db)?;
-        let names = kinds.iter().copied().chain([INDEX, CLAIMS]);
-        let tree = |name| -> Result<Tree, StoreError> {
-            let rows = db.open_tree(name).map_err(io)?;
-            Ok(Tree { name, rows, cache: Cache::new(memory.records) })
-        };
-        let trees = names.map(tree).collect::<Result<Vec<_>, _>>()?;
+        let rows = db.open_tree("rows").map_err(io)?;
+        let kind = |name: &&'static str| Kind { name, cache: Cache::new(memory.records) };
+        let kinds = kinds.iter().map(kind).collect();
         let file = std::fs::File::options().write(true).open(path.join("sled/db")).map_err(io)?;
         let inner = Arc::new(Inner {
             db,
-            trees,
+            rows,
+            kinds,
             file,
             blobs: path.join("sled/blobs"),
             view: RwLock::new(()),
@@ -136,16 +138,15 @@ impl Store {
 
     /// Reads a record. What the cache holds is shared, not copied.
     pub fn get<R: Record>(&self, key: &str) -> Result<Option<Arc<Stored<R>>>, StoreError> {
-        let tree = self.inner.tree(R::TREE)?;
-        match tree.cache.get_value_or_guard(key, None) {
+        match self.inner.kind(R::TREE)?.cache.get_value_or_guard(key, None) {
             quick_cache::sync::GuardResult::Value(cached) => {
                 Ok(cached.downcast::<Stored<R>>().ok())
             }
-            quick_cache::sync::GuardResult::Timeout => self.inner.read(tree, key),
+            quick_cache::sync::GuardResult::Timeout => self.inner.read(key),
             // The committer replaces the key, and with it this guard: a value that was read before
             // a change cannot be put back after it.
             quick_cache::sync::GuardResult::Guard(guard) => {
-                let found = self.inner.read::<R>(tree, key)?;
+                let found = self.inner.read::<R>(key)?;
                 if let Some(stored) = &found {
                     let _ = guard.insert(stored.clone());
                 }
@@ -161,12 +162,10 @@ impl Store {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<String>, StoreError> {
-        let (from, mut to) = keys::entry_range(R::TREE, entry);
-        if let Some(after) = after {
-            to = keys::entry(R::TREE, entry, after);
-        }
-        let rows = self.inner.tree(INDEX)?.rows.range(from.clone()..to).rev().take(limit);
-        rows.map(|row| keys::last_part(&row.map_err(io)?.0, from.len())).collect()
+        let Range { start, end } = keys::entries(R::TREE, entry);
+        let end = after.map_or(end, |after| keys::entry(R::TREE, entry, after));
+        let rows = self.inner.rows.range(start..end).keys().rev().take(limit);
+        rows.map(|key| keys::last_part(&key.map_err(io)?)).collect()
     }
 
     /// Keys of `R` whose index entry starts with `entry` and sorts before `end`, in order.
@@ -178,42 +177,37 @@ impl Store {
         end: &str,
         limit: usize,
     ) -> Result<Vec<String>, StoreError> {
-        let from = [R::TREE, "/", entry].concat().into_bytes();
-        let to = [R::TREE, "/", entry, end].concat().into_bytes();
-        let rows = self.inner.tree(INDEX)?.rows.range(from..to).take(limit);
-        rows.map(|row| keys::after_last_slash(&row.map_err(io)?.0)).collect()
+        let rows = self.inner.rows.range(keys::entries_before(R::TREE, entry, end));
+        rows.keys().take(limit).map(|key| keys::last_part(&key.map_err(io)?)).collect()
     }
 
     /// How many records carry the index entry.
     pub fn count<R: Record>(&self, entry: &str) -> Result<u64, StoreError> {
-        let (from, to) = keys::entry_range(R::TREE, entry);
-        let mut n = 0;
-        for row in self.inner.tree(INDEX)?.rows.range(from..to) {
-            row.map_err(io)?;
-            n += 1;
+        let mut count = 0;
+        for key in self.inner.rows.range(keys::entries(R::TREE, entry)).keys() {
+            key.map_err(io)?;
+            count += 1;
         }
-        Ok(n)
+        Ok(count)
     }
 
     /// The key of the record that holds a unique value.
     pub fn holder<R: Record>(&self, claim: &str) -> Result<Option<String>, StoreError> {
-        let found = self.inner.tree(CLAIMS)?.rows.get(keys::claim(R::TREE, claim)).map_err(io)?;
+        let found = self.inner.rows.get(keys::claim(R::TREE, claim)).map_err(io)?;
         Ok(found.map(|key| String::from_utf8_lossy(&key).into_owned()))
     }
 
-    /// Keys of `R` in the order of their text, newest last; after a cursor, newest first where
-    /// `reverse`. For kinds whose keys are time-ordered and which are listed whole.
+    /// Keys of `R`, last first, before a cursor. For kinds whose keys are time-ordered and which
+    /// are listed whole.
     pub fn keys<R: Record>(
         &self,
         before: Option<&str>,
         limit: usize,
     ) -> Result<Vec<String>, StoreError> {
-        let tree = self.inner.tree(R::TREE)?;
-        let rows: Box<dyn Iterator<Item = _>> = match before {
-            Some(before) => Box::new(tree.rows.range(..before).keys().rev()),
-            None => Box::new(tree.rows.iter().keys().rev()),
-        };
-        rows.take(limit).map(|key| keys::text(&key.map_err(io)?)).collect()
+        let Range { start, end } = keys::records(R::TREE);
+        let end = before.map_or(end, |before| keys::record(R::TREE, before));
+        let rows = self.inner.rows.range(start..end).keys().rev().take(limit);
+        rows.map(|key| keys::last_part(&key.map_err(io)?)).collect()
     }
 
     /// Returns when the change is on the disk, or was refused.
@@ -259,8 +253,8 @@ impl Store {
 }
 
 impl Inner {
-    pub(crate) fn tree(&self, name: &str) -> Result<&Tree, StoreError> {
-        let found = self.trees.iter().find(|t| std::ptr::eq(t.name, name) || t.name == name);
+    pub(crate) fn kind(&self, name: &str) -> Result<&Kind, StoreError> {
+        let found = self.kinds.iter().find(|k| std::ptr::eq(k.name, name) || k.name == name);
         found.ok_or_else(|| {
             StoreError::Unreadable(format!(
                 "the kind {name} was not named when the store was opened"
@@ -268,13 +262,9 @@ impl Inner {
         })
     }
 
-    fn read<R: Record>(
-        &self,
-        tree: &Tree,
-        key: &str,
-    ) -> Result<Option<Arc<Stored<R>>>, StoreError> {
+    fn read<R: Record>(&self, key: &str) -> Result<Option<Arc<Stored<R>>>, StoreError> {
         let _shared = self.view.read().unwrap_or_else(PoisonError::into_inner);
-        let bytes = tree.rows.get(key).map_err(io)?;
+        let bytes = self.rows.get(keys::record(R::TREE, key)).map_err(io)?;
         bytes.map(|bytes| Stored::decode(key, &bytes).map(Arc::new)).transpose()
     }
 }

@@ -113,6 +113,34 @@ async fn many_writers_share_a_record_without_reading_it() {
     assert!(store.get::<Sum>("s").unwrap().is_none());
 }
 
+#[tokio::test]
+async fn of_writers_in_one_batch_one_wins() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    store.commit(Change::new().create("a", &item("x", None))).await.unwrap();
+    let seen = store.get::<Item>("a").unwrap().unwrap();
+    let changes = |n: i32| {
+        let named = item("y", Some("same"));
+        [
+            Change::new().create(&format!("b{n}"), &named),
+            Change::new().replace("a", Some(&seen), &item(&format!("z{n}"), None)),
+            // the second half does not hold: nothing of the first may stay
+            Change::new().create(&format!("c{n}"), &item("w", None)).create("a", &named),
+        ]
+    };
+    // All are submitted before the committer can be waited for, so most share a batch.
+    let all = futures_util::future::join_all((0..40).flat_map(changes).map(|c| store.commit(c)));
+    let mut won = [0; 3];
+    for (n, done) in all.await.into_iter().enumerate() {
+        won[n % 3] += usize::from(done.is_ok());
+    }
+    assert_eq!(won, [1, 1, 0]);
+    assert_eq!(store.count::<Item>("group/y").unwrap(), 1);
+    assert_eq!(store.count::<Item>("group/w").unwrap(), 0);
+    assert_eq!(store.get::<Item>("a").unwrap().unwrap().version, 2);
+    assert_eq!(store.check::<Item>(|_, _, _| {}).unwrap(), (2, vec![]));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn readers_never_go_back_in_time() {
     let dir = tempfile::tempdir().unwrap();
@@ -168,9 +196,9 @@ async fn older_records_are_upgraded_and_newer_ones_refused() {
     let raw = |schema: u16, json: &str| {
         [&schema.to_be_bytes()[..], &7_u64.to_be_bytes(), json.as_bytes()].concat()
     };
-    db.open_tree("item").unwrap().insert("old", raw(1, r#"{"team":"x"}"#)).unwrap();
-    db.open_tree("item").unwrap().insert("new", raw(3, "{}")).unwrap();
-    db.open_tree("item").unwrap().insert("cut", &[0_u8][..]).unwrap();
+    db.open_tree("rows").unwrap().insert("item/old", raw(1, r#"{"team":"x"}"#)).unwrap();
+    db.open_tree("rows").unwrap().insert("item/new", raw(3, "{}")).unwrap();
+    db.open_tree("rows").unwrap().insert("item/cut", &[0_u8][..]).unwrap();
     db.flush().unwrap();
     drop(db);
     let store = open(dir.path());

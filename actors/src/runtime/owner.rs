@@ -205,26 +205,21 @@ fn plan<R: Resource>(
     };
     let (mut change, kept, state) = match (next, before) {
         (Next::Put(state), before) => {
-            let kept = Kept { state, intent };
-            let change = also.replace(key, before.map(Arc::as_ref), &kept);
-            let state = Arc::new(kept.state.clone());
-            (
-                change,
-                Some(Arc::new(Stored {
-                    version: before.map_or(0, |b| b.version) + 1,
-                    record: kept,
-                })),
-                state,
-            )
+            let version = before.map_or(0, |b| b.version) + 1;
+            let kept = Arc::new(Stored { version, record: Kept { state, intent } });
+            let change = also.put(key, before.map(Arc::as_ref), kept.clone());
+            let state = Arc::new(kept.record.state.clone());
+            (change, Some(kept), state)
         }
         (Next::Keep, Some(before)) if intent == standing => {
             (also, Some(before.clone()), Arc::new(before.record.state.clone()))
         }
         (Next::Keep, Some(before)) => {
-            let kept = Kept { state: before.record.state.clone(), intent };
-            let change = also.replace(key, Some(before.as_ref()), &kept);
-            let state = Arc::new(kept.state.clone());
-            (change, Some(Arc::new(Stored { version: before.version + 1, record: kept })), state)
+            let record = Kept { state: before.record.state.clone(), intent };
+            let kept = Arc::new(Stored { version: before.version + 1, record });
+            let change = also.put(key, Some(before.as_ref()), kept.clone());
+            let state = Arc::new(kept.record.state.clone());
+            (change, Some(kept), state)
         }
         (Next::Remove, Some(before)) => {
             (also.remove(key, before.as_ref()), None, Arc::new(before.record.state.clone()))
