@@ -193,10 +193,11 @@ fn stand(
             return Err(Fault::NotFound(noun(subject)));
         }
     }
+    let is_app = matches!(subject, Subject::App(_));
     let is_project = matches!(subject, Subject::Project(_));
     let may = match who {
         Standing::Member => true,
-        Standing::OwnerOrAdmin => leads(held) || creator && place.app.is_some(),
+        Standing::OwnerOrAdmin => leads(held) || creator && is_app,
         Standing::Owner => held.owner || creator && is_project,
         _ => false,
     };

@@ -53,7 +53,8 @@ impl Handler<Sweep> for Housekeeper {
     }
 }
 
-/// One round: limiter buckets, ended sessions and stored replies, uploads whose bytes never came.
+/// One round: limiter buckets, ended sessions and stored replies, uploads whose bytes never came or
+/// cannot be verified.
 pub async fn sweep(platform: &Platform) {
     platform.gate.limiter.forget_idle();
     let now = platform.world.ports.clock.now();
@@ -94,7 +95,8 @@ async fn forget<R: Record>(
 }
 
 async fn expire_uploads(platform: &Platform, now: Timestamp) -> Result<(), StoreError> {
-    let due = platform.world.store.before::<Kept<Artifacts>>("due/", &moment(now), BATCH)?;
+    // All at once: some may be parked and stay due.
+    let due = platform.world.store.before::<Kept<Artifacts>>("due/", &moment(now), usize::MAX)?;
     let Ok(owners) = platform.owners() else { return Ok(()) };
     for id in due.iter().filter_map(|key| key.parse::<ArtifactId>().ok()) {
         match owners.artifacts.ask(id, artifacts::Command::Expire).await {

@@ -357,6 +357,29 @@ proptest! {
 }
 
 #[test]
+fn a_verification_that_comes_to_no_end_is_given_up() {
+    let mut world = World::<Artifacts>::new(upload(Some(10)));
+    let finalize = artifacts::Command::Finalize { sha256: hash('a'), size: None, follow_up: None };
+    for command in [artifacts::Command::Received(10, None), finalize] {
+        world.take(Input::Command(command)).unwrap();
+    }
+    let verifying = world.kept.clone().unwrap().0;
+    let expire = |after: i64| {
+        let now = Timestamp::from_millis(verifying.expires_at.as_millis() + after);
+        let at = Moment { id: verifying.artifact.id, now };
+        let input = Input::Command(artifacts::Command::Expire);
+        Artifacts::step(&at, Some(&verifying), input).unwrap()
+    };
+    assert!(matches!(expire(-1).next, Next::Keep), "there is time left");
+    let given_up = expire(0);
+    let Next::Put(upload) = given_up.next else { panic!("it stays") };
+    assert_eq!(upload.artifact.state, ArtifactState::Rejected);
+    assert!(upload.artifact.problem.is_some_and(|why| why.contains("upload the file again")));
+    let discard = Intent::Now(artifacts::Effect::Discard { forget: false });
+    assert_eq!(format!("{:?}", given_up.intent), format!("{discard:?}"));
+}
+
+#[test]
 fn bytes_are_held_to_what_was_declared() {
     let expected = |letter, size| Expected { sha256: hash(letter), size };
     let judge = |upload: &Upload, expected: &Expected, found: &Examined| {

@@ -1,6 +1,6 @@
 //! Why a command was not done: its exit code, its sentence, and what to do next.
 
-use contract::fault;
+use contract::{Few, fault};
 use std::{fmt, io, path::Path, process::ExitCode, time::Duration};
 
 /// Why a command was not done.
@@ -62,6 +62,19 @@ impl Failure {
 
     pub(crate) fn told(problem: impl Into<String>, hint: impl Into<String>) -> Self {
         Failure::Told { problem: problem.into(), hint: hint.into() }
+    }
+
+    /// The values of an option, where it was given as often as the service takes it.
+    pub(crate) fn list<T: PartialEq, const MIN: usize, const MAX: usize>(
+        option: &str,
+        values: Vec<T>,
+    ) -> Result<Few<T, MIN, MAX>, Failure> {
+        values.try_into().map_err(|problem| {
+            Failure::usage(
+                format!("{option} {problem}"),
+                format!("give {option} {MIN} to {MAX} times"),
+            )
+        })
     }
 
     /// A file could not be read or written.

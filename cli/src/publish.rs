@@ -12,7 +12,7 @@ use crate::{
     upload::upload,
 };
 use contract::{
-    AppId, VersionName,
+    AppId, Few, VersionName,
     apps::Platform,
     artifacts::Artifact,
     endpoint::{FinalizeRequest, UploadUrlRequest},
@@ -133,7 +133,7 @@ fn release(
 ) -> Result<Release, Failure> {
     let wanted = CreateRelease {
         app_id,
-        artifact_ids: vec![artifact.id],
+        artifact_ids: Few::one(artifact.id),
         version,
         channel: args.channel.clone(),
         notes: args.notes.clone(),

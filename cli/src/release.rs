@@ -7,6 +7,7 @@ use crate::{
     printer::{Fields, word},
 };
 use contract::{
+    Few,
     page::Limit,
     releases::{
         CreateRelease, GetReleases, PublishRelease, Release, ReleaseState, RollbackRelease, Target,
@@ -23,15 +24,17 @@ pub fn release(cx: &Context<'_>, command: args::Release) -> Result<(), Failure> 
             let app_id = cx.settings.app(app)?;
             client.call(&CreateRelease {
                 app_id,
-                artifact_ids: artifact,
+                artifact_ids: Failure::list("--artifact", artifact)?,
                 version,
                 channel,
                 notes,
             })?
         }
-        args::Release::Publish { release, target } => {
-            client.call(&PublishRelease { release_id: release, targets: target, notes: None })?
-        }
+        args::Release::Publish { release, target } => client.call(&PublishRelease {
+            release_id: release,
+            targets: Failure::list("--target", target)?,
+            notes: None,
+        })?,
         args::Release::Rollback { release, to } => {
             client.call(&RollbackRelease { release_id: release, to_release_id: to })?
         }
@@ -71,7 +74,8 @@ pub fn ensure_published(client: &Client, release: Release) -> Result<Release, Fa
     if release.state == ReleaseState::Published {
         return Ok(release);
     }
-    let params = PublishRelease { release_id: release.id, targets: vec![Target::Ota], notes: None };
+    let params =
+        PublishRelease { release_id: release.id, targets: Few::one(Target::Ota), notes: None };
     client.call(&params)
 }
 
@@ -128,7 +132,7 @@ mod tests {
             .answering("svc_getReleases", [(200, there)]);
         let wanted = CreateRelease {
             app_id: "app_01J9ZQ8F5W7V3T6M2K4N8R0P1S".parse().unwrap(),
-            artifact_ids: vec![ARTIFACT.parse().unwrap()],
+            artifact_ids: Few::one(ARTIFACT.parse().unwrap()),
             version: "1.0.0".parse().unwrap(),
             channel: "production".parse().unwrap(),
             notes: None,

@@ -19,7 +19,12 @@ pub fn token(cx: &Context<'_>, command: Token) -> Result<(), Failure> {
     match command {
         Token::Create { name, scope, app, expires } => {
             let expires_at = expires.map(moment_of);
-            let params = CreateDeployToken { name, scopes: scope, app_id: app, expires_at };
+            let params = CreateDeployToken {
+                name,
+                scopes: Failure::list("--scope", scope)?,
+                app_id: app,
+                expires_at,
+            };
             let made = client.call(&params)?;
             cx.printer
                 .reply(&made, |made| fields(&made.deploy_token).with("token", &made.token))?;

@@ -2,7 +2,7 @@
 //! operators watch. Their bodies, and what the OpenAPI document says of them.
 
 use crate::{
-    AppId, ArtifactId, Channel, Name, Notes, Sha256, Timestamp, VersionName, WebUrl,
+    AppId, ArtifactId, Channel, Few, Name, Notes, Sha256, Timestamp, VersionName, WebUrl,
     apps::Platform,
     artifacts::{ArtifactState, ProvenancePath},
     releases::Target,
@@ -126,8 +126,8 @@ pub struct ReleaseRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<Notes>,
     /// Publish it to these targets.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub publish: Vec<Target>,
+    #[serde(default, skip_serializing_if = "Few::is_none")]
+    pub publish: Few<Target, 0, 5>,
 }
 
 /// `GET /readyz`.

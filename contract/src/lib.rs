@@ -14,6 +14,7 @@ pub mod authentication;
 pub mod endpoint;
 pub mod fault;
 pub mod id;
+pub mod list;
 pub mod openapi;
 pub mod operators;
 pub mod organizations;
@@ -33,6 +34,7 @@ pub use function::{
     Effect, Function, Prepared, Route, Scope, Server, Serves, Spec, Standing, Subject,
 };
 pub use id::*;
+pub use list::Few;
 pub use page::{Cursor, Limit, Page};
 pub use patch::Patch;
 pub use text::{Channel, Description, Email, Name, Notes, Password, Sha256, VersionName, WebUrl};

@@ -1,7 +1,8 @@
 //! Projects: what apps and instances hang from.
 
 use crate::{
-    Description, Name, OrganizationId, Page, ProjectId, Timestamp, UserId, page::*, patch::Patch,
+    Description, Few, Name, OrganizationId, Page, ProjectId, Timestamp, UserId, page::*,
+    patch::Patch,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,7 +43,7 @@ functions! {
         description: Patch<Description>,
         /// Members of the organization who work on it: replaces the list. At most 200.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        member_ids: Option<Vec<UserId>>,
+        member_ids: Option<Few<UserId, 0, 200>>,
     } -> Project { who: Member of (project_id), effect: Change, errors: [142 "a member is not in the organization"] }
 
     /// Delete a project and all below it.

@@ -1,7 +1,7 @@
 //! Releases: artifacts that go to a channel together.
 
 use crate::{
-    AppId, ArtifactId, Channel, Notes, Page, PublicationId, ReleaseId, Timestamp, UserId,
+    AppId, ArtifactId, Channel, Few, Notes, Page, PublicationId, ReleaseId, Timestamp, UserId,
     VersionName, apps::Platform, artifacts::Artifact, page::*,
 };
 use schemars::JsonSchema;
@@ -14,8 +14,7 @@ functions! {
     "svc_createRelease": CreateRelease {
         app_id: AppId,
         /// One or more verified artifacts of the app, each of the release's version.
-        #[schemars(length(min = 1, max = 20))]
-        artifact_ids: Vec<ArtifactId>,
+        artifact_ids: Few<ArtifactId, 1, 20>,
         version: VersionName,
         channel: Channel,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,8 +42,7 @@ functions! {
     /// Answers when every target has taken it or refused it.
     "svc_publishRelease": PublishRelease {
         release_id: ReleaseId,
-        #[schemars(length(min = 1, max = 5))]
-        targets: Vec<Target>,
+        targets: Few<Target, 1, 5>,
         /// Replaces the release notes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,

@@ -40,6 +40,7 @@ pub async fn call(
     payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
 ) -> HttpResponse {
     let done = async {
+        let _place = Place::take(&edge.shared.in_flight)?;
         let body = read(head, payload).await?;
         match request::method_override(&body).filter(|method| method != "POST") {
             Some(method) => Err(Fault::Method(method)),
@@ -76,7 +77,6 @@ pub async fn invoke(
     body: Bytes,
 ) -> Result<Exchange, Fault> {
     let begun = Instant::now();
-    let _place = Place::take(&edge.shared.in_flight)?;
     let request_id = request::request_id(head, edge);
     let invoke = Invoke {
         function,
@@ -120,10 +120,11 @@ fn log(request_id: &str, answered: &Answered, took: std::time::Duration) {
 }
 
 /// A place among the calls under way.
-struct Place<'a>(&'a AtomicUsize);
+pub(super) struct Place<'a>(&'a AtomicUsize);
 
 impl<'a> Place<'a> {
-    fn take(in_flight: &'a AtomicUsize) -> Result<Self, Fault> {
+    /// Takes one, or says that the service is busy.
+    pub(super) fn take(in_flight: &'a AtomicUsize) -> Result<Self, Fault> {
         let place = Place(in_flight);
         if in_flight.fetch_add(1, Relaxed) >= MOST_IN_FLIGHT { Err(Fault::Busy) } else { Ok(place) }
     }

@@ -6,7 +6,7 @@
 
 use super::{
     Edge, artifacts,
-    functions::{self, Exchange},
+    functions::{self, Exchange, Place},
     reply::{self, Heading},
     request,
 };
@@ -72,6 +72,10 @@ async fn serve(req: HttpRequest, edge: web::Data<Edge>, payload: web::Payload) -
     if req.method() == Method::OPTIONS {
         return reply::refuse(req.head(), &edge, Fault::NoRoute);
     }
+    let _place = match Place::take(&edge.shared.in_flight) {
+        Ok(place) => place,
+        Err(fault) => return reply::refuse(req.head(), &edge, fault),
+    };
     let body = match functions::read(req.head(), payload).await {
         Ok(body) => body,
         Err(fault) => return reply::refuse(req.head(), &edge, fault),
@@ -296,7 +300,8 @@ async fn change_user(
         .remove("password")
         .map(serde_json::from_value)
         .transpose()
-        .map_err(|e| Fault::invalid("password", e.to_string()))?;
+        // What was sent in its place may be a password too: it is not repeated.
+        .map_err(|_| Fault::invalid("password", "must be text of 8 to 256 characters"))?;
     let mut updated_at = cx.now;
     if !fields.is_empty() || password.is_none() {
         let deleted = json!({"__op": "Delete"});

@@ -12,6 +12,7 @@ mod library;
 mod operators;
 mod reply;
 mod request;
+mod staging;
 mod upload;
 
 use crate::{adapters::binaries::Vault, telemetry::Figures};

@@ -1,10 +1,13 @@
 //! The bytes of an upload: whole, or as parts with `Content-Range`.
 //!
-//! One writer at a time, by a lock on the staged file. Bytes are appended, made durable, and only
-//! then counted in the record; a dropped connection keeps what is durable. Memory does not grow
-//! with the file: a bounded queue lies between the connection and the thread that writes.
+//! What the request says is read here; `staging` moves the bytes.
 
-use super::{Edge, reply::Heading, request};
+use super::{
+    Edge,
+    reply::Heading,
+    request,
+    staging::{Writer, cut, disk, lock, on_disk},
+};
 use actix_web::{
     HttpRequest, HttpResponse,
     http::{
@@ -14,28 +17,12 @@ use actix_web::{
     web,
 };
 use actors::artifacts::{
-    Command, Upload,
+    Upload,
     address::{self, Use},
 };
 use base64::Engine;
-use bytes::Bytes;
 use contract::{ArtifactId, Fault, artifacts::ArtifactState, endpoint::Received};
-use futures_util::StreamExt;
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
-use std::{
-    fs::{File, TryLockError},
-    io::{self, Seek, SeekFrom, Write},
-    time::Duration,
-};
-use tokio::sync::mpsc;
-
-/// Chunks between the connection and the disk. A chunk is at most what one read gives, 64 KiB.
-const QUEUE: usize = 32;
-/// Bytes after which what came in is made durable, so that a broken connection loses little.
-const DURABLE_EVERY: u64 = 64 << 20;
-/// A connection that sends nothing for this long is given up.
-const STALLED_AFTER: Duration = Duration::from_secs(60);
 
 const OFFSET: HeaderName = HeaderName::from_static("upload-offset");
 const LENGTH: HeaderName = HeaderName::from_static("upload-length");
@@ -264,160 +251,4 @@ fn read_digest(text: &str) -> Result<[u8; 32], Fault> {
         .ok_or_else(bad)?;
     let bytes = base64::engine::general_purpose::STANDARD.decode(value).map_err(|_| bad())?;
     bytes.try_into().map_err(|_| bad())
-}
-
-async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| Fault::Uncertain)
-}
-
-fn disk(e: &io::Error) -> Fault {
-    tracing::error!(error = %e, "bytes of an upload cannot be stored");
-    Fault::Unavailable("the upload's disk")
-}
-
-/// The staged file, for one writer.
-fn lock(path: &std::path::Path) -> Result<File, Fault> {
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .open(path)
-        .map_err(|e| disk(&e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Fault::NotNow(
-            "somebody else is sending bytes of this upload; wait, then ask how far it is".into(),
-        )),
-        Err(TryLockError::Error(e)) => Err(disk(&e)),
-    }
-}
-
-/// Drops what lies past the offset and goes on there.
-fn cut(mut file: File, offset: u64) -> io::Result<File> {
-    file.set_len(offset)?;
-    file.seek(SeekFrom::Start(offset))?;
-    Ok(file)
-}
-
-struct Writer<'a> {
-    edge: &'a Edge,
-    id: ArtifactId,
-    length: Option<u64>,
-}
-
-/// How far an upload came.
-struct Stored {
-    offset: u64,
-    length: Option<u64>,
-    /// Why it came no further.
-    problem: Option<Fault>,
-}
-
-impl Writer<'_> {
-    /// Moves the bytes to the disk, and counts them in the record when they are durable.
-    async fn write(
-        &self,
-        file: File,
-        payload: web::Payload,
-        start: u64,
-        most: u64,
-        digest: Option<[u8; 32]>,
-    ) -> Result<Stored, Fault> {
-        let (chunks, queue) = mpsc::channel::<Bytes>(QUEUE);
-        let (durable, mut progress) = mpsc::channel::<u64>(4);
-        let disk_side = tokio::task::spawn_blocking(move || {
-            append(file, start, most, queue, &durable, digest.is_some())
-        });
-        let (sent, ()) =
-            futures_util::future::join(send(payload, chunks, most.saturating_sub(start)), async {
-                while let Some(offset) = progress.recv().await {
-                    // A later report repeats an earlier one that was lost.
-                    let _ = self.count(offset, self.length).await;
-                }
-            })
-            .await;
-        let appended = disk_side.await.map_err(|_| Fault::Uncertain)?;
-        let (mut file, mut offset, hash) = appended.map_err(|e| disk(&e))?;
-        let mut problem = sent.err();
-        if problem.is_none() && digest.is_some_and(|expected| hash != Some(expected)) {
-            problem = Some(Fault::invalid(
-                "Content-Digest",
-                "does not fit the bytes that arrived; the part was dropped, send it again",
-            ));
-            file = on_disk(move || cut(file, start)).await?.map_err(|e| disk(&e))?;
-            offset = start;
-        }
-        // A whole file without a declared length ends where the request ends.
-        let whole = problem.is_none()
-            && self.length.is_none()
-            && most == self.edge.platform.settings.largest_artifact;
-        let length = if whole { Some(offset) } else { self.length };
-        // The lock is held until the record says how far it is.
-        self.count(offset, length).await?;
-        drop(file);
-        Ok(Stored { offset, length, problem })
-    }
-
-    async fn count(&self, offset: u64, length: Option<u64>) -> Result<(), Fault> {
-        let owners = &self.edge.platform.owners()?.artifacts;
-        owners.ask(self.id, Command::Received(offset, length)).await.map(|_| ())
-    }
-}
-
-/// From the connection into the queue.
-async fn send(
-    mut payload: web::Payload,
-    chunks: mpsc::Sender<Bytes>,
-    most: u64,
-) -> Result<(), Fault> {
-    let mut sent = 0;
-    loop {
-        let next = tokio::time::timeout(STALLED_AFTER, payload.next()).await;
-        let chunk = match next.map_err(|_| Fault::RequestTimeout)? {
-            None => return Ok(()),
-            Some(chunk) => chunk.map_err(|e| {
-                Fault::Malformed(format!(
-                    "the connection broke: {e}; ask how far the upload is and go on there"
-                ))
-            })?,
-        };
-        sent += chunk.len() as u64;
-        if sent > most {
-            return Err(Fault::TooLarge { limit: most });
-        }
-        if chunks.send(chunk).await.is_err() {
-            return Err(Fault::Unavailable("the upload's disk"));
-        }
-    }
-}
-
-type Appended = (File, u64, Option<[u8; 32]>);
-
-/// From the queue onto the disk. Reports offsets that are durable on the way; the last one it
-/// returns. Bytes whose digest is yet to be compared are not reported, nor is the end.
-fn append(
-    mut file: File,
-    start: u64,
-    most: u64,
-    mut queue: mpsc::Receiver<Bytes>,
-    durable: &mpsc::Sender<u64>,
-    hashed: bool,
-) -> io::Result<Appended> {
-    let (mut offset, mut reported) = (start, start);
-    let mut hasher = hashed.then(Sha256::new);
-    while let Some(chunk) = queue.blocking_recv() {
-        file.write_all(&chunk)?;
-        if let Some(hasher) = &mut hasher {
-            hasher.update(&chunk);
-        }
-        offset += chunk.len() as u64;
-        if !hashed && offset < most && offset - reported >= DURABLE_EVERY {
-            file.sync_data()?;
-            reported = offset;
-            let _ = durable.blocking_send(offset);
-        }
-    }
-    file.sync_all()?;
-    Ok((file, offset, hasher.map(|hasher| hasher.finalize().into())))
 }

@@ -385,3 +385,34 @@ fn lists_go_newest_first_a_page_at_a_time() {
         );
     }
 }
+
+#[test]
+fn a_session_lives_while_it_is_used_and_ends_a_month_after() {
+    const DAY: u64 = 24 * 3600;
+    let mut service = open();
+    let used = service.register("ada");
+    let idle = service.sign_in(&used, "correct horse");
+    let mut at = |seconds: u64| {
+        service.stop();
+        service.set("SVC_CLOCK_AHEAD", &seconds.to_string());
+        service.boot();
+        let alive = |who: &Person| service.call(Some(who), "getCurrentUser", json!({})).status;
+        (alive(&used), if seconds < 40 * DAY { 0 } else { alive(&idle) })
+    };
+    assert_eq!(at(29 * DAY), (200, 0));
+    assert_eq!(at(58 * DAY), (200, 401), "the one was used meanwhile, the other was not");
+    assert_eq!(at(87 * DAY + 12 * 3600), (200, 401));
+    assert_eq!(at(118 * DAY), (401, 401));
+}
+
+#[test]
+fn a_session_that_was_idle_can_be_ended() {
+    let mut service = open();
+    let ada = service.register("ada");
+    service.stop();
+    service.set("SVC_CLOCK_AHEAD", "7200");
+    service.boot();
+    // The call itself writes down that the session is in use, and ends it.
+    service.call(Some(&ada), "logout", json!({})).ok();
+    assert_eq!(service.call(Some(&ada), "getCurrentUser", json!({})).refusal(), (401, 119));
+}

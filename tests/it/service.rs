@@ -86,6 +86,12 @@ impl Service {
         service
     }
 
+    /// Sets a variable for the next start.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.settings.retain(|(known, _)| known != name);
+        self.settings.push((name.to_owned(), value.to_owned()));
+    }
+
     /// Where its data is.
     pub fn data(&self) -> PathBuf {
         self.home.join("data/run")

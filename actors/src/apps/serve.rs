@@ -6,7 +6,7 @@ use crate::{
     releases::Releases, runtime::resource::Kept,
 };
 use contract::{
-    AppId, Fault, Page, Serves,
+    AppId, Fault, Few, Page, Serves,
     apps::{
         self as wire, AppContents, CreateApp, DeleteApp, DeletedApp, GetApp, ListApps,
         Platform as Mobile, UpdateApp,
@@ -29,14 +29,11 @@ fn view(id: AppId, app: &App) -> wire::App {
     }
 }
 
-/// A list of platforms: at least one, none twice.
-fn check(mut platforms: Vec<Mobile>) -> Result<Vec<Mobile>, Fault> {
+/// The platforms in the order in which they are shown.
+fn sorted(platforms: Few<Mobile, 1, 2>) -> Vec<Mobile> {
+    let mut platforms = platforms.into_vec();
     platforms.sort();
-    platforms.dedup();
-    if platforms.is_empty() {
-        return Err(Fault::invalid("platforms", "must name ios, android or both"));
-    }
-    Ok(platforms)
+    platforms
 }
 
 impl Serves<CreateApp> for Platform {
@@ -45,7 +42,7 @@ impl Serves<CreateApp> for Platform {
         let app = App {
             project_id: p.project_id,
             name: p.name,
-            platforms: check(p.platforms.unwrap_or_else(|| vec![Mobile::Ios, Mobile::Android]))?,
+            platforms: p.platforms.map_or_else(|| vec![Mobile::Ios, Mobile::Android], sorted),
             ios: Identity { identifier: p.bundle_id, signer: None },
             android: Identity { identifier: p.package_name, signer: None },
             deleting: false,
@@ -70,7 +67,7 @@ impl Serves<UpdateApp> for Platform {
         let id = p.app_id;
         let command = Command::Update {
             name: p.name,
-            platforms: p.platforms.map(check).transpose()?,
+            platforms: p.platforms.map(sorted),
             bundle_id: p.bundle_id,
             package_name: p.package_name,
         };

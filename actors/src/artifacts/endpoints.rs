@@ -4,7 +4,7 @@
 use super::{
     Artifacts, Command, FollowUp, Upload,
     address::{self, Use},
-    machine::{Declared, held_entry, open_entry},
+    machine::{Declared, held_entry, open_entry, pending_entry},
 };
 use crate::{
     apps::App,
@@ -32,6 +32,9 @@ pub enum Made {
     Before,
 }
 
+/// Uploads of one app that may wait for bytes at a time.
+const MOST_OPEN: u64 = 100;
+
 impl Platform {
     /// Opens an upload; finds it again where the same one is open, or its bytes are held.
     pub async fn open_upload(
@@ -54,6 +57,12 @@ impl Platform {
         }
         if let Some(known) = self.find_upload(cx, &request).await? {
             return Ok((Made::Before, known));
+        }
+        let open = self.world.store.count::<Kept<Artifacts>>(&pending_entry(request.app_id));
+        if open.map_err(unread)? >= MOST_OPEN {
+            return Err(Fault::NotNow(format!(
+                "{MOST_OPEN} uploads of this app are open; finalize or delete some, or wait until they expire"
+            )));
         }
         let id: ArtifactId = self.world.ports.random.id(cx.now);
         let expires_at = cx.now + self.settings.upload_lifetime;
@@ -225,7 +234,7 @@ impl Platform {
             channel: release.channel.clone(),
             version: release.version.clone().unwrap_or_else(|| artifact.version.clone()),
             notes: release.notes.clone(),
-            publish: release.publish.clone(),
+            publish: release.publish.to_vec(),
             created_by: cx.user()?.id,
             problem: None,
         })))

@@ -31,7 +31,7 @@ pub struct Upload {
     pub length: Option<u64>,
     /// What was declared when the upload was opened. An upload with both can be resumed.
     pub declared: Declared,
-    /// Until when bytes are waited for.
+    /// Until when bytes are waited for, or the end of their verification.
     pub expires_at: Timestamp,
     /// The release to make once it is verified.
     pub follow_up: Option<FollowUp>,
@@ -70,6 +70,9 @@ pub struct FollowUp {
 
 /// An upload whose bytes come in is waited for this long after the last of them.
 const IDLE: Duration = Duration::from_secs(3600);
+/// Bytes that cannot be verified within this time, because what keeps them does not answer, are
+/// given up.
+const VERIFY_WITHIN: Duration = Duration::from_secs(3600);
 
 /// What can be asked of an artifact.
 #[derive(Debug, Clone)]
@@ -160,16 +163,16 @@ impl Resource for Artifacts {
     fn index(upload: &Upload) -> Vec<String> {
         let artifact = &upload.artifact;
         let mut entries = vec![format!("app/{}", artifact.app_id)];
+        if matches!(artifact.state, ArtifactState::Pending | ArtifactState::Verifying) {
+            entries.push(crate::accounts::due(upload.expires_at));
+        }
         match (artifact.state, &upload.declared, &artifact.sha256) {
-            (
-                ArtifactState::Pending,
-                Declared { size: Some(size), sha256: Some(sha256), .. },
-                _,
-            ) => {
-                entries.push(open_entry(artifact.app_id, sha256, *size));
-                entries.push(crate::accounts::due(upload.expires_at));
+            (ArtifactState::Pending, Declared { size, sha256, .. }, _) => {
+                entries.push(pending_entry(artifact.app_id));
+                if let (Some(size), Some(sha256)) = (size, sha256) {
+                    entries.push(open_entry(artifact.app_id, sha256, *size));
+                }
             }
-            (ArtifactState::Pending, ..) => entries.push(crate::accounts::due(upload.expires_at)),
             (ArtifactState::Verified, _, Some(sha256)) => {
                 entries.push(held_entry(artifact.app_id, sha256))
             }
@@ -186,6 +189,11 @@ impl Resource for Artifacts {
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::effects::perform(effect, id, kept, world))
     }
+}
+
+/// The index entry of an upload that waits for bytes.
+pub fn pending_entry(app: AppId) -> String {
+    format!("pending/{app}")
 }
 
 /// The index entry of an upload that can be resumed.
@@ -217,13 +225,18 @@ impl Upload {
                 Ok(Step::put(self))
             }
             (S::Pending, Command::Finalize { sha256, size, follow_up }) => {
-                self.finalize(sha256, size, follow_up)
+                self.finalize(at, sha256, size, follow_up)
             }
             (S::Verifying | S::Verified, Command::Finalize { sha256, follow_up, .. }) => {
                 self.finalize_again(&sha256, follow_up)
             }
             (S::Pending, Command::Expire) if self.expires_at <= at.now => {
                 Ok(self.discard(S::Expired, false))
+            }
+            (S::Verifying, Command::Expire) if self.expires_at <= at.now => {
+                let problem =
+                    "its bytes could not be read for an hour; upload the file again".into();
+                Ok(self.reject(at, problem))
             }
             (_, Command::Expire) => Ok(Step::keep()),
             (_, Command::Delete) => {
@@ -243,6 +256,7 @@ impl Upload {
 
     fn finalize(
         mut self,
+        at: &Moment<Artifacts>,
         sha256: Sha256,
         size: Option<u64>,
         follow_up: Option<Box<FollowUp>>,
@@ -257,6 +271,7 @@ impl Upload {
             return Err(Fault::Incomplete { reason, offset: self.offset });
         }
         self.artifact.state = ArtifactState::Verifying;
+        self.expires_at = at.now + VERIFY_WITHIN;
         self.follow_up = follow_up.map(|follow_up| *follow_up);
         Ok(Step::put(self).intend(Intent::Now(Effect::Verify(Expected { sha256, size }))))
     }
@@ -304,6 +319,12 @@ impl Upload {
         })
     }
 
+    fn reject(mut self, at: &Moment<Artifacts>, problem: String) -> Step<Artifacts> {
+        self.artifact.problem = Some(problem);
+        self.artifact.finalized_at = Some(at.now);
+        self.discard(ArtifactState::Rejected, false)
+    }
+
     fn discard(mut self, state: ArtifactState, forget: bool) -> Step<Artifacts> {
         self.artifact.state = state;
         Step::put(self).intend(Intent::Now(Effect::Discard { forget }))
@@ -329,11 +350,7 @@ impl Upload {
                 };
                 Step::put(self).intend(next)
             }
-            (ArtifactState::Verifying, Outcome::Refused(problem)) => {
-                self.artifact.problem = Some(problem);
-                self.artifact.finalized_at = Some(at.now);
-                self.discard(ArtifactState::Rejected, false)
-            }
+            (ArtifactState::Verifying, Outcome::Refused(problem)) => self.reject(at, problem),
             (ArtifactState::Verified, Outcome::Released(problem)) => {
                 if let Some(follow_up) = &mut self.follow_up {
                     follow_up.problem = problem;

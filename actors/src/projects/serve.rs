@@ -12,15 +12,12 @@ use crate::{
     runtime::resource::Kept,
 };
 use contract::{
-    Cursor, Fault, Page, ProjectId, Serves, UserId,
+    Cursor, Fault, Few, Page, ProjectId, Serves, UserId,
     projects::{
         CreateProject, DeleteProject, DeletedProject, GetProject, GetProjects, Project,
         ProjectContents, ProjectState, UpdateProject,
     },
 };
-
-/// Members that a project may list.
-const MOST_MEMBERS: usize = 200;
 
 impl Serves<CreateProject> for Platform {
     async fn serve(&self, cx: &Call, p: CreateProject) -> Result<Project, Fault> {
@@ -83,20 +80,14 @@ impl Serves<UpdateProject> for Platform {
         if let Some(members) = &p.member_ids {
             check_members(cx, members)?;
         }
-        let command =
-            Command::Update { name: p.name, description: p.description, member_ids: p.member_ids };
+        let member_ids = p.member_ids.map(Few::into_vec);
+        let command = Command::Update { name: p.name, description: p.description, member_ids };
         let owners = &self.owners()?.projects;
         cx.change(&self.world, owners, p.project_id, command, |project| Ok(project.clone())).await
     }
 }
 
 fn check_members(cx: &Call, members: &[UserId]) -> Result<(), Fault> {
-    if members.len() > MOST_MEMBERS {
-        return Err(Fault::invalid(
-            "memberIds",
-            format!("must list at most {MOST_MEMBERS} members"),
-        ));
-    }
     let organization = &cx.place.organization()?.1.record.state;
     let stranger =
         members.iter().position(|user| !organization.members.iter().any(|m| m.user == *user));

@@ -21,8 +21,6 @@ use contract::{
 };
 use std::time::Duration;
 
-/// Artifacts that a release may have.
-const MOST_ARTIFACTS: usize = 20;
 /// How long a caller waits for the targets.
 const PUBLISH_WITHIN: Duration = Duration::from_secs(25);
 
@@ -46,13 +44,6 @@ pub struct Draft {
 pub fn create(world: &World, id: ReleaseId, draft: Draft) -> Result<Command, Fault> {
     let mut ids = draft.artifact_ids;
     ids.sort();
-    ids.dedup();
-    if ids.is_empty() || ids.len() > MOST_ARTIFACTS {
-        return Err(Fault::invalid(
-            "artifactIds",
-            format!("must name 1 to {MOST_ARTIFACTS} artifacts"),
-        ));
-    }
     let mut artifacts = Vec::with_capacity(ids.len());
     for id in &ids {
         artifacts.push((*id, usable(world, *id, draft.app_id, &draft.version)?));
@@ -107,9 +98,6 @@ pub fn publish(
     targets: &[Target],
     notes: Option<Notes>,
 ) -> Result<Command, Fault> {
-    if targets.is_empty() {
-        return Err(Fault::invalid("targets", "must name at least one target, such as ota"));
-    }
     let seen = world
         .store
         .get::<Kept<Releases>>(&id.to_string())
@@ -165,7 +153,7 @@ impl Serves<CreateRelease> for Platform {
         let id: ReleaseId = self.world.ports.random.id(cx.now);
         let draft = Draft {
             app_id: p.app_id,
-            artifact_ids: p.artifact_ids,
+            artifact_ids: p.artifact_ids.into_vec(),
             version: p.version,
             channel: p.channel,
             notes: p.notes,

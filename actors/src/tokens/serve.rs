@@ -32,12 +32,8 @@ fn last_use(store: &Store, id: TokenId) -> Result<Option<Timestamp>, Fault> {
 
 impl Serves<CreateDeployToken> for Platform {
     async fn serve(&self, cx: &Call, p: CreateDeployToken) -> Result<NewDeployToken, Fault> {
-        let mut scopes = p.scopes;
+        let mut scopes = p.scopes.into_vec();
         scopes.sort();
-        scopes.dedup();
-        if scopes.is_empty() {
-            return Err(Fault::invalid("scopes", "must name at least one scope"));
-        }
         if p.expires_at.is_some_and(|end| end <= cx.now) {
             return Err(Fault::invalid("expiresAt", "must lie ahead"));
         }

@@ -1,0 +1,103 @@
+//! Lists whose length is part of the contract.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use std::{borrow::Cow, ops::Deref};
+
+/// Between `MIN` and `MAX` different values, in the order in which they came. A value that is
+/// repeated counts once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Few<T, const MIN: usize, const MAX: usize>(Vec<T>);
+
+impl<T, const MIN: usize, const MAX: usize> Few<T, MIN, MAX> {
+    /// The values.
+    pub fn into_vec(self) -> Vec<T> {
+        self.0
+    }
+
+    /// Whether there are none.
+    pub fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<T, const MAX: usize> Few<T, 1, MAX> {
+    /// A list of this value alone.
+    pub fn one(value: T) -> Self {
+        Few(vec![value])
+    }
+}
+
+impl<T, const MAX: usize> Default for Few<T, 0, MAX> {
+    fn default() -> Self {
+        Few(Vec::new())
+    }
+}
+
+impl<T: PartialEq, const MIN: usize, const MAX: usize> TryFrom<Vec<T>> for Few<T, MIN, MAX> {
+    type Error = String;
+    fn try_from(values: Vec<T>) -> Result<Self, String> {
+        // Before they are compared with one another: a caller decides how many there are.
+        if values.len() > MAX.saturating_mul(2) {
+            return Err(format!("must list at most {MAX}"));
+        }
+        let mut different: Vec<T> = Vec::with_capacity(values.len());
+        for value in values {
+            if !different.contains(&value) {
+                different.push(value);
+            }
+        }
+        match different.len() {
+            n if n < MIN => Err(format!("must list at least {MIN}")),
+            n if n > MAX => Err(format!("must list at most {MAX}")),
+            _ => Ok(Few(different)),
+        }
+    }
+}
+
+impl<T, const MIN: usize, const MAX: usize> Deref for Few<T, MIN, MAX> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<'de, T, const MIN: usize, const MAX: usize> Deserialize<'de> for Few<T, MIN, MAX>
+where
+    T: Deserialize<'de> + PartialEq,
+{
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        Vec::deserialize(d)?.try_into().map_err(Error::custom)
+    }
+}
+
+impl<T: JsonSchema, const MIN: usize, const MAX: usize> JsonSchema for Few<T, MIN, MAX> {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        format!("Few{}", T::schema_name()).into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let items = generator.subschema_for::<T>();
+        json_schema!({"type": "array", "items": items, "minItems": MIN, "maxItems": MAX})
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_holds_each_value_once_and_has_its_length() {
+        let read = |text| serde_json::from_str::<Few<u8, 1, 2>>(text);
+        assert_eq!(*read("[2,1,2]").unwrap(), [2, 1]);
+        for (text, problem) in
+            [("[]", "at least 1"), ("[1,2,3]", "at most 2"), ("[1,1,1,1,1]", "at most 2")]
+        {
+            assert!(read(text).unwrap_err().to_string().contains(problem), "{text}");
+        }
+    }
+}
