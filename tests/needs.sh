@@ -8,6 +8,7 @@ need() { command -v "$1" >/dev/null 2>&1 || missing+=("$2"); }
 need cc gcc
 need node nodejs
 need npm npm
+need aiosmtpd python3-aiosmtpd
 
 [ ${#missing[@]} -eq 0 ] && exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then

@@ -21,6 +21,7 @@ mod identity;
 mod journey;
 mod library;
 mod limits;
+mod mail;
 mod needs;
 mod panics;
 mod service;
