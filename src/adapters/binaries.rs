@@ -273,7 +273,8 @@ fn examine(path: &Path, kind: ArtifactKind) -> io::Result<Examined> {
     Ok(Examined { size, sha256, content })
 }
 
-fn hash(file: &mut File) -> io::Result<(u64, contract::Sha256)> {
+/// How many bytes a file has from here on, and their hash.
+pub fn hash(file: &mut File) -> io::Result<(u64, contract::Sha256)> {
     let (mut hasher, mut size, mut block) = (Sha256::new(), 0, vec![0; BLOCK]);
     loop {
         let n = file.read(&mut block)?;

@@ -1,7 +1,8 @@
 //! Reads the whole store and says what does not fit together: records against their index, derived
 //! records against what they derive from, artifacts against their bytes.
 
-use super::dump::open;
+use super::{dump::open, note};
+use crate::adapters::binaries::hash;
 use actors::{
     accounts::{Accounts, Session},
     apps::Apps,
@@ -15,10 +16,9 @@ use actors::{
     tokens::{LastUse, Tokens},
 };
 use contract::{artifacts::ArtifactState, releases::ReleaseState};
-use sha2::{Digest, Sha256};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::Read,
+    fs::File,
     path::Path,
 };
 use store::{Finding, Record, Store, StoreError};
@@ -189,9 +189,10 @@ fn bytes(data: &Path, g: &Gathered, findings: &mut Vec<Finding>) {
         return;
     }
     for (artifact, sha256) in &g.verified {
-        match hash(&folder.join(artifact)) {
-            Ok(found) if found == *sha256 => {}
-            Ok(found) => findings.push(Finding(format!(
+        let hashed = File::open(folder.join(artifact)).and_then(|mut file| hash(&mut file));
+        match hashed {
+            Ok((_, found)) if found.as_str() == sha256 => {}
+            Ok((_, found)) => findings.push(Finding(format!(
                 "{artifact} should hash to {sha256}, but hashes to {found}"
             ))),
             Err(e) => {
@@ -199,22 +200,4 @@ fn bytes(data: &Path, g: &Gathered, findings: &mut Vec<Finding>) {
             }
         }
     }
-}
-
-fn hash(path: &Path) -> std::io::Result<String> {
-    let (mut file, mut hasher, mut block) =
-        (std::fs::File::open(path)?, Sha256::new(), vec![0; 1 << 20]);
-    loop {
-        let n = file.read(&mut block)?;
-        match block.get(..n) {
-            Some([]) | None => break,
-            Some(bytes) => hasher.update(bytes),
-        }
-    }
-    Ok(actors::accounts::hex(&hasher.finalize()))
-}
-
-#[allow(clippy::print_stdout, reason = "it is what the command answers")]
-fn note(line: &str) {
-    println!("{line}");
 }

@@ -1,6 +1,7 @@
 //! Backup and restore of the store and the keys. Artifacts' bytes are files that never change and
 //! are copied with any tool.
 
+use super::note;
 use crate::secrets;
 use actors::platform::KINDS;
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
@@ -72,9 +73,4 @@ pub fn restore(file: &Path, data: &Path) -> Result<(), String> {
 /// Opens the store of a data directory that no server uses.
 pub fn open(data: &Path) -> Result<Store, String> {
     Store::open(&data.join("store"), KINDS, Memory::default()).map_err(|e| e.to_string())
-}
-
-#[allow(clippy::print_stdout, reason = "it is what the command answers")]
-fn note(line: &str) {
-    println!("{line}");
 }

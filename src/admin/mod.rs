@@ -2,8 +2,10 @@
 
 mod check;
 mod dump;
+mod superadmin;
 
 use clap::Subcommand;
+use contract::Email;
 use std::path::PathBuf;
 
 /// What an administrator does on the server's machine.
@@ -25,6 +27,17 @@ pub enum AdminCommand {
         #[arg(long, env = "SVC_DATA", default_value = "data/run")]
         data: PathBuf,
     },
+    /// Give an account the run of the platform, or take it back. The server must not run.
+    Superadmin {
+        /// The e-mail of the account.
+        email: Email,
+        /// Take it back.
+        #[arg(long)]
+        revoke: bool,
+        /// The server's data directory.
+        #[arg(long, env = "SVC_DATA", default_value = "data/run")]
+        data: PathBuf,
+    },
     /// Read the whole store and say what does not fit together. The server must not run.
     Check {
         /// The server's data directory.
@@ -38,6 +51,12 @@ pub fn run(command: AdminCommand) -> Result<(), String> {
     match command {
         AdminCommand::Backup { file, data } => dump::backup(&file, &data),
         AdminCommand::Restore { file, data } => dump::restore(&file, &data),
+        AdminCommand::Superadmin { email, revoke, data } => superadmin::set(&email, !revoke, &data),
         AdminCommand::Check { data } => check::check(&data),
     }
+}
+
+#[allow(clippy::print_stdout, reason = "it is what the command answers")]
+fn note(line: &str) {
+    println!("{line}");
 }

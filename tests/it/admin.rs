@@ -61,3 +61,28 @@ fn a_backup_brings_everything_back() {
     let found = service.call(Some(&ada), "svc_getProject", json!({"projectId": project["id"]}));
     assert_eq!(found.ok(), project, "the session is good, and the project is there");
 }
+
+#[test]
+fn the_platform_is_given_and_taken_where_its_data_lies() {
+    let mut service = Service::start();
+    let ada = service.register("ada");
+    let watch =
+        |service: &Service| service.call(Some(&ada), "svc_admin_getActors", json!({})).status;
+    assert_eq!(watch(&service), 403);
+    let refused = admin(&service, &["superadmin", &ada.email]);
+    assert!(!refused.status.success() && said(&refused).contains("in use"), "{}", said(&refused));
+    service.stop();
+    let unknown = admin(&service, &["superadmin", "bob@example.com"]);
+    assert!(!unknown.status.success() && said(&unknown).contains("register"), "{}", said(&unknown));
+    for (args, status) in [
+        (&["superadmin", "ADA@example.com"][..], 200),
+        (&["superadmin", &ada.email, "--revoke"], 403),
+    ] {
+        let done = admin(&service, args);
+        assert!(done.status.success() && said(&done).contains(&ada.id), "{}", said(&done));
+        service.check();
+        service.boot();
+        assert_eq!(watch(&service), status);
+        service.stop();
+    }
+}

@@ -1,0 +1,54 @@
+//! Who has the platform in hand: given and taken where the data lies, by who may read it anyway.
+
+use super::dump::open;
+use actors::{
+    accounts::{Account, Accounts, email_claim},
+    audit::Event,
+    ports::Random,
+    runtime::resource::Kept,
+};
+use contract::{
+    Email, UserId,
+    operators::{AuditEvent, Via},
+};
+use std::path::Path;
+use store::{Change, Store, Stored};
+
+/// Makes the account of this e-mail a superadmin, or takes that back.
+pub fn set(email: &Email, superadmin: bool, data: &Path) -> Result<(), String> {
+    let store = open(data)?;
+    let done = change(&store, email, superadmin);
+    store.close();
+    done
+}
+
+fn change(store: &Store, email: &Email, superadmin: bool) -> Result<(), String> {
+    let holder = store.holder::<Kept<Accounts>>(&email_claim(email)).map_err(|e| e.to_string())?;
+    let id: UserId = holder.and_then(|key| key.parse().ok()).ok_or_else(|| {
+        format!("there is no account with the e-mail {email}: register it first, with registerUser")
+    })?;
+    let key = id.to_string();
+    let before = store.get::<Kept<Accounts>>(&key).map_err(|e| e.to_string())?;
+    let before =
+        before.ok_or_else(|| format!("the account {id} is missing; run svc admin check"))?;
+    let now = crate::adapters::clock::system().now();
+    let Kept { state, intent } = before.record.clone();
+    let after = Kept { state: Account { superadmin, updated_at: now, ..state }, intent };
+    let event = Event(AuditEvent {
+        id: Random::default().id(now),
+        at: now,
+        function: "svc admin superadmin".into(),
+        user_id: None,
+        via: Via::Service,
+        address: "this machine".into(),
+        resource: key.clone(),
+        request_id: String::new(),
+    });
+    let change = Change::new()
+        .put(&key, Some(&before), Stored { version: before.version + 1, record: after }.into())
+        .append(&Event::key(event.0.id), &event);
+    actix_rt::System::new().block_on(store.commit(change)).map_err(|e| e.to_string())?;
+    let what = if superadmin { "is a superadmin now" } else { "is no superadmin any more" };
+    super::note(&format!("{email} ({id}) {what}"));
+    Ok(())
+}
