@@ -40,38 +40,24 @@ pub use patch::Patch;
 pub use text::{Channel, Description, Email, Name, Notes, Password, Sha256, VersionName, WebUrl};
 pub use time::Timestamp;
 
-/// The groups of functions, in the order of the documentation. A group that is not listed here
-/// exists nowhere: not in the router, not in the documents.
-pub const PUBLISHED: &[function::Group] = &[
-    authentication::GROUP,
-    projects::GROUP,
-    organizations::GROUP,
-    apps::GROUP,
-    artifacts::GROUP,
-    releases::GROUP,
-    tokens::GROUP,
-    operators::GROUP,
-];
-const _: () = function::assert_names_are_unique(PUBLISHED);
+macro_rules! groups {
+    ($($module:ident),* $(,)?) => {
+        /// The groups of functions, in the order of the documentation. A group that is not listed
+        /// here exists nowhere: not in the router, not in the documents.
+        pub const PUBLISHED: &[function::Group] = &[$($module::GROUP),*];
 
-/// The groups that this build serves: the published ones, and in test builds those that break
-/// things on purpose.
-#[cfg(not(feature = "sabotage"))]
-pub const GROUPS: &[function::Group] = PUBLISHED;
-/// The groups that this build serves: the published ones, and in test builds those that break
-/// things on purpose.
-#[cfg(feature = "sabotage")]
-pub const GROUPS: &[function::Group] = &[
-    authentication::GROUP,
-    projects::GROUP,
-    organizations::GROUP,
-    apps::GROUP,
-    artifacts::GROUP,
-    releases::GROUP,
-    tokens::GROUP,
-    operators::GROUP,
-    sabotage::GROUP,
-];
+        /// The groups that this build serves: the published ones, and in test builds those that
+        /// break things on purpose.
+        pub const GROUPS: &[function::Group] = &[
+            $($module::GROUP,)*
+            #[cfg(feature = "sabotage")]
+            sabotage::GROUP,
+        ];
+    };
+}
+
+groups!(authentication, projects, organizations, apps, artifacts, releases, tokens, operators);
+const _: () = function::assert_names_are_unique(GROUPS);
 
 /// Every function there is, in the order of the documentation.
 pub fn all() -> impl Iterator<Item = &'static Spec> {

@@ -12,8 +12,10 @@
 )]
 
 mod admin;
+mod browsers;
 mod buckets;
 mod cascades;
+mod connections;
 mod crashes;
 mod every_function;
 mod idempotency;

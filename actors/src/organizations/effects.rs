@@ -3,14 +3,14 @@
 use super::machine::{Effect, Outcome};
 use crate::{
     projects::{self, Projects},
-    runtime::resource::{Kept, Retry},
+    runtime::{
+        cascade::ask_to_go,
+        resource::{Kept, Retry},
+    },
     world::World,
 };
-use contract::{Fault, OrganizationId, ProjectId};
+use contract::OrganizationId;
 use std::sync::Arc;
-
-/// Projects asked to go at a time.
-const BATCH: usize = 100;
 
 pub(super) async fn perform(
     effect: Effect,
@@ -18,19 +18,11 @@ pub(super) async fn perform(
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     let Effect::Empty { cascade } = effect;
-    let projects =
-        world.store.newest::<Kept<Projects>>(&format!("organization/{id}"), None, BATCH)?;
-    if projects.is_empty() {
-        return Ok(Outcome::Empty);
-    }
-    if !cascade {
+    let entry = format!("organization/{id}");
+    if !cascade && !world.store.newest::<Kept<Projects>>(&entry, None, 1)?.is_empty() {
         return Ok(Outcome::HasProjects);
     }
-    for project in projects.iter().filter_map(|key| key.parse::<ProjectId>().ok()) {
-        match world.owners()?.projects.ask(project, projects::Command::Delete).await {
-            Ok(_) | Err(Fault::NotFound(_)) => {}
-            Err(fault) => return Err(fault.into()),
-        }
-    }
-    Ok(Outcome::NotYet)
+    let owners = world.owners()?;
+    let left = ask_to_go(&world, &entry, &owners.projects, projects::Command::Delete).await?;
+    Ok(if left == 0 { Outcome::Empty } else { Outcome::NotYet })
 }

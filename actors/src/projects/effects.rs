@@ -2,15 +2,12 @@
 
 use super::machine::{Effect, Outcome};
 use crate::{
-    apps::{self, Apps},
-    runtime::resource::{Kept, Retry},
+    apps,
+    runtime::{cascade::ask_to_go, resource::Retry},
     world::World,
 };
-use contract::{AppId, Fault, ProjectId};
+use contract::ProjectId;
 use std::sync::Arc;
-
-/// Apps asked to go at a time.
-const BATCH: usize = 100;
 
 pub(super) async fn perform(
     effect: Effect,
@@ -18,15 +15,7 @@ pub(super) async fn perform(
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     let Effect::RemoveApps = effect;
-    let apps = world.store.newest::<Kept<Apps>>(&format!("project/{id}"), None, BATCH)?;
-    if apps.is_empty() {
-        return Ok(Outcome::Empty);
-    }
-    for app in apps.iter().filter_map(|key| key.parse::<AppId>().ok()) {
-        match world.owners()?.apps.ask(app, apps::Command::Delete).await {
-            Ok(_) | Err(Fault::NotFound(_)) => {}
-            Err(fault) => return Err(fault.into()),
-        }
-    }
-    Ok(Outcome::NotYet)
+    let (owners, entry) = (world.owners()?, format!("project/{id}"));
+    let left = ask_to_go(&world, &entry, &owners.apps, apps::Command::Delete).await?;
+    Ok(if left == 0 { Outcome::Empty } else { Outcome::NotYet })
 }
