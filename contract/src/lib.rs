@@ -26,17 +26,17 @@ pub mod reference;
 pub mod releases;
 #[cfg(feature = "sabotage")]
 pub mod sabotage;
+pub mod standing;
 pub mod time;
 pub mod tokens;
 
 pub use fault::{Fault, FieldProblem};
-pub use function::{
-    Effect, Function, Prepared, Route, Scope, Server, Serves, Spec, Standing, Subject,
-};
+pub use function::{Effect, Function, Prepared, Route, Server, Serves, Spec};
 pub use id::*;
 pub use list::Few;
 pub use page::{Cursor, Limit, Page};
 pub use patch::Patch;
+pub use standing::{Scope, Standing, Subject};
 pub use text::{Channel, Description, Email, Name, Notes, Password, Sha256, VersionName, WebUrl};
 pub use time::Timestamp;
 

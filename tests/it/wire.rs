@@ -3,6 +3,7 @@
 use crate::service::{Answer, Person, Service, eventually};
 use reqwest::{Method, blocking::RequestBuilder};
 use serde_json::{Value, json};
+use std::io::Read;
 
 /// What every answer carries, success or not.
 fn check(answer: &Answer, path: &str) {

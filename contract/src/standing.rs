@@ -1,0 +1,134 @@
+//! Who may: the standings that functions ask for, the objects they are asked about, and the scopes
+//! of deploy tokens.
+
+use crate::id::*;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Who may call a function. Where it depends on an object, the function names that object as its
+/// [`Subject`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Standing {
+    /// Anyone, signed in or not.
+    Public,
+    /// Any signed-in user.
+    User,
+    /// A member of the organization; below an organization: the project's creator and listed
+    /// members, and every supervisor, admin and owner of its organization.
+    Member,
+    /// An admin or the owner of the organization the subject hangs from.
+    OwnerOrAdmin,
+    /// The organization's owner; for a project also its creator; for a token also its maker.
+    Owner,
+    /// An admin or owner of any organization with two or more members.
+    Admin,
+    /// The platform's own administrators.
+    SuperAdmin,
+    /// Whoever presents the master key.
+    Master,
+}
+
+impl Standing {
+    /// The words that errors and documents use for this standing.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Standing::Public => "Public",
+            Standing::User => "User",
+            Standing::Member => "Member",
+            Standing::OwnerOrAdmin => "Owner/Admin",
+            Standing::Owner => "Owner",
+            Standing::Admin => "Admin",
+            Standing::SuperAdmin => "SuperAdmin",
+            Standing::Master => "Master key",
+        }
+    }
+}
+
+/// The object that a standing is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// The standing does not depend on an object.
+    None,
+    /// The caller's own personal organization.
+    Personal,
+    /// An organization.
+    Organization(OrganizationId),
+    /// One membership: its holder passes whatever the standing.
+    Membership(OrganizationId, UserId),
+    /// A project.
+    Project(ProjectId),
+    /// An app.
+    App(AppId),
+    /// An artifact.
+    Artifact(ArtifactId),
+    /// A release.
+    Release(ReleaseId),
+    /// A deploy token.
+    Token(TokenId),
+}
+
+macro_rules! subject_from {
+    ($($id:ty => $variant:ident),+ $(,)?) => {
+        $(impl From<$id> for Subject {
+            fn from(id: $id) -> Self {
+                Subject::$variant(id)
+            }
+        })+
+    };
+}
+subject_from! {
+    OrganizationId => Organization, ProjectId => Project, AppId => App,
+    ArtifactId => Artifact, ReleaseId => Release, TokenId => Token,
+}
+impl From<Option<OrganizationId>> for Subject {
+    fn from(id: Option<OrganizationId>) -> Self {
+        id.map_or(Subject::Personal, Subject::Organization)
+    }
+}
+impl From<Option<AppId>> for Subject {
+    fn from(id: Option<AppId>) -> Self {
+        id.map_or(Subject::None, Subject::App)
+    }
+}
+impl From<(OrganizationId, UserId)> for Subject {
+    fn from((organization, user): (OrganizationId, UserId)) -> Self {
+        Subject::Membership(organization, user)
+    }
+}
+
+/// What a deploy token may be used for.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    serde::Deserialize,
+    JsonSchema,
+)]
+pub enum Scope {
+    /// Upload and finalize artifacts.
+    #[serde(rename = "artifact:upload")]
+    ArtifactUpload,
+    /// Create releases.
+    #[serde(rename = "release:create")]
+    ReleaseCreate,
+    /// Publish releases and roll them back.
+    #[serde(rename = "release:publish")]
+    ReleasePublish,
+}
+
+impl Scope {
+    /// The name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scope::ArtifactUpload => "artifact:upload",
+            Scope::ReleaseCreate => "release:create",
+            Scope::ReleasePublish => "release:publish",
+        }
+    }
+}
