@@ -3,8 +3,7 @@
 use crate::{
     config::ServeArgs,
     http::{self, Edge, Shared, connection::Connection, front},
-    secrets,
-    telemetry::{self, Figures},
+    secrets, telemetry,
     wiring::{self, Wired},
 };
 use actix_http::{HttpService, Protocol, Request, Response, body::BoxBody, error::DispatchError};
@@ -14,11 +13,8 @@ use actix_service::{ServiceFactory, ServiceFactoryExt, fn_service, map_config};
 use actix_web::{App, dev::AppConfig, web};
 use actors::{housekeeping::Housekeeper, router::Router, runtime::guard::Guard};
 use std::{
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
-    },
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
 
@@ -29,6 +25,9 @@ const STOP_WITHIN: u64 = 30;
 /// How long a client may take to send its headers.
 const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 
+/// How long a connection is read on after an early refusal: a client that is still sending would
+/// otherwise find it reset, and never see the answer.
+const LINGER: Duration = Duration::from_secs(5);
 /// How long a connection may wait for its next request.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
@@ -116,6 +115,7 @@ where
             })
             .keep_alive(KEEP_ALIVE)
             .client_request_timeout(HEADERS_WITHIN)
+            .client_disconnect_timeout(LINGER)
             .local_addr(address);
         accept.and_then(http.finish(app()))
     };
@@ -126,23 +126,9 @@ where
 
 fn shared(args: &ServeArgs, api_url: &str) -> Result<Shared, String> {
     let document = contract::openapi::document(api_url, contract::GROUPS);
-    let mut process = [0; 4];
-    getrandom::fill(&mut process).map_err(|e| e.to_string())?;
-    Ok(Shared {
-        figures: Figures::new().map_err(|e| e.to_string())?,
-        openapi: serde_json::to_vec(&document).map_err(|e| e.to_string())?.into(),
-        origins: args.cors_origins.iter().cloned().collect(),
-        trusted_proxies: args
-            .trusted_proxies
-            .iter()
-            .map(|address| address.to_canonical())
-            .collect(),
-        in_flight: AtomicUsize::new(0),
-        process: u32::from_be_bytes(process),
-        requests: AtomicU64::new(0),
-        uploads: tokio::sync::Semaphore::new(http::MOST_UPLOADS),
-        stopping: AtomicBool::new(false),
-    })
+    let document = serde_json::to_vec(&document).map_err(|e| e.to_string())?;
+    let proxies = args.trusted_proxies.iter().map(IpAddr::to_canonical).collect();
+    Shared::new(document, args.cors_origins.iter().cloned().collect(), proxies)
 }
 
 /// Says what a person needs next.

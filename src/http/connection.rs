@@ -3,10 +3,12 @@
 //! Headers that are too large or come too slowly, and bytes that are no HTTP, never reach the app:
 //! the library answers them with an empty body and closes. Here they get the body that all
 //! refusals have. The connection follows where answers begin and end and leaves all others as they
-//! are; where it cannot follow any more, it leaves everything as it is.
+//! are; where it cannot follow any more, it leaves everything as it is. An answer that was replaced
+//! is the last one of its connection.
 
 use super::Shared;
 use contract::{Fault, fault::Failure};
+use memchr::memmem;
 use std::{
     io,
     mem::MaybeUninit,
@@ -27,6 +29,8 @@ pub struct Connection<T> {
     shared: Arc<Shared>,
     outgoing: Outgoing,
     instead: Option<Instead>,
+    /// Bytes of `HEAD` that the last read ended with.
+    head_begun: usize,
 }
 
 /// What is written in place of an answer of the library.
@@ -45,12 +49,20 @@ enum Outgoing {
     Body(u64),
     /// Nobody knows.
     Unknown,
+    /// None may come any more.
+    Over,
 }
 
 impl<T> Connection<T> {
     /// A connection that was just accepted.
     pub fn new(io: T, shared: Arc<Shared>) -> Self {
-        Connection { io, shared, outgoing: Outgoing::Head(Vec::new()), instead: None }
+        Connection {
+            io,
+            shared,
+            outgoing: Outgoing::Head(Vec::new()),
+            instead: None,
+            head_begun: 0,
+        }
     }
 
     /// The refusal in place of this answer of the library.
@@ -138,7 +150,7 @@ impl Outgoing {
     /// These bytes were written. Gives the part of them that is left once an answer has ended.
     fn step<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         match self {
-            Outgoing::Unknown => &[],
+            Outgoing::Unknown | Outgoing::Over => &[],
             Outgoing::Body(left) => {
                 let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
                 *left = left.saturating_sub(taken as u64);
@@ -207,6 +219,20 @@ impl Outgoing {
     }
 }
 
+/// Whether these bytes, or the last ones before them with these, hold a word. `begun` says how much
+/// of the word the bytes so far end with. No letter of the word may stand in it twice.
+fn has_word(word: &[u8], begun: &mut usize, bytes: &[u8]) -> bool {
+    let rest = word.get(*begun..).unwrap_or_default();
+    if *begun > 0 && rest.starts_with(bytes) && bytes.len() < rest.len() {
+        *begun += bytes.len();
+        return false;
+    }
+    let found = *begun > 0 && bytes.starts_with(rest) || memmem::find(bytes, word).is_some();
+    let parts = (1..word.len()).rev().filter_map(|n| word.get(..n));
+    *begun = parts.filter(|part| bytes.ends_with(part)).map(<[u8]>::len).next().unwrap_or(0);
+    found
+}
+
 impl<T: AsyncRead + Unpin> AsyncRead for Connection<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -216,8 +242,10 @@ impl<T: AsyncRead + Unpin> AsyncRead for Connection<T> {
         let before = into.filled().len();
         ready!(Pin::new(&mut self.io).poll_read(cx, into))?;
         let read = into.filled().get(before..).unwrap_or_default();
-        // The answer to HEAD has the length of a body that does not come.
-        if read.starts_with(b"HEAD") || (!read.is_empty() && b"HEAD".starts_with(read)) {
+        // The answer to HEAD has the length of a body that does not come. Where a request begins is
+        // not known here, so the word counts wherever it stands.
+        let follows = !matches!(self.outgoing, Outgoing::Unknown | Outgoing::Over);
+        if follows && has_word(b"HEAD", &mut self.head_begun, read) {
             self.outgoing = Outgoing::Unknown;
         }
         Poll::Ready(Ok(()))
@@ -231,6 +259,9 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Connection<T> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = &mut *self;
+        if matches!(this.outgoing, Outgoing::Over) {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
         let mut next = bytes;
         if this.instead.is_none()
             && let Some(at) = this.outgoing.of_the_library(bytes)
@@ -249,7 +280,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Connection<T> {
                 instead.written += written;
             }
             let stood_for = instead.stands_for;
-            (this.instead, this.outgoing) = (None, Outgoing::Unknown);
+            (this.instead, this.outgoing) = (None, Outgoing::Over);
             return Poll::Ready(Ok(stood_for));
         }
         let written = ready!(Pin::new(&mut this.io).poll_write(cx, next))?;
@@ -298,5 +329,39 @@ mod tests {
         // A body of unknown length is not followed.
         outgoing.written(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
         assert_eq!(outgoing.of_the_library(LIBRARY), None);
+    }
+
+    #[test]
+    fn a_word_is_found_wherever_it_stands_and_however_it_is_cut() {
+        let text = b"POST / HTTP/1.1\r\nHE: HHEADER\r\n\r\n";
+        for size in 1..text.len() {
+            let mut begun = 0;
+            let found = text.chunks(size).filter(|part| has_word(b"HEAD", &mut begun, part));
+            assert_eq!(found.count(), 1, "{size}");
+            let (mut begun, other) = (0, b"GET / HEA D HE ADHEA");
+            assert!(!other.chunks(size).any(|part| has_word(b"HEAD", &mut begun, part)), "{size}");
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_comes_after_an_answer_that_was_replaced_and_nothing_is_after_head() {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let shared = Arc::new(Shared::new(vec![], Default::default(), Default::default()).unwrap());
+        let (mut client, server) = tokio::io::duplex(64 << 10);
+        let mut connection = Connection::new(server, shared.clone());
+        connection.write_all(LIBRARY).await.unwrap();
+        assert!(connection.write_all(b"HTTP/1.1 200 OK\r\n").await.is_err());
+        let mut answer = vec![0; 4096];
+        let n = client.read(&mut answer).await.unwrap();
+        assert!(answer[..n].ends_with(b"}"));
+
+        // The length in an answer to HEAD is not of bytes to come.
+        let (mut client, server) = tokio::io::duplex(64 << 10);
+        let mut connection = Connection::new(server, shared);
+        client.write_all(b"GET / HTTP/1.1\r\n\r\nHEAD / HTTP/1.1\r\n\r\n").await.unwrap();
+        assert!(connection.read(&mut [0; 4096]).await.unwrap() > 40);
+        connection.write_all(LIBRARY).await.unwrap();
+        let n = client.read(&mut answer).await.unwrap();
+        assert_eq!(&answer[..n], LIBRARY);
     }
 }

@@ -49,8 +49,9 @@ where
 /// The name in the address of a function call.
 fn function(request: &Request) -> Option<String> {
     let name = request.path().strip_prefix(FUNCTIONS)?;
-    let is_call = request.method() == Method::POST && !name.is_empty() && !name.contains('/');
-    is_call.then(|| name.to_owned())
+    // An address that is spelled in another way is the app's to read.
+    let is_plain = !name.is_empty() && !name.contains(['/', '%']);
+    (is_plain && request.method() == Method::POST).then(|| name.to_owned())
 }
 
 impl<S, B> Service<Request> for Front<S>

@@ -24,7 +24,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
 };
 
@@ -60,10 +60,31 @@ pub struct Shared {
     /// Places for uploads under way: each takes a thread that writes.
     pub uploads: tokio::sync::Semaphore,
     /// Set once the service stops taking calls.
-    pub stopping: std::sync::atomic::AtomicBool,
+    pub stopping: AtomicBool,
 }
 
 impl Shared {
+    /// For a process that begins.
+    pub fn new(
+        openapi: Vec<u8>,
+        origins: HashSet<String>,
+        trusted_proxies: HashSet<IpAddr>,
+    ) -> Result<Self, String> {
+        let mut process = [0; 4];
+        getrandom::fill(&mut process).map_err(|e| e.to_string())?;
+        Ok(Shared {
+            figures: Figures::new().map_err(|e| e.to_string())?,
+            openapi: openapi.into(),
+            origins,
+            trusted_proxies,
+            in_flight: AtomicUsize::new(0),
+            process: u32::from_be_bytes(process),
+            requests: AtomicU64::new(0),
+            uploads: tokio::sync::Semaphore::new(MOST_UPLOADS),
+            stopping: AtomicBool::new(false),
+        })
+    }
+
     /// An id for a request that brought none.
     pub fn new_request_id(&self) -> String {
         let n = self.requests.fetch_add(1, Relaxed);
@@ -83,8 +104,10 @@ pub fn configure(app: &mut web::ServiceConfig) {
     app.service(
         web::scope("/backend")
             .service(
-                // `Front` has taken the calls themselves.
-                web::resource("/functions/{name}").default_service(web::to(refuse_method)),
+                // `Front` has taken most calls already.
+                web::resource("/functions/{name}")
+                    .route(web::post().to(call))
+                    .default_service(web::to(refuse_method)),
             )
             .configure(library::configure)
             .default_service(web::to(nothing_here)),
@@ -121,6 +144,15 @@ pub fn configure(app: &mut web::ServiceConfig) {
     .configure(install::configure)
     .configure(operators::configure)
     .default_service(web::to(nothing_here));
+}
+
+async fn call(
+    req: HttpRequest,
+    edge: web::Data<Edge>,
+    name: web::Path<String>,
+    payload: web::Payload,
+) -> HttpResponse {
+    functions::call(&edge, name.into_inner(), req.head(), payload).await
 }
 
 async fn nothing_here(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {

@@ -65,3 +65,22 @@ fn what_is_not_http_is_refused_in_the_same_shape() {
     let twice = [get("X: 1"), get("Connection: close")].concat();
     assert_eq!(raw(service, &twice).matches("{\"status\":\"ok\"}").count(), 2);
 }
+
+#[test]
+fn who_sends_all_before_it_reads_gets_its_refusal() {
+    let service = Service::start();
+    for path in ["/backend/functions/getCurrentUser", "/api/v1/artifacts/upload-url"] {
+        let mut stream = TcpStream::connect(service.url.trim_start_matches("http://")).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let body = vec![b'x'; 20 << 20];
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: text/xml\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&body).unwrap_or_else(|e| panic!("{path}: reset while it sends: {e}"));
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        assert_eq!(last(&String::from_utf8(answer).unwrap()), (415, 142), "{path}");
+    }
+}

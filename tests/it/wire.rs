@@ -128,6 +128,13 @@ fn what_is_not_served_is_refused_in_the_same_shape() {
     assert_eq!(meant.refusal(), (405, 142));
     assert_eq!(wire.ada("getCurrentUser", r#"{"_method":"POST"}"#).status, 200);
 
+    // The same address, spelled otherwise.
+    assert_eq!(wire.ada("get%43urrentUser", "{}").status, 200);
+    let spelled = wire.plain("POST", "/backend/%66unctions/getCurrentUser").body("{}");
+    let spelled = spelled.header("X-Backend-Application-Id", &wire.service.application_id);
+    let spelled = spelled.header("X-Backend-Session-Token", &wire.ada.token);
+    assert_eq!(send(spelled, "/backend/functions/getCurrentUser").status, 200);
+
     let too_long = "a".repeat(129);
     for name in [
         "1abc",
