@@ -66,6 +66,7 @@ pub fn restore(file: &Path, data: &Path) -> Result<(), String> {
     store.close();
     drop(store);
     std::fs::rename(&partial, &target).map_err(|e| at(&e))?;
+    File::open(data).and_then(|folder| folder.sync_all()).map_err(|e| at(&e))?;
     note(&format!("restored {rows} rows into {}", target.display()));
     Ok(())
 }

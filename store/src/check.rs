@@ -16,7 +16,7 @@ impl Store {
     ) -> Result<(u64, Vec<Finding>), StoreError> {
         let (mut count, mut findings) = (0, Vec::new());
         let (mut entries, mut claims) = (HashSet::new(), HashSet::new());
-        for row in self.inner.rows.range(keys::records(R::TREE)) {
+        for row in self.inner.rows()?.range(keys::records(R::TREE)) {
             let (key, bytes) = row.map_err(io)?;
             let key = keys::last_part(&key)?;
             count += 1;
@@ -37,7 +37,7 @@ impl Store {
                 }
             }
         }
-        for key in self.inner.rows.range(keys::below(&[INDEX, "/", R::TREE])).keys() {
+        for key in self.inner.rows()?.range(keys::below(&[INDEX, "/", R::TREE])).keys() {
             let key = key.map_err(io)?;
             if !entries.remove(key.as_ref()) {
                 findings.push(Finding(format!(
@@ -46,7 +46,7 @@ impl Store {
                 )));
             }
         }
-        for row in self.inner.rows.range(keys::below(&[CLAIMS, "/", R::TREE])) {
+        for row in self.inner.rows()?.range(keys::below(&[CLAIMS, "/", R::TREE])) {
             let (key, holder) = row.map_err(io)?;
             if !claims.remove(&(key.to_vec(), String::from_utf8_lossy(&holder).into_owned())) {
                 findings.push(Finding(format!(

@@ -12,7 +12,10 @@ use std::{
     fs::File,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Relaxed, SeqCst},
+        },
         mpsc,
     },
     thread,
@@ -43,6 +46,8 @@ pub(crate) struct Vitals {
     waiting: AtomicU64,
     flush_us: AtomicU64,
     broken: Mutex<Option<String>>,
+    /// Readers would see a part of a batch.
+    torn: AtomicBool,
 }
 
 impl Vitals {
@@ -55,6 +60,12 @@ impl Vitals {
     fn break_down(&self, why: &str) {
         let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
         broken.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Whether what is there can be read.
+    pub(crate) fn check_readable(&self) -> Result<(), StoreError> {
+        let torn = || StoreError::Busy("a write failed; restart the service".into());
+        if self.torn.load(Relaxed) { Err(torn()) } else { Ok(()) }
     }
 
     fn check(&self) -> Result<(), StoreError> {
@@ -161,10 +172,9 @@ fn run(inner: &Inner, jobs: &mpsc::Receiver<Job>) {
 }
 
 /// sled 0.34 flushes with `sync_file_range`, which leaves out the drive's cache and the inode; the
-/// `fdatasync` makes it a barrier. Large nodes it writes to files of their own and does not sync:
-/// those come first, since the log refers to them.
-fn flush(inner: &Inner, synced: &mut HashSet<OsString>) -> Result<(), StoreError> {
-    inner.db.flush().map_err(io)?;
+/// `fdatasync` makes it a barrier. Large nodes it has written to files of their own, which it does
+/// not sync: those come first, since the log refers to them.
+pub(crate) fn flush(inner: &Inner, synced: &mut HashSet<OsString>) -> Result<(), StoreError> {
     let mut there = HashSet::new();
     for entry in std::fs::read_dir(&inner.blobs).into_iter().flatten() {
         let entry = entry.map_err(io)?;
@@ -183,6 +193,7 @@ fn flush(inner: &Inner, synced: &mut HashSet<OsString>) -> Result<(), StoreError
         File::open(&inner.blobs).and_then(|folder| folder.sync_all()).map_err(io)?;
     }
     *synced = there;
+    inner.db.flush().map_err(io)?;
     inner.file.sync_data().map_err(io)
 }
 
@@ -252,6 +263,11 @@ impl<'a> Batch<'a> {
                     part.rows.push((key, Some(holder.into_bytes())));
                 }
                 Write::Record { tree, key, value, cached } => {
+                    self.inner.kind(tree)?;
+                    if part.seen.iter().any(|seen| seen.tree == tree && seen.key == key) {
+                        let twice = format!("{tree}/{key} is written twice in one change");
+                        return Err(StoreError::Unreadable(twice));
+                    }
                     part.rows.push((keys::record(tree, &key), value));
                     part.seen.push(Seen { tree, key, cached });
                 }
@@ -275,7 +291,11 @@ impl<'a> Batch<'a> {
             }
         }
         let _alone = self.inner.view.write().unwrap_or_else(PoisonError::into_inner);
-        self.inner.rows.apply_batch(rows).map_err(io)?;
+        if let Err(e) = self.inner.rows.apply_batch(rows) {
+            // Some of it may be there until the log is read again.
+            self.inner.vitals.torn.store(true, SeqCst);
+            return Err(io(e));
+        }
         for Seen { tree, key, cached } in self.seen {
             let cache = &self.inner.kind(tree)?.cache;
             match cached {

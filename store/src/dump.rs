@@ -3,8 +3,11 @@
 //! The first line names the format, each further line one row as hex of key and value, and the
 //! last line counts them: a stream that is cut off is noticed.
 
-use crate::{FORMAT, Store, StoreError, io};
-use std::io::{BufRead, Write};
+use crate::{FORMAT, Store, StoreError, committer::flush, io};
+use std::{
+    collections::HashSet,
+    io::{BufRead, Write},
+};
 
 const HEADER: &str = "svc-store";
 
@@ -13,7 +16,7 @@ impl Store {
     pub fn dump(&self, out: &mut impl Write) -> Result<u64, StoreError> {
         writeln!(out, "{HEADER} {FORMAT}").map_err(io)?;
         let mut count = 0;
-        for row in self.inner.rows.iter() {
+        for row in self.inner.rows()?.iter() {
             let (key, value) = row.map_err(io)?;
             writeln!(out, "{} {}", hex(&key), hex(&value)).map_err(io)?;
             count += 1;
@@ -24,7 +27,7 @@ impl Store {
 
     /// Reads what [`dump`](Store::dump) wrote into a store that is empty.
     pub fn load(&self, input: &mut impl BufRead) -> Result<u64, StoreError> {
-        if !self.inner.rows.is_empty() {
+        if !self.inner.rows()?.is_empty() {
             return Err(StoreError::Unreadable(
                 "the store is not empty: restore into a new data directory".into(),
             ));
@@ -51,14 +54,13 @@ impl Store {
                 (Some(key), value) => {
                     let bytes = |text| unhex(text).ok_or_else(|| damaged("a row is not hex"));
                     let (key, value) = (bytes(key)?, bytes(value.unwrap_or_default())?);
-                    self.inner.rows.insert(key, value).map_err(io)?;
+                    self.inner.rows()?.insert(key, value).map_err(io)?;
                     count += 1;
                 }
                 _ => return Err(damaged("a line is empty")),
             }
         }
-        self.inner.db.flush().map_err(io)?;
-        self.inner.file.sync_all().map_err(io)?;
+        flush(&self.inner, &mut HashSet::new())?;
         Ok(count)
     }
 }

@@ -138,6 +138,7 @@ impl Store {
 
     /// Reads a record. What the cache holds is shared, not copied.
     pub fn get<R: Record>(&self, key: &str) -> Result<Option<Arc<Stored<R>>>, StoreError> {
+        self.inner.vitals.check_readable()?;
         match self.inner.kind(R::TREE)?.cache.get_value_or_guard(key, None) {
             quick_cache::sync::GuardResult::Value(cached) => {
                 Ok(cached.downcast::<Stored<R>>().ok())
@@ -164,7 +165,7 @@ impl Store {
     ) -> Result<Vec<String>, StoreError> {
         let Range { start, end } = keys::entries(R::TREE, entry);
         let end = after.map_or(end, |after| keys::entry(R::TREE, entry, after));
-        let rows = self.inner.rows.range(start..end).keys().rev().take(limit);
+        let rows = self.inner.rows()?.range(start..end).keys().rev().take(limit);
         rows.map(|key| keys::last_part(&key.map_err(io)?)).collect()
     }
 
@@ -177,14 +178,14 @@ impl Store {
         end: &str,
         limit: usize,
     ) -> Result<Vec<String>, StoreError> {
-        let rows = self.inner.rows.range(keys::entries_before(R::TREE, entry, end));
+        let rows = self.inner.rows()?.range(keys::entries_before(R::TREE, entry, end));
         rows.keys().take(limit).map(|key| keys::last_part(&key.map_err(io)?)).collect()
     }
 
     /// How many records carry the index entry.
     pub fn count<R: Record>(&self, entry: &str) -> Result<u64, StoreError> {
         let mut count = 0;
-        for key in self.inner.rows.range(keys::entries(R::TREE, entry)).keys() {
+        for key in self.inner.rows()?.range(keys::entries(R::TREE, entry)).keys() {
             key.map_err(io)?;
             count += 1;
         }
@@ -193,7 +194,7 @@ impl Store {
 
     /// The key of the record that holds a unique value.
     pub fn holder<R: Record>(&self, claim: &str) -> Result<Option<String>, StoreError> {
-        let found = self.inner.rows.get(keys::claim(R::TREE, claim)).map_err(io)?;
+        let found = self.inner.rows()?.get(keys::claim(R::TREE, claim)).map_err(io)?;
         Ok(found.map(|key| String::from_utf8_lossy(&key).into_owned()))
     }
 
@@ -206,7 +207,7 @@ impl Store {
     ) -> Result<Vec<String>, StoreError> {
         let Range { start, end } = keys::records(R::TREE);
         let end = before.map_or(end, |before| keys::record(R::TREE, before));
-        let rows = self.inner.rows.range(start..end).keys().rev().take(limit);
+        let rows = self.inner.rows()?.range(start..end).keys().rev().take(limit);
         rows.map(|key| keys::last_part(&key.map_err(io)?)).collect()
     }
 
@@ -228,6 +229,10 @@ impl Store {
 
     /// Writes what nobody waits for. It is durable a moment later, or lost with the process.
     pub fn note(&self, change: Change) {
+        if let Some(e) = change.unwritable {
+            tracing::error!(error = %e, "a note was not written");
+            return;
+        }
         let _ = self.committer.submit(Job { change, done: None });
     }
 
@@ -262,9 +267,14 @@ impl Inner {
         })
     }
 
+    /// The rows, where they can be read.
+    pub(crate) fn rows(&self) -> Result<&sled::Tree, StoreError> {
+        self.vitals.check_readable().map(|()| &self.rows)
+    }
+
     fn read<R: Record>(&self, key: &str) -> Result<Option<Arc<Stored<R>>>, StoreError> {
         let _shared = self.view.read().unwrap_or_else(PoisonError::into_inner);
-        let bytes = self.rows.get(keys::record(R::TREE, key)).map_err(io)?;
+        let bytes = self.rows()?.get(keys::record(R::TREE, key)).map_err(io)?;
         bytes.map(|bytes| Stored::decode(key, &bytes).map(Arc::new)).transpose()
     }
 }

@@ -20,6 +20,9 @@ use std::{
 };
 use tokio::sync::oneshot;
 
+/// How long an owner that is restarted may take to end what it has in hand.
+const LEAVE_WITHIN: Duration = Duration::from_secs(5);
+
 /// How owners live.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
@@ -190,16 +193,26 @@ impl<R: Resource> Handler<Resume> for Directory<R> {
 }
 
 impl<R: Resource> Handler<Restart<R>> for Directory<R> {
-    type Result = bool;
-    fn handle(&mut self, Restart(id): Restart<R>, _: &mut Self::Context) -> bool {
-        let Some(old) = self.owners.remove(&id) else { return false };
-        // The old one leaves when what it has in hand is done; until then the version in the
-        // store keeps the two apart.
-        #[allow(clippy::disallowed_methods, reason = "one message for each restart")]
-        old.addr.do_send(Leave);
-        self.world.registry.remove(R::KIND, &id.to_string());
-        self.wake(id);
-        true
+    type Result = ResponseActFuture<Self, bool>;
+    /// The new owner reads the store when the old one has left, so that it sees what the old one
+    /// wrote last, and goes on with it. One that does not leave is left behind: the version in the
+    /// store keeps the two apart.
+    fn handle(&mut self, Restart(id): Restart<R>, _: &mut Self::Context) -> Self::Result {
+        let Some(old) = self.owners.get(&id).map(|entry| entry.addr.clone()) else {
+            return Box::pin(fut::ready(false));
+        };
+        let left = tokio::time::timeout(LEAVE_WITHIN, old.send(Leave)).into_actor(self);
+        Box::pin(left.map(move |_, directory, _| {
+            // only the one that was asked: it may have retired, and another been woken, meanwhile
+            if directory.owners.get(&id).is_some_and(|entry| entry.addr == old) {
+                directory.owners.remove(&id);
+                directory.world.registry.remove(R::KIND, &id.to_string());
+            }
+            if !directory.owners.contains_key(&id) {
+                directory.wake(id);
+            }
+            true
+        }))
     }
 }
 
