@@ -17,7 +17,10 @@ use crate::{
 };
 use contract::{
     AppId, ArtifactId, Fault, OrganizationId, ProjectId, ReleaseId, Scope, Standing, Subject,
-    TokenId, UserId, artifacts::ArtifactState, authentication::Role, projects::ProjectState,
+    TokenId, UserId,
+    artifacts::ArtifactState,
+    authentication::Role,
+    projects::{Project, ProjectState},
 };
 use std::sync::Arc;
 use store::{Change, Store, StoreError, Stored};
@@ -186,12 +189,13 @@ fn stand(
     if matches!(subject, Subject::Membership(_, member) if member == user.id) {
         return Ok(());
     }
-    let creator = place.project.as_ref().is_some_and(|(_, p)| p.record.state.owner_id == user.id);
-    if let Some((_, project)) = &place.project {
-        let listed = project.record.state.member_ids.contains(&user.id);
-        if !(creator || listed || held.role >= Role::Supervisor) {
-            return Err(Fault::NotFound(noun(subject)));
-        }
+    if matches!(&user.proof, Proof::Token(_, token) if token.record.state.created_at < held.since) {
+        return Err(Fault::NotFound(noun(subject)));
+    }
+    let project = place.project.as_ref().map(|(_, seen)| &seen.record.state);
+    let creator = project.is_some_and(|project| is_creator(held, project, user.id));
+    if project.is_some_and(|project| !reaches_project(held, project, user.id)) {
+        return Err(Fault::NotFound(noun(subject)));
     }
     let is_app = matches!(subject, Subject::App(_));
     let is_project = matches!(subject, Subject::Project(_));
@@ -231,8 +235,15 @@ pub fn reach(world: &World, user: UserId) -> Result<Arc<Stored<Reach>>, Fault> {
 
 /// Whether a member of the organization reaches the project: its creator, its listed members, and
 /// every supervisor and above.
-pub fn reaches_project(held: &Held, project: &contract::projects::Project, user: UserId) -> bool {
-    held.role >= Role::Supervisor || project.owner_id == user || project.member_ids.contains(&user)
+pub fn reaches_project(held: &Held, project: &Project, user: UserId) -> bool {
+    held.role >= Role::Supervisor
+        || is_creator(held, project, user)
+        || project.member_ids.contains(&user)
+}
+
+/// Whether a member made the project, and has not left the organization since.
+fn is_creator(held: &Held, project: &Project, user: UserId) -> bool {
+    project.owner_id == user && project.created_at >= held.since
 }
 
 /// Finds the object and what it hangs from. What is being deleted is not found.

@@ -133,6 +133,7 @@ fn organization_of(user: UserId) -> Outcome<Organization> {
         owner: user,
         personal: false,
         members: Vec::new(),
+        leaving: Vec::new(),
         invitations: Vec::new(),
         deleting: false,
         created_at: MADE,

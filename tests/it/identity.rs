@@ -416,3 +416,55 @@ fn a_session_that_was_idle_can_be_ended() {
     service.call(Some(&ada), "logout", json!({})).ok();
     assert_eq!(service.call(Some(&ada), "getCurrentUser", json!({})).refusal(), (401, 119));
 }
+
+#[test]
+fn who_is_removed_loses_everything_there_and_starts_anew() {
+    let service = open();
+    let (ada, bob) = (service.register("ada"), service.register("bob"));
+    let call =
+        |who: &Person, function: &str, params: Value| service.call(Some(who), function, params);
+    let acme = call(&ada, "createOrganization", json!({"name": "Acme"})).ok()["id"].clone();
+    let join = || {
+        let params = json!({"organizationId": acme, "email": bob.email, "role": "client"});
+        let token = call(&ada, "inviteMember", params).ok()["acceptToken"].clone();
+        eventually("the one before is forgotten", || {
+            call(&bob, "acceptInvitation", json!({"token": token})).status == 200
+        });
+    };
+    join();
+    let (listed, app) = service.project_with_app(&ada, Some(&acme));
+    let list = || {
+        let params = json!({"projectId": listed, "memberIds": [bob.id]});
+        call(&ada, "svc_updateProject", params).ok()
+    };
+    list();
+    let (own, _) = service.project_with_app(&bob, Some(&acme));
+    let params = json!({"name": "ci", "scopes": ["artifact:upload"], "appId": app});
+    let ci = service.with_token(&bob, params);
+    let reached = || {
+        let project = |id: &Value| call(&bob, "svc_getProject", json!({"projectId": id})).status;
+        let params =
+            json!({"appId": app, "platform": "android", "fileName": "a.apk", "version": "1.0.0"});
+        let projects = call(&bob, "svc_getProjects", json!({"organizationId": acme}));
+        let projects = projects.body["result"]["items"].as_array().map_or(0, Vec::len);
+        (
+            project(&listed),
+            project(&own),
+            projects,
+            service.post(Some(&ci), "upload-url", &params).status,
+        )
+    };
+    assert_eq!(reached(), (200, 200, 2, 201));
+    call(&ada, "removeMember", json!({"organizationId": acme, "userId": bob.id})).ok();
+    assert_eq!(reached(), (404, 404, 0, 404));
+    eventually("the project's list forgets", || {
+        let project = call(&ada, "svc_getProject", json!({"projectId": listed})).ok();
+        project["memberIds"] == json!([])
+    });
+    join();
+    assert_eq!(reached(), (404, 404, 0, 404), "what was given before counts no more");
+    list();
+    let (new, _) = service.project_with_app(&bob, Some(&acme));
+    assert_eq!(call(&bob, "svc_getProject", json!({"projectId": new})).status, 200);
+    assert_eq!(reached(), (200, 404, 2, 404));
+}

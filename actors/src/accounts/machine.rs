@@ -186,7 +186,8 @@ pub const RESET_LIFETIME: Duration = Duration::from_secs(3600);
 
 fn create(at: &Moment<Accounts>, registration: Registration) -> Step<Accounts> {
     let Registration { account, organization, session } = registration;
-    let held = Held { role: Role::Admin, owner: true, personal: true };
+    let since = account.created_at;
+    let held = Held { role: Role::Admin, owner: true, personal: true, since };
     let mut also = Change::new()
         .create(
             &account.personal.to_string(),

@@ -101,6 +101,7 @@ impl Platform {
             owner: user,
             personal: true,
             members: vec![Member { user, role: Role::Admin, joined_at: now }],
+            leaving: Vec::new(),
             invitations: Vec::new(),
             deleting: false,
             created_at: now,

@@ -29,6 +29,8 @@ pub struct Organization {
     pub personal: bool,
     /// Its members, the owner among them.
     pub members: Vec<Member>,
+    /// Members that were removed, while lists of projects still name them.
+    pub leaving: Vec<UserId>,
     /// Invitations, until they expire.
     pub invitations: Vec<Invitation>,
     /// It is being removed; nobody sees it any more.
@@ -119,6 +121,8 @@ pub enum Effect {
         /// Whether to remove them.
         cascade: bool,
     },
+    /// Take who is leaving off the lists of projects.
+    Unlist,
 }
 
 /// What came of it.
@@ -130,6 +134,8 @@ pub enum Outcome {
     NotYet,
     /// It has projects, and was not to remove them.
     HasProjects,
+    /// These are on no list any more.
+    Unlisted(Vec<UserId>),
 }
 
 impl Resource for Organizations {
@@ -162,10 +168,10 @@ impl Resource for Organizations {
     fn perform(
         effect: Effect,
         id: OrganizationId,
-        _: Arc<Kept<Self>>,
+        kept: Arc<Kept<Self>>,
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
-        Box::pin(super::effects::perform(effect, id, world))
+        Box::pin(super::effects::perform(effect, id, kept, world))
     }
 }
 
@@ -180,12 +186,13 @@ fn create(at: &Moment<Organizations>, name: Name, owner: UserId) -> Step<Organiz
         owner,
         personal: false,
         members: vec![Member { user: owner, role: Role::Admin, joined_at: at.now }],
+        leaving: Vec::new(),
         invitations: Vec::new(),
         deleting: false,
         created_at: at.now,
         updated_at: at.now,
     };
-    let held = Held { role: Role::Admin, owner: true, personal: false };
+    let held = Held { role: Role::Admin, owner: true, personal: false, since: at.now };
     Step::put(organization).also(join(owner, at.id, held))
 }
 
@@ -225,8 +232,12 @@ impl Organization {
                 invitation.accepted_by = Some(user);
                 let role = Role::from(invitation.role);
                 if !self.members.iter().any(|m| m.user == user) {
+                    if self.leaving.contains(&user) {
+                        return Err(Fault::Busy);
+                    }
                     self.members.push(Member { user, role, joined_at: at.now });
-                    also = join(user, at.id, Held { role, owner: false, personal: false });
+                    let held = Held { role, owner: false, personal: false, since: at.now };
+                    also = join(user, at.id, held);
                 }
             }
             Command::SetRole(user, role) => {
@@ -236,8 +247,10 @@ impl Organization {
                     ));
                 }
                 let role = Role::from(role);
-                self.member_mut(user)?.role = role;
-                also = join(user, at.id, Held { role, owner: false, personal: false });
+                let member = self.member_mut(user)?;
+                member.role = role;
+                let since = member.joined_at;
+                also = join(user, at.id, Held { role, owner: false, personal: false, since });
             }
             Command::Remove(user) => {
                 if user == self.owner {
@@ -247,7 +260,10 @@ impl Organization {
                 }
                 self.member_mut(user)?;
                 self.members.retain(|m| m.user != user);
-                also = leave(user, at.id);
+                self.leaving.push(user);
+                self.updated_at = at.now;
+                let step = Step::put(self).also(leave(user, at.id));
+                return Ok(step.intend(Intent::Now(Effect::Unlist)));
             }
             Command::Delete { cascade } => {
                 if self.personal {
@@ -285,6 +301,12 @@ impl Organization {
         self.members.iter_mut().find(|m| m.user == user).ok_or(Fault::NotFound("member"))
     }
 
+    /// Takes those off the lists who are leaving, where there are any.
+    fn go_on(self) -> Step<Organizations> {
+        let next = if self.leaving.is_empty() { Intent::None } else { Intent::Now(Effect::Unlist) };
+        Step::put(self).intend(next)
+    }
+
     fn learn(mut self, at: &Moment<Organizations>, outcome: &Outcome) -> Step<Organizations> {
         match outcome {
             Outcome::Empty => {
@@ -297,7 +319,11 @@ impl Organization {
             }
             Outcome::HasProjects => {
                 self.deleting = false;
-                Step::put(self).intend(Intent::None)
+                self.go_on()
+            }
+            Outcome::Unlisted(users) => {
+                self.leaving.retain(|user| !users.contains(user));
+                self.go_on()
             }
         }
     }

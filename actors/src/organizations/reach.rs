@@ -1,6 +1,6 @@
 //! What a user is a member of: derived from the organizations, and written in their transactions.
 
-use contract::{OrganizationId, authentication::Role};
+use contract::{OrganizationId, Timestamp, authentication::Role};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use store::{Merge, Record};
@@ -21,6 +21,8 @@ pub struct Held {
     pub owner: bool,
     /// Whether it is a personal organization.
     pub personal: bool,
+    /// When the user joined. What it was given or made there before, it lost when it left.
+    pub since: Timestamp,
 }
 
 /// What an organization tells the reach of a user.

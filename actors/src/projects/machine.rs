@@ -30,6 +30,8 @@ pub enum Command {
         /// Replaces the list.
         member_ids: Option<Vec<UserId>>,
     },
+    /// Take these off its list: they are no members of the organization any more.
+    Unlist(Vec<UserId>),
     /// Remove it and all below it.
     Delete,
     /// Panic, for tests.
@@ -107,6 +109,10 @@ fn take(
             project.name = name.unwrap_or(project.name);
             description.apply(&mut project.description);
             project.member_ids = member_ids.unwrap_or(project.member_ids);
+        }
+        Command::Unlist(users) => {
+            project.member_ids.retain(|user| !users.contains(user));
+            return Ok(Step::put(project));
         }
         Command::Delete => {
             project.state = ProjectState::Deleting;
