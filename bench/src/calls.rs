@@ -18,14 +18,15 @@ use std::path::Path;
 pub const METHOD: &str = "`wrk` with 64 connections sends the same requests to the service and to \
     a bare actix-web server that reads a JSON body and answers it, with as many workers and the \
     same allocator, in turns. The body that the bare server gets is the reply of the service, so \
-    both send as much; it parses that body first, so a long reply flatters the service. \
+    both send as much; it parses that body first, so a long reply flatters the service. The row \
+    below it has the bare server echo the request's own few bytes instead. \
     `svc_getLatestRelease` is asked of a release that was put into the store.";
 
 const USERS: usize = 64;
 const AIM: f64 = 0.8;
-const BINDS: &str = "processor time: a call takes some ten microseconds more than the bare server's, spread \
-    thin over following the connection, matching the route, looking up header names, the hop to \
-    the router's mailbox, SHA-256 of the token with its look-ups, and a longer head of the answer.";
+const BINDS: &str = "processor time, spread thin: following the connection, looking up header names, \
+    the hop to the router's mailbox, SHA-256 of the token with its look-ups, the limiter, and a \
+    longer head of the answer.";
 
 /// Both functions against the echo server.
 pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
@@ -87,13 +88,14 @@ impl Function {
         server: &Server,
         echo: &Echo,
         pace: Pace,
-    ) -> Outcome<[Row; 2]> {
-        let bare =
-            Load { address: echo.address, requests: self.echoed.clone(), ..self.ours.clone() };
-        let (mut ours, mut yardstick) = (Vec::new(), Vec::new());
+    ) -> Outcome<[Row; 3]> {
+        let short = Load { address: echo.address, ..self.ours.clone() };
+        let bare = Load { requests: self.echoed.clone(), ..short.clone() };
+        let (mut ours, mut yardstick, mut shorts) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..pace.rounds {
             machine::wait_until_quiet();
             yardstick.push(run(&bare, scratch, echo.process(), pace)?);
+            shorts.push(run(&short, scratch, echo.process(), pace)?);
             ours.push(run(&self.ours, scratch, server.process(), pace)?);
         }
         let micros = |rounds: &[(Answers, f64)]| {
@@ -106,15 +108,21 @@ impl Function {
         let answers = |rounds: Vec<(Answers, f64)>| {
             wrk::median(rounds.into_iter().map(|(answers, _)| answers).collect())
         };
-        let (ours, yardstick) = (answers(ours)?, answers(yardstick)?);
+        let (ours, yardstick, short) = (answers(ours)?, answers(yardstick)?, answers(shorts)?);
+        let what = format!("`{}` calls", self.name);
         let bare = |text: &str| format!("{text}, bare actix-web");
         Ok([
             Row::new(
-                &format!("`{}` calls", self.name),
+                &what,
                 (ours.rate, ours.to_string()),
                 (yardstick.rate, bare(&yardstick.to_string())),
             )
             .at_least(AIM, BINDS),
+            Row::new(
+                &what,
+                (ours.rate, ours.to_string()),
+                (short.rate, format!("{short}, bare actix-web echoing the request")),
+            ),
             Row::new(
                 &format!("processor time of each `{}` call", self.name),
                 our_micros,
