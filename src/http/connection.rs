@@ -359,7 +359,7 @@ mod tests {
         let (mut client, server) = tokio::io::duplex(64 << 10);
         let mut connection = Connection::new(server, shared);
         client.write_all(b"GET / HTTP/1.1\r\n\r\nHEAD / HTTP/1.1\r\n\r\n").await.unwrap();
-        assert!(connection.read(&mut [0; 4096]).await.unwrap() > 40);
+        assert!(connection.read(&mut [0; 4096]).await.unwrap() > 0);
         connection.write_all(LIBRARY).await.unwrap();
         let n = client.read(&mut answer).await.unwrap();
         assert_eq!(&answer[..n], LIBRARY);
