@@ -1,13 +1,8 @@
 //! The one thread that writes. Many callers share one batch, one flush and one `fdatasync`.
 
-use crate::{
-    Change, Inner, StoreError,
-    change::{Cached, Write},
-    io, join, keys,
-    record::version_of,
-};
+use crate::{Change, Inner, StoreError, batch::Batch, io, join};
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     ffi::OsString,
     fs::File,
     sync::{
@@ -60,6 +55,11 @@ impl Vitals {
     fn break_down(&self, why: &str) {
         let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
         broken.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// A batch was written in part. Nobody reads it until the service starts anew.
+    pub(crate) fn tear(&self) {
+        self.torn.store(true, SeqCst);
     }
 
     /// Whether what is there can be read.
@@ -195,117 +195,4 @@ pub(crate) fn flush(inner: &Inner, synced: &mut HashSet<OsString>) -> Result<(),
     *synced = there;
     inner.db.flush().map_err(io)?;
     inner.file.sync_data().map_err(io)
-}
-
-/// What a batch comes to: the rows to write, and what readers see after it.
-struct Batch<'a> {
-    inner: &'a Inner,
-    rows: HashMap<Vec<u8>, Option<Vec<u8>>>,
-    seen: Vec<Seen>,
-}
-
-/// A record that was written or removed, for the cache.
-struct Seen {
-    tree: &'static str,
-    key: String,
-    cached: Option<Cached>,
-}
-
-/// What one change adds to a batch.
-#[derive(Default)]
-struct Part {
-    rows: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    seen: Vec<Seen>,
-}
-
-impl<'a> Batch<'a> {
-    fn new(inner: &'a Inner) -> Self {
-        Batch { inner, rows: HashMap::new(), seen: Vec::new() }
-    }
-
-    /// Takes a change in, once all that it expects is found to hold; else nothing of it.
-    fn add(&mut self, change: Change) -> Result<(), StoreError> {
-        let mut part = Part::default();
-        self.plan(change.writes, &mut part)?;
-        self.rows.extend(part.rows);
-        self.seen.extend(part.seen);
-        Ok(())
-    }
-
-    /// Looks at a row as the changes before left it.
-    fn stored<T>(
-        &self,
-        key: &[u8],
-        look: impl FnOnce(Option<&[u8]>) -> T,
-    ) -> Result<T, StoreError> {
-        match self.rows.get(key) {
-            Some(written) => Ok(look(written.as_deref())),
-            None => Ok(look(self.inner.rows.get(key).map_err(io)?.as_deref())),
-        }
-    }
-
-    fn plan(&self, writes: Vec<Write>, part: &mut Part) -> Result<(), StoreError> {
-        for write in writes {
-            match write {
-                Write::Expect { tree, key, version } => {
-                    if self.stored(&keys::record(tree, &key), version_of)? != version {
-                        return Err(StoreError::Stale { tree, key });
-                    }
-                }
-                Write::Claim { key, holder, claim } => {
-                    let by_other = |row: Option<&[u8]>| row.is_some_and(|h| h != holder.as_bytes());
-                    let within = part.rows.iter().filter(|(k, _)| *k == key);
-                    if self.stored(&key, by_other)?
-                        || within.into_iter().any(|(_, row)| by_other(row.as_deref()))
-                    {
-                        return Err(StoreError::Taken { claim });
-                    }
-                    part.rows.push((key, Some(holder.into_bytes())));
-                }
-                Write::Record { tree, key, value, cached } => {
-                    self.inner.kind(tree)?;
-                    if part.seen.iter().any(|seen| seen.tree == tree && seen.key == key) {
-                        let twice = format!("{tree}/{key} is written twice in one change");
-                        return Err(StoreError::Unreadable(twice));
-                    }
-                    part.rows.push((keys::record(tree, &key), value));
-                    part.seen.push(Seen { tree, key, cached });
-                }
-                Write::Row { key, value } => part.rows.push((key, value)),
-                Write::Merge { tree, key, merge } => {
-                    let writes = self.stored(&keys::record(tree, &key), merge)??;
-                    self.plan(writes, part)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes the rows, and the cache with them: no reader sees one without the other.
-    fn write(self) -> Result<(), StoreError> {
-        let mut rows = sled::Batch::default();
-        for (key, value) in self.rows {
-            match value {
-                Some(value) => rows.insert(key, value),
-                None => rows.remove(key),
-            }
-        }
-        let _alone = self.inner.view.write().unwrap_or_else(PoisonError::into_inner);
-        if let Err(e) = self.inner.rows.apply_batch(rows) {
-            // Some of it may be there until the log is read again.
-            self.inner.vitals.torn.store(true, SeqCst);
-            return Err(io(e));
-        }
-        for Seen { tree, key, cached } in self.seen {
-            let cache = &self.inner.kind(tree)?.cache;
-            match cached {
-                // This also voids the guard of a reader on its way.
-                Some(cached) => cache.insert(key, cached),
-                None => {
-                    cache.remove(&key);
-                }
-            }
-        }
-        Ok(())
-    }
 }

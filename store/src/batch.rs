@@ -1,0 +1,124 @@
+//! Many changes as one write to sled: each is held to what it expects of the rows and of the changes
+//! before it, and is in the batch whole or not at all.
+
+use crate::{
+    Change, Inner, StoreError,
+    change::{Cached, Write},
+    io, keys,
+    record::version_of,
+};
+use std::{collections::HashMap, sync::PoisonError};
+
+/// What a batch comes to: the rows to write, and what readers see after it.
+pub(crate) struct Batch<'a> {
+    inner: &'a Inner,
+    rows: HashMap<Vec<u8>, Option<Vec<u8>>>,
+    seen: Vec<Seen>,
+}
+
+/// A record that was written or removed, for the cache.
+struct Seen {
+    tree: &'static str,
+    key: String,
+    cached: Option<Cached>,
+}
+
+/// What one change adds to a batch.
+#[derive(Default)]
+struct Part {
+    rows: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    seen: Vec<Seen>,
+}
+
+impl<'a> Batch<'a> {
+    /// Nothing yet.
+    pub(crate) fn new(inner: &'a Inner) -> Self {
+        Batch { inner, rows: HashMap::new(), seen: Vec::new() }
+    }
+
+    /// Takes a change in, once all that it expects is found to hold; else nothing of it.
+    pub(crate) fn add(&mut self, change: Change) -> Result<(), StoreError> {
+        let mut part = Part::default();
+        self.plan(change.writes, &mut part)?;
+        self.rows.extend(part.rows);
+        self.seen.extend(part.seen);
+        Ok(())
+    }
+
+    /// Looks at a row as the changes before left it.
+    fn stored<T>(
+        &self,
+        key: &[u8],
+        look: impl FnOnce(Option<&[u8]>) -> T,
+    ) -> Result<T, StoreError> {
+        match self.rows.get(key) {
+            Some(written) => Ok(look(written.as_deref())),
+            None => Ok(look(self.inner.rows.get(key).map_err(io)?.as_deref())),
+        }
+    }
+
+    fn plan(&self, writes: Vec<Write>, part: &mut Part) -> Result<(), StoreError> {
+        for write in writes {
+            match write {
+                Write::Expect { tree, key, version } => {
+                    if self.stored(&keys::record(tree, &key), version_of)? != version {
+                        return Err(StoreError::Stale { tree, key });
+                    }
+                }
+                Write::Claim { key, holder, claim } => {
+                    let by_other = |row: Option<&[u8]>| row.is_some_and(|h| h != holder.as_bytes());
+                    let within = part.rows.iter().filter(|(k, _)| *k == key);
+                    if self.stored(&key, by_other)?
+                        || within.into_iter().any(|(_, row)| by_other(row.as_deref()))
+                    {
+                        return Err(StoreError::Taken { claim });
+                    }
+                    part.rows.push((key, Some(holder.into_bytes())));
+                }
+                Write::Record { tree, key, value, cached } => {
+                    self.inner.kind(tree)?;
+                    if part.seen.iter().any(|seen| seen.tree == tree && seen.key == key) {
+                        let twice = format!("{tree}/{key} is written twice in one change");
+                        return Err(StoreError::Unreadable(twice));
+                    }
+                    part.rows.push((keys::record(tree, &key), value));
+                    part.seen.push(Seen { tree, key, cached });
+                }
+                Write::Row { key, value } => part.rows.push((key, value)),
+                Write::Merge { tree, key, merge } => {
+                    let writes = self.stored(&keys::record(tree, &key), merge)??;
+                    self.plan(writes, part)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the rows, and the cache with them: no reader sees one without the other.
+    pub(crate) fn write(self) -> Result<(), StoreError> {
+        let mut rows = sled::Batch::default();
+        for (key, value) in self.rows {
+            match value {
+                Some(value) => rows.insert(key, value),
+                None => rows.remove(key),
+            }
+        }
+        let _alone = self.inner.view.write().unwrap_or_else(PoisonError::into_inner);
+        if let Err(e) = self.inner.rows.apply_batch(rows) {
+            // Some of it may be there until the log is read again.
+            self.inner.vitals.tear();
+            return Err(io(e));
+        }
+        for Seen { tree, key, cached } in self.seen {
+            let cache = &self.inner.kind(tree)?.cache;
+            match cached {
+                // This also voids the guard of a reader on its way.
+                Some(cached) => cache.insert(key, cached),
+                None => {
+                    cache.remove(&key);
+                }
+            }
+        }
+        Ok(())
+    }
+}
