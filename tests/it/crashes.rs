@@ -282,19 +282,33 @@ impl Client {
     }
 }
 
+/// Kills of one service. What there is to look at after each grows with them, so a longer run goes on
+/// with a new one.
+const KILLS: u64 = 50;
+
 #[test]
 fn whatever_was_acknowledged_survives_a_kill() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
-    let rounds = number("SVC_CRASH_ROUNDS").unwrap_or(50);
+    let rounds = number("SVC_CRASH_ROUNDS").unwrap_or(KILLS);
     let seed = number("SVC_CRASH_SEED").unwrap_or_else(|| fastrand::u64(..));
     println!("SVC_CRASH_SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);
+    let (mut killed, mut steps) = (0, 0);
+    while killed < rounds {
+        let kills = KILLS.min(rounds - killed);
+        steps += kill_one_service(&mut random, kills);
+        killed += kills;
+        println!("{killed} kills, {steps} steps");
+    }
+}
+
+/// How many steps the clients took.
+fn kill_one_service(random: &mut fastrand::Rng, kills: u64) -> u64 {
     let mut service = Service::start_with(&[("SVC_LOG", "warn")]);
     let mut clients: Vec<_> = (0..CLIENTS)
         .map(|n| Client::new(service.register(&format!("client{n}")), random.u64(..)))
         .collect();
-    let mut acknowledged = 0;
-    for _ in 0..rounds {
+    for _ in 0..kills {
         let stop = AtomicBool::new(false);
         let life = Duration::from_millis(random.u64(20..500));
         let dead = Instant::now() + life;
@@ -310,7 +324,6 @@ fn whatever_was_acknowledged_survives_a_kill() {
         service.check();
         service.boot();
         clients.iter_mut().for_each(|client| client.verify(&service));
-        acknowledged += 1;
     }
     clients.iter().for_each(|client| client.count(&service));
     assert!(
@@ -318,7 +331,6 @@ fn whatever_was_acknowledged_survives_a_kill() {
             && clients.iter().any(|c| c.projects.len() > 5),
         "too little was done"
     );
-    println!("{acknowledged} kills, {} steps", clients.iter().map(|c| c.steps).sum::<u64>());
 
     // What was begun is ended: no work is left, and every deletion is complete.
     let deadline = Instant::now() + Duration::from_secs(30);
@@ -326,7 +338,7 @@ fn whatever_was_acknowledged_survives_a_kill() {
         service.stop();
         let report = service.check();
         if report.contains(" 0 with work left") {
-            break;
+            return clients.iter().map(|client| client.steps).sum();
         }
         assert!(Instant::now() < deadline, "{report}");
         service.boot();
