@@ -8,7 +8,7 @@ use crate::{
     runtime::{guard::Guard, resource::Kept},
 };
 use actix::prelude::*;
-use contract::{ArtifactId, Fault, Timestamp};
+use contract::{ArtifactId, Timestamp};
 use std::time::Duration;
 use store::{Change, Record, StoreError};
 
@@ -99,9 +99,8 @@ async fn expire_uploads(platform: &Platform, now: Timestamp) -> Result<(), Store
     let due = platform.world.store.before::<Kept<Artifacts>>("due/", &moment(now), usize::MAX)?;
     let Ok(owners) = platform.owners() else { return Ok(()) };
     for id in due.iter().filter_map(|key| key.parse::<ArtifactId>().ok()) {
-        match owners.artifacts.ask(id, artifacts::Command::Expire).await {
-            Ok(_) | Err(Fault::NotFound(_)) => {}
-            Err(fault) => tracing::warn!(%id, error = %fault, "an upload was not expired"),
+        if let Err(fault) = owners.artifacts.ask_if_there(id, artifacts::Command::Expire).await {
+            tracing::warn!(%id, error = %fault, "an upload was not expired");
         }
     }
     Ok(())

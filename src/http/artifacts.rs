@@ -64,8 +64,8 @@ async fn serve<R: Parameters, T: Serialize>(
     endpoint: &'static str,
     work: impl AsyncFnOnce(Call, R) -> Result<(Made, T), Fault>,
 ) -> HttpResponse {
-    let body = match functions::read(head, payload).await {
-        Ok(body) => body,
+    let (_place, body) = match functions::read(edge, head, payload).await {
+        Ok(read) => read,
         Err(fault) => return reply::refuse(head, edge, fault),
     };
     let request_id = request::request_id(head, edge);

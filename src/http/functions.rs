@@ -40,8 +40,7 @@ pub async fn call(
     payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
 ) -> HttpResponse {
     let done = async {
-        let _place = Place::take(&edge.shared.in_flight)?;
-        let body = read(head, payload).await?;
+        let (_place, body) = read(edge, head, payload).await?;
         match request::method_override(&body).filter(|method| method != "POST") {
             Some(method) => Err(Fault::Method(method)),
             None => invoke(head, edge, name, body).await,
@@ -60,13 +59,15 @@ pub async fn call(
     }
 }
 
-/// The body of a call, once its content type is known to be JSON.
-pub async fn read(
+/// A place among the calls under way and then the body, once its content type is known to be JSON.
+pub async fn read<'a>(
+    edge: &'a Edge,
     head: &RequestHead,
     payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
-) -> Result<Bytes, Fault> {
+) -> Result<(Place<'a>, Bytes), Fault> {
+    let place = Place::take(&edge.shared.in_flight)?;
     request::check_content_type(head)?;
-    request::body(payload).await
+    Ok((place, request::body(payload).await?))
 }
 
 /// Hands a call to this worker's router, and logs what came of it.
@@ -120,11 +121,10 @@ fn log(request_id: &str, answered: &Answered, took: std::time::Duration) {
 }
 
 /// A place among the calls under way.
-pub(super) struct Place<'a>(&'a AtomicUsize);
+pub struct Place<'a>(&'a AtomicUsize);
 
 impl<'a> Place<'a> {
-    /// Takes one, or says that the service is busy.
-    pub(super) fn take(in_flight: &'a AtomicUsize) -> Result<Self, Fault> {
+    fn take(in_flight: &'a AtomicUsize) -> Result<Self, Fault> {
         let place = Place(in_flight);
         if in_flight.fetch_add(1, Relaxed) >= MOST_IN_FLIGHT { Err(Fault::Busy) } else { Ok(place) }
     }

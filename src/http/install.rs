@@ -62,19 +62,15 @@ fn is_offered(release: &Release) -> bool {
     )
 }
 
+fn refuse(req: &HttpRequest, edge: &Edge, fault: &Fault) -> HttpResponse {
+    let request_id = request::request_id(req.head(), edge);
+    Heading { head: req.head(), edge, request_id: &request_id, allowance: None }.fault(fault)
+}
+
 async fn page(req: HttpRequest, edge: web::Data<Edge>, id: web::Path<String>) -> HttpResponse {
     let (release, name) = match find(&edge, &id) {
         Ok(found) => found,
-        Err(fault) => {
-            let request_id = request::request_id(req.head(), &edge);
-            return Heading {
-                head: req.head(),
-                edge: &edge,
-                request_id: &request_id,
-                allowance: None,
-            }
-            .fault(&fault);
-        }
+        Err(fault) => return refuse(&req, &edge, &fault),
     };
     let artifact = |platform| edge.platform.artifact_for(&release, platform).ok().flatten();
     let html = render(&edge, &release, &name, artifact(Mobile::Ios), artifact(Mobile::Android));
@@ -204,11 +200,7 @@ async fn manifest(req: HttpRequest, edge: web::Data<Edge>, id: web::Path<String>
             .content_type("text/xml")
             .insert_header((header::CACHE_CONTROL, "no-store"))
             .body(xml),
-        Err(fault) => {
-            let request_id = request::request_id(req.head(), &edge);
-            Heading { head: req.head(), edge: &edge, request_id: &request_id, allowance: None }
-                .fault(&fault)
-        }
+        Err(fault) => refuse(&req, &edge, &fault),
     }
 }
 

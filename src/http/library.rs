@@ -6,7 +6,7 @@
 
 use super::{
     Edge, artifacts,
-    functions::{self, Exchange, Place},
+    functions::{self, Exchange},
     reply::{self, Heading},
     request,
 };
@@ -72,12 +72,8 @@ async fn serve(req: HttpRequest, edge: web::Data<Edge>, payload: web::Payload) -
     if req.method() == Method::OPTIONS {
         return reply::refuse(req.head(), &edge, Fault::NoRoute);
     }
-    let _place = match Place::take(&edge.shared.in_flight) {
-        Ok(place) => place,
-        Err(fault) => return reply::refuse(req.head(), &edge, fault),
-    };
-    let body = match functions::read(req.head(), payload).await {
-        Ok(body) => body,
+    let (_place, body) = match functions::read(&edge, req.head(), payload).await {
+        Ok(read) => read,
         Err(fault) => return reply::refuse(req.head(), &edge, fault),
     };
     let method = request::method_override(&body).filter(|_| req.method() == Method::POST);

@@ -397,6 +397,7 @@ fn a_session_lives_while_it_is_used_and_ends_a_month_after() {
         service.set("SVC_CLOCK_AHEAD", &seconds.to_string());
         service.boot();
         let alive = |who: &Person| service.call(Some(who), "getCurrentUser", json!({})).status;
+        // The idle one is not asked at first: to ask it is to use it.
         (alive(&used), if seconds < 40 * DAY { 0 } else { alive(&idle) })
     };
     assert_eq!(at(29 * DAY), (200, 0));

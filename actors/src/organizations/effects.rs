@@ -9,7 +9,7 @@ use crate::{
     },
     world::World,
 };
-use contract::{Fault, OrganizationId, ProjectId, UserId};
+use contract::{OrganizationId, ProjectId, UserId};
 use std::sync::Arc;
 
 pub(super) async fn perform(
@@ -44,10 +44,7 @@ async fn unlist(entry: &str, users: &[UserId], world: &World) -> Result<Outcome,
             continue;
         }
         let command = projects::Command::Unlist(users.to_vec());
-        match world.owners()?.projects.ask(project, command).await {
-            Ok(_) | Err(Fault::NotFound(_)) => {}
-            Err(fault) => return Err(fault.into()),
-        }
+        world.owners()?.projects.ask_if_there(project, command).await?;
     }
     Ok(Outcome::Unlisted(users.to_vec()))
 }

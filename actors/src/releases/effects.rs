@@ -9,7 +9,7 @@ use crate::{
     runtime::resource::{Kept, Retry},
     world::World,
 };
-use contract::{Fault, ReleaseId, releases::PublicationState};
+use contract::{ReleaseId, releases::PublicationState};
 use std::sync::Arc;
 
 pub(super) async fn perform(
@@ -45,8 +45,6 @@ async fn tell(kept: &Kept<Releases>, other: ReleaseId, world: &World) -> Result<
     let current = world.store.get::<Current>(&Current::key(release.app_id, &release.channel))?;
     // Without a pointer the app is being removed, and the other release with it.
     let Some(current) = current else { return Ok(Outcome::Told(other)) };
-    match world.owners()?.releases.ask(other, Command::Follow(current)).await {
-        Ok(_) | Err(Fault::NotFound(_)) => Ok(Outcome::Told(other)),
-        Err(fault) => Err(fault.into()),
-    }
+    world.owners()?.releases.ask_if_there(other, Command::Follow(current)).await?;
+    Ok(Outcome::Told(other))
 }

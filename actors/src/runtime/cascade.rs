@@ -6,7 +6,6 @@ use super::{
     resource::{Kept, Resource, Retry},
 };
 use crate::world::World;
-use contract::Fault;
 
 /// Resources asked to go at a time.
 const BATCH: usize = 100;
@@ -20,10 +19,7 @@ pub(crate) async fn ask_to_go<R: Resource>(
 ) -> Result<usize, Retry> {
     let found = world.store.newest::<Kept<R>>(entry, None, BATCH)?;
     for id in found.iter().filter_map(|key| key.parse::<R::Id>().ok()) {
-        match owners.ask(id, command.clone()).await {
-            Ok(_) | Err(Fault::NotFound(_)) => {}
-            Err(fault) => return Err(fault.into()),
-        }
+        owners.ask_if_there(id, command.clone()).await?;
     }
     Ok(found.len())
 }

@@ -94,6 +94,14 @@ impl<R: Resource> Handle<R> {
         self.ask_with(id, command, Arc::new(|_| Ok(Change::new()))).await
     }
 
+    /// Asks the owner of `id`, where there still is such a resource.
+    pub async fn ask_if_there(&self, id: R::Id, command: R::Command) -> Result<(), Fault> {
+        match self.ask(id, command).await {
+            Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
+            Err(fault) => Err(fault),
+        }
+    }
+
     /// Asks the owner of `id`; what `rider` makes of the new state is written with it.
     ///
     /// The answer comes when the change is on the disk. A command whose owner died before it began
