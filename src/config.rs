@@ -1,7 +1,10 @@
 //! What is configured: flags, then environment, then defaults.
 
 use clap::Args;
-use contract::authentication::Tier;
+use contract::{
+    authentication::Tier,
+    text::{ImageRepository, Slug},
+};
 use std::{
     net::{IpAddr, SocketAddr},
     path::PathBuf,
@@ -73,6 +76,30 @@ pub struct ServeArgs {
     /// variables.
     #[arg(long, env = "SVC_ARTIFACT_STORE")]
     pub artifact_store: Option<String>,
+    /// The container engine, such as unix:///var/run/docker.sock; the local one where nothing is
+    /// given.
+    #[arg(long, env = "SVC_DOCKER_HOST")]
+    pub docker_host: Option<String>,
+    /// Repositories to pull instead of others, such as postgres=registry.example.com/postgres,
+    /// separated by commas.
+    #[arg(long, env = "SVC_IMAGE_MIRRORS", value_delimiter = ',', value_parser = parse_mirror)]
+    pub image_mirrors: Vec<(String, String)>,
+    /// A file with logins of registries, as `docker login` writes it.
+    #[arg(long, env = "SVC_REGISTRY_LOGINS")]
+    pub registry_logins: Option<PathBuf>,
+    /// Hosts of git repositories that may be of the internal network, separated by commas. All
+    /// others must be on the public internet.
+    #[arg(long, env = "SVC_GIT_PRIVATE_HOSTS", value_delimiter = ',')]
+    pub git_private_hosts: Vec<String>,
+    /// The slug of the template that backends are made of where a caller names none.
+    #[arg(long, env = "SVC_BACKEND_TEMPLATE", default_value = "parse-server-postgresql")]
+    pub backend_template: Slug,
+    /// The slug of the template that market servers are made of where a caller names none.
+    #[arg(long, env = "SVC_MARKET_TEMPLATE", default_value = "vendure")]
+    pub market_template: Slug,
+    /// How often all instances are looked at, in seconds.
+    #[arg(long, env = "SVC_WATCH_INTERVAL", default_value_t = 10)]
+    pub watch_interval: u64,
 }
 
 /// How log lines look.
@@ -82,6 +109,13 @@ pub enum LogFormat {
     Pretty,
     /// For programs.
     Json,
+}
+
+fn parse_mirror(text: &str) -> Result<(String, String), String> {
+    let (of, instead) =
+        text.split_once('=').ok_or("must be such as postgres=registry.example.com/postgres")?;
+    let repository = |text: &str| text.parse::<ImageRepository>().map(String::from);
+    Ok((repository(of)?, repository(instead)?))
 }
 
 fn parse_tier(text: &str) -> Result<Tier, String> {

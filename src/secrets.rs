@@ -18,6 +18,10 @@ pub struct Keys {
     pub master_key: String,
     /// Signs upload and download addresses: 64 letters and digits.
     pub signing_key: String,
+    /// Seals the secrets of instances in the store: 64 letters and digits. Keys of before there
+    /// were instances lack it.
+    #[serde(default)]
+    pub encryption_key: String,
 }
 
 /// The first administrator, as it was made.
@@ -41,14 +45,20 @@ pub fn administrator_path(data: &Path) -> PathBuf {
 
 /// Reads the keys; makes them where there are none.
 pub fn keys(data: &Path, random: &Random) -> io::Result<Keys> {
-    read_or_make(&keys_path(data), || {
-        let secret = |prefix, length| random.secret(prefix, length).map_err(io::Error::other);
+    let secret = |prefix, length| random.secret(prefix, length).map_err(io::Error::other);
+    let mut keys = read_or_make(&keys_path(data), || {
         Ok(Keys {
             application_id: secret("svc_", 24)?,
             master_key: secret("svc_mk_", 40)?,
             signing_key: secret("", 64)?,
+            encryption_key: secret("", 64)?,
         })
-    })
+    })?;
+    if keys.encryption_key.is_empty() {
+        keys.encryption_key = secret("", 64)?;
+        write(&keys_path(data), &serde_json::to_vec_pretty(&keys)?)?;
+    }
+    Ok(keys)
 }
 
 /// Reads the first administrator; makes up one where there is none.

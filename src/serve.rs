@@ -2,16 +2,28 @@
 
 use crate::{
     config::ServeArgs,
-    http::{self, Edge, Shared, connection::Connection, front},
+    http::{
+        self, Edge, Shared,
+        connection::Connection,
+        front,
+        proxy::{Line, Watched},
+    },
     secrets, telemetry,
     wiring::{self, Wired},
 };
-use actix_http::{HttpService, Protocol, Request, Response, body::BoxBody, error::DispatchError};
+use actix_http::{
+    Extensions, HttpService, Protocol, Request, Response, body::BoxBody, error::DispatchError,
+};
 use actix_rt::{Arbiter, System, net::TcpStream};
 use actix_server::Server;
 use actix_service::{ServiceFactory, ServiceFactoryExt, fn_service, map_config};
 use actix_web::{App, dev::AppConfig, web};
-use actors::{housekeeping::Housekeeper, router::Router, runtime::guard::Guard};
+use actors::{
+    housekeeping::Housekeeper,
+    instances::watch::{Pace, Watch},
+    router::Router,
+    runtime::guard::Guard,
+};
 use std::{
     net::{IpAddr, SocketAddr},
     sync::{Arc, atomic::Ordering::Relaxed},
@@ -40,8 +52,10 @@ pub fn run(args: &ServeArgs) -> Result<(), String> {
 async fn serve(args: &ServeArgs) -> Result<(), String> {
     let owners: Vec<Arbiter> = (0..ARBITERS).map(|_| Arbiter::new()).collect();
     let handles: Vec<_> = owners.iter().map(Arbiter::handle).collect();
-    let Wired { platform, vault, first_start } = wiring::start(args, &handles).await?;
+    let Wired { platform, vault, dumps, first_start } = wiring::start(args, &handles).await?;
     Housekeeper::start(platform.clone());
+    let pace = Pace { every: Duration::from_secs(args.watch_interval.max(1)), ..Pace::default() };
+    Watch::start(platform.world.clone(), pace);
     let shared = Arc::new(shared(args, &platform.settings.api_url)?);
     let workers = args
         .workers
@@ -62,6 +76,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
             platform: app_platform.clone(),
             router,
             vault: vault.clone(),
+            dumps: dumps.clone(),
             shared: app_shared.clone(),
         };
         let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);
@@ -105,13 +120,17 @@ where
             async move {
                 let _ = io.set_nodelay(true);
                 let peer = io.peer_addr().ok();
-                Ok::<_, DispatchError>((Connection::new(io, shared), Protocol::Http1, peer))
+                let connection = Connection::new(Watched::new(io), shared);
+                Ok::<_, DispatchError>((connection, Protocol::Http1, peer))
             }
         });
         let http = HttpService::build()
             .graceful_shutdown_signal(move || {
                 let stopping = stopping.clone();
                 async move { stopping.notified().await }
+            })
+            .on_connect_ext(|io: &Connection<Watched<TcpStream>>, data: &mut Extensions| {
+                data.insert::<Line>(io.io().line().clone());
             })
             .keep_alive(KEEP_ALIVE)
             .client_request_timeout(HEADERS_WITHIN)

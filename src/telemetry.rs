@@ -13,8 +13,10 @@ use tracing_subscriber::{EnvFilter, fmt};
 /// Starts logging to standard error. Lines are written by a thread of their own, until the guard
 /// is dropped.
 pub fn start_logging(filter: &str, format: LogFormat) -> Result<WorkerGuard, String> {
-    let filter =
-        EnvFilter::try_new(filter).map_err(|e| format!("the log filter is not valid: {e}"))?;
+    // At its debug level the engine's client writes whole requests, and with them the secrets of
+    // containers, into the log.
+    let filter = EnvFilter::try_new(format!("{filter},bollard=info"))
+        .map_err(|e| format!("the log filter is not valid: {e}"))?;
     let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
     let lines = fmt().with_env_filter(filter).with_writer(writer).with_target(false);
     let started = match format {

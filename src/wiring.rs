@@ -1,18 +1,24 @@
 //! Everything wired together: the platform with its adapters, from a configuration.
 
 use crate::{
-    adapters::{binaries::Vault, clock, mail::mail, ota::Ota, passwords::Argon2id},
+    adapters::{
+        binaries::Vault, clock, dumps::DumpFolder, git::Git, mail::mail, ota::Ota,
+        passwords::Argon2id, registries, upstream::Loopback,
+    },
     config::ServeArgs,
     secrets,
 };
 use actix_rt::ArbiterHandle;
 use actors::{
     accounts,
-    platform::{KINDS, Platform, Settings},
-    ports::{Ports, Publisher, Random},
+    platform::{DefaultTemplates, KINDS, Platform, Settings},
+    ports::{Ports, Publisher, Random, Site},
     runtime::directory::Rules,
+    sealed::Sealer,
+    templates::catalogue::Catalogue,
 };
 use contract::{Email, releases::Target};
+use engine::docker::Docker;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use store::{Memory, Store};
 
@@ -22,6 +28,8 @@ pub struct Wired {
     pub platform: Platform,
     /// The bytes of artifacts.
     pub vault: Arc<Vault>,
+    /// The bytes of backups.
+    pub dumps: Arc<DumpFolder>,
     /// The first administrator was made just now.
     pub first_start: bool,
 }
@@ -33,6 +41,8 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         .map_err(|e| e.to_string())?;
     let keys = secrets::keys(&args.data, &random).map_err(|e| format!("the keys: {e}"))?;
     let vault = Arc::new(Vault::open(&args.data, args.artifact_store.as_deref())?);
+    let dumps = DumpFolder::open(args.data.join("backups")).map_err(|e| format!("backups: {e}"))?;
+    let dumps = Arc::new(dumps);
     let api_url = args.api_url();
     let ota: Arc<dyn Publisher> = Arc::new(Ota::new(api_url.clone()));
     let ports = Ports {
@@ -42,6 +52,19 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         binaries: vault.clone(),
         mail: mail(args.mail_url.as_deref(), &args.mail_from)?,
         publishers: Arc::new(HashMap::from([(Target::Ota, ota)])),
+        engine: Arc::new(Docker::connect(args.docker_host.as_deref()).map_err(|e| e.to_string())?),
+        upstream: Arc::new(Loopback),
+        sources: Arc::new(
+            Git::new(args.data.join("checkouts"), args.git_private_hosts.clone())
+                .map_err(|e| format!("checkouts: {e}"))?,
+        ),
+        dumps: dumps.clone(),
+        registries: Arc::new(registries::read(args)?),
+        sealer: Sealer::new(derived_key(&keys.encryption_key)?),
+        site: Arc::new(Site {
+            installation: keys.application_id.clone(),
+            api_url: api_url.clone(),
+        }),
     };
     let settings = Settings {
         api_url,
@@ -54,24 +77,33 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
             .iter()
             .map(|address| address.to_canonical())
             .collect(),
-        signing_key: signing_key(&keys.signing_key)?,
+        signing_key: derived_key(&keys.signing_key)?,
         anonymous_tier: args.anonymous_tier,
         largest_artifact: args.max_artifact_bytes,
         upload_lifetime: args.upload_lifetime(),
         function_limit: Duration::from_secs(args.function_timeout),
+        default_templates: DefaultTemplates {
+            backend: args.backend_template.clone(),
+            market: args.market_template.clone(),
+        },
     };
     let platform = Platform::start(store, ports, settings, arbiters, Rules::default())
         .await
         .map_err(|e| e.to_string())?;
+    let catalogue = Catalogue::read(include_str!("../data/catalogue.json"))?;
+    catalogue.register(&platform.world).await?;
     let first_start = make_administrator(args, &platform, &random).await?;
-    Ok(Wired { platform, vault, first_start })
+    Ok(Wired { platform, vault, dumps, first_start })
 }
 
-/// The signing key is kept as text; its digest has the length that is needed.
-fn signing_key(text: &str) -> Result<[u8; 32], String> {
+/// Keys are kept as text; the digest has the length that is needed.
+fn derived_key(text: &str) -> Result<[u8; 32], String> {
     use sha2::{Digest, Sha256};
     if text.len() < 32 {
-        return Err("the signing key in the secrets is too short: restore the file, or remove it to make new keys".into());
+        return Err(
+            "a key in the secrets is too short: restore the file, or remove it to make new keys"
+                .into(),
+        );
     }
     Ok(Sha256::digest(text).into())
 }

@@ -9,11 +9,27 @@ need cc gcc
 need node nodejs
 need npm npm
 need aiosmtpd python3-aiosmtpd
+need git git
+need docker docker.io
+need dockerd docker.io
+need docker-registry docker-registry
+need mmdebstrap mmdebstrap
+need pip3 python3-pip
 
-[ ${#missing[@]} -eq 0 ] && exit 0
-if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+if [ ${#missing[@]} -eq 0 ]; then
+    :
+elif [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}" >/dev/null
 else
     echo "missing: ${missing[*]}; install them to run every test" >&2
+fi
+
+# The container engine, where nobody has started it: as root, without a service manager too.
+if [ "$(id -u)" = 0 ] && command -v dockerd >/dev/null 2>&1 && ! docker info >/dev/null 2>&1; then
+    setsid dockerd >/var/log/dockerd.log 2>&1 </dev/null &
+    for _ in $(seq 100); do
+        docker info >/dev/null 2>&1 && break
+        sleep 0.2
+    done
 fi

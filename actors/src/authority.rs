@@ -7,7 +7,10 @@ use crate::{
     accounts::Accounts,
     apps::Apps,
     artifacts::Artifacts,
+    backups::Backups,
     call::{Caller, Proof, SignedIn},
+    deployments::Deployments,
+    instances::Instances,
     organizations::{Held, Organizations, Reach},
     projects::Projects,
     releases::Releases,
@@ -16,8 +19,8 @@ use crate::{
     world::World,
 };
 use contract::{
-    AppId, ArtifactId, Fault, OrganizationId, ProjectId, ReleaseId, Scope, Standing, Subject,
-    TokenId, UserId,
+    AppId, ArtifactId, BackupId, DeploymentId, Fault, InstanceId, OrganizationId, ProjectId,
+    ReleaseId, Scope, Standing, Subject, TokenId, UserId,
     artifacts::ArtifactState,
     authentication::Role,
     projects::{Project, ProjectState},
@@ -35,6 +38,9 @@ pub struct Place {
     pub organization: Option<(OrganizationId, Seen<Organizations>)>,
     pub project: Option<(ProjectId, Seen<Projects>)>,
     pub app: Option<(AppId, Seen<Apps>)>,
+    pub instance: Option<(InstanceId, Seen<Instances>)>,
+    pub deployment: Option<(DeploymentId, Seen<Deployments>)>,
+    pub backup: Option<(BackupId, Seen<Backups>)>,
     pub artifact: Option<(ArtifactId, Seen<Artifacts>)>,
     pub release: Option<(ReleaseId, Seen<Releases>)>,
     pub token: Option<(TokenId, Seen<Tokens>)>,
@@ -75,6 +81,21 @@ impl Place {
     /// The app that the object hangs from.
     pub fn app(&self) -> Result<(AppId, &Seen<Apps>), Fault> {
         self.app.as_ref().map(|(id, seen)| (*id, seen)).ok_or(Fault::NotFound("app"))
+    }
+
+    /// The instance.
+    pub fn instance(&self) -> Result<(InstanceId, &Seen<Instances>), Fault> {
+        self.instance.as_ref().map(|(id, seen)| (*id, seen)).ok_or(Fault::NotFound("instance"))
+    }
+
+    /// The deployment.
+    pub fn deployment(&self) -> Result<(DeploymentId, &Seen<Deployments>), Fault> {
+        self.deployment.as_ref().map(|(id, seen)| (*id, seen)).ok_or(Fault::NotFound("deployment"))
+    }
+
+    /// The backup.
+    pub fn backup(&self) -> Result<(BackupId, &Seen<Backups>), Fault> {
+        self.backup.as_ref().map(|(id, seen)| (*id, seen)).ok_or(Fault::NotFound("backup"))
     }
 
     /// The artifact.
@@ -197,7 +218,7 @@ fn stand(
     if project.is_some_and(|project| !reaches_project(held, project, user.id)) {
         return Err(Fault::NotFound(noun(subject)));
     }
-    let is_app = matches!(subject, Subject::App(_));
+    let is_app = matches!(subject, Subject::App(_) | Subject::Instance(_) | Subject::Backup(_));
     let is_project = matches!(subject, Subject::Project(_));
     let may = match who {
         Standing::Member => true,
@@ -262,6 +283,9 @@ fn find(world: &World, caller: &Caller, subject: Subject) -> Result<Place, Fault
         }
         Subject::Project(id) => place.find_project(store, id)?,
         Subject::App(id) => place.find_app(store, id)?,
+        Subject::Instance(id) => place.find_instance(store, id)?,
+        Subject::Deployment(id) => place.find_deployment(store, id)?,
+        Subject::Backup(id) => place.find_backup(store, id)?,
         Subject::Artifact(id) => place.find_artifact(store, id)?,
         Subject::Release(id) => place.find_release(store, id)?,
         Subject::Token(id) => place.find_token(store, id)?,
@@ -298,6 +322,35 @@ impl Place {
         self.find_project(store, seen.record.state.project_id)
             .map_err(|_| Fault::NotFound("app"))?;
         self.app = Some((id, seen));
+        Ok(())
+    }
+
+    fn find_instance(&mut self, store: &Store, id: InstanceId) -> Result<(), Fault> {
+        let seen = get::<Instances>(store, id, "instance")?;
+        if !seen.record.state.is_there() {
+            return Err(Fault::NotFound("instance"));
+        }
+        self.find_app(store, seen.record.state.app_id).map_err(|_| Fault::NotFound("instance"))?;
+        self.instance = Some((id, seen));
+        Ok(())
+    }
+
+    fn find_deployment(&mut self, store: &Store, id: DeploymentId) -> Result<(), Fault> {
+        let seen = get::<Deployments>(store, id, "deployment")?;
+        let app = seen.record.state.deployment.app_id;
+        self.find_app(store, app).map_err(|_| Fault::NotFound("deployment"))?;
+        self.deployment = Some((id, seen));
+        Ok(())
+    }
+
+    fn find_backup(&mut self, store: &Store, id: BackupId) -> Result<(), Fault> {
+        let seen = get::<Backups>(store, id, "backup")?;
+        if seen.record.state.removing {
+            return Err(Fault::NotFound("backup"));
+        }
+        let app = seen.record.state.backup.app_id;
+        self.find_app(store, app).map_err(|_| Fault::NotFound("backup"))?;
+        self.backup = Some((id, seen));
         Ok(())
     }
 
@@ -351,6 +404,9 @@ fn noun(subject: Subject) -> &'static str {
         Subject::Organization(_) | Subject::Membership(..) => "organization",
         Subject::Project(_) => "project",
         Subject::App(_) => "app",
+        Subject::Instance(_) => "instance",
+        Subject::Deployment(_) => "deployment",
+        Subject::Backup(_) => "backup",
         Subject::Artifact(_) => "artifact",
         Subject::Release(_) => "release",
         Subject::Token(_) => "token",

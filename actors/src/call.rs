@@ -171,6 +171,19 @@ impl Call {
         }
     }
 
+    /// Keeps the reply of a change that is none of the store's, for a repetition of the request id.
+    pub async fn keep_reply(&self, world: &World, reply: &impl Serialize) {
+        let (Some(key), Ok(json)) = (&self.replay, json(reply)) else { return };
+        let Ok(expired) = self.expired_reply(world) else { return };
+        let fingerprint = key.fingerprint.clone();
+        let outcome = Outcome::Reply(json);
+        let reply = Replay { fingerprint, outcome, expires_at: self.now + LIFETIME };
+        let change = Change::new().replace(&key.key, expired.as_deref(), &reply);
+        if let Err(e) = world.store.commit(change).await {
+            tracing::warn!(error = %e, "a reply was not kept");
+        }
+    }
+
     /// Notes in the audit log what changed nothing in the store.
     pub fn note(&self, world: &World, resource: &str) {
         let event = self.event(world, resource);

@@ -3,21 +3,29 @@
 use crate::{
     accounts::Session,
     artifacts::{self, Artifacts},
+    backups::{self, Backups},
+    deployments::{self, Deployments},
+    instances::{self, Instances, metrics::Hour},
     platform::Platform,
     replay::Replay,
-    runtime::{guard::Guard, resource::Kept},
+    runtime::{
+        guard::Guard,
+        handle::Handle,
+        resource::{Kept, Resource},
+    },
+    world::Owners,
 };
 use actix::prelude::*;
-use contract::{ArtifactId, Timestamp};
+use contract::Timestamp;
 use std::time::Duration;
 use store::{Change, Record, StoreError};
 
 /// How often it looks.
-const EVERY: Duration = Duration::from_secs(60);
+const EVERY: Duration = Duration::from_secs(20);
 /// What it takes at a time.
 const BATCH: usize = 500;
 
-/// Sweeps what has ended, once a minute.
+/// Sweeps what has ended, again and again.
 pub struct Housekeeper {
     platform: Platform,
 }
@@ -54,17 +62,41 @@ impl Handler<Sweep> for Housekeeper {
 }
 
 /// One round: limiter buckets, ended sessions and stored replies, uploads whose bytes never came or
-/// cannot be verified.
+/// cannot be verified, instances in a state that should have ended.
 pub async fn sweep(platform: &Platform) {
     platform.gate.limiter.forget_idle();
     let now = platform.world.ports.clock.now();
     for done in [
         forget::<Session>(platform, now, |s| s.expires_at).await,
         forget::<Replay>(platform, now, |r| r.expires_at).await,
-        expire_uploads(platform, now).await,
+        forget::<Hour>(platform, now, |h| h.expires_at).await,
+        expire::<Artifacts>(
+            platform,
+            now,
+            |owners| &owners.artifacts,
+            || artifacts::Command::Expire,
+        )
+        .await,
+        expire::<Deployments>(
+            platform,
+            now,
+            |owners| &owners.deployments,
+            || deployments::Command::Overdue,
+        )
+        .await,
+        expire::<Backups>(platform, now, |owners| &owners.backups, || backups::Command::Overdue)
+            .await,
+        backups::run_due(&platform.world).await,
+        expire::<Instances>(
+            platform,
+            now,
+            |owners| &owners.instances,
+            || instances::Command::Overdue,
+        )
+        .await,
     ] {
         if let Err(e) = done {
-            tracing::warn!(error = %e, "a sweep was not finished; it goes on in a minute");
+            tracing::warn!(error = %e, "a sweep was not finished; it goes on in a moment");
         }
     }
 }
@@ -94,13 +126,19 @@ async fn forget<R: Record>(
     }
 }
 
-async fn expire_uploads(platform: &Platform, now: Timestamp) -> Result<(), StoreError> {
+/// Tells those whose time is over.
+async fn expire<R: Resource>(
+    platform: &Platform,
+    now: Timestamp,
+    door: fn(&Owners) -> &Handle<R>,
+    command: fn() -> R::Command,
+) -> Result<(), StoreError> {
     // All at once: some may be parked and stay due.
-    let due = platform.world.store.before::<Kept<Artifacts>>("due/", &moment(now), usize::MAX)?;
+    let due = platform.world.store.before::<Kept<R>>("due/", &moment(now), usize::MAX)?;
     let Ok(owners) = platform.owners() else { return Ok(()) };
-    for id in due.iter().filter_map(|key| key.parse::<ArtifactId>().ok()) {
-        if let Err(fault) = owners.artifacts.ask_if_there(id, artifacts::Command::Expire).await {
-            tracing::warn!(%id, error = %fault, "an upload was not expired");
+    for id in due.iter().filter_map(|key| key.parse::<R::Id>().ok()) {
+        if let Err(fault) = door(owners).ask_if_there(id, command()).await {
+            tracing::warn!(%id, error = %fault, "its time is over, and it was not told");
         }
     }
     Ok(())

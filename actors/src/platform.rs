@@ -9,7 +9,7 @@ use crate::{
     world::{Owners, World},
 };
 use actix_rt::ArbiterHandle;
-use contract::{Fault, Server, Timestamp, authentication::Tier};
+use contract::{Fault, Server, Timestamp, authentication::Tier, text::Slug};
 use std::{net::IpAddr, sync::Arc, time::Duration};
 use store::{Record, Store};
 
@@ -38,6 +38,17 @@ pub struct Settings {
     pub upload_lifetime: Duration,
     /// How long a function may take.
     pub function_limit: Duration,
+    /// What instances are made of where a caller names no template.
+    pub default_templates: DefaultTemplates,
+}
+
+/// What instances are made of where a caller names no template.
+#[derive(Debug, Clone)]
+pub struct DefaultTemplates {
+    /// The slug of the one for backends.
+    pub backend: Slug,
+    /// The slug of the one for market servers.
+    pub market: Slug,
 }
 
 /// How long a download address holds.
@@ -76,6 +87,15 @@ pub const KINDS: &[&str] = &[
     <crate::releases::Current as Record>::TREE,
     <crate::runtime::resource::Kept<crate::tokens::Tokens> as Record>::TREE,
     <crate::tokens::LastUse as Record>::TREE,
+    <crate::runtime::resource::Kept<crate::images::Images> as Record>::TREE,
+    <crate::runtime::resource::Kept<crate::templates::Templates> as Record>::TREE,
+    <crate::runtime::resource::Kept<crate::instances::Instances> as Record>::TREE,
+    <crate::uses::Uses as Record>::TREE,
+    <crate::instances::metrics::Hour as Record>::TREE,
+    <crate::runtime::resource::Kept<crate::deployments::Deployments> as Record>::TREE,
+    <crate::deployments::Lane as Record>::TREE,
+    <crate::deployments::Line as Record>::TREE,
+    <crate::runtime::resource::Kept<crate::backups::Backups> as Record>::TREE,
     <crate::replay::Replay as Record>::TREE,
     <crate::audit::Event as Record>::TREE,
 ];

@@ -1,14 +1,21 @@
 //! The world outside, shaped by our need. Adapters live at the edge and are handed in.
 
+use crate::{images::Registries, sealed::Sealer};
 use async_trait::async_trait;
+use bytes::Bytes;
 use contract::{
-    ArtifactId, Email, Id, Password, Sha256, Timestamp,
+    AppId, ArtifactId, BackupId, Email, Id, InstanceId, Password, Sha256, Timestamp,
     artifacts::{ArtifactKind, Signer},
+    deployments::GitSource,
+    instances::InstanceKind,
     releases::{Publication, Release, Target},
 };
+use engine::Engine;
+use futures_util::stream::BoxStream;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 use ulid::Ulid;
 
@@ -27,6 +34,39 @@ pub struct Ports {
     pub mail: Arc<dyn Mail>,
     /// Where releases can be published.
     pub publishers: Arc<HashMap<Target, Arc<dyn Publisher>>>,
+    /// Where containers run.
+    pub engine: Arc<dyn Engine>,
+    /// The servers in those containers.
+    pub upstream: Arc<dyn Upstream>,
+    /// What deployments are built of.
+    pub sources: Arc<dyn Sources>,
+    /// The bytes of backups.
+    pub dumps: Arc<dyn Dumps>,
+    /// Where images come from.
+    pub registries: Arc<Registries>,
+    /// Secrets at rest.
+    pub sealer: Sealer,
+    /// Which installation this is.
+    pub site: Arc<Site>,
+}
+
+/// Which installation this is, and where it is reached.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// Tells objects of the container engine from those of other installations.
+    pub installation: String,
+    /// Where clients reach the service, without a slash at the end.
+    pub api_url: String,
+}
+
+impl Site {
+    /// Where the server of an instance is reached.
+    pub fn instance_url(&self, id: InstanceId, app: AppId, kind: InstanceKind) -> String {
+        match kind {
+            InstanceKind::Backend => format!("{}/instances/{app}", self.api_url),
+            InstanceKind::Market => format!("{}/instances/{id}", self.api_url),
+        }
+    }
 }
 
 /// The time, as a function: tests hand in their own.
@@ -150,6 +190,130 @@ pub struct Content {
     pub build_number: Option<String>,
     /// The certificate that signed it.
     pub signer: Option<Signer>,
+}
+
+/// What deployments are built of.
+#[async_trait]
+pub trait Sources: Send + Sync {
+    /// A repository as it is at a branch, tag or commit.
+    async fn checkout(&self, git: &GitSource, within: Duration) -> Result<Checkout, SourceError>;
+}
+
+/// A repository at one commit.
+pub struct Checkout {
+    /// The commit.
+    pub commit: String,
+    /// Its files as a tar archive.
+    pub context: BoxStream<'static, std::io::Result<Bytes>>,
+}
+
+/// Why there is no checkout.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SourceError {
+    /// There is no such repository, branch or file, or it may not be opened.
+    #[error("{0}")]
+    Refused(String),
+    /// The host does not answer.
+    #[error("{0}")]
+    Away(String),
+}
+
+/// The bytes of backups: compressed, hashed, and there only once they are kept.
+#[async_trait]
+pub trait Dumps: Send + Sync {
+    /// Writes a dump to where it is not seen yet. An error of the stream leaves nothing.
+    async fn write(
+        &self,
+        id: BackupId,
+        plain: BoxStream<'static, std::io::Result<Bytes>>,
+    ) -> Result<Written, DumpError>;
+    /// Makes what was written the backup, durably. Done already: fine.
+    async fn keep(&self, id: BackupId) -> Result<(), DumpError>;
+    /// The dump as it was written, once the whole file was found to have this hash.
+    async fn read(
+        &self,
+        id: BackupId,
+        sha256: &Sha256,
+    ) -> Result<BoxStream<'static, std::io::Result<Bytes>>, DumpError>;
+    /// Removes all of it. There is none: fine.
+    async fn discard(&self, id: BackupId) -> Result<(), DumpError>;
+}
+
+/// A dump that was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// Bytes of the file.
+    pub size: u64,
+    /// Of the file.
+    pub sha256: Sha256,
+    /// The first bytes of the dump itself.
+    pub head: Vec<u8>,
+    /// Its last bytes, at most 4 KiB.
+    pub tail: Vec<u8>,
+}
+
+/// Why there is no dump.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DumpError {
+    /// What was to be written ended with an error.
+    #[error("{0}")]
+    Source(String),
+    /// The disk refused, or has not what it should.
+    #[error("{0}")]
+    Disk(String),
+}
+
+/// A server in a container of ours, at a port of the loopback address.
+#[async_trait]
+pub trait Upstream: Send + Sync {
+    /// Whether this path answers within that time, with a status from 200 to 399.
+    async fn is_well(&self, port: u16, path: &str, within: Duration) -> bool;
+    /// Asks it something: `POST` where there is a body, `GET` where there is none.
+    async fn ask(&self, ask: Ask) -> Result<Answered, UpstreamError>;
+}
+
+/// A question to a server in a container.
+pub struct Ask {
+    /// Its port of the loopback address.
+    pub port: u16,
+    /// The path with the query.
+    pub path: String,
+    /// Header fields beyond the usual ones.
+    pub headers: Vec<(&'static str, String)>,
+    /// A JSON body.
+    pub body: Option<serde_json::Value>,
+    /// How long it may take, from the connection to the last byte.
+    pub within: Duration,
+}
+
+/// Its answer.
+#[derive(Debug, Clone)]
+pub struct Answered {
+    /// The status.
+    pub status: u16,
+    /// At most 1 MiB.
+    pub body: Bytes,
+}
+
+impl Answered {
+    /// The body, where it is JSON.
+    pub fn json(&self) -> Option<serde_json::Value> {
+        serde_json::from_slice(&self.body).ok()
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UpstreamError {
+    /// Nobody listens: nothing was done.
+    #[error("nobody listens")]
+    NotConnected,
+    /// It may have been done.
+    #[error("no answer in time")]
+    NoAnswer,
+    /// The answer is larger than is read.
+    #[error("the answer is too large")]
+    TooLarge,
 }
 
 /// Mail to people.

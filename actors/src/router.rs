@@ -15,8 +15,10 @@ use bytes::Bytes;
 use contract::{
     Effect, Fault, Function, Prepared, Route, UserId, apps, artifacts,
     authentication::{self, LoginWithEmail, RegisterUser, RequestPasswordReset, ResetPassword},
+    backend_instances, backups, deployments,
     function::is_a_name,
-    operators, organizations, projects, releases, tokens,
+    images, instance_helpers, market_instances, operators, organizations, projects, releases,
+    templates, tokens,
 };
 use std::{collections::HashMap, net::IpAddr, rc::Rc, sync::Arc};
 use store::Change;
@@ -77,6 +79,13 @@ impl Router {
             projects::routes(),
             organizations::routes(),
             apps::routes(),
+            backend_instances::routes(),
+            market_instances::routes(),
+            instance_helpers::routes(),
+            backups::routes(),
+            deployments::routes(),
+            templates::routes(),
+            images::routes(),
             artifacts::routes(),
             releases::routes(),
             tokens::routes(),

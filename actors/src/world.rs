@@ -4,11 +4,16 @@ use crate::{
     accounts::Accounts,
     apps::Apps,
     artifacts::Artifacts,
+    backups::Backups,
+    deployments::Deployments,
+    images::Images,
+    instances::{EngineHealth, Instances, metrics::LastLooks},
     organizations::Organizations,
     ports::Ports,
     projects::Projects,
     releases::Releases,
     runtime::{directory::Rules, handle::Handle, health::Registry},
+    templates::Templates,
     tokens::Tokens,
 };
 use actix_rt::ArbiterHandle;
@@ -24,6 +29,10 @@ pub struct World {
     pub ports: Ports,
     /// Every actor in memory.
     pub registry: Registry,
+    /// Whether the container engine is there.
+    pub engine_health: EngineHealth,
+    /// What containers used when they were last looked at.
+    pub last_looks: LastLooks,
     owners: OnceLock<Owners>,
 }
 
@@ -38,6 +47,11 @@ pub struct Owners {
     pub artifacts: Handle<Artifacts>,
     pub releases: Handle<Releases>,
     pub tokens: Handle<Tokens>,
+    pub images: Handle<Images>,
+    pub templates: Handle<Templates>,
+    pub instances: Handle<Instances>,
+    pub deployments: Handle<Deployments>,
+    pub backups: Handle<Backups>,
 }
 
 impl World {
@@ -53,6 +67,8 @@ impl World {
             store,
             ports,
             registry: Registry::default(),
+            engine_health: EngineHealth::default(),
+            last_looks: LastLooks::default(),
             owners: OnceLock::new(),
         });
         let owners = Owners {
@@ -63,6 +79,11 @@ impl World {
             artifacts: Handle::start(&world, arbiters, rules).await?,
             releases: Handle::start(&world, arbiters, rules).await?,
             tokens: Handle::start(&world, arbiters, rules).await?,
+            images: Handle::start(&world, arbiters, rules).await?,
+            templates: Handle::start(&world, arbiters, rules).await?,
+            instances: Handle::start(&world, arbiters, rules).await?,
+            deployments: Handle::start(&world, arbiters, rules).await?,
+            backups: Handle::start(&world, arbiters, rules).await?,
         };
         let _ = world.owners.set(owners.clone());
         owners.accounts.resume().await;
@@ -72,6 +93,11 @@ impl World {
         owners.artifacts.resume().await;
         owners.releases.resume().await;
         owners.tokens.resume().await;
+        owners.images.resume().await;
+        owners.templates.resume().await;
+        owners.instances.resume().await;
+        owners.deployments.resume().await;
+        owners.backups.resume().await;
         Ok(world)
     }
 
@@ -91,7 +117,20 @@ impl Owners {
                 })+
             };
         }
-        of!(accounts, organizations, projects, apps, artifacts, releases, tokens);
+        of!(
+            accounts,
+            organizations,
+            projects,
+            apps,
+            artifacts,
+            releases,
+            tokens,
+            images,
+            templates,
+            instances,
+            deployments,
+            backups
+        );
         Ok(false)
     }
 }

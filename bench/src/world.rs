@@ -3,15 +3,26 @@
 use crate::outcome::{Explain, Outcome};
 use actix_rt::ArbiterHandle;
 use actors::{
-    ports::{Binaries, Clock, Examined, Mail, Passwords, PortError, Ports, Random},
+    images::Registries,
+    ports::{
+        Answered, Ask, Binaries, Checkout, Clock, DumpError, Dumps, Examined, Mail, Passwords,
+        PortError, Ports, Random, Site, SourceError, Sources, Upstream, UpstreamError, Written,
+    },
     runtime::directory::Rules,
+    sealed::Sealer,
     world::World,
 };
 use async_trait::async_trait;
-use contract::{ArtifactId, Email, Password, Timestamp, artifacts::ArtifactKind};
+use bytes::Bytes;
+use contract::{
+    ArtifactId, BackupId, Email, Password, Sha256, Timestamp, artifacts::ArtifactKind,
+    deployments::GitSource,
+};
+use engine::fake::Fake;
+use futures_util::stream::BoxStream;
 use std::{
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use store::Store;
 
@@ -23,8 +34,15 @@ pub async fn start(store: Store, arbiters: &[ArbiterHandle]) -> Outcome<Arc<Worl
         random: Random::default(),
         passwords: nothing.clone(),
         binaries: nothing.clone(),
-        mail: nothing,
+        mail: nothing.clone(),
         publishers: Arc::default(),
+        engine: Arc::new(Fake::new(now)),
+        upstream: nothing.clone(),
+        sources: nothing.clone(),
+        dumps: nothing,
+        registries: Arc::new(Registries::default()),
+        sealer: Sealer::new([0; 32]),
+        site: Arc::new(Site { installation: "bench".into(), api_url: "http://svc.test".into() }),
     };
     World::start(store, ports, arbiters, Rules::default()).await.or_say("the world")
 }
@@ -75,5 +93,46 @@ impl Binaries for Nothing {
 impl Mail for Nothing {
     async fn send(&self, _: &Email, _: &str, _: &str) -> Result<(), PortError> {
         refused()
+    }
+}
+
+#[async_trait]
+impl Upstream for Nothing {
+    async fn is_well(&self, _: u16, _: &str, _: Duration) -> bool {
+        true
+    }
+    async fn ask(&self, _: Ask) -> Result<Answered, UpstreamError> {
+        Err(UpstreamError::NotConnected)
+    }
+}
+
+#[async_trait]
+impl Sources for Nothing {
+    async fn checkout(&self, _: &GitSource, _: Duration) -> Result<Checkout, SourceError> {
+        Err(SourceError::Away("there is no world outside".into()))
+    }
+}
+
+#[async_trait]
+impl Dumps for Nothing {
+    async fn write(
+        &self,
+        _: BackupId,
+        _: BoxStream<'static, std::io::Result<Bytes>>,
+    ) -> Result<Written, DumpError> {
+        Err(DumpError::Disk("there is no world outside".into()))
+    }
+    async fn keep(&self, _: BackupId) -> Result<(), DumpError> {
+        Ok(())
+    }
+    async fn read(
+        &self,
+        _: BackupId,
+        _: &Sha256,
+    ) -> Result<BoxStream<'static, std::io::Result<Bytes>>, DumpError> {
+        Err(DumpError::Disk("there is no world outside".into()))
+    }
+    async fn discard(&self, _: BackupId) -> Result<(), DumpError> {
+        Ok(())
     }
 }

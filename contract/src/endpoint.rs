@@ -164,6 +164,22 @@ pub struct Checks {
     pub store: StoreCheck,
     /// The actors.
     pub actors: ActorsCheck,
+    /// The container engine.
+    pub engine: EngineCheck,
+}
+
+/// The state of the container engine.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EngineCheck {
+    /// Whether it answers.
+    pub ok: bool,
+    /// Why it does not.
+    pub error: Option<String>,
+    /// Since when it does not.
+    pub since: Option<Timestamp>,
+    /// Containers of this installation that no instance knows. They are removed after a day.
+    pub orphans: u64,
 }
 
 /// The state of the store.

@@ -111,6 +111,14 @@ pub enum Fault {
         "this {0} failed repeatedly and is parked; an operator can restart it with svc_admin_restartActor"
     )]
     Parked(&'static str),
+    /// A cloud function of somebody's backend was called, and failed.
+    #[error("the cloud function failed{}: {error}", .code.map(|code| format!(" with code {code}")).unwrap_or_default())]
+    CalledFailed {
+        /// Its own code.
+        code: Option<i64>,
+        /// Its own message.
+        error: String,
+    },
     /// A fault of ours; nothing was done.
     #[error("a fault of the service; nothing was done")]
     Internal,
@@ -192,7 +200,7 @@ impl Fault {
             Fault::Unauthenticated(_) => (119, 401),
             Fault::NotNow(_) | Fault::WrongOffset { .. } | Fault::Incomplete { .. } => (119, 409),
             Fault::Exists(_) => (137, 409),
-            Fault::UnknownFunction(_) => (141, 400),
+            Fault::UnknownFunction(_) | Fault::CalledFailed { .. } => (141, 400),
             Fault::Internal => (141, 500),
             Fault::Uncertain => (141, 424),
             Fault::Invalid(_) | Fault::Malformed(_) => (142, 400),

@@ -111,6 +111,14 @@ ids! {
     TokenId "tok",
     /// A backend or market instance.
     InstanceId "ins",
+    /// A template of instances.
+    TemplateId "tpl",
+    /// A backup of an instance's database.
+    BackupId "bak",
+    /// A deployment of an app.
+    DeploymentId "dep",
+    /// A registered container image.
+    ImageId "img",
     /// An entry of the audit log.
     EventId "evt",
 }

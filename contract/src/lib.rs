@@ -11,10 +11,18 @@ pub mod text;
 pub mod apps;
 pub mod artifacts;
 pub mod authentication;
+pub mod backend_instances;
+pub mod backups;
+pub mod deployments;
 pub mod endpoint;
+pub mod env;
 pub mod fault;
 pub mod id;
+pub mod images;
+pub mod instance_helpers;
+pub mod instances;
 pub mod list;
+pub mod market_instances;
 pub mod openapi;
 pub mod operators;
 pub mod organizations;
@@ -27,6 +35,7 @@ pub mod releases;
 #[cfg(feature = "sabotage")]
 pub mod sabotage;
 pub mod standing;
+pub mod templates;
 pub mod time;
 pub mod tokens;
 
@@ -56,7 +65,23 @@ macro_rules! groups {
     };
 }
 
-groups!(authentication, projects, organizations, apps, artifacts, releases, tokens, operators);
+groups!(
+    authentication,
+    projects,
+    organizations,
+    apps,
+    backend_instances,
+    market_instances,
+    instance_helpers,
+    backups,
+    deployments,
+    templates,
+    images,
+    artifacts,
+    releases,
+    tokens,
+    operators,
+);
 const _: () = function::assert_names_are_unique(GROUPS);
 
 /// Every function there is, in the order of the documentation.

@@ -59,6 +59,12 @@ pub enum Subject {
     Project(ProjectId),
     /// An app.
     App(AppId),
+    /// A backend or market instance.
+    Instance(InstanceId),
+    /// A backup.
+    Backup(BackupId),
+    /// A deployment.
+    Deployment(DeploymentId),
     /// An artifact.
     Artifact(ArtifactId),
     /// A release.
@@ -77,7 +83,7 @@ macro_rules! subject_from {
     };
 }
 subject_from! {
-    OrganizationId => Organization, ProjectId => Project, AppId => App,
+    OrganizationId => Organization, ProjectId => Project, AppId => App, InstanceId => Instance, DeploymentId => Deployment, BackupId => Backup,
     ArtifactId => Artifact, ReleaseId => Release, TokenId => Token,
 }
 impl From<Option<OrganizationId>> for Subject {
@@ -88,6 +94,12 @@ impl From<Option<OrganizationId>> for Subject {
 impl From<Option<AppId>> for Subject {
     fn from(id: Option<AppId>) -> Self {
         id.map_or(Subject::None, Subject::App)
+    }
+}
+/// A deployment says which app is meant, better than the app's own id beside it.
+impl From<(Option<AppId>, Option<DeploymentId>)> for Subject {
+    fn from((app, deployment): (Option<AppId>, Option<DeploymentId>)) -> Self {
+        deployment.map_or(Subject::from(app), Subject::Deployment)
     }
 }
 impl From<(OrganizationId, UserId)> for Subject {

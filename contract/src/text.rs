@@ -144,6 +144,186 @@ texts! {
         let first = text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic());
         if first && text.len() <= 155 && text.contains('.') && labels.all(plain) { Ok(text.to_owned()) } else { Err("must be an identifier such as com.example.app".into()) }
     };
+
+    /// A name for addresses and references, such as `parse-server`.
+    Slug,
+    schema: {"type": "string", "pattern": "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"},
+    rule: |text| {
+        let good = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+        let ends = !text.starts_with('-') && !text.ends_with('-') && (1..=63).contains(&text.len());
+        if good && ends { Ok(text.to_owned()) } else { Err("must be a name such as parse-server: lower-case letters, digits and -, at most 63 characters".into()) }
+    };
+
+    /// Words to look for, 1 to 100 characters.
+    Query,
+    schema: {"type": "string", "minLength": 1, "maxLength": 100},
+    rule: |text| match text.trim().chars().count() {
+        1..=100 => Ok(text.trim().to_owned()),
+        _ => Err("must have 1 to 100 characters".into()),
+    };
+
+    /// Why somebody did something, 1 to 500 characters.
+    Reason,
+    schema: {"type": "string", "minLength": 1, "maxLength": 500},
+    rule: |text| match text.trim().chars().count() {
+        1..=500 => Ok(text.trim().to_owned()),
+        _ => Err("must have 1 to 500 characters".into()),
+    };
+
+    /// Where an image is pulled from, without tag and digest, such as `registry.example.com/team/name`.
+    ImageRepository,
+    schema: {"type": "string", "pattern": "^([a-z0-9.-]+(:[0-9]+)?/)?[a-z0-9._-]+(/[a-z0-9._-]+)*$", "maxLength": 200},
+    rule: |text| {
+        let (host, path) = match text.split_once('/') {
+            Some((host, path)) if host.contains(['.', ':']) || host == "localhost" => (Some(host), path),
+            _ => (None, text),
+        };
+        let part = |p: &str| !p.is_empty() && p.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._-".contains(&b)) && p.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric()) && p.bytes().last().is_some_and(|b| b.is_ascii_alphanumeric());
+        let name = |h: &str| !h.is_empty() && !h.starts_with('-') && h.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'.' || b == b'-');
+        let host = host.is_none_or(|h| match h.split_once(':') {
+            Some((h, port)) => name(h) && port.parse::<u16>().is_ok(),
+            None => name(h),
+        });
+        if host && path.split('/').all(part) && text.len() <= 200 { Ok(text.to_owned()) } else { Err("must be a repository such as registry.example.com/team/name, without a tag".into()) }
+    };
+
+    /// The tag of an image.
+    ImageTag,
+    schema: {"type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"},
+    rule: |text| {
+        let good = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b));
+        let first = text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if good && first && text.len() <= 128 { Ok(text.to_owned()) } else { Err("must be a tag such as 9.10.0".into()) }
+    };
+
+    /// The digest of an image: `sha256:` and 64 hexadecimal digits in lower case.
+    ImageDigest,
+    schema: {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
+    rule: |text| {
+        let hex = text.strip_prefix("sha256:").unwrap_or_default();
+        let good = hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        if good { Ok(text.to_owned()) } else { Err("must be sha256: and 64 hexadecimal digits in lower case".into()) }
+    };
+
+    /// The name of an environment variable.
+    EnvName,
+    schema: {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,127}$"},
+    rule: |text| {
+        let good = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        let first = text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+        if good && first && text.len() <= 128 { Ok(text.to_owned()) } else { Err("must be the name of a variable such as LOG_LEVEL".into()) }
+    };
+
+    /// The value of an environment variable, at most 16 KiB. It may be a secret, so it prints as dots.
+    EnvValue,
+    schema: {"type": "string", "maxLength": 16384},
+    rule: |text| {
+        if text.len() <= 16_384 && !text.contains('\0') { Ok(text.to_owned()) } else { Err("must have at most 16384 bytes, and no NUL".into()) }
+    };
+
+    /// A folder inside of a container.
+    ContainerPath,
+    schema: {"type": "string", "pattern": "^(/[A-Za-z0-9._-]+)+$", "maxLength": 200},
+    rule: |text| {
+        let part = |p: &str| !p.is_empty() && p != "." && p != ".." && p.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+        let good = text.strip_prefix('/').is_some_and(|rest| rest.split('/').all(part));
+        if good && text.len() <= 200 { Ok(text.to_owned()) } else { Err("must be an absolute path such as /var/lib/data".into()) }
+    };
+
+    /// The path of a web address, with its query, such as `/health`.
+    HttpPath,
+    schema: {"type": "string", "pattern": "^/[!-~]*$", "maxLength": 500},
+    rule: |text| {
+        let good = text.starts_with('/') && text.bytes().all(|b| b.is_ascii_graphic()) && text.len() <= 500;
+        if good { Ok(text.to_owned()) } else { Err("must be a path such as /health".into()) }
+    };
+
+    /// One argument of a command, at most 2,000 characters.
+    Argument,
+    schema: {"type": "string", "maxLength": 2000},
+    rule: |text| {
+        if text.len() <= 2_000 && !text.contains('\0') { Ok(text.to_owned()) } else { Err("must have at most 2000 bytes, and no NUL".into()) }
+    };
+
+    /// A name inside of a database or a template, such as `svc`.
+    Identifier,
+    schema: {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,62}$"},
+    rule: |text| {
+        let good = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        let first = text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+        if good && first && text.len() <= 63 { Ok(text.to_owned()) } else { Err("must be a name of letters, digits and _, at most 63 characters".into()) }
+    };
+
+    /// A git repository over HTTPS. The service opens it, so it holds no user and no password, and
+    /// addresses of the internal network are refused when it is opened.
+    GitUrl,
+    schema: {"type": "string", "format": "uri", "pattern": "^https?://[A-Za-z0-9.-]+(:[0-9]+)?/[A-Za-z0-9._~/-]+$", "maxLength": 500},
+    rule: |text| {
+        let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).unwrap_or_default();
+        let (host, path) = rest.split_once('/').unwrap_or_default();
+        let (name, port) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
+        let host = !name.is_empty() && !name.starts_with('-') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-');
+        let port = port.is_none_or(|port| port.parse::<u16>().is_ok());
+        let path = !path.is_empty() && path.bytes().all(|b| b.is_ascii_alphanumeric() || b"._~/-".contains(&b));
+        if host && port && path && text.len() <= 500 { Ok(text.to_owned()) } else { Err("must be the address of a git repository such as https://git.example.com/team/app.git, without user and password".into()) }
+    };
+
+    /// A branch, tag or commit.
+    GitRef,
+    schema: {"type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9._/-]{0,199}$"},
+    rule: |text| {
+        let good = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._/-".contains(&b)) && !text.contains("..");
+        let first = text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if good && first && text.len() <= 200 { Ok(text.to_owned()) } else { Err("must be a branch, tag or commit such as main".into()) }
+    };
+
+    /// The path of a file in a repository.
+    ContextPath,
+    schema: {"type": "string", "pattern": "^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$", "maxLength": 200},
+    rule: |text| {
+        let part = |p: &str| !p.is_empty() && p != "." && p != ".." && p.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+        if text.split('/').all(part) && text.len() <= 200 { Ok(text.to_owned()) } else { Err("must be a path in the repository such as deploy/Dockerfile".into()) }
+    };
+
+    /// The name of a cloud function of somebody's backend.
+    CloudFunctionName,
+    schema: {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_.-]{0,127}$"},
+    rule: |text| {
+        let good = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b));
+        let first = text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+        if good && first && text.len() <= 128 { Ok(text.to_owned()) } else { Err("must be the name of a cloud function".into()) }
+    };
+
+    /// A session token of somebody's backend. It prints as dots.
+    SessionToken,
+    schema: {"type": "string", "pattern": "^[!-~]{1,200}$"},
+    rule: |text| {
+        if (1..=200).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) { Ok(text.to_owned()) } else { Err("must be a session token".into()) }
+    };
+
+    /// When something happens again and again: five fields as in a crontab.
+    CronExpression,
+    schema: {"type": "string", "pattern": "^[0-9*/,A-Za-z#L?-]+( [0-9*/,A-Za-z#L?-]+){4}$", "maxLength": 100},
+    rule: |text| {
+        let field = |f: &str| f.bytes().all(|b| b.is_ascii_alphanumeric() || b"*/,-#?".contains(&b));
+        let good = text.split(' ').count() == 5 && text.split(' ').all(|f| !f.is_empty() && field(f));
+        if good && text.len() <= 100 { Ok(text.to_owned()) } else { Err("must be five fields such as 30 3 * * *: minute, hour, day, month, day of the week".into()) }
+    };
+
+    /// A currency, as ISO 4217 spells it.
+    Currency,
+    schema: {"type": "string", "pattern": "^[A-Z]{3}$"},
+    rule: |text| {
+        if text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase()) { Ok(text.to_owned()) } else { Err("must be a currency such as EUR".into()) }
+    };
+
+    /// What a payment provider calls a plan.
+    PlanCode,
+    schema: {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,100}$"},
+    rule: |text| {
+        let good = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        if good && (1..=100).contains(&text.len()) { Ok(text.to_owned()) } else { Err("must be a plan code of letters, digits, _ and -".into()) }
+    };
 }
 
 macro_rules! debug_as_text {
@@ -165,14 +345,40 @@ debug_as_text!(
     Sha256,
     WebUrl,
     FileName,
-    StoreIdentifier
+    StoreIdentifier,
+    Slug,
+    Query,
+    Reason,
+    ImageRepository,
+    ImageTag,
+    ImageDigest,
+    EnvName,
+    ContainerPath,
+    HttpPath,
+    Argument,
+    Identifier,
+    GitUrl,
+    GitRef,
+    ContextPath,
+    CloudFunctionName,
+    CronExpression,
+    Currency,
+    PlanCode
 );
 
-impl std::fmt::Debug for Password {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("••••••••")
-    }
+/// What stands where a secret would.
+pub const MASK: &str = "••••••••";
+
+macro_rules! debug_as_mask {
+    ($($name:ty),+) => {
+        $(impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(MASK)
+            }
+        })+
+    };
 }
+debug_as_mask!(Password, EnvValue, SessionToken);
 
 impl Email {
     /// The form in which addresses are compared.

@@ -32,6 +32,11 @@ impl Timestamp {
         self.0.div_euclid(1000)
     }
 
+    /// The day in UTC, such as `2026-01-31`.
+    pub fn day(self) -> String {
+        self.to_string().chars().take_while(|c| *c != 'T').collect()
+    }
+
     /// The time from `earlier` to this moment; zero if that lies ahead.
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))

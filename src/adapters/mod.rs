@@ -2,6 +2,10 @@
 
 pub mod binaries;
 pub mod clock;
+pub mod dumps;
+pub mod git;
 pub mod mail;
 pub mod ota;
 pub mod passwords;
+pub mod registries;
+pub mod upstream;

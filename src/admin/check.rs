@@ -8,12 +8,18 @@ use actors::{
     apps::Apps,
     artifacts::{Artifacts, Hold},
     audit::Event,
+    backups::Backups,
+    deployments::{Deployments, Lane, Line},
+    images::Images,
+    instances::{Instances, metrics::Hour},
     organizations::{Organizations, Reach},
     projects::Projects,
     releases::{Current, Releases},
     replay::Replay,
     runtime::resource::{Kept, Resource},
+    templates::Templates,
     tokens::{LastUse, Tokens},
+    uses::Uses,
 };
 use contract::{artifacts::ArtifactState, releases::ReleaseState};
 use std::{
@@ -46,6 +52,10 @@ struct Gathered {
     published: BTreeSet<String>,
     /// The releases that another one has yet to tell that this changed.
     to_be_told: BTreeSet<String>,
+    /// How many use each image and template, from the users.
+    uses: BTreeMap<String, u64>,
+    /// The same, as it was counted.
+    used: BTreeMap<String, u64>,
     /// How many resources have an intent that stands.
     at_work: u64,
 }
@@ -132,6 +142,44 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
         g.parents.extend(token.state.app_id.map(|app| (key.to_owned(), app.to_string())));
     })?;
     one::<LastUse>(store, findings, |_, _| {})?;
+    resources::<Images>(store, findings, &mut at_work, |key, _| {
+        g.known.insert(key.into());
+    })?;
+    resources::<Templates>(store, findings, &mut at_work, |key, template| {
+        g.known.insert(key.into());
+        for version in &template.state.versions {
+            let images: BTreeSet<_> = version.services.iter().map(|s| s.image_id).collect();
+            for image in images {
+                *g.uses.entry(image.to_string()).or_default() += 1;
+                g.parents.push((key.into(), image.to_string()));
+            }
+        }
+    })?;
+    resources::<Instances>(store, findings, &mut at_work, |key, instance| {
+        g.known.insert(key.into());
+        let template = instance.state.template_id.to_string();
+        *g.uses.entry(template.clone()).or_default() += 1;
+        g.parents.push((key.into(), template));
+        if instance.state.is_there() {
+            g.parents.push((key.into(), instance.state.app_id.to_string()));
+        }
+    })?;
+    one::<Uses>(store, findings, |key, uses| {
+        g.used.insert(key.into(), uses.count);
+    })?;
+    one::<Hour>(store, findings, |_, _| {})?;
+    resources::<Deployments>(store, findings, &mut at_work, |key, state| {
+        g.known.insert(key.into());
+        g.parents.push((key.into(), state.state.deployment.app_id.to_string()));
+    })?;
+    resources::<Backups>(store, findings, &mut at_work, |key, state| {
+        g.known.insert(key.into());
+        g.parents.push((key.into(), state.state.backup.app_id.to_string()));
+    })?;
+    one::<Lane>(store, findings, |_, _| {})?;
+    one::<Line>(store, findings, |_, line| {
+        g.parents.push(("a line of a deployment".into(), line.deployment.to_string()));
+    })?;
     one::<Session>(store, findings, |_, _| {})?;
     one::<Replay>(store, findings, |_, _| {})?;
     one::<Event>(store, findings, |_, _| {})?;
@@ -168,6 +216,10 @@ fn compare(g: &Gathered, findings: &mut Vec<Finding>) {
     }
     for (artifact, release) in g.holds.symmetric_difference(&g.held) {
         findings.push(Finding(format!("{artifact} and {release} do not agree on the hold")));
+    }
+    if g.uses != g.used {
+        findings
+            .push(Finding("how often images and templates are used was not counted right".into()));
     }
     for (child, parent) in g.parents.iter().filter(|(_, parent)| !g.known.contains(parent)) {
         findings.push(Finding(format!("{child} hangs from {parent}, which is not there")));

@@ -65,6 +65,11 @@ impl<T> Connection<T> {
         }
     }
 
+    /// What it is made of.
+    pub fn io(&self) -> &T {
+        &self.io
+    }
+
     /// The refusal in place of this answer of the library.
     fn refusal(&self, answer: &[u8]) -> Instead {
         let status = Head::read(answer).ok().flatten().map(|head| head.status);
@@ -101,6 +106,8 @@ struct Head {
     status: u16,
     content_length: Option<u64>,
     transfer_encoding: bool,
+    /// It is the answer of an instance, and passed on as it is.
+    passed_on: bool,
 }
 
 impl Head {
@@ -115,13 +122,21 @@ impl Head {
         );
         let httparse::Status::Complete(bytes) = read? else { return Ok(None) };
         let status = answer.code.unwrap_or_default();
-        let mut head = Head { bytes, status, content_length: None, transfer_encoding: false };
+        let mut head = Head {
+            bytes,
+            status,
+            content_length: None,
+            transfer_encoding: false,
+            passed_on: false,
+        };
         for field in answer.headers.iter() {
             if field.name.eq_ignore_ascii_case("content-length") {
                 let text = std::str::from_utf8(field.value).ok();
                 head.content_length = text.and_then(|text| text.parse().ok());
             } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
                 head.transfer_encoding = true;
+            } else if field.name.eq_ignore_ascii_case("via") {
+                head.passed_on = true;
             }
         }
         Ok(Some(head))
@@ -130,7 +145,8 @@ impl Head {
     /// Whether this is an answer that the library made by itself: the app never refuses with an
     /// empty body.
     fn is_of_the_library(&self) -> bool {
-        matches!(self.status, 400 | 408 | 431 | 500) && self.content_length == Some(0)
+        let of_its_kind = matches!(self.status, 400 | 408 | 431 | 500);
+        of_its_kind && self.content_length == Some(0) && !self.passed_on
     }
 
     /// What comes after it.

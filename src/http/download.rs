@@ -1,5 +1,5 @@
-//! The bytes of a verified artifact: ranges, a strong tag, and caching for good, since bytes with
-//! a hash never change.
+//! The bytes of a verified artifact or of a backup: ranges, a strong tag, and caching for good,
+//! since bytes with a hash never change.
 
 use super::{Edge, reply::Heading, request, upload};
 use actix_web::{
@@ -13,10 +13,11 @@ use actix_web::{
 use actors::{artifacts::address::Use, ports::PortError};
 use base64::Engine;
 use contract::{
-    Fault,
-    artifacts::{Artifact, ArtifactKind, ArtifactState},
+    BackupId, Fault, Sha256,
+    artifacts::{ArtifactKind, ArtifactState},
+    backups::BackupKind,
 };
-use futures_util::StreamExt;
+use futures_util::{StreamExt, stream::LocalBoxStream};
 use std::ops::Range;
 
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
@@ -45,73 +46,125 @@ async fn serve(
             "this artifact is not verified; only verified ones can be downloaded".into(),
         ));
     };
-    let tag = format!("\"{sha256}\"");
-    let text = |name: HeaderName| req.headers().get(name).and_then(|v| v.to_str().ok());
-    let known = text(header::IF_NONE_MATCH).is_some_and(|tags| {
-        tags.split(',').any(|t| t.trim().trim_start_matches("W/") == tag || t.trim() == "*")
-    });
-    let asked = text(header::RANGE).filter(|_| text(header::IF_RANGE).is_none_or(|t| t == tag));
-    let range = match asked.map(|range| read_range(range, size)) {
-        _ if known => None,
-        Some(Asked::One(range)) => Some(range),
-        Some(Asked::Outside) => {
-            let mut answer = heading
-                .fault(&Fault::invalid("Range", format!("lies outside of the {size} bytes")));
-            *answer.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
-            insert(&mut answer, header::CONTENT_RANGE, &format!("bytes */{size}"));
-            return Ok(answer);
-        }
-        Some(Asked::Other) | None => None,
+    let file = Served {
+        size,
+        sha256,
+        content_type: content_type(artifact.kind),
+        name: artifact.file_name.as_str(),
     };
-    let status = if known {
-        StatusCode::NOT_MODIFIED
-    } else if range.is_some() {
-        StatusCode::PARTIAL_CONTENT
-    } else {
-        StatusCode::OK
+    let read = async |range| {
+        let stream = edge.vault.read(id, range).await.map_err(|e: PortError| unread(&id, &e))?;
+        Ok(stream.map(|block| block.map_err(std::io::Error::other)).boxed_local())
     };
-    let bytes = range.clone().unwrap_or(0..size);
-    let mut answer = heading.json(status, Vec::new());
-    if known {
-        answer.headers_mut().remove(header::CONTENT_TYPE);
-    } else {
-        let unread = |e: PortError| {
-            tracing::error!(%id, error = %e, "kept bytes cannot be read");
-            Fault::Unavailable("the artifact store")
-        };
-        let length = bytes.end - bytes.start;
-        if req.method() == Method::HEAD {
-            answer =
-                answer.set_body(actix_web::body::BoxBody::new(actix_web::body::SizedStream::new(
-                    length,
-                    futures_util::stream::empty::<Result<bytes::Bytes, std::io::Error>>(),
-                )));
-        } else {
-            let stream = edge.vault.read(id, bytes.clone()).await.map_err(unread)?;
-            let sent = edge.shared.figures.downloaded.clone();
-            let stream = stream.map(move |block| {
-                sent.inc_by(block.as_ref().map_or(0, |b| b.len() as u64));
-                block.map_err(std::io::Error::other)
-            });
-            answer = answer.set_body(actix_web::body::BoxBody::new(
-                actix_web::body::SizedStream::new(length, stream),
-            ));
-        }
-        insert(&mut answer, header::CONTENT_TYPE, content_type(artifact.kind));
-        insert(&mut answer, header::CONTENT_DISPOSITION, &disposition(artifact));
-        if let Some(range) = range {
-            insert(
-                &mut answer,
-                header::CONTENT_RANGE,
-                &format!("bytes {}-{}/{size}", range.start, range.end - 1),
-            );
-        }
+    file.answer(req, edge, heading, read).await
+}
+
+/// What a caller is told when kept bytes cannot be read.
+fn unread(id: &impl std::fmt::Display, e: &impl std::fmt::Display) -> Fault {
+    tracing::error!(%id, error = %e, "kept bytes cannot be read");
+    Fault::Unavailable("the store of files")
+}
+
+pub(super) async fn get_backup(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
+    let request_id = request::request_id(req.head(), &edge);
+    let heading =
+        Heading { head: req.head(), edge: &edge, request_id: &request_id, allowance: None };
+    match serve_backup(&req, &edge, &heading).await {
+        Ok(answer) => answer,
+        Err(fault) => heading.fault(&fault),
     }
-    insert(&mut answer, header::ETAG, &tag);
-    insert(&mut answer, header::ACCEPT_RANGES, "bytes");
-    insert(&mut answer, header::CACHE_CONTROL, "private, max-age=31536000, immutable");
-    insert(&mut answer, REPR_DIGEST, &repr_digest(sha256.as_str()));
-    Ok(answer)
+}
+
+async fn serve_backup(
+    req: &HttpRequest,
+    edge: &Edge,
+    heading: &Heading<'_>,
+) -> Result<HttpResponse, Fault> {
+    let id: BackupId = upload::signed(req, edge, Use::Backup, "backup")?;
+    let backup = edge.platform.reachable_backup(id)?;
+    let (Some(size), Some(sha256)) = (backup.size, &backup.sha256) else {
+        return Err(Fault::NotNow("this backup is not ready".into()));
+    };
+    let end = match backup.kind {
+        BackupKind::DocumentDb => "archive.gz",
+        BackupKind::SqlDb => "sql.gz",
+    };
+    let name = format!("{id}.{end}");
+    let file = Served { size, sha256, content_type: "application/gzip", name: &name };
+    let read = async |range| edge.dumps.part(id, range).await.map_err(|e| unread(&id, &e));
+    file.answer(req, edge, heading, read).await
+}
+
+/// A file that never changes.
+struct Served<'a> {
+    size: u64,
+    sha256: &'a Sha256,
+    content_type: &'static str,
+    name: &'a str,
+}
+
+type Blocks = LocalBoxStream<'static, std::io::Result<bytes::Bytes>>;
+
+impl Served<'_> {
+    async fn answer(
+        &self,
+        req: &HttpRequest,
+        edge: &Edge,
+        heading: &Heading<'_>,
+        read: impl AsyncFnOnce(Range<u64>) -> Result<Blocks, Fault>,
+    ) -> Result<HttpResponse, Fault> {
+        let (size, tag) = (self.size, format!("\"{}\"", self.sha256));
+        let text = |name: HeaderName| req.headers().get(name).and_then(|v| v.to_str().ok());
+        let known = text(header::IF_NONE_MATCH).is_some_and(|tags| {
+            tags.split(',').any(|t| t.trim().trim_start_matches("W/") == tag || t.trim() == "*")
+        });
+        let asked = text(header::RANGE).filter(|_| text(header::IF_RANGE).is_none_or(|t| t == tag));
+        let range = match asked.map(|range| read_range(range, size)) {
+            _ if known => None,
+            Some(Asked::One(range)) => Some(range),
+            Some(Asked::Outside) => {
+                let fault = Fault::invalid("Range", format!("lies outside of the {size} bytes"));
+                let mut answer = heading.fault(&fault);
+                *answer.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+                insert(&mut answer, header::CONTENT_RANGE, &format!("bytes */{size}"));
+                return Ok(answer);
+            }
+            Some(Asked::Other) | None => None,
+        };
+        let status = match &range {
+            _ if known => StatusCode::NOT_MODIFIED,
+            Some(_) => StatusCode::PARTIAL_CONTENT,
+            None => StatusCode::OK,
+        };
+        let mut answer = heading.json(status, Vec::new());
+        if known {
+            answer.headers_mut().remove(header::CONTENT_TYPE);
+        } else {
+            let bytes = range.clone().unwrap_or(0..size);
+            let length = bytes.end - bytes.start;
+            let stream = match *req.method() {
+                Method::HEAD => futures_util::stream::empty().boxed_local(),
+                _ => read(bytes).await?,
+            };
+            let sent = edge.shared.figures.downloaded.clone();
+            let counted = stream.inspect(move |block| {
+                sent.inc_by(block.as_ref().map_or(0, |b| b.len() as u64));
+            });
+            let body = actix_web::body::SizedStream::new(length, counted);
+            answer = answer.set_body(actix_web::body::BoxBody::new(body));
+            insert(&mut answer, header::CONTENT_TYPE, self.content_type);
+            insert(&mut answer, header::CONTENT_DISPOSITION, &disposition(self.name));
+            if let Some(range) = range {
+                let range = format!("bytes {}-{}/{size}", range.start, range.end - 1);
+                insert(&mut answer, header::CONTENT_RANGE, &range);
+            }
+        }
+        insert(&mut answer, header::ETAG, &tag);
+        insert(&mut answer, header::ACCEPT_RANGES, "bytes");
+        insert(&mut answer, header::CACHE_CONTROL, "private, max-age=31536000, immutable");
+        insert(&mut answer, REPR_DIGEST, &repr_digest(self.sha256.as_str()));
+        Ok(answer)
+    }
 }
 
 fn insert(answer: &mut HttpResponse, name: HeaderName, value: &str) {
@@ -137,9 +190,9 @@ fn content_type(kind: ArtifactKind) -> &'static str {
 }
 
 /// A file name for browsers. What is not plain is replaced: it came from a caller.
-fn disposition(artifact: &Artifact) -> String {
+fn disposition(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-+() ".contains(c) { c } else { '_' };
-    let name: String = artifact.file_name.as_str().chars().map(plain).collect();
+    let name: String = name.chars().map(plain).collect();
     format!("attachment; filename=\"{name}\"")
 }
 

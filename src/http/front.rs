@@ -1,7 +1,11 @@
-//! The short way of function calls. Nearly every request is one, and needs nothing of what an app
-//! does to find a handler: it is answered before the app sees it.
+//! The short way of function calls, and of what is passed on to instances. Nearly every request is
+//! one of these, and needs nothing of what an app does to find a handler: it is answered before the
+//! app sees it.
 
-use super::{Edge, functions};
+use super::{
+    Edge, functions, instances,
+    proxy::{Limits, Upstreams},
+};
 use actix_http::{
     Request, Response,
     body::{BoxBody, MessageBody},
@@ -17,9 +21,10 @@ use std::{
 /// Where functions are called.
 const FUNCTIONS: &str = "/backend/functions/";
 
-/// Answers function calls; the app answers everything else.
+/// Answers function calls, and passes on what is for instances; the app answers everything else.
 struct Front<S> {
     edge: Rc<Edge>,
+    upstreams: Upstreams,
     app: S,
 }
 
@@ -40,9 +45,10 @@ where
     B: MessageBody + 'static,
 {
     let (edge, app) = (Rc::new(edge), Rc::new(app));
+    let upstreams = Upstreams::new(Limits::default());
     fn_factory(move || {
-        let (edge, app) = (edge.clone(), app.clone());
-        async move { Ok(Front { edge, app: app.new_service(()).await? }) }
+        let (edge, upstreams, app) = (edge.clone(), upstreams.clone(), app.clone());
+        async move { Ok(Front { edge, upstreams, app: app.new_service(()).await? }) }
     })
 }
 
@@ -74,6 +80,12 @@ where
             return Box::pin(async move {
                 let payload = request.take_payload();
                 Ok(functions::call(&edge, name, request.head(), payload).await.into())
+            });
+        }
+        if let Some((id, path)) = instances::target(&request) {
+            let (edge, upstreams) = (self.edge.clone(), self.upstreams.clone());
+            return Box::pin(async move {
+                Ok(instances::pass(&edge, &upstreams, request, &id, &path).await)
             });
         }
         let answer = self.app.call(request);

@@ -111,6 +111,10 @@ fn log(request_id: &str, answered: &Answered, took: std::time::Duration) {
     let took_ms = took.as_secs_f64() * 1000.0;
     match &answered.reply {
         Ok(_) => tracing::info!(request_id, function, caller, code = 0, took_ms, "called"),
+        // Something behind the service that is away is no fault of its own.
+        Err(fault @ (Fault::Unavailable(_) | Fault::NoAnswer(_) | Fault::Busy)) => {
+            tracing::warn!(request_id, function, caller, code = fault.code(), took_ms, error = %fault, "failed");
+        }
         Err(fault) if fault.status() >= 500 || matches!(fault, Fault::Uncertain) => {
             tracing::error!(request_id, function, caller, code = fault.code(), took_ms, error = %fault, "failed");
         }

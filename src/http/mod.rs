@@ -8,14 +8,19 @@ mod download;
 pub mod front;
 mod functions;
 mod install;
+mod instances;
 mod library;
 mod operators;
+pub mod proxy;
 mod reply;
 mod request;
 mod staging;
 mod upload;
 
-use crate::{adapters::binaries::Vault, telemetry::Figures};
+use crate::{
+    adapters::{binaries::Vault, dumps::DumpFolder},
+    telemetry::Figures,
+};
 use actix_web::{HttpRequest, HttpResponse, guard, web};
 use actors::{platform::Platform, router::Router};
 use contract::Fault;
@@ -37,6 +42,8 @@ pub struct Edge {
     pub router: actix::Addr<Router>,
     /// The bytes of artifacts.
     pub vault: Arc<Vault>,
+    /// The bytes of backups.
+    pub dumps: Arc<DumpFolder>,
     /// What is shared by the workers.
     pub shared: Arc<Shared>,
 }
@@ -140,6 +147,15 @@ pub fn configure(app: &mut web::ServiceConfig) {
                     .default_service(web::to(refuse_method)),
             )
             .default_service(web::to(nothing_here)),
+    )
+    .service(
+        web::resource("/api/v1/backups/{id}/download")
+            .route(
+                web::route()
+                    .guard(guard::Any(guard::Get()).or(guard::Head()))
+                    .to(download::get_backup),
+            )
+            .default_service(web::to(refuse_method)),
     )
     .configure(install::configure)
     .configure(operators::configure)

@@ -4,7 +4,7 @@ use super::{Edge, cors};
 use crate::telemetry::Gauges;
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
 use contract::{
-    endpoint::{ActorsCheck, Checks, Readiness, ReadyState, StoreCheck},
+    endpoint::{ActorsCheck, Checks, EngineCheck, Readiness, ReadyState, StoreCheck},
     operators::ActorState,
 };
 use std::sync::atomic::Ordering::Relaxed;
@@ -53,8 +53,9 @@ async fn readyz(edge: web::Data<Edge>) -> HttpResponse {
     let flush = platform.world.store.last_flush_ms();
     let census = census(&edge);
     let actors_ok = census.gave_up == 0 && census.stuck == 0;
-    let status = match (&flush, actors_ok) {
-        _ if edge.shared.stopping.load(Relaxed) => ReadyState::Starting,
+    let engine = platform.world.engine_health.get();
+    let status = match (&flush, actors_ok && engine.away.is_none()) {
+        _ if edge.shared.stopping.load(Relaxed) || !engine.looked => ReadyState::Starting,
         (Err(_), _) => ReadyState::Starting,
         (Ok(_), true) => ReadyState::Ready,
         (Ok(_), false) => ReadyState::Degraded,
@@ -67,6 +68,12 @@ async fn readyz(edge: web::Data<Edge>) -> HttpResponse {
                 ok: actors_ok,
                 restarting: census.restarting,
                 gave_up: census.gave_up,
+            },
+            engine: EngineCheck {
+                ok: engine.away.is_none(),
+                since: engine.away.as_ref().map(|(since, _)| *since),
+                error: engine.away.map(|(_, error)| error),
+                orphans: engine.orphans,
             },
         },
         version: env!("CARGO_PKG_VERSION").into(),

@@ -21,7 +21,7 @@ use actors::artifacts::{
     address::{self, Use},
 };
 use base64::Engine;
-use contract::{ArtifactId, Fault, artifacts::ArtifactState, endpoint::Received};
+use contract::{ArtifactId, Fault, Id, artifacts::ArtifactState, endpoint::Received};
 use serde::Deserialize;
 
 const OFFSET: HeaderName = HeaderName::from_static("upload-offset");
@@ -35,6 +35,27 @@ pub(super) struct Signed {
     signature: String,
 }
 
+/// The id in a signed address, where the address is genuine and holds.
+pub(super) fn signed<I: Id>(
+    req: &HttpRequest,
+    edge: &Edge,
+    used: Use,
+    noun: &'static str,
+) -> Result<I, Fault> {
+    let platform = &edge.platform;
+    let id = req.match_info().get("id").and_then(|id| id.parse::<I>().ok());
+    let id = id.ok_or(Fault::NotFound(noun))?;
+    let signed = web::Query::<Signed>::from_query(req.query_string());
+    let signed = signed.map_err(|_| {
+        Fault::Unauthenticated(
+            "this address is not whole: expires and signature are missing".into(),
+        )
+    })?;
+    let (key, now) = (&platform.settings.signing_key, platform.world.ports.clock.now());
+    address::check(key, used, id, signed.expires, &signed.signature, now)?;
+    Ok(id)
+}
+
 /// The artifact of a signed address, where the address is genuine and holds.
 pub(super) fn open(
     req: &HttpRequest,
@@ -42,23 +63,7 @@ pub(super) fn open(
     used: Use,
 ) -> Result<(ArtifactId, Upload), Fault> {
     let platform = &edge.platform;
-    let id = req.match_info().get("id").and_then(|id| id.parse::<ArtifactId>().ok());
-    let id = id.ok_or(Fault::NotFound("artifact"))?;
-    let signed = web::Query::<Signed>::from_query(req.query_string());
-    let signed = signed.map_err(|_| {
-        Fault::Unauthenticated(
-            "this address is not whole: expires and signature are missing".into(),
-        )
-    })?;
-    let now = platform.world.ports.clock.now();
-    address::check(
-        &platform.settings.signing_key,
-        used,
-        id,
-        signed.expires,
-        &signed.signature,
-        now,
-    )?;
+    let id: ArtifactId = signed(req, edge, used, "artifact")?;
     let upload = platform.upload(id)?.record.state.clone();
     if upload.artifact.state == ArtifactState::Deleted {
         return Err(Fault::NotFound("artifact"));

@@ -170,6 +170,20 @@ impl Store {
         rows.map(|key| keys::last_part(&key.map_err(io)?)).collect()
     }
 
+    /// Keys of `R` that carry the index entry, oldest first, after a cursor.
+    pub fn oldest<R: Record>(
+        &self,
+        entry: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError> {
+        let Range { start, end } = keys::entries(R::TREE, entry);
+        let start =
+            after.map_or(start, |after| [keys::entry(R::TREE, entry, after), vec![0]].concat());
+        let rows = self.inner.rows()?.range(start..end).keys().take(limit);
+        rows.map(|key| keys::last_part(&key.map_err(io)?)).collect()
+    }
+
     /// Keys of `R` whose index entry starts with `entry` and sorts before `end`, in order.
     ///
     /// For entries that hold a moment: what is due before it.

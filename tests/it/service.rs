@@ -104,6 +104,8 @@ impl Service {
         let mut command = Command::new(SVC);
         command.arg("serve").current_dir(&self.home).stdin(Stdio::null());
         command.env("SVC_LISTEN", format!("127.0.0.1:{}", self.port)).env("SVC_LOG", "info");
+        // Only tests that want containers reach the engine of this machine.
+        command.env("SVC_DOCKER_HOST", "unix:///nonexistent/docker.sock");
         command.envs(self.settings.iter().cloned()).stdout(log.try_clone().unwrap()).stderr(log);
         self.child = Some(command.spawn().unwrap());
         let begun = Instant::now();

@@ -2,7 +2,7 @@
 
 use super::machine::{Effect, Outcome};
 use crate::{
-    artifacts, releases,
+    artifacts, backups, deployments, instances, releases,
     runtime::{cascade::ask_to_go, resource::Retry},
     tokens,
     world::World,
@@ -10,7 +10,7 @@ use crate::{
 use contract::AppId;
 use std::sync::Arc;
 
-/// Releases go first: they hold artifacts.
+/// Releases go first: they hold artifacts. Instances take their volumes with them.
 pub(super) async fn perform(
     effect: Effect,
     id: AppId,
@@ -18,8 +18,12 @@ pub(super) async fn perform(
 ) -> Result<Outcome, Retry> {
     let Effect::RemoveContents = effect;
     let (owners, entry) = (world.owners()?, format!("app/{id}"));
-    let left = ask_to_go(&world, &entry, &owners.releases, releases::Command::Remove).await?
+    let left = ask_to_go(&world, &entry, &owners.deployments, deployments::Command::Remove).await?
+        + ask_to_go(&world, &entry, &owners.backups, backups::Command::Remove).await?
+        + ask_to_go(&world, &entry, &owners.releases, releases::Command::Remove).await?
         + ask_to_go(&world, &entry, &owners.artifacts, artifacts::Command::Remove).await?
-        + ask_to_go(&world, &entry, &owners.tokens, tokens::Command::Remove).await?;
+        + ask_to_go(&world, &entry, &owners.tokens, tokens::Command::Remove).await?
+        + ask_to_go(&world, &entry, &owners.instances, instances::Command::Delete { data: true })
+            .await?;
     Ok(if left == 0 { Outcome::Empty } else { Outcome::NotYet })
 }

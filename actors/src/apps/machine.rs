@@ -10,6 +10,7 @@ use contract::{
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
+use store::Change;
 
 /// The apps.
 #[derive(Debug, Clone, Copy)]
@@ -129,7 +130,27 @@ impl Resource for Apps {
     }
 }
 
+/// Makes an app in the change of something that needs one: its owner does not live yet, so nobody
+/// else can be writing it.
+pub fn creation(id: AppId, app: App) -> Change {
+    Change::new().create(&id.to_string(), &Kept::<Apps> { state: app, intent: None })
+}
+
 impl App {
+    /// A new one, that says nothing of its identity yet.
+    pub fn new(project_id: ProjectId, name: Name, now: Timestamp) -> App {
+        App {
+            project_id,
+            name,
+            platforms: vec![Platform::Ios, Platform::Android],
+            ios: Identity::default(),
+            android: Identity::default(),
+            deleting: false,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
     fn identity(&mut self, platform: Platform) -> &mut Identity {
         match platform {
             Platform::Ios => &mut self.ios,

@@ -4,4 +4,4 @@ mod effects;
 mod machine;
 mod serve;
 
-pub use machine::{App, Apps, Command};
+pub use machine::{App, Apps, Command, creation};

@@ -2,30 +2,50 @@
 
 use super::{App, Apps, Command, machine::Identity};
 use crate::{
-    artifacts::Artifacts, authority::unread, call::Call, listing, platform::Platform,
-    releases::Releases, runtime::resource::Kept,
+    artifacts::Artifacts,
+    authority::unread,
+    call::Call,
+    instances::{Instances, app_claim},
+    listing,
+    platform::Platform,
+    releases::Releases,
+    runtime::resource::Kept,
 };
 use contract::{
-    AppId, Fault, Few, Page, Serves,
+    AppId, Fault, Few, InstanceId, Page, Serves,
     apps::{
         self as wire, AppContents, CreateApp, DeleteApp, DeletedApp, GetApp, ListApps,
         Platform as Mobile, UpdateApp,
     },
+    instances::InstanceKind,
 };
+use store::Store;
 
 /// An app as its members see it.
-fn view(id: AppId, app: &App) -> wire::App {
-    wire::App {
+fn view(store: &Store, id: AppId, app: &App) -> Result<wire::App, Fault> {
+    let instance = |kind| -> Result<Option<InstanceId>, Fault> {
+        let holder = store.holder::<Kept<Instances>>(&app_claim(id, kind)).map_err(unread)?;
+        Ok(holder.and_then(|key| key.parse().ok()))
+    };
+    Ok(wire::App {
         id,
         project_id: app.project_id,
         name: app.name.clone(),
         platforms: app.platforms.clone(),
         bundle_id: app.ios.identifier.clone(),
         package_name: app.android.identifier.clone(),
-        backend_instance_id: None,
-        market_instance_id: None,
+        backend_instance_id: instance(InstanceKind::Backend)?,
+        market_instance_id: instance(InstanceKind::Market)?,
         created_at: app.created_at,
         updated_at: app.updated_at,
+    })
+}
+
+impl Platform {
+    async fn change_app(&self, cx: &Call, id: AppId, command: Command) -> Result<wire::App, Fault> {
+        let store = self.world.store.clone();
+        let show = move |app: &App| view(&store, id, app);
+        cx.change(&self.world, &self.owners()?.apps, id, command, show).await
     }
 }
 
@@ -50,15 +70,14 @@ impl Serves<CreateApp> for Platform {
             updated_at: cx.now,
         };
         let command = Command::Create(Box::new(app));
-        cx.change(&self.world, &self.owners()?.apps, id, command, move |app| Ok(view(id, app)))
-            .await
+        self.change_app(cx, id, command).await
     }
 }
 
 impl Serves<GetApp> for Platform {
     async fn serve(&self, cx: &Call, _: GetApp) -> Result<wire::App, Fault> {
         let (id, app) = cx.place.app()?;
-        Ok(view(id, &app.record.state))
+        view(&self.world.store, id, &app.record.state)
     }
 }
 
@@ -71,8 +90,7 @@ impl Serves<UpdateApp> for Platform {
             bundle_id: p.bundle_id,
             package_name: p.package_name,
         };
-        cx.change(&self.world, &self.owners()?.apps, id, command, move |app| Ok(view(id, app)))
-            .await
+        self.change_app(cx, id, command).await
     }
 }
 
@@ -92,7 +110,7 @@ impl Serves<ListApps> for Platform {
         let entry = format!("project/{}", p.project_id);
         listing::page::<Apps, _>(&self.world.store, &entry, (p.limit, p.cursor), |id, seen| {
             let app = &seen.record.state;
-            Ok((!app.deleting).then(|| view(id, app)))
+            if app.deleting { Ok(None) } else { view(&self.world.store, id, app).map(Some) }
         })
     }
 }

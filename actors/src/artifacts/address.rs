@@ -1,7 +1,7 @@
-//! Addresses that carry their own authority: signed, bound to one artifact and one use, expiring.
+//! Addresses that carry their own authority: signed, bound to one object and one use, expiring.
 
 use crate::accounts::hex;
-use contract::{ArtifactId, Fault, Timestamp};
+use contract::{Fault, Id, Timestamp};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
@@ -13,23 +13,33 @@ pub enum Use {
     Upload,
     /// Fetching bytes.
     Download,
+    /// Fetching a backup.
+    Backup,
 }
 
 impl Use {
     fn name(self) -> &'static str {
         match self {
             Use::Upload => "content",
-            Use::Download => "download",
+            Use::Download | Use::Backup => "download",
+        }
+    }
+
+    fn folder(self) -> &'static str {
+        match self {
+            Use::Upload | Use::Download => "artifacts",
+            Use::Backup => "backups",
         }
     }
 }
 
-/// The address for a use of an artifact until a moment. The signature is HMAC-SHA256.
-pub fn sign(key: &[u8; 32], api_url: &str, used: Use, id: ArtifactId, until: Timestamp) -> String {
+/// The address for a use of an object until a moment. The signature is HMAC-SHA256.
+pub fn sign(key: &[u8; 32], api_url: &str, used: Use, id: impl Id, until: Timestamp) -> String {
     let expires = until.as_seconds();
     let signature = hex(&mac(key, used, id, expires));
     format!(
-        "{api_url}/api/v1/artifacts/{id}/{}?expires={expires}&signature={signature}",
+        "{api_url}/api/v1/{}/{id}/{}?expires={expires}&signature={signature}",
+        used.folder(),
         used.name()
     )
 }
@@ -38,7 +48,7 @@ pub fn sign(key: &[u8; 32], api_url: &str, used: Use, id: ArtifactId, until: Tim
 pub fn check(
     key: &[u8; 32],
     used: Use,
-    id: ArtifactId,
+    id: impl Id,
     expires: i64,
     signature: &str,
     now: Timestamp,
@@ -56,7 +66,7 @@ pub fn check(
     Ok(())
 }
 
-fn mac(key: &[u8; 32], used: Use, id: ArtifactId, expires: i64) -> [u8; 32] {
+fn mac(key: &[u8; 32], used: Use, id: impl Id, expires: i64) -> [u8; 32] {
     // HMAC pads a key to the hash's block with zeros; doing it here leaves nothing to fail.
     let mut block = [0; 64];
     block.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
@@ -69,6 +79,7 @@ fn mac(key: &[u8; 32], used: Use, id: ArtifactId, expires: i64) -> [u8; 32] {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use contract::ArtifactId;
 
     #[test]
     fn an_address_holds_for_its_artifact_its_use_and_its_time() {

@@ -1,0 +1,237 @@
+//! What a backup does outside of its record.
+
+use super::{
+    dump::{self, SQL_AFTER, SQL_BEFORE, TAIL, is_whole},
+    machine::{Backups, Effect, Outcome, State, WITHIN},
+};
+use crate::{
+    instances::{Instance, Instances, names, secret},
+    ports::{DumpError, Written},
+    runtime::resource::{Kept, Retry},
+    world::World,
+};
+use bytes::Bytes;
+use contract::{
+    BackupId,
+    backups::BackupKind,
+    instances::{Role, ServiceState},
+    templates::{Database, DatabaseEngine},
+};
+use engine::{EngineError, Exec, Output};
+use futures_util::{StreamExt, stream, stream::BoxStream};
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// How much of what a tool complains of is kept.
+const COMPLAINTS: usize = 2_000;
+
+pub(super) async fn perform(
+    effect: Effect,
+    id: BackupId,
+    kept: Arc<Kept<Backups>>,
+    world: Arc<World>,
+) -> Result<Outcome, Retry> {
+    match effect {
+        Effect::Dump => write(id, &kept.state, &world).await,
+        Effect::Restore => put_back(id, &kept.state, &world).await,
+        Effect::Clean | Effect::Discard => {
+            world.ports.dumps.discard(id).await?;
+            Ok(Outcome::Discarded)
+        }
+    }
+}
+
+/// The role that a kind of database has in an instance.
+pub fn role(kind: BackupKind) -> Role {
+    match kind {
+        BackupKind::DocumentDb => Role::DocumentDb,
+        BackupKind::SqlDb => Role::SqlDb,
+    }
+}
+
+/// A database that runs.
+struct Running {
+    container: String,
+    database: Database,
+    password: Option<String>,
+}
+
+/// The database of a backup; or why there is none to be dumped or restored now.
+fn running(state: &State, world: &World) -> Result<Result<Running, String>, Retry> {
+    let backup = &state.backup;
+    let found = world.store.get::<Kept<Instances>>(&backup.instance_id.to_string())?;
+    let instance = found.as_ref().map(|found| &found.record.state).filter(|i| i.is_there());
+    let Some(instance) = instance else { return Ok(Err("the instance was deleted".into())) };
+    let role = role(backup.kind);
+    let part = instance.part(role).filter(|part| part.live.state == ServiceState::Running);
+    let Some(part) = part else { return Ok(Err("the database does not run".into())) };
+    let Some(database) = part.service.database.clone() else {
+        return Ok(Err("the template does not say what is in the database".into()));
+    };
+    let container = names::container(backup.instance_id, role, part.live.generation);
+    let password = password(world, state, instance, &database)?;
+    Ok(Ok(Running { container, database, password }))
+}
+
+fn password(
+    world: &World,
+    state: &State,
+    instance: &Instance,
+    database: &Database,
+) -> Result<Option<String>, Retry> {
+    let Some(name) = &database.password_secret else { return Ok(None) };
+    Ok(secret(&world.ports.sealer, state.backup.instance_id, instance, name.as_str())?)
+}
+
+async fn write(id: BackupId, state: &State, world: &World) -> Result<Outcome, Retry> {
+    let Running { container, database, password } = match running(state, world)? {
+        Ok(running) => running,
+        Err(why) => return Ok(Outcome::Failed(why)),
+    };
+    let exec = dump::dump(&database, password.as_deref(), WITHIN);
+    let tool = exec.command.iter().find(|word| word.contains("dump")).cloned().unwrap_or_default();
+    let output = match world.ports.engine.exec(&container, exec, None).await {
+        Ok(output) => output,
+        Err(EngineError::Away(why)) => return Err(Retry(why)),
+        Err(e) => return Ok(Outcome::Failed(e.to_string())),
+    };
+    let complaints = Complaints::default();
+    let written = world.ports.dumps.write(id, bytes_of(output, tool, complaints.clone())).await;
+    let Written { size, sha256, head, tail } = match written {
+        Ok(written) => written,
+        Err(DumpError::Source(why)) => return Ok(Outcome::Failed(complaints.with(why))),
+        Err(DumpError::Disk(why)) => {
+            return Ok(Outcome::Failed(format!("it cannot be written: {why}")));
+        }
+    };
+    if let Err(why) = is_whole(database.engine, &head, &tail) {
+        return Ok(Outcome::Failed(why));
+    }
+    world.ports.dumps.keep(id).await?;
+    Ok(Outcome::Dumped(size, sha256))
+}
+
+/// What a tool wrote to its standard error.
+#[derive(Clone, Default)]
+struct Complaints(Arc<Mutex<String>>);
+
+impl Complaints {
+    fn add(&self, bytes: &[u8]) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push_str(&String::from_utf8_lossy(bytes));
+        let from = all.len().saturating_sub(COMPLAINTS);
+        let from = (from..all.len()).find(|at| all.is_char_boundary(*at)).unwrap_or(0);
+        all.drain(..from);
+    }
+
+    fn with(&self, why: String) -> String {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = all.trim();
+        if said.is_empty() { why } else { format!("{why}: {said}") }
+    }
+}
+
+/// The bytes of a dump. It ends without an error only if its tool ended well.
+fn bytes_of(
+    output: BoxStream<'static, Result<Output, EngineError>>,
+    tool: String,
+    complaints: Complaints,
+) -> BoxStream<'static, io::Result<Bytes>> {
+    let next = move |output: Option<BoxStream<'static, Result<Output, EngineError>>>| {
+        let (tool, complaints) = (tool.clone(), complaints.clone());
+        async move {
+            let mut output = output?;
+            loop {
+                let failed = match output.next().await {
+                    Some(Ok(Output::Out(bytes))) => return Some((Ok(bytes), Some(output))),
+                    Some(Ok(Output::Err(bytes))) => {
+                        complaints.add(&bytes);
+                        continue;
+                    }
+                    Some(Ok(Output::Exit(0))) => return None,
+                    Some(Ok(Output::Exit(code))) => ended(&tool, code),
+                    Some(Err(e)) => e.to_string(),
+                    None => format!("the output of {tool} was cut off"),
+                };
+                return Some((Err(io::Error::other(failed)), None));
+            }
+        }
+    };
+    stream::unfold(Some(output), next).boxed()
+}
+
+fn ended(tool: &str, code: i64) -> String {
+    match code {
+        126 | 127 => format!("the database's image has no {tool}"),
+        124 => format!("{tool} was not done in time"),
+        137 => format!("{tool} was killed"),
+        code => format!("{tool} failed with code {code}"),
+    }
+}
+
+async fn put_back(id: BackupId, state: &State, world: &World) -> Result<Outcome, Retry> {
+    let Running { container, database, password } = match running(state, world)? {
+        Ok(running) => running,
+        Err(why) => return Ok(Outcome::Failed(why)),
+    };
+    let Some(sha256) = &state.backup.sha256 else {
+        return Ok(Outcome::Failed("the backup is not ready".into()));
+    };
+    // The whole file is held to its hash before the first byte of it is used.
+    let plain = match world.ports.dumps.read(id, sha256).await {
+        Ok(plain) => plain,
+        Err(e) => return Ok(Outcome::Failed(e.to_string())),
+    };
+    let exec = dump::restore(&database, password.as_deref(), WITHIN);
+    let tool = exec.command.iter().find(|w| *w == "psql" || *w == "mongorestore").cloned();
+    let input = input_of(database.engine, plain);
+    run(world, &container, exec, input, &tool.unwrap_or_default()).await
+}
+
+/// What a restore reads. Where the file turns out to be unreadable, it ends early: without its last
+/// line, an SQL restore changes nothing.
+fn input_of(
+    engine: DatabaseEngine,
+    plain: BoxStream<'static, io::Result<Bytes>>,
+) -> BoxStream<'static, Bytes> {
+    let whole = |part: io::Result<Bytes>| async move { part.ok() };
+    let (before, after) = match engine {
+        DatabaseEngine::Postgresql => (SQL_BEFORE, SQL_AFTER),
+        DatabaseEngine::Mongodb => ("", ""),
+    };
+    let once = |text: &'static str| stream::iter([Ok(Bytes::from_static(text.as_bytes()))]);
+    let all = once(before).chain(plain).chain(once(after));
+    let parts = all.scan((), move |(), part| whole(part));
+    parts.filter(|part| std::future::ready(!part.is_empty())).boxed()
+}
+
+async fn run(
+    world: &World,
+    container: &str,
+    exec: Exec,
+    input: BoxStream<'static, Bytes>,
+    tool: &str,
+) -> Result<Outcome, Retry> {
+    let mut output = match world.ports.engine.exec(container, exec, Some(input)).await {
+        Ok(output) => output,
+        Err(EngineError::Away(why)) => return Err(Retry(why)),
+        Err(e) => return Ok(Outcome::Failed(e.to_string())),
+    };
+    let complaints = Complaints::default();
+    while let Some(part) = output.next().await {
+        match part {
+            Ok(Output::Out(_)) => {}
+            Ok(Output::Err(bytes)) => complaints.add(&bytes),
+            Ok(Output::Exit(0)) => return Ok(Outcome::Restored),
+            Ok(Output::Exit(code)) => {
+                return Ok(Outcome::Failed(complaints.with(ended(tool, code))));
+            }
+            Err(e) => return Ok(Outcome::Failed(complaints.with(e.to_string()))),
+        }
+    }
+    Ok(Outcome::Failed(complaints.with(format!("the output of {tool} was cut off"))))
+}
+
+const _: () = assert!(TAIL >= 1024, "the end of a dump is longer than its last line");

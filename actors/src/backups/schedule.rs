@@ -1,0 +1,159 @@
+//! Backups that are made again and again. The schedule is the instance's; each backup is its own.
+
+use super::{Backups, Command, effects::role};
+use crate::{
+    instances::{self, Instance, Instances},
+    runtime::resource::Kept,
+    world::World,
+};
+use contract::{
+    BackupId, Fault, InstanceId, Timestamp,
+    backups::{Backup, BackupKind, BackupState},
+    text::CronExpression,
+};
+use croner::parser::CronParser;
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+use store::StoreError;
+
+/// When a database is dumped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// When, in UTC.
+    pub cron: CronExpression,
+    /// How many are kept.
+    pub keep: u32,
+    /// The next time.
+    pub next_at: Timestamp,
+}
+
+/// The next time after a moment that a schedule names.
+pub fn next(cron: &CronExpression, after: Timestamp) -> Result<Timestamp, String> {
+    let parsed = CronParser::new().parse(cron.as_str()).map_err(|e| e.to_string())?;
+    let after = jiff::Timestamp::from_millisecond(after.as_millis()).map_err(|e| e.to_string())?;
+    let after = after.to_zoned(jiff::tz::TimeZone::UTC);
+    let next = parsed.find_next_occurrence(&after, false).map_err(|e| e.to_string())?;
+    Ok(Timestamp::from_millis(next.timestamp().as_millisecond()))
+}
+
+/// A backup that begins now.
+pub fn begin(
+    id: BackupId,
+    instance: (InstanceId, &Instance),
+    kind: BackupKind,
+    scheduled: bool,
+    now: Timestamp,
+) -> Command {
+    Command::Create(Box::new(Backup {
+        id,
+        instance_id: instance.0,
+        app_id: instance.1.app_id,
+        kind,
+        state: BackupState::Running,
+        scheduled,
+        size: None,
+        sha256: None,
+        error: None,
+        restore: None,
+        created_at: now,
+        finished_at: None,
+    }))
+}
+
+/// Makes the backups that are due, and removes those that are more than their schedule keeps.
+pub async fn run_due(world: &World) -> Result<(), StoreError> {
+    let now = world.ports.clock.now();
+    let due = world.store.before::<Kept<Instances>>(
+        "backup/",
+        &format!("{:013}", now.as_millis().max(0)),
+        usize::MAX,
+    )?;
+    let Ok(owners) = world.owners() else { return Ok(()) };
+    for key in due {
+        let (Ok(id), Some(seen)) =
+            (InstanceId::from_str(&key), world.store.get::<Kept<Instances>>(&key)?)
+        else {
+            continue;
+        };
+        let instance = &seen.record.state;
+        for (kind, schedule) in instance.schedules.iter().filter(|(_, s)| s.next_at <= now) {
+            // First the next time: a crash here costs one backup, and never makes two.
+            let advance = instances::Command::Schedule(*kind, Some(advanced(schedule, now)));
+            if let Err(fault) = owners.instances.ask(id, advance).await {
+                tracing::warn!(%id, error = %fault, "a schedule did not go on");
+                continue;
+            }
+            let new: BackupId = world.ports.random.id(now);
+            match owners.backups.ask(new, begin(new, (id, instance), *kind, true, now)).await {
+                Ok(_) => {}
+                Err(fault) => tracing::warn!(%id, error = %fault, "a backup was not begun"),
+            }
+            remove_old(world, id, *kind, schedule.keep).await?;
+        }
+    }
+    Ok(())
+}
+
+fn advanced(schedule: &Schedule, now: Timestamp) -> Schedule {
+    // A schedule that was read once can be read again; if not, it waits for a day.
+    let next_at =
+        next(&schedule.cron, now).unwrap_or(now + std::time::Duration::from_secs(24 * 3600));
+    Schedule { next_at, ..schedule.clone() }
+}
+
+/// Those that a schedule made, the oldest first. Only ones that are ready count, and so the last
+/// good one is never removed for the sake of one that failed.
+async fn remove_old(
+    world: &World,
+    id: InstanceId,
+    kind: BackupKind,
+    keep: u32,
+) -> Result<(), StoreError> {
+    let keys = world.store.newest::<Kept<Backups>>(&format!("instance/{id}"), None, usize::MAX)?;
+    let mut kept = 0;
+    for key in keys {
+        let Some(seen) = world.store.get::<Kept<Backups>>(&key)? else { continue };
+        let backup = &seen.record.state.backup;
+        if !backup.scheduled || backup.kind != kind || backup.state == BackupState::Running {
+            continue;
+        }
+        if backup.state == BackupState::Ready && kept < keep {
+            kept += 1;
+            continue;
+        }
+        // Of those that failed, the ones newer than all that are kept stay to be seen.
+        if backup.state == BackupState::Failed && kept == 0 {
+            continue;
+        }
+        if let (Ok(backup), Ok(owners)) = (key.parse(), world.owners()) {
+            let gone: Result<(), Fault> =
+                owners.backups.ask_if_there(backup, Command::Delete).await;
+            if let Err(fault) = gone {
+                tracing::warn!(key, error = %fault, "an old backup was not removed");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The databases that an instance has.
+pub fn databases(instance: &Instance) -> Vec<BackupKind> {
+    let all = [BackupKind::DocumentDb, BackupKind::SqlDb];
+    all.into_iter().filter(|kind| instance.part(role(*kind)).is_some()).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_time_is_in_utc_and_after_now() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let daily: CronExpression = "30 3 * * *".parse().unwrap();
+        let next_of = |cron, now: &str| next(cron, at(now)).unwrap();
+        assert_eq!(next_of(&daily, "2026-01-31T03:29:59.000Z"), at("2026-01-31T03:30:00.000Z"));
+        assert_eq!(next_of(&daily, "2026-01-31T03:30:00.000Z"), at("2026-02-01T03:30:00.000Z"));
+        assert!(next(&"99 * * * *".parse().unwrap(), at("2026-01-31T03:30:00.000Z")).is_err());
+    }
+}

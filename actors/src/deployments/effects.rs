@@ -1,0 +1,187 @@
+//! What a deployment does outside of its record.
+
+use super::{
+    build::{self, NotBuilt},
+    lane::Lane,
+    log::{Line, say},
+    machine::{Command, Deployments, Effect, Outcome, State},
+};
+use crate::{
+    instances::{self, GivenUp, Incarnation, Instance, Instances},
+    runtime::resource::{Kept, Retry},
+    world::World,
+};
+use contract::{DeploymentId, Fault, deployments::StepName};
+use std::{sync::Arc, time::Duration};
+use store::Change;
+
+/// How long the new container may take to become well.
+const WELL_WITHIN: Duration = Duration::from_secs(5 * 60);
+/// Lines removed at a time.
+const BATCH: usize = 500;
+
+pub(super) async fn perform(
+    effect: Effect,
+    id: DeploymentId,
+    kept: Arc<Kept<Deployments>>,
+    world: Arc<World>,
+) -> Result<Outcome, Retry> {
+    let work = Work { id, state: &kept.state, world: &world };
+    match effect {
+        Effect::AwaitTurn => work.await_turn(),
+        Effect::Build => work.build().await,
+        Effect::Offer => work.offer().await,
+        Effect::Follow => work.follow(),
+        Effect::Finish => work.finish().await,
+        Effect::Undo => work.undo().await,
+        Effect::Forget => work.forget().await,
+    }
+}
+
+struct Work<'a> {
+    id: DeploymentId,
+    state: &'a State,
+    world: &'a Arc<World>,
+}
+
+impl Work<'_> {
+    fn say(&self, step: StepName, said: impl Into<String>) {
+        say(self.world, self.id, step, [said.into()]);
+    }
+
+    fn lane(&self) -> Result<Option<Lane>, Retry> {
+        let key = Lane::key(self.state.deployment.app_id, self.state.deployment.target);
+        Ok(self.world.store.get::<Lane>(&key)?.map(|lane| lane.record.clone()))
+    }
+
+    fn await_turn(&self) -> Result<Outcome, Retry> {
+        let turn = self.lane()?.is_some_and(|lane| lane.active == Some(self.id));
+        Ok(if turn { Outcome::Turn } else { Outcome::Wait })
+    }
+
+    async fn build(&self) -> Result<Outcome, Retry> {
+        match build::image(self.world, self.id, self.state).await {
+            Ok(reference) => {
+                self.say(StepName::Build, format!("the image is {reference}"));
+                Ok(Outcome::Built(reference))
+            }
+            Err(NotBuilt::Refused(why)) => {
+                self.say(StepName::Build, format!("failed: {why}"));
+                Ok(Outcome::Failed(why))
+            }
+            Err(NotBuilt::Away(why)) => {
+                self.say(StepName::Build, format!("waiting: {why}"));
+                Err(Retry(why))
+            }
+        }
+    }
+
+    async fn offer(&self) -> Result<Outcome, Retry> {
+        let mut next = Incarnation::new(0, self.state.image.clone(), self.state.env.clone());
+        next.deployment = Some(self.id);
+        let command = instances::Command::Replace {
+            role: self.state.role,
+            next: Box::new(next),
+            deployment: Some(self.id),
+            within: WELL_WITHIN,
+        };
+        let owners = &self.world.owners()?.instances;
+        match owners.ask(self.state.deployment.instance_id, command).await {
+            Ok(_) => {
+                self.say(StepName::Start, "a container comes up beside the one that serves");
+                Ok(Outcome::Offered)
+            }
+            Err(Fault::NotNow(why)) => Ok(Outcome::Failed(why)),
+            Err(Fault::NotFound(_)) => Ok(Outcome::Failed("the instance was deleted".into())),
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
+    fn instance(&self) -> Result<Option<Instance>, Retry> {
+        let key = self.state.deployment.instance_id.to_string();
+        let found = self.world.store.get::<Kept<Instances>>(&key)?;
+        Ok(found.map(|found| found.record.state.clone()).filter(Instance::is_there))
+    }
+
+    /// The record of the instance says what became of the container.
+    fn follow(&self) -> Result<Outcome, Retry> {
+        let Some(instance) = self.instance()? else {
+            return Ok(Outcome::Failed("the instance was deleted".into()));
+        };
+        let Some(part) = instance.part(self.state.role) else {
+            return Ok(Outcome::Failed("the service was removed".into()));
+        };
+        if part.live.deployment == Some(self.id) {
+            return self.serves();
+        }
+        if part.candidate.as_ref().is_some_and(|c| c.deployment == Some(self.id)) {
+            return Ok(Outcome::Wait);
+        }
+        let given_up = part.given_up.as_ref().filter(|g| g.deployment == Some(self.id));
+        let Some(GivenUp { why, log, .. }) = given_up else {
+            return Ok(Outcome::Failed("the new container was given up".into()));
+        };
+        let lines = log.iter().map(|line| format!("| {line}"));
+        say(self.world, self.id, StepName::Health, lines.chain([why.clone()]));
+        Ok(Outcome::Failed(why.clone()))
+    }
+
+    fn serves(&self) -> Result<Outcome, Retry> {
+        self.say(StepName::Switch, "requests go to the new container");
+        let lane = self.lane()?.unwrap_or_default();
+        Ok(Outcome::Serves(lane.served.front().copied().filter(|before| *before != self.id)))
+    }
+
+    /// The one before is told, and its container gone.
+    async fn finish(&self) -> Result<Outcome, Retry> {
+        let deployment = &self.state.deployment;
+        if let Some(before) = deployment.previous_deployment_id {
+            let rolled_back = deployment.rollback_of == Some(before);
+            let command = Command::Supersede { rolled_back };
+            self.world.owners()?.deployments.ask_if_there(before, command).await?;
+        }
+        let draining = self.instance()?.is_some_and(|instance| {
+            instance.part(self.state.role).is_some_and(|part| !part.retired.is_empty())
+        });
+        if draining {
+            return Ok(Outcome::Wait);
+        }
+        self.say(StepName::Drain, "the container before is gone");
+        Ok(Outcome::Finished)
+    }
+
+    /// Where the instance has switched already, it is too late to take anything back.
+    async fn undo(&self) -> Result<Outcome, Retry> {
+        let Some(instance) = self.instance()? else { return Ok(Outcome::Undone) };
+        let part = instance.part(self.state.role);
+        if part.is_some_and(|part| part.live.deployment == Some(self.id)) {
+            return self.serves();
+        }
+        let ours = part.and_then(|part| part.candidate.as_ref());
+        if ours.is_none_or(|candidate| candidate.deployment != Some(self.id)) {
+            return Ok(Outcome::Undone);
+        }
+        let why = self.state.deployment.error.clone();
+        let why = why.unwrap_or_else(|| "the deployment was cancelled".into());
+        let command = instances::Command::Withdraw(self.id, why);
+        let owners = &self.world.owners()?.instances;
+        owners.ask_if_there(self.state.deployment.instance_id, command).await?;
+        Ok(Outcome::Wait)
+    }
+
+    async fn forget(&self) -> Result<Outcome, Retry> {
+        let entry = format!("deployment/{}", self.id);
+        let keys = self.world.store.oldest::<Line>(&entry, None, BATCH)?;
+        if keys.is_empty() {
+            return Ok(Outcome::Finished);
+        }
+        let mut change = Change::new();
+        for key in &keys {
+            if let Some(line) = self.world.store.get::<Line>(key)? {
+                change = change.remove(key, line.as_ref());
+            }
+        }
+        self.world.store.commit(change).await?;
+        Ok(Outcome::Wait)
+    }
+}

@@ -1,0 +1,39 @@
+//! Which image a version is, for ever.
+
+use super::{Command, Images};
+use crate::{runtime::resource::Kept, world::World};
+use contract::{ImageId, VersionName};
+use engine::EngineError;
+
+/// The reference of a version by its digest. One that came without a digest is asked of its
+/// registry, once, and is the same from then on.
+pub async fn settle(
+    world: &World,
+    id: ImageId,
+    version: &VersionName,
+) -> Result<String, EngineError> {
+    let missing = |why: &str| EngineError::NoImage { image: id.to_string(), why: why.to_owned() };
+    let found = world.store.get::<Kept<Images>>(&id.to_string());
+    let found = found.map_err(|e| EngineError::Away(e.to_string()))?;
+    let found = found.ok_or_else(|| missing("it is not registered any more"))?;
+    let image = &found.record.state;
+    let known = image.versions.iter().find(|known| known.version == *version);
+    let known = known.ok_or_else(|| missing("it has no such version"))?;
+    let registries = &world.ports.registries;
+    if let Some(digest) = &known.digest {
+        return Ok(registries.reference(&image.repository, &known.tag, Some(digest)));
+    }
+    let asked = registries.reference(&image.repository, &known.tag, None);
+    let digest = world.ports.engine.resolve(&asked, registries.login(&asked)).await?;
+    let digest = digest.parse().map_err(|_| missing("its registry gave no digest"))?;
+    let command = Command::Resolve(version.clone(), digest);
+    let away = |e: contract::Fault| EngineError::Away(e.to_string());
+    let owners = world.owners().map_err(away)?;
+    let image = owners.images.ask(id, command).await.map_err(away)?;
+    let settled = image.versions.iter().find(|known| known.version == *version);
+    Ok(registries.reference(
+        &image.repository,
+        &known.tag,
+        settled.and_then(|known| known.digest.as_ref()),
+    ))
+}

@@ -1,0 +1,290 @@
+//! Making an instance of a template.
+
+use super::{
+    machine::{Command, Creation, ForApp},
+    record::{Incarnation, Instance, Part, Source},
+};
+use crate::{
+    apps::{App, Apps},
+    authority::{Seen, unread},
+    call::Call,
+    images::Images,
+    platform::Platform,
+    runtime::resource::Kept,
+    sealed::Sealed,
+    templates::{
+        Templates,
+        placeholder::{Piece, Placeholder, pieces},
+        slug_claim,
+    },
+};
+use contract::{
+    AppId, Fault, FieldProblem, InstanceId, Name, ProjectId, TemplateId,
+    env::Env,
+    images::{DockerImage, ImageVersionState},
+    instances::{DesiredState, InstanceKind, InstanceState, Resources, Role},
+    templates::{TemplateService, TemplateStatus, TemplateVersion},
+    text::EnvName,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a caller asks for.
+pub(super) struct Wanted {
+    pub kind: InstanceKind,
+    pub project_id: ProjectId,
+    pub app_id: Option<AppId>,
+    pub name: Name,
+    pub template_id: Option<TemplateId>,
+    pub env: Env,
+    pub resources: Option<Resources>,
+}
+
+/// How long an instance's own secrets are, in letters and digits.
+const SECRET_LENGTH: usize = 40;
+
+impl Platform {
+    /// The command that makes the instance, of what there is now.
+    pub(super) fn creation(
+        &self,
+        cx: &Call,
+        id: InstanceId,
+        wanted: Wanted,
+    ) -> Result<Command, Fault> {
+        let template = self.template_for(&wanted)?;
+        let state = &template.record.state;
+        let current =
+            state.versions.iter().find(|v| Some(&v.version) == state.current_version.as_ref());
+        let version = current.ok_or(Fault::NotFound("version of this template"))?;
+        let resources = wanted.resources.unwrap_or_default();
+        check_resources(resources)?;
+        let (app_id, app) = self.app_for(cx, &wanted)?;
+        let mut images = BTreeMap::new();
+        let mut parts = Vec::new();
+        for service in version.services.iter().filter(|service| starts_with(service.role)) {
+            let (image, seen) = self.usable(service)?;
+            images.insert(service.image_id, seen);
+            let env = if service.role == Role::Server { &wanted.env } else { &Env::default() };
+            parts.push(self.part(id, service, &image, env)?);
+        }
+        parts.sort_by_key(Part::role);
+        let instance = Instance {
+            project_id: wanted.project_id,
+            app_id,
+            kind: wanted.kind,
+            name: wanted.name,
+            template_id: state.id,
+            template_version: version.version.clone(),
+            resources,
+            secrets: self.secrets(id, version)?,
+            parts,
+            schedules: BTreeMap::new(),
+            desired: DesiredState::Running,
+            state: InstanceState::Provisioning,
+            deadline: Some(cx.now + super::machine::PROVISION_WITHIN),
+            coming_up: false,
+            delete_data: false,
+            crashes: Vec::new(),
+            away_since: None,
+            last_error: None,
+            last_log: Vec::new(),
+            created_at: cx.now,
+            updated_at: cx.now,
+        };
+        let images = images.into_iter().collect();
+        Ok(Command::Create(Box::new(Creation { instance, template, images, app })))
+    }
+
+    /// The template that was named, or the default.
+    fn template_for(&self, wanted: &Wanted) -> Result<Seen<Templates>, Fault> {
+        let defaults = &self.settings.default_templates;
+        let slug = match wanted.kind {
+            InstanceKind::Backend => &defaults.backend,
+            InstanceKind::Market => &defaults.market,
+        };
+        let id = match wanted.template_id {
+            Some(id) => id,
+            None => {
+                let holder = self.world.store.holder::<Kept<Templates>>(&slug_claim(slug));
+                let id = holder.map_err(unread)?.and_then(|key| key.parse().ok());
+                id.ok_or_else(|| {
+                    Fault::invalid("templateId", "is needed: the default template is not there")
+                })?
+            }
+        };
+        let template = self.template(id)?;
+        let state = &template.record.state;
+        if state.kind != wanted.kind {
+            return Err(Fault::invalid(
+                "templateId",
+                "must be a template of this kind of instance",
+            ));
+        }
+        match state.status {
+            TemplateStatus::Published => Ok(template),
+            TemplateStatus::Draft => Err(Fault::NotFound("template")),
+            TemplateStatus::Archived => Err(Fault::NotNow(
+                "this template is archived; choose another one with getTemplates".into(),
+            )),
+        }
+    }
+
+    /// The app that was named, which must be of the project; or a new one.
+    fn app_for(&self, cx: &Call, wanted: &Wanted) -> Result<(AppId, ForApp), Fault> {
+        let Some(id) = wanted.app_id else {
+            let app = App::new(wanted.project_id, wanted.name.clone(), cx.now);
+            return Ok((self.world.ports.random.id(cx.now), ForApp::New(Box::new(app))));
+        };
+        let found = self.world.store.get::<Kept<Apps>>(&id.to_string()).map_err(unread)?;
+        let ours = found.filter(|found| {
+            let app = &found.record.state;
+            app.project_id == wanted.project_id && !app.deleting
+        });
+        ours.map(|seen| (id, ForApp::Known(seen))).ok_or(Fault::NotFound("app of this project"))
+    }
+
+    /// The image of a service, where its version may be used.
+    fn usable(&self, service: &TemplateService) -> Result<(DockerImage, Seen<Images>), Fault> {
+        let key = service.image_id.to_string();
+        let seen = self.world.store.get::<Kept<Images>>(&key).map_err(unread)?;
+        let seen = seen.ok_or(Fault::NotFound("image of this template"))?;
+        let image = seen.record.state.clone();
+        let version = image.versions.iter().find(|v| v.version == service.image_version);
+        match version {
+            Some(version) if version.state == ImageVersionState::Deprecated => {
+                let reason = version.deprecation_reason.as_ref();
+                let reason = reason.map(|r| format!(": {r}")).unwrap_or_default();
+                Err(Fault::NotNow(format!(
+                    "{} {} is deprecated{reason}; choose a template version that does not use it",
+                    image.name, service.image_version
+                )))
+            }
+            Some(_) => Ok((image, seen)),
+            None => Err(Fault::NotFound("image version of this template")),
+        }
+    }
+
+    fn part(
+        &self,
+        id: InstanceId,
+        service: &TemplateService,
+        image: &DockerImage,
+        env: &Env,
+    ) -> Result<Part, Fault> {
+        let source = Source {
+            image_id: Some(service.image_id),
+            name: image.name.clone(),
+            version: service.image_version.clone(),
+            reference: None,
+        };
+        let env = self.seal_env(id, service, env)?;
+        Ok(Part {
+            service: service.clone(),
+            live: Incarnation::new(1, source, env),
+            candidate: None,
+            retired: Vec::new(),
+            given_up: None,
+            generation: 1,
+            attempts: 0,
+            restarts: 0,
+        })
+    }
+
+    /// A service of the instance's template that was not there from the start.
+    pub(super) fn later_part(
+        &self,
+        id: InstanceId,
+        instance: &Instance,
+        role: Role,
+        env: &Env,
+    ) -> Result<Part, Fault> {
+        let template = self.template(instance.template_id)?;
+        let mut versions = template.record.state.versions.iter();
+        let version = versions.find(|v| v.version == instance.template_version);
+        let version = version.ok_or(Fault::NotFound("version of this template"))?;
+        let service = version.services.iter().find(|service| service.role == role);
+        let service = service.ok_or_else(|| {
+            Fault::NotNow(format!("the template of this instance has no {}", role.label()))
+        })?;
+        let (image, _) = self.usable(service)?;
+        self.part(id, service, &image, env)
+    }
+
+    /// What was set for a service, sealed. What the template sets cannot be replaced.
+    pub(crate) fn seal_env(
+        &self,
+        id: InstanceId,
+        service: &TemplateService,
+        env: &Env,
+    ) -> Result<BTreeMap<EnvName, Sealed>, Fault> {
+        let taken = env.keys().filter(|name| service.env.contains_key(*name));
+        let problem = |name: &EnvName| FieldProblem {
+            field: format!("env.{name}"),
+            problem: "is set by the template, and cannot be replaced".into(),
+        };
+        let problems: Vec<_> = taken.map(problem).collect();
+        if !problems.is_empty() {
+            return Err(Fault::Invalid(problems));
+        }
+        let seal = |(name, value): (&EnvName, &contract::text::EnvValue)| {
+            Ok((name.clone(), self.seal(id, value.as_str())?))
+        };
+        env.iter().map(seal).collect()
+    }
+
+    fn seal(&self, id: InstanceId, secret: &str) -> Result<Sealed, Fault> {
+        self.world.ports.sealer.seal(&id.to_string(), secret).map_err(|e| {
+            tracing::error!(error = %e, "a secret was not sealed");
+            Fault::Internal
+        })
+    }
+
+    /// A new secret under each name that the template asks for.
+    fn secrets(
+        &self,
+        id: InstanceId,
+        version: &TemplateVersion,
+    ) -> Result<BTreeMap<String, Sealed>, Fault> {
+        let mut secrets = BTreeMap::new();
+        for name in secret_names(version) {
+            let secret = self.world.ports.random.secret("", SECRET_LENGTH);
+            let secret = secret.map_err(|e| {
+                tracing::error!(error = %e, "no secret was made");
+                Fault::Internal
+            })?;
+            secrets.insert(name, self.seal(id, &secret)?);
+        }
+        Ok(secrets)
+    }
+}
+
+/// The secrets that a template version asks for.
+fn secret_names(version: &TemplateVersion) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for service in &version.services {
+        let database = service.database.as_ref();
+        names.extend(database.and_then(|d| d.password_secret.as_ref()).map(ToString::to_string));
+        for value in service.env.values() {
+            for piece in pieces(value.as_str()).unwrap_or_default() {
+                if let Piece::Fill(Placeholder::Secret(name)) = piece {
+                    names.insert(name.to_owned());
+                }
+            }
+        }
+    }
+    names
+}
+
+/// Dashboard and storefront are deployed on their own.
+fn starts_with(role: Role) -> bool {
+    !matches!(role, Role::Dashboard | Role::Storefront)
+}
+
+fn check_resources(resources: Resources) -> Result<(), Fault> {
+    if !(128..=65_536).contains(&resources.memory_mb) {
+        return Err(Fault::invalid("resources.memoryMb", "must be from 128 to 65536"));
+    }
+    if !(0.1..=64.0).contains(&resources.cpus) {
+        return Err(Fault::invalid("resources.cpus", "must be from 0.1 to 64"));
+    }
+    Ok(())
+}

@@ -1,0 +1,441 @@
+//! The rules of an instance:
+//! `provisioning → starting → running ⇄ degraded → stopping → stopped`, `restarting`, `failed`,
+//! `deleting → deleted`. What is asked for changes what is desired; what is seen changes what is.
+
+use super::{
+    fold::{START_WITHIN, fold},
+    plan::{Act, Look},
+    record::{Candidate, Incarnation, Instance, Part},
+};
+use crate::{
+    apps::{self, App, Apps},
+    authority::Seen,
+    backups::Schedule,
+    images::Images,
+    runtime::resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
+    templates::Templates,
+    uses::{Uses, UsesDelta},
+    world::World,
+};
+use contract::{
+    AppId, DeploymentId, Fault, ImageId, InstanceId, Timestamp,
+    backups::BackupKind,
+    instances::{DesiredState, InstanceKind, InstanceState, Role},
+};
+use futures_util::future::LocalBoxFuture;
+use serde::{Deserialize, Serialize};
+use std::{sync::Arc, time::Duration};
+use store::Change;
+
+/// The instances.
+#[derive(Debug, Clone, Copy)]
+pub struct Instances;
+
+/// How long making the containers may take: images may have to be pulled.
+pub const PROVISION_WITHIN: Duration = Duration::from_secs(10 * 60);
+/// How long a deletion may take before somebody should look at it. It goes on for as long as it
+/// takes.
+const DELETE_WITHIN: Duration = Duration::from_secs(10 * 60);
+
+/// What can be asked of an instance.
+#[derive(Clone)]
+pub enum Command {
+    /// Make it, of what was read.
+    Create(Box<Creation>),
+    /// Have it run.
+    Start,
+    /// Have it stopped.
+    Stop,
+    /// Stop it and start it again.
+    Restart,
+    /// Remove it; with its data, or without.
+    Delete {
+        /// The volumes go too.
+        data: bool,
+    },
+    /// Something about its containers may have changed.
+    Look,
+    /// A state that must end has not.
+    Overdue,
+    /// Add a service that was not there before.
+    Extend(Box<Part>),
+    /// Have a new container of a service take the place of the one that serves.
+    Replace {
+        /// Of which service.
+        role: Role,
+        /// What it is to be; its generation is given to it here.
+        next: Box<Incarnation>,
+        /// Who wants it.
+        deployment: Option<DeploymentId>,
+        /// How long it may take to become well.
+        within: Duration,
+    },
+    /// Dump a database again and again, or not any more.
+    Schedule(BackupKind, Option<Schedule>),
+    /// A deployment does not want its candidate any more.
+    Withdraw(DeploymentId, String),
+}
+
+/// An instance to be made.
+#[derive(Clone)]
+pub struct Creation {
+    /// What it is.
+    pub instance: Instance,
+    /// The template.
+    pub template: Seen<Templates>,
+    /// The images of its services.
+    pub images: Vec<(ImageId, Seen<Images>)>,
+    /// The app that it is for.
+    pub app: ForApp,
+}
+
+/// The app that an instance is made for.
+#[derive(Clone)]
+pub enum ForApp {
+    /// It is there, as it was read.
+    Known(Seen<Apps>),
+    /// It is made together with the instance.
+    New(Box<App>),
+}
+
+impl std::fmt::Debug for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Command::Create(_) => "Create",
+            Command::Start => "Start",
+            Command::Stop => "Stop",
+            Command::Restart => "Restart",
+            Command::Delete { .. } => "Delete",
+            Command::Look => "Look",
+            Command::Overdue => "Overdue",
+            Command::Extend(_) => "Extend",
+            Command::Replace { .. } => "Replace",
+            Command::Schedule(..) => "Schedule",
+            Command::Withdraw(..) => "Withdraw",
+        })
+    }
+}
+
+/// What an instance does outside of its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Effect {
+    /// Look at its containers, and do the next thing.
+    Reconcile,
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// The engine does not answer.
+    Away(String),
+    /// The containers were looked at, and this was done.
+    Looked {
+        /// What was seen.
+        look: Look,
+        /// What was to be done after that.
+        act: Act,
+        /// Which image was settled by that, where one was; or why it cannot be done.
+        done: Result<Option<(Role, u32, String)>, String>,
+        /// The last output of a container that came to its end.
+        log: Vec<String>,
+    },
+}
+
+/// The claim of an app's instance.
+pub fn app_claim(app: AppId, kind: InstanceKind) -> String {
+    match kind {
+        InstanceKind::Backend => format!("backend/{app}"),
+        InstanceKind::Market => format!("market/{app}"),
+    }
+}
+
+impl Resource for Instances {
+    const KIND: &'static str = "instance";
+    const TIME_LIMIT: Duration = Duration::from_secs(11 * 60);
+    type Id = InstanceId;
+    type State = Instance;
+    type Command = Command;
+    type Effect = Effect;
+    type Outcome = Outcome;
+
+    fn step(
+        at: &Moment<Self>,
+        state: Option<&Instance>,
+        input: Input<Self>,
+    ) -> Result<Step<Self>, Fault> {
+        match (state, input) {
+            (None, Input::Command(Command::Create(creation))) => Ok(create(*creation)),
+            (None, Input::Command(_)) => Err(Fault::NotFound("instance")),
+            (None, Input::Outcome(_)) => Ok(Step::keep()),
+            (Some(instance), Input::Command(command)) => {
+                if instance.is_there() {
+                    instance.clone().take(at, command)
+                } else {
+                    instance.clone().take_when_going(at, command)
+                }
+            }
+            (Some(instance), Input::Outcome(outcome)) => Ok(fold(instance, outcome, at.now)),
+        }
+    }
+
+    fn index(instance: &Instance) -> Vec<String> {
+        let mut entries = vec![
+            format!("app/{}", instance.app_id),
+            format!("project/{}", instance.project_id),
+            format!("template/{}", instance.template_id),
+            "all".into(),
+        ];
+        let deadline = instance.deadline.filter(|_| instance.away_since.is_none());
+        let moment = |at: Timestamp| format!("{:013}", at.as_millis().max(0));
+        entries.extend(deadline.map(|at| format!("due/{}", moment(at))));
+        if instance.is_there() {
+            let next = instance.schedules.values().map(|schedule| schedule.next_at).min();
+            entries.extend(next.map(|at| format!("backup/{}", moment(at))));
+        }
+        entries
+    }
+
+    fn claims(instance: &Instance) -> Vec<String> {
+        if instance.is_there() { vec![app_claim(instance.app_id, instance.kind)] } else { vec![] }
+    }
+
+    fn taken(claim: &str) -> Fault {
+        Fault::Exists(if claim.starts_with("market/") {
+            "this app has a market server already".into()
+        } else {
+            "this app has a backend instance already".into()
+        })
+    }
+
+    fn perform(
+        Effect::Reconcile: Effect,
+        id: InstanceId,
+        kept: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+        Box::pin(super::effects::reconcile(id, kept, world))
+    }
+}
+
+impl Instances {
+    /// The end of an instance: its template is used by one less.
+    pub(super) fn removed(instance: &Instance) -> Step<Instances> {
+        let key = instance.template_id.to_string();
+        Step::remove().also(Change::new().merge::<Uses>(&key, UsesDelta::Less(1)))
+    }
+}
+
+fn create(creation: Creation) -> Step<Instances> {
+    let Creation { instance, template, images, app } = creation;
+    let key = instance.template_id.to_string();
+    let mut also = Change::new().require(&key, &template).merge::<Uses>(&key, UsesDelta::More(1));
+    for (id, seen) in images {
+        also = also.require(&id.to_string(), &seen);
+    }
+    also = match app {
+        ForApp::Known(seen) => also.require(&instance.app_id.to_string(), &seen),
+        ForApp::New(app) => also.and(apps::creation(instance.app_id, *app)),
+    };
+    Step::put(instance).intend(Intent::Now(Effect::Reconcile)).also(also)
+}
+
+impl Instance {
+    fn take(self, at: &Moment<Instances>, command: Command) -> Result<Step<Instances>, Fault> {
+        use InstanceState as S;
+        let now = at.now;
+        match command {
+            Command::Create(_) => Err(Fault::Exists("this instance exists already".into())),
+            Command::Start => match self.state {
+                S::Stopped | S::Stopping | S::Failed => Ok(self.begin_start(now)),
+                _ => Ok(Step::keep()),
+            },
+            Command::Stop => match self.state {
+                S::Stopped | S::Stopping => Ok(Step::keep()),
+                _ => Ok(self.begin_stop(S::Stopping, DesiredState::Stopped, now)),
+            },
+            Command::Restart => match self.state {
+                S::Stopped | S::Failed => Ok(self.begin_start(now)),
+                S::Running | S::Degraded => {
+                    Ok(self.begin_stop(S::Restarting, DesiredState::Running, now))
+                }
+                S::Restarting => Ok(Step::keep()),
+                _ => Err(self.not_now("restart it when it has come to rest")),
+            },
+            Command::Delete { data } => {
+                let within = self.stop_within() + DELETE_WITHIN;
+                let mut going = self;
+                going.delete_data = data;
+                going.state = S::Deleting;
+                going.desired = DesiredState::Deleted;
+                going.deadline = Some(now + within);
+                going.updated_at = now;
+                going.drop_candidates("the instance is deleted");
+                Ok(Step::put(going).intend(Intent::Now(Effect::Reconcile)))
+            }
+            Command::Look => match self.state {
+                S::Running | S::Degraded => Ok(self.reconcile()),
+                _ => Ok(Step::keep()),
+            },
+            Command::Overdue => self.overdue(now),
+            Command::Extend(part) => self.extend(*part, now),
+            Command::Replace { role, next, deployment, within } => {
+                self.replace(role, *next, deployment, now + within)
+            }
+            Command::Schedule(database, schedule) => {
+                let mut instance = self;
+                match schedule {
+                    Some(schedule) => instance.schedules.insert(database, schedule),
+                    None => instance.schedules.remove(&database),
+                };
+                Ok(Step::put(instance))
+            }
+            Command::Withdraw(deployment, why) => self.withdraw(deployment, why),
+        }
+    }
+
+    /// Of one that is going, or gone but for its data, nothing can be asked but to go with it.
+    fn take_when_going(
+        mut self,
+        at: &Moment<Instances>,
+        command: Command,
+    ) -> Result<Step<Instances>, Fault> {
+        match command {
+            Command::Delete { data: true } if !self.delete_data => {
+                self.delete_data = true;
+                self.state = InstanceState::Deleting;
+                self.deadline = Some(at.now + DELETE_WITHIN);
+                Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))
+            }
+            Command::Delete { .. } => Ok(Step::keep()),
+            Command::Overdue if self.deadline.is_some_and(|deadline| at.now >= deadline) => {
+                self.delete_data |= self.state == InstanceState::Deleted;
+                self.state = InstanceState::Deleting;
+                self.deadline = Some(at.now + DELETE_WITHIN);
+                Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))
+            }
+            Command::Overdue | Command::Look => Ok(Step::keep()),
+            _ => Err(Fault::NotFound("instance")),
+        }
+    }
+
+    fn begin_start(mut self, now: Timestamp) -> Step<Instances> {
+        self.desired = DesiredState::Running;
+        self.crashes.clear();
+        (self.last_error, self.coming_up) = (None, false);
+        self.last_log.clear();
+        self.start(now);
+        self.updated_at = now;
+        Step::put(self).intend(Intent::Now(Effect::Reconcile))
+    }
+
+    fn begin_stop(
+        mut self,
+        state: InstanceState,
+        desired: DesiredState,
+        now: Timestamp,
+    ) -> Step<Instances> {
+        self.desired = desired;
+        self.state = state;
+        self.coming_up = false;
+        self.deadline = Some(now + self.stop_within());
+        self.updated_at = now;
+        self.drop_candidates("the instance was stopped meanwhile");
+        Step::put(self).intend(Intent::Now(Effect::Reconcile))
+    }
+
+    fn reconcile(self) -> Step<Instances> {
+        Step::keep().intend(Intent::Now(Effect::Reconcile))
+    }
+
+    /// The time of a state is over. What should have come up has failed; what should go is asked to
+    /// go once more, whatever its owner is waiting for; what failed for a while is tried again.
+    fn overdue(mut self, now: Timestamp) -> Result<Step<Instances>, Fault> {
+        use InstanceState as S;
+        // Time limits stand still while the engine is away.
+        if self.away_since.is_some() || self.deadline.is_none_or(|deadline| now < deadline) {
+            return Ok(Step::keep());
+        }
+        Ok(match self.state {
+            S::Provisioning => {
+                let why = "its containers could not be made in time";
+                (self.state, self.deadline, self.updated_at) = (S::Failed, None, now);
+                self.last_error = Some(why.into());
+                self.drop_candidates(why);
+                // What is left of candidates goes.
+                let next =
+                    if self.is_at_work() { Intent::Now(Effect::Reconcile) } else { Intent::None };
+                Step::put(self).intend(next)
+            }
+            S::Failed => {
+                self.start(now);
+                self.updated_at = now;
+                Step::put(self).intend(Intent::Now(Effect::Reconcile))
+            }
+            _ => {
+                self.deadline = Some(now + START_WITHIN.min(self.stop_within()));
+                Step::put(self).intend(Intent::Now(Effect::Reconcile))
+            }
+        })
+    }
+
+    fn extend(mut self, part: Part, now: Timestamp) -> Result<Step<Instances>, Fault> {
+        if self.part(part.role()).is_some() {
+            return Err(Fault::Stale);
+        }
+        self.parts.push(part);
+        self.parts.sort_by_key(Part::role);
+        self.updated_at = now;
+        let running = matches!(self.state, InstanceState::Running | InstanceState::Degraded);
+        if running {
+            self.start(now);
+        }
+        let next = if self.is_at_work() { Intent::Now(Effect::Reconcile) } else { Intent::Keep };
+        Ok(Step::put(self).intend(next))
+    }
+
+    fn replace(
+        mut self,
+        role: Role,
+        mut next: Incarnation,
+        deployment: Option<DeploymentId>,
+        deadline: Timestamp,
+    ) -> Result<Step<Instances>, Fault> {
+        if !matches!(self.state, InstanceState::Running | InstanceState::Degraded) {
+            return Err(self.not_now("start it first"));
+        }
+        let part = self.part_mut(role).ok_or(Fault::NotFound("service of this instance"))?;
+        match &part.candidate {
+            // asked for twice by the same one
+            Some(Candidate { deployment: wants, .. })
+                if wants.is_some() && *wants == deployment =>
+            {
+                return Ok(Step::keep());
+            }
+            Some(_) => {
+                return Err(Fault::NotNow(format!(
+                    "another container of the {} is on its way up; wait for it",
+                    role.label()
+                )));
+            }
+            None => {}
+        }
+        part.generation += 1;
+        next.generation = part.generation;
+        part.candidate = Some(Candidate { next, deployment, deadline, failed: None });
+        Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))
+    }
+
+    fn withdraw(mut self, deployment: DeploymentId, why: String) -> Result<Step<Instances>, Fault> {
+        let candidates = self.parts.iter_mut().filter_map(|part| part.candidate.as_mut());
+        let mut wanted = candidates.filter(|c| c.deployment == Some(deployment));
+        let Some(candidate) = wanted.next() else { return Ok(Step::keep()) };
+        candidate.failed.get_or_insert((why, Vec::new()));
+        Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))
+    }
+
+    /// Why it cannot be done now.
+    fn not_now(&self, instead: &str) -> Fault {
+        let state = format!("{:?}", self.state).to_lowercase();
+        Fault::NotNow(format!("this instance is {state}; {instead}"))
+    }
+}

@@ -1,0 +1,60 @@
+//! Where a request for an instance goes. The record is the truth of it: a deployment that switches
+//! writes the record, and the next request goes to the new container.
+
+use super::{Instances, app_claim};
+use crate::runtime::resource::Kept;
+use contract::{
+    AppId, Fault, InstanceId,
+    instances::{InstanceKind, Role, ServiceState},
+};
+use store::Store;
+
+/// Where a request goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route {
+    /// The instance.
+    pub instance: InstanceId,
+    /// Its service.
+    pub role: Role,
+    /// The port of the loopback address.
+    pub port: u16,
+}
+
+/// Finds where a request goes: `target` is `app_…` (its backend, or else its market server) or
+/// `ins_…`, and may name a service behind a `~`, such as `ins_…~dashboard`.
+pub fn route(store: &Store, target: &str) -> Result<Route, Fault> {
+    let (id, role) = match target.split_once('~') {
+        None => (target, Role::Server),
+        Some((id, "dashboard")) => (id, Role::Dashboard),
+        Some((id, "storefront")) => (id, Role::Storefront),
+        Some((id, "server")) => (id, Role::Server),
+        Some(_) => return Err(Fault::NotFound("service")),
+    };
+    let instance = match (id.parse::<InstanceId>(), id.parse::<AppId>()) {
+        (Ok(instance), _) => instance,
+        (_, Ok(app)) => of_app(store, app)?,
+        _ => return Err(Fault::NotFound("instance")),
+    };
+    let found = store.get::<Kept<Instances>>(&instance.to_string()).map_err(unread)?;
+    let found = found.filter(|found| found.record.state.is_there());
+    let found = found.ok_or(Fault::NotFound("instance"))?;
+    let part = found.record.state.part(role).ok_or(Fault::NotFound("service"))?;
+    match part.live.port.filter(|_| part.live.state == ServiceState::Running) {
+        Some(port) => Ok(Route { instance, role, port }),
+        None => Err(Fault::Unavailable("this instance is not running; it")),
+    }
+}
+
+fn of_app(store: &Store, app: AppId) -> Result<InstanceId, Fault> {
+    for kind in [InstanceKind::Backend, InstanceKind::Market] {
+        let holder = store.holder::<Kept<Instances>>(&app_claim(app, kind)).map_err(unread)?;
+        if let Some(id) = holder.and_then(|key| key.parse().ok()) {
+            return Ok(id);
+        }
+    }
+    Err(Fault::NotFound("instance"))
+}
+
+fn unread(e: store::StoreError) -> Fault {
+    crate::authority::unread(e)
+}

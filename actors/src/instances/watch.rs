@@ -1,0 +1,296 @@
+//! Watches the engine for all instances at rest: one inventory for all of them, the engine's events,
+//! and the health checks of what serves. Whoever is not as its record says is told to look. It
+//! writes nothing itself; what it forgets when the process ends, the next round finds again.
+
+use super::{Command, Instance, Instances, metrics, names};
+use crate::{
+    authority::Seen,
+    runtime::{guard::Guard, resource::Kept},
+    world::World,
+};
+use actix::prelude::*;
+use contract::{
+    InstanceId, Timestamp,
+    instances::{InstanceState, Role, ServiceHealth, ServiceState},
+    templates::HealthCheck,
+};
+use engine::{Container, Health, Inventory};
+use futures_util::{StreamExt, stream};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+use store::Change;
+
+/// How the watch goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// How often it looks at everything.
+    pub every: Duration,
+    /// How often it samples what instances use.
+    pub sample: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace { every: Duration::from_secs(10), sample: Duration::from_secs(60) }
+    }
+}
+
+/// Health checks under way at a time.
+const PROBES: usize = 32;
+/// How long one may take.
+const PROBE_WITHIN: Duration = Duration::from_secs(3);
+/// How often in a row a check must fail.
+const FAILURES: u32 = 3;
+/// How long a container of ours that no record knows is left alone.
+const ORPHAN_FOR: Duration = Duration::from_secs(24 * 3600);
+/// How soon a lost stream of events is asked for again.
+const RECONNECT: Duration = Duration::from_secs(1);
+
+/// The watch.
+pub struct Watch {
+    world: Arc<World>,
+    pace: Pace,
+    failures: HashMap<(InstanceId, Role), u32>,
+    sampled_at: Option<Timestamp>,
+}
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Round;
+
+impl Watch {
+    /// Starts it on this thread's arbiter.
+    pub fn start(world: Arc<World>, pace: Pace) -> Addr<Watch> {
+        let clock = world.ports.clock;
+        let health = world.registry.add("watch", None, 1, clock.now());
+        let watch = Watch { world, pace, failures: HashMap::new(), sampled_at: None };
+        Guard::start(watch, Default::default(), health, clock)
+    }
+}
+
+impl Actor for Watch {
+    type Context = Context<Self>;
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.notify(Round);
+        ctx.run_interval(self.pace.every, |_, ctx| ctx.notify(Round));
+        ctx.spawn(listen(self.world.clone()).into_actor(self));
+    }
+}
+
+impl Supervised for Watch {}
+
+impl Handler<Round> for Watch {
+    type Result = AtomicResponse<Self, ()>;
+    fn handle(&mut self, _: Round, _: &mut Self::Context) -> Self::Result {
+        let (world, failures) = (self.world.clone(), std::mem::take(&mut self.failures));
+        let now = world.ports.clock.now();
+        let sample = self.sampled_at.is_none_or(|at| now.since(at) >= self.pace.sample);
+        if sample {
+            self.sampled_at = Some(now);
+        }
+        let round = async move { round(&world, failures, sample).await };
+        AtomicResponse::new(Box::pin(round.into_actor(self).map(|failures, watch, _| {
+            watch.failures = failures;
+        })))
+    }
+}
+
+/// Looks at everything once.
+async fn round(
+    world: &Arc<World>,
+    failures: HashMap<(InstanceId, Role), u32>,
+    sample: bool,
+) -> HashMap<(InstanceId, Role), u32> {
+    let labels = names::of_installation(&world.ports.site.installation);
+    let now = world.ports.clock.now();
+    let inventory = match world.ports.engine.inventory(&labels).await {
+        Ok(inventory) => inventory,
+        Err(e) => {
+            world.engine_health.lost(&e, now);
+            return failures;
+        }
+    };
+    world.engine_health.found();
+    let instances = match instances(world) {
+        Ok(instances) => instances,
+        Err(e) => {
+            tracing::error!(error = %e, "the instances cannot be read");
+            return failures;
+        }
+    };
+    let there: HashMap<&str, &Container> =
+        inventory.containers.iter().map(|c| (c.name.as_str(), c)).collect();
+    let at_rest = instances.iter().filter(|(_, seen)| seen.record.intent.is_none());
+    let mut drifted: HashSet<InstanceId> = at_rest
+        .filter(|(id, seen)| has_drifted(*id, &seen.record.state, &there))
+        .map(|(id, _)| *id)
+        .collect();
+    let (failures, changed) = probe(world, &instances, failures).await;
+    drifted.extend(changed);
+    for id in &drifted {
+        look(world, *id).await;
+    }
+    world.engine_health.drifted(drifted.len() as u64);
+    remove_orphans(world, &inventory, &instances, now).await;
+    if sample {
+        take_samples(world, &instances).await;
+    }
+    failures
+}
+
+fn instances(world: &World) -> Result<Vec<(InstanceId, Seen<Instances>)>, store::StoreError> {
+    let mut found = Vec::new();
+    for key in world.store.newest::<Kept<Instances>>("all", None, usize::MAX)? {
+        if let (Ok(id), Some(seen)) = (key.parse(), world.store.get::<Kept<Instances>>(&key)?) {
+            found.push((id, seen));
+        }
+    }
+    Ok(found)
+}
+
+/// Whether an instance at rest is not as its record says.
+fn has_drifted(id: InstanceId, instance: &Instance, there: &HashMap<&str, &Container>) -> bool {
+    let found =
+        |role, generation| there.get(names::container(id, role, generation).as_str()).copied();
+    instance.parts.iter().any(|part| {
+        let live = &part.live;
+        let found = found(part.role(), live.generation);
+        match instance.state {
+            InstanceState::Running | InstanceState::Degraded => found.is_none_or(|container| {
+                !container.is_running()
+                    || container.port != live.port
+                    || by_command(container.health).is_some_and(|health| health != live.health)
+            }),
+            InstanceState::Stopped => found.is_some_and(Container::is_running),
+            _ => false,
+        }
+    })
+}
+
+fn by_command(health: Option<Health>) -> Option<ServiceHealth> {
+    match health? {
+        Health::Healthy => Some(ServiceHealth::Healthy),
+        Health::Unhealthy => Some(ServiceHealth::Unhealthy),
+        Health::Starting => None,
+    }
+}
+
+/// Does the health checks over HTTP; the instances that changed, beside the failures so far.
+async fn probe(
+    world: &Arc<World>,
+    instances: &[(InstanceId, Seen<Instances>)],
+    before: HashMap<(InstanceId, Role), u32>,
+) -> (HashMap<(InstanceId, Role), u32>, Vec<InstanceId>) {
+    let mut checks = Vec::new();
+    for (id, seen) in instances.iter().filter(|(_, seen)| seen.record.intent.is_none()) {
+        let instance = &seen.record.state;
+        if !matches!(instance.state, InstanceState::Running | InstanceState::Degraded) {
+            continue;
+        }
+        for part in instance.parts.iter().filter(|p| p.live.state == ServiceState::Running) {
+            if let (Some(HealthCheck::Http(path)), Some(port)) =
+                (&part.service.health_check, part.live.port)
+            {
+                checks.push((*id, part.role(), part.live.health, port, path.clone()));
+            }
+        }
+    }
+    let upstream = &world.ports.upstream;
+    let checked = stream::iter(checks).map(|(id, role, health, port, path)| async move {
+        (id, role, health, upstream.is_well(port, path.as_str(), PROBE_WITHIN).await)
+    });
+    let checked: Vec<_> = checked.buffer_unordered(PROBES).collect().await;
+    let (mut failures, mut changed) = (HashMap::new(), Vec::new());
+    for (id, role, health, well) in checked {
+        if well {
+            changed.extend((health != ServiceHealth::Healthy).then_some(id));
+            continue;
+        }
+        let failed = before.get(&(id, role)).copied().unwrap_or(0) + 1;
+        failures.insert((id, role), failed);
+        let news = health == ServiceHealth::Healthy && failed >= FAILURES;
+        changed.extend(news.then_some(id));
+    }
+    (failures, changed)
+}
+
+async fn look(world: &World, id: InstanceId) {
+    let Ok(owners) = world.owners() else { return };
+    if let Err(fault) = owners.instances.ask_if_there(id, Command::Look).await {
+        tracing::warn!(%id, error = %fault, "an instance was not told to look");
+    }
+}
+
+/// Containers of ours that no record knows. They may be of a moment ago, so they are left alone for
+/// a day; volumes are never removed here.
+async fn remove_orphans(
+    world: &World,
+    inventory: &Inventory,
+    instances: &[(InstanceId, Seen<Instances>)],
+    now: Timestamp,
+) {
+    let known: HashSet<String> = instances.iter().map(|(id, _)| id.to_string()).collect();
+    let orphans = inventory.containers.iter().filter(|container| {
+        let owner = container.labels.get(names::INSTANCE);
+        owner.is_none_or(|owner| !known.contains(owner))
+    });
+    let mut count = 0;
+    for orphan in orphans {
+        count += 1;
+        if now.since(orphan.created_at) >= ORPHAN_FOR {
+            match world.ports.engine.remove_container(&orphan.name).await {
+                Ok(()) => {
+                    tracing::warn!(name = orphan.name, "a container of no record was removed")
+                }
+                Err(e) => tracing::warn!(name = orphan.name, error = %e, "it was not removed"),
+            }
+        }
+    }
+    world.engine_health.orphans(count);
+}
+
+/// Takes a sample of every instance that runs.
+async fn take_samples(world: &World, instances: &[(InstanceId, Seen<Instances>)]) {
+    let now = world.ports.clock.now();
+    world.last_looks.forget_old(now);
+    for (id, seen) in instances {
+        let instance = &seen.record.state;
+        if !matches!(instance.state, InstanceState::Running | InstanceState::Degraded) {
+            continue;
+        }
+        let Ok(looks) = metrics::look(world, *id, instance).await else { return };
+        if looks.is_empty() {
+            continue;
+        }
+        let services = looks
+            .iter()
+            .map(|(role, before, after)| metrics::service(*role, before.as_ref(), after));
+        let sample = metrics::Sample::of(&metrics::sum(services, now));
+        let key = metrics::Hour::key(*id, now);
+        world.store.note(Change::new().merge::<metrics::Hour>(&key, sample));
+    }
+}
+
+/// Tells instances to look when the engine says that something happened to them. What is missed
+/// while the stream is lost, the next round finds.
+async fn listen(world: Arc<World>) {
+    let labels = names::of_installation(&world.ports.site.installation);
+    loop {
+        let since = world.ports.clock.now();
+        match world.ports.engine.events(&labels, since).await {
+            Ok(mut events) => {
+                while let Some(Ok(event)) = events.next().await {
+                    let owner = event.labels.get(names::INSTANCE);
+                    if let Some(id) = owner.and_then(|id| id.parse().ok()) {
+                        look(&world, id).await;
+                    }
+                }
+            }
+            Err(e) => world.engine_health.lost(&e, world.ports.clock.now()),
+        }
+        tokio::time::sleep(RECONNECT).await;
+    }
+}

@@ -1,0 +1,85 @@
+//! `${…}` in a template's environment: what each instance has of its own.
+
+/// What a template can ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Placeholder<'a> {
+    /// `${secret.NAME}`: a secret of the instance, made when the instance is.
+    Secret(&'a str),
+    /// `${instance.id}`.
+    InstanceId,
+    /// `${instance.appId}`.
+    AppId,
+    /// `${instance.url}`: where its server is reached.
+    Url,
+}
+
+/// A piece of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// As it stands.
+    Text(&'a str),
+    /// To be filled in.
+    Fill(Placeholder<'a>),
+}
+
+/// The pieces of a value; or what is wrong with it.
+pub fn pieces(value: &str) -> Result<Vec<Piece<'_>>, String> {
+    let (mut pieces, mut rest) = (Vec::new(), value);
+    while let Some((text, after)) = rest.split_once("${") {
+        let (name, left) = after.split_once('}').ok_or("a ${ is not closed with }")?;
+        if !text.is_empty() {
+            pieces.push(Piece::Text(text));
+        }
+        pieces.push(Piece::Fill(placeholder(name)?));
+        rest = left;
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Text(rest));
+    }
+    Ok(pieces)
+}
+
+fn placeholder(name: &str) -> Result<Placeholder<'_>, String> {
+    match name {
+        "instance.id" => Ok(Placeholder::InstanceId),
+        "instance.appId" => Ok(Placeholder::AppId),
+        "instance.url" => Ok(Placeholder::Url),
+        _ => match name.strip_prefix("secret.") {
+            Some(secret) if secret.parse::<contract::text::Identifier>().is_ok() => {
+                Ok(Placeholder::Secret(secret))
+            }
+            _ => Err(format!(
+                "${{{name:.60}}} is not known; there are ${{secret.NAME}}, ${{instance.id}}, ${{instance.appId}} and ${{instance.url}}"
+            )),
+        },
+    }
+}
+
+/// The value with its placeholders filled in. What `fill` does not know is left out.
+pub fn fill(value: &str, fill: impl Fn(&Placeholder<'_>) -> Option<String>) -> String {
+    let Ok(pieces) = pieces(value) else { return value.to_owned() };
+    let text = pieces.iter().map(|piece| match piece {
+        Piece::Text(text) => (*text).to_owned(),
+        Piece::Fill(placeholder) => fill(placeholder).unwrap_or_default(),
+    });
+    text.collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_filled_in_and_what_is_not_known_is_refused() {
+        let filled = fill("postgres://svc:${secret.sql}@sqldb/a?b=${instance.id}$", |p| match p {
+            Placeholder::Secret(name) => Some(format!("<{name}>")),
+            _ => Some("ins".into()),
+        });
+        assert_eq!(filled, "postgres://svc:<sql>@sqldb/a?b=ins$");
+        assert_eq!(pieces("").unwrap(), []);
+        for wrong in ["${secret.}", "${x}", "${secret.a", "${secret.a b}", "${}"] {
+            assert!(pieces(wrong).is_err(), "{wrong}");
+        }
+    }
+}

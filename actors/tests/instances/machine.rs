@@ -1,0 +1,384 @@
+//! Whatever happens to an instance, in whatever order: its record stays sound, and once nothing
+//! happens any more it comes to rest as it was asked to.
+
+use super::scene;
+use actors::{
+    instances::{Act, Command, Effect, Instance, Instances, Look, Outcome, Seen, plan},
+    runtime::resource::{Input, Intent, Moment, Next, Resource},
+};
+use contract::{
+    InstanceId, Timestamp,
+    instances::{DesiredState, InstanceState as S, Role, ServiceHealth, ServiceState},
+};
+use proptest::prelude::*;
+use std::{collections::BTreeMap, time::Duration};
+
+/// Containers as an engine would have them, and the record with its intent.
+struct World {
+    id: InstanceId,
+    now: Timestamp,
+    containers: BTreeMap<(Role, u32), Seen>,
+    kept: Option<(Instance, Option<Effect>)>,
+    /// When the intent is due.
+    due: Timestamp,
+}
+
+impl World {
+    fn new() -> World {
+        let now = Timestamp::from_millis(1_000_000);
+        let id = scene::id();
+        let kept = Some((scene::instance(now), Some(Effect::Reconcile)));
+        World { id, now, containers: BTreeMap::new(), kept, due: now }
+    }
+
+    fn take(&mut self, input: Input<Instances>) {
+        let Some((state, standing)) = self.kept.clone() else { return };
+        let at = Moment::<Instances> { id: self.id, now: self.now };
+        let Ok(step) = Instances::step(&at, Some(&state), input) else { return };
+        let intent = match step.intent {
+            Intent::Keep => standing,
+            Intent::None => None,
+            Intent::Now(effect) => {
+                self.due = self.now;
+                Some(effect)
+            }
+            Intent::After(pause, effect) => {
+                self.due = self.now + pause;
+                Some(effect)
+            }
+        };
+        self.kept = match step.next {
+            Next::Keep => Some((state, intent)),
+            Next::Put(state) => Some((state, intent)),
+            Next::Remove => None,
+        };
+    }
+
+    /// What the engine does, and shows after it.
+    fn perform(&mut self, act: &Act) {
+        let fresh = |now| Seen {
+            state: ServiceState::Running,
+            health: ServiceHealth::Healthy,
+            port: Some(4000),
+            started_at: Some(now),
+            ending: None,
+        };
+        match *act {
+            Act::Provision(role, generation) => {
+                let made = Seen {
+                    state: ServiceState::Created,
+                    health: ServiceHealth::Unknown,
+                    port: None,
+                    started_at: None,
+                    ending: None,
+                };
+                self.containers.entry((role, generation)).or_insert(made);
+            }
+            Act::Start(role, generation) => {
+                self.containers.insert((role, generation), fresh(self.now));
+            }
+            Act::Stop(role, generation) => self.end(role, generation),
+            Act::Remove(role, generation) => {
+                self.containers.remove(&(role, generation));
+            }
+            Act::Clear => self.containers.clear(),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, role: Role, generation: u32) {
+        if let Some(seen) = self.containers.get_mut(&(role, generation)) {
+            seen.state = ServiceState::Exited;
+            (seen.health, seen.port) = (ServiceHealth::Unknown, None);
+            seen.ending = Some("was killed".into());
+        }
+    }
+
+    /// The owner does what stands, where it is due.
+    fn work(&mut self, outcome: Fate) {
+        let Some((state, Some(Effect::Reconcile))) = self.kept.clone() else { return };
+        self.now = self.now.max(self.due);
+        if outcome == Fate::Away {
+            return self.take(Input::Outcome(Outcome::Away("no answer".into())));
+        }
+        let look = Look { containers: self.containers.clone() };
+        let act = plan(&state, &look, self.now);
+        if outcome == Fate::Crash {
+            // It is done, and nobody learns of it.
+            return self.perform(&act);
+        }
+        let refused =
+            outcome == Fate::Refused && matches!(act, Act::Provision(..) | Act::Start(..));
+        if !refused {
+            self.perform(&act);
+        }
+        let done = if refused { Err("no".into()) } else { Ok(None) };
+        self.take(Input::Outcome(Outcome::Looked { look, act, done, log: vec![] }));
+    }
+}
+
+/// How the work of an owner comes out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fate {
+    Done,
+    Away,
+    Crash,
+    Refused,
+}
+
+#[derive(Debug, Clone)]
+enum Event {
+    Work(Fate),
+    Start,
+    Stop,
+    Restart,
+    Delete(bool),
+    Look,
+    Replace(u128),
+    Withdraw(u128),
+    Overdue(u64),
+    Kill(usize),
+    Vanish(usize),
+    Sicken(usize),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        8 => Just(Event::Work(Fate::Done)),
+        2 => Just(Event::Work(Fate::Away)),
+        2 => Just(Event::Work(Fate::Crash)),
+        1 => Just(Event::Work(Fate::Refused)),
+        1 => Just(Event::Start),
+        1 => Just(Event::Stop),
+        1 => Just(Event::Restart),
+        1 => any::<bool>().prop_map(Event::Delete),
+        2 => Just(Event::Look),
+        2 => (1..4_u128).prop_map(Event::Replace),
+        1 => (1..4_u128).prop_map(Event::Withdraw),
+        1 => (0..700_u64).prop_map(Event::Overdue),
+        1 => (0..4_usize).prop_map(Event::Kill),
+        1 => (0..4_usize).prop_map(Event::Vanish),
+        1 => (0..4_usize).prop_map(Event::Sicken),
+    ]
+}
+
+fn happen(world: &mut World, event: Event) {
+    let nth = |world: &World, n: usize| {
+        let count = world.containers.len();
+        (count > 0).then(|| *world.containers.keys().nth(n % count).unwrap())
+    };
+    match event {
+        Event::Work(fate) => world.work(fate),
+        Event::Start => world.take(Input::Command(Command::Start)),
+        Event::Stop => world.take(Input::Command(Command::Stop)),
+        Event::Restart => world.take(Input::Command(Command::Restart)),
+        Event::Delete(data) => world.take(Input::Command(Command::Delete { data })),
+        Event::Look => world.take(Input::Command(Command::Look)),
+        Event::Replace(n) => world.take(Input::Command(scene::replace(n))),
+        Event::Withdraw(n) => {
+            let why = "not wanted".to_owned();
+            world.take(Input::Command(Command::Withdraw(scene::deployment(n), why)));
+        }
+        Event::Overdue(seconds) => {
+            world.now = world.now + Duration::from_secs(seconds);
+            world.take(Input::Command(Command::Overdue));
+        }
+        Event::Kill(n) => {
+            if let Some((role, generation)) = nth(world, n) {
+                world.end(role, generation);
+            }
+        }
+        Event::Vanish(n) => {
+            if let Some(key) = nth(world, n) {
+                world.containers.remove(&key);
+            }
+        }
+        Event::Sicken(n) => {
+            let seen = nth(world, n).and_then(|key| world.containers.get_mut(&key));
+            if let Some(seen) = seen.filter(|seen| seen.state == ServiceState::Running) {
+                seen.health = ServiceHealth::Unhealthy;
+            }
+        }
+    }
+}
+
+/// What must hold of a record at any time.
+fn check(world: &World, event: &Event) {
+    let Some((instance, intent)) = &world.kept else {
+        assert!(world.containers.is_empty(), "nothing is left behind: {event:?}");
+        return;
+    };
+    let told = format!("{event:?}: {:?} {:?}", instance.state, intent);
+    if instance.is_at_work() {
+        assert!(intent.is_some(), "what is on its way has an intent: {told}");
+    }
+    let transient = [S::Provisioning, S::Starting, S::Stopping, S::Restarting, S::Deleting];
+    if transient.contains(&instance.state) {
+        assert!(instance.deadline.is_some(), "what must end has an end: {told}");
+    }
+    if matches!(instance.state, S::Deleting | S::Deleted) {
+        assert_eq!(instance.desired, DesiredState::Deleted, "{told}");
+    }
+    for part in &instance.parts {
+        let mut generations: Vec<_> = part.retired.iter().map(|r| r.generation).collect();
+        generations.push(part.live.generation);
+        generations.extend(part.candidate.as_ref().map(|c| c.next.generation));
+        generations.sort_unstable();
+        let count = generations.len();
+        generations.dedup();
+        assert_eq!(generations.len(), count, "each container is one thing: {told}");
+        assert!(part.generation >= *generations.last().unwrap(), "{told}");
+    }
+}
+
+/// Nothing happens any more but what time and the watch do.
+fn settle(world: &mut World) {
+    let running = |seen: &&mut Seen| seen.state == ServiceState::Running;
+    world.containers.values_mut().filter(running).for_each(|s| s.health = ServiceHealth::Healthy);
+    for _ in 0..400 {
+        match world.kept.clone() {
+            None => return,
+            Some((_, Some(_))) => world.work(Fate::Done),
+            Some((instance, None)) => {
+                world.take(Input::Command(Command::Look));
+                if world.kept.as_ref().is_some_and(|(_, intent)| intent.is_some()) {
+                    world.work(Fate::Done);
+                }
+                let Some((after, None)) = &world.kept else { continue };
+                if after.state == instance.state && after.state != S::Failed {
+                    return;
+                }
+                if let Some(deadline) = after.deadline.filter(|_| after.state == S::Failed) {
+                    world.now = world.now.max(deadline);
+                    world.take(Input::Command(Command::Overdue));
+                } else if after.state == S::Failed {
+                    return;
+                }
+            }
+        }
+    }
+    let state = world.kept.as_ref().map(|(i, e)| (i.state, i.desired, *e, i.last_error.clone()));
+    panic!("it does not come to rest: {state:?} {:?}", world.containers);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn an_instance_comes_to_rest_as_it_was_asked_to(events in prop::collection::vec(event(), 0..60)) {
+        let mut world = World::new();
+        for event in events {
+            happen(&mut world, event.clone());
+            check(&world, &event);
+        }
+        settle(&mut world);
+        let Some((instance, _)) = &world.kept else {
+            prop_assert!(world.containers.is_empty());
+            return Ok(());
+        };
+        let live = |role: Role| instance.part(role).unwrap().live.generation;
+        let running: Vec<_> = world
+            .containers
+            .iter()
+            .filter(|(_, seen)| seen.state == ServiceState::Running)
+            .map(|(key, _)| *key)
+            .collect();
+        let wanted = vec![(Role::SqlDb, live(Role::SqlDb)), (Role::Server, live(Role::Server))];
+        match instance.state {
+            S::Running => prop_assert_eq!(running, wanted),
+            S::Stopped => prop_assert!(running.is_empty()),
+            S::Deleted => prop_assert!(world.containers.is_empty()),
+            S::Failed => prop_assert!(instance.last_error.is_some()),
+            other => prop_assert!(false, "at rest in {other:?}"),
+        }
+        if instance.desired == DesiredState::Running && instance.state != S::Failed {
+            prop_assert_eq!(instance.state, S::Running);
+        }
+        let stray = world.containers.keys().filter(|(role, generation)| live(*role) != *generation);
+        prop_assert_eq!(stray.count(), 0, "only what serves is left: {:?}", world.containers);
+    }
+}
+
+#[test]
+fn the_databases_come_up_first_and_go_down_last() {
+    let mut world = World::new();
+    let mut acts = Vec::new();
+    let mut run = |world: &mut World| {
+        while let Some((state, Some(_))) = world.kept.clone() {
+            world.now = world.now.max(world.due);
+            let act = plan(&state, &Look { containers: world.containers.clone() }, world.now);
+            if matches!(act, Act::Start(..) | Act::Stop(..)) {
+                acts.push(format!("{act:?}"));
+            }
+            world.work(Fate::Done);
+        }
+    };
+    run(&mut world);
+    world.take(Input::Command(Command::Restart));
+    run(&mut world);
+    let expected = [
+        "Start(SqlDb, 1)",
+        "Start(Server, 1)",
+        "Stop(Server, 1)",
+        "Stop(SqlDb, 1)",
+        "Start(SqlDb, 1)",
+        "Start(Server, 1)",
+    ];
+    assert_eq!(acts, expected);
+    assert_eq!(world.kept.unwrap().0.state, S::Running);
+}
+
+#[test]
+fn what_crashes_again_and_again_is_left_alone_for_a_while() {
+    let mut world = World::new();
+    settle(&mut world);
+    for _ in 0..6 {
+        world.end(Role::Server, 1);
+        world.take(Input::Command(Command::Look));
+        while world.kept.as_ref().is_some_and(|(_, intent)| intent.is_some()) {
+            world.work(Fate::Done);
+        }
+    }
+    let instance = &world.kept.as_ref().unwrap().0;
+    assert_eq!(instance.state, S::Failed);
+    assert!(instance.last_error.as_ref().unwrap().contains("6 times"), "{:?}", instance.last_error);
+    let again = instance.deadline.unwrap();
+    assert_eq!(again.since(world.now), Duration::from_secs(300));
+    world.now = again;
+    world.take(Input::Command(Command::Overdue));
+    settle(&mut world);
+    assert_eq!(world.kept.unwrap().0.state, S::Running);
+}
+
+#[test]
+fn a_candidate_that_ends_leaves_the_one_that_serves() {
+    let mut world = World::new();
+    settle(&mut world);
+    world.take(Input::Command(scene::replace(1)));
+    for _ in 0..2 {
+        world.work(Fate::Done);
+    }
+    world.end(Role::Server, 2);
+    settle(&mut world);
+    let instance = world.kept.unwrap().0;
+    let server = instance.part(Role::Server).unwrap();
+    assert_eq!((server.live.generation, server.candidate.is_none()), (1, true));
+    let given_up = server.given_up.as_ref().unwrap();
+    assert_eq!(given_up.deployment, Some(scene::deployment(1)));
+    assert!(given_up.why.contains("was killed"), "{}", given_up.why);
+    assert_eq!(instance.state, S::Running);
+}
+
+#[test]
+fn an_engine_that_is_away_stops_the_clock() {
+    let mut world = World::new();
+    world.work(Fate::Done);
+    let before = world.kept.as_ref().unwrap().0.deadline.unwrap();
+    for _ in 0..200 {
+        world.work(Fate::Away);
+    }
+    assert!(world.now > before, "longer than it may take");
+    world.take(Input::Command(Command::Overdue));
+    settle(&mut world);
+    assert_eq!(world.kept.unwrap().0.state, S::Running);
+}

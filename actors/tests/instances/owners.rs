@@ -1,0 +1,189 @@
+//! The owners of instances on an engine that goes wrong on demand.
+
+use super::{scene, world};
+use actix_rt::{Arbiter, System};
+use actors::{
+    apps::App,
+    instances::{Command, Creation, ForApp, Instance, Instances},
+    runtime::resource::Kept,
+    templates::{Templates, slug_claim},
+    world::World,
+};
+use contract::{InstanceId, TemplateId, instances::InstanceState as S};
+use engine::fake::{Fake, Operation, Times, Trouble};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Makes an instance of the shipped template.
+async fn create(world: &Arc<World>) -> InstanceId {
+    let now = world.ports.clock.now();
+    let claim = slug_claim(&"parse-server-postgresql".parse().unwrap());
+    let template: TemplateId =
+        world.store.holder::<Kept<Templates>>(&claim).unwrap().unwrap().parse().unwrap();
+    let template = world.store.get::<Kept<Templates>>(&template.to_string()).unwrap().unwrap();
+    let mut instance = scene::instance(now);
+    instance.template_id = template.record.state.id;
+    instance.app_id = world.ports.random.id(now);
+    for part in &mut instance.parts {
+        let services = &template.record.state.versions[0].services;
+        let service = services.iter().find(|service| service.role == part.service.role).unwrap();
+        part.service = service.clone();
+        part.live.image.image_id = Some(service.image_id);
+        part.live.image.version = service.image_version.clone();
+        part.live.image.reference = None;
+    }
+    let id: InstanceId = world.ports.random.id(now);
+    for name in ["sql_password", "master_key"] {
+        let secret = world.ports.sealer.seal(&id.to_string(), "secret").unwrap();
+        instance.secrets.insert(name.into(), secret);
+    }
+    let app = App::new(instance.project_id, instance.name.clone(), now);
+    let creation = Creation { instance, template, images: vec![], app: ForApp::New(Box::new(app)) };
+    let owners = &world.owners().unwrap().instances;
+    owners.ask(id, Command::Create(Box::new(creation))).await.unwrap();
+    id
+}
+
+fn state(world: &World, id: InstanceId) -> Option<Instance> {
+    let found = world.store.get::<Kept<Instances>>(&id.to_string()).unwrap();
+    found.map(|found| found.record.state.clone())
+}
+
+async fn until(world: &World, id: InstanceId, wanted: S, told: &str) {
+    let begun = Instant::now();
+    while state(world, id).is_none_or(|instance| instance.state != wanted) {
+        let found = state(world, id);
+        assert!(begun.elapsed() < Duration::from_secs(20), "{told}: not {wanted:?}: {found:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+async fn until_gone(world: &World, id: InstanceId, told: &str) {
+    let begun = Instant::now();
+    while state(world, id).is_some() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{told}: {:?}", state(world, id));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn run<F: Future<Output = ()>>(test: impl FnOnce(Arc<World>, Fake) -> F) {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = world::engine();
+    System::new().block_on(async {
+        let arbiters = [Arbiter::new(), Arbiter::new()];
+        let world = world::start(folder.path(), &engine, &arbiters).await;
+        test(world, engine).await;
+    });
+}
+
+/// The whole life of an instance, with something going wrong at this operation.
+async fn live(world: &Arc<World>, engine: &Fake, told: &str) {
+    let id = create(world).await;
+    let owners = &world.owners().unwrap().instances;
+    until(world, id, S::Running, told).await;
+    owners.ask(id, Command::Stop).await.unwrap();
+    until(world, id, S::Stopped, told).await;
+    owners.ask(id, Command::Start).await.unwrap();
+    until(world, id, S::Running, told).await;
+    owners.ask(id, scene::replace(1)).await.unwrap();
+    until(world, id, S::Running, told).await;
+    owners.ask(id, Command::Delete { data: true }).await.unwrap();
+    until_gone(world, id, told).await;
+    let left = (engine.containers(), engine.networks(), engine.volumes());
+    assert_eq!(left, (vec![], vec![], vec![]), "{told}: nothing is left behind");
+}
+
+/// The operations that an instance uses.
+const USED: [Operation; 11] = [
+    Operation::Resolve,
+    Operation::EnsureImage,
+    Operation::EnsureNetwork,
+    Operation::EnsureVolume,
+    Operation::EnsureContainer,
+    Operation::Start,
+    Operation::Stop,
+    Operation::Container,
+    Operation::RemoveContainer,
+    Operation::RemoveNetwork,
+    Operation::RemoveVolume,
+];
+
+#[test]
+fn each_operation_may_fail_once_before_or_after_it_was_done() {
+    run(|world, engine| async move {
+        for operation in USED {
+            for trouble in [Trouble::FailBefore, Trouble::FailAfter] {
+                let told = format!("{operation} {trouble:?}");
+                engine.trouble(operation, trouble, Times::Once);
+                live(&world, &engine, &told).await;
+                engine.calm(operation);
+            }
+        }
+    });
+}
+
+#[test]
+fn each_operation_may_be_done_twice_because_its_owner_was_restarted() {
+    run(|world, engine| async move {
+        for operation in USED.into_iter().filter(|o| *o != Operation::Inventory) {
+            // Somebody who was asked never comes back; the owner is restarted meanwhile.
+            engine.trouble(operation, Trouble::HangAfter, Times::Once);
+            let (other, restarter) = (world.clone(), operation);
+            let restarts = actix_rt::spawn(async move {
+                loop {
+                    tokio::time::sleep(Duration::from_millis(300)).await;
+                    for key in other.store.newest::<Kept<Instances>>("all", None, 10).unwrap() {
+                        let owners = &other.owners().unwrap().instances;
+                        let _ = owners.restart(key.parse().unwrap()).await;
+                    }
+                }
+            });
+            live(&world, &engine, &format!("{restarter} twice")).await;
+            restarts.abort();
+            engine.calm(operation);
+        }
+    });
+}
+
+#[test]
+fn two_hundred_instances_converge_after_a_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = world::engine();
+    let ids = System::new().block_on(async {
+        let arbiters = [Arbiter::new(), Arbiter::new()];
+        let world = world::start(folder.path(), &engine, &arbiters).await;
+        let mut ids = Vec::new();
+        for _ in 0..200 {
+            ids.push(create(&world).await);
+        }
+        for id in &ids {
+            until(&world, *id, S::Running, "at first").await;
+        }
+        for arbiter in &arbiters {
+            arbiter.stop();
+        }
+        world.store.close();
+        ids
+    });
+    // The machine was restarted: everything is down, and some of it is gone.
+    engine.away();
+    engine.back();
+    for name in engine.containers().iter().step_by(7) {
+        engine.vanish(name);
+    }
+    let begun = Instant::now();
+    System::new().block_on(async {
+        let arbiters = [Arbiter::new(), Arbiter::new()];
+        let world = world::start(folder.path(), &engine, &arbiters).await;
+        let running = |name: &String| engine.peek(name).is_some_and(|c| c.is_running());
+        while engine.containers().iter().filter(|name| running(name)).count() < 400 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "they come up");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        for id in &ids {
+            until(&world, *id, S::Running, "after the start").await;
+        }
+    });
+}

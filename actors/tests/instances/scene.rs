@@ -1,0 +1,85 @@
+//! An instance with a database and a server, made by hand.
+
+use actors::instances::{Command, Incarnation, Instance, Part, Source};
+use contract::{
+    AppId, DeploymentId, Id, ImageId, InstanceId, ProjectId, TemplateId, Timestamp,
+    instances::{DesiredState, InstanceKind, InstanceState, Resources, Role},
+    templates::TemplateService,
+};
+use serde_json::json;
+use std::{collections::BTreeMap, time::Duration};
+use ulid::Ulid;
+
+pub fn id() -> InstanceId {
+    InstanceId::of(Ulid(7))
+}
+
+pub fn deployment(n: u128) -> DeploymentId {
+    DeploymentId::of(Ulid(n))
+}
+
+fn source() -> Source {
+    Source {
+        image_id: Some(ImageId::of(Ulid(3))),
+        name: "an-image".parse().unwrap(),
+        version: "1.0.0".parse().unwrap(),
+        reference: Some("an-image@sha256:0".into()),
+    }
+}
+
+fn part(role: Role) -> Part {
+    let service = json!({
+        "role": role,
+        "imageId": ImageId::of(Ulid(3)),
+        "imageVersion": "1.0.0",
+    });
+    let service: TemplateService = serde_json::from_value(service).unwrap();
+    Part {
+        service,
+        live: Incarnation::new(1, source(), BTreeMap::new()),
+        candidate: None,
+        retired: vec![],
+        given_up: None,
+        generation: 1,
+        attempts: 0,
+        restarts: 0,
+    }
+}
+
+pub fn instance(now: Timestamp) -> Instance {
+    Instance {
+        project_id: ProjectId::of(Ulid(1)),
+        app_id: AppId::of(Ulid(2)),
+        kind: InstanceKind::Backend,
+        name: "an instance".parse().unwrap(),
+        template_id: TemplateId::of(Ulid(4)),
+        template_version: "1.0.0".parse().unwrap(),
+        resources: Resources::default(),
+        secrets: BTreeMap::new(),
+        schedules: BTreeMap::new(),
+        parts: vec![part(Role::SqlDb), part(Role::Server)],
+        desired: DesiredState::Running,
+        state: InstanceState::Provisioning,
+        deadline: Some(now + Duration::from_secs(600)),
+        coming_up: false,
+        delete_data: false,
+        crashes: vec![],
+        away_since: None,
+        last_error: None,
+        last_log: vec![],
+        created_at: now,
+        updated_at: now,
+    }
+}
+
+/// A new container for the server.
+pub fn replace(n: u128) -> Command {
+    let mut next = Incarnation::new(0, source(), BTreeMap::new());
+    next.deployment = Some(deployment(n));
+    Command::Replace {
+        role: Role::Server,
+        next: Box::new(next),
+        deployment: Some(deployment(n)),
+        within: Duration::from_secs(300),
+    }
+}

@@ -1,0 +1,96 @@
+//! Backend instances: a server of an app with its database, in containers.
+
+use crate::{
+    AppId, InstanceId, Name, Page, ProjectId, TemplateId,
+    env::Env,
+    instances::{Instance, Metrics, Resources},
+    page::*,
+};
+
+functions! {
+    group "Backend instances";
+
+    /// Provision a backend instance. Answers at once; the instance is in `provisioning`, and starts
+    /// as soon as it can.
+    "svc_createBackendInstance": CreateBackendInstance {
+        project_id: ProjectId,
+        name: Name,
+        /// An app of the project that has no backend yet; an app is made where nothing is given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        app_id: Option<AppId>,
+        /// A published backend template; the service's default where nothing is given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        template_id: Option<TemplateId>,
+        /// For the server. What the template sets itself cannot be replaced.
+        #[serde(default)]
+        env: Env,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resources: Option<Resources>,
+    } -> Instance { who: Member of (project_id), effect: Change,
+        errors: [137 "the app has a backend", 119 "the template is not published, or an image version is deprecated"] }
+
+    /// List the backend instances of a project.
+    "svc_getBackendInstances": GetBackendInstances {
+        project_id: ProjectId,
+        #[serde(default)]
+        limit: Limit,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> Page<Instance> { who: Member of (project_id), effect: Read }
+
+    /// Read an instance.
+    "svc_getBackendInstance": GetBackendInstance { instance_id: InstanceId } -> Instance
+    { who: Member of (instance_id), effect: Read }
+
+    /// Start a stopped instance. One that runs is answered unchanged.
+    "svc_startBackendInstance": StartBackendInstance {
+        instance_id: InstanceId,
+        /// Answer when it has come to rest, or after 25 seconds as it is then.
+        #[serde(default)]
+        wait: bool,
+    } -> Instance { who: Member of (instance_id), effect: Change }
+
+    /// Stop an instance. Its data stays.
+    "svc_stopBackendInstance": StopBackendInstance {
+        instance_id: InstanceId,
+        /// Answer when it has come to rest, or after 25 seconds as it is then.
+        #[serde(default)]
+        wait: bool,
+    } -> Instance { who: Member of (instance_id), effect: Change }
+
+    /// Stop an instance and start it again.
+    "svc_restartBackendInstance": RestartBackendInstance {
+        instance_id: InstanceId,
+        /// Answer when it has come to rest, or after 25 seconds as it is then.
+        #[serde(default)]
+        wait: bool,
+    } -> Instance { who: Member of (instance_id), effect: Change }
+
+    /// Delete an instance for good. Its volumes are kept for seven days as a last backup, unless
+    /// its data is to go at once.
+    "svc_deleteBackendInstance": DeleteBackendInstance {
+        instance_id: InstanceId,
+        #[serde(default)]
+        delete_data: bool,
+    } -> DeletedInstance { who: OwnerOrAdmin of (instance_id), effect: Change }
+
+    /// Read what an instance uses now, and has used.
+    "svc_getServerMetrics": GetServerMetrics {
+        instance_id: InstanceId,
+        /// How far back the history goes, 1 to 1440; 60 where nothing is given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        minutes: Option<u32>,
+    } -> ServerMetrics { who: Member of (instance_id), effect: Read, errors: [119 "the instance does not run"] }
+}
+
+records! {
+    /// What was deleted.
+    pub struct DeletedInstance { deleted: InstanceId }
+
+    /// What an instance uses and has used.
+    pub struct ServerMetrics {
+        current: Metrics,
+        /// Oldest first, one for each minute.
+        history: Vec<Metrics>,
+    }
+}

@@ -1,0 +1,157 @@
+//! Backups of instances' databases: dumps that were read whole and hashed before they count.
+
+use crate::{
+    AppId, BackupId, InstanceId, Page, Sha256, Timestamp, instances::InstanceKind, page::*,
+    text::CronExpression,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+functions! {
+    group "Backups";
+
+    /// Dump the document database of an app's instance. Answers at once; the backup is in
+    /// `running`.
+    "svc_createDocumentDbBackup": CreateDocumentDbBackup {
+        app_id: AppId,
+        /// Needed where the app has both a backend and a market server.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<InstanceKind>,
+    } -> Backup { who: Member of (app_id), effect: Change,
+        errors: [119 "the instance has no such database, does not run, or is being dumped"] }
+
+    /// Dump the SQL database of an app's instance, compressed with gzip. Answers at once; the
+    /// backup is in `running`.
+    "svc_createSqlDbBackup": CreateSqlDbBackup {
+        app_id: AppId,
+        /// Needed where the app has both a backend and a market server.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<InstanceKind>,
+    } -> Backup { who: Member of (app_id), effect: Change,
+        errors: [119 "the instance has no such database, does not run, or is being dumped"] }
+
+    /// List the backups of an app's instances.
+    "svc_getBackups": GetBackups {
+        app_id: AppId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<BackupState>,
+        #[serde(default)]
+        limit: Limit,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> Page<Backup> { who: Member of (app_id), effect: Read }
+
+    /// Get an address that downloads a backup, good for one hour.
+    "svc_getBackupDownloadUrl": GetBackupDownloadUrl { backup_id: BackupId } -> BackupDownloadUrl
+    { who: Member of (backup_id), effect: Read, errors: [119 "it is not ready"] }
+
+    /// Put a backup back into the running database that it is of. What is in the database is
+    /// replaced whole. Answers at once; `restore` says how it goes.
+    "svc_restoreBackup": RestoreBackup { backup_id: BackupId } -> Backup
+    { who: OwnerOrAdmin of (backup_id), effect: Change, errors: [119 "it is not ready, or the instance does not run"] }
+
+    /// Delete a backup.
+    "svc_deleteBackup": DeleteBackup { backup_id: BackupId } -> DeletedBackup
+    { who: OwnerOrAdmin of (backup_id), effect: Change, errors: [119 "it is being written or restored"] }
+
+    /// Dump a database again and again. A schedule for the same database is replaced; without
+    /// `cron` it ends.
+    "svc_scheduleBackups": ScheduleBackups {
+        app_id: AppId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<InstanceKind>,
+        /// The instance's only database where nothing is given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        database: Option<BackupKind>,
+        /// When, in UTC: minute, hour, day, month, day of the week. At most every ten minutes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cron: Option<CronExpression>,
+        /// How many of its backups are kept, 1 to 100; 7 where nothing is given. Those that somebody
+        /// asked for are not counted, and never removed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        keep: Option<u32>,
+    } -> BackupSchedule { who: Member of (app_id), effect: Change }
+}
+
+records! {
+    /// A backup of a database.
+    pub struct Backup {
+        id: BackupId,
+        instance_id: InstanceId,
+        app_id: AppId,
+        kind: BackupKind,
+        state: BackupState,
+        /// Made by a schedule.
+        scheduled: bool,
+        /// Bytes of the file.
+        size: Option<u64>,
+        /// Of the file.
+        sha256: Option<Sha256>,
+        error: Option<String>,
+        /// How it was last put back.
+        restore: Option<Restore>,
+        created_at: Timestamp,
+        finished_at: Option<Timestamp>,
+    }
+
+    /// How a backup was put back.
+    pub struct Restore {
+        state: RestoreState,
+        error: Option<String>,
+        started_at: Timestamp,
+        finished_at: Option<Timestamp>,
+    }
+
+    /// An address that downloads a backup.
+    pub struct BackupDownloadUrl { url: String, expires_at: Timestamp }
+
+    /// What was deleted.
+    pub struct DeletedBackup { deleted: BackupId }
+
+    /// When a database is dumped.
+    pub struct BackupSchedule {
+        instance_id: InstanceId,
+        database: BackupKind,
+        /// Null where there is no schedule any more.
+        cron: Option<CronExpression>,
+        keep: u32,
+        /// When the next one is made.
+        next_at: Option<Timestamp>,
+    }
+}
+
+/// Which database a backup is of.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum BackupKind {
+    /// The document database.
+    DocumentDb,
+    /// The SQL database.
+    SqlDb,
+}
+
+/// The states of a backup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum BackupState {
+    /// It is being written.
+    Running,
+    /// It is whole, and can be put back.
+    Ready,
+    /// It could not be made. Nothing is kept of it.
+    Failed,
+}
+
+/// How a backup is put back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RestoreState {
+    /// It is under way.
+    Running,
+    /// The database is as it was then.
+    Succeeded,
+    /// It could not be done. An SQL database is as it was before.
+    Failed,
+}

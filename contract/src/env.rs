@@ -1,0 +1,53 @@
+//! The environment of a container, as callers and templates give it.
+
+use crate::text::{EnvName, EnvValue};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use std::{borrow::Cow, collections::BTreeMap, ops::Deref};
+
+/// Names and values, at most [`Env::MOST`] of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Env(BTreeMap<EnvName, EnvValue>);
+
+impl Env {
+    /// How many there may be.
+    pub const MOST: usize = 100;
+
+    /// The names and values.
+    pub fn into_map(self) -> BTreeMap<EnvName, EnvValue> {
+        self.0
+    }
+}
+
+impl Deref for Env {
+    type Target = BTreeMap<EnvName, EnvValue>;
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Env {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let values = BTreeMap::deserialize(d)?;
+        if values.len() > Env::MOST {
+            return Err(D::Error::custom(format!("must have at most {} variables", Env::MOST)));
+        }
+        Ok(Env(values))
+    }
+}
+
+impl JsonSchema for Env {
+    fn schema_name() -> Cow<'static, str> {
+        "Env".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let values = generator.subschema_for::<EnvValue>();
+        json_schema!({
+            "type": "object",
+            "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]{0,127}$"},
+            "additionalProperties": values,
+            "maxProperties": Env::MOST,
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! Builds, by the builder that is part of every daemon.
+
+use super::{
+    body::map,
+    daemon::{BUILD_IDLE, Daemon, LOOK},
+    errors::Failure,
+    images,
+    produce::produce,
+};
+use crate::{BuildEvent, BuildSpec, Built, EngineError};
+use bollard::{
+    BollardRequest, body_try_stream, models::BuildInfo, query_parameters::BuildImageOptionsBuilder,
+};
+use bytes::Bytes;
+use futures_core::stream::BoxStream;
+use std::io;
+use tokio::sync::mpsc::Sender;
+
+type Sends = Sender<Result<BuildEvent, EngineError>>;
+
+/// Builds an image. Dropping the stream closes the connection, and the daemon then ends the build.
+pub(super) async fn build(
+    daemon: &Daemon,
+    spec: BuildSpec,
+    context: BoxStream<'static, io::Result<Bytes>>,
+) -> Result<BoxStream<'static, Result<BuildEvent, EngineError>>, EngineError> {
+    // a daemon that is away is said at once
+    daemon
+        .ask(LOOK, |client| async move { client.ping().await })
+        .await
+        .map_err(|failure| failure.about("builder"))?;
+    let client = daemon.client().await.map_err(|failure| failure.about("builder"))?;
+    let daemon = daemon.clone();
+    Ok(produce(|sends| async move {
+        let last = match follow(&daemon, client, &spec, context, &sends).await {
+            Ok(image) => Ok(BuildEvent::Built(Built { image })),
+            Err(error) => Err(error),
+        };
+        let _ = sends.send(last).await;
+    }))
+}
+
+/// Passes on what a build says, and gives the id of the image.
+async fn follow(
+    daemon: &Daemon,
+    client: bollard::Docker,
+    spec: &BuildSpec,
+    context: BoxStream<'static, io::Result<Bytes>>,
+    sends: &Sends,
+) -> Result<String, EngineError> {
+    let options = BuildImageOptionsBuilder::default()
+        .dockerfile(&spec.dockerfile)
+        .t(&spec.tag)
+        .buildargs(&map(&spec.args))
+        .labels(&map(&spec.labels))
+        .rm(true)
+        .forcerm(true)
+        .build();
+    let memory = spec.memory;
+    let client = client.with_request_modifier(move |request| with_memory(request, memory));
+    let mut parts = client.build_image(options, None, Some(body_try_stream(context)));
+    let mut said = Said::default();
+    while let Some(part) = daemon.next(BUILD_IDLE, &mut parts).await {
+        let part = part.map_err(|failure| failure.about("builder"))?;
+        for line in said.take(part) {
+            // nobody listens: the task is about to be ended
+            let _ = sends.send(Ok(BuildEvent::Line(line))).await;
+        }
+    }
+    if let Some(line) = said.rest() {
+        let _ = sends.send(Ok(BuildEvent::Line(line))).await;
+    }
+    // a stream that was cut off ends like one that was not, and an older image may have the name
+    let Some(made) = said.image else {
+        let cut_off = Failure::Away("the build was cut off".to_owned());
+        daemon.heed(&cut_off);
+        return Err(cut_off.about("builder"));
+    };
+    match images::find(daemon, &spec.tag).await? {
+        Some(image) if image.id == made => Ok(made),
+        _ => Err(EngineError::Conflict(format!(
+            "the name {} was given to another image than was built for it",
+            spec.tag
+        ))),
+    }
+}
+
+/// Bollard's own parameter ends at two gibibytes.
+fn with_memory(mut request: BollardRequest, memory: u64) -> BollardRequest {
+    let limited = format!("{}&memory={memory}&memswap={memory}", request.uri());
+    if let Ok(uri) = limited.parse() {
+        *request.uri_mut() = uri;
+    }
+    request
+}
+
+/// What a build says, put together to lines.
+#[derive(Default)]
+struct Said {
+    begun: String,
+    image: Option<String>,
+}
+
+impl Said {
+    fn take(&mut self, part: BuildInfo) -> Vec<String> {
+        if let Some(id) = part.aux.and_then(|aux| aux.id) {
+            self.image = Some(id);
+        }
+        let mut lines = Vec::new();
+        if let Some(text) = part.stream {
+            self.begun.push_str(&text);
+            while let Some((line, rest)) = self.begun.split_once('\n') {
+                lines.push(without_colours(line.trim_end_matches('\r')));
+                self.begun = rest.to_owned();
+            }
+        }
+        // pulling says the same again and again, with a bar of progress
+        if let Some(status) = part.status.filter(|_| part.progress_detail.is_none()) {
+            lines.push(part.id.map_or(status.clone(), |id| format!("{id}: {status}")));
+        }
+        lines.retain(|line| !line.is_empty());
+        lines
+    }
+
+    fn rest(&mut self) -> Option<String> {
+        Some(without_colours(&std::mem::take(&mut self.begun))).filter(|line| !line.is_empty())
+    }
+}
+
+/// The daemon paints what a step writes to its standard error.
+fn without_colours(line: &str) -> String {
+    let mut parts = line.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |plain, part| {
+        let painted = part
+            .split_once('m')
+            .filter(|(code, _)| code.bytes().all(|byte| byte.is_ascii_digit() || byte == b';'));
+        plain + painted.map_or(part, |(_, rest)| rest)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_become_lines() {
+        let mut said = Said::default();
+        let piece = |text: &str| BuildInfo { stream: Some(text.to_owned()), ..<_>::default() };
+        assert!(said.take(piece("Step 1/2 : FROM x")).is_empty());
+        assert_eq!(said.take(piece("\n ---> 1\r\n\nla")), ["Step 1/2 : FROM x", " ---> 1"]);
+        assert_eq!(said.rest().as_deref(), Some("la"));
+        assert_eq!(said.rest(), None);
+        assert_eq!(said.take(piece("\u{1b}[91mwarning\n\u{1b}[0m3\n")), ["warning", "3"]);
+    }
+}

@@ -1,0 +1,176 @@
+//! The life of a container.
+
+use super::{
+    body,
+    daemon::{CHANGE, Daemon, LOOK},
+    errors::Failure,
+    view,
+};
+use crate::{Container, ContainerSpec, EngineError, Phase};
+use bollard::{
+    models::ContainerInspectResponse,
+    query_parameters::{
+        CreateContainerOptionsBuilder, RemoveContainerOptionsBuilder, StopContainerOptionsBuilder,
+    },
+};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// The daemon works on removals in the background: how long that is waited for, and how often it is
+/// looked at.
+const LOOKS: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// The container of this name.
+pub(super) async fn find(daemon: &Daemon, name: &str) -> Result<Option<Container>, EngineError> {
+    Ok(inspect(daemon, name).await?.map(view::container))
+}
+
+/// All that the daemon knows of a container.
+pub(super) async fn inspect(
+    daemon: &Daemon,
+    name: &str,
+) -> Result<Option<ContainerInspectResponse>, EngineError> {
+    let answer =
+        daemon.ask(LOOK, |client| async move { client.inspect_container(name, None).await }).await;
+    match answer {
+        Ok(container) => Ok(Some(container)),
+        Err(failure) if failure.is(404) => Ok(None),
+        Err(failure) => Err(failure.about(format_args!("container {name}"))),
+    }
+}
+
+/// The container of this spec, made where it is not there.
+pub(super) async fn ensure(
+    daemon: &Daemon,
+    spec: &ContainerSpec,
+) -> Result<Container, EngineError> {
+    for _ in 0..LOOKS {
+        let Some(found) = inspect(daemon, &spec.name).await? else {
+            match create(daemon, spec).await? {
+                Creation::Done => {}
+                // made by another request in between, or not yet wholly removed
+                Creation::NameIsTaken => sleep(PAUSE).await,
+            }
+            continue;
+        };
+        let networks = found.network_settings.as_ref().and_then(|all| all.networks.clone());
+        let container = view::container(found);
+        let is_same = container.spec_hash() == Some(spec.hash().as_str());
+        match container.phase {
+            // on its way out
+            Phase::Between => sleep(PAUSE).await,
+            Phase::Running if is_same => return Ok(container),
+            Phase::Running => return Err(conflict(spec, "runs, and is not of this spec")),
+            Phase::Created | Phase::Exited { .. } => {
+                // a name of ours under which somebody else has put something
+                if container.spec_hash().is_none() {
+                    return Err(conflict(spec, "is not ours"));
+                }
+                let joined = networks.unwrap_or_default().remove(&spec.network);
+                let joined = joined.and_then(|network| network.network_id).unwrap_or_default();
+                if is_same && (joined.is_empty() || is_network(daemon, spec, &joined).await?) {
+                    return Ok(container);
+                }
+                remove(daemon, &spec.name).await?;
+            }
+        }
+    }
+    Err(EngineError::Away(format!("the container {} is neither there nor gone", spec.name)))
+}
+
+fn conflict(spec: &ContainerSpec, what: &str) -> EngineError {
+    EngineError::Conflict(format!("the container {} {what}", spec.name))
+}
+
+/// Whether the spec's network still has this id. A container keeps the id of the network that it
+/// first joined, and never starts again if another one takes the name.
+async fn is_network(daemon: &Daemon, spec: &ContainerSpec, id: &str) -> Result<bool, EngineError> {
+    let network = &spec.network;
+    let answer =
+        daemon.ask(LOOK, |client| async move { client.inspect_network(network, None).await }).await;
+    match answer {
+        Ok(found) => Ok(found.id.as_deref() == Some(id)),
+        Err(failure) => Err(failure.about(format_args!("network {network}"))),
+    }
+}
+
+enum Creation {
+    Done,
+    NameIsTaken,
+}
+
+async fn create(daemon: &Daemon, spec: &ContainerSpec) -> Result<Creation, EngineError> {
+    // the daemon would make missing volumes itself, without labels, and mind a missing network only
+    // at the start
+    let network = &spec.network;
+    daemon
+        .ask(LOOK, |client| async move { client.inspect_network(network, None).await })
+        .await
+        .map_err(|failure| failure.about(format_args!("network {network}")))?;
+    for mount in &spec.mounts {
+        let volume = &mount.volume;
+        daemon
+            .ask(LOOK, |client| async move { client.inspect_volume(volume).await })
+            .await
+            .map_err(|failure| failure.about(format_args!("volume {volume}")))?;
+    }
+    let options = CreateContainerOptionsBuilder::default().name(&spec.name).build();
+    let body = body::of(spec);
+    let answer = daemon
+        .ask(CHANGE, |client| async move { client.create_container(Some(options), body).await })
+        .await;
+    match answer {
+        Ok(_) => Ok(Creation::Done),
+        Err(failure) if failure.is(409) => Ok(Creation::NameIsTaken),
+        Err(failure) if failure.is(404) => Err(failure.about_image(&spec.image)),
+        Err(failure) => Err(failure.about(format_args!("container {}", spec.name))),
+    }
+}
+
+/// Starts it. Running already is fine.
+pub(super) async fn start(daemon: &Daemon, name: &str) -> Result<(), EngineError> {
+    let answer =
+        daemon.ask(CHANGE, |client| async move { client.start_container(name, None).await }).await;
+    answer.map_err(|failure| {
+        if failure.is(404) && failure.says("network") {
+            failure.about(format_args!("network for the container {name}"))
+        } else {
+            failure.about(format_args!("container {name}"))
+        }
+    })
+}
+
+/// Asks it to end. Not running or not there is fine.
+pub(super) async fn stop(daemon: &Daemon, name: &str, grace: Duration) -> Result<(), EngineError> {
+    let seconds = i32::try_from(body::whole_seconds(grace)).unwrap_or(i32::MAX);
+    let options = StopContainerOptionsBuilder::default().t(seconds).build();
+    let limit = grace.saturating_add(LOOK);
+    let answer = daemon
+        .ask(limit, |client| async move { client.stop_container(name, Some(options)).await })
+        .await;
+    unless_gone(answer, name)
+}
+
+/// Kills and removes it, with its nameless volumes. Not there is fine.
+pub(super) async fn remove(daemon: &Daemon, name: &str) -> Result<(), EngineError> {
+    let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+    for _ in 0..LOOKS {
+        let options = options.clone();
+        let answer = daemon
+            .ask(CHANGE, |client| async move { client.remove_container(name, Some(options)).await })
+            .await;
+        match answer {
+            Err(failure) if failure.is(409) && failure.says("in progress") => sleep(PAUSE).await,
+            answer => return unless_gone(answer, name),
+        }
+    }
+    Err(EngineError::Away(format!("the container {name} is being removed, and does not go")))
+}
+
+fn unless_gone(answer: Result<(), Failure>, name: &str) -> Result<(), EngineError> {
+    match answer {
+        Err(failure) if !failure.is(404) => Err(failure.about(format_args!("container {name}"))),
+        _ => Ok(()),
+    }
+}

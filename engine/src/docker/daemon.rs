@@ -1,0 +1,127 @@
+//! The connection to the daemon: made when it is first needed, and anew after it was lost.
+
+use super::errors::Failure;
+use crate::EngineError;
+use bollard::{API_DEFAULT_VERSION, BollardRequest, errors::Error};
+use futures_util::{Stream, StreamExt};
+use std::{
+    env,
+    future::Future,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::time::timeout;
+
+/// Looking something up.
+pub(super) const LOOK: Duration = Duration::from_secs(10);
+/// Making, starting or removing something.
+pub(super) const CHANGE: Duration = Duration::from_secs(30);
+/// Bytes on their way to or from a registry: how long none may come.
+pub(super) const TRANSFER_IDLE: Duration = Duration::from_secs(120);
+/// A step of a build: how long it may say nothing. Compilers and package managers say nothing for
+/// minutes.
+pub(super) const BUILD_IDLE: Duration = Duration::from_secs(600);
+
+/// No request takes longer than this to be answered at all; what is shorter is set for each.
+const LONGEST_SECONDS: u64 = 24 * 60 * 60;
+
+const LOCAL: &str = "unix:///var/run/docker.sock";
+
+/// How requests reach the daemon. Copies share the connection.
+#[derive(Clone)]
+pub(super) struct Daemon {
+    address: Arc<str>,
+    client: Arc<Mutex<Option<bollard::Docker>>>,
+}
+
+impl Daemon {
+    /// A daemon at this address. It need not be there yet.
+    pub fn at(address: Option<&str>) -> Result<Daemon, EngineError> {
+        let from_environment = env::var("DOCKER_HOST").ok().filter(|host| !host.is_empty());
+        let address = match address {
+            Some(path) if path.starts_with('/') => format!("unix://{path}"),
+            Some(address) => address.to_owned(),
+            None => from_environment.unwrap_or_else(|| LOCAL.to_owned()),
+        };
+        let is_tcp = address.starts_with("tcp://") || address.starts_with("http://");
+        if !is_tcp && !address.starts_with("unix://") {
+            return Err(EngineError::Refused(format!(
+                "{address} is no address of Docker that is spoken here; unix://… and tcp://… are"
+            )));
+        }
+        if is_tcp && env::var("DOCKER_TLS_VERIFY").is_ok_and(|verify| !verify.is_empty()) {
+            return Err(EngineError::Refused(format!(
+                "{address} is to be reached by TLS, which is not spoken here; use a local socket"
+            )));
+        }
+        Ok(Daemon { address: address.into(), client: Arc::default() })
+    }
+
+    /// The client, after it agreed with the daemon on a version of the API.
+    pub async fn client(&self) -> Result<bollard::Docker, Failure> {
+        let known = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(client) = known {
+            return Ok(client);
+        }
+        let client = if self.address.starts_with("unix://") {
+            bollard::Docker::connect_with_unix(&self.address, LONGEST_SECONDS, API_DEFAULT_VERSION)
+        } else {
+            bollard::Docker::connect_with_http(&self.address, LONGEST_SECONDS, API_DEFAULT_VERSION)
+        }?;
+        let client = client.with_request_modifier(url_safe_login);
+        let client =
+            timeout(LOOK, client.negotiate_version()).await.map_err(|_| Failure::late(LOOK))??;
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client.clone());
+        Ok(client)
+    }
+
+    /// One request and its whole answer.
+    pub async fn ask<T, F>(
+        &self,
+        limit: Duration,
+        request: impl FnOnce(bollard::Docker) -> F,
+    ) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        let client = self.client().await?;
+        let answer = match timeout(limit, request(client)).await {
+            Ok(answer) => answer.map_err(Failure::from),
+            Err(_) => Err(Failure::late(limit)),
+        };
+        answer.inspect_err(|failure| self.heed(failure))
+    }
+
+    /// The next item of an answer that comes in parts, where `None` is its end.
+    pub async fn next<T>(
+        &self,
+        idle: Duration,
+        parts: &mut (impl Stream<Item = Result<T, Error>> + Unpin),
+    ) -> Option<Result<T, Failure>> {
+        let part = match timeout(idle, parts.next()).await {
+            Ok(part) => part?.map_err(Failure::from),
+            Err(_) => Err(Failure::Away(format!("nothing came for {} s", idle.as_secs()))),
+        };
+        Some(part.inspect_err(|failure| self.heed(failure)))
+    }
+
+    /// A daemon that was away may come back as another version.
+    pub fn heed(&self, failure: &Failure) {
+        if matches!(failure, Failure::Away(_)) {
+            *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+}
+
+/// Docker reads a login only in the URL-safe alphabet of base64, and takes any other for none.
+/// bollard writes the common alphabet.
+fn url_safe_login(mut request: BollardRequest) -> BollardRequest {
+    if let Some(login) = request.headers_mut().get_mut("X-Registry-Auth") {
+        let safe = login.to_str().map(|text| text.replace('+', "-").replace('/', "_"));
+        if let Some(safe) = safe.ok().and_then(|text| text.parse().ok()) {
+            *login = safe;
+            login.set_sensitive(true);
+        }
+    }
+    request
+}

@@ -1,0 +1,186 @@
+//! What the daemon's failures mean, in one place.
+
+use crate::EngineError;
+use bollard::errors::Error;
+use std::{fmt, time::Duration};
+
+/// A request that did not succeed.
+#[derive(Debug, Clone)]
+pub(super) enum Failure {
+    /// No answer, half of one, or one that cannot be read.
+    Away(String),
+    /// The daemon answered, and not with what was asked for.
+    Answer {
+        /// The HTTP status; `None`: it came later, in a stream that had begun well.
+        status: Option<u16>,
+        /// What the daemon said.
+        message: String,
+    },
+}
+
+/// Faults of what was asked, which the daemon answers with 500 as if they were its own.
+const REFUSED_AS_500: &[&str] = &[
+    "port is already allocated",
+    "address already in use",
+    "no space left on device",
+    "oci runtime create failed",
+    "cannot locate specified dockerfile",
+    "unexpected eof",
+    "archive/tar",
+];
+
+/// But these, which also come as failures of the runtime, pass.
+const PASSING: &[&str] =
+    &["resource temporarily unavailable", "cannot allocate memory", "deadline"];
+
+/// What daemons and registries say where an image is not to be had.
+const NO_IMAGE: &[&str] = &[
+    "manifest unknown",
+    "not found",
+    "unauthorized",
+    "authentication required",
+    "no basic auth credentials",
+    "denied",
+    "does not exist",
+    "no matching manifest",
+];
+
+impl Failure {
+    /// The daemon did not answer in time.
+    pub fn late(limit: Duration) -> Failure {
+        Failure::Away(format!("it did not answer within {} s", limit.as_secs()))
+    }
+
+    /// Whether the daemon answered with this status.
+    pub fn is(&self, code: u16) -> bool {
+        matches!(self, Failure::Answer { status: Some(status), .. } if *status == code)
+    }
+
+    /// Whether the daemon's words contain these, which are in small letters.
+    pub fn says(&self, words: &str) -> bool {
+        matches!(self, Failure::Answer { message, .. } if contains(message, &[words]))
+    }
+
+    /// What it means for this object, such as `the container x`.
+    pub fn about(self, what: impl fmt::Display) -> EngineError {
+        let (status, message) = match self {
+            Failure::Away(why) => return EngineError::Away(why),
+            Failure::Answer { status, message } => (status, message),
+        };
+        match status {
+            Some(404) => EngineError::Missing(what.to_string()),
+            Some(500..) if !is_refusal(&message) => EngineError::Away(message),
+            Some(_) | None => EngineError::Refused(message),
+        }
+    }
+
+    /// What it means where this image was asked for.
+    pub fn about_image(self, image: &str) -> EngineError {
+        let (status, message) = match self {
+            Failure::Away(why) => return EngineError::Away(why),
+            Failure::Answer { status, message } => (status, message),
+        };
+        match status {
+            _ if contains(&message, &["no space left on device"]) => EngineError::Refused(message),
+            Some(401 | 403 | 404) => no_image(image, message),
+            _ if contains(&message, NO_IMAGE) => no_image(image, message),
+            Some(400..500) => EngineError::Refused(message),
+            // a registry that is down, or has had enough of us
+            _ => EngineError::Away(message),
+        }
+    }
+}
+
+fn no_image(image: &str, why: String) -> EngineError {
+    EngineError::NoImage { image: image.to_owned(), why }
+}
+
+fn is_refusal(message: &str) -> bool {
+    contains(message, REFUSED_AS_500) && !contains(message, PASSING)
+}
+
+fn contains(message: &str, words: &[&str]) -> bool {
+    let message = message.to_lowercase();
+    words.iter().any(|words| message.contains(words))
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::DockerResponseServerError { status_code, message } => {
+                Failure::Answer { status: Some(status_code), message }
+            }
+            Error::DockerStreamError { error } => Failure::Answer { status: None, message: error },
+            other => Failure::Away(with_causes(&other)),
+        }
+    }
+}
+
+/// An error and what led to it. Those of HTTP clients say nothing by themselves.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let inner = error.to_string();
+        if !text.contains(&inner) {
+            text.push_str(": ");
+            text.push_str(&inner);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(status: u16, message: &str) -> Failure {
+        Failure::Answer { status: Some(status), message: message.to_owned() }
+    }
+
+    #[test]
+    fn a_taken_port_is_a_refusal_that_names_it() {
+        let said = "driver failed programming external connectivity on endpoint x: Bind for \
+                    127.0.0.1:4000 failed: port is already allocated";
+        assert_eq!(answer(500, said).about("x"), EngineError::Refused(said.to_owned()));
+        let full = "write /var/lib/docker/tmp: no space left on device";
+        assert_eq!(answer(500, full).about("x"), EngineError::Refused(full.to_owned()));
+        assert_eq!(answer(500, full).about_image("x"), EngineError::Refused(full.to_owned()));
+    }
+
+    #[test]
+    fn a_fault_of_the_daemon_is_away_and_one_of_the_runtime_is_not() {
+        assert!(matches!(answer(500, "layer does not add up").about("x"), EngineError::Away(_)));
+        let runtime = "OCI runtime create failed: not a directory: unknown";
+        assert!(matches!(answer(500, runtime).about("x"), EngineError::Refused(_)));
+        let busy = "OCI runtime create failed: fork/exec: resource temporarily unavailable";
+        assert!(matches!(answer(500, busy).about("x"), EngineError::Away(_)));
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        let missing = answer(404, "No such container: x").about("container x");
+        assert_eq!(missing.to_string(), "there is no container x");
+    }
+
+    #[test]
+    fn an_image_that_is_not_there_is_told_from_a_registry_that_is_not() {
+        for (status, said) in [
+            (404, "manifest for r/x:1 not found: manifest unknown: manifest unknown"),
+            (404, "pull access denied for x, repository does not exist"),
+            (500, "Head \"https://r/v2/x/manifests/1\": unauthorized: authentication required"),
+            (500, "Head \"http://r/v2/x/manifests/1\": no basic auth credentials"),
+        ] {
+            let meant = answer(status, said).about_image("x");
+            assert!(matches!(meant, EngineError::NoImage { .. }), "{said}");
+        }
+        for said in [
+            "Get \"http://r/v2/\": dial tcp 127.0.0.1:1: connect: connection refused",
+            "Get \"https://r/v2/\": dial tcp: lookup r: no such host",
+            "toomanyrequests: You have reached your pull rate limit",
+        ] {
+            assert!(matches!(answer(500, said).about_image("x"), EngineError::Away(_)), "{said}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Docker Engine, through its API.
+
+mod body;
+mod build;
+mod containers;
+mod daemon;
+mod errors;
+mod events;
+mod exec;
+mod images;
+mod logs;
+mod objects;
+mod produce;
+mod reference;
+mod usage;
+mod view;
+
+use crate::{
+    About, BuildEvent, BuildSpec, Container, ContainerSpec, Engine, EngineError, Event, Exec,
+    Image, Inventory, Labels, LogLine, LogQuery, Login, Output, Usage,
+};
+use async_trait::async_trait;
+use bytes::Bytes;
+use contract::Timestamp;
+use daemon::{Daemon, LOOK};
+use futures_core::stream::BoxStream;
+use std::{io, time::Duration};
+use tokio::sync::Mutex;
+
+/// A Docker daemon. It needs a tokio runtime.
+pub struct Docker {
+    daemon: Daemon,
+    /// Held while a network is made.
+    networks: Mutex<()>,
+}
+
+impl Docker {
+    /// The daemon at this address (`unix:///path` or `tcp://host:port`, without TLS), or where the
+    /// environment variable `DOCKER_HOST` says, or on this machine. It need not be there yet: it is
+    /// looked for when it is first needed, and again after it was away.
+    ///
+    /// An address that is not understood is [`EngineError::Refused`].
+    pub fn connect(address: Option<&str>) -> Result<Docker, EngineError> {
+        Ok(Docker { daemon: Daemon::at(address)?, networks: Mutex::new(()) })
+    }
+}
+
+#[async_trait]
+impl Engine for Docker {
+    async fn about(&self) -> Result<About, EngineError> {
+        let version = self.daemon.ask(LOOK, |client| async move {
+            let spoken = client.client_version().to_string();
+            client.version().await.map(|version| (version, spoken))
+        });
+        let (version, api) = version.await.map_err(|failure| failure.about("version"))?;
+        Ok(About { version: version.version.unwrap_or_default(), api })
+    }
+
+    async fn inventory(&self, labels: &Labels) -> Result<Inventory, EngineError> {
+        objects::inventory(&self.daemon, labels).await
+    }
+
+    async fn events(
+        &self,
+        labels: &Labels,
+        since: Timestamp,
+    ) -> Result<BoxStream<'static, Result<Event, EngineError>>, EngineError> {
+        events::events(&self.daemon, labels, since).await
+    }
+
+    async fn ensure_network(&self, name: &str, labels: &Labels) -> Result<(), EngineError> {
+        objects::ensure_network(self, name, labels).await
+    }
+
+    async fn remove_network(&self, name: &str) -> Result<(), EngineError> {
+        objects::remove_network(&self.daemon, name).await
+    }
+
+    async fn ensure_volume(&self, name: &str, labels: &Labels) -> Result<(), EngineError> {
+        objects::ensure_volume(&self.daemon, name, labels).await
+    }
+
+    async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
+        objects::remove_volume(&self.daemon, name).await
+    }
+
+    async fn ensure_container(&self, spec: &ContainerSpec) -> Result<Container, EngineError> {
+        containers::ensure(&self.daemon, spec).await
+    }
+
+    async fn container(&self, name: &str) -> Result<Option<Container>, EngineError> {
+        containers::find(&self.daemon, name).await
+    }
+
+    async fn start(&self, name: &str) -> Result<(), EngineError> {
+        containers::start(&self.daemon, name).await
+    }
+
+    async fn stop(&self, name: &str, grace: Duration) -> Result<(), EngineError> {
+        containers::stop(&self.daemon, name, grace).await
+    }
+
+    async fn remove_container(&self, name: &str) -> Result<(), EngineError> {
+        containers::remove(&self.daemon, name).await
+    }
+
+    async fn logs(&self, name: &str, query: LogQuery) -> Result<Vec<LogLine>, EngineError> {
+        logs::logs(&self.daemon, name, query).await
+    }
+
+    async fn usage(&self, name: &str) -> Result<Option<Usage>, EngineError> {
+        usage::usage(&self.daemon, name).await
+    }
+
+    async fn exec(
+        &self,
+        name: &str,
+        exec: Exec,
+        input: Option<BoxStream<'static, Bytes>>,
+    ) -> Result<BoxStream<'static, Result<Output, EngineError>>, EngineError> {
+        exec::exec(&self.daemon, name, exec, input).await
+    }
+
+    async fn image(&self, reference: &str) -> Result<Option<Image>, EngineError> {
+        images::find(&self.daemon, reference).await
+    }
+
+    async fn resolve(&self, reference: &str, login: Option<&Login>) -> Result<String, EngineError> {
+        images::resolve(&self.daemon, reference, login).await
+    }
+
+    async fn ensure_image(
+        &self,
+        reference: &str,
+        login: Option<&Login>,
+    ) -> Result<Image, EngineError> {
+        images::ensure(&self.daemon, reference, login).await
+    }
+
+    async fn build(
+        &self,
+        spec: BuildSpec,
+        context: BoxStream<'static, io::Result<Bytes>>,
+    ) -> Result<BoxStream<'static, Result<BuildEvent, EngineError>>, EngineError> {
+        build::build(&self.daemon, spec, context).await
+    }
+
+    async fn tag(&self, reference: &str, repository: &str, tag: &str) -> Result<(), EngineError> {
+        images::tag(&self.daemon, reference, repository, tag).await
+    }
+
+    async fn push(
+        &self,
+        repository: &str,
+        tag: &str,
+        login: Option<&Login>,
+    ) -> Result<String, EngineError> {
+        images::push(&self.daemon, repository, tag, login).await
+    }
+
+    async fn images(&self, labels: &Labels) -> Result<Vec<Image>, EngineError> {
+        images::list(&self.daemon, labels).await
+    }
+
+    async fn remove_image(&self, reference: &str) -> Result<(), EngineError> {
+        images::remove(&self.daemon, reference).await
+    }
+
+    async fn prune_build_cache(&self, unused_for: Duration) -> Result<u64, EngineError> {
+        images::prune(&self.daemon, unused_for).await
+    }
+}

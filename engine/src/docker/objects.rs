@@ -1,0 +1,172 @@
+//! Networks and volumes, and the inventory of all that carries a label.
+
+use super::{
+    Docker,
+    body::map,
+    daemon::{CHANGE, Daemon, LOOK},
+    view,
+};
+use crate::{EngineError, Inventory, Labels, Owned};
+use bollard::{
+    models::{Network, NetworkCreateRequest, Volume, VolumeCreateRequest},
+    query_parameters::{
+        ListContainersOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
+        RemoveVolumeOptionsBuilder,
+    },
+};
+use std::collections::HashMap;
+
+/// The network of this name, made where it is not there.
+pub(super) async fn ensure_network(
+    docker: &Docker,
+    name: &str,
+    labels: &Labels,
+) -> Result<(), EngineError> {
+    // the daemon makes two networks of one name if it is asked twice at once, and then no container
+    // can join either
+    let _one_at_a_time = docker.networks.lock().await;
+    let daemon = &docker.daemon;
+    let mut found = networks_named(daemon, name).await?;
+    // two there are if a request was given up that the daemon still carried out: the older one stays
+    found.sort_by(|a, b| (&a.created, &a.id).cmp(&(&b.created, &b.id)));
+    let mut found = found.into_iter();
+    let Some(network) = found.next() else {
+        let request = NetworkCreateRequest {
+            name: name.to_owned(),
+            driver: Some("bridge".to_owned()),
+            labels: Some(map(labels)),
+            ..NetworkCreateRequest::default()
+        };
+        let answer = daemon
+            .ask(CHANGE, |client| async move { client.create_network(request).await.map(drop) })
+            .await;
+        return answer.map_err(|failure| {
+            // "there is no address space" comes as a 404
+            match failure.clone().about(format_args!("room for the network {name}")) {
+                EngineError::Missing(_) => EngineError::Refused(format!(
+                    "there is no room for the network {name}: {failure:?}"
+                )),
+                other => other,
+            }
+        });
+    };
+    if !carries(network.labels.as_ref(), labels) {
+        return Err(EngineError::Conflict(format!("the network {name} is not ours")));
+    }
+    for double in found.filter_map(|double| double.id) {
+        remove_network(daemon, &double).await?;
+    }
+    Ok(())
+}
+
+/// The daemon's own filter takes parts of names.
+async fn networks_named(daemon: &Daemon, name: &str) -> Result<Vec<Network>, EngineError> {
+    let filters = HashMap::from([("name", vec![name])]);
+    let options = ListNetworksOptionsBuilder::default().filters(&filters).build();
+    let mut found = daemon
+        .ask(LOOK, |client| async move { client.list_networks(Some(options)).await })
+        .await
+        .map_err(|failure| failure.about("list of networks"))?;
+    found.retain(|network| network.name.as_deref() == Some(name));
+    Ok(found)
+}
+
+/// Removes a network. Not there is fine.
+pub(super) async fn remove_network(daemon: &Daemon, name: &str) -> Result<(), EngineError> {
+    let answer =
+        daemon.ask(CHANGE, |client| async move { client.remove_network(name).await }).await;
+    match answer {
+        Err(failure) if !failure.is(404) => Err(failure.about(format_args!("network {name}"))),
+        _ => Ok(()),
+    }
+}
+
+/// The volume of this name, made where it is not there.
+pub(super) async fn ensure_volume(
+    daemon: &Daemon,
+    name: &str,
+    labels: &Labels,
+) -> Result<(), EngineError> {
+    let request = VolumeCreateRequest {
+        name: Some(name.to_owned()),
+        labels: Some(map(labels)),
+        ..VolumeCreateRequest::default()
+    };
+    // one that is there is answered as if it had been made, with the labels that it has
+    let volume: Volume = daemon
+        .ask(CHANGE, |client| async move { client.create_volume(request).await })
+        .await
+        .map_err(|failure| failure.about(format_args!("volume {name}")))?;
+    if carries(Some(&volume.labels), labels) {
+        Ok(())
+    } else {
+        Err(EngineError::Conflict(format!("the volume {name} is not ours")))
+    }
+}
+
+/// Removes a volume with all that is in it. Not there is fine.
+pub(super) async fn remove_volume(daemon: &Daemon, name: &str) -> Result<(), EngineError> {
+    let options = RemoveVolumeOptionsBuilder::default().force(false).build();
+    let answer = daemon
+        .ask(CHANGE, |client| async move { client.remove_volume(name, Some(options)).await })
+        .await;
+    match answer {
+        Err(failure) if !failure.is(404) => Err(failure.about(format_args!("volume {name}"))),
+        _ => Ok(()),
+    }
+}
+
+/// All that carries these labels.
+pub(super) async fn inventory(daemon: &Daemon, labels: &Labels) -> Result<Inventory, EngineError> {
+    // by the daemon's clock: its events are told by it too
+    let info = daemon
+        .ask(LOOK, |client| async move { client.info().await })
+        .await
+        .map_err(|failure| failure.about("state of the daemon"))?;
+    let now = info.system_time.as_deref().and_then(view::moment);
+    let at = now.ok_or_else(|| EngineError::Away("it does not say what time it is".to_owned()))?;
+
+    let filters = filters(labels);
+    let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+    let containers = daemon
+        .ask(LOOK, |client| async move { client.list_containers(Some(options)).await })
+        .await
+        .map_err(|failure| failure.about("list of containers"))?;
+    let options = ListNetworksOptionsBuilder::default().filters(&filters).build();
+    let networks = daemon
+        .ask(LOOK, |client| async move { client.list_networks(Some(options)).await })
+        .await
+        .map_err(|failure| failure.about("list of networks"))?;
+    let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
+    let volumes = daemon
+        .ask(LOOK, |client| async move { client.list_volumes(Some(options)).await })
+        .await
+        .map_err(|failure| failure.about("list of volumes"))?;
+    Ok(Inventory {
+        at,
+        containers: containers.into_iter().map(view::summary).collect(),
+        networks: networks
+            .into_iter()
+            .map(|network| Owned {
+                name: network.name.unwrap_or_default(),
+                labels: view::labels(network.labels),
+            })
+            .collect(),
+        volumes: volumes
+            .volumes
+            .unwrap_or_default()
+            .into_iter()
+            .map(|volume| Owned { name: volume.name, labels: view::labels(Some(volume.labels)) })
+            .collect(),
+    })
+}
+
+/// A filter for what carries all of these labels.
+pub(super) fn filters(labels: &Labels) -> HashMap<&'static str, Vec<String>> {
+    let labels = labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    HashMap::from([("label", labels)])
+}
+
+fn carries(found: Option<&HashMap<String, String>>, labels: &Labels) -> bool {
+    labels.iter().all(|(name, value)| found.and_then(|found| found.get(name)) == Some(value))
+}

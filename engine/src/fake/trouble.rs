@@ -1,0 +1,163 @@
+//! What can be made to go wrong, and how often each operation was called.
+
+use crate::EngineError;
+use std::{collections::HashMap, fmt};
+use tokio::sync::watch;
+
+macro_rules! operations {
+    ($($variant:ident => $name:literal),* $(,)?) => {
+        /// The operations of the port.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(missing_docs, reason = "they are named like the port's functions")]
+        pub enum Operation {
+            $($variant),*
+        }
+
+        impl Operation {
+            /// All there are.
+            pub const ALL: &[Operation] = &[$(Operation::$variant),*];
+
+            /// The name of the port's function.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Operation::$variant => $name),*
+                }
+            }
+        }
+    };
+}
+
+operations! {
+    About => "about",
+    Inventory => "inventory",
+    Events => "events",
+    EnsureNetwork => "ensure_network",
+    RemoveNetwork => "remove_network",
+    EnsureVolume => "ensure_volume",
+    RemoveVolume => "remove_volume",
+    EnsureContainer => "ensure_container",
+    Container => "container",
+    Start => "start",
+    Stop => "stop",
+    RemoveContainer => "remove_container",
+    Logs => "logs",
+    Usage => "usage",
+    Exec => "exec",
+    Image => "image",
+    Resolve => "resolve",
+    EnsureImage => "ensure_image",
+    Build => "build",
+    Tag => "tag",
+    Push => "push",
+    Images => "images",
+    RemoveImage => "remove_image",
+    PruneBuildCache => "prune_build_cache",
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What goes wrong with an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// It is not done, and says that the engine is away.
+    FailBefore,
+    /// It is done, and says that the engine is away.
+    FailAfter,
+    /// It is not done, and says this.
+    Refuse(EngineError),
+    /// It is not done, and never says anything.
+    HangBefore,
+    /// It is done, and never says anything.
+    HangAfter,
+    /// It is not done, and panics.
+    Panic,
+}
+
+/// How often it goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Times {
+    /// The next time.
+    Once,
+    /// Until [`calm`](super::Fake::calm) is called.
+    Always,
+}
+
+/// What waits for the operations.
+#[derive(Default)]
+pub(super) struct Troubles {
+    planned: HashMap<Operation, (Trouble, Times)>,
+    gates: HashMap<Operation, Gate>,
+    calls: HashMap<Operation, u64>,
+}
+
+/// Where calls wait.
+#[derive(Clone)]
+pub(super) struct Gate {
+    open: watch::Receiver<bool>,
+    waiting: watch::Sender<u32>,
+}
+
+impl Gate {
+    /// Waits until it is opened.
+    pub async fn pass(mut self) {
+        self.waiting.send_modify(|waiting| *waiting += 1);
+        // one that is gone is open
+        let _ = self.open.wait_for(|open| *open).await;
+    }
+}
+
+/// Holds the calls of an operation, before they are done, until it is dropped.
+#[derive(Debug)]
+pub struct Hold {
+    open: watch::Sender<bool>,
+    waiting: watch::Receiver<u32>,
+}
+
+impl Hold {
+    /// Waits until so many calls are held.
+    pub async fn reached(&mut self, calls: u32) {
+        let _ = self.waiting.wait_for(|waiting| *waiting >= calls).await;
+    }
+
+    /// Lets all calls go on.
+    pub fn release(self) {
+        self.open.send_replace(true);
+    }
+}
+
+impl Troubles {
+    /// Counts a call, and says what waits for it.
+    pub fn meet(&mut self, operation: Operation) -> (Option<Gate>, Option<Trouble>) {
+        *self.calls.entry(operation).or_default() += 1;
+        let gate = self.gates.get(&operation).cloned();
+        let trouble = match self.planned.get(&operation) {
+            Some((_, Times::Once)) => self.planned.remove(&operation).map(|(trouble, _)| trouble),
+            Some((trouble, Times::Always)) => Some(trouble.clone()),
+            None => None,
+        };
+        (gate, trouble)
+    }
+
+    pub fn plan(&mut self, operation: Operation, trouble: Trouble, times: Times) {
+        self.planned.insert(operation, (trouble, times));
+    }
+
+    pub fn calm(&mut self, operation: Operation) {
+        self.planned.remove(&operation);
+    }
+
+    pub fn hold(&mut self, operation: Operation) -> Hold {
+        let (open, opened) = watch::channel(false);
+        let (arrived, waiting) = watch::channel(0);
+        self.gates.insert(operation, Gate { open: opened, waiting: arrived });
+        Hold { open, waiting }
+    }
+
+    pub fn calls(&self, operation: Operation) -> u64 {
+        self.calls.get(&operation).copied().unwrap_or(0)
+    }
+}

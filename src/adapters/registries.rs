@@ -1,0 +1,57 @@
+//! What the configuration says of image registries.
+
+use crate::config::ServeArgs;
+use actors::images::Registries;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use engine::Login;
+use serde::Deserialize;
+use std::{collections::HashMap, path::Path};
+
+/// What the configuration says.
+pub fn read(args: &ServeArgs) -> Result<Registries, String> {
+    let logins = match &args.registry_logins {
+        Some(path) => logins(path).map_err(|e| format!("{}: {e}", path.display()))?,
+        None => HashMap::new(),
+    };
+    Ok(Registries { instead: args.image_mirrors.iter().cloned().collect(), logins })
+}
+
+/// The file that `docker login` writes, `config.json`.
+#[derive(Deserialize)]
+struct File {
+    #[serde(default)]
+    auths: HashMap<String, Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    /// `user:password` in base64.
+    auth: Option<String>,
+}
+
+fn logins(path: &Path) -> Result<HashMap<String, Login>, String> {
+    let bytes = std::fs::read(path).map_err(|e| e.to_string())?;
+    let file: File = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
+    let mut logins = HashMap::new();
+    for (registry, entry) in file.auths {
+        let auth = entry.auth.ok_or_else(|| {
+            format!("{registry} has no login in this file; credential helpers are not asked")
+        })?;
+        let text = STANDARD.decode(auth).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let login = text.as_deref().and_then(|text| text.split_once(':'));
+        let (username, password) =
+            login.ok_or_else(|| format!("the login of {registry} is damaged"))?;
+        let login = Login { username: username.into(), password: password.into() };
+        logins.insert(host(&registry), login);
+    }
+    Ok(logins)
+}
+
+/// The host of a registry, which the file may spell as an address.
+fn host(registry: &str) -> String {
+    let rest = registry.split_once("://").map_or(registry, |(_, rest)| rest);
+    match rest.split('/').next().unwrap_or(rest) {
+        "index.docker.io" => "docker.io".to_owned(),
+        host => host.to_owned(),
+    }
+}

@@ -1,0 +1,281 @@
+//! The bodies of a request and of its answer, passed on part by part.
+
+use super::{
+    Limits, Line, ProxyFault, Upstreams,
+    fields::Framing,
+    pool::Pool,
+    wire::{Unanswered, Wire},
+};
+use actix_http::{
+    Payload,
+    body::{BodySize, MessageBody},
+    error::PayloadError,
+};
+use bytes::Bytes;
+use futures_util::Stream;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use std::{
+    cell::Cell,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+use tokio::time::Instant;
+
+/// How far the body of a request has come.
+pub struct Pulse {
+    at: Cell<Instant>,
+    state: Cell<State>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    /// The upstream has to take or to say something.
+    WithUpstream,
+    /// The client has to send something.
+    WithClient,
+    /// The client broke it off, or sent something that is no body.
+    Broken,
+}
+
+impl Default for Pulse {
+    fn default() -> Self {
+        Pulse { at: Cell::new(Instant::now()), state: Cell::new(State::WithUpstream) }
+    }
+}
+
+impl Pulse {
+    fn beat(&self) {
+        self.at.set(Instant::now());
+    }
+
+    /// When the head of the answer is late, as things stand.
+    pub fn due(&self, limits: &Limits) -> Instant {
+        let waits = self.state.get() == State::WithClient;
+        self.at.get() + if waits { limits.upload } else { limits.answer }
+    }
+
+    /// Whose fault it is that the head of the answer is late.
+    pub fn late(&self) -> ProxyFault {
+        match self.state.get() {
+            State::WithClient => ProxyFault::ClientTooSlow,
+            _ => ProxyFault::TooLate,
+        }
+    }
+
+    /// Whose fault an error is.
+    pub fn blame(&self, e: &hyper::Error) -> Unanswered {
+        match self.state.get() {
+            State::Broken => {
+                Unanswered::Fault(ProxyFault::BadRequest("the body did not arrive whole"))
+            }
+            _ if e.is_parse() => Unanswered::Fault(ProxyFault::BadAnswer(e.to_string())),
+            _ => Unanswered::Ended,
+        }
+    }
+}
+
+/// The body of a request.
+pub struct Upload {
+    payload: Payload,
+    /// Bytes that are to come.
+    left: SizeHint,
+    is_over: bool,
+    pulse: Rc<Pulse>,
+}
+
+impl Upload {
+    /// What a client sends.
+    pub fn new(payload: Payload, framing: Framing, pulse: Rc<Pulse>) -> Self {
+        let left = match framing {
+            Framing::None => SizeHint::with_exact(0),
+            Framing::Length(length) => SizeHint::with_exact(length),
+            Framing::Chunked => SizeHint::default(),
+        };
+        Upload { payload, left, is_over: framing == Framing::None, pulse }
+    }
+
+    /// What a client sends, as it was: for a body that nobody has read.
+    pub fn into_payload(self) -> Payload {
+        self.payload
+    }
+}
+
+impl Body for Upload {
+    type Data = Bytes;
+    type Error = PayloadError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, PayloadError>>> {
+        let this = &mut *self;
+        let next = Pin::new(&mut this.payload).poll_next(cx);
+        let state = match &next {
+            Poll::Pending => State::WithClient,
+            Poll::Ready(Some(Err(_))) => State::Broken,
+            Poll::Ready(_) => State::WithUpstream,
+        };
+        this.pulse.state.set(state);
+        let next = ready!(next);
+        this.pulse.beat();
+        this.is_over = !matches!(next, Some(Ok(_)));
+        if let (Some(Ok(part)), Some(left)) = (&next, this.left.exact()) {
+            let left = left.saturating_sub(part.len() as u64);
+            this.left = SizeHint::with_exact(left);
+            this.is_over = left == 0;
+        }
+        Poll::Ready(next.map(|part| part.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.is_over
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left
+    }
+}
+
+/// Why an answer is not whole. The HTTP library ends the client's connection for it, so that no
+/// part is taken for the whole.
+#[derive(Debug, thiserror::Error)]
+pub enum Broken {
+    /// The upstream ended the connection, or broke the rules.
+    #[error("the upstream broke its answer off: {0}")]
+    Upstream(hyper::Error),
+    /// The upstream was quiet for too long.
+    #[error("the upstream stopped in its answer")]
+    Quiet,
+    /// Nobody reads it.
+    #[error("the client has gone")]
+    ClientGone,
+}
+
+/// The body of an answer.
+pub struct Download {
+    body: Incoming,
+    size: BodySize,
+    wire: Option<Wire>,
+    pool: Rc<Pool>,
+    pulse: Rc<Pulse>,
+    pause: Duration,
+    line: Option<Line>,
+    /// What is said once all that came is sent: the HTTP library sends nothing more after it.
+    last: Option<Broken>,
+}
+
+impl Download {
+    /// What an upstream sends. Its connection goes back when it is whole.
+    pub fn new(
+        body: Incoming,
+        length: Option<u64>,
+        wire: Wire,
+        upstreams: &Upstreams,
+        pulse: Rc<Pulse>,
+        line: Option<Line>,
+    ) -> Self {
+        pulse.beat();
+        let size = length.map_or(BodySize::Stream, BodySize::Sized);
+        let (pool, pause) = (upstreams.pool.clone(), upstreams.limits.pause);
+        Download { body, size, wire: Some(wire), pool, pulse, pause, line, last: None }
+    }
+
+    /// The next part that has come, if any has.
+    fn part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
+        loop {
+            let next = match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(part) => Some(Ok(part)),
+                    // Trailers: the HTTP library cannot send any.
+                    Err(_) => continue,
+                },
+                Some(Err(e)) => Some(Err(Broken::Upstream(e))),
+                None => None,
+            };
+            return Poll::Ready(next);
+        }
+    }
+
+    /// Gives the connection back once the body is whole.
+    fn rest(&mut self, cx: &mut Context<'_>) {
+        if let Some(mut wire) = self.wire.take() {
+            wire.advance(cx);
+            self.pool.give(wire);
+        }
+    }
+}
+
+impl MessageBody for Download {
+    type Error = Broken;
+
+    fn size(&self) -> BodySize {
+        self.size
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Broken>>> {
+        let this = &mut *self;
+        if let Some(last) = this.last.take() {
+            return Poll::Ready(Some(Err(last)));
+        }
+        if this.wire.is_none() {
+            return Poll::Ready(None);
+        }
+        if this.line.as_ref().is_some_and(Line::client_ended) {
+            return Poll::Ready(Some(Err(Broken::ClientGone)));
+        }
+        let mut part = this.part(cx);
+        if part.is_pending()
+            && let Some(wire) = &mut this.wire
+        {
+            wire.advance(cx);
+            part = this.part(cx);
+        }
+        match part {
+            Poll::Ready(Some(Ok(part))) => {
+                this.pulse.beat();
+                if this.body.is_end_stream() {
+                    this.rest(cx);
+                }
+                Poll::Ready(Some(Ok(part)))
+            }
+            Poll::Ready(Some(Err(broken))) => {
+                (this.last, this.wire) = (Some(broken), None);
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Poll::Ready(None) => {
+                this.rest(cx);
+                Poll::Ready(None)
+            }
+            Poll::Pending => {
+                let due = this.pulse.at.get() + this.pause;
+                let alarm = this.wire.as_mut().map(|wire| wire.alarm.poll(due, cx));
+                let quiet = alarm.is_some_and(|alarm| alarm.is_ready());
+                if quiet { Poll::Ready(Some(Err(Broken::Quiet))) } else { Poll::Pending }
+            }
+        }
+    }
+}
+
+/// A body that does not come: of an answer to `HEAD`, or of one that has none.
+pub struct Hollow(pub Option<u64>);
+
+impl MessageBody for Hollow {
+    type Error = std::convert::Infallible;
+
+    fn size(&self) -> BodySize {
+        self.0.map_or(BodySize::None, BodySize::Sized)
+    }
+
+    fn poll_next(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Poll::Ready(None)
+    }
+}

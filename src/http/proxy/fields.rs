@@ -1,0 +1,200 @@
+//! Header fields on their way through: which pass, which end here, and which are ours.
+
+use super::{Forwarded, Plan, ProxyFault, bodies::Upload};
+use actix_http::{
+    RequestHead, Response, StatusCode,
+    header::{self, HeaderMap},
+};
+use hyper::{
+    header as onwards,
+    http::{response, uri::PathAndQuery},
+};
+
+/// How the end of a request's body is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// There is no body.
+    None,
+    /// It has so many bytes, and at least one.
+    Length(u64),
+    /// The last chunk says so.
+    Chunked,
+}
+
+impl Framing {
+    /// What the HTTP library has found and checked already.
+    pub fn of(headers: &HeaderMap) -> Framing {
+        let length = || headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok();
+        if headers.contains_key(header::TRANSFER_ENCODING) {
+            Framing::Chunked
+        } else {
+            length().filter(|length| *length > 0).map_or(Framing::None, Framing::Length)
+        }
+    }
+}
+
+/// What an upstream is asked for. A `Host` or another place in it would have to come before the
+/// slash that it begins with.
+pub fn target(path: &str) -> Result<PathAndQuery, ProxyFault> {
+    let fit = path.starts_with('/').then(|| PathAndQuery::try_from(path).ok()).flatten();
+    fit.ok_or(ProxyFault::BadRequest("this is not a path that HTTP allows"))
+}
+
+/// Whether the HTTP library takes all that follows for another protocol.
+pub fn names_websocket(headers: &HeaderMap) -> bool {
+    let mut asked = headers.get_all(header::UPGRADE).filter_map(|value| value.to_str().ok());
+    asked.any(|protocol| protocol.trim().eq_ignore_ascii_case("websocket"))
+}
+
+/// Fields that are said to the next in line, and not to who comes after it (RFC 9110, 7.6.1).
+fn is_of_one_hop(name: &str) -> bool {
+    matches!(
+        name,
+        "connection"
+            | "keep-alive"
+            | "proxy-authenticate"
+            | "proxy-authorization"
+            | "proxy-connection"
+            | "te"
+            | "trailer"
+            | "transfer-encoding"
+            | "upgrade"
+    )
+}
+
+/// Fields that are made anew for the upstream, or that only this side may set. The HTTP library
+/// has asked for the body already, so nobody expects that of the upstream.
+fn is_ours(name: &str) -> bool {
+    matches!(name, "content-length" | "expect" | "forwarded" | "host" | "x-real-ip")
+        || name.starts_with("x-forwarded-")
+}
+
+/// What proves something to the platform is nothing for an instance, which anybody may have
+/// written.
+fn is_credential(name: &str, value: &[u8]) -> bool {
+    match name {
+        "x-backend-master-key" | "x-backend-session-token" => true,
+        "authorization" => {
+            let (scheme, rest) = value.split_at_checked(6).unwrap_or_default();
+            scheme.eq_ignore_ascii_case(b"bearer")
+                && rest.trim_ascii_start().starts_with(b"svc_dt_")
+        }
+        _ => false,
+    }
+}
+
+/// The names that `Connection` fields list: these are of one hop too.
+fn listed<'a>(values: impl Iterator<Item = &'a [u8]>) -> Vec<&'a [u8]> {
+    let names = values.flat_map(|value| value.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+fn is_listed(listed: &[&[u8]], name: &str) -> bool {
+    listed.iter().any(|listed| listed.eq_ignore_ascii_case(name.as_bytes()))
+}
+
+/// The request as the upstream gets it.
+pub fn onward(
+    head: &RequestHead,
+    plan: &Plan,
+    target: &PathAndQuery,
+    facts: &Forwarded<'_>,
+    upload: Upload,
+) -> Result<hyper::Request<Upload>, ProxyFault> {
+    let unfit = || ProxyFault::BadRequest("this is not a header that HTTP allows");
+    let mut onward = hyper::Request::new(upload);
+    *onward.uri_mut() = target.clone().into();
+    *onward.method_mut() =
+        hyper::Method::from_bytes(head.method.as_str().as_bytes()).map_err(|_| unfit())?;
+    let fields = onward.headers_mut();
+    fields.reserve(head.headers.len() + OURS);
+    let listed = listed(head.headers.get_all(header::CONNECTION).map(|value| value.as_bytes()));
+    for (name, value) in &head.headers {
+        let (name, value) = (name.as_str(), value.as_bytes());
+        // Some servers take an underscore for a hyphen: it does not hide a name.
+        let known = if name.contains('_') { &*name.replace('_', "-") } else { name };
+        if is_of_one_hop(known)
+            || is_ours(known)
+            || is_credential(known, value)
+            || is_listed(&listed, name)
+        {
+            continue;
+        }
+        let name = onwards::HeaderName::from_bytes(name.as_bytes()).map_err(|_| unfit())?;
+        let value = onwards::HeaderValue::from_bytes(value).map_err(|_| unfit())?;
+        fields.append(name, value);
+    }
+    let text = |text: &str| onwards::HeaderValue::from_str(text).map_err(|_| unfit());
+    let host = text(facts.host)?;
+    fields.insert(onwards::HOST, host.clone());
+    fields.insert(FORWARDED_HOST, host);
+    fields.insert(FORWARDED_FOR, text(facts.client)?);
+    fields.insert(FORWARDED_PROTO, text(facts.scheme)?);
+    fields.insert(FORWARDED_PREFIX, text(facts.prefix)?);
+    if plan.upgrade {
+        fields.insert(onwards::CONNECTION, onwards::HeaderValue::from_static("upgrade"));
+        fields.insert(onwards::UPGRADE, onwards::HeaderValue::from_static("websocket"));
+    }
+    match plan.framing {
+        Framing::Length(length) => {
+            fields.insert(onwards::CONTENT_LENGTH, length.into());
+        }
+        Framing::Chunked => {
+            let chunked = onwards::HeaderValue::from_static("chunked");
+            fields.insert(onwards::TRANSFER_ENCODING, chunked);
+        }
+        // Servers want to be told where a body could have been.
+        Framing::None if head.headers.contains_key(header::CONTENT_LENGTH) => {
+            fields.insert(onwards::CONTENT_LENGTH, 0.into());
+        }
+        Framing::None => {}
+    }
+    Ok(onward)
+}
+
+/// How many fields are added at most.
+const OURS: usize = 8;
+const FORWARDED_FOR: onwards::HeaderName = onwards::HeaderName::from_static("x-forwarded-for");
+const FORWARDED_HOST: onwards::HeaderName = onwards::HeaderName::from_static("x-forwarded-host");
+const FORWARDED_PREFIX: onwards::HeaderName =
+    onwards::HeaderName::from_static("x-forwarded-prefix");
+const FORWARDED_PROTO: onwards::HeaderName = onwards::HeaderName::from_static("x-forwarded-proto");
+
+/// The answer as the client gets it, without its body.
+pub fn back(head: &response::Parts) -> Result<Response<()>, ProxyFault> {
+    let unfit = || ProxyFault::BadAnswer("its headers cannot be passed on".into());
+    let status = StatusCode::from_u16(head.status.as_u16()).map_err(|_| unfit())?;
+    let mut answer = Response::with_body(status, ());
+    let fields = answer.headers_mut();
+    fields.reserve(head.headers.len() + 1);
+    let connection = head.headers.get_all(onwards::CONNECTION);
+    let listed = listed(connection.iter().map(|value| value.as_bytes()));
+    // These two answers are about the protocol of the connection.
+    let says_upgrade = matches!(status.as_u16(), 101 | 426);
+    // Elsewhere, the length comes from the body.
+    let says_length = status == StatusCode::NOT_MODIFIED;
+    for (name, value) in &head.headers {
+        let known = name.as_str();
+        let passes = match known {
+            "upgrade" => says_upgrade,
+            "content-length" => says_length,
+            _ => !is_of_one_hop(known) && !is_listed(&listed, known),
+        };
+        if passes {
+            let name = header::HeaderName::from_bytes(known.as_bytes()).map_err(|_| unfit())?;
+            let value = header::HeaderValue::from_bytes(value.as_bytes()).map_err(|_| unfit())?;
+            fields.append(name, value);
+        }
+    }
+    // Tells it from the answers that the HTTP library makes by itself.
+    fields.append(header::VIA, header::HeaderValue::from_static("1.1 svc"));
+    Ok(answer)
+}
+
+/// The length that an answer has, or would have if it was not for `HEAD`.
+pub fn length(headers: &hyper::HeaderMap) -> Option<u64> {
+    if headers.contains_key(onwards::TRANSFER_ENCODING) {
+        return None;
+    }
+    headers.get(onwards::CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
+}

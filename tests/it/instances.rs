@@ -1,0 +1,373 @@
+//! Instances in real containers: a Parse Server with PostgreSQL, a Vendure with dashboard and
+//! storefront, and what happens to them when something goes wrong.
+
+use crate::{
+    engine::{Installed, docker, engine},
+    service::{Person, eventually},
+};
+use serde_json::{Value, json};
+use std::{
+    sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
+    time::{Duration, Instant},
+};
+
+/// Waits until an instance is in one of these states; the instance then.
+pub fn until(service: &Installed, who: &Person, id: &Value, states: &[&str]) -> Value {
+    let begun = Instant::now();
+    loop {
+        let instance = service.call(Some(who), "svc_getBackendInstance", json!({"instanceId": id}));
+        let instance = instance.ok();
+        if states.iter().any(|state| instance["state"] == *state) {
+            return instance;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(120), "not {states:?}: {instance}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// A backend that runs: somebody, the project, and the instance.
+fn backend(service: &Installed) -> (Person, Value, Value) {
+    let ada = service.register("ada");
+    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+    let wanted = json!({"projectId": project["id"], "name": "Backend", "env": {"GREETING": "hi", "API_TOKEN": "s3cret"}});
+    let made = service.call(Some(&ada), "svc_createBackendInstance", wanted).ok();
+    assert_eq!(made["state"], "provisioning");
+    let running = until(service, &ada, &made["id"], &["running", "failed"]);
+    assert_eq!(running["state"], "running", "{running}");
+    (ada, project, running)
+}
+
+/// Waits until a deployment has come to its end; the deployment then.
+fn deployed(service: &Installed, who: &Person, deployment: &Value) -> Value {
+    let begun = Instant::now();
+    loop {
+        let params = json!({"deploymentId": deployment["id"]});
+        let found = service.call(Some(who), "getDeployment", params).ok();
+        let state = found["state"].as_str().unwrap();
+        let drained = found["steps"][5]["state"] == "succeeded";
+        if ["failed", "cancelled"].contains(&state) || state == "live" && drained {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(180), "{found}\n{}", service.log());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn a_backend_lives_in_real_containers() {
+    let Some(engine) = engine("a_backend_lives_in_real_containers") else { return };
+    let service = engine.service(&[]);
+    let (ada, project, instance) = backend(&service);
+    let (id, app) = (&instance["id"], &instance["appId"]);
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let run = |function: &str, parameters: Value| {
+        let params = json!({"appId": app, "functionName": function, "parameters": parameters});
+        call("svc_runCloudFunction", params)
+    };
+
+    // What was made: an app of its own, secrets that nobody sees, containers that are safe.
+    assert_eq!(instance["env"], json!({"GREETING": "hi", "API_TOKEN": "••••••••"}));
+    let members = call("getApp", json!({"appId": app})).ok();
+    assert_eq!((&members["name"], &members["backendInstanceId"]), (&json!("Backend"), id));
+    let taken = json!({"projectId": project["id"], "name": "Again", "appId": app});
+    assert_eq!(call("svc_createBackendInstance", taken).refusal(), (409, 137));
+    let secrets = call("svc_getInstanceSecrets", json!({"appId": app})).ok();
+    let password = secrets["secrets"]["sql_password"].as_str().unwrap().to_owned();
+    assert!(!service.log().contains(&password), "no secret is logged");
+    let store = std::fs::read(service.data().join("store/sled/db")).unwrap();
+    let leaked = store.windows(password.len()).any(|window| window == password.as_bytes());
+    assert!(!leaked, "no secret is readable in the store");
+    for container in service.objects(Some(id.as_str().unwrap())).iter().take(2) {
+        let inspected: Value = serde_json::from_str(&docker(&["inspect", container])).unwrap();
+        let host = &inspected[0]["HostConfig"];
+        assert_eq!(host["CapDrop"], json!(["ALL"]), "{host}");
+        assert_eq!(host["SecurityOpt"], json!(["no-new-privileges:true"]));
+        assert_eq!((&host["ReadonlyRootfs"], &host["Privileged"]), (&json!(true), &json!(false)));
+        assert!(host["Memory"].as_u64() > Some(0) && host["PidsLimit"].as_u64() > Some(0));
+        for bound in host["PortBindings"].as_object().into_iter().flatten().map(|(_, b)| b) {
+            assert_eq!(bound[0]["HostIp"], "127.0.0.1");
+        }
+    }
+
+    // Its cloud functions, through the service and through the proxy.
+    assert_eq!(run("hello", json!({"name": "Ada"})).ok(), "Hello, Ada");
+    let failed = run("perr", json!({"code": 101}));
+    assert_eq!(failed.refusal(), (400, 141));
+    assert!(failed.body["error"].as_str().unwrap().contains("101"), "{}", failed.body);
+    assert_eq!(run("nothing", json!({})).refusal(), (404, 101));
+    let listed = call("svc_listCloudFunctions", json!({"appId": app})).ok();
+    assert!(listed["functions"].as_array().unwrap().contains(&json!("hello")), "{listed}");
+    let url = format!("{}/parse", instance["url"].as_str().unwrap());
+    let direct = service.http.post(format!("{url}/functions/hello"));
+    let direct = direct.header("X-Parse-Application-Id", app.as_str().unwrap());
+    let answer: Value = direct.json(&json!({"name": "Bob"})).send().unwrap().json().unwrap();
+    assert_eq!(answer["result"], "Hello, Bob");
+    let user = service.http.post(format!("{url}/users"));
+    let user = user.header("X-Parse-Application-Id", app.as_str().unwrap());
+    let user = user.json(&json!({"username": "u", "password": "p"})).send().unwrap();
+    assert_eq!(user.status(), 201);
+
+    // What it says, uses and holds.
+    let metrics = call("svc_getAppMetrics", json!({"appId": app})).ok();
+    assert_eq!((&metrics["userCount"], &metrics["sessionCount"]), (&json!(1), &json!(1)));
+    assert!(metrics["cpuPercent"].is_number() && metrics["memoryBytes"].as_u64() > Some(1 << 20));
+    let logs =
+        call("svc_getInstanceLogs", json!({"appId": app, "tail": 3, "service": "sqlDb"})).ok();
+    assert_eq!((logs["lines"].as_array().unwrap().len(), &logs["truncated"]), (3, &json!(true)));
+    let sql = call("svc_testSqlConnection", json!({"appId": app})).ok();
+    assert_eq!((&sql["ok"], &sql["databases"]), (&json!(true), &json!(["parse", "postgres"])));
+    let sql = call("svc_testSqlConnection", json!({"appId": app, "database": "nowhere"})).ok();
+    assert_eq!((&sql["ok"], &sql["steps"][3]["name"]), (&json!(false), &json!("query")), "{sql}");
+    assert!(sql["hint"].as_str().unwrap().contains("no such database"), "{sql}");
+
+    // Stop, start, restart; its data stays.
+    let stopped = call("svc_stopBackendInstance", json!({"instanceId": id, "wait": true})).ok();
+    assert_eq!(stopped["state"], "stopped", "{stopped}");
+    assert_eq!(run("hello", json!({})).refusal(), (409, 119));
+    assert_eq!(call("svc_getServerMetrics", json!({"instanceId": id})).refusal(), (409, 119));
+    let gone = service.http.get(format!("{url}/health")).send().unwrap();
+    assert_eq!(gone.status(), 503);
+    assert_eq!(gone.json::<Value>().unwrap()["code"], 100);
+    call("svc_startBackendInstance", json!({"instanceId": id})).ok();
+    until(&service, &ada, id, &["running"]);
+    call("svc_restartBackendInstance", json!({"instanceId": id})).ok();
+    until(&service, &ada, id, &["running"]);
+    let metrics = call("svc_getAppMetrics", json!({"appId": app})).ok();
+    assert_eq!(metrics["userCount"], 1, "{metrics}");
+
+    // Nothing is left behind.
+    call("svc_deleteBackendInstance", json!({"instanceId": id, "deleteData": true})).ok();
+    assert_eq!(call("svc_getBackendInstance", json!({"instanceId": id})).refusal(), (404, 101));
+    eventually("everything is removed", || service.objects(None).is_empty());
+}
+
+#[test]
+fn a_deployment_switches_without_a_failed_request_and_goes_back() {
+    let Some(engine) = engine("a_deployment_switches_without_a_failed_request_and_goes_back")
+    else {
+        return;
+    };
+    let service = engine.service(&[]);
+    let (ada, _, instance) = backend(&service);
+    let app = &instance["appId"];
+    let admin = service.administrator();
+    let image = service.call(None, "getDockerImage", json!({"name": "parse-server"})).ok();
+    for version in ["2", "sick"] {
+        let params = json!({"imageId": image["id"], "version": version});
+        let image = service.call(Some(&admin), "addDockerImageVersion", params).ok();
+        let added = image["versions"].as_array().unwrap().last().unwrap().clone();
+        assert!(added["digest"].as_str().unwrap().starts_with("sha256:"), "{added}");
+    }
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let version = || {
+        let params = json!({"appId": app, "functionName": "version"});
+        call("svc_runCloudFunction", params).ok()
+    };
+    let deploy = |version: &str| {
+        let source = json!({"imageId": image["id"], "version": version});
+        let made = call("triggerDeployment", json!({"appId": app, "source": source})).ok();
+        deployed(&service, &ada, &made)
+    };
+    let first = deploy("9.10.0");
+    assert_eq!((&first["state"], version()), (&json!("live"), json!("1")), "{first}");
+
+    // Constant load through the proxy, while it switches there and back.
+    let url = format!("{}/parse/functions/version", instance["url"].as_str().unwrap());
+    let (stop, sent) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let client = reqwest::blocking::Client::new();
+                while !stop.load(SeqCst) {
+                    let request = client.post(&url).body("{}");
+                    let request = request.header("X-Parse-Application-Id", app.as_str().unwrap());
+                    let answer = request.header("Content-Type", "application/json").send().unwrap();
+                    let (status, body) = (answer.status(), answer.text().unwrap());
+                    assert!(status == 200, "after {}: {status} {body}", sent.load(SeqCst));
+                    sent.fetch_add(1, SeqCst);
+                }
+            });
+        }
+        let switches = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let second = deploy("2");
+            assert_eq!((&second["state"], version()), (&json!("live"), json!("2")), "{second}");
+            assert_eq!(second["previousDeploymentId"], first["id"]);
+            let before = call("getDeployment", json!({"deploymentId": first["id"]})).ok();
+            assert_eq!(before["state"], "superseded");
+
+            let back = call("rollbackDeployment", json!({"appId": app})).ok();
+            assert_eq!(back["rollbackOf"], second["id"]);
+            let back = deployed(&service, &ada, &back);
+            assert_eq!((&back["state"], version()), (&json!("live"), json!("1")), "{back}");
+            let taken_back = call("getDeployment", json!({"deploymentId": second["id"]})).ok();
+            assert_eq!(taken_back["state"], "rolledBack");
+        }));
+        stop.store(true, SeqCst);
+        switches.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+    assert!(sent.load(SeqCst) > 100, "only {} requests were sent", sent.load(SeqCst));
+
+    // One whose server never becomes well is given up, and can be cancelled before that.
+    let source = json!({"imageId": image["id"], "version": "sick"});
+    let sick = call("triggerDeployment", json!({"appId": app, "source": source})).ok();
+    let next = call("triggerDeployment", json!({"appId": app, "source": source})).ok();
+    let state = |deployment: &Value| {
+        let params = json!({"deploymentId": deployment["id"]});
+        call("getDeployment", params).ok()["state"].clone()
+    };
+    eventually("it comes up", || state(&sick) == "verifying");
+    assert_eq!(state(&next), "queued", "one at a time");
+    call("cancelDeployment", json!({"deploymentId": next["id"]})).ok();
+    assert_eq!(state(&next), "cancelled");
+    call("cancelDeployment", json!({"deploymentId": sick["id"]})).ok();
+    assert_eq!(deployed(&service, &ada, &sick)["state"], "cancelled");
+    assert_eq!(version(), "1", "the old one serves");
+    assert_eq!(
+        call("cancelDeployment", json!({"deploymentId": first["id"]})).refusal(),
+        (409, 119)
+    );
+    eventually("its container is gone", || {
+        service.objects(Some(instance["id"].as_str().unwrap())).len() == 4
+    });
+
+    // A deprecated version is refused with the reason.
+    let reason = json!({"imageId": image["id"], "version": "2", "reason": "it greets wrongly"});
+    service.call(Some(&admin), "deprecateDockerImageVersion", reason).ok();
+    let source = json!({"imageId": image["id"], "version": "2"});
+    let refused = call("triggerDeployment", json!({"appId": app, "source": source}));
+    assert_eq!(refused.refusal(), (409, 119));
+    assert!(refused.body["error"].as_str().unwrap().contains("it greets wrongly"));
+}
+
+#[test]
+fn a_market_server_lives_with_dashboard_and_storefront() {
+    let Some(engine) = engine("a_market_server_lives_with_dashboard_and_storefront") else {
+        return;
+    };
+    let service = engine.service(&[]);
+    let ada = service.register("ada");
+    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let made = call("svc_deployMarketServer", json!({"projectId": project["id"]})).ok();
+    let (id, app) = (&made["id"], &made["appId"]);
+    assert_eq!((&made["kind"], made["services"].as_array().unwrap().len()), (&json!("market"), 2));
+    let running = until(&service, &ada, id, &["running", "failed"]);
+    assert_eq!(running["state"], "running", "{running}");
+    let shop = format!("{}/shop-api", running["url"].as_str().unwrap());
+    let asked = service.http.post(&shop).json(&json!({"query": "{activeChannel{code}}"}));
+    let asked: Value = asked.send().unwrap().json().unwrap();
+    assert_eq!(asked["data"]["activeChannel"]["code"], "__default_channel__", "{asked}");
+
+    call("svc_deployMarketDashboard", json!({"appId": app})).ok();
+    until(&service, &ada, id, &["running"]);
+    call("svc_deployMarketStorefront", json!({"appId": app, "env": {"SHOP_NAME": "Ada's"}})).ok();
+    let whole = until(&service, &ada, id, &["running", "failed"]);
+    let roles: Vec<_> = whole["services"].as_array().unwrap().iter().map(|s| &s["role"]).collect();
+    assert_eq!(roles, ["sqlDb", "server", "dashboard", "storefront"], "{whole}");
+    for service_of in &whole["services"].as_array().unwrap()[2..] {
+        let page = service.http.get(format!("{}/", service_of["url"].as_str().unwrap()));
+        let page = page.send().unwrap();
+        assert_eq!(page.status(), 200, "{service_of}");
+        assert!(page.text().unwrap().contains("<html"), "{service_of}");
+    }
+
+    // A second call makes it anew, without a pause.
+    call("svc_deployMarketStorefront", json!({"appId": app})).ok();
+    eventually("the new one serves", || {
+        let status = call("svc_getMarketServerStatus", json!({"appId": app})).ok();
+        status["services"][3]["env"] == json!({}) && status["services"][3]["health"] == "healthy"
+    });
+    let sql = call("svc_testSqlConnection", json!({"appId": app})).ok();
+    assert_eq!((&sql["ok"], &sql["databases"]), (&json!(true), &json!(["postgres", "vendure"])));
+    let stopped = call("svc_stopMarketServer", json!({"appId": app, "wait": true})).ok();
+    assert_eq!(stopped["state"], "stopped", "{stopped}");
+    call("svc_startMarketServer", json!({"appId": app})).ok();
+    until(&service, &ada, id, &["running"]);
+
+    // The app takes all of it along.
+    call("deleteApp", json!({"appId": app})).ok();
+    eventually("everything is removed", || service.objects(None).is_empty());
+}
+
+#[test]
+fn a_service_that_is_killed_goes_on_with_its_instances() {
+    let Some(engine) = engine("a_service_that_is_killed_goes_on_with_its_instances") else {
+        return;
+    };
+    let mut service = engine.service(&[]);
+    let ada = service.register("ada");
+    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+    let wanted = json!({"projectId": project["id"], "name": "Backend"});
+    let instance = service.call(Some(&ada), "svc_createBackendInstance", wanted).ok();
+    let id = instance["id"].clone();
+    let mut random = fastrand::Rng::with_seed(0x5eed);
+    let mut kill = |service: &mut Installed| {
+        for _ in 0..3 {
+            std::thread::sleep(Duration::from_millis(random.u64(20..900)));
+            service.kill();
+            service.boot();
+        }
+    };
+    kill(&mut service);
+    until(&service, &ada, &id, &["running"]);
+    for (function, state) in [
+        ("svc_stopBackendInstance", "stopped"),
+        ("svc_startBackendInstance", "running"),
+        ("svc_restartBackendInstance", "running"),
+    ] {
+        service.call(Some(&ada), function, json!({"instanceId": id})).ok();
+        kill(&mut service);
+        until(&service, &ada, &id, &[state]);
+    }
+    // In the middle of a deployment.
+    let image = service.call(None, "getDockerImage", json!({"name": "parse-server"})).ok();
+    let source = json!({"imageId": image["id"], "version": "9.10.0"});
+    let params = json!({"appId": instance["appId"], "source": source});
+    let deployment = service.call(Some(&ada), "triggerDeployment", params).ok();
+    kill(&mut service);
+    assert_eq!(deployed(&service, &ada, &deployment)["state"], "live");
+    assert_eq!(service.objects(Some(id.as_str().unwrap())).len(), 4, "no leftovers");
+
+    service
+        .call(
+            Some(&ada),
+            "svc_deleteBackendInstance",
+            json!({"instanceId": id, "deleteData": true}),
+        )
+        .ok();
+    kill(&mut service);
+    eventually("everything is removed", || service.objects(None).is_empty());
+    service.stop();
+    service.check();
+}
+
+#[test]
+fn containers_that_are_killed_or_removed_come_back() {
+    let Some(engine) = engine("containers_that_are_killed_or_removed_come_back") else { return };
+    let service = engine.service(&[]);
+    let (ada, _, instance) = backend(&service);
+    let id = &instance["id"];
+    let unique = id.as_str().unwrap().trim_start_matches("ins_").to_lowercase();
+    let (server, database) = (format!("svc-{unique}-server-1"), format!("svc-{unique}-sqldb-1"));
+    let restarts = |instance: &Value| instance["services"][1]["restarts"].as_u64().unwrap();
+    docker(&["kill", &server]);
+    eventually("the end is seen", || {
+        restarts(
+            &service.call(Some(&ada), "svc_getBackendInstance", json!({"instanceId": id})).ok(),
+        ) == 1
+    });
+    until(&service, &ada, id, &["running"]);
+    docker(&["rm", "--force", &server, &database]);
+    docker(&["network", "rm", &format!("svc-{unique}")]);
+    eventually("the loss is seen", || {
+        service.call(Some(&ada), "svc_getBackendInstance", json!({"instanceId": id})).ok()["state"]
+            != "running"
+    });
+    until(&service, &ada, id, &["running"]);
+    // One that runs and does not answer is not well, until it answers again.
+    docker(&["pause", &server]);
+    let degraded = until(&service, &ada, id, &["degraded"]);
+    assert!(degraded["lastError"].as_str().unwrap().contains("server"), "{degraded}");
+    docker(&["unpause", &server]);
+    until(&service, &ada, id, &["running"]);
+}
