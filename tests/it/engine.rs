@@ -82,20 +82,21 @@ impl Engine {
         let (child, folder, registry) = start_registry()?;
         let engine = Engine { registry, images, _registry: child, _folder: folder };
         for (_, repository, tag, image) in SHIPPED {
-            engine.push(image, repository, tag);
+            engine.publish(image, repository, tag);
         }
         for (tag, image) in LATER {
-            engine.push(image, "parse-server", tag);
+            engine.publish(image, "parse-server", tag);
         }
         Ok(engine)
     }
 
-    /// Puts a built image into the registry.
-    fn push(&self, image: &str, repository: &str, tag: &str) {
+    /// Puts a built image into the registry; its name there.
+    pub fn publish(&self, image: &str, repository: &str, tag: &str) -> String {
         let name = format!("{}/{repository}:{tag}", self.registry);
         docker(&["tag", &self.images[image], &name]);
         docker(&["push", "--quiet", &name]);
         docker(&["rmi", &name]);
+        name
     }
 
     /// A service that runs containers, with the shipped catalogue.

@@ -26,7 +26,7 @@ pub fn until(service: &Installed, who: &Person, id: &Value, states: &[&str]) -> 
 }
 
 /// A backend that runs: somebody, the project, and the instance.
-fn backend(service: &Installed) -> (Person, Value, Value) {
+pub fn backend(service: &Installed) -> (Person, Value, Value) {
     let ada = service.register("ada");
     let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
     let wanted = json!({"projectId": project["id"], "name": "Backend", "env": {"GREETING": "hi", "API_TOKEN": "s3cret"}});

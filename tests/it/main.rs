@@ -12,6 +12,7 @@
 )]
 
 mod admin;
+mod backups;
 mod browsers;
 mod buckets;
 mod cascades;

@@ -1,0 +1,274 @@
+//! Backups of real databases: whole or not at all, and put back as they were.
+
+use crate::{
+    engine::{Engine, Installed, docker, engine},
+    instances::{backend, until},
+    service::{Person, eventually, sha256},
+};
+use serde_json::{Value, json};
+use std::{process::Command, time::Duration};
+
+/// Waits until a backup is whole or given up; the backup then.
+fn finished(service: &Installed, who: &Person, backup: &Value) -> Value {
+    let mut found = Value::Null;
+    eventually("the backup comes to an end", || {
+        let all = service.call(Some(who), "svc_getBackups", json!({"appId": backup["appId"]})).ok();
+        let all = all["items"].as_array().unwrap().clone();
+        found = all.into_iter().find(|b| b["id"] == backup["id"]).unwrap();
+        found["state"] != "running" && found["restore"]["state"] != "running"
+    });
+    found
+}
+
+fn container(instance: &Value, role: &str) -> String {
+    let unique = instance["id"].as_str().unwrap().trim_start_matches("ins_").to_lowercase();
+    format!("svc-{unique}-{role}-1")
+}
+
+/// Asks a database of a test something.
+fn psql(instance: &Value, sql: &str) -> String {
+    let name = container(instance, "sqldb");
+    docker(&["exec", &name, "psql", "-U", "svc", "-d", "parse", "-XAtc", sql])
+}
+
+#[test]
+fn an_sql_database_is_put_back_as_it_was() {
+    let Some(engine) = engine("an_sql_database_is_put_back_as_it_was") else { return };
+    let mut service = engine.service(&[]);
+    let (ada, _, instance) = backend(&service);
+    let app = &instance["appId"];
+    let call = |service: &Installed, function: &str, params: Value| {
+        service.call(Some(&ada), function, params)
+    };
+    psql(
+        &instance,
+        "create table kept (n int primary key, t text); insert into kept select n, 'row ' || n from generate_series(1, 1000) n",
+    );
+    let made = call(&service, "svc_createSqlDbBackup", json!({"appId": app})).ok();
+    assert_eq!((&made["state"], &made["kind"]), (&json!("running"), &json!("sqlDb")));
+    let ready = finished(&service, &ada, &made);
+    assert_eq!(ready["state"], "ready", "{ready}");
+    assert_eq!(
+        call(&service, "svc_createDocumentDbBackup", json!({"appId": app})).refusal(),
+        (409, 119)
+    );
+
+    // It can be downloaded by anybody who has the address, and is what it says.
+    let id = json!({"backupId": made["id"]});
+    let url = call(&service, "svc_getBackupDownloadUrl", id.clone()).ok();
+    let file = service.http.get(url["url"].as_str().unwrap()).send().unwrap();
+    assert_eq!(file.status(), 200);
+    let bytes = file.bytes().unwrap();
+    assert_eq!(
+        (sha256(&bytes), bytes.len() as u64),
+        (ready["sha256"].as_str().unwrap().to_owned(), ready["size"].as_u64().unwrap(),)
+    );
+    let forged = url["url"].as_str().unwrap().replace("signature=", "signature=0");
+    assert_eq!(service.http.get(forged).send().unwrap().status(), 401);
+    let eve = service.register("eve");
+    assert_eq!(service.call(Some(&eve), "svc_restoreBackup", id.clone()).refusal(), (404, 101));
+
+    // What was changed, removed and added since is undone.
+    psql(
+        &instance,
+        "drop table kept; create table later (n int); create table kept (n int, other text)",
+    );
+    call(&service, "svc_restoreBackup", id.clone()).ok();
+    let restored = finished(&service, &ada, &made);
+    assert_eq!(restored["restore"]["state"], "succeeded", "{restored}");
+    assert_eq!(psql(&instance, "select count(*), min(t) from kept"), "1000|row 1");
+    assert_eq!(psql(&instance, "select count(*) from pg_class where relname = 'later'"), "0");
+    let run = json!({"appId": app, "functionName": "hello", "parameters": {"name": "Ada"}});
+    assert_eq!(call(&service, "svc_runCloudFunction", run).ok(), "Hello, Ada");
+
+    // A file that was damaged changes nothing.
+    let path = service.data().join(format!("backups/{}.gz", made["id"].as_str().unwrap()));
+    let mut damaged = std::fs::read(&path).unwrap();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    std::fs::write(&path, &damaged).unwrap();
+    psql(&instance, "delete from kept where n > 10");
+    call(&service, "svc_restoreBackup", id.clone()).ok();
+    let refused = finished(&service, &ada, &made);
+    assert_eq!(refused["restore"]["state"], "failed");
+    assert!(refused["restore"]["error"].as_str().unwrap().contains("damaged"), "{refused}");
+    assert_eq!(psql(&instance, "select count(*) from kept"), "10");
+
+    // The service is killed while it dumps; the database is killed while it is dumped.
+    psql(
+        &instance,
+        "create table large as select n, repeat(md5(n::text), 40) t from generate_series(1, 60000) n",
+    );
+    let made = call(&service, "svc_createSqlDbBackup", json!({"appId": app})).ok();
+    assert_eq!(
+        call(&service, "svc_createSqlDbBackup", json!({"appId": app})).refusal(),
+        (409, 119)
+    );
+    std::thread::sleep(Duration::from_millis(300));
+    service.kill();
+    service.boot();
+    assert_eq!(finished(&service, &ada, &made)["state"], "ready");
+    let made = call(&service, "svc_createSqlDbBackup", json!({"appId": app})).ok();
+    std::thread::sleep(Duration::from_millis(400));
+    docker(&["kill", &container(&instance, "sqldb")]);
+    let cut = finished(&service, &ada, &made);
+    assert_eq!(cut["state"], "failed", "{cut}");
+    assert!(cut["size"].is_null() && cut["error"].is_string(), "{cut}");
+    until(&service, &ada, &instance["id"], &["running"]);
+
+    call(&service, "svc_deleteBackup", id).ok();
+    eventually("its bytes are gone", || !path.exists());
+    call(&service, "deleteApp", json!({"appId": app})).ok();
+    eventually("nothing is left of the others", || {
+        std::fs::read_dir(service.data().join("backups")).unwrap().count() == 0
+    });
+}
+
+#[test]
+fn a_backup_that_does_not_fit_on_the_disk_is_none() {
+    let test = "a_backup_that_does_not_fit_on_the_disk_is_none";
+    let Some(engine) = engine(test) else { return };
+    let mut service = engine.service(&[]);
+    let (ada, _, instance) = backend(&service);
+    psql(
+        &instance,
+        "create table large as select md5(n::text) || md5((n * 7)::text) t from generate_series(1, 60000) n",
+    );
+    let folder = service.data().join("backups");
+    let mount = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=256k", "none"])
+        .arg(&folder)
+        .status();
+    if !mount.is_ok_and(|status| status.success()) {
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), "left out: {test} because nothing can be mounted here");
+        return;
+    }
+    let made =
+        service.call(Some(&ada), "svc_createSqlDbBackup", json!({"appId": instance["appId"]}));
+    let full = finished(&service, &ada, &made.ok());
+    let left = std::fs::read_dir(&folder).unwrap().count();
+    service.kill();
+    assert!(Command::new("umount").arg(&folder).status().unwrap().success());
+    assert_eq!(full["state"], "failed", "{full}");
+    assert!(full["error"].as_str().unwrap().contains("the disk is full"), "{full}");
+    assert_eq!(left, 0);
+}
+
+/// A template of the test's own, with these services; its id.
+fn template(service: &Installed, engine: &Engine, services: Value) -> Value {
+    let admin = service.administrator();
+    let call = |function: &str, params: Value| service.call(Some(&admin), function, params).ok();
+    let image = |name: &str, image: &str| {
+        let reference = engine.publish(image, name, "1");
+        let repository = reference.rsplit_once(':').unwrap().0;
+        let made = call("registerDockerImage", json!({"name": name, "repository": repository}));
+        call("addDockerImageVersion", json!({"imageId": made["id"], "version": "1"}));
+        made["id"].clone()
+    };
+    let mut services = services;
+    for service in services.as_array_mut().unwrap() {
+        let built = service["image"].as_str().unwrap().to_owned();
+        let fields = service.as_object_mut().unwrap();
+        fields.remove("image");
+        fields.insert("imageId".into(), image(&format!("test-{built}"), &built));
+        fields.insert("imageVersion".into(), json!("1"));
+    }
+    let made = json!({"name": "Test", "slug": "test", "kind": "backend", "category": "test"});
+    let id = call("createTemplate", made)["id"].clone();
+    let version = json!({"templateId": id, "version": "1.0.0", "services": services});
+    call("addTemplateDockerVersion", version);
+    call("updateTemplateStatus", json!({"templateId": id, "status": "published"}));
+    id
+}
+
+#[test]
+fn a_document_database_is_put_back_as_it_was() {
+    let Some(engine) = engine("a_document_database_is_put_back_as_it_was") else { return };
+    let service = engine.service(&[]);
+    let answers = "import socket; socket.create_connection(('127.0.0.1', 27017), 2)";
+    let template = template(
+        &service,
+        engine,
+        json!([
+            {"role": "documentDb", "image": "documentdb", "volume": "/data/db",
+             "healthCheck": {"command": ["python3", "-c", answers]},
+             "database": {"engine": "mongodb", "name": "parse", "user": "svc"}},
+            {"role": "server", "image": "parse-server", "port": 1337,
+             "healthCheck": {"http": "/parse/health"},
+             "env": {
+                 "PARSE_SERVER_APPLICATION_ID": "${instance.appId}",
+                 "PARSE_SERVER_MASTER_KEY": "${secret.master_key}",
+                 "PARSE_SERVER_MASTER_KEY_IPS": "0.0.0.0/0,::/0",
+                 "PARSE_SERVER_MOUNT_PATH": "/parse",
+                 "PARSE_SERVER_DATABASE_URI": "mongodb://documentdb:27017/parse?directConnection=true",
+                 "PARSE_SERVER_URL": "http://127.0.0.1:1337/parse", "PORT": "1337"}}
+        ]),
+    );
+    let ada = service.register("ada");
+    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let wanted = json!({"projectId": project["id"], "name": "Documents", "templateId": template});
+    let made = call("svc_createBackendInstance", wanted).ok();
+    let instance = until(&service, &ada, &made["id"], &["running", "failed"]);
+    assert_eq!(instance["state"], "running", "{instance}");
+    let app = &instance["appId"];
+    let user = |name: &str| {
+        let url = format!("{}/parse/users", instance["url"].as_str().unwrap());
+        let request = service.http.post(url).json(&json!({"username": name, "password": "p"}));
+        request.header("X-Parse-Application-Id", app.as_str().unwrap()).send().unwrap().status()
+    };
+    let users = || call("svc_getAppMetrics", json!({"appId": app})).ok()["userCount"].clone();
+    assert_eq!(
+        (user("a"), user("b")),
+        (reqwest::StatusCode::CREATED, reqwest::StatusCode::CREATED)
+    );
+    let backup = call("svc_createDocumentDbBackup", json!({"appId": app})).ok();
+    let ready = finished(&service, &ada, &backup);
+    assert_eq!(ready["state"], "ready", "{ready}");
+    user("c");
+    assert_eq!(users(), 3);
+    call("svc_restoreBackup", json!({"backupId": backup["id"]})).ok();
+    let restored = finished(&service, &ada, &backup);
+    assert_eq!(restored["restore"]["state"], "succeeded", "{restored}");
+    assert_eq!(users(), 2);
+
+    // A schedule makes them by itself; too dense ones are refused.
+    let dense = call("svc_scheduleBackups", json!({"appId": app, "cron": "* * * * *"}));
+    assert_eq!(dense.refusal(), (400, 142));
+    let daily = call("svc_scheduleBackups", json!({"appId": app, "cron": "30 3 * * *", "keep": 2}));
+    let daily = daily.ok();
+    assert_eq!((&daily["database"], &daily["keep"]), (&json!("documentDb"), &json!(2)));
+    assert!(daily["nextAt"].as_str().unwrap().ends_with("T03:30:00.000Z"), "{daily}");
+    let ended = call("svc_scheduleBackups", json!({"appId": app})).ok();
+    assert_eq!((&ended["cron"], &ended["nextAt"]), (&Value::Null, &Value::Null));
+}
+
+#[test]
+fn a_database_without_its_tools_makes_no_backup() {
+    let Some(engine) = engine("a_database_without_its_tools_makes_no_backup") else { return };
+    let service = engine.service(&[]);
+    let template = template(
+        &service,
+        engine,
+        json!([
+            {"role": "sqlDb", "image": "toolbox", "volume": "/data",
+             "database": {"engine": "postgresql", "name": "parse", "user": "svc"}},
+            {"role": "server", "image": "storefront", "port": 8080, "healthCheck": {"http": "/health"}}
+        ]),
+    );
+    let ada = service.register("ada");
+    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let wanted = json!({"projectId": project["id"], "name": "Bare", "templateId": template});
+    let made = call("svc_createBackendInstance", wanted).ok();
+    let instance = until(&service, &ada, &made["id"], &["running", "failed"]);
+    assert_eq!(instance["state"], "running", "{instance}");
+    let app = &instance["appId"];
+    let backup = call("svc_createSqlDbBackup", json!({"appId": app})).ok();
+    let failed = finished(&service, &ada, &backup);
+    assert_eq!(failed["state"], "failed");
+    assert!(failed["error"].as_str().unwrap().contains("has no pg_dump"), "{failed}");
+    let sql = call("svc_testSqlConnection", json!({"appId": app})).ok();
+    assert_eq!((&sql["ok"], &sql["steps"][1]["name"]), (&json!(false), &json!("connect")), "{sql}");
+}
