@@ -5,6 +5,7 @@ use crate::{
     artifacts::{self, Artifacts},
     backups::{self, Backups},
     deployments::{self, Deployments},
+    image_builds::{self, ImageBuilds},
     instances::{self, Instances, metrics::Hour},
     platform::Platform,
     replay::Replay,
@@ -86,6 +87,13 @@ pub async fn sweep(platform: &Platform) {
         .await,
         expire::<Backups>(platform, now, |owners| &owners.backups, || backups::Command::Overdue)
             .await,
+        expire::<ImageBuilds>(
+            platform,
+            now,
+            |owners| &owners.image_builds,
+            || image_builds::Command::Overdue,
+        )
+        .await,
         backups::run_due(&platform.world).await,
         expire::<Instances>(
             platform,

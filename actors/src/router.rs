@@ -17,8 +17,8 @@ use contract::{
     authentication::{self, LoginWithEmail, RegisterUser, RequestPasswordReset, ResetPassword},
     backend_instances, backups, deployments,
     function::is_a_name,
-    images, instance_helpers, market_instances, operators, organizations, projects, releases,
-    templates, tokens,
+    image_builds, images, instance_helpers, market_instances, operators, organizations, projects,
+    releases, templates, tokens,
 };
 use std::{collections::HashMap, net::IpAddr, rc::Rc, sync::Arc};
 use store::Change;
@@ -86,6 +86,7 @@ impl Router {
             deployments::routes(),
             templates::routes(),
             images::routes(),
+            image_builds::routes(),
             artifacts::routes(),
             releases::routes(),
             tokens::routes(),

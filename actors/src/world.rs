@@ -6,6 +6,7 @@ use crate::{
     artifacts::Artifacts,
     backups::Backups,
     deployments::Deployments,
+    image_builds::ImageBuilds,
     images::Images,
     instances::{EngineHealth, Instances, metrics::LastLooks},
     organizations::Organizations,
@@ -52,6 +53,7 @@ pub struct Owners {
     pub instances: Handle<Instances>,
     pub deployments: Handle<Deployments>,
     pub backups: Handle<Backups>,
+    pub image_builds: Handle<ImageBuilds>,
 }
 
 impl World {
@@ -84,6 +86,7 @@ impl World {
             instances: Handle::start(&world, arbiters, rules).await?,
             deployments: Handle::start(&world, arbiters, rules).await?,
             backups: Handle::start(&world, arbiters, rules).await?,
+            image_builds: Handle::start(&world, arbiters, rules).await?,
         };
         let _ = world.owners.set(owners.clone());
         owners.accounts.resume().await;
@@ -98,6 +101,7 @@ impl World {
         owners.instances.resume().await;
         owners.deployments.resume().await;
         owners.backups.resume().await;
+        owners.image_builds.resume().await;
         Ok(world)
     }
 
@@ -129,7 +133,8 @@ impl Owners {
             templates,
             instances,
             deployments,
-            backups
+            backups,
+            image_builds
         );
         Ok(false)
     }

@@ -119,6 +119,8 @@ ids! {
     DeploymentId "dep",
     /// A registered container image.
     ImageId "img",
+    /// A build of an image.
+    JobId "job",
     /// An entry of the audit log.
     EventId "evt",
 }

@@ -18,6 +18,7 @@ pub mod endpoint;
 pub mod env;
 pub mod fault;
 pub mod id;
+pub mod image_builds;
 pub mod images;
 pub mod instance_helpers;
 pub mod instances;
@@ -77,6 +78,7 @@ groups!(
     deployments,
     templates,
     images,
+    image_builds,
     artifacts,
     releases,
     tokens,

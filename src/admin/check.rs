@@ -9,9 +9,11 @@ use actors::{
     artifacts::{Artifacts, Hold},
     audit::Event,
     backups::Backups,
-    deployments::{Deployments, Lane, Line},
+    deployments::{Deployments, Served},
+    image_builds::ImageBuilds,
     images::Images,
     instances::{Instances, metrics::Hour},
+    log::Line,
     organizations::{Organizations, Reach},
     projects::Projects,
     releases::{Current, Releases},
@@ -176,9 +178,12 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
         g.known.insert(key.into());
         g.parents.push((key.into(), state.state.backup.app_id.to_string()));
     })?;
-    one::<Lane>(store, findings, |_, _| {})?;
+    resources::<ImageBuilds>(store, findings, &mut at_work, |key, _| {
+        g.known.insert(key.into());
+    })?;
+    one::<Served>(store, findings, |_, _| {})?;
     one::<Line>(store, findings, |_, line| {
-        g.parents.push(("a line of a deployment".into(), line.deployment.to_string()));
+        g.parents.push(("a line of a log".into(), line.of.clone()));
     })?;
     one::<Session>(store, findings, |_, _| {})?;
     one::<Replay>(store, findings, |_, _| {})?;

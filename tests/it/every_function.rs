@@ -122,6 +122,7 @@ fn scene(service: &Service) -> Scene {
         "backupId": "bak_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
         "deploymentId": deployment["id"],
         "toDeploymentId": deployment["id"],
+        "jobId": "job_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
         "source": {"templateVersion": "1.0.0"},
         "target": "backend",
         "parameters": {},
@@ -150,6 +151,9 @@ fn scene(service: &Service) -> Scene {
 /// A valid value for a parameter: a real object's id by the name of the field, else what the
 /// schema allows.
 fn value(scene: &Scene, function: &str, field: &str, schema: &Value) -> Value {
+    if (function, field) == ("triggerDockerBuild", "source") {
+        return json!({"git": {"url": "https://git.example.com/app.git"}});
+    }
     if let Some(id) = scene.ids.get(field) {
         return id.clone();
     }

@@ -38,7 +38,7 @@ pub fn backend(service: &Installed) -> (Person, Value, Value) {
 }
 
 /// Waits until a deployment has come to its end; the deployment then.
-fn deployed(service: &Installed, who: &Person, deployment: &Value) -> Value {
+pub fn deployed(service: &Installed, who: &Person, deployment: &Value) -> Value {
     let begun = Instant::now();
     loop {
         let params = json!({"deploymentId": deployment["id"]});

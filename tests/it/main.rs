@@ -18,6 +18,7 @@ mod buckets;
 mod cascades;
 mod connections;
 mod crashes;
+mod deployments;
 mod engine;
 mod every_function;
 mod idempotency;

@@ -1,24 +1,22 @@
 //! What a deployment does outside of its record.
 
 use super::{
-    build::{self, NotBuilt},
-    lane::Lane,
-    log::{Line, say},
+    build,
     machine::{Command, Deployments, Effect, Outcome, State},
+    served::Served,
 };
 use crate::{
+    builds::NotBuilt,
     instances::{self, GivenUp, Incarnation, Instance, Instances},
+    log::{self, say},
     runtime::resource::{Kept, Retry},
     world::World,
 };
 use contract::{DeploymentId, Fault, deployments::StepName};
 use std::{sync::Arc, time::Duration};
-use store::Change;
 
 /// How long the new container may take to become well.
 const WELL_WITHIN: Duration = Duration::from_secs(5 * 60);
-/// Lines removed at a time.
-const BATCH: usize = 500;
 
 pub(super) async fn perform(
     effect: Effect,
@@ -49,13 +47,10 @@ impl Work<'_> {
         say(self.world, self.id, step, [said.into()]);
     }
 
-    fn lane(&self) -> Result<Option<Lane>, Retry> {
-        let key = Lane::key(self.state.deployment.app_id, self.state.deployment.target);
-        Ok(self.world.store.get::<Lane>(&key)?.map(|lane| lane.record.clone()))
-    }
-
+    /// Those of one service go one after the other, the oldest first.
     fn await_turn(&self) -> Result<Outcome, Retry> {
-        let turn = self.lane()?.is_some_and(|lane| lane.active == Some(self.id));
+        let first = self.world.store.oldest::<Kept<Deployments>>(&self.state.lane(), None, 1)?;
+        let turn = first.first().is_some_and(|key| *key == self.id.to_string());
         Ok(if turn { Outcome::Turn } else { Outcome::Wait })
     }
 
@@ -128,8 +123,11 @@ impl Work<'_> {
 
     fn serves(&self) -> Result<Outcome, Retry> {
         self.say(StepName::Switch, "requests go to the new container");
-        let lane = self.lane()?.unwrap_or_default();
-        Ok(Outcome::Serves(lane.served.front().copied().filter(|before| *before != self.id)))
+        let deployment = &self.state.deployment;
+        let key = Served::key(deployment.app_id, deployment.target);
+        let served = self.world.store.get::<Served>(&key)?;
+        let before = served.and_then(|served| served.record.latest.front().copied());
+        Ok(Outcome::Serves(before.filter(|before| *before != self.id)))
     }
 
     /// The one before is told, and its container gone.
@@ -170,18 +168,7 @@ impl Work<'_> {
     }
 
     async fn forget(&self) -> Result<Outcome, Retry> {
-        let entry = format!("deployment/{}", self.id);
-        let keys = self.world.store.oldest::<Line>(&entry, None, BATCH)?;
-        if keys.is_empty() {
-            return Ok(Outcome::Finished);
-        }
-        let mut change = Change::new();
-        for key in &keys {
-            if let Some(line) = self.world.store.get::<Line>(key)? {
-                change = change.remove(key, line.as_ref());
-            }
-        }
-        self.world.store.commit(change).await?;
-        Ok(Outcome::Wait)
+        let gone = log::forget(self.world, self.id).await?;
+        Ok(if gone { Outcome::Finished } else { Outcome::Wait })
     }
 }

@@ -6,7 +6,7 @@
 //! follows what becomes of it: that the instance serves from the new container is written in the
 //! instance's record, and that is the truth of the switch.
 
-use super::lane::{Lane, LaneDelta};
+use super::served::Served;
 use crate::{
     runtime::resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
     sealed::Sealed,
@@ -45,8 +45,10 @@ pub struct State {
     pub image: crate::instances::Source,
     /// The end of a state that must end.
     pub deadline: Option<Timestamp>,
+    /// It is under way, or waits for its turn: those of one service go one after the other, in the
+    /// order in which they came.
+    pub in_lane: bool,
     /// The app is going, and the record with it.
-    #[serde(default)]
     pub removing: bool,
 }
 
@@ -124,8 +126,7 @@ impl Resource for Deployments {
     ) -> Result<Step<Self>, Fault> {
         match (state, input) {
             (None, Input::Command(Command::Create(state))) => {
-                let lane = state.lane(LaneDelta::Enter(at.id));
-                Ok(Step::put(*state).intend(Intent::Now(Effect::AwaitTurn)).also(lane))
+                Ok(Step::put(*state).intend(Intent::Now(Effect::AwaitTurn)))
             }
             (None, Input::Command(_)) => Err(Fault::NotFound("deployment")),
             (None, Input::Outcome(_)) => Ok(Step::keep()),
@@ -137,6 +138,7 @@ impl Resource for Deployments {
     fn index(state: &State) -> Vec<String> {
         let mut entries = vec![format!("app/{}", state.deployment.app_id)];
         entries.extend(state.deadline.map(|at| format!("due/{:013}", at.as_millis().max(0))));
+        entries.extend(state.in_lane.then(|| state.lane()));
         entries
     }
 
@@ -153,9 +155,14 @@ impl Resource for Deployments {
 use DeploymentState as S;
 
 impl State {
-    fn lane(&self, delta: LaneDelta) -> Change {
-        let key = Lane::key(self.deployment.app_id, self.deployment.target);
-        Change::new().merge::<Lane>(&key, delta)
+    fn service(&self) -> String {
+        Served::key(self.deployment.app_id, self.deployment.target)
+    }
+
+    /// The index entry of all that are under way or wait for the same service. Who leaves it and
+    /// who is first in it then are one change.
+    pub fn lane(&self) -> String {
+        format!("lane/{}", self.service())
     }
 
     /// Whether it has come to its end, or serves.
@@ -205,8 +212,9 @@ impl State {
             }
             Command::Remove => {
                 self.removing = true;
-                let lane = self.lane(LaneDelta::Leave(at.id));
-                Ok(Step::put(self).intend(Intent::Now(Effect::Forget)).also(lane))
+                self.in_lane = false;
+                let gone = Change::new().merge::<Served>(&self.service(), None);
+                Ok(Step::put(self).intend(Intent::Now(Effect::Forget)).also(gone))
             }
         }
     }
@@ -241,13 +249,13 @@ impl State {
                 self.deployment.previous_deployment_id = previous;
                 self.deployment.finished_at = Some(at.now);
                 self.deadline = None;
-                let lane = self.lane(LaneDelta::Serves(at.id));
-                Step::put(self).intend(Intent::Now(Effect::Finish)).also(lane)
+                let serves = Change::new().merge::<Served>(&self.service(), Some(at.id));
+                Step::put(self).intend(Intent::Now(Effect::Finish)).also(serves)
             }
             (_, Outcome::Finished) => {
                 self.close(StepState::Succeeded, at);
-                let lane = self.lane(LaneDelta::Leave(at.id));
-                Step::put(self).intend(Intent::None).also(lane)
+                self.in_lane = false;
+                Step::put(self).intend(Intent::None)
             }
             (S::Building | S::Deploying | S::Verifying, Outcome::Failed(why)) => {
                 self.undo(Some(why))
@@ -294,8 +302,8 @@ impl State {
         self.deployment.error = why;
         self.deployment.finished_at = Some(at.now);
         self.deadline = None;
-        let lane = self.lane(LaneDelta::Leave(at.id));
-        Step::put(self).intend(Intent::None).also(lane)
+        self.in_lane = false;
+        Step::put(self).intend(Intent::None)
     }
 
     fn enter(&mut self, state: DeploymentState, step: StepName, at: &Moment<Deployments>) {

@@ -2,12 +2,10 @@
 
 mod build;
 mod effects;
-mod lane;
-mod log;
 mod machine;
 pub mod prune;
 mod serve;
+mod served;
 
-pub use lane::{Lane, LaneDelta};
-pub use log::Line;
 pub use machine::{Command, Deployments, Effect, Outcome, State};
+pub use served::Served;

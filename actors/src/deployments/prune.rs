@@ -1,7 +1,7 @@
 //! What builds leave behind. Images that deployments built stay while they serve, may be gone back
 //! to, or are younger than an hour; everything else of ours goes, and nothing that is not ours.
 
-use super::{Deployments, Lane, build::APP};
+use super::{Deployments, Served, build::APP};
 use crate::{instances::names, runtime::resource::Kept, world::World};
 use contract::{AppId, deployments::DeploymentTarget};
 use engine::{EngineError, Image};
@@ -57,9 +57,12 @@ fn names_of(image: &Image) -> Vec<String> {
 fn pinned(world: &World, app: AppId) -> Result<BTreeSet<String>, StoreError> {
     let mut pinned = BTreeSet::new();
     for target in TARGETS {
-        let Some(lane) = world.store.get::<Lane>(&Lane::key(app, target))? else { continue };
-        for id in lane.record.served.iter().chain(&lane.record.active) {
-            let found = world.store.get::<Kept<Deployments>>(&id.to_string())?;
+        let key = Served::key(app, target);
+        let served = world.store.get::<Served>(&key)?;
+        let served = served.map(|served| served.record.latest.clone()).unwrap_or_default();
+        let under_way = world.store.oldest::<Kept<Deployments>>(&format!("lane/{key}"), None, 1)?;
+        for id in served.iter().map(ToString::to_string).chain(under_way) {
+            let found = world.store.get::<Kept<Deployments>>(&id)?;
             pinned.extend(found.and_then(|found| found.record.state.deployment.image_ref.clone()));
         }
     }

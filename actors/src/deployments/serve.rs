@@ -1,12 +1,13 @@
 //! The functions of the group Deployments.
 
-use super::{Command, Deployments, Lane, Line, State};
+use super::{Command, Deployments, Served, State};
 use crate::{
     authority::{Seen, unread},
     call::Call,
     images::Images,
     instances::{Instance, Instances, Source},
     listing,
+    log::{self, Line},
     platform::Platform,
     runtime::resource::Kept,
     sealed::Sealed,
@@ -61,11 +62,6 @@ impl Platform {
     fn deployment(&self, id: DeploymentId) -> Result<Seen<Deployments>, Fault> {
         let found = self.world.store.get::<Kept<Deployments>>(&id.to_string()).map_err(unread)?;
         found.ok_or(Fault::NotFound("deployment"))
-    }
-
-    fn lane(&self, app: AppId, target: DeploymentTarget) -> Result<Lane, Fault> {
-        let found = self.world.store.get::<Lane>(&Lane::key(app, target)).map_err(unread)?;
-        Ok(found.map(|lane| lane.record.clone()).unwrap_or_default())
     }
 
     /// The service of an app that is meant: the one that was named, or the server of its only
@@ -130,6 +126,7 @@ impl Platform {
             env: plan.env,
             image: plan.image,
             deadline: None,
+            in_lane: true,
             removing: false,
         };
         let (owners, command) = (&self.owners()?.deployments, Command::Create(Box::new(state)));
@@ -250,15 +247,16 @@ impl Serves<RollbackDeployment> for Platform {
             }
         };
         let (target, instance, _) = self.target(app, named)?;
-        let lane = self.lane(app, target)?;
+        let served = self.world.store.get::<Served>(&Served::key(app, target)).map_err(unread)?;
+        let served = served.map(|served| served.record.latest.clone()).unwrap_or_default();
         let nothing =
             |why: &str| Fault::NotNow(format!("{why}; listDeployments shows what there is"));
-        let serves = lane.served.front().copied();
+        let serves = served.front().copied();
         let serves = serves.ok_or_else(|| nothing("nothing was deployed to this service yet"))?;
         if p.deployment_id.is_some_and(|id| id != serves) {
             return Err(nothing("this deployment is not the one that serves"));
         }
-        let mut earlier = lane.served.iter().skip(1);
+        let mut earlier = served.iter().skip(1);
         let to = match p.to_deployment_id {
             Some(to) => earlier.find(|id| **id == to).copied(),
             None => earlier.next().copied(),
@@ -284,7 +282,7 @@ impl Serves<GetDeploymentLogs> for Platform {
         let (id, seen) = cx.place.deployment()?;
         // Before the lines are read: what is written in between is on the next page.
         let done = seen.record.state.is_decided() && seen.record.intent.is_none();
-        let entry = format!("deployment/{id}");
+        let entry = log::entry(id);
         let after = p.cursor.as_ref().map(Cursor::key);
         let keys = self.world.store.oldest::<Line>(&entry, after, PAGE).map_err(unread)?;
         let mut lines = Vec::with_capacity(keys.len());

@@ -14,6 +14,12 @@ pub struct Registries {
 }
 
 impl Registries {
+    /// Where an image is really pulled from and pushed to.
+    pub fn repository<'a>(&'a self, repository: &'a ImageRepository) -> &'a str {
+        let repository = repository.as_str();
+        self.instead.get(repository).map_or(repository, String::as_str)
+    }
+
     /// What the engine is asked for: by digest where that is settled, or else by tag.
     pub fn reference(
         &self,
@@ -21,8 +27,7 @@ impl Registries {
         tag: &ImageTag,
         digest: Option<&ImageDigest>,
     ) -> String {
-        let repository = repository.as_str();
-        let repository = self.instead.get(repository).map_or(repository, String::as_str);
+        let repository = self.repository(repository);
         match digest {
             Some(digest) => format!("{repository}@{digest}"),
             None => format!("{repository}:{tag}"),

@@ -5,6 +5,7 @@
 use super::{Command, Instance, Instances, metrics, names};
 use crate::{
     authority::Seen,
+    deployments::prune::prune,
     runtime::{guard::Guard, resource::Kept},
     world::World,
 };
@@ -30,11 +31,17 @@ pub struct Pace {
     pub every: Duration,
     /// How often it samples what instances use.
     pub sample: Duration,
+    /// How often it removes what builds left behind.
+    pub prune: Duration,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Pace { every: Duration::from_secs(10), sample: Duration::from_secs(60) }
+        Pace {
+            every: Duration::from_secs(10),
+            sample: Duration::from_secs(60),
+            prune: Duration::from_secs(3600),
+        }
     }
 }
 
@@ -77,6 +84,7 @@ impl Actor for Watch {
         ctx.notify(Round);
         ctx.run_interval(self.pace.every, |_, ctx| ctx.notify(Round));
         ctx.spawn(listen(self.world.clone()).into_actor(self));
+        ctx.spawn(tidy(self.world.clone(), self.pace.prune).into_actor(self));
     }
 }
 
@@ -271,6 +279,16 @@ async fn take_samples(world: &World, instances: &[(InstanceId, Seen<Instances>)]
         let sample = metrics::Sample::of(&metrics::sum(services, now));
         let key = metrics::Hour::key(*id, now);
         world.store.note(Change::new().merge::<metrics::Hour>(&key, sample));
+    }
+}
+
+/// Removes what builds left behind, again and again. An engine that is away is asked the next time.
+async fn tidy(world: Arc<World>, every: Duration) {
+    loop {
+        tokio::time::sleep(every).await;
+        if let Err(e) = prune(&world).await {
+            tracing::warn!(error = %e, "what builds left behind was not removed");
+        }
     }
 }
 

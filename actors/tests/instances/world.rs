@@ -69,7 +69,7 @@ pub async fn start(folder: &Path, engine: &Fake, arbiters: &[Arbiter]) -> Arc<Wo
     let world = World::start(store, ports, &handles, Rules::default()).await.unwrap();
     let catalogue = Catalogue::read(include_str!("../../../data/catalogue.json")).unwrap();
     catalogue.register(&world).await.unwrap();
-    let pace = Pace { every: Duration::from_millis(200), sample: Duration::from_secs(60) };
+    let pace = Pace { every: Duration::from_millis(200), ..Pace::default() };
     Watch::start(world.clone(), pace);
     world
 }

@@ -1,0 +1,64 @@
+//! Building an image of a git repository, on the container engine.
+
+use crate::{
+    ports::{Checkout, SourceError},
+    world::World,
+};
+use contract::deployments::GitSource;
+use engine::{BuildEvent, BuildSpec, EngineError};
+use futures_util::StreamExt;
+use std::time::Duration;
+
+/// Bytes of memory that one step of a build may use.
+pub const MEMORY: u64 = 2 << 30;
+/// How long the repository may take.
+const CHECKOUT_WITHIN: Duration = Duration::from_secs(5 * 60);
+
+/// Why there is no image.
+pub enum NotBuilt {
+    /// It will not be there, however often it is tried.
+    Refused(String),
+    /// Something that is needed does not answer.
+    Away(String),
+}
+
+impl From<EngineError> for NotBuilt {
+    fn from(e: EngineError) -> Self {
+        match e {
+            EngineError::Away(why) => NotBuilt::Away(why),
+            e => NotBuilt::Refused(e.to_string()),
+        }
+    }
+}
+
+/// Builds the image, and says how it goes; its id. The labels are those of this build alone: an
+/// image that has them was built just before a crash, and is not built again.
+pub async fn build(
+    world: &World,
+    git: &GitSource,
+    spec: BuildSpec,
+    say: impl Fn(String),
+) -> Result<String, NotBuilt> {
+    let engine = &world.ports.engine;
+    if let Some(image) = engine.images(&spec.labels).await?.into_iter().next() {
+        return Ok(image.id);
+    }
+    say(format!("fetching {}", git.url));
+    let fetched = world.ports.sources.checkout(git, CHECKOUT_WITHIN).await;
+    let Checkout { commit, context } = match fetched {
+        Ok(checkout) => checkout,
+        // A host that is away is for people to look at: it may never have been there.
+        Err(SourceError::Refused(why) | SourceError::Away(why)) => {
+            return Err(NotBuilt::Refused(why));
+        }
+    };
+    say(format!("building commit {commit}"));
+    let mut events = engine.build(spec, context).await?;
+    while let Some(event) = events.next().await {
+        match event? {
+            BuildEvent::Line(line) => say(line),
+            BuildEvent::Built(built) => return Ok(built.image),
+        }
+    }
+    Err(NotBuilt::Away("the build was cut off".into()))
+}
