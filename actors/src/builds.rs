@@ -14,6 +14,9 @@ pub const MEMORY: u64 = 2 << 30;
 /// How long the repository may take.
 const CHECKOUT_WITHIN: Duration = Duration::from_secs(5 * 60);
 
+/// Lines of a build that are kept: a step that writes for ever must not fill the store.
+const MOST_LINES: u32 = 10_000;
+
 /// Why there is no image.
 pub enum NotBuilt {
     /// It will not be there, however often it is tried.
@@ -54,9 +57,17 @@ pub async fn build(
     };
     say(format!("building commit {commit}"));
     let mut events = engine.build(spec, context).await?;
+    let mut left = MOST_LINES;
     while let Some(event) = events.next().await {
         match event? {
-            BuildEvent::Line(line) => say(line),
+            BuildEvent::Line(line) => {
+                match left {
+                    0 => {}
+                    1 => say("the rest of the output is not kept".into()),
+                    _ => say(line),
+                }
+                left = left.saturating_sub(1);
+            }
             BuildEvent::Built(built) => return Ok(built.image),
         }
     }

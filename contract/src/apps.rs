@@ -77,7 +77,7 @@ records! {
     pub struct DeletedApp { deleted: AppContents }
 
     /// How much hangs from an app.
-    pub struct AppContents { artifacts: u64, releases: u64 }
+    pub struct AppContents { instances: u64, artifacts: u64, releases: u64 }
 }
 
 /// A mobile platform.

@@ -45,8 +45,9 @@ functions! {
     "svc_getBackupDownloadUrl": GetBackupDownloadUrl { backup_id: BackupId } -> BackupDownloadUrl
     { who: Member of (backup_id), effect: Read, errors: [119 "it is not ready"] }
 
-    /// Put a backup back into the running database that it is of. What is in the database is
-    /// replaced whole. Answers at once; `restore` says how it goes.
+    /// Put a backup back into the running database that it is of. An SQL database is replaced whole;
+    /// in a document database, the collections of the backup are replaced, and others stay. Answers
+    /// at once; `restore` says how it goes.
     "svc_restoreBackup": RestoreBackup { backup_id: BackupId } -> Backup
     { who: OwnerOrAdmin of (backup_id), effect: Change, errors: [119 "it is not ready, or the instance does not run"] }
 

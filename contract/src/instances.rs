@@ -53,6 +53,8 @@ records! {
         url: Option<String>,
         /// How often it came to its end by itself and was started again.
         restarts: u32,
+        /// Why the last new container of it, which was to take the place of this one, did not.
+        given_up: Option<String>,
         /// What was set for it beyond its template. Values that are secrets are masked.
         env: BTreeMap<String, String>,
     }

@@ -73,7 +73,7 @@ records! {
     pub struct DeletedProject { deleted: ProjectContents }
 
     /// How much hangs from a project.
-    pub struct ProjectContents { apps: u64, artifacts: u64, releases: u64 }
+    pub struct ProjectContents { apps: u64, instances: u64, artifacts: u64, releases: u64 }
 }
 
 /// The states of a project.

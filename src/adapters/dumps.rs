@@ -179,7 +179,12 @@ impl Dumps for DumpFolder {
 
 /// Compresses what comes into a file, and hashes what is written.
 fn write(path: &PathBuf, mut incoming: mpsc::Receiver<Bytes>) -> io::Result<Written> {
-    let hashing = Hashing { file: File::create(path)?, hash: sha2::Sha256::new(), size: 0 };
+    // A writer of before may still be at it: it keeps the file that it has.
+    match std::fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    let hashing = Hashing { file: File::create_new(path)?, hash: sha2::Sha256::new(), size: 0 };
     let mut gzip = GzEncoder::new(hashing, Compression::default());
     let (mut head, mut tail) = (Vec::new(), Vec::new());
     while let Some(piece) = incoming.blocking_recv() {

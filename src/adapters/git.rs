@@ -105,6 +105,11 @@ impl Git {
             url::Url::parse(git.url.as_str()).map_err(|e| SourceError::Refused(e.to_string()))?;
         let host = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or(443);
+        if url.scheme() != "https" && !self.private_hosts.iter().any(|allowed| allowed == host) {
+            return Err(SourceError::Refused(format!(
+                "{host} is asked over http, where anybody on the way can change what is built; use https"
+            )));
+        }
         let address = self.resolve(host, port).await?;
         let io = |e: io::Error| SourceError::Away(format!("git cannot be run: {e}"));
         let folder = TempDir::new_in(&self.folder).map_err(io)?;

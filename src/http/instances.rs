@@ -36,7 +36,7 @@ pub async fn pass(
     let facts = Forwarded { client: &client, scheme, host: &host, prefix: &prefix };
     let mut again = true;
     loop {
-        let port = match route(&edge.platform.world.store, id) {
+        let port = match route(&edge.platform.world, id) {
             Ok(route) => route.port,
             Err(fault) => return reply::refuse(request.head(), edge, fault).into(),
         };

@@ -133,7 +133,10 @@ fn a_deleted_project_takes_everything_with_it() {
     );
 
     let deleted = call(&ada, "svc_deleteProject", json!({"projectId": first.project})).ok();
-    assert_eq!(deleted["deleted"], json!({"apps": 1, "artifacts": 2, "releases": 1}));
+    assert_eq!(
+        deleted["deleted"],
+        json!({"apps": 1, "instances": 0, "artifacts": 2, "releases": 1})
+    );
     let admin = service.administrator();
     for who in [&ada, &bob, &admin] {
         assert_gone(&service, who, first);

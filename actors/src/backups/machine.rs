@@ -5,8 +5,8 @@ use crate::{
     world::World,
 };
 use contract::{
-    BackupId, Fault, Sha256, Timestamp,
-    backups::{Backup, BackupState, Restore, RestoreState},
+    BackupId, Fault, InstanceId, Sha256, Timestamp,
+    backups::{Backup, BackupKind, BackupState, Restore, RestoreState},
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -71,6 +71,11 @@ pub enum Outcome {
     Discarded,
 }
 
+/// The claim of who dumps a database, or puts one back.
+pub fn database_claim(instance: InstanceId, kind: BackupKind) -> String {
+    format!("{}/{instance}", if kind == BackupKind::SqlDb { "sql" } else { "document" })
+}
+
 impl Resource for Backups {
     const KIND: &'static str = "backup";
     const TIME_LIMIT: Duration = Duration::from_secs(3660);
@@ -106,14 +111,15 @@ impl Resource for Backups {
         entries
     }
 
-    /// One dump of an instance at a time.
+    /// A database is dumped, or put back, once at a time.
     fn claims(state: &State) -> Vec<String> {
-        let running = state.backup.state == BackupState::Running && !state.removing;
-        if running { vec![format!("running/{}", state.backup.instance_id)] } else { vec![] }
+        let running = state.backup.state == BackupState::Running || state.is_restoring();
+        let of = database_claim(state.backup.instance_id, state.backup.kind);
+        if running && !state.removing { vec![of] } else { vec![] }
     }
 
     fn taken(_: &str) -> Fault {
-        Fault::NotNow("this instance is being dumped already; wait for that one".into())
+        Fault::NotNow("this database is being dumped or put back already; wait for that".into())
     }
 
     fn perform(

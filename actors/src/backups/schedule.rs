@@ -27,6 +27,9 @@ pub struct Schedule {
     pub next_at: Timestamp,
 }
 
+/// How many scheduled backups that failed are kept to be seen.
+const SHOWN_FAILURES: u32 = 10;
+
 /// The next time after a moment that a schedule names.
 pub fn next(cron: &CronExpression, after: Timestamp) -> Result<Timestamp, String> {
     let parsed = CronParser::new().parse(cron.as_str()).map_err(|e| e.to_string())?;
@@ -78,7 +81,8 @@ pub async fn run_due(world: &World) -> Result<(), StoreError> {
         let instance = &seen.record.state;
         for (kind, schedule) in instance.schedules.iter().filter(|(_, s)| s.next_at <= now) {
             // First the next time: a crash here costs one backup, and never makes two.
-            let advance = instances::Command::Schedule(*kind, Some(advanced(schedule, now)));
+            let (from, to) = (schedule.next_at, after(schedule, now));
+            let advance = instances::Command::Advance { database: *kind, from, to };
             if let Err(fault) = owners.instances.ask(id, advance).await {
                 tracing::warn!(%id, error = %fault, "a schedule did not go on");
                 continue;
@@ -94,11 +98,9 @@ pub async fn run_due(world: &World) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn advanced(schedule: &Schedule, now: Timestamp) -> Schedule {
+fn after(schedule: &Schedule, now: Timestamp) -> Timestamp {
     // A schedule that was read once can be read again; if not, it waits for a day.
-    let next_at =
-        next(&schedule.cron, now).unwrap_or(now + std::time::Duration::from_secs(24 * 3600));
-    Schedule { next_at, ..schedule.clone() }
+    next(&schedule.cron, now).unwrap_or(now + std::time::Duration::from_secs(24 * 3600))
 }
 
 /// Those that a schedule made, the oldest first. Only ones that are ready count, and so the last
@@ -110,7 +112,7 @@ async fn remove_old(
     keep: u32,
 ) -> Result<(), StoreError> {
     let keys = world.store.newest::<Kept<Backups>>(&format!("instance/{id}"), None, usize::MAX)?;
-    let mut kept = 0;
+    let (mut kept, mut failed) = (0, 0);
     for key in keys {
         let Some(seen) = world.store.get::<Kept<Backups>>(&key)? else { continue };
         let backup = &seen.record.state.backup;
@@ -121,8 +123,9 @@ async fn remove_old(
             kept += 1;
             continue;
         }
-        // Of those that failed, the ones newer than all that are kept stay to be seen.
-        if backup.state == BackupState::Failed && kept == 0 {
+        // Of those that failed, a few that are newer than all that are kept stay to be seen.
+        if backup.state == BackupState::Failed && kept == 0 && failed < SHOWN_FAILURES {
+            failed += 1;
             continue;
         }
         if let (Ok(backup), Ok(owners)) = (key.parse(), world.owners()) {

@@ -3,6 +3,7 @@
 use super::{
     Backups, Command, Schedule, State,
     effects::role,
+    machine::database_claim,
     schedule::{begin, databases, next},
 };
 use crate::{
@@ -47,7 +48,7 @@ impl Platform {
             return Err(instances::not_running(instance, "database"));
         }
         let store = &self.world.store;
-        if store.holder::<Kept<Backups>>(&format!("running/{id}")).map_err(unread)?.is_some() {
+        if store.holder::<Kept<Backups>>(&database_claim(id, kind)).map_err(unread)?.is_some() {
             return Err(Backups::taken(""));
         }
         let backup: BackupId = self.world.ports.random.id(cx.now);

@@ -7,12 +7,12 @@ use super::{
 };
 use crate::{
     builds::NotBuilt,
-    instances::{self, GivenUp, Incarnation, Instance, Instances},
+    instances::{self, GivenUp, Incarnation, Instance, Instances, Part},
     log::{self, say},
     runtime::resource::{Kept, Retry},
     world::World,
 };
-use contract::{DeploymentId, Fault, deployments::StepName};
+use contract::{DeploymentId, Fault, deployments::StepName, instances::InstanceState};
 use std::{sync::Arc, time::Duration};
 
 /// How long the new container may take to become well.
@@ -72,7 +72,21 @@ impl Work<'_> {
     }
 
     async fn offer(&self) -> Result<Outcome, Retry> {
-        let mut next = Incarnation::new(0, self.state.image.clone(), self.state.env.clone());
+        let Some(instance) = self.instance()? else {
+            return Ok(Outcome::Failed("the instance was deleted".into()));
+        };
+        // One that is on its way somewhere is waited for.
+        use InstanceState::{Provisioning, Restarting, Starting, Stopping};
+        let passing = [Provisioning, Starting, Stopping, Restarting].contains(&instance.state);
+        let ours = |part: &Part| part.live.deployment == Some(self.id);
+        let Some(part) = instance.part(self.state.role) else {
+            return Ok(Outcome::Failed("the service was removed".into()));
+        };
+        if passing && !ours(part) {
+            return Ok(Outcome::Wait);
+        }
+        let env = self.state.env.clone().unwrap_or_else(|| part.live.env.clone());
+        let mut next = Incarnation::new(0, self.state.image.clone(), env.clone());
         next.deployment = Some(self.id);
         let command = instances::Command::Replace {
             role: self.state.role,
@@ -84,7 +98,7 @@ impl Work<'_> {
         match owners.ask(self.state.deployment.instance_id, command).await {
             Ok(_) => {
                 self.say(StepName::Start, "a container comes up beside the one that serves");
-                Ok(Outcome::Offered)
+                Ok(Outcome::Offered(env))
             }
             Err(Fault::NotNow(why)) => Ok(Outcome::Failed(why)),
             Err(Fault::NotFound(_)) => Ok(Outcome::Failed("the instance was deleted".into())),
@@ -107,7 +121,7 @@ impl Work<'_> {
             return Ok(Outcome::Failed("the service was removed".into()));
         };
         if part.live.deployment == Some(self.id) {
-            return self.serves();
+            return self.live(&instance);
         }
         if part.candidate.as_ref().is_some_and(|c| c.deployment == Some(self.id)) {
             return Ok(Outcome::Wait);
@@ -121,10 +135,26 @@ impl Work<'_> {
         Ok(Outcome::Failed(why.clone()))
     }
 
+    /// The instance has no other container for the service. Where it had failed, this one took the
+    /// place before it was well.
+    fn live(&self, instance: &Instance) -> Result<Outcome, Retry> {
+        match instance.state {
+            InstanceState::Running | InstanceState::Degraded => self.serves(),
+            InstanceState::Failed => {
+                let lines = instance.last_log.iter().map(|line| format!("| {line}"));
+                say(self.world, self.id, StepName::Health, lines);
+                let why = instance.last_error.clone();
+                Ok(Outcome::Failed(why.unwrap_or_else(|| "the instance failed".into())))
+            }
+            InstanceState::Stopped => Ok(Outcome::Failed("the instance was stopped".into())),
+            _ => Ok(Outcome::Wait),
+        }
+    }
+
     fn serves(&self) -> Result<Outcome, Retry> {
         self.say(StepName::Switch, "requests go to the new container");
         let deployment = &self.state.deployment;
-        let key = Served::key(deployment.app_id, deployment.target);
+        let key = Served::key(deployment.instance_id, deployment.target);
         let served = self.world.store.get::<Served>(&key)?;
         let before = served.and_then(|served| served.record.latest.front().copied());
         Ok(Outcome::Serves(before.filter(|before| *before != self.id)))
@@ -148,23 +178,24 @@ impl Work<'_> {
         Ok(Outcome::Finished)
     }
 
-    /// Where the instance has switched already, it is too late to take anything back.
+    /// The instance is told first, behind an offer that may still be on its way to it; what it says
+    /// then stands. Where it has switched already, it is too late to take anything back.
     async fn undo(&self) -> Result<Outcome, Retry> {
-        let Some(instance) = self.instance()? else { return Ok(Outcome::Undone) };
-        let part = instance.part(self.state.role);
-        if part.is_some_and(|part| part.live.deployment == Some(self.id)) {
-            return self.serves();
-        }
-        let ours = part.and_then(|part| part.candidate.as_ref());
-        if ours.is_none_or(|candidate| candidate.deployment != Some(self.id)) {
-            return Ok(Outcome::Undone);
-        }
         let why = self.state.deployment.error.clone();
         let why = why.unwrap_or_else(|| "the deployment was cancelled".into());
         let command = instances::Command::Withdraw(self.id, why);
         let owners = &self.world.owners()?.instances;
         owners.ask_if_there(self.state.deployment.instance_id, command).await?;
-        Ok(Outcome::Wait)
+        let Some(instance) = self.instance()? else { return Ok(Outcome::Undone) };
+        let Some(part) = instance.part(self.state.role) else { return Ok(Outcome::Undone) };
+        if part.live.deployment == Some(self.id) {
+            return Ok(match self.live(&instance)? {
+                Outcome::Failed(_) => Outcome::Undone,
+                other => other,
+            });
+        }
+        let ours = part.candidate.as_ref().is_some_and(|c| c.deployment == Some(self.id));
+        Ok(if ours { Outcome::Wait } else { Outcome::Undone })
     }
 
     async fn forget(&self) -> Result<Outcome, Retry> {

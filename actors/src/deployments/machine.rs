@@ -39,8 +39,9 @@ pub struct State {
     pub deployment: Deployment,
     /// Which service it is for.
     pub role: Role,
-    /// What it sets for the service, as the instance keeps it.
-    pub env: BTreeMap<EnvName, Sealed>,
+    /// What it sets for the service, as the instance keeps it. Until it is offered, nothing stands
+    /// for what the service has by then.
+    pub env: Option<BTreeMap<EnvName, Sealed>>,
     /// What it runs; its reference is settled by the build.
     pub image: crate::instances::Source,
     /// The end of a state that must end.
@@ -98,8 +99,8 @@ pub enum Outcome {
     Turn,
     /// The image is here, under this reference.
     Built(String),
-    /// The instance brings it up.
-    Offered,
+    /// The instance brings it up, with this set.
+    Offered(BTreeMap<EnvName, Sealed>),
     /// The instance serves from it.
     Serves(Option<DeploymentId>),
     /// It will not do.
@@ -142,6 +143,13 @@ impl Resource for Deployments {
         entries
     }
 
+    /// One of a service is under way at a time. Who is the oldest can change while the oldest is
+    /// still being written; who holds this cannot.
+    fn claims(state: &State) -> Vec<String> {
+        let active = state.in_lane && state.deployment.state != S::Queued;
+        if active { vec![format!("active/{}", state.service())] } else { vec![] }
+    }
+
     fn perform(
         effect: Effect,
         id: DeploymentId,
@@ -156,7 +164,7 @@ use DeploymentState as S;
 
 impl State {
     fn service(&self) -> String {
-        Served::key(self.deployment.app_id, self.deployment.target)
+        Served::key(self.deployment.instance_id, self.deployment.target)
     }
 
     /// The index entry of all that are under way or wait for the same service. Who leaves it and
@@ -180,6 +188,10 @@ impl State {
     ) -> Result<Step<Deployments>, Fault> {
         match command {
             Command::Create(_) => Err(Fault::Exists("this deployment exists already".into())),
+            Command::Remove | Command::Supersede { .. } | Command::Overdue if self.removing => {
+                Ok(Step::keep())
+            }
+            Command::Cancel if self.removing => Err(Fault::NotFound("deployment")),
             Command::Cancel => match self.deployment.state {
                 S::Queued => Ok(self.end(S::Cancelled, None, at)),
                 S::Building | S::Deploying | S::Verifying => Ok(self.undo(None)),
@@ -213,8 +225,7 @@ impl State {
             Command::Remove => {
                 self.removing = true;
                 self.in_lane = false;
-                let gone = Change::new().merge::<Served>(&self.service(), None);
-                Ok(Step::put(self).intend(Intent::Now(Effect::Forget)).also(gone))
+                Ok(Step::put(self).intend(Intent::Now(Effect::Forget)))
             }
         }
     }
@@ -238,7 +249,8 @@ impl State {
                 self.enter(S::Deploying, StepName::Start, at);
                 Step::put(self).intend(Intent::Now(Effect::Offer))
             }
-            (S::Deploying, Outcome::Offered) => {
+            (S::Deploying, Outcome::Offered(env)) => {
+                self.env = Some(env);
                 self.enter(S::Verifying, StepName::Health, at);
                 Step::put(self).intend(Intent::Now(Effect::Follow))
             }

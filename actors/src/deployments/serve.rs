@@ -54,7 +54,7 @@ struct Plan {
     target: DeploymentTarget,
     source: DeploymentSource,
     image: Source,
-    env: BTreeMap<EnvName, Sealed>,
+    env: Option<BTreeMap<EnvName, Sealed>>,
     rollback_of: Option<DeploymentId>,
 }
 
@@ -190,8 +190,8 @@ impl Serves<TriggerDeployment> for Platform {
         let image = self.source_image(&p.source, instance, role)?;
         let part = instance.part(role).ok_or(Fault::NotFound("service of this instance"))?;
         let env = match &p.env {
-            Some(env) => self.seal_env(id, &part.service, env)?,
-            None => part.live.env.clone(),
+            Some(env) => Some(self.seal_env(id, &part.service, env)?),
+            None => None,
         };
         let plan = Plan {
             app: p.app_id,
@@ -247,7 +247,8 @@ impl Serves<RollbackDeployment> for Platform {
             }
         };
         let (target, instance, _) = self.target(app, named)?;
-        let served = self.world.store.get::<Served>(&Served::key(app, target)).map_err(unread)?;
+        let served =
+            self.world.store.get::<Served>(&Served::key(instance, target)).map_err(unread)?;
         let served = served.map(|served| served.record.latest.clone()).unwrap_or_default();
         let nothing =
             |why: &str| Fault::NotNow(format!("{why}; listDeployments shows what there is"));

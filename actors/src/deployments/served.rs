@@ -1,7 +1,7 @@
 //! The deployments that served a service, the latest first: what can be gone back to, and whose
 //! images stay.
 
-use contract::{AppId, DeploymentId, deployments::DeploymentTarget};
+use contract::{DeploymentId, InstanceId, deployments::DeploymentTarget};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use store::{Merge, Record};
@@ -17,15 +17,22 @@ pub struct Served {
 }
 
 impl Served {
+    /// The keys of all services that an instance may have.
+    pub fn keys(instance: InstanceId) -> impl Iterator<Item = String> {
+        use DeploymentTarget::{Backend, MarketDashboard, MarketServer, MarketStorefront};
+        let all = [Backend, MarketServer, MarketDashboard, MarketStorefront];
+        all.into_iter().map(move |target| Served::key(instance, target))
+    }
+
     /// The key of a service.
-    pub fn key(app: AppId, target: DeploymentTarget) -> String {
+    pub fn key(instance: InstanceId, target: DeploymentTarget) -> String {
         let target = match target {
             DeploymentTarget::Backend => "backend",
             DeploymentTarget::MarketServer => "marketServer",
             DeploymentTarget::MarketDashboard => "marketDashboard",
             DeploymentTarget::MarketStorefront => "marketStorefront",
         };
-        format!("{app}:{target}")
+        format!("{instance}:{target}")
     }
 }
 
@@ -34,7 +41,7 @@ impl Record for Served {
     const SCHEMA: u16 = 1;
 }
 
-/// A deployment serves from now on; or the app goes, and the record with it.
+/// A deployment serves from now on; or the instance goes, and the record with it.
 impl Merge for Served {
     type Delta = Option<DeploymentId>;
     fn merge(old: Option<Self>, serves: &Option<DeploymentId>) -> Option<Self> {

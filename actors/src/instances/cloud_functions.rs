@@ -16,6 +16,7 @@ use contract::{
     Fault, InstanceId, Serves, Timestamp,
     instance_helpers::{CloudFunctions, ListCloudFunctions, RunCloudFunction},
     instances::{InstanceKind, Role, ServiceState},
+    text::CloudFunctionName,
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, time::Duration};
@@ -24,8 +25,6 @@ use std::{collections::BTreeSet, time::Duration};
 const WITHIN: Duration = Duration::from_secs(25);
 /// How long the backend's own questions may take.
 const QUICK: Duration = Duration::from_secs(5);
-/// What Parse Server says of a name that it does not serve.
-const NO_SUCH_FUNCTION: &str = "Invalid function";
 
 /// Where a backend is, and how it knows us.
 struct Backend {
@@ -156,14 +155,15 @@ impl Serves<RunCloudFunction> for Platform {
         let session = p.session_token.map(String::from);
         let body = Some(Value::Object(p.parameters));
         let answered = self.ask_backend(&backend, path, false, session, body, WITHIN).await?;
-        let reply = result(&answered)?;
+        cx.note(&self.world, &id.to_string());
+        let reply = result(&answered, &p.function_name)?;
         cx.keep_reply(&self.world, &reply).await;
         Ok(reply)
     }
 }
 
 /// The result of a cloud function; or its error, with its own code and message.
-fn result(answered: &Answered) -> Result<Value, Fault> {
+fn result(answered: &Answered, name: &CloudFunctionName) -> Result<Value, Fault> {
     let body = answered.json().unwrap_or_default();
     if answered.status == 200 {
         return Ok(body.get("result").cloned().unwrap_or(Value::Null));
@@ -174,7 +174,7 @@ fn result(answered: &Answered) -> Result<Value, Fault> {
         None | Some(Value::Null) => format!("the backend answered with status {}", answered.status),
         Some(other) => other.to_string(),
     };
-    if error.starts_with(NO_SUCH_FUNCTION) {
+    if code == Some(141) && error == format!("Invalid function: \"{name}\"") {
         return Err(Fault::NotFound("cloud function"));
     }
     Err(Fault::CalledFailed { code, error: error.chars().take(2_000).collect() })

@@ -185,6 +185,7 @@ impl Platform {
             given_up: None,
             generation: 1,
             attempts: 0,
+            left_out: false,
             restarts: 0,
         })
     }

@@ -11,8 +11,10 @@ pub struct EngineHealth(Mutex<Found>);
 /// What was found of the engine.
 #[derive(Debug, Clone, Default)]
 pub struct Found {
-    /// It was looked for at least once.
+    /// Everything was looked at once, or the engine was found to be away.
     pub looked: bool,
+    /// Everything was looked at once: the records say where containers are.
+    pub joined: bool,
     /// Since when it is away, and why.
     pub away: Option<(Timestamp, String)>,
     /// Containers of ours that no record knows.
@@ -52,8 +54,16 @@ impl EngineHealth {
             if found.away.take().is_some() {
                 tracing::info!("the container engine is back");
             }
-            found.looked = true;
         });
+    }
+
+    pub(super) fn joined(&self) {
+        self.change(|found| (found.looked, found.joined) = (true, true));
+    }
+
+    /// Whether the records say where containers are.
+    pub fn has_joined(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).joined
     }
 
     pub(super) fn drifted(&self, count: u64) {

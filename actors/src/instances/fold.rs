@@ -8,7 +8,7 @@ use super::{
 };
 use crate::runtime::resource::{Intent, Step};
 use contract::{
-    Timestamp,
+    InstanceId, Timestamp,
     instances::{DesiredState, InstanceState, Role, ServiceHealth, ServiceState},
 };
 use std::time::Duration;
@@ -31,7 +31,12 @@ pub const KEEP_DATA: Duration = Duration::from_secs(7 * 24 * 3600);
 const LONGEST_AWAY: Duration = Duration::from_secs(30);
 
 /// The record after an outcome.
-pub(super) fn fold(before: &Instance, outcome: Outcome, now: Timestamp) -> Step<Instances> {
+pub(super) fn fold(
+    id: InstanceId,
+    before: &Instance,
+    outcome: Outcome,
+    now: Timestamp,
+) -> Step<Instances> {
     let mut instance = before.clone();
     let intent = match outcome {
         Outcome::Away(why) => instance.away(why, now),
@@ -50,7 +55,7 @@ pub(super) fn fold(before: &Instance, outcome: Outcome, now: Timestamp) -> Step<
         }
     };
     if matches!(intent, Ended::Gone) {
-        return Instances::removed(&instance);
+        return Instances::removed(id, &instance);
     }
     if instance.state != before.state {
         instance.updated_at = now;
@@ -213,6 +218,16 @@ impl Instance {
         }
     }
 
+    /// What others can do without is left out; the instance goes on.
+    fn leave_out(&mut self, role: Role, why: &str, log: &[String]) -> bool {
+        let part = self.part_mut(role).filter(|part| !part.is_essential());
+        let Some(part) = part else { return false };
+        part.left_out = true;
+        self.last_error = Some(format!("{}: {why}; it is left out", role.label()));
+        self.last_log = log.to_vec();
+        true
+    }
+
     fn fail(&mut self, role: Role, why: &str, log: Vec<String>) {
         self.state = InstanceState::Failed;
         self.coming_up = false;
@@ -221,6 +236,9 @@ impl Instance {
     }
 
     fn give_up(&mut self, role: Role, why: String, log: Vec<String>, now: Timestamp) -> Ended {
+        if self.leave_out(role, &why, &log) {
+            return Ended::Again;
+        }
         self.fail(role, &why, log);
         self.deadline = None;
         self.drop_candidates(&why);
@@ -237,6 +255,10 @@ impl Instance {
         }
         if self.crashes.len() > MOST_CRASHES {
             let often = format!("it {why}, {} times in ten minutes", self.crashes.len());
+            if self.leave_out(role, &often, &log) {
+                self.crashes.clear();
+                return Ended::Again;
+            }
             self.fail(role, &often, log);
             self.deadline = Some(now + CRASH_PAUSE);
             self.drop_candidates(&why);
@@ -261,6 +283,14 @@ impl Instance {
             part.attempts = 0;
             part.live.passes = 0;
         }
+    }
+
+    /// This one is to serve, whatever becomes of it: there is none that serves.
+    pub(super) fn put_in_place(&mut self, role: Role, next: Incarnation, now: Timestamp) {
+        let Some(part) = self.part_mut(role) else { return };
+        let before = std::mem::replace(&mut part.live, next);
+        part.retired.push(Retired { generation: before.generation, since: now });
+        part.left_out = false;
     }
 
     /// Candidates of an instance that does not run have nothing to take over from.
@@ -299,11 +329,16 @@ impl Instance {
                     self.state =
                         if well { InstanceState::Running } else { InstanceState::Degraded };
                 } else {
-                    self.state = InstanceState::Running;
+                    let whole = self.parts.iter().all(|part| !part.left_out);
+                    self.state =
+                        if whole { InstanceState::Running } else { InstanceState::Degraded };
                 }
                 let unwell = self.parts.iter().find(|part| !part.live.is_well());
-                self.last_error =
-                    unwell.map(|part| format!("{}: it is not well", part.role().label()));
+                // Why something was left out says more than that it is not well.
+                if unwell.is_none_or(|part| !part.left_out) {
+                    self.last_error =
+                        unwell.map(|part| format!("{}: it is not well", part.role().label()));
+                }
                 if well {
                     self.last_log.clear();
                     for part in &mut self.parts {

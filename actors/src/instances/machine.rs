@@ -11,6 +11,7 @@ use crate::{
     apps::{self, App, Apps},
     authority::Seen,
     backups::Schedule,
+    deployments::Served,
     images::Images,
     runtime::resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
     templates::Templates,
@@ -33,6 +34,8 @@ pub struct Instances;
 
 /// How long making the containers may take: images may have to be pulled.
 pub const PROVISION_WITHIN: Duration = Duration::from_secs(10 * 60);
+/// How long after its end a state is ended from outside.
+const OVERDUE: Duration = Duration::from_secs(30);
 /// How long a deletion may take before somebody should look at it. It goes on for as long as it
 /// takes.
 const DELETE_WITHIN: Duration = Duration::from_secs(10 * 60);
@@ -53,8 +56,9 @@ pub enum Command {
         /// The volumes go too.
         data: bool,
     },
-    /// Something about its containers may have changed.
-    Look,
+    /// Something about its containers may have changed. The containers of these services are
+    /// known not to be where the record says: nobody is sent there any more.
+    Look(Vec<Role>),
     /// A state that must end has not.
     Overdue,
     /// Add a service that was not there before.
@@ -72,6 +76,16 @@ pub enum Command {
     },
     /// Dump a database again and again, or not any more.
     Schedule(BackupKind, Option<Schedule>),
+    /// A backup was made on schedule: the next one is due then. Nothing, where the schedule is not
+    /// the one that was due.
+    Advance {
+        /// Of which database.
+        database: BackupKind,
+        /// When it was due.
+        from: Timestamp,
+        /// When it is due next.
+        to: Timestamp,
+    },
     /// A deployment does not want its candidate any more.
     Withdraw(DeploymentId, String),
 }
@@ -106,11 +120,12 @@ impl std::fmt::Debug for Command {
             Command::Stop => "Stop",
             Command::Restart => "Restart",
             Command::Delete { .. } => "Delete",
-            Command::Look => "Look",
+            Command::Look(_) => "Look",
             Command::Overdue => "Overdue",
             Command::Extend(_) => "Extend",
             Command::Replace { .. } => "Replace",
             Command::Schedule(..) => "Schedule",
+            Command::Advance { .. } => "Advance",
             Command::Withdraw(..) => "Withdraw",
         })
     }
@@ -174,7 +189,7 @@ impl Resource for Instances {
                     instance.clone().take_when_going(at, command)
                 }
             }
-            (Some(instance), Input::Outcome(outcome)) => Ok(fold(instance, outcome, at.now)),
+            (Some(instance), Input::Outcome(outcome)) => Ok(fold(at.id, instance, outcome, at.now)),
         }
     }
 
@@ -219,9 +234,13 @@ impl Resource for Instances {
 
 impl Instances {
     /// The end of an instance: its template is used by one less.
-    pub(super) fn removed(instance: &Instance) -> Step<Instances> {
+    pub(super) fn removed(id: InstanceId, instance: &Instance) -> Step<Instances> {
         let key = instance.template_id.to_string();
-        Step::remove().also(Change::new().merge::<Uses>(&key, UsesDelta::Less(1)))
+        let mut also = Change::new().merge::<Uses>(&key, UsesDelta::Less(1));
+        for service in Served::keys(id) {
+            also = also.merge::<Served>(&service, None);
+        }
+        Step::remove().also(also)
     }
 }
 
@@ -246,7 +265,8 @@ impl Instance {
         match command {
             Command::Create(_) => Err(Fault::Exists("this instance exists already".into())),
             Command::Start => match self.state {
-                S::Stopped | S::Stopping | S::Failed => Ok(self.begin_start(now)),
+                S::Stopped | S::Stopping => Ok(self.begin_start(now)),
+                S::Failed => Ok(self.begin_stop(S::Restarting, DesiredState::Running, now)),
                 _ => Ok(Step::keep()),
             },
             Command::Stop => match self.state {
@@ -254,8 +274,9 @@ impl Instance {
                 _ => Ok(self.begin_stop(S::Stopping, DesiredState::Stopped, now)),
             },
             Command::Restart => match self.state {
-                S::Stopped | S::Failed => Ok(self.begin_start(now)),
-                S::Running | S::Degraded => {
+                S::Stopped => Ok(self.begin_start(now)),
+                // What hangs is stopped as well.
+                S::Running | S::Degraded | S::Failed => {
                     Ok(self.begin_stop(S::Restarting, DesiredState::Running, now))
                 }
                 S::Restarting => Ok(Step::keep()),
@@ -272,14 +293,14 @@ impl Instance {
                 going.drop_candidates("the instance is deleted");
                 Ok(Step::put(going).intend(Intent::Now(Effect::Reconcile)))
             }
-            Command::Look => match self.state {
-                S::Running | S::Degraded => Ok(self.reconcile()),
+            Command::Look(lost) => match self.state {
+                S::Running | S::Degraded | S::Stopped | S::Failed => Ok(self.look(&lost)),
                 _ => Ok(Step::keep()),
             },
             Command::Overdue => self.overdue(now),
             Command::Extend(part) => self.extend(*part, now),
             Command::Replace { role, next, deployment, within } => {
-                self.replace(role, *next, deployment, now + within)
+                self.replace(role, *next, deployment, (now, within))
             }
             Command::Schedule(database, schedule) => {
                 let mut instance = self;
@@ -287,6 +308,14 @@ impl Instance {
                     Some(schedule) => instance.schedules.insert(database, schedule),
                     None => instance.schedules.remove(&database),
                 };
+                Ok(Step::put(instance))
+            }
+            Command::Advance { database, from, to } => {
+                let mut instance = self;
+                match instance.schedules.get_mut(&database) {
+                    Some(schedule) if schedule.next_at == from => schedule.next_at = to,
+                    _ => return Ok(Step::keep()),
+                }
                 Ok(Step::put(instance))
             }
             Command::Withdraw(deployment, why) => self.withdraw(deployment, why),
@@ -313,7 +342,7 @@ impl Instance {
                 self.deadline = Some(at.now + DELETE_WITHIN);
                 Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))
             }
-            Command::Overdue | Command::Look => Ok(Step::keep()),
+            Command::Overdue | Command::Look(_) => Ok(Step::keep()),
             _ => Err(Fault::NotFound("instance")),
         }
     }
@@ -339,12 +368,22 @@ impl Instance {
         self.coming_up = false;
         self.deadline = Some(now + self.stop_within());
         self.updated_at = now;
+        for part in &mut self.parts {
+            part.left_out = false;
+        }
         self.drop_candidates("the instance was stopped meanwhile");
         Step::put(self).intend(Intent::Now(Effect::Reconcile))
     }
 
-    fn reconcile(self) -> Step<Instances> {
-        Step::keep().intend(Intent::Now(Effect::Reconcile))
+    fn look(mut self, lost: &[Role]) -> Step<Instances> {
+        let step = if lost.is_empty() {
+            Step::keep()
+        } else {
+            let parts = self.parts.iter_mut().filter(|part| lost.contains(&part.role()));
+            parts.for_each(|part| part.live.port = None);
+            Step::put(self)
+        };
+        step.intend(Intent::Now(Effect::Reconcile))
     }
 
     /// The time of a state is over. What should have come up has failed; what should go is asked to
@@ -355,9 +394,13 @@ impl Instance {
         if self.away_since.is_some() || self.deadline.is_none_or(|deadline| now < deadline) {
             return Ok(Step::keep());
         }
+        let late = self.deadline.is_some_and(|deadline| now >= deadline + OVERDUE);
         Ok(match self.state {
-            S::Provisioning => {
-                let why = "its containers could not be made in time";
+            // Its own look says more about why; it comes before that.
+            S::Starting if !late => Step::keep(),
+            S::Restarting if self.coming_up && !late => Step::keep(),
+            S::Provisioning | S::Starting => {
+                let why = "it did not come up in time";
                 (self.state, self.deadline, self.updated_at) = (S::Failed, None, now);
                 self.last_error = Some(why.into());
                 self.drop_candidates(why);
@@ -398,12 +441,35 @@ impl Instance {
         role: Role,
         mut next: Incarnation,
         deployment: Option<DeploymentId>,
-        deadline: Timestamp,
+        (now, within): (Timestamp, Duration),
     ) -> Result<Step<Instances>, Fault> {
-        if !matches!(self.state, InstanceState::Running | InstanceState::Degraded) {
-            return Err(self.not_now("start it first"));
-        }
+        let state = self.state;
         let part = self.part_mut(role).ok_or(Fault::NotFound("service of this instance"))?;
+        let asked_before = |wants: Option<DeploymentId>| wants.is_some() && wants == deployment;
+        let given_up = part.given_up.as_ref().and_then(|given_up| given_up.deployment);
+        if asked_before(part.live.deployment) || asked_before(given_up) {
+            return Ok(Step::keep());
+        }
+        // Where nothing serves, there is nothing to stand beside.
+        let instead = match state {
+            InstanceState::Failed => true,
+            InstanceState::Running | InstanceState::Degraded => part.left_out,
+            _ => return Err(self.not_now("deploy to it when it runs")),
+        };
+        if instead {
+            part.generation += 1;
+            next.generation = part.generation;
+            self.put_in_place(role, next, now);
+            return Ok(match state {
+                InstanceState::Failed => {
+                    self.begin_stop(InstanceState::Restarting, DesiredState::Running, now)
+                }
+                _ => {
+                    self.start(now);
+                    Step::put(self).intend(Intent::Now(Effect::Reconcile))
+                }
+            });
+        }
         match &part.candidate {
             // asked for twice by the same one
             Some(Candidate { deployment: wants, .. })
@@ -421,6 +487,7 @@ impl Instance {
         }
         part.generation += 1;
         next.generation = part.generation;
+        let deadline = now + within;
         part.candidate = Some(Candidate { next, deployment, deadline, failed: None });
         Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))
     }

@@ -91,12 +91,13 @@ fn bring_up(instance: &Instance, look: &Look, now: Timestamp) -> Act {
     if !coming_up && let Some(ended) = crashed(instance, look) {
         return ended;
     }
-    for part in &instance.parts {
+    let needed = || instance.parts.iter().filter(|part| !part.left_out);
+    for part in needed() {
         if seen(part).is_none() {
             return Act::Provision(part.role(), part.live.generation);
         }
     }
-    for part in &instance.parts {
+    for part in needed() {
         let (role, generation) = (part.role(), part.live.generation);
         let Some(seen) = seen(part) else { continue };
         let late = coming_up && instance.deadline.is_some_and(|deadline| now >= deadline);
@@ -106,7 +107,10 @@ fn bring_up(instance: &Instance, look: &Look, now: Timestamp) -> Act {
                 let how = seen.ending.as_deref().unwrap_or("ended");
                 return Act::GiveUp(role, format!("it {how}, {MOST_ATTEMPTS} times in a row"));
             }
-            ServiceState::Exited => return Act::Start(role, generation),
+            ServiceState::Exited => match too_soon(part, seen, now) {
+                Some(pause) => return Act::Wait(pause),
+                None => return Act::Start(role, generation),
+            },
             ServiceState::Missing if coming_up => return Act::Wait(LATER),
             ServiceState::Missing => {}
             ServiceState::Running if !coming_up || settled(&part.live, seen) => {}
@@ -129,7 +133,7 @@ fn bring_up(instance: &Instance, look: &Look, now: Timestamp) -> Act {
 
 /// The first service that came to its end by itself.
 fn crashed(instance: &Instance, look: &Look) -> Option<Act> {
-    instance.parts.iter().find_map(|part| {
+    instance.parts.iter().filter(|part| !part.left_out).find_map(|part| {
         let role = part.role();
         match look.containers.get(&(role, part.live.generation)) {
             None => Some(Act::Crashed(role, "was removed from outside".into())),
@@ -145,6 +149,13 @@ fn crashed(instance: &Instance, look: &Look) -> Option<Act> {
 /// Whether a container that comes up is well, this look included.
 fn settled(incarnation: &Incarnation, seen: &Seen) -> bool {
     seen.health == ServiceHealth::Healthy && incarnation.passes + 1 >= PASSES
+}
+
+/// A container that ended is not started again at once: what it needs may not be there yet.
+fn too_soon(part: &Part, seen: &Seen, now: Timestamp) -> Option<Duration> {
+    let pause = if part.attempts == 0 { 0 } else { 2_u64 << part.attempts.min(6) };
+    let left = Duration::from_secs(pause).saturating_sub(now.since(seen.started_at?));
+    (!left.is_zero()).then_some(left)
 }
 
 /// What was just started is looked at often.

@@ -78,6 +78,10 @@ pub struct Part {
     pub generation: u32,
     /// How often it was started since it was last well.
     pub attempts: u32,
+    /// It did not come up, and the instance goes on without it. Of a service that others can do
+    /// without only.
+    #[serde(default)]
+    pub left_out: bool,
     /// How often it came to its end by itself and was started again.
     pub restarts: u32,
 }
@@ -177,6 +181,11 @@ impl Part {
     /// What it is in the instance.
     pub fn role(&self) -> Role {
         self.service.role
+    }
+
+    /// Whether the instance is nothing without it.
+    pub fn is_essential(&self) -> bool {
+        !matches!(self.role(), Role::Dashboard | Role::Storefront)
     }
 
     /// How long it may take to end by itself.

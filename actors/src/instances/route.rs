@@ -2,7 +2,7 @@
 //! writes the record, and the next request goes to the new container.
 
 use super::{Instances, app_claim};
-use crate::runtime::resource::Kept;
+use crate::{runtime::resource::Kept, world::World};
 use contract::{
     AppId, Fault, InstanceId,
     instances::{InstanceKind, Role, ServiceState},
@@ -22,7 +22,8 @@ pub struct Route {
 
 /// Finds where a request goes: `target` is `app_…` (its backend, or else its market server) or
 /// `ins_…`, and may name a service behind a `~`, such as `ins_…~dashboard`.
-pub fn route(store: &Store, target: &str) -> Result<Route, Fault> {
+pub fn route(world: &World, target: &str) -> Result<Route, Fault> {
+    let store = &world.store;
     let (id, role) = match target.split_once('~') {
         None => (target, Role::Server),
         Some((id, "dashboard")) => (id, Role::Dashboard),
@@ -39,9 +40,11 @@ pub fn route(store: &Store, target: &str) -> Result<Route, Fault> {
     let found = found.filter(|found| found.record.state.is_there());
     let found = found.ok_or(Fault::NotFound("instance"))?;
     let part = found.record.state.part(role).ok_or(Fault::NotFound("service"))?;
-    match part.live.port.filter(|_| part.live.state == ServiceState::Running) {
+    // Before everything was looked at once, a port may be another container's by now.
+    let trusted = world.engine_health.has_joined() && part.live.state == ServiceState::Running;
+    match part.live.port.filter(|_| trusted) {
         Some(port) => Ok(Route { instance, role, port }),
-        None => Err(Fault::Unavailable("this instance is not running; it")),
+        None => Err(Fault::Unavailable("the server of this instance, which does not run,")),
     }
 }
 

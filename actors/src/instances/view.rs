@@ -62,6 +62,7 @@ fn service(
             Role::DocumentDb | Role::SqlDb => None,
         },
         restarts: part.restarts,
+        given_up: part.given_up.as_ref().map(|given_up| given_up.why.clone()),
         env: masked(sealer, id, live),
     }
 }

@@ -132,15 +132,19 @@ async fn round(
     let there: HashMap<&str, &Container> =
         inventory.containers.iter().map(|c| (c.name.as_str(), c)).collect();
     let at_rest = instances.iter().filter(|(_, seen)| seen.record.intent.is_none());
-    let mut drifted: HashSet<InstanceId> = at_rest
-        .filter(|(id, seen)| has_drifted(*id, &seen.record.state, &there))
-        .map(|(id, _)| *id)
-        .collect();
+    let drift = |(id, seen): &(InstanceId, Seen<Instances>)| {
+        drift(*id, &seen.record.state, &there).map(|lost| (*id, lost))
+    };
+    let mut drifted: HashMap<InstanceId, Vec<Role>> = at_rest.filter_map(drift).collect();
     let (failures, changed) = probe(world, &instances, failures).await;
-    drifted.extend(changed);
-    for id in &drifted {
-        look(world, *id).await;
+    for id in changed {
+        drifted.entry(id).or_default();
     }
+    for (id, lost) in &drifted {
+        look(world, *id, lost.clone()).await;
+    }
+    // From now on the records say where the containers are, or nothing.
+    world.engine_health.joined();
     world.engine_health.drifted(drifted.len() as u64);
     remove_orphans(world, &inventory, &instances, now).await;
     if sample {
@@ -159,23 +163,33 @@ fn instances(world: &World) -> Result<Vec<(InstanceId, Seen<Instances>)>, store:
     Ok(found)
 }
 
-/// Whether an instance at rest is not as its record says.
-fn has_drifted(id: InstanceId, instance: &Instance, there: &HashMap<&str, &Container>) -> bool {
-    let found =
-        |role, generation| there.get(names::container(id, role, generation).as_str()).copied();
-    instance.parts.iter().any(|part| {
-        let live = &part.live;
-        let found = found(part.role(), live.generation);
-        match instance.state {
-            InstanceState::Running | InstanceState::Degraded => found.is_none_or(|container| {
-                !container.is_running()
-                    || container.port != live.port
-                    || by_command(container.health).is_some_and(|health| health != live.health)
-            }),
-            InstanceState::Stopped => found.is_some_and(Container::is_running),
+/// Whether an instance at rest is not as its record says: the services whose containers are not
+/// where it says they are.
+fn drift(
+    id: InstanceId,
+    instance: &Instance,
+    there: &HashMap<&str, &Container>,
+) -> Option<Vec<Role>> {
+    let (mut lost, mut drifted) = (Vec::new(), false);
+    for part in &instance.parts {
+        let (live, role) = (&part.live, part.role());
+        let found = there.get(names::container(id, role, live.generation).as_str()).copied();
+        let running = found.filter(|container| container.is_running());
+        let moved = live.port.is_some() && running.is_none_or(|c| c.port != live.port);
+        lost.extend(moved.then_some(role));
+        let health = running.and_then(|container| by_command(container.health));
+        drifted |= match instance.state {
+            InstanceState::Running | InstanceState::Degraded => {
+                let should = !part.left_out;
+                should && (running.is_none() || health.is_some_and(|h| h != live.health))
+            }
+            InstanceState::Stopped => running.is_some(),
+            InstanceState::Failed => running.is_some() != (live.state == ServiceState::Running),
             _ => false,
-        }
-    })
+        };
+        drifted |= running.is_some_and(|c| c.port != live.port);
+    }
+    (drifted || !lost.is_empty()).then_some(lost)
 }
 
 fn by_command(health: Option<Health>) -> Option<ServiceHealth> {
@@ -225,11 +239,23 @@ async fn probe(
     (failures, changed)
 }
 
-async fn look(world: &World, id: InstanceId) {
+async fn look(world: &World, id: InstanceId, lost: Vec<Role>) {
     let Ok(owners) = world.owners() else { return };
-    if let Err(fault) = owners.instances.ask_if_there(id, Command::Look).await {
+    if let Err(fault) = owners.instances.ask_if_there(id, Command::Look(lost)).await {
         tracing::warn!(%id, error = %fault, "an instance was not told to look");
     }
+}
+
+/// The names of all containers that an instance's record knows of.
+fn containers((id, seen): &(InstanceId, Seen<Instances>)) -> Vec<String> {
+    let name = |role, generation| names::container(*id, role, generation);
+    let mut all = Vec::new();
+    for part in &seen.record.state.parts {
+        all.push(name(part.role(), part.live.generation));
+        all.extend(part.candidate.iter().map(|c| name(part.role(), c.next.generation)));
+        all.extend(part.retired.iter().map(|retired| name(part.role(), retired.generation)));
+    }
+    all
 }
 
 /// Containers of ours that no record knows. They may be of a moment ago, so they are left alone for
@@ -240,10 +266,13 @@ async fn remove_orphans(
     instances: &[(InstanceId, Seen<Instances>)],
     now: Timestamp,
 ) {
-    let known: HashSet<String> = instances.iter().map(|(id, _)| id.to_string()).collect();
+    let known: HashSet<String> = instances.iter().flat_map(containers).collect();
+    // What has just been made may not be in the records as they were read.
+    let at_work = instances.iter().filter(|(_, seen)| seen.record.intent.is_some());
+    let at_work: HashSet<String> = at_work.map(|(id, _)| id.to_string()).collect();
     let orphans = inventory.containers.iter().filter(|container| {
-        let owner = container.labels.get(names::INSTANCE);
-        owner.is_none_or(|owner| !known.contains(owner))
+        let busy = container.labels.get(names::INSTANCE).is_some_and(|id| at_work.contains(id));
+        !busy && !known.contains(&container.name)
     });
     let mut count = 0;
     for orphan in orphans {
@@ -303,7 +332,7 @@ async fn listen(world: Arc<World>) {
                 while let Some(Ok(event)) = events.next().await {
                     let owner = event.labels.get(names::INSTANCE);
                     if let Some(id) = owner.and_then(|id| id.parse().ok()) {
-                        look(&world, id).await;
+                        look(&world, id, Vec::new()).await;
                     }
                 }
             }

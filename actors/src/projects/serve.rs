@@ -13,6 +13,7 @@ use crate::{
 };
 use contract::{
     Cursor, Fault, Few, Page, ProjectId, Serves, UserId,
+    instances::InstanceKind,
     projects::{
         CreateProject, DeleteProject, DeletedProject, GetProject, GetProjects, Project,
         ProjectContents, ProjectState, UpdateProject,
@@ -106,8 +107,13 @@ impl Serves<DeleteProject> for Platform {
         let apps = store
             .newest::<Kept<Apps>>(&format!("project/{}", p.project_id), None, usize::MAX)
             .map_err(unread)?;
-        let mut contents = ProjectContents { apps: apps.len() as u64, artifacts: 0, releases: 0 };
+        let mut contents =
+            ProjectContents { apps: apps.len() as u64, instances: 0, artifacts: 0, releases: 0 };
         for app in apps {
+            for kind in [InstanceKind::Backend, InstanceKind::Market] {
+                let app = app.parse().map_err(|_| Fault::Internal)?;
+                contents.instances += u64::from(self.instance_of(app, kind)?.is_some());
+            }
             contents.artifacts +=
                 store.count::<Kept<Artifacts>>(&format!("app/{app}")).map_err(unread)?;
             contents.releases +=

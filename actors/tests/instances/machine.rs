@@ -173,7 +173,7 @@ fn happen(world: &mut World, event: Event) {
         Event::Stop => world.take(Input::Command(Command::Stop)),
         Event::Restart => world.take(Input::Command(Command::Restart)),
         Event::Delete(data) => world.take(Input::Command(Command::Delete { data })),
-        Event::Look => world.take(Input::Command(Command::Look)),
+        Event::Look => world.take(Input::Command(Command::Look(vec![]))),
         Event::Replace(n) => world.take(Input::Command(scene::replace(n))),
         Event::Withdraw(n) => {
             let why = "not wanted".to_owned();
@@ -240,7 +240,7 @@ fn settle(world: &mut World) {
             None => return,
             Some((_, Some(_))) => world.work(Fate::Done),
             Some((instance, None)) => {
-                world.take(Input::Command(Command::Look));
+                world.take(Input::Command(Command::Look(vec![])));
                 if world.kept.as_ref().is_some_and(|(_, intent)| intent.is_some()) {
                     world.work(Fate::Done);
                 }
@@ -334,7 +334,7 @@ fn what_crashes_again_and_again_is_left_alone_for_a_while() {
     settle(&mut world);
     for _ in 0..6 {
         world.end(Role::Server, 1);
-        world.take(Input::Command(Command::Look));
+        world.take(Input::Command(Command::Look(vec![])));
         while world.kept.as_ref().is_some_and(|(_, intent)| intent.is_some()) {
             world.work(Fate::Done);
         }

@@ -42,6 +42,7 @@ fn part(role: Role) -> Part {
         given_up: None,
         generation: 1,
         attempts: 0,
+        left_out: false,
         restarts: 0,
     }
 }
@@ -74,7 +75,12 @@ pub fn instance(now: Timestamp) -> Instance {
 
 /// A new container for the server.
 pub fn replace(n: u128) -> Command {
-    let mut next = Incarnation::new(0, source(), BTreeMap::new());
+    replace_with(n, source())
+}
+
+/// A new container for the server, of this image.
+pub fn replace_with(n: u128, image: Source) -> Command {
+    let mut next = Incarnation::new(0, image, BTreeMap::new());
     next.deployment = Some(deployment(n));
     Command::Replace {
         role: Role::Server,

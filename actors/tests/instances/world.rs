@@ -26,7 +26,7 @@ use std::{
     sync::Arc,
     time::{Duration, SystemTime},
 };
-use store::{Memory, Store};
+use store::{Memory, Store, StoreError};
 
 pub const INSTALLATION: &str = "svc_test";
 
@@ -64,7 +64,7 @@ pub async fn start(folder: &Path, engine: &Fake, arbiters: &[Arbiter]) -> Arc<Wo
             api_url: "http://svc.test".into(),
         }),
     };
-    let store = Store::open(folder, actors::platform::KINDS, Memory::default()).unwrap();
+    let store = open(folder).await;
     let handles: Vec<_> = arbiters.iter().map(Arbiter::handle).collect();
     let world = World::start(store, ports, &handles, Rules::default()).await.unwrap();
     let catalogue = Catalogue::read(include_str!("../../../data/catalogue.json")).unwrap();
@@ -72,6 +72,17 @@ pub async fn start(folder: &Path, engine: &Fake, arbiters: &[Arbiter]) -> Arc<Wo
     let pace = Pace { every: Duration::from_millis(200), ..Pace::default() };
     Watch::start(world.clone(), pace);
     world
+}
+
+/// Opens the store, once those that had it before have let go of it.
+async fn open(folder: &Path) -> Store {
+    for _ in 0..500 {
+        match Store::open(folder, actors::platform::KINDS, Memory::default()) {
+            Err(StoreError::InUse(_)) => tokio::time::sleep(Duration::from_millis(20)).await,
+            opened => return opened.unwrap(),
+        }
+    }
+    panic!("the store is never let go of");
 }
 
 /// A server answers while its container runs.

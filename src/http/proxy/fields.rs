@@ -178,6 +178,7 @@ pub fn back(head: &response::Parts) -> Result<Response<()>, ProxyFault> {
         let passes = match known {
             "upgrade" => says_upgrade,
             "content-length" => says_length,
+            _ if is_of_the_origin(known) => false,
             _ => !is_of_one_hop(known) && !is_listed(&listed, known),
         };
         if passes {
@@ -189,6 +190,12 @@ pub fn back(head: &response::Parts) -> Result<Response<()>, ProxyFault> {
     // Tells it from the answers that the HTTP library makes by itself.
     fields.append(header::VIA, header::HeaderValue::from_static("1.1 svc"));
     Ok(answer)
+}
+
+/// What an answer would have browsers do with the whole origin, which is not the instance's.
+fn is_of_the_origin(name: &str) -> bool {
+    ["service-worker-allowed", "clear-site-data", "strict-transport-security", "alt-svc"]
+        .contains(&name)
 }
 
 /// The length that an answer has, or would have if it was not for `HEAD`.

@@ -1,0 +1,276 @@
+//! Every state that a deployment, a backup and a build of an image can reach, whatever happens to
+//! them in whatever order.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "tests say so by failing"
+)]
+
+use actors::{
+    backups, deployments, image_builds,
+    runtime::resource::{Input, Intent, Moment, Next, Resource},
+};
+use contract::{
+    Id, Timestamp,
+    backups::{BackupState, RestoreState},
+    deployments::{DeploymentState, StepState},
+    image_builds::BuildJobState,
+};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use ulid::Ulid;
+
+/// Long after every deadline.
+const NOW: Timestamp = Timestamp::from_millis(1_000_000_000);
+
+/// What can happen: its name, what the step takes in, and the effect that it is the end of.
+type Happening<R> = (&'static str, Input<R>, Option<<R as Resource>::Effect>);
+
+/// Goes everywhere from `first`, and holds each step to `check`: state and intent before and after,
+/// and what happened. The names of the states that were found.
+fn explore<R: Resource>(
+    first: R::State,
+    effect: R::Effect,
+    inputs: &[Happening<R>],
+    name: impl Fn(&R::State) -> String,
+    check: impl Fn(&R::State, Option<(&R::State, Option<&R::Effect>)>, &str),
+) -> BTreeSet<String> {
+    let at = Moment::<R> { id: R::Id::of(Ulid(7)), now: NOW };
+    let mut names = BTreeSet::from([name(&first)]);
+    let (mut seen, mut open) = (BTreeSet::new(), vec![(first, Some(effect))]);
+    while let Some((state, standing)) = open.pop() {
+        // An effect that nobody began does not come to an end.
+        let happens = inputs.iter().filter(|(_, _, of)| of.is_none() || *of == standing);
+        for (told, input, _) in happens {
+            let Ok(step) = R::step(&at, Some(&state), input.clone()) else { continue };
+            let intent = match step.intent {
+                Intent::Keep => standing.clone(),
+                Intent::None => None,
+                Intent::Now(effect) | Intent::After(_, effect) => Some(effect),
+            };
+            let next = match step.next {
+                Next::Keep => state.clone(),
+                Next::Put(next) => next,
+                Next::Remove => {
+                    check(&state, None, told);
+                    continue;
+                }
+            };
+            check(&state, Some((&next, intent.as_ref())), told);
+            names.insert(name(&next));
+            let known = serde_json::to_string(&(&next, &intent)).unwrap();
+            if seen.insert(known) {
+                open.push((next, intent));
+            }
+        }
+    }
+    names
+}
+
+fn deployment() -> deployments::State {
+    let id = |prefix: &str| format!("{prefix}_{}", Ulid(7));
+    let step = |name: &str| json!({"name": name, "state": if name == "queue" { "running" } else { "pending" }});
+    let steps = ["queue", "build", "start", "health", "switch", "drain"].map(step);
+    let state = json!({
+        "deployment": {
+            "id": id("dep"), "appId": id("app"), "instanceId": id("ins"), "target": "backend",
+            "source": {"templateVersion": "1.0.0"}, "state": "queued",
+            "steps": steps,
+            "createdAt": NOW,
+        },
+        "role": "server",
+        "image": {"name": "an-image", "version": "1.0.0"},
+        "in_lane": true,
+        "removing": false,
+    });
+    serde_json::from_value(state).unwrap()
+}
+
+#[test]
+fn a_deployment_ends_and_leaves_its_lane() {
+    use deployments::{Command, Deployments, Effect, Outcome};
+    let command = |name, command| (name, Input::<Deployments>::Command(command), None);
+    let outcome = |name, of, outcome| (name, Input::<Deployments>::Outcome(outcome), Some(of));
+    let failed = || Outcome::Failed("no".into());
+    let inputs = [
+        command("cancel", Command::Cancel),
+        command("superseded", Command::Supersede { rolled_back: false }),
+        command("taken back", Command::Supersede { rolled_back: true }),
+        command("overdue", Command::Overdue),
+        command("remove", Command::Remove),
+        outcome("turn", Effect::AwaitTurn, Outcome::Turn),
+        outcome("not its turn", Effect::AwaitTurn, Outcome::Wait),
+        outcome("built", Effect::Build, Outcome::Built("sha256:0".into())),
+        outcome("not built", Effect::Build, failed()),
+        outcome("offered", Effect::Offer, Outcome::Offered(BTreeMap::new())),
+        outcome("not offered", Effect::Offer, failed()),
+        outcome("offered later", Effect::Offer, Outcome::Wait),
+        outcome("serves", Effect::Follow, Outcome::Serves(None)),
+        outcome("not well", Effect::Follow, failed()),
+        outcome("not well yet", Effect::Follow, Outcome::Wait),
+        outcome("undone", Effect::Undo, Outcome::Undone),
+        outcome("too late", Effect::Undo, Outcome::Serves(None)),
+        outcome("not undone yet", Effect::Undo, Outcome::Wait),
+        outcome("finished", Effect::Finish, Outcome::Finished),
+        outcome("not finished yet", Effect::Finish, Outcome::Wait),
+        outcome("forgotten", Effect::Forget, Outcome::Finished),
+        outcome("not forgotten yet", Effect::Forget, Outcome::Wait),
+    ];
+    use DeploymentState as S;
+    let ended = |s| matches!(s, S::Failed | S::Cancelled | S::Superseded | S::RolledBack);
+    let found = explore::<Deployments>(
+        deployment(),
+        Effect::AwaitTurn,
+        &inputs,
+        |state| format!("{:?}", state.deployment.state),
+        |before, after, told| {
+            let Some((after, intent)) = after else {
+                assert!(before.removing, "{told}: only what is removed goes");
+                return;
+            };
+            let (old, new) = (before.deployment.state, after.deployment.state);
+            let told = format!("{told}: {old:?} to {new:?}, {intent:?}");
+            if after.removing {
+                assert_eq!(intent, Some(&Effect::Forget), "{told}");
+                return;
+            }
+            assert!(!ended(old) || new == old, "the end is the end: {told}");
+            let serves = matches!(new, S::Live | S::Superseded | S::RolledBack);
+            assert_eq!(after.in_lane, intent.is_some(), "in the lane while it has work: {told}");
+            assert!(serves || ended(new) != after.in_lane, "{told}");
+            let running = after.deployment.steps.iter().filter(|s| s.state == StepState::Running);
+            assert_eq!(running.count() == 1, after.in_lane, "one step at a time: {told}");
+            assert_eq!(
+                after.deployment.error.is_some(),
+                new == S::Failed || new == S::Cancelling && after.deployment.error.is_some(),
+                "{told}"
+            );
+            assert!(
+                !matches!(before.deployment.state, S::Live) || serves,
+                "it does not unserve: {told}"
+            );
+        },
+    );
+    let all = [
+        "Building",
+        "Cancelled",
+        "Cancelling",
+        "Deploying",
+        "Failed",
+        "Live",
+        "Queued",
+        "RolledBack",
+        "Superseded",
+        "Verifying",
+    ];
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), all);
+}
+
+#[test]
+fn a_backup_is_whole_or_none() {
+    use backups::{Backups, Command, Effect, Outcome, State};
+    let id = |prefix: &str| format!("{prefix}_{}", Ulid(7));
+    let state = json!({
+        "backup": {
+            "id": id("bak"), "instanceId": id("ins"), "appId": id("app"), "kind": "sqlDb",
+            "state": "running", "scheduled": false, "createdAt": NOW,
+        },
+        "deadline": NOW,
+        "removing": false,
+    });
+    let first: State = serde_json::from_value(state).unwrap();
+    let command = |name, command| (name, Input::<Backups>::Command(command), None);
+    let outcome = |name, of, outcome| (name, Input::<Backups>::Outcome(outcome), Some(of));
+    let inputs = [
+        command("restore", Command::Restore),
+        command("overdue", Command::Overdue),
+        command("delete", Command::Delete),
+        command("remove", Command::Remove),
+        outcome("dumped", Effect::Dump, Outcome::Dumped(1, "0".repeat(64).parse().unwrap())),
+        outcome("not dumped", Effect::Dump, Outcome::Failed("no".into())),
+        outcome("restored", Effect::Restore, Outcome::Restored),
+        outcome("not restored", Effect::Restore, Outcome::Failed("no".into())),
+        outcome("clean", Effect::Clean, Outcome::Discarded),
+        outcome("discarded", Effect::Discard, Outcome::Discarded),
+    ];
+    let restoring = |state: &State| {
+        state.backup.restore.as_ref().is_some_and(|r| r.state == RestoreState::Running)
+    };
+    let found = explore::<Backups>(
+        first,
+        Effect::Dump,
+        &inputs,
+        |state| format!("{:?}", state.backup.state),
+        |before, after, told| {
+            let Some((after, intent)) = after else {
+                assert!(before.removing, "{told}");
+                return;
+            };
+            let (old, new) = (before.backup.state, after.backup.state);
+            let told = format!("{told}: {old:?} to {new:?}, {intent:?}");
+            if after.removing {
+                assert_eq!(intent, Some(&Effect::Discard), "{told}");
+                return;
+            }
+            assert_eq!(new == BackupState::Running, intent == Some(&Effect::Dump), "{told}");
+            assert_eq!(restoring(after), intent == Some(&Effect::Restore), "{told}");
+            assert_eq!(
+                after.deadline.is_some(),
+                new == BackupState::Running || restoring(after),
+                "{told}"
+            );
+            assert_eq!(after.backup.sha256.is_some(), new == BackupState::Ready, "{told}");
+            assert!(old == BackupState::Running || new == old, "the end is the end: {told}");
+        },
+    );
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), ["Failed", "Ready", "Running"]);
+}
+
+#[test]
+fn a_build_ends() {
+    use image_builds::{Command, Effect, ImageBuilds, Outcome, State};
+    let id = |prefix: &str| format!("{prefix}_{}", Ulid(7));
+    let state = json!({
+        "job": {
+            "id": id("job"), "imageId": id("img"), "version": "1.0.0", "state": "queued",
+            "progress": 0, "createdAt": NOW,
+        },
+        "source": {"git": {"url": "https://git.example.com/app.git"}},
+    });
+    let first: State = serde_json::from_value(state).unwrap();
+    let command = |name, command| (name, Input::<ImageBuilds>::Command(command), None);
+    let outcome = |name, of, outcome| (name, Input::<ImageBuilds>::Outcome(outcome), Some(of));
+    let digest = format!("sha256:{}", "0".repeat(64)).parse().unwrap();
+    let inputs = [
+        command("cancel", Command::Cancel),
+        command("overdue", Command::Overdue),
+        outcome("turn", Effect::AwaitTurn, Outcome::Turn),
+        outcome("not its turn", Effect::AwaitTurn, Outcome::Wait),
+        outcome("built", Effect::Build, Outcome::Built),
+        outcome("not built", Effect::Build, Outcome::Failed("no".into())),
+        outcome("pushed", Effect::Push, Outcome::Pushed(digest)),
+        outcome("not pushed", Effect::Push, Outcome::Failed("no".into())),
+    ];
+    use BuildJobState as S;
+    let found = explore::<ImageBuilds>(
+        first,
+        Effect::AwaitTurn,
+        &inputs,
+        |state| format!("{:?}", state.job.state),
+        |before, after, told| {
+            let (after, intent) = after.unwrap_or_else(|| panic!("{told} removed it"));
+            let (old, new) = (before.job.state, after.job.state);
+            let told = format!("{told}: {old:?} to {new:?}, {intent:?}");
+            let open = matches!(new, S::Queued | S::Building | S::Pushing);
+            assert_eq!(open, intent.is_some(), "transient if and only if an intent stands: {told}");
+            assert_eq!(after.deadline.is_some(), matches!(new, S::Building | S::Pushing), "{told}");
+            assert_eq!(after.job.digest.is_some(), new == S::Succeeded, "{told}");
+            let was_open = matches!(old, S::Queued | S::Building | S::Pushing);
+            assert!(was_open || new == old, "the end is the end: {told}");
+        },
+    );
+    let all = ["Building", "Cancelled", "Failed", "Pushing", "Queued", "Succeeded"];
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), all);
+}
