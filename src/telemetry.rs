@@ -36,11 +36,7 @@ pub struct Figures {
     pub uploaded: IntCounter,
     /// Bytes of artifacts that went out.
     pub downloaded: IntCounter,
-    actors: IntGauge,
-    parked: IntGauge,
-    waiting: IntGauge,
-    store_bytes: IntGauge,
-    buckets: IntGauge,
+    gauges: Vec<(IntGauge, Read)>,
 }
 
 struct FunctionFigures {
@@ -60,7 +56,32 @@ pub struct Gauges {
     pub store_bytes: i64,
     /// Callers that the limiter knows.
     pub buckets: i64,
+    /// 1 while the container engine answers.
+    pub engine_up: i64,
+    /// Containers of this installation that no instance knows.
+    pub orphans: i64,
+    /// How often an instance at rest was not as its record said.
+    pub drift: i64,
 }
+
+/// Where a gauge is.
+type Read = fn(&Gauges) -> i64;
+
+/// The name of each gauge, what it says, and where it is.
+const GAUGES: [(&str, &str, Read); 8] = [
+    ("svc_actors", "Actors in memory.", |now| now.actors),
+    ("svc_actors_parked", "Actors that gave up and wait for an operator.", |now| now.parked),
+    ("svc_store_changes_waiting", "Changes that wait for the disk.", |now| now.waiting),
+    ("svc_store_bytes", "Bytes of the store on the disk.", |now| now.store_bytes),
+    ("svc_limiter_callers", "Callers that the limiter knows.", |now| now.buckets),
+    ("svc_engine_up", "Whether the container engine answers.", |now| now.engine_up),
+    ("svc_orphans", "Containers of this installation that no instance knows.", |now| now.orphans),
+    (
+        "svc_drift",
+        "Instances at rest found not to be as their record said, since the start.",
+        |now| now.drift,
+    ),
+];
 
 impl Figures {
     /// Figures for every declared function.
@@ -84,7 +105,6 @@ impl Figures {
             &["code"],
         )?;
         let counter = |name: &str, help: &str| IntCounter::new(name, help);
-        let gauge = |name: &str, help: &str| IntGauge::new(name, help);
         let figures = Figures {
             functions: contract::all()
                 .map(|f| {
@@ -105,11 +125,10 @@ impl Figures {
                 "svc_artifact_bytes_sent_total",
                 "Bytes of artifacts that went out.",
             )?,
-            actors: gauge("svc_actors", "Actors in memory.")?,
-            parked: gauge("svc_actors_parked", "Actors that gave up and wait for an operator.")?,
-            waiting: gauge("svc_store_changes_waiting", "Changes that wait for the disk.")?,
-            store_bytes: gauge("svc_store_bytes", "Bytes of the store on the disk.")?,
-            buckets: gauge("svc_limiter_callers", "Callers that the limiter knows.")?,
+            gauges: GAUGES
+                .iter()
+                .map(|(name, help, read)| Ok((IntGauge::new(*name, *help)?, *read)))
+                .collect::<Result<_, prometheus::Error>>()?,
             refusals: refusals.clone(),
             registry,
         };
@@ -119,13 +138,7 @@ impl Figures {
         registry.register(Box::new(refusals))?;
         registry.register(Box::new(figures.uploaded.clone()))?;
         registry.register(Box::new(figures.downloaded.clone()))?;
-        for gauge in [
-            &figures.actors,
-            &figures.parked,
-            &figures.waiting,
-            &figures.store_bytes,
-            &figures.buckets,
-        ] {
+        for (gauge, _) in &figures.gauges {
             registry.register(Box::new(gauge.clone()))?;
         }
         Ok(figures)
@@ -144,11 +157,9 @@ impl Figures {
 
     /// The figures in Prometheus' text format.
     pub fn text(&self, now: &Gauges) -> Result<Vec<u8>, prometheus::Error> {
-        self.actors.set(now.actors);
-        self.parked.set(now.parked);
-        self.waiting.set(now.waiting);
-        self.store_bytes.set(now.store_bytes);
-        self.buckets.set(now.buckets);
+        for (gauge, read) in &self.gauges {
+            gauge.set(read(now));
+        }
         let mut text = Vec::new();
         TextEncoder::new().encode(&self.registry.gather(), &mut text)?;
         Ok(text)

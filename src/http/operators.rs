@@ -91,12 +91,16 @@ async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
     let census = census(&edge);
     let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let store = &edge.platform.world.store;
+    let engine = edge.platform.world.engine_health.get();
     let gauges = Gauges {
         actors: count(census.all),
         parked: count(census.gave_up),
         waiting: count(store.waiting()),
         store_bytes: count(store.size_on_disk()),
         buckets: count(edge.platform.gate.limiter.len() as u64),
+        engine_up: i64::from(engine.joined && engine.away.is_none()),
+        orphans: count(engine.orphans),
+        drift: count(engine.drift),
     };
     match edge.shared.figures.text(&gauges) {
         Ok(text) => {

@@ -112,6 +112,7 @@ impl Engine {
             ("SVC_WATCH_INTERVAL", "1"),
             ("SVC_ANONYMOUS_TIER", "enterprise"),
         ];
+        // Later ones win.
         all.extend(settings);
         Installed(Service::start_with(&all))
     }
@@ -140,6 +141,57 @@ fn start_registry() -> Result<(Child, tempfile::TempDir, String), String> {
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok((child, folder, address))
+}
+
+/// A way to the engine that can be cut, as if the engine was stopped.
+pub struct Cuttable {
+    /// Where a service finds it.
+    pub address: String,
+    open: std::sync::Arc<std::sync::atomic::AtomicBool>,
+    _folder: tempfile::TempDir,
+}
+
+impl Cuttable {
+    pub fn new() -> Cuttable {
+        use std::{
+            io,
+            os::unix::net::{UnixListener, UnixStream},
+            sync::{Arc, atomic::AtomicBool},
+            thread::spawn,
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("docker.sock");
+        let (listener, open) =
+            (UnixListener::bind(&path).unwrap(), Arc::new(AtomicBool::new(true)));
+        let is_open = open.clone();
+        spawn(move || {
+            for near in listener.incoming().flatten() {
+                let Ok(far) = UnixStream::connect("/var/run/docker.sock") else { continue };
+                let ends = [near, far];
+                for (from, to) in [(0, 1), (1, 0)] {
+                    let mut from = ends[from].try_clone().unwrap();
+                    let mut to = ends[to].try_clone().unwrap();
+                    spawn(move || {
+                        let _ = io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(std::net::Shutdown::Both);
+                    });
+                }
+                let is_open = is_open.clone();
+                spawn(move || {
+                    while is_open.load(std::sync::atomic::Ordering::SeqCst) {
+                        std::thread::sleep(Duration::from_millis(20));
+                    }
+                    let _ = ends.map(|end| end.shutdown(std::net::Shutdown::Both));
+                });
+            }
+        });
+        Cuttable { address: format!("unix://{}", path.display()), open, _folder: folder }
+    }
+
+    /// Cuts it, or opens it again. Connections that are open are cut.
+    pub fn set_open(&self, open: bool) {
+        self.open.store(open, std::sync::atomic::Ordering::SeqCst);
+    }
 }
 
 /// A service whose containers, networks and volumes go with it.

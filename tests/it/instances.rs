@@ -2,7 +2,8 @@
 //! storefront, and what happens to them when something goes wrong.
 
 use crate::{
-    engine::{Installed, docker, engine},
+    engine::{Cuttable, Installed, docker, engine},
+    library,
     service::{Person, eventually},
 };
 use serde_json::{Value, json};
@@ -432,4 +433,68 @@ fn containers_that_are_killed_or_removed_come_back() {
     assert!(degraded["lastError"].as_str().unwrap().contains("server"), "{degraded}");
     docker(&["unpause", &server]);
     until(&service, &ada, id, &["running"]);
+}
+
+#[test]
+fn an_engine_that_is_away_fails_nothing() {
+    let Some(engine) = engine("an_engine_that_is_away_fails_nothing") else { return };
+    let way = Cuttable::new();
+    let service = engine.service(&[("SVC_DOCKER_HOST", &way.address)]);
+    let (ada, project, instance) = backend(&service);
+    let readiness = || -> Value {
+        service.http.get(format!("{}/readyz", service.url)).send().unwrap().json().unwrap()
+    };
+    way.set_open(false);
+    eventually("it is missed", || readiness()["checks"]["engine"]["ok"] == false);
+    assert_eq!(readiness()["status"], "degraded");
+    let stale = until(&service, &ada, &instance["id"], &["running"]);
+    assert_eq!(stale["stale"], true, "the last state that is known");
+    let url = format!("{}/parse/health", instance["url"].as_str().unwrap());
+    assert_eq!(service.http.get(url).send().unwrap().status(), 200, "it serves all the same");
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let metrics = call("svc_getServerMetrics", json!({"instanceId": instance["id"]}));
+    assert_eq!(metrics.refusal(), (503, 100));
+    let second = json!({"projectId": project["id"], "name": "Second"});
+    let second = call("svc_createBackendInstance", second).ok();
+    call("svc_stopBackendInstance", json!({"instanceId": instance["id"]})).ok();
+    std::thread::sleep(Duration::from_secs(2));
+    until(&service, &ada, &second["id"], &["provisioning"]);
+    until(&service, &ada, &instance["id"], &["stopping"]);
+    way.set_open(true);
+    until(&service, &ada, &instance["id"], &["stopped"]);
+    until(&service, &ada, &second["id"], &["running"]);
+    eventually("it is back", || readiness()["status"] == "ready");
+}
+
+#[test]
+fn the_parse_library_reaches_a_backend_through_the_service() {
+    let test = "the_parse_library_reaches_a_backend_through_the_service";
+    let Some(engine) = engine(test) else { return };
+    if !library::installed(test) {
+        return;
+    }
+    let service = engine.service(&[]);
+    let (_, _, instance) = backend(&service);
+    let script = "
+        const Parse = require('parse/node');
+        (async () => {
+            Parse.initialize(process.env.APP_ID);
+            Parse.serverURL = process.env.URL + '/parse';
+            Parse.User.enableUnsafeCurrentUser();
+            const user = await Parse.User.signUp('ada', 'correct horse');
+            const name = await Parse.Cloud.run('whoami');
+            const found = await new Parse.Query(Parse.User).get(user.id);
+            await Parse.User.logOut();
+            const hello = await Parse.Cloud.run('hello', { name: found.get('username') });
+            console.log(JSON.stringify([name, hello]));
+        })().catch((e) => { console.error(e); process.exit(1); });";
+    let run = library::run(
+        std::process::Command::new("node")
+            .args(["-e", script])
+            .env("APP_ID", instance["appId"].as_str().unwrap())
+            .env("URL", instance["url"].as_str().unwrap()),
+    );
+    let printed = String::from_utf8_lossy(&run.stdout).into_owned();
+    assert!(run.status.success(), "{printed}{}", String::from_utf8_lossy(&run.stderr));
+    assert!(printed.contains("Hello, ada"), "{printed}");
 }

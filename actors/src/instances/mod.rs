@@ -1,6 +1,7 @@
 //! Instances: backends and market servers in containers. What is to be done next is decided in
 //! `plan.rs`, and what becomes of it in `fold.rs`; both are pure.
 
+mod asked;
 mod backend;
 mod cloud_functions;
 mod create;
