@@ -179,7 +179,8 @@ texts! {
             _ => (None, text),
         };
         let part = |p: &str| !p.is_empty() && p.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._-".contains(&b)) && p.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric()) && p.bytes().last().is_some_and(|b| b.is_ascii_alphanumeric());
-        let name = |h: &str| !h.is_empty() && !h.starts_with('-') && h.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'.' || b == b'-');
+        let label = |l: &str| !l.is_empty() && !l.starts_with('-') && l.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+        let name = |h: &str| h.split('.').all(label);
         let host = host.is_none_or(|h| match h.split_once(':') {
             Some((h, port)) => name(h) && port.parse::<u16>().is_ok(),
             None => name(h),

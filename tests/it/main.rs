@@ -16,6 +16,7 @@ mod backups;
 mod browsers;
 mod buckets;
 mod cascades;
+mod catalogue;
 mod connections;
 mod crashes;
 mod deployments;
