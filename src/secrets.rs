@@ -43,8 +43,9 @@ pub fn administrator_path(data: &Path) -> PathBuf {
     data.join("secrets/superadmin.json")
 }
 
-/// Reads the keys; makes them where there are none.
-pub fn keys(data: &Path, random: &Random) -> io::Result<Keys> {
+/// Reads the keys; makes them where there are none. One that seals secrets is added to keys of an
+/// earlier version only where nothing was sealed yet.
+pub fn keys(data: &Path, random: &Random, has_secrets: bool) -> io::Result<Keys> {
     let secret = |prefix, length| random.secret(prefix, length).map_err(io::Error::other);
     let mut keys = read_or_make(&keys_path(data), || {
         Ok(Keys {
@@ -55,6 +56,12 @@ pub fn keys(data: &Path, random: &Random) -> io::Result<Keys> {
         })
     })?;
     if keys.encryption_key.is_empty() {
+        if has_secrets {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the encryption key is missing, and the store holds secrets that were sealed with it: restore the newer file",
+            ));
+        }
         keys.encryption_key = secret("", 64)?;
         write(&keys_path(data), &serde_json::to_vec_pretty(&keys)?)?;
     }

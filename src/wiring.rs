@@ -11,9 +11,10 @@ use crate::{
 use actix_rt::ArbiterHandle;
 use actors::{
     accounts,
+    instances::Instances,
     platform::{DefaultTemplates, KINDS, Platform, Settings},
     ports::{Ports, Publisher, Random, Site},
-    runtime::directory::Rules,
+    runtime::{directory::Rules, resource::Kept},
     sealed::Sealer,
     templates::catalogue::Catalogue,
 };
@@ -39,7 +40,9 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     let random = Random::default();
     let store = Store::open(&args.data.join("store"), KINDS, Memory::default())
         .map_err(|e| e.to_string())?;
-    let keys = secrets::keys(&args.data, &random).map_err(|e| format!("the keys: {e}"))?;
+    let instances = store.count::<Kept<Instances>>("all").map_err(|e| e.to_string())?;
+    let keys =
+        secrets::keys(&args.data, &random, instances > 0).map_err(|e| format!("the keys: {e}"))?;
     let vault = Arc::new(Vault::open(&args.data, args.artifact_store.as_deref())?);
     let dumps = DumpFolder::open(args.data.join("backups")).map_err(|e| format!("backups: {e}"))?;
     let dumps = Arc::new(dumps);

@@ -91,6 +91,7 @@ pub const KINDS: &[&str] = &[
     <crate::runtime::resource::Kept<crate::templates::Templates> as Record>::TREE,
     <crate::runtime::resource::Kept<crate::instances::Instances> as Record>::TREE,
     <crate::uses::Uses as Record>::TREE,
+    <crate::templates::catalogue::Shipped as Record>::TREE,
     <crate::instances::metrics::Hour as Record>::TREE,
     <crate::runtime::resource::Kept<crate::deployments::Deployments> as Record>::TREE,
     <crate::deployments::Served as Record>::TREE,

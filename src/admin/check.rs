@@ -19,7 +19,7 @@ use actors::{
     releases::{Current, Releases},
     replay::Replay,
     runtime::resource::{Kept, Resource},
-    templates::Templates,
+    templates::{Templates, catalogue::Shipped},
     tokens::{LastUse, Tokens},
     uses::Uses,
 };
@@ -159,10 +159,10 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
     })?;
     resources::<Instances>(store, findings, &mut at_work, |key, instance| {
         g.known.insert(key.into());
-        let template = instance.state.template_id.to_string();
-        *g.uses.entry(template.clone()).or_default() += 1;
-        g.parents.push((key.into(), template));
         if instance.state.is_there() {
+            let template = instance.state.template_id.to_string();
+            *g.uses.entry(template.clone()).or_default() += 1;
+            g.parents.push((key.into(), template));
             g.parents.push((key.into(), instance.state.app_id.to_string()));
         }
     })?;
@@ -181,6 +181,7 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
     resources::<ImageBuilds>(store, findings, &mut at_work, |key, _| {
         g.known.insert(key.into());
     })?;
+    one::<Shipped>(store, findings, |_, _| {})?;
     one::<Served>(store, findings, |_, _| {})?;
     one::<Line>(store, findings, |_, line| {
         g.parents.push(("a line of a log".into(), line.of.clone()));

@@ -111,8 +111,21 @@ fn templates_are_drafted_published_and_never_change_behind_anybody() {
 
 #[test]
 fn images_are_found_deprecated_and_deleted() {
-    let service = Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise")]);
+    let mut service = Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise")]);
     let (admin, ada) = (service.administrator(), service.register("ada"));
+    // What an administrator deletes of the catalogue stays deleted.
+    let vendure = service.call(None, "getTemplate", json!({"slug": "vendure"})).ok();
+    service.call(Some(&admin), "deleteTemplate", json!({"templateId": vendure["id"]})).ok();
+    let storefront = service.call(None, "getDockerImage", json!({"name": "storefront"})).ok();
+    service.call(Some(&admin), "deleteDockerImage", json!({"imageId": storefront["id"]})).ok();
+    service.stop();
+    service.check();
+    service.boot();
+    let gone = service.call(None, "getTemplate", json!({"slug": "vendure"}));
+    assert_eq!(gone.refusal(), (404, 101));
+    let gone = service.call(None, "getDockerImage", json!({"name": "storefront"}));
+    assert_eq!(gone.refusal(), (404, 101));
+
     let call = |function: &str, params: Value| service.call(Some(&admin), function, params);
     let found = service.call(None, "searchDockerImages", json!({"query": "parse"})).ok();
     assert_eq!(found["items"][0]["name"], "parse-server", "{found}");

@@ -5,12 +5,16 @@ use super::{
     machine::{Command, Effect, Instances},
     record::{Candidate, Incarnation, Instance, Part},
 };
-use crate::runtime::resource::{Intent, Moment, Step};
+use crate::{
+    runtime::resource::{Intent, Moment, Step},
+    uses::{Uses, UsesDelta},
+};
 use contract::{
     DeploymentId, Fault, Timestamp,
     instances::{DesiredState, InstanceState, Role},
 };
 use std::time::Duration;
+use store::Change;
 
 /// How long after its end a state is ended from outside.
 const OVERDUE: Duration = Duration::from_secs(30);
@@ -55,7 +59,10 @@ impl Instance {
                 going.deadline = Some(now + within);
                 going.updated_at = now;
                 going.drop_candidates("the instance is deleted");
-                Ok(Step::put(going).intend(Intent::Now(Effect::Reconcile)))
+                // From now on its template may go, too: what is left to do needs no template.
+                let key = going.template_id.to_string();
+                let unused = Change::new().merge::<Uses>(&key, UsesDelta::Less(1));
+                Ok(Step::put(going).intend(Intent::Now(Effect::Reconcile)).also(unused))
             }
             Command::Look(lost) => match self.state {
                 S::Running | S::Degraded | S::Stopped | S::Failed => Ok(self.look(&lost)),
@@ -135,6 +142,8 @@ impl Instance {
         for part in &mut self.parts {
             part.left_out = false;
         }
+        // Who asks for it to run has seen why it did not.
+        self.crashes.clear();
         self.drop_candidates("the instance was stopped meanwhile");
         Step::put(self).intend(Intent::Now(Effect::Reconcile))
     }

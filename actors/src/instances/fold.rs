@@ -55,7 +55,7 @@ pub(super) fn fold(
         }
     };
     if matches!(intent, Ended::Gone) {
-        return Instances::removed(id, &instance);
+        return Instances::removed(id);
     }
     if instance.state != before.state {
         instance.updated_at = now;

@@ -228,10 +228,9 @@ impl Resource for Instances {
 }
 
 impl Instances {
-    /// The end of an instance: its template is used by one less.
-    pub(super) fn removed(id: InstanceId, instance: &Instance) -> Step<Instances> {
-        let key = instance.template_id.to_string();
-        let mut also = Change::new().merge::<Uses>(&key, UsesDelta::Less(1));
+    /// The end of an instance: nothing can be gone back to any more.
+    pub(super) fn removed(id: InstanceId) -> Step<Instances> {
+        let mut also = Change::new();
         for service in Served::keys(id) {
             also = also.merge::<Served>(&service, None);
         }

@@ -3,6 +3,7 @@
 
 use super::{Command, Templates, slug_claim};
 use crate::{
+    authority::unread,
     images::{self, Images, name_claim},
     runtime::resource::Kept,
     world::World,
@@ -16,9 +17,10 @@ use contract::{
     },
     text::{ImageRepository, ImageTag, Slug},
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use store::{Change, Record};
 
 /// The catalogue as it is written: services name their images by `image` instead of by an id.
 #[derive(Debug, Deserialize)]
@@ -64,6 +66,23 @@ struct ShippedTemplateVersion {
     services: Vec<Value>,
 }
 
+/// Something of the catalogue was registered once. What an administrator deletes stays deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Shipped {}
+
+impl Record for Shipped {
+    const TREE: &'static str = "shipped";
+    const SCHEMA: u16 = 1;
+}
+
+/// From now on it was registered.
+async fn mark(world: &World, name: &str) -> Result<(), Fault> {
+    if world.store.get::<Shipped>(name).map_err(unread)?.is_some() {
+        return Ok(());
+    }
+    world.store.commit(Change::new().create(name, &Shipped {})).await.map_err(unread)
+}
+
 impl Catalogue {
     /// Reads a catalogue.
     pub fn read(json: &str) -> Result<Catalogue, String> {
@@ -75,7 +94,7 @@ impl Catalogue {
         let mut ids = BTreeMap::new();
         for image in &self.images {
             let id = image.register(world).await.map_err(|e| format!("{}: {e}", image.name))?;
-            ids.insert(image.name.as_str(), id);
+            ids.extend(id.map(|id| (image.name.as_str(), id)));
         }
         for template in &self.templates {
             template.register(world, &ids).await.map_err(|e| format!("{}: {e}", template.slug))?;
@@ -85,12 +104,16 @@ impl Catalogue {
 }
 
 impl ShippedImage {
-    async fn register(&self, world: &World) -> Result<ImageId, Fault> {
+    /// Its id; none, where it was deleted.
+    async fn register(&self, world: &World) -> Result<Option<ImageId>, Fault> {
         let (owners, now) = (&world.owners()?.images, world.ports.clock.now());
         let holder = world.store.holder::<Kept<Images>>(&name_claim(&self.name));
-        let known = holder.map_err(crate::authority::unread)?.and_then(|key| key.parse().ok());
+        let known = holder.map_err(unread)?.and_then(|key| key.parse().ok());
         let id = match known {
             Some(id) => id,
+            None if world.store.get::<Shipped>(self.name.as_str()).map_err(unread)?.is_some() => {
+                return Ok(None);
+            }
             None => {
                 let id: ImageId = world.ports.random.id(now);
                 let image = DockerImage {
@@ -120,7 +143,8 @@ impl ShippedImage {
                 Err(fault) => return Err(fault),
             }
         }
-        Ok(id)
+        mark(world, self.name.as_str()).await?;
+        Ok(Some(id))
     }
 }
 
@@ -135,8 +159,11 @@ impl ShippedTemplate {
         let now = world.ports.clock.now();
         let holder = world.store.holder::<Kept<Templates>>(&slug_claim(&self.slug));
         let known = holder.map_err(|e| e.to_string())?.and_then(|key| key.parse().ok());
+        let marked = format!("template:{}", self.slug);
+        let was = world.store.get::<Shipped>(&marked).map_err(|e| e.to_string())?.is_some();
         let id: TemplateId = match known {
             Some(id) => id,
+            None if was => return Ok(()),
             None => {
                 let id = world.ports.random.id(now);
                 let command = Command::Create(Box::new(self.first(id, now)));
@@ -146,7 +173,9 @@ impl ShippedTemplate {
         };
         for shipped in &self.versions {
             let services = shipped.services.iter().map(|service| read_service(service, images));
-            let services = services.collect::<Result<Vec<TemplateService>, String>>()?;
+            let services = services.collect::<Result<Option<Vec<TemplateService>>, String>>()?;
+            // An image of it was deleted.
+            let Some(services) = services else { continue };
             let mut seen = BTreeMap::new();
             for image in services.iter().map(|service| service.image_id) {
                 let found = world.store.get::<Kept<Images>>(&image.to_string());
@@ -163,6 +192,7 @@ impl ShippedTemplate {
                 Err(other) => return Err(fault(other)),
             }
         }
+        mark(world, &marked).await.map_err(fault)?;
         Ok(())
     }
 
@@ -186,16 +216,15 @@ impl ShippedTemplate {
     }
 }
 
-/// A service, its image by name replaced by the image's id.
+/// A service, its image by name replaced by the image's id; none, where that was deleted.
 fn read_service(
     service: &Value,
     images: &BTreeMap<&str, ImageId>,
-) -> Result<TemplateService, String> {
+) -> Result<Option<TemplateService>, String> {
     let mut service = service.clone();
     let fields = service.as_object_mut().ok_or("a service must be an object")?;
     let name = fields.remove("image").ok_or("a service must name its image")?;
-    let id = name.as_str().and_then(|name| images.get(name));
-    let id = id.ok_or_else(|| format!("there is no image {name}"))?;
+    let Some(id) = name.as_str().and_then(|name| images.get(name)) else { return Ok(None) };
     fields.insert("imageId".into(), id.to_string().into());
-    serde_json::from_value(service).map_err(|e| e.to_string())
+    serde_json::from_value(service).map(Some).map_err(|e| e.to_string())
 }
