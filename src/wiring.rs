@@ -12,7 +12,7 @@ use actix_rt::ArbiterHandle;
 use actors::{
     accounts,
     instances::Instances,
-    platform::{DefaultTemplates, KINDS, Platform, Settings},
+    platform::{DefaultTemplates, Platform, Settings, kinds},
     ports::{Ports, Publisher, Random, Site},
     runtime::{directory::Rules, resource::Kept},
     sealed::Sealer,
@@ -38,7 +38,7 @@ pub struct Wired {
 /// Opens the store and starts the platform on the arbiters.
 pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired, String> {
     let random = Random::default();
-    let store = Store::open(&args.data.join("store"), KINDS, Memory::default())
+    let store = Store::open(&args.data.join("store"), &kinds(), Memory::default())
         .map_err(|e| e.to_string())?;
     let instances = store.count::<Kept<Instances>>("all").map_err(|e| e.to_string())?;
     let keys =

@@ -2,11 +2,10 @@
 
 use crate::{
     accounts::Session,
-    artifacts::{self, Artifacts},
-    backups::{self, Backups},
-    deployments::{self, Deployments},
-    image_builds::{self, ImageBuilds},
-    instances::{self, Instances, metrics::Hour},
+    artifacts, backups, deployments,
+    due::moment,
+    image_builds,
+    instances::{self, metrics::Hour},
     platform::Platform,
     replay::Replay,
     runtime::{
@@ -14,12 +13,11 @@ use crate::{
         handle::Handle,
         resource::{Kept, Resource},
     },
-    world::Owners,
 };
 use actix::prelude::*;
 use contract::Timestamp;
 use std::time::Duration;
-use store::{Change, Record, StoreError};
+use store::{Change, Record, Store, StoreError};
 
 /// How often it looks.
 const EVERY: Duration = Duration::from_secs(20);
@@ -66,42 +64,19 @@ impl Handler<Sweep> for Housekeeper {
 /// cannot be verified, instances in a state that should have ended.
 pub async fn sweep(platform: &Platform) {
     platform.gate.limiter.forget_idle();
-    let now = platform.world.ports.clock.now();
+    let (world, now) = (&platform.world, platform.world.ports.clock.now());
+    let Ok(owners) = world.owners() else { return };
+    let store = &world.store;
     for done in [
-        forget::<Session>(platform, now, |s| s.expires_at).await,
-        forget::<Replay>(platform, now, |r| r.expires_at).await,
-        forget::<Hour>(platform, now, |h| h.expires_at).await,
-        expire::<Artifacts>(
-            platform,
-            now,
-            |owners| &owners.artifacts,
-            || artifacts::Command::Expire,
-        )
-        .await,
-        expire::<Deployments>(
-            platform,
-            now,
-            |owners| &owners.deployments,
-            || deployments::Command::Overdue,
-        )
-        .await,
-        expire::<Backups>(platform, now, |owners| &owners.backups, || backups::Command::Overdue)
-            .await,
-        expire::<ImageBuilds>(
-            platform,
-            now,
-            |owners| &owners.image_builds,
-            || image_builds::Command::Overdue,
-        )
-        .await,
-        backups::run_due(&platform.world).await,
-        expire::<Instances>(
-            platform,
-            now,
-            |owners| &owners.instances,
-            || instances::Command::Overdue,
-        )
-        .await,
+        forget::<Session>(store, now, |s| s.expires_at).await,
+        forget::<Replay>(store, now, |r| r.expires_at).await,
+        forget::<Hour>(store, now, |h| h.expires_at).await,
+        tell(store, now, &owners.artifacts, artifacts::Command::Expire).await,
+        tell(store, now, &owners.instances, instances::Command::Overdue).await,
+        tell(store, now, &owners.deployments, deployments::Command::Overdue).await,
+        tell(store, now, &owners.backups, backups::Command::Overdue).await,
+        tell(store, now, &owners.image_builds, image_builds::Command::Overdue).await,
+        backups::run_due(world).await,
     ] {
         if let Err(e) = done {
             tracing::warn!(error = %e, "a sweep was not finished; it goes on in a moment");
@@ -111,11 +86,10 @@ pub async fn sweep(platform: &Platform) {
 
 /// Removes the records that are due.
 async fn forget<R: Record>(
-    platform: &Platform,
+    store: &Store,
     now: Timestamp,
     ends: fn(&R) -> Timestamp,
 ) -> Result<(), StoreError> {
-    let store = &platform.world.store;
     loop {
         let due = store.before::<R>("due/", &moment(now), BATCH)?;
         for key in &due {
@@ -135,24 +109,18 @@ async fn forget<R: Record>(
 }
 
 /// Tells those whose time is over.
-async fn expire<R: Resource>(
-    platform: &Platform,
+async fn tell<R: Resource>(
+    store: &Store,
     now: Timestamp,
-    door: fn(&Owners) -> &Handle<R>,
-    command: fn() -> R::Command,
+    owners: &Handle<R>,
+    command: R::Command,
 ) -> Result<(), StoreError> {
     // All at once: some may be parked and stay due.
-    let due = platform.world.store.before::<Kept<R>>("due/", &moment(now), usize::MAX)?;
-    let Ok(owners) = platform.owners() else { return Ok(()) };
+    let due = store.before::<Kept<R>>("due/", &moment(now), usize::MAX)?;
     for id in due.iter().filter_map(|key| key.parse::<R::Id>().ok()) {
-        if let Err(fault) = door(owners).ask_if_there(id, command()).await {
+        if let Err(fault) = owners.ask_if_there(id, command.clone()).await {
             tracing::warn!(%id, error = %fault, "its time is over, and it was not told");
         }
     }
     Ok(())
-}
-
-/// As index entries spell a moment.
-fn moment(at: Timestamp) -> String {
-    format!("{:013}", at.as_millis().max(0))
 }

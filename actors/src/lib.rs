@@ -13,6 +13,7 @@ pub mod backups;
 pub mod builds;
 pub mod call;
 pub mod deployments;
+pub mod due;
 pub mod gate;
 pub mod housekeeping;
 pub mod image_builds;

@@ -6,7 +6,7 @@ use crate::{
     gate::Gate,
     ports::Ports,
     runtime::directory::Rules,
-    world::{Owners, World},
+    world::{Owners, RESOURCES, World},
 };
 use actix_rt::ArbiterHandle;
 use contract::{Fault, Server, Timestamp, authentication::Tier, text::Slug};
@@ -73,34 +73,26 @@ impl Server for Platform {
     type Context = Call;
 }
 
-/// The kinds of records in the store.
-pub const KINDS: &[&str] = &[
-    <crate::runtime::resource::Kept<crate::accounts::Accounts> as Record>::TREE,
+/// What is kept beside the resources.
+const DERIVED: &[&str] = &[
     <crate::accounts::Session as Record>::TREE,
-    <crate::runtime::resource::Kept<crate::organizations::Organizations> as Record>::TREE,
     <crate::organizations::Reach as Record>::TREE,
-    <crate::runtime::resource::Kept<crate::projects::Projects> as Record>::TREE,
-    <crate::runtime::resource::Kept<crate::apps::Apps> as Record>::TREE,
-    <crate::runtime::resource::Kept<crate::artifacts::Artifacts> as Record>::TREE,
     <crate::artifacts::Hold as Record>::TREE,
-    <crate::runtime::resource::Kept<crate::releases::Releases> as Record>::TREE,
     <crate::releases::Current as Record>::TREE,
-    <crate::runtime::resource::Kept<crate::tokens::Tokens> as Record>::TREE,
     <crate::tokens::LastUse as Record>::TREE,
-    <crate::runtime::resource::Kept<crate::images::Images> as Record>::TREE,
-    <crate::runtime::resource::Kept<crate::templates::Templates> as Record>::TREE,
-    <crate::runtime::resource::Kept<crate::instances::Instances> as Record>::TREE,
     <crate::uses::Uses as Record>::TREE,
     <crate::templates::catalogue::Shipped as Record>::TREE,
     <crate::instances::metrics::Hour as Record>::TREE,
-    <crate::runtime::resource::Kept<crate::deployments::Deployments> as Record>::TREE,
     <crate::deployments::Served as Record>::TREE,
     <crate::log::Line as Record>::TREE,
-    <crate::runtime::resource::Kept<crate::image_builds::ImageBuilds> as Record>::TREE,
-    <crate::runtime::resource::Kept<crate::backups::Backups> as Record>::TREE,
     <crate::replay::Replay as Record>::TREE,
     <crate::audit::Event as Record>::TREE,
 ];
+
+/// The kinds of records in the store.
+pub fn kinds() -> Vec<&'static str> {
+    [RESOURCES, DERIVED].concat()
+}
 
 impl Platform {
     /// Starts the owners on the arbiters, and goes on with what was being done.

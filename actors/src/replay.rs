@@ -1,7 +1,7 @@
 //! A change that carries a request id happens once. Its reply is kept for 24 hours, written in the
 //! transaction of the change itself, and given again to whoever repeats the call.
 
-use crate::accounts::{due, hex};
+use crate::{accounts::hex, due::due};
 use contract::{Fault, FieldProblem, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

@@ -13,7 +13,7 @@ use crate::{
     ports::Ports,
     projects::Projects,
     releases::Releases,
-    runtime::{directory::Rules, handle::Handle, health::Registry},
+    runtime::{directory::Rules, handle::Handle, health::Registry, resource::Resource},
     templates::Templates,
     tokens::Tokens,
 };
@@ -37,23 +37,57 @@ pub struct World {
     owners: OnceLock<Owners>,
 }
 
-/// The doors to the owners, one for each kind of resource.
-#[derive(Clone)]
-#[allow(missing_docs, reason = "each field is the door to the kind it names")]
-pub struct Owners {
-    pub accounts: Handle<Accounts>,
-    pub organizations: Handle<Organizations>,
-    pub projects: Handle<Projects>,
-    pub apps: Handle<Apps>,
-    pub artifacts: Handle<Artifacts>,
-    pub releases: Handle<Releases>,
-    pub tokens: Handle<Tokens>,
-    pub images: Handle<Images>,
-    pub templates: Handle<Templates>,
-    pub instances: Handle<Instances>,
-    pub deployments: Handle<Deployments>,
-    pub backups: Handle<Backups>,
-    pub image_builds: Handle<ImageBuilds>,
+macro_rules! owners {
+    ($($door:ident: $kind:ty),* $(,)?) => {
+        /// The doors to the owners, one for each kind of resource.
+        #[derive(Clone)]
+        #[allow(missing_docs, reason = "each field is the door to the kind it names")]
+        pub struct Owners {
+            $(pub $door: Handle<$kind>),*
+        }
+
+        /// The kinds of resources, as the store names them.
+        pub const RESOURCES: &[&str] = &[$(<$kind as Resource>::KIND),*];
+
+        impl Owners {
+            async fn start(
+                world: &Arc<World>,
+                arbiters: &[ArbiterHandle],
+                rules: Rules,
+            ) -> Result<Owners, Fault> {
+                Ok(Owners { $($door: Handle::start(world, arbiters, rules).await?),* })
+            }
+
+            /// Goes on with what was being done when the process last ended.
+            async fn resume(&self) {
+                $(self.$door.resume().await;)*
+            }
+
+            /// Restarts the owner of this resource. False: it is not in memory.
+            pub async fn restart(&self, id: &str) -> Result<bool, Fault> {
+                $(if let Ok(id) = id.parse() {
+                    return self.$door.restart(id).await;
+                })*
+                Ok(false)
+            }
+        }
+    };
+}
+
+owners! {
+    accounts: Accounts,
+    organizations: Organizations,
+    projects: Projects,
+    apps: Apps,
+    artifacts: Artifacts,
+    releases: Releases,
+    tokens: Tokens,
+    images: Images,
+    templates: Templates,
+    instances: Instances,
+    deployments: Deployments,
+    backups: Backups,
+    image_builds: ImageBuilds,
 }
 
 impl World {
@@ -73,69 +107,14 @@ impl World {
             last_looks: LastLooks::default(),
             owners: OnceLock::new(),
         });
-        let owners = Owners {
-            accounts: Handle::start(&world, arbiters, rules).await?,
-            organizations: Handle::start(&world, arbiters, rules).await?,
-            projects: Handle::start(&world, arbiters, rules).await?,
-            apps: Handle::start(&world, arbiters, rules).await?,
-            artifacts: Handle::start(&world, arbiters, rules).await?,
-            releases: Handle::start(&world, arbiters, rules).await?,
-            tokens: Handle::start(&world, arbiters, rules).await?,
-            images: Handle::start(&world, arbiters, rules).await?,
-            templates: Handle::start(&world, arbiters, rules).await?,
-            instances: Handle::start(&world, arbiters, rules).await?,
-            deployments: Handle::start(&world, arbiters, rules).await?,
-            backups: Handle::start(&world, arbiters, rules).await?,
-            image_builds: Handle::start(&world, arbiters, rules).await?,
-        };
+        let owners = Owners::start(&world, arbiters, rules).await?;
         let _ = world.owners.set(owners.clone());
-        owners.accounts.resume().await;
-        owners.organizations.resume().await;
-        owners.projects.resume().await;
-        owners.apps.resume().await;
-        owners.artifacts.resume().await;
-        owners.releases.resume().await;
-        owners.tokens.resume().await;
-        owners.images.resume().await;
-        owners.templates.resume().await;
-        owners.instances.resume().await;
-        owners.deployments.resume().await;
-        owners.backups.resume().await;
-        owners.image_builds.resume().await;
+        owners.resume().await;
         Ok(world)
     }
 
     /// The doors to the owners.
     pub fn owners(&self) -> Result<&Owners, Fault> {
         self.owners.get().ok_or(Fault::Busy)
-    }
-}
-
-impl Owners {
-    /// Restarts the owner of this resource. False: it is not in memory.
-    pub async fn restart(&self, id: &str) -> Result<bool, Fault> {
-        macro_rules! of {
-            ($($owners:ident),+) => {
-                $(if let Ok(id) = id.parse() {
-                    return self.$owners.restart(id).await;
-                })+
-            };
-        }
-        of!(
-            accounts,
-            organizations,
-            projects,
-            apps,
-            artifacts,
-            releases,
-            tokens,
-            images,
-            templates,
-            instances,
-            deployments,
-            backups,
-            image_builds
-        );
-        Ok(false)
     }
 }

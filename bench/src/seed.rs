@@ -6,7 +6,7 @@ use actors::{
     apps::{App, Apps},
     artifacts::{Artifacts, Upload},
     organizations::{Organization, Organizations},
-    platform::KINDS,
+    platform::kinds,
     ports::Random,
     projects::Projects,
     releases::{Current, Releases, State},
@@ -29,7 +29,7 @@ const BATCH: usize = 1000;
 
 /// Opens the store of a service that does not run, in the service's directory.
 pub fn open(home: &Path) -> Outcome<Store> {
-    Store::open(&home.join("data/run/store"), KINDS, Memory::default()).or_say("the store")
+    Store::open(&home.join("data/run/store"), &kinds(), Memory::default()).or_say("the store")
 }
 
 /// Writes one change and waits for it.

@@ -55,3 +55,29 @@ fn host(registry: &str) -> String {
         host => host.to_owned(),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logins_are_read_as_docker_writes_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.json");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            logins(&path)
+        };
+        let both = read(
+            r#"{"auths": {"https://index.docker.io/v1/": {"auth": "YWRhOnA6dw=="},
+                "registry.example.com:5000": {"auth": "Ym90OnNlY3JldA=="}}, "HttpHeaders": {}}"#,
+        );
+        let both = both.unwrap();
+        assert_eq!(both["docker.io"], Login { username: "ada".into(), password: "p:w".into() });
+        assert_eq!(both["registry.example.com:5000"].username, "bot");
+        let helper = read(r#"{"auths": {"registry.example.com": {}}, "credsStore": "desktop"}"#);
+        assert!(helper.unwrap_err().contains("credential helpers are not asked"));
+        assert!(read(r#"{"auths": {"a": {"auth": "%"}}}"#).unwrap_err().contains("damaged"));
+    }
+}

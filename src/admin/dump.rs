@@ -3,7 +3,7 @@
 
 use super::note;
 use crate::secrets;
-use actors::platform::KINDS;
+use actors::platform::kinds;
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use std::{
     fs::File,
@@ -59,7 +59,7 @@ pub fn restore(file: &Path, data: &Path) -> Result<(), String> {
     if partial.exists() {
         std::fs::remove_dir_all(&partial).map_err(|e| at(&e))?;
     }
-    let store = Store::open(&partial, KINDS, Memory::default()).map_err(|e| e.to_string())?;
+    let store = Store::open(&partial, &kinds(), Memory::default()).map_err(|e| e.to_string())?;
     let rows = store
         .load(&mut BufReader::new(GzDecoder::new(BufReader::new(input))))
         .map_err(|e| e.to_string())?;
@@ -73,5 +73,5 @@ pub fn restore(file: &Path, data: &Path) -> Result<(), String> {
 
 /// Opens the store of a data directory that no server uses.
 pub fn open(data: &Path) -> Result<Store, String> {
-    Store::open(&data.join("store"), KINDS, Memory::default()).map_err(|e| e.to_string())
+    Store::open(&data.join("store"), &kinds(), Memory::default()).map_err(|e| e.to_string())
 }

@@ -94,6 +94,19 @@ fn an_sql_database_is_put_back_as_it_was() {
     assert!(refused["restore"]["error"].as_str().unwrap().contains("damaged"), "{refused}");
     assert_eq!(psql(&instance, "select count(*) from kept"), "10");
 
+    // A day later, as its clock says, the schedule has made one by itself, and only one.
+    let daily = json!({"appId": app, "cron": "30 3 * * *", "keep": 1});
+    call(&service, "svc_scheduleBackups", daily).ok();
+    service.stop();
+    service.set("SVC_CLOCK_AHEAD", "86400");
+    service.boot();
+    let scheduled = || {
+        let all = call(&service, "svc_getBackups", json!({"appId": app, "state": "ready"})).ok();
+        all["items"].as_array().unwrap().iter().filter(|b| b["scheduled"] == true).count()
+    };
+    eventually("it is made", || scheduled() == 1);
+    call(&service, "svc_scheduleBackups", json!({"appId": app})).ok();
+
     // The service is killed while it dumps; the database is killed while it is dumped.
     psql(
         &instance,
@@ -233,7 +246,7 @@ fn a_document_database_is_put_back_as_it_was() {
     assert_eq!(restored["restore"]["state"], "succeeded", "{restored}");
     assert_eq!(users(), 2);
 
-    // A schedule makes them by itself; too dense ones are refused.
+    // A schedule says when the next one is made; too dense ones are refused.
     let dense = call("svc_scheduleBackups", json!({"appId": app, "cron": "* * * * *"}));
     assert_eq!(dense.refusal(), (400, 142));
     let daily = call("svc_scheduleBackups", json!({"appId": app, "cron": "30 3 * * *", "keep": 2}));

@@ -208,7 +208,7 @@ fn a_deployment_switches_without_a_failed_request_and_goes_back() {
     });
     assert!(sent.load(SeqCst) > 100, "only {} requests were sent", sent.load(SeqCst));
 
-    // One whose server never becomes well is given up, and can be cancelled before that.
+    // One whose server does not become well can be cancelled; until then the next one waits.
     let source = json!({"imageId": image["id"], "version": "sick"});
     let sick = call("triggerDeployment", json!({"appId": app, "source": source})).ok();
     let next = call("triggerDeployment", json!({"appId": app, "source": source})).ok();

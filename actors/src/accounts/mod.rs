@@ -8,4 +8,4 @@ mod session;
 pub use lockout::Lockout;
 pub use machine::{Account, Accounts, Command, Registration, Reset, email_claim};
 pub use serve::view;
-pub use session::{Session, digest, due, hex};
+pub use session::{Session, digest, hex};

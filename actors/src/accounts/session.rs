@@ -1,5 +1,6 @@
 //! Sessions. Only the digest of a token is stored, and is the key of its session.
 
+use crate::due::due;
 use contract::{SessionId, Timestamp, UserId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -71,11 +72,6 @@ impl Record for Session {
     fn claims(&self) -> Vec<String> {
         vec![format!("id/{}", self.id)]
     }
-}
-
-/// The index entry of what ends at a moment; entries sort by it.
-pub fn due(at: Timestamp) -> String {
-    format!("due/{:013}", at.as_millis().max(0))
 }
 
 /// The digest of a secret as it is stored: lower-case hex of its SHA-256.

@@ -2,17 +2,11 @@
 
 use super::{App, Apps, Command, machine::Identity};
 use crate::{
-    artifacts::Artifacts,
-    authority::unread,
-    call::Call,
-    instances::{Instances, app_claim},
-    listing,
-    platform::Platform,
-    releases::Releases,
-    runtime::resource::Kept,
+    artifacts::Artifacts, authority::unread, call::Call, instances::of_app, listing,
+    platform::Platform, releases::Releases, runtime::resource::Kept,
 };
 use contract::{
-    AppId, Fault, Few, InstanceId, Page, Serves,
+    AppId, Fault, Few, Page, Serves,
     apps::{
         self as wire, AppContents, CreateApp, DeleteApp, DeletedApp, GetApp, ListApps,
         Platform as Mobile, UpdateApp,
@@ -23,10 +17,6 @@ use store::Store;
 
 /// An app as its members see it.
 fn view(store: &Store, id: AppId, app: &App) -> Result<wire::App, Fault> {
-    let instance = |kind| -> Result<Option<InstanceId>, Fault> {
-        let holder = store.holder::<Kept<Instances>>(&app_claim(id, kind)).map_err(unread)?;
-        Ok(holder.and_then(|key| key.parse().ok()))
-    };
     Ok(wire::App {
         id,
         project_id: app.project_id,
@@ -34,8 +24,8 @@ fn view(store: &Store, id: AppId, app: &App) -> Result<wire::App, Fault> {
         platforms: app.platforms.clone(),
         bundle_id: app.ios.identifier.clone(),
         package_name: app.android.identifier.clone(),
-        backend_instance_id: instance(InstanceKind::Backend)?,
-        market_instance_id: instance(InstanceKind::Market)?,
+        backend_instance_id: of_app(store, id, InstanceKind::Backend)?,
+        market_instance_id: of_app(store, id, InstanceKind::Market)?,
         created_at: app.created_at,
         updated_at: app.updated_at,
     })

@@ -2,6 +2,7 @@
 
 use super::hold::Hold;
 use crate::{
+    due::due,
     ports::{Content, Examined},
     runtime::resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
     world::World,
@@ -164,7 +165,7 @@ impl Resource for Artifacts {
         let artifact = &upload.artifact;
         let mut entries = vec![format!("app/{}", artifact.app_id)];
         if matches!(artifact.state, ArtifactState::Pending | ArtifactState::Verifying) {
-            entries.push(crate::accounts::due(upload.expires_at));
+            entries.push(due(upload.expires_at));
         }
         match (artifact.state, &upload.declared, &artifact.sha256) {
             (ArtifactState::Pending, Declared { size, sha256, .. }, _) => {

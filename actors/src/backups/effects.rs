@@ -1,7 +1,7 @@
 //! What a backup does outside of its record.
 
 use super::{
-    dump::{self, SQL_AFTER, SQL_BEFORE, TAIL, is_whole},
+    dump::{self, SQL_AFTER, SQL_BEFORE, is_whole},
     machine::{Backups, Effect, Outcome, State, WITHIN},
 };
 use crate::{
@@ -233,5 +233,3 @@ async fn run(
     }
     Ok(Outcome::Failed(complaints.with(format!("the output of {tool} was cut off"))))
 }
-
-const _: () = assert!(TAIL >= 1024, "the end of a dump is longer than its last line");

@@ -1,6 +1,7 @@
 //! The rules of a backup: `running → ready | failed`, and what becomes of one that is ready.
 
 use crate::{
+    due::due,
     runtime::resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
     world::World,
 };
@@ -107,7 +108,7 @@ impl Resource for Backups {
         let backup = &state.backup;
         let mut entries =
             vec![format!("app/{}", backup.app_id), format!("instance/{}", backup.instance_id)];
-        entries.extend(state.deadline.map(|at| format!("due/{:013}", at.as_millis().max(0))));
+        entries.extend(state.deadline.map(due));
         entries
     }
 

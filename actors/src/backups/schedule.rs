@@ -2,6 +2,7 @@
 
 use super::{Backups, Command, effects::role};
 use crate::{
+    due::moment,
     instances::{self, Instance, Instances},
     runtime::resource::Kept,
     world::World,
@@ -66,11 +67,7 @@ pub fn begin(
 /// Makes the backups that are due, and removes those that are more than their schedule keeps.
 pub async fn run_due(world: &World) -> Result<(), StoreError> {
     let now = world.ports.clock.now();
-    let due = world.store.before::<Kept<Instances>>(
-        "backup/",
-        &format!("{:013}", now.as_millis().max(0)),
-        usize::MAX,
-    )?;
+    let due = world.store.before::<Kept<Instances>>("backup/", &moment(now), usize::MAX)?;
     let Ok(owners) = world.owners() else { return Ok(()) };
     for key in due {
         let (Ok(id), Some(seen)) =

@@ -8,6 +8,7 @@
 
 use super::served::Served;
 use crate::{
+    due::due,
     runtime::resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
     sealed::Sealed,
     world::World,
@@ -138,7 +139,7 @@ impl Resource for Deployments {
 
     fn index(state: &State) -> Vec<String> {
         let mut entries = vec![format!("app/{}", state.deployment.app_id)];
-        entries.extend(state.deadline.map(|at| format!("due/{:013}", at.as_millis().max(0))));
+        entries.extend(state.deadline.map(due));
         entries.extend(state.in_lane.then(|| state.lane()));
         entries
     }

@@ -4,7 +4,7 @@ use super::{Command, Deployments, Served, State};
 use crate::{
     authority::{Seen, unread},
     call::Call,
-    images::Images,
+    images,
     instances::{Instance, Instances, Source},
     listing,
     log::{self, Line},
@@ -19,7 +19,6 @@ use contract::{
         DeploymentState, DeploymentStep, DeploymentTarget, GetDeployment, GetDeploymentLogs,
         ListDeployments, RollbackDeployment, StepName, StepState, TriggerDeployment,
     },
-    images::ImageVersionState,
     instances::{InstanceKind, Role},
     text::{EnvName, Slug},
 };
@@ -160,23 +159,8 @@ impl Platform {
             }
             _ => return Err(Fault::Invalid(source.problem().into_iter().collect())),
         };
-        let found = self.world.store.get::<Kept<Images>>(&id.to_string()).map_err(unread)?;
-        let found = found.ok_or(Fault::NotFound("image"))?;
-        let image = &found.record.state;
-        let known = image.versions.iter().find(|known| known.version == version);
-        match known.ok_or(Fault::NotFound("version of this image"))? {
-            known if known.state == ImageVersionState::Deprecated => {
-                let reason = known.deprecation_reason.as_ref();
-                let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-                Err(Fault::NotNow(format!("{} {version} is deprecated{reason}", image.name)))
-            }
-            _ => Ok(Source {
-                image_id: Some(id),
-                name: image.name.clone(),
-                version,
-                reference: None,
-            }),
-        }
+        let name = images::usable(&self.world.store, id, &version)?.record.state.name.clone();
+        Ok(Source { image_id: Some(id), name, version, reference: None })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The rules of a build: `queued → building → pushing → succeeded | failed | cancelled`.
 
 use crate::{
+    due::due,
     runtime::resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
     world::World,
 };
@@ -100,7 +101,7 @@ impl Resource for ImageBuilds {
     fn index(state: &State) -> Vec<String> {
         let mut entries = vec!["all".into(), format!("image/{}", state.job.image_id)];
         entries.extend(state.is_open().then(|| OPEN.to_owned()));
-        entries.extend(state.deadline.map(|at| format!("due/{:013}", at.as_millis().max(0))));
+        entries.extend(state.deadline.map(due));
         entries
     }
 

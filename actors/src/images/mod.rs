@@ -7,4 +7,4 @@ mod settle;
 
 pub use machine::{Command, Images, name_claim};
 pub use registries::Registries;
-pub use settle::settle;
+pub use settle::{settle, usable};

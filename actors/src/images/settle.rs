@@ -1,9 +1,32 @@
-//! Which image a version is, for ever.
+//! Which image a version is, for ever, and whether it may be used.
 
 use super::{Command, Images};
-use crate::{runtime::resource::Kept, world::World};
-use contract::{ImageId, VersionName};
+use crate::{
+    authority::{Seen, unread},
+    runtime::resource::Kept,
+    world::World,
+};
+use contract::{Fault, ImageId, VersionName, images::ImageVersionState};
 use engine::EngineError;
+use store::Store;
+
+/// A registered image, where this version of it may be used for something new.
+pub fn usable(store: &Store, id: ImageId, version: &VersionName) -> Result<Seen<Images>, Fault> {
+    let found = store.get::<Kept<Images>>(&id.to_string()).map_err(unread)?;
+    let seen = found.ok_or(Fault::NotFound("image"))?;
+    let image = &seen.record.state;
+    let known = image.versions.iter().find(|known| known.version == *version);
+    let known = known.ok_or(Fault::NotFound("version of this image"))?;
+    if known.state == ImageVersionState::Deprecated {
+        let reason = known.deprecation_reason.as_ref();
+        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        return Err(Fault::NotNow(format!(
+            "{} {version} is deprecated{reason}; choose another version",
+            image.name
+        )));
+    }
+    Ok(seen)
+}
 
 /// The reference of a version by its digest. One that came without a digest is asked of its
 /// registry, once, and is the same from then on.

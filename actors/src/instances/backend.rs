@@ -1,6 +1,6 @@
 //! The functions of the group Backend instances, and what both kinds of instances share.
 
-use super::{Command, Instances, app_claim, create::Wanted, metrics, view::view};
+use super::{Command, Instances, create::Wanted, machine::app_claim, metrics, of_app, view::view};
 use crate::{
     authority::unread,
     call::Call,
@@ -63,8 +63,7 @@ impl Platform {
         app: AppId,
         kind: InstanceKind,
     ) -> Result<Option<InstanceId>, Fault> {
-        let holder = self.world.store.holder::<Kept<Instances>>(&app_claim(app, kind));
-        Ok(holder.map_err(unread)?.and_then(|key| key.parse().ok()))
+        of_app(&self.world.store, app, kind)
     }
 
     pub(super) async fn create_instance(

@@ -8,7 +8,7 @@ use crate::{
     apps::{App, Apps},
     authority::{Seen, unread},
     call::Call,
-    images::Images,
+    images,
     platform::Platform,
     runtime::resource::Kept,
     sealed::Sealed,
@@ -21,7 +21,7 @@ use crate::{
 use contract::{
     AppId, Fault, FieldProblem, InstanceId, Name, ProjectId, TemplateId,
     env::Env,
-    images::{DockerImage, ImageVersionState},
+    images::DockerImage,
     instances::{DesiredState, InstanceKind, InstanceState, Resources, Role},
     templates::{TemplateService, TemplateStatus, TemplateVersion},
     text::EnvName,
@@ -61,10 +61,10 @@ impl Platform {
         let mut images = BTreeMap::new();
         let mut parts = Vec::new();
         for service in version.services.iter().filter(|service| starts_with(service.role)) {
-            let (image, seen) = self.usable(service)?;
-            images.insert(service.image_id, seen);
+            let seen = images::usable(&self.world.store, service.image_id, &service.image_version)?;
             let env = if service.role == Role::Server { &wanted.env } else { &Env::default() };
-            parts.push(self.part(id, service, &image, env)?);
+            parts.push(self.part(id, service, &seen.record.state, env)?);
+            images.insert(service.image_id, seen);
         }
         parts.sort_by_key(Part::role);
         let instance = Instance {
@@ -142,27 +142,6 @@ impl Platform {
         ours.map(|seen| (id, ForApp::Known(seen))).ok_or(Fault::NotFound("app of this project"))
     }
 
-    /// The image of a service, where its version may be used.
-    fn usable(&self, service: &TemplateService) -> Result<(DockerImage, Seen<Images>), Fault> {
-        let key = service.image_id.to_string();
-        let seen = self.world.store.get::<Kept<Images>>(&key).map_err(unread)?;
-        let seen = seen.ok_or(Fault::NotFound("image of this template"))?;
-        let image = seen.record.state.clone();
-        let version = image.versions.iter().find(|v| v.version == service.image_version);
-        match version {
-            Some(version) if version.state == ImageVersionState::Deprecated => {
-                let reason = version.deprecation_reason.as_ref();
-                let reason = reason.map(|r| format!(": {r}")).unwrap_or_default();
-                Err(Fault::NotNow(format!(
-                    "{} {} is deprecated{reason}; choose a template version that does not use it",
-                    image.name, service.image_version
-                )))
-            }
-            Some(_) => Ok((image, seen)),
-            None => Err(Fault::NotFound("image version of this template")),
-        }
-    }
-
     fn part(
         &self,
         id: InstanceId,
@@ -206,8 +185,8 @@ impl Platform {
         let service = service.ok_or_else(|| {
             Fault::NotNow(format!("the template of this instance has no {}", role.label()))
         })?;
-        let (image, _) = self.usable(service)?;
-        self.part(id, service, &image, env)
+        let seen = images::usable(&self.world.store, service.image_id, &service.image_version)?;
+        self.part(id, service, &seen.record.state, env)
     }
 
     /// What was set for a service, sealed. What the template sets cannot be replaced.

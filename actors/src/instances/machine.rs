@@ -12,6 +12,7 @@ use crate::{
     authority::Seen,
     backups::Schedule,
     deployments::Served,
+    due::{due, moment},
     images::Images,
     runtime::resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
     templates::Templates,
@@ -196,8 +197,7 @@ impl Resource for Instances {
             "all".into(),
         ];
         let deadline = instance.deadline.filter(|_| instance.away_since.is_none());
-        let moment = |at: Timestamp| format!("{:013}", at.as_millis().max(0));
-        entries.extend(deadline.map(|at| format!("due/{}", moment(at))));
+        entries.extend(deadline.map(due));
         if instance.is_there() {
             let next = instance.schedules.values().map(|schedule| schedule.next_at).min();
             entries.extend(next.map(|at| format!("backup/{}", moment(at))));

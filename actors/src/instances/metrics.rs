@@ -2,7 +2,7 @@
 //! looks, so the last look at each container is kept.
 
 use super::{Instance, names};
-use crate::world::World;
+use crate::{due::due, world::World};
 use contract::{
     Fault, InstanceId, Timestamp,
     instances::{Metrics, Role, ServiceMetrics, ServiceState},
@@ -205,7 +205,7 @@ impl Record for Hour {
     const SCHEMA: u16 = 1;
 
     fn index(&self) -> Vec<String> {
-        vec![format!("due/{:013}", self.expires_at.as_millis().max(0))]
+        vec![due(self.expires_at)]
     }
 }
 

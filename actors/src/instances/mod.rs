@@ -23,8 +23,8 @@ pub mod watch;
 
 pub use engine_health::{EngineHealth, Found};
 pub(crate) use helpers::not_running;
-pub use machine::{Command, Creation, Effect, ForApp, Instances, Outcome, app_claim};
+pub use machine::{Command, Creation, Effect, ForApp, Instances, Outcome};
 pub use plan::{Act, Look, Seen, plan};
 pub use record::{Candidate, GivenUp, Incarnation, Instance, Part, Retired, Source};
-pub use route::{Route, route};
+pub use route::{Route, of_app, route};
 pub use spec::secret;

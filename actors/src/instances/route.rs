@@ -1,8 +1,8 @@
 //! Where a request for an instance goes. The record is the truth of it: a deployment that switches
 //! writes the record, and the next request goes to the new container.
 
-use super::{Instances, app_claim};
-use crate::{runtime::resource::Kept, world::World};
+use super::{Instances, machine::app_claim};
+use crate::{authority::unread, runtime::resource::Kept, world::World};
 use contract::{
     AppId, Fault, InstanceId,
     instances::{InstanceKind, Role, ServiceState},
@@ -33,7 +33,10 @@ pub fn route(world: &World, target: &str) -> Result<Route, Fault> {
     };
     let instance = match (id.parse::<InstanceId>(), id.parse::<AppId>()) {
         (Ok(instance), _) => instance,
-        (_, Ok(app)) => of_app(store, app)?,
+        (_, Ok(app)) => match of_app(store, app, InstanceKind::Backend)? {
+            Some(backend) => backend,
+            None => of_app(store, app, InstanceKind::Market)?.ok_or(Fault::NotFound("instance"))?,
+        },
         _ => return Err(Fault::NotFound("instance")),
     };
     let found = store.get::<Kept<Instances>>(&instance.to_string()).map_err(unread)?;
@@ -48,16 +51,8 @@ pub fn route(world: &World, target: &str) -> Result<Route, Fault> {
     }
 }
 
-fn of_app(store: &Store, app: AppId) -> Result<InstanceId, Fault> {
-    for kind in [InstanceKind::Backend, InstanceKind::Market] {
-        let holder = store.holder::<Kept<Instances>>(&app_claim(app, kind)).map_err(unread)?;
-        if let Some(id) = holder.and_then(|key| key.parse().ok()) {
-            return Ok(id);
-        }
-    }
-    Err(Fault::NotFound("instance"))
-}
-
-fn unread(e: store::StoreError) -> Fault {
-    crate::authority::unread(e)
+/// The instance of this kind that an app has.
+pub fn of_app(store: &Store, app: AppId, kind: InstanceKind) -> Result<Option<InstanceId>, Fault> {
+    let holder = store.holder::<Kept<Instances>>(&app_claim(app, kind)).map_err(unread)?;
+    Ok(holder.and_then(|key| key.parse().ok()))
 }

@@ -77,7 +77,7 @@ pub async fn start(folder: &Path, engine: &Fake, arbiters: &[Arbiter]) -> Arc<Wo
 /// Opens the store, once those that had it before have let go of it.
 async fn open(folder: &Path) -> Store {
     for _ in 0..500 {
-        match Store::open(folder, actors::platform::KINDS, Memory::default()) {
+        match Store::open(folder, &actors::platform::kinds(), Memory::default()) {
             Err(StoreError::InUse(_)) => tokio::time::sleep(Duration::from_millis(20)).await,
             opened => return opened.unwrap(),
         }
