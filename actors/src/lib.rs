@@ -22,6 +22,8 @@ pub mod instances;
 pub mod limiter;
 pub mod listing;
 pub mod log;
+#[cfg(feature = "nothing")]
+pub mod nothing;
 pub mod operators;
 pub mod organizations;
 pub mod platform;
