@@ -458,7 +458,8 @@ fn an_engine_that_is_away_fails_nothing() {
     let second = call("svc_createBackendInstance", second).ok();
     call("svc_stopBackendInstance", json!({"instanceId": instance["id"]})).ok();
     std::thread::sleep(Duration::from_secs(2));
-    until(&service, &ada, &second["id"], &["provisioning"]);
+    let waiting = until(&service, &ada, &second["id"], &["provisioning"]);
+    assert!(waiting["lastError"].as_str().unwrap().contains("waits for"), "{waiting}");
     until(&service, &ada, &instance["id"], &["stopping"]);
     way.set_open(true);
     until(&service, &ada, &instance["id"], &["stopped"]);

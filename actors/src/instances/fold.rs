@@ -92,7 +92,11 @@ impl Instance {
             return Ended::Rest;
         }
         let since = *self.away_since.get_or_insert(now);
+        // The engine's own words are for operators: they name what is inside of this machine.
         tracing::warn!(name = %self.name, why, "an instance waits for the container engine");
+        self.last_error = Some(
+            "it waits for the container engine, or for a registry, which does not answer".into(),
+        );
         Ended::After((now.since(since) / 4).clamp(Duration::from_millis(500), LONGEST_AWAY))
     }
 
