@@ -14,7 +14,7 @@ use actors::{
 };
 use contract::{
     Id, Timestamp,
-    backups::{BackupState, RestoreState},
+    backups::{BackupState, Restore, RestoreState},
     deployments::{DeploymentState, StepState},
     image_builds::BuildJobState,
 };
@@ -175,9 +175,10 @@ fn a_backup_is_whole_or_none() {
     let state = json!({
         "backup": {
             "id": id("bak"), "instanceId": id("ins"), "appId": id("app"), "kind": "sqlDb",
-            "state": "running", "scheduled": false, "createdAt": NOW,
+            "state": "running", "scheduled": true, "createdAt": NOW,
         },
         "deadline": NOW,
+        "verify": true,
         "removing": false,
     });
     let first: State = serde_json::from_value(state).unwrap();
@@ -185,6 +186,7 @@ fn a_backup_is_whole_or_none() {
     let outcome = |name, of, outcome| (name, Input::<Backups>::Outcome(outcome), Some(of));
     let inputs = [
         command("restore", Command::Restore),
+        command("verify", Command::Verify),
         command("overdue", Command::Overdue),
         command("delete", Command::Delete),
         command("remove", Command::Remove),
@@ -192,11 +194,15 @@ fn a_backup_is_whole_or_none() {
         outcome("not dumped", Effect::Dump, Outcome::Failed("no".into())),
         outcome("restored", Effect::Restore, Outcome::Restored),
         outcome("not restored", Effect::Restore, Outcome::Failed("no".into())),
+        outcome("usable", Effect::Verify, Outcome::Restored),
+        outcome("not usable", Effect::Verify, Outcome::Failed("no".into())),
+        outcome("disposed", Effect::Dispose, Outcome::Disposed),
+        outcome("thinned", Effect::Thin, Outcome::Thinned),
         outcome("clean", Effect::Clean, Outcome::Discarded),
         outcome("discarded", Effect::Discard, Outcome::Discarded),
     ];
-    let restoring = |state: &State| {
-        state.backup.restore.as_ref().is_some_and(|r| r.state == RestoreState::Running)
+    let running = |restore: &Option<Restore>| {
+        restore.as_ref().is_some_and(|r| r.state == RestoreState::Running)
     };
     let found = explore::<Backups>(
         first,
@@ -210,15 +216,20 @@ fn a_backup_is_whole_or_none() {
             };
             let (old, new) = (before.backup.state, after.backup.state);
             let told = format!("{told}: {old:?} to {new:?}, {intent:?}");
+            assert!(after.on_trial || !before.on_trial || told.starts_with("disposed"), "{told}");
             if after.removing {
                 assert_eq!(intent, Some(&Effect::Discard), "{told}");
                 return;
             }
+            let (restoring, verifying) =
+                (running(&after.backup.restore), running(&after.backup.verification));
             assert_eq!(new == BackupState::Running, intent == Some(&Effect::Dump), "{told}");
-            assert_eq!(restoring(after), intent == Some(&Effect::Restore), "{told}");
+            assert_eq!(restoring, intent == Some(&Effect::Restore), "{told}");
+            assert_eq!(verifying, intent == Some(&Effect::Verify), "{told}");
+            assert_eq!(after.on_trial, verifying || intent == Some(&Effect::Dispose), "{told}");
             assert_eq!(
                 after.deadline.is_some(),
-                new == BackupState::Running || restoring(after),
+                new == BackupState::Running || restoring || verifying,
                 "{told}"
             );
             assert_eq!(after.backup.sha256.is_some(), new == BackupState::Ready, "{told}");

@@ -17,6 +17,9 @@ functions! {
         /// Needed where the app has both a backend and a market server.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
+        /// Verify it as soon as it is ready, as `svc_verifyBackup` does.
+        #[serde(default)]
+        verify: bool,
     } -> Backup { who: Member of (app_id), effect: Change,
         errors: [119 "the instance has no such database, does not run, or is being dumped"] }
 
@@ -27,6 +30,9 @@ functions! {
         /// Needed where the app has both a backend and a market server.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
+        /// Verify it as soon as it is ready, as `svc_verifyBackup` does.
+        #[serde(default)]
+        verify: bool,
     } -> Backup { who: Member of (app_id), effect: Change,
         errors: [119 "the instance has no such database, does not run, or is being dumped"] }
 
@@ -51,6 +57,12 @@ functions! {
     "svc_restoreBackup": RestoreBackup { backup_id: BackupId } -> Backup
     { who: OwnerOrAdmin of (backup_id), effect: Change, errors: [119 "it is not ready, or the instance does not run"] }
 
+    /// Put a backup into an empty database of the same image, with limits of its own, which is
+    /// thrown away afterwards: what succeeds there can be relied upon. Answers at once;
+    /// `verification` says how it goes.
+    "svc_verifyBackup": VerifyBackup { backup_id: BackupId } -> Backup
+    { who: Member of (backup_id), effect: Change, errors: [119 "it is not ready, or the instance was deleted"] }
+
     /// Delete a backup.
     "svc_deleteBackup": DeleteBackup { backup_id: BackupId } -> DeletedBackup
     { who: OwnerOrAdmin of (backup_id), effect: Change, errors: [119 "it is being written or restored"] }
@@ -71,6 +83,10 @@ functions! {
         /// asked for are not counted, and never removed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keep: Option<u32>,
+        /// Verify each of them as soon as it is ready. One that turns out not to be usable does not
+        /// count as kept.
+        #[serde(default)]
+        verify: bool,
     } -> BackupSchedule { who: Member of (app_id), effect: Change }
 }
 
@@ -91,6 +107,8 @@ records! {
         error: Option<String>,
         /// How it was last put back.
         restore: Option<Restore>,
+        /// How it was last put into a database that was thrown away afterwards.
+        verification: Option<Restore>,
         created_at: Timestamp,
         finished_at: Option<Timestamp>,
     }
@@ -116,6 +134,7 @@ records! {
         /// Null where there is no schedule any more.
         cron: Option<CronExpression>,
         keep: u32,
+        verify: bool,
         /// When the next one is made.
         next_at: Option<Timestamp>,
     }
@@ -145,7 +164,7 @@ pub enum BackupState {
     Failed,
 }
 
-/// How a backup is put back.
+/// How far a backup is put back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RestoreState {

@@ -15,7 +15,8 @@ fn finished(service: &Installed, who: &Person, backup: &Value) -> Value {
         let all = service.call(Some(who), "svc_getBackups", json!({"appId": backup["appId"]})).ok();
         let all = all["items"].as_array().unwrap().clone();
         found = all.into_iter().find(|b| b["id"] == backup["id"]).unwrap();
-        found["state"] != "running" && found["restore"]["state"] != "running"
+        let under_way = |part: &Value| part["state"] == "running";
+        ![&found, &found["restore"], &found["verification"]].into_iter().any(under_way)
     });
     found
 }
@@ -94,19 +95,6 @@ fn an_sql_database_is_put_back_as_it_was() {
     assert!(refused["restore"]["error"].as_str().unwrap().contains("damaged"), "{refused}");
     assert_eq!(psql(&instance, "select count(*) from kept"), "10");
 
-    // A day later, as its clock says, the schedule has made one by itself, and only one.
-    let daily = json!({"appId": app, "cron": "30 3 * * *", "keep": 1});
-    call(&service, "svc_scheduleBackups", daily).ok();
-    service.stop();
-    service.set("SVC_CLOCK_AHEAD", "86400");
-    service.boot();
-    let scheduled = || {
-        let all = call(&service, "svc_getBackups", json!({"appId": app, "state": "ready"})).ok();
-        all["items"].as_array().unwrap().iter().filter(|b| b["scheduled"] == true).count()
-    };
-    eventually("it is made", || scheduled() == 1);
-    call(&service, "svc_scheduleBackups", json!({"appId": app})).ok();
-
     // The service is killed while it dumps; the database is killed while it is dumped.
     psql(
         &instance,
@@ -135,6 +123,78 @@ fn an_sql_database_is_put_back_as_it_was() {
     eventually("nothing is left of the others", || {
         std::fs::read_dir(service.data().join("backups")).unwrap().count() == 0
     });
+}
+
+#[test]
+fn a_backup_is_verified_in_a_database_of_its_own() {
+    let Some(engine) = engine("a_backup_is_verified_in_a_database_of_its_own") else { return };
+    let mut service = engine.service(&[]);
+    let (ada, _, instance) = backend(&service);
+    let app = &instance["appId"];
+    let call = |service: &Installed, function: &str, params: Value| {
+        service.call(Some(&ada), function, params)
+    };
+    let left = |backup: &Value| {
+        let label = format!("label=svc.backup={}", backup["id"].as_str().unwrap());
+        let list = |what: &[&str]| docker(&[what, &["-q", "--filter", &label]].concat());
+        [list(&["ps", "-a"]), list(&["volume", "ls"]), list(&["network", "ls"])].concat()
+    };
+    psql(&instance, "create table kept as select n from generate_series(1, 1000) n");
+    let verified = json!({"appId": app, "verify": true});
+    let made = call(&service, "svc_createSqlDbBackup", verified).ok();
+    let good = finished(&service, &ada, &made);
+    assert_eq!(good["verification"]["state"], "succeeded", "{good}");
+    assert!(good["restore"].is_null(), "{good}");
+    eventually("the database of the trial is gone", || left(&made).is_empty());
+
+    // What restores only beside what is in the database already is a backup for nothing.
+    psql(
+        &instance,
+        "create function more(n int) returns bool immutable language sql as 'select n <= (select count(*) from kept)';
+         create table checked (n int check (more(n))); insert into checked values (1)",
+    );
+    let made = call(&service, "svc_createSqlDbBackup", json!({"appId": app})).ok();
+    assert_eq!(finished(&service, &ada, &made)["state"], "ready");
+    let id = json!({"backupId": made["id"]});
+    call(&service, "svc_verifyBackup", id.clone()).ok();
+    assert_eq!(call(&service, "svc_restoreBackup", id.clone()).refusal(), (409, 119));
+    let useless = finished(&service, &ada, &made);
+    assert_eq!(useless["verification"]["state"], "failed", "{useless}");
+    let why = useless["verification"]["error"].as_str().unwrap();
+    assert!(why.contains("relation \"kept\" does not exist"), "{why}");
+    psql(&instance, "drop table checked");
+
+    // A service that is killed meanwhile begins anew, and leaves nothing behind.
+    let id = json!({"backupId": good["id"]});
+    call(&service, "svc_verifyBackup", id.clone()).ok();
+    eventually("the database of the trial is there", || !left(&good).is_empty());
+    service.kill();
+    service.boot();
+    let again = finished(&service, &ada, &good);
+    assert_eq!(again["verification"]["state"], "succeeded", "{again}");
+    eventually("the database of the trial is gone", || left(&good).is_empty());
+    assert_eq!(psql(&instance, "select count(*) from kept"), "1000");
+
+    // Each day, as its clock says, the schedule makes one that takes the place of the one before.
+    let daily = json!({"appId": app, "cron": "30 3 * * *", "keep": 1, "verify": true});
+    assert_eq!(call(&service, "svc_scheduleBackups", daily).ok()["verify"], true);
+    let mut before = Value::Null;
+    for day in 1..=2 {
+        service.stop();
+        service.set("SVC_CLOCK_AHEAD", &(day * 86_400).to_string());
+        service.boot();
+        eventually("it is made, verified, and the only one", || {
+            let all = call(&service, "svc_getBackups", json!({"appId": app})).ok();
+            let all = all["items"].as_array().unwrap();
+            let scheduled: Vec<_> = all.iter().filter(|b| b["scheduled"] == true).collect();
+            let [only] = scheduled.as_slice() else { return false };
+            let new = only["id"] != before && only["verification"]["state"] == "succeeded";
+            if new {
+                before = only["id"].clone();
+            }
+            new
+        });
+    }
 }
 
 #[test]

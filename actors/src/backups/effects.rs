@@ -3,16 +3,17 @@
 use super::{
     dump::{self, SQL_AFTER, SQL_BEFORE, is_whole},
     machine::{Backups, Effect, Outcome, State, WITHIN},
+    schedule, trial,
 };
 use crate::{
-    instances::{Instance, Instances, names, secret},
+    instances::{Instance, Instances, Part, names, secret},
     ports::{DumpError, Written},
     runtime::resource::{Kept, Retry},
     world::World,
 };
 use bytes::Bytes;
 use contract::{
-    BackupId,
+    BackupId, InstanceId,
     backups::BackupKind,
     instances::{Role, ServiceState},
     templates::{Database, DatabaseEngine},
@@ -35,8 +36,26 @@ pub(super) async fn perform(
 ) -> Result<Outcome, Retry> {
     match effect {
         Effect::Dump => write(id, &kept.state, &world).await,
-        Effect::Restore => put_back(id, &kept.state, &world).await,
+        Effect::Restore => match running(&kept.state, &world)? {
+            Ok(database) => put_into(&database, id, &kept.state, &world).await,
+            Err(why) => Ok(Outcome::Failed(why)),
+        },
+        Effect::Verify => match trial::begin(id, &kept.state.backup, &world).await? {
+            Ok(database) => put_into(&database, id, &kept.state, &world).await,
+            Err(why) => Ok(Outcome::Failed(why)),
+        },
+        Effect::Dispose => {
+            trial::dispose(id, &world).await?;
+            Ok(Outcome::Disposed)
+        }
+        Effect::Thin => {
+            schedule::thin(&world, &kept.state.backup).await?;
+            Ok(Outcome::Thinned)
+        }
         Effect::Clean | Effect::Discard => {
+            if kept.state.on_trial {
+                trial::dispose(id, &world).await?;
+            }
             world.ports.dumps.discard(id).await?;
             Ok(Outcome::Discarded)
         }
@@ -52,10 +71,30 @@ pub fn role(kind: BackupKind) -> Role {
 }
 
 /// A database that runs.
-struct Running {
+pub(super) struct Running {
     container: String,
     database: Database,
     password: Option<String>,
+}
+
+impl Running {
+    /// The database of this part of an instance, in this container; or what the template lacks.
+    pub fn of(
+        world: &World,
+        id: InstanceId,
+        instance: &Instance,
+        part: &Part,
+        container: String,
+    ) -> Result<Running, String> {
+        let database = part.service.database.clone();
+        let database = database.ok_or("the template does not say what is in the database")?;
+        let password = match &database.password_secret {
+            Some(name) => secret(&world.ports.sealer, id, instance, name.as_str())
+                .map_err(|e| e.to_string())?,
+            None => None,
+        };
+        Ok(Running { container, database, password })
+    }
 }
 
 /// The database of a backup; or why there is none to be dumped or restored now.
@@ -67,22 +106,8 @@ fn running(state: &State, world: &World) -> Result<Result<Running, String>, Retr
     let role = role(backup.kind);
     let part = instance.part(role).filter(|part| part.live.state == ServiceState::Running);
     let Some(part) = part else { return Ok(Err("the database does not run".into())) };
-    let Some(database) = part.service.database.clone() else {
-        return Ok(Err("the template does not say what is in the database".into()));
-    };
     let container = names::container(backup.instance_id, role, part.live.generation);
-    let password = password(world, state, instance, &database)?;
-    Ok(Ok(Running { container, database, password }))
-}
-
-fn password(
-    world: &World,
-    state: &State,
-    instance: &Instance,
-    database: &Database,
-) -> Result<Option<String>, Retry> {
-    let Some(name) = &database.password_secret else { return Ok(None) };
-    Ok(secret(&world.ports.sealer, state.backup.instance_id, instance, name.as_str())?)
+    Ok(Running::of(world, backup.instance_id, instance, part, container))
 }
 
 async fn write(id: BackupId, state: &State, world: &World) -> Result<Outcome, Retry> {
@@ -171,11 +196,12 @@ fn ended(tool: &str, code: i64) -> String {
     }
 }
 
-async fn put_back(id: BackupId, state: &State, world: &World) -> Result<Outcome, Retry> {
-    let Running { container, database, password } = match running(state, world)? {
-        Ok(running) => running,
-        Err(why) => return Ok(Outcome::Failed(why)),
-    };
+async fn put_into(
+    Running { container, database, password }: &Running,
+    id: BackupId,
+    state: &State,
+    world: &World,
+) -> Result<Outcome, Retry> {
     let Some(sha256) = &state.backup.sha256 else {
         return Ok(Outcome::Failed("the backup is not ready".into()));
     };
@@ -184,10 +210,10 @@ async fn put_back(id: BackupId, state: &State, world: &World) -> Result<Outcome,
         Ok(plain) => plain,
         Err(e) => return Ok(Outcome::Failed(e.to_string())),
     };
-    let exec = dump::restore(&database, password.as_deref(), WITHIN);
+    let exec = dump::restore(database, password.as_deref(), WITHIN);
     let tool = exec.command.iter().find(|w| *w == "psql" || *w == "mongorestore").cloned();
     let input = input_of(database.engine, plain);
-    run(world, &container, exec, input, &tool.unwrap_or_default()).await
+    run(world, container, exec, input, &tool.unwrap_or_default()).await
 }
 
 /// What a restore reads. Where the file turns out to be unreadable, it ends early: without its last

@@ -1,4 +1,5 @@
-//! The rules of a backup: `running → ready | failed`, and what becomes of one that is ready.
+//! The rules of a backup: `running → ready | failed`, and what becomes of one that is ready: it is
+//! put back, or verified, one at a time.
 
 use crate::{
     due::due,
@@ -27,6 +28,12 @@ pub struct State {
     pub backup: Backup,
     /// The end of a state that must end.
     pub deadline: Option<Timestamp>,
+    /// Once it is ready, it is verified.
+    #[serde(default)]
+    pub verify: bool,
+    /// There may be a database that it was put into, to be thrown away.
+    #[serde(default)]
+    pub on_trial: bool,
     /// It is being removed; nobody sees it any more.
     pub removing: bool,
 }
@@ -35,9 +42,16 @@ pub struct State {
 #[derive(Debug, Clone)]
 pub enum Command {
     /// Make it.
-    Create(Box<Backup>),
+    Create {
+        /// As it begins.
+        backup: Box<Backup>,
+        /// Verify it once it is ready.
+        verify: bool,
+    },
     /// Put it back.
     Restore,
+    /// Put it into a database that is thrown away.
+    Verify,
     /// A state that must end has not.
     Overdue,
     /// Remove it, where nothing is under way with it.
@@ -53,9 +67,15 @@ pub enum Effect {
     Dump,
     /// Put the dump back.
     Restore,
+    /// Put the dump into an empty database.
+    Verify,
+    /// Throw that database away.
+    Dispose,
+    /// Remove what is more than the schedule keeps.
+    Thin,
     /// Remove the bytes of a dump that failed.
     Clean,
-    /// Remove the bytes, and then the record.
+    /// Remove all that there is of it, and then the record.
     Discard,
 }
 
@@ -64,10 +84,14 @@ pub enum Effect {
 pub enum Outcome {
     /// The dump is whole: its size and hash.
     Dumped(u64, Sha256),
-    /// The dump was put back.
+    /// The dump was put back, or into an empty database.
     Restored,
     /// It cannot be done.
     Failed(String),
+    /// Nothing is left of the database that it was put into.
+    Disposed,
+    /// No more are left than the schedule keeps.
+    Thinned,
     /// Nothing is left of the bytes.
     Discarded,
 }
@@ -92,9 +116,10 @@ impl Resource for Backups {
         input: Input<Self>,
     ) -> Result<Step<Self>, Fault> {
         match (state, input) {
-            (None, Input::Command(Command::Create(backup))) => {
+            (None, Input::Command(Command::Create { backup, verify })) => {
                 let deadline = Some(at.now + WITHIN);
-                let state = State { backup: *backup, deadline, removing: false };
+                let state =
+                    State { backup: *backup, deadline, verify, on_trial: false, removing: false };
                 Ok(Step::put(state).intend(Intent::Now(Effect::Dump)))
             }
             (None, Input::Command(_)) => Err(Fault::NotFound("backup")),
@@ -114,7 +139,8 @@ impl Resource for Backups {
 
     /// A database is dumped, or put back, once at a time.
     fn claims(state: &State) -> Vec<String> {
-        let running = state.backup.state == BackupState::Running || state.is_restoring();
+        let running =
+            state.backup.state == BackupState::Running || is_running(&state.backup.restore);
         let of = database_claim(state.backup.instance_id, state.backup.kind);
         if running && !state.removing { vec![of] } else { vec![] }
     }
@@ -135,41 +161,31 @@ impl Resource for Backups {
 
 impl State {
     fn take(mut self, at: &Moment<Backups>, command: Command) -> Result<Step<Backups>, Fault> {
-        let restoring = self.is_restoring();
         match command {
-            Command::Create(_) => Err(Fault::Exists("this backup exists already".into())),
-            _ if self.removing => match command {
-                Command::Remove => Ok(Step::keep()),
-                _ => Err(Fault::NotFound("backup")),
-            },
-            Command::Restore => match self.backup.state {
-                _ if restoring => Ok(Step::keep()),
-                BackupState::Ready => {
-                    self.backup.restore = Some(Restore {
-                        state: RestoreState::Running,
-                        error: None,
-                        started_at: at.now,
-                        finished_at: None,
-                    });
-                    self.deadline = Some(at.now + WITHIN);
-                    Ok(Step::put(self).intend(Intent::Now(Effect::Restore)))
-                }
-                state => Err(Fault::NotNow(
-                    format!("this backup is {state:?}; only one that is ready can be put back")
-                        .to_lowercase(),
-                )),
-            },
+            Command::Create { .. } => Err(Fault::Exists("this backup exists already".into())),
+            Command::Remove if self.removing => Ok(Step::keep()),
+            _ if self.removing => Err(Fault::NotFound("backup")),
+            Command::Restore if is_running(&self.backup.restore) => Ok(Step::keep()),
+            Command::Verify if is_running(&self.backup.verification) => Ok(Step::keep()),
+            Command::Restore => {
+                self.is_free_to("put back")?;
+                self.backup.restore = Some(begun(at));
+                self.deadline = Some(at.now + WITHIN);
+                Ok(Step::put(self).intend(Intent::Now(Effect::Restore)))
+            }
+            Command::Verify => {
+                self.is_free_to("verified")?;
+                Ok(self.verify(at))
+            }
             Command::Overdue => match self.deadline {
                 Some(deadline) if at.now >= deadline => {
                     Ok(self.learn(at, Outcome::Failed("it was not done within an hour".into())))
                 }
                 _ => Ok(Step::keep()),
             },
-            Command::Delete if self.backup.state == BackupState::Running || restoring => {
-                Err(Fault::NotNow(
-                    "this backup is being written or put back; delete it after that".into(),
-                ))
-            }
+            Command::Delete if self.is_busy() => Err(Fault::NotNow(
+                "this backup is being written, put back or verified; delete it after that".into(),
+            )),
             Command::Delete | Command::Remove => {
                 self.removing = true;
                 self.deadline = None;
@@ -178,39 +194,91 @@ impl State {
         }
     }
 
-    fn is_restoring(&self) -> bool {
-        self.backup.restore.as_ref().is_some_and(|r| r.state == RestoreState::Running)
+    /// Whether it is ready and nothing is under way with it.
+    fn is_free_to(&self, what: &str) -> Result<(), Fault> {
+        match self.backup.state {
+            BackupState::Ready if self.is_busy() => Err(Fault::NotNow(
+                "this backup is being put back or verified already; wait for that".into(),
+            )),
+            BackupState::Ready => Ok(()),
+            state => Err(Fault::NotNow(
+                format!("this backup is {state:?}; only one that is ready can be {what}")
+                    .to_lowercase(),
+            )),
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        let Backup { state, restore, .. } = &self.backup;
+        *state == BackupState::Running || is_running(restore) || self.on_trial
+    }
+
+    fn verify(mut self, at: &Moment<Backups>) -> Step<Backups> {
+        self.backup.verification = Some(begun(at));
+        self.on_trial = true;
+        self.deadline = Some(at.now + WITHIN);
+        Step::put(self).intend(Intent::Now(Effect::Verify))
     }
 
     fn learn(mut self, at: &Moment<Backups>, outcome: Outcome) -> Step<Backups> {
-        match outcome {
+        let Backup { state, restore, verification, .. } = &mut self.backup;
+        let after = match outcome {
             Outcome::Discarded if self.removing => return Step::remove(),
-            Outcome::Discarded => return Step::keep().intend(Intent::None),
+            Outcome::Discarded | Outcome::Thinned => return Step::keep().intend(Intent::None),
             _ if self.removing => return Step::keep(),
-            Outcome::Dumped(size, sha256) if self.backup.state == BackupState::Running => {
-                self.backup.state = BackupState::Ready;
+            Outcome::Disposed => {
+                self.on_trial = false;
+                self.thin()
+            }
+            Outcome::Dumped(size, sha256) if *state == BackupState::Running => {
+                *state = BackupState::Ready;
                 (self.backup.size, self.backup.sha256) = (Some(size), Some(sha256));
                 self.backup.finished_at = Some(at.now);
+                if self.verify {
+                    return self.verify(at);
+                }
+                self.thin()
             }
-            Outcome::Failed(why) if self.backup.state == BackupState::Running => {
-                self.backup.state = BackupState::Failed;
+            Outcome::Failed(why) if *state == BackupState::Running => {
+                *state = BackupState::Failed;
                 self.backup.error = Some(why);
                 self.backup.finished_at = Some(at.now);
-                self.deadline = None;
-                return Step::put(self).intend(Intent::Now(Effect::Clean));
+                Intent::Now(Effect::Clean)
             }
-            Outcome::Restored | Outcome::Failed(_) if self.is_restoring() => {
-                if let Some(restore) = &mut self.backup.restore {
-                    restore.finished_at = Some(at.now);
-                    (restore.state, restore.error) = match outcome {
-                        Outcome::Failed(why) => (RestoreState::Failed, Some(why)),
-                        _ => (RestoreState::Succeeded, None),
-                    };
-                }
+            Outcome::Restored | Outcome::Failed(_) if is_running(restore) => {
+                end(restore, outcome, at.now);
+                Intent::None
+            }
+            Outcome::Restored | Outcome::Failed(_) if is_running(verification) => {
+                end(verification, outcome, at.now);
+                Intent::Now(Effect::Dispose)
             }
             _ => return Step::keep(),
-        }
+        };
         self.deadline = None;
-        Step::put(self).intend(Intent::None)
+        Step::put(self).intend(after)
+    }
+
+    /// What comes after a scheduled one was made.
+    fn thin(&self) -> Intent<Effect> {
+        if self.backup.scheduled { Intent::Now(Effect::Thin) } else { Intent::None }
+    }
+}
+
+fn begun(at: &Moment<Backups>) -> Restore {
+    Restore { state: RestoreState::Running, error: None, started_at: at.now, finished_at: None }
+}
+
+fn is_running(restore: &Option<Restore>) -> bool {
+    restore.as_ref().is_some_and(|restore| restore.state == RestoreState::Running)
+}
+
+fn end(restore: &mut Option<Restore>, outcome: Outcome, now: Timestamp) {
+    if let Some(restore) = restore {
+        restore.finished_at = Some(now);
+        (restore.state, restore.error) = match outcome {
+            Outcome::Failed(why) => (RestoreState::Failed, Some(why)),
+            _ => (RestoreState::Succeeded, None),
+        };
     }
 }

@@ -6,6 +6,7 @@ mod effects;
 mod machine;
 mod schedule;
 mod serve;
+mod trial;
 
 pub use dump::TAIL;
 pub use machine::{Backups, Command, Effect, Outcome, State};

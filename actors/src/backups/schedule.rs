@@ -9,7 +9,7 @@ use crate::{
 };
 use contract::{
     BackupId, Fault, InstanceId, Timestamp,
-    backups::{Backup, BackupKind, BackupState},
+    backups::{Backup, BackupKind, BackupState, RestoreState},
     text::CronExpression,
 };
 use croner::parser::CronParser;
@@ -24,6 +24,9 @@ pub struct Schedule {
     pub cron: CronExpression,
     /// How many are kept.
     pub keep: u32,
+    /// Whether each of them is verified.
+    #[serde(default)]
+    pub verify: bool,
     /// The next time.
     pub next_at: Timestamp,
 }
@@ -40,15 +43,24 @@ pub fn next(cron: &CronExpression, after: Timestamp) -> Result<Timestamp, String
     Ok(Timestamp::from_millis(next.timestamp().as_millisecond()))
 }
 
+/// How a backup comes about.
+#[derive(Debug, Clone, Copy)]
+pub struct Made {
+    /// By a schedule.
+    pub scheduled: bool,
+    /// Whether it is verified once it is ready.
+    pub verify: bool,
+}
+
 /// A backup that begins now.
 pub fn begin(
     id: BackupId,
     instance: (InstanceId, &Instance),
     kind: BackupKind,
-    scheduled: bool,
+    Made { scheduled, verify }: Made,
     now: Timestamp,
 ) -> Command {
-    Command::Create(Box::new(Backup {
+    let backup = Box::new(Backup {
         id,
         instance_id: instance.0,
         app_id: instance.1.app_id,
@@ -59,12 +71,14 @@ pub fn begin(
         sha256: None,
         error: None,
         restore: None,
+        verification: None,
         created_at: now,
         finished_at: None,
-    }))
+    });
+    Command::Create { backup, verify }
 }
 
-/// Makes the backups that are due, and removes those that are more than their schedule keeps.
+/// Makes the backups that are due.
 pub async fn run_due(world: &World) -> Result<(), StoreError> {
     let now = world.ports.clock.now();
     let due = world.store.before::<Kept<Instances>>("backup/", &moment(now), usize::MAX)?;
@@ -85,11 +99,11 @@ pub async fn run_due(world: &World) -> Result<(), StoreError> {
                 continue;
             }
             let new: BackupId = world.ports.random.id(now);
-            match owners.backups.ask(new, begin(new, (id, instance), *kind, true, now)).await {
+            let made = Made { scheduled: true, verify: schedule.verify };
+            match owners.backups.ask(new, begin(new, (id, instance), *kind, made, now)).await {
                 Ok(_) => {}
                 Err(fault) => tracing::warn!(%id, error = %fault, "a backup was not begun"),
             }
-            remove_old(world, id, *kind, schedule.keep).await?;
         }
     }
     Ok(())
@@ -100,34 +114,36 @@ fn after(schedule: &Schedule, now: Timestamp) -> Timestamp {
     next(&schedule.cron, now).unwrap_or(now + std::time::Duration::from_secs(24 * 3600))
 }
 
-/// Those that a schedule made, the oldest first. Only ones that are ready count, and so the last
-/// good one is never removed for the sake of one that failed.
-async fn remove_old(
-    world: &World,
-    id: InstanceId,
-    kind: BackupKind,
-    keep: u32,
-) -> Result<(), StoreError> {
-    let keys = world.store.newest::<Kept<Backups>>(&format!("instance/{id}"), None, usize::MAX)?;
+/// Removes what is more than a schedule keeps, after it made this backup. Only those count that are
+/// ready and, where that was looked at, usable: the last good one is never removed for the sake of
+/// one that is not.
+pub(super) async fn thin(world: &World, made: &Backup) -> Result<(), StoreError> {
+    let instance = world.store.get::<Kept<Instances>>(&made.instance_id.to_string())?;
+    let schedule = instance.as_ref().and_then(|i| i.record.state.schedules.get(&made.kind));
+    let (Some(Schedule { keep, .. }), Ok(owners)) = (schedule, world.owners()) else {
+        return Ok(());
+    };
+    let entry = format!("instance/{}", made.instance_id);
     let (mut kept, mut failed) = (0, 0);
-    for key in keys {
+    for key in world.store.newest::<Kept<Backups>>(&entry, None, usize::MAX)? {
         let Some(seen) = world.store.get::<Kept<Backups>>(&key)? else { continue };
         let backup = &seen.record.state.backup;
-        if !backup.scheduled || backup.kind != kind || backup.state == BackupState::Running {
+        if !backup.scheduled || backup.kind != made.kind || backup.state == BackupState::Running {
             continue;
         }
-        if backup.state == BackupState::Ready && kept < keep {
+        let usable = backup.state == BackupState::Ready
+            && backup.verification.as_ref().is_none_or(|v| v.state != RestoreState::Failed);
+        if usable && kept < *keep {
             kept += 1;
             continue;
         }
-        // Of those that failed, a few that are newer than all that are kept stay to be seen.
-        if backup.state == BackupState::Failed && kept == 0 && failed < SHOWN_FAILURES {
+        // Of the others, a few that are newer than all that are kept stay to be seen.
+        if !usable && kept == 0 && failed < SHOWN_FAILURES {
             failed += 1;
             continue;
         }
-        if let (Ok(backup), Ok(owners)) = (key.parse(), world.owners()) {
-            let gone: Result<(), Fault> =
-                owners.backups.ask_if_there(backup, Command::Delete).await;
+        if let Ok(id) = key.parse::<BackupId>() {
+            let gone: Result<(), Fault> = owners.backups.ask_if_there(id, Command::Delete).await;
             if let Err(fault) = gone {
                 tracing::warn!(key, error = %fault, "an old backup was not removed");
             }

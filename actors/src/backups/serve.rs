@@ -4,13 +4,14 @@ use super::{
     Backups, Command, Schedule, State,
     effects::role,
     machine::database_claim,
-    schedule::{begin, databases, next},
+    schedule::{Made, begin, databases, next},
 };
 use crate::{
     artifacts::address::{self, Use},
-    authority::unread,
+    authority::{Seen, unread},
     call::Call,
-    instances, listing,
+    instances::{self, Instances},
+    listing,
     platform::{DOWNLOAD_LIFETIME, Platform},
     runtime::resource::{Kept, Resource},
 };
@@ -19,7 +20,7 @@ use contract::{
     backups::{
         Backup, BackupDownloadUrl, BackupKind, BackupSchedule, BackupState, CreateDocumentDbBackup,
         CreateSqlDbBackup, DeleteBackup, DeletedBackup, GetBackupDownloadUrl, GetBackups,
-        RestoreBackup, ScheduleBackups,
+        RestoreBackup, ScheduleBackups, VerifyBackup,
     },
     instances::{InstanceKind, ServiceState},
 };
@@ -38,6 +39,7 @@ impl Platform {
         app: AppId,
         instance: Option<InstanceKind>,
         kind: BackupKind,
+        verify: bool,
     ) -> Result<Backup, Fault> {
         let (id, seen) = self.only_instance(app, instance)?;
         let instance = &seen.record.state;
@@ -52,7 +54,8 @@ impl Platform {
             return Err(Backups::taken(""));
         }
         let backup: BackupId = self.world.ports.random.id(cx.now);
-        let command = begin(backup, (id, instance), kind, false, cx.now);
+        let command =
+            begin(backup, (id, instance), kind, Made { scheduled: false, verify }, cx.now);
         let owners = &self.owners()?.backups;
         cx.change(&self.world, owners, backup, command, |state| Ok(state.backup.clone())).await
     }
@@ -67,17 +70,28 @@ impl Platform {
         self.reachable(found.record.state.backup.app_id).map_err(|_| missing())?;
         Ok(found.record.state.backup.clone())
     }
+
+    fn backed_up(&self, backup: &Backup) -> Result<Seen<Instances>, Fault> {
+        let key = backup.instance_id.to_string();
+        let found = self.world.store.get::<Kept<Instances>>(&key).map_err(unread)?;
+        let found = found.filter(|found| found.record.state.is_there());
+        found.ok_or_else(|| {
+            Fault::NotNow(
+                "the instance of this backup was deleted; download the backup instead".into(),
+            )
+        })
+    }
 }
 
 impl Serves<CreateDocumentDbBackup> for Platform {
     async fn serve(&self, cx: &Call, p: CreateDocumentDbBackup) -> Result<Backup, Fault> {
-        self.back_up(cx, p.app_id, p.kind, BackupKind::DocumentDb).await
+        self.back_up(cx, p.app_id, p.kind, BackupKind::DocumentDb, p.verify).await
     }
 }
 
 impl Serves<CreateSqlDbBackup> for Platform {
     async fn serve(&self, cx: &Call, p: CreateSqlDbBackup) -> Result<Backup, Fault> {
-        self.back_up(cx, p.app_id, p.kind, BackupKind::SqlDb).await
+        self.back_up(cx, p.app_id, p.kind, BackupKind::SqlDb, p.verify).await
     }
 }
 
@@ -110,14 +124,7 @@ impl Serves<GetBackupDownloadUrl> for Platform {
 impl Serves<RestoreBackup> for Platform {
     async fn serve(&self, cx: &Call, p: RestoreBackup) -> Result<Backup, Fault> {
         let backup = &cx.place.backup()?.1.record.state.backup;
-        let key = backup.instance_id.to_string();
-        let found = self.world.store.get::<Kept<instances::Instances>>(&key).map_err(unread)?;
-        let found = found.filter(|found| found.record.state.is_there());
-        let found = found.ok_or_else(|| {
-            Fault::NotNow(
-                "the instance of this backup was deleted; download the backup instead".into(),
-            )
-        })?;
+        let found = self.backed_up(backup)?;
         let instance = &found.record.state;
         let part = instance.part(role(backup.kind));
         if part.is_none_or(|part| part.live.state != ServiceState::Running) {
@@ -126,6 +133,15 @@ impl Serves<RestoreBackup> for Platform {
         let owners = &self.owners()?.backups;
         let show = |state: &State| Ok(state.backup.clone());
         cx.change(&self.world, owners, p.backup_id, Command::Restore, show).await
+    }
+}
+
+impl Serves<VerifyBackup> for Platform {
+    async fn serve(&self, cx: &Call, p: VerifyBackup) -> Result<Backup, Fault> {
+        self.backed_up(&cx.place.backup()?.1.record.state.backup)?;
+        let owners = &self.owners()?.backups;
+        let show = |state: &State| Ok(state.backup.clone());
+        cx.change(&self.world, owners, p.backup_id, Command::Verify, show).await
     }
 }
 
@@ -167,7 +183,7 @@ impl Serves<ScheduleBackups> for Platform {
                         "must leave ten minutes between two backups",
                     ));
                 }
-                Some(Schedule { cron, keep, next_at })
+                Some(Schedule { cron, keep, verify: p.verify, next_at })
             }
         };
         let owners = &self.owners()?.instances;
@@ -179,6 +195,7 @@ impl Serves<ScheduleBackups> for Platform {
                 database,
                 cron: schedule.map(|schedule| schedule.cron.clone()),
                 keep: schedule.map_or(keep, |schedule| schedule.keep),
+                verify: schedule.is_some_and(|schedule| schedule.verify),
                 next_at: schedule.map(|schedule| schedule.next_at),
             })
         };

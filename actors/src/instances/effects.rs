@@ -182,8 +182,7 @@ impl Work<'_> {
         image: &str,
     ) -> Result<engine::ContainerSpec, EngineError> {
         let ports = &self.world.ports;
-        let (site, sealer) = (&ports.site, &ports.sealer);
-        spec::container(site, sealer, self.id, self.instance, part, incarnation, image)
+        spec::incarnation(ports, self.id, self.instance, part, incarnation, image)
             .map_err(|e| EngineError::Refused(e.to_string()))
     }
 

@@ -27,4 +27,4 @@ pub use machine::{Command, Creation, Effect, ForApp, Instances, Outcome};
 pub use plan::{Act, Look, Seen, plan};
 pub use record::{Candidate, GivenUp, Incarnation, Instance, Part, Retired, Source};
 pub use route::{Route, of_app, route};
-pub use spec::secret;
+pub use spec::{container, secret};

@@ -1,13 +1,15 @@
 //! What the engine calls the parts of an instance. Names are made of ids, which are ours; no text of
 //! a caller's is part of one.
 
-use contract::{InstanceId, instances::Role};
+use contract::{BackupId, InstanceId, instances::Role};
 use engine::Labels;
 
 /// Whose an object of the engine is: this installation's.
 pub const INSTALLATION: &str = "svc.installation";
 /// Which instance an object belongs to.
 pub const INSTANCE: &str = "svc.instance";
+/// Which backup an object is to show to be usable, where it is of no instance.
+pub const BACKUP: &str = "svc.backup";
 /// Which role a container has.
 pub const ROLE: &str = "svc.role";
 /// Which of the containers of a role, one after the other, it is.
@@ -30,6 +32,11 @@ pub fn volume(id: InstanceId, role: Role) -> String {
 /// A container of a service.
 pub fn container(id: InstanceId, role: Role, generation: u32) -> String {
     format!("svc-{}-{}-{generation}", unique(id), role.label())
+}
+
+/// The database that a backup is put into to verify it; its volume and its network too.
+pub fn trial(id: BackupId) -> String {
+    format!("svc-trial-{}", id.to_string().trim_start_matches("bak_").to_ascii_lowercase())
 }
 
 /// What every object of an installation carries.

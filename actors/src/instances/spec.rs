@@ -6,7 +6,7 @@ use super::{
     record::{Incarnation, Instance, Part},
 };
 use crate::{
-    ports::Site,
+    ports::{Ports, Site},
     sealed::{SealError, Sealer},
     templates::placeholder::{Placeholder, fill},
 };
@@ -21,16 +21,27 @@ const PIDS: u32 = 512;
 /// Folders in memory where the template names none.
 const SCRATCH: [&str; 2] = ["/tmp", "/run"];
 
+/// What the container that serves is to be, of this image.
+pub fn container(
+    ports: &Ports,
+    id: InstanceId,
+    instance: &Instance,
+    part: &Part,
+    image: &str,
+) -> Result<ContainerSpec, SealError> {
+    incarnation(ports, id, instance, part, &part.live, image)
+}
+
 /// What the container of this incarnation is to be, of this image.
-pub(super) fn container(
-    site: &Site,
-    sealer: &Sealer,
+pub(super) fn incarnation(
+    ports: &Ports,
     id: InstanceId,
     instance: &Instance,
     part: &Part,
     incarnation: &Incarnation,
     image: &str,
 ) -> Result<ContainerSpec, SealError> {
+    let (site, sealer) = (&ports.site, &ports.sealer);
     let (service, role) = (&part.service, part.role());
     let scratch = match &service.scratch {
         Some(folders) => folders.iter().map(ToString::to_string).collect(),

@@ -5,6 +5,7 @@
 use super::{Command, Instance, Instances, metrics, names};
 use crate::{
     authority::Seen,
+    backups::Backups,
     deployments::prune::prune,
     runtime::{guard::Guard, resource::Kept},
     world::World,
@@ -272,7 +273,8 @@ async fn remove_orphans(
     let at_work: HashSet<String> = at_work.map(|(id, _)| id.to_string()).collect();
     let orphans = inventory.containers.iter().filter(|container| {
         let busy = container.labels.get(names::INSTANCE).is_some_and(|id| at_work.contains(id));
-        !busy && !known.contains(&container.name)
+        let needed = container.labels.get(names::BACKUP).is_some_and(|id| is_on_trial(world, id));
+        !busy && !needed && !known.contains(&container.name)
     });
     let mut count = 0;
     for orphan in orphans {
@@ -287,6 +289,12 @@ async fn remove_orphans(
         }
     }
     world.engine_health.orphans(count);
+}
+
+/// Whether a backup is being verified, or what that left behind is still to go.
+fn is_on_trial(world: &World, backup: &str) -> bool {
+    let found = world.store.get::<Kept<Backups>>(backup).ok().flatten();
+    found.is_some_and(|found| found.record.state.on_trial)
 }
 
 /// Takes a sample of every instance that runs.

@@ -1,0 +1,110 @@
+//! A database that a backup is put into to see whether it can be: of the same image and with the
+//! same limits as the one that it is of, with a volume of its own, alone on its network, published
+//! nowhere.
+
+use super::effects::{Running, role};
+use crate::{
+    instances::{self, Instance, Instances, Part, names},
+    runtime::resource::{Kept, Retry},
+    world::World,
+};
+use contract::{BackupId, backups::Backup, templates::HealthCheck};
+use engine::{ContainerSpec, EngineError, Health, Labels, Phase};
+use std::time::Duration;
+
+/// How long the database may take until it is well.
+const UP_WITHIN: Duration = Duration::from_secs(300);
+/// How often it is looked at meanwhile.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Brings up an empty database for a backup; or why there can be none.
+pub(super) async fn begin(
+    id: BackupId,
+    backup: &Backup,
+    world: &World,
+) -> Result<Result<Running, String>, Retry> {
+    let key = backup.instance_id.to_string();
+    let found = world.store.get::<Kept<Instances>>(&key)?;
+    let instance = found.as_ref().map(|found| &found.record.state).filter(|i| i.is_there());
+    let Some(instance) = instance else { return Ok(Err("the instance was deleted".into())) };
+    let (spec, running) = match plan(id, backup, instance, world) {
+        Ok(planned) => planned,
+        Err(why) => return Ok(Err(why)),
+    };
+    // What an earlier attempt left there is not empty.
+    dispose(id, world).await?;
+    match up(&spec, id, world).await {
+        Ok(Ok(())) => Ok(Ok(running)),
+        Ok(Err(why)) => Ok(Err(why)),
+        Err(EngineError::Away(why)) => Err(Retry(why)),
+        Err(e) => Ok(Err(e.to_string())),
+    }
+}
+
+/// Removes it with all that it has.
+pub(super) async fn dispose(id: BackupId, world: &World) -> Result<(), Retry> {
+    let (engine, name) = (&world.ports.engine, names::trial(id));
+    let gone = async {
+        engine.remove_container(&name).await?;
+        engine.remove_volume(&name).await?;
+        engine.remove_network(&name).await
+    };
+    gone.await.map_err(|e: EngineError| Retry(e.to_string()))
+}
+
+fn plan(
+    id: BackupId,
+    backup: &Backup,
+    instance: &Instance,
+    world: &World,
+) -> Result<(ContainerSpec, Running), String> {
+    let (instance_id, name) = (backup.instance_id, names::trial(id));
+    let part = instance.part(role(backup.kind)).ok_or("the instance has no such database")?;
+    let Part { service, live, .. } = part;
+    let image = live.image.reference.as_deref().ok_or("the database never ran")?;
+    if !matches!(service.health_check, Some(HealthCheck::Command(_))) {
+        return Err("the template does not say how to find out whether the database is well".into());
+    }
+    let running = Running::of(world, instance_id, instance, part, name.clone())?;
+    let spec = instances::container(&world.ports, instance_id, instance, part, image)
+        .map_err(|e| e.to_string())?;
+    let mut mounts = spec.mounts;
+    mounts.iter_mut().for_each(|mount| mount.volume.clone_from(&name));
+    let labels = labels(id, world);
+    let spec = ContainerSpec { network: name.clone(), name, port: None, mounts, labels, ..spec };
+    Ok((spec, running))
+}
+
+fn labels(id: BackupId, world: &World) -> Labels {
+    let mut labels = names::of_installation(&world.ports.site.installation);
+    labels.insert(names::BACKUP.into(), id.to_string());
+    labels
+}
+
+/// Makes it, and waits until it is well; or why it is not.
+async fn up(
+    spec: &ContainerSpec,
+    id: BackupId,
+    world: &World,
+) -> Result<Result<(), String>, EngineError> {
+    let (engine, labels) = (&world.ports.engine, labels(id, world));
+    engine.ensure_image(&spec.image, world.ports.registries.login(&spec.image)).await?;
+    engine.ensure_network(&spec.network, &labels).await?;
+    engine.ensure_volume(&spec.name, &labels).await?;
+    engine.ensure_container(spec).await?;
+    engine.start(&spec.name).await?;
+    let end = world.ports.clock.now() + UP_WITHIN;
+    while world.ports.clock.now() < end {
+        let Some(container) = engine.container(&spec.name).await? else {
+            return Ok(Err("the database was removed while it started".into()));
+        };
+        match (container.phase, container.health) {
+            (Phase::Running, Some(Health::Healthy)) => return Ok(Ok(())),
+            (Phase::Exited { .. }, _) => {
+                return Ok(Err("an empty database of this image does not start".into()));
+            }
+            _ => tokio::time::sleep(LOOK_EVERY).await,
+        }
+    }
+    Ok(Err(format!("an empty database was not well within {} s", UP_WITHIN.as_secs())))
+}
