@@ -1,7 +1,7 @@
 //! Backups of real databases: whole or not at all, and put back as they were.
 
 use crate::{
-    engine::{Engine, Installed, docker, engine},
+    engine::{Installed, docker, engine, template},
     instances::{backend, until},
     service::{Person, eventually, sha256},
 };
@@ -226,33 +226,6 @@ fn a_backup_that_does_not_fit_on_the_disk_is_none() {
     assert_eq!(full["state"], "failed", "{full}");
     assert!(full["error"].as_str().unwrap().contains("the disk is full"), "{full}");
     assert_eq!(left, 0);
-}
-
-/// A template of the test's own, with these services; its id.
-fn template(service: &Installed, engine: &Engine, services: Value) -> Value {
-    let admin = service.administrator();
-    let call = |function: &str, params: Value| service.call(Some(&admin), function, params).ok();
-    let image = |name: &str, image: &str| {
-        let reference = engine.publish(image, name, "1");
-        let repository = reference.rsplit_once(':').unwrap().0;
-        let made = call("registerDockerImage", json!({"name": name, "repository": repository}));
-        call("addDockerImageVersion", json!({"imageId": made["id"], "version": "1"}));
-        made["id"].clone()
-    };
-    let mut services = services;
-    for service in services.as_array_mut().unwrap() {
-        let built = service["image"].as_str().unwrap().to_owned();
-        let fields = service.as_object_mut().unwrap();
-        fields.remove("image");
-        fields.insert("imageId".into(), image(&format!("test-{built}"), &built));
-        fields.insert("imageVersion".into(), json!("1"));
-    }
-    let made = json!({"name": "Test", "slug": "test", "kind": "backend", "category": "test"});
-    let id = call("createTemplate", made)["id"].clone();
-    let version = json!({"templateId": id, "version": "1.0.0", "services": services});
-    call("addTemplateDockerVersion", version);
-    call("updateTemplateStatus", json!({"templateId": id, "status": "published"}));
-    id
 }
 
 #[test]

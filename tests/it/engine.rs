@@ -2,6 +2,7 @@
 //! none, tests say so by their name and are left out.
 
 use crate::service::Service;
+use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     io::Write,
@@ -19,7 +20,7 @@ pub struct Engine {
     /// The images as they were built, by name.
     pub images: BTreeMap<String, String>,
     _registry: Child,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 /// The images of the shipped catalogue, as the registry has them: repository, tag, and the built
@@ -80,7 +81,7 @@ impl Engine {
         let images: BTreeMap<String, String> =
             images.map(|(name, reference)| (name.to_owned(), reference.to_owned())).collect();
         let (child, folder, registry) = start_registry()?;
-        let engine = Engine { registry, images, _registry: child, _folder: folder };
+        let engine = Engine { registry, images, _registry: child, folder };
         for (_, repository, tag, image) in SHIPPED {
             engine.publish(image, repository, tag);
         }
@@ -97,6 +98,12 @@ impl Engine {
         docker(&["push", "--quiet", &name]);
         docker(&["rmi", &name]);
         name
+    }
+
+    /// The registry loses a repository.
+    pub fn lose(&self, repository: &str) {
+        let all = self.folder.path().join("registry/docker/registry/v2/repositories");
+        std::fs::remove_dir_all(all.join(repository)).unwrap();
     }
 
     /// A service that runs containers, with the shipped catalogue.
@@ -141,57 +148,6 @@ fn start_registry() -> Result<(Child, tempfile::TempDir, String), String> {
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok((child, folder, address))
-}
-
-/// A way to the engine that can be cut, as if the engine was stopped.
-pub struct Cuttable {
-    /// Where a service finds it.
-    pub address: String,
-    open: std::sync::Arc<std::sync::atomic::AtomicBool>,
-    _folder: tempfile::TempDir,
-}
-
-impl Cuttable {
-    pub fn new() -> Cuttable {
-        use std::{
-            io,
-            os::unix::net::{UnixListener, UnixStream},
-            sync::{Arc, atomic::AtomicBool},
-            thread::spawn,
-        };
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("docker.sock");
-        let (listener, open) =
-            (UnixListener::bind(&path).unwrap(), Arc::new(AtomicBool::new(true)));
-        let is_open = open.clone();
-        spawn(move || {
-            for near in listener.incoming().flatten() {
-                let Ok(far) = UnixStream::connect("/var/run/docker.sock") else { continue };
-                let ends = [near, far];
-                for (from, to) in [(0, 1), (1, 0)] {
-                    let mut from = ends[from].try_clone().unwrap();
-                    let mut to = ends[to].try_clone().unwrap();
-                    spawn(move || {
-                        let _ = io::copy(&mut from, &mut to);
-                        let _ = to.shutdown(std::net::Shutdown::Both);
-                    });
-                }
-                let is_open = is_open.clone();
-                spawn(move || {
-                    while is_open.load(std::sync::atomic::Ordering::SeqCst) {
-                        std::thread::sleep(Duration::from_millis(20));
-                    }
-                    let _ = ends.map(|end| end.shutdown(std::net::Shutdown::Both));
-                });
-            }
-        });
-        Cuttable { address: format!("unix://{}", path.display()), open, _folder: folder }
-    }
-
-    /// Cuts it, or opens it again. Connections that are open are cut.
-    pub fn set_open(&self, open: bool) {
-        self.open.store(open, std::sync::atomic::Ordering::SeqCst);
-    }
 }
 
 /// A service whose containers, networks and volumes go with it.
@@ -240,4 +196,35 @@ impl Drop for Installed {
             docker images -q --filter $F | sort -u | xargs -r docker rmi -f";
         let _ = Command::new("sh").args(["-c", sweep]).env("F", filter).output();
     }
+}
+
+/// A template of the test's own, with these services; its id. The image of each is one that was
+/// built, which the registry has in the repository that is said, or else in one for all tests.
+pub fn template(service: &Installed, engine: &Engine, services: Value) -> Value {
+    let admin = service.administrator();
+    let call = |function: &str, params: Value| service.call(Some(&admin), function, params).ok();
+    let image = |name: &str, image: &str| {
+        let reference = engine.publish(image, name, "1");
+        let repository = reference.rsplit_once(':').unwrap().0;
+        let made = call("registerDockerImage", json!({"name": name, "repository": repository}));
+        call("addDockerImageVersion", json!({"imageId": made["id"], "version": "1"}));
+        made["id"].clone()
+    };
+    let mut services = services;
+    for service in services.as_array_mut().unwrap() {
+        let built = service["image"].as_str().unwrap().to_owned();
+        let shared = format!("test-{built}");
+        let repository = service["repository"].as_str().unwrap_or(&shared).to_owned();
+        let fields = service.as_object_mut().unwrap();
+        fields.remove("image");
+        fields.remove("repository");
+        fields.insert("imageId".into(), image(&repository, &built));
+        fields.insert("imageVersion".into(), json!("1"));
+    }
+    let made = json!({"name": "Test", "slug": "test", "kind": "backend", "category": "test"});
+    let id = call("createTemplate", made)["id"].clone();
+    let version = json!({"templateId": id, "version": "1.0.0", "services": services});
+    call("addTemplateDockerVersion", version);
+    call("updateTemplateStatus", json!({"templateId": id, "status": "published"}));
+    id
 }

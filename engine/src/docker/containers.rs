@@ -20,6 +20,8 @@ use tokio::time::sleep;
 /// looked at.
 const LOOKS: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(200);
+/// How often the daemon may choose other ports. Each time it tries ten.
+const CHOICES: u32 = 8;
 
 /// The container of this name.
 pub(super) async fn find(daemon: &Daemon, name: &str) -> Result<Option<Container>, EngineError> {
@@ -128,10 +130,18 @@ async fn create(daemon: &Daemon, spec: &ContainerSpec) -> Result<Creation, Engin
     }
 }
 
-/// Starts it. Running already is fine.
+/// Starts it. Running already is fine. Where the port that the daemon chose turns out to be another
+/// program's, it is asked to choose once more: after ten in a row it had given up by itself.
 pub(super) async fn start(daemon: &Daemon, name: &str) -> Result<(), EngineError> {
-    let answer =
-        daemon.ask(CHANGE, |client| async move { client.start_container(name, None).await }).await;
+    let start =
+        || daemon.ask(CHANGE, |client| async move { client.start_container(name, None).await });
+    let mut answer = start().await;
+    for _ in 0..CHOICES {
+        match &answer {
+            Err(failure) if failure.is_taken_port() => answer = start().await,
+            _ => break,
+        }
+    }
     answer.map_err(|failure| {
         if failure.is(404) && failure.says("network") {
             failure.about(format_args!("network for the container {name}"))

@@ -18,10 +18,13 @@ pub(super) enum Failure {
     },
 }
 
+/// A port that another container has, or another program.
+const TAKEN_PORT: [&str; 2] = ["port is already allocated", "address already in use"];
+
 /// Faults of what was asked, which the daemon answers with 500 as if they were its own.
 const REFUSED_AS_500: &[&str] = &[
-    "port is already allocated",
-    "address already in use",
+    TAKEN_PORT[0],
+    TAKEN_PORT[1],
     "no space left on device",
     "oci runtime create failed",
     "cannot locate specified dockerfile",
@@ -59,6 +62,11 @@ impl Failure {
     /// Whether the daemon's words contain these, which are in small letters.
     pub fn says(&self, words: &str) -> bool {
         matches!(self, Failure::Answer { message, .. } if contains(message, &[words]))
+    }
+
+    /// Whether a port that was to be published is taken.
+    pub fn is_taken_port(&self) -> bool {
+        matches!(self, Failure::Answer { message, .. } if contains(message, &TAKEN_PORT))
     }
 
     /// What it means for this object, such as `the container x`.

@@ -1,0 +1,86 @@
+//! Market servers in real containers: a Vendure with PostgreSQL, dashboard and storefront.
+
+use crate::{engine::engine, instances::until, service::eventually};
+use serde_json::{Value, json};
+
+#[test]
+fn a_market_server_lives_with_dashboard_and_storefront() {
+    let Some(engine) = engine("a_market_server_lives_with_dashboard_and_storefront") else {
+        return;
+    };
+    let service = engine.service(&[]);
+    let ada = service.register("ada");
+    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let made = call("svc_deployMarketServer", json!({"projectId": project["id"]})).ok();
+    let (id, app) = (&made["id"], &made["appId"]);
+    assert_eq!((&made["kind"], made["services"].as_array().unwrap().len()), (&json!("market"), 2));
+    let running = until(&service, &ada, id, &["running", "failed"]);
+    assert_eq!(running["state"], "running", "{running}");
+    let shop = format!("{}/shop-api", running["url"].as_str().unwrap());
+    let asked = service.http.post(&shop).json(&json!({"query": "{activeChannel{code}}"}));
+    let asked: Value = asked.send().unwrap().json().unwrap();
+    assert_eq!(asked["data"]["activeChannel"]["code"], "__default_channel__", "{asked}");
+
+    call("svc_deployMarketDashboard", json!({"appId": app})).ok();
+    until(&service, &ada, id, &["running"]);
+    call("svc_deployMarketStorefront", json!({"appId": app, "env": {"SHOP_NAME": "Ada's"}})).ok();
+    let whole = until(&service, &ada, id, &["running", "failed"]);
+    let roles: Vec<_> = whole["services"].as_array().unwrap().iter().map(|s| &s["role"]).collect();
+    assert_eq!(roles, ["sqlDb", "server", "dashboard", "storefront"], "{whole}");
+    for service_of in &whole["services"].as_array().unwrap()[2..] {
+        let page = service.http.get(format!("{}/", service_of["url"].as_str().unwrap()));
+        let page = page.send().unwrap();
+        assert_eq!(page.status(), 200, "{service_of}");
+        assert!(page.text().unwrap().contains("<html"), "{service_of}");
+    }
+
+    // One that does not come up is left out, and the server goes on.
+    let broken = json!({"NODE_OPTIONS": "--require=/nowhere.js"});
+    let status = || call("svc_getMarketServerStatus", json!({"appId": app})).ok();
+    call("svc_deployMarketStorefront", json!({"appId": app, "env": broken})).ok();
+    assert_eq!(call("svc_deployMarketStorefront", json!({"appId": app})).refusal(), (409, 119));
+    eventually("the new one is given up", || status()["services"][3]["givenUp"].is_string());
+    assert_eq!(status()["services"][3]["env"], json!({"SHOP_NAME": "Ada's"}), "the old one serves");
+
+    // A second call makes it anew.
+    eventually("nothing else is on its way", || {
+        call("svc_deployMarketStorefront", json!({"appId": app})).status == 200
+    });
+    eventually("the new one serves", || {
+        let status = call("svc_getMarketServerStatus", json!({"appId": app})).ok();
+        status["services"][3]["env"] == json!({}) && status["services"][3]["health"] == "healthy"
+    });
+    let sql = call("svc_testSqlConnection", json!({"appId": app})).ok();
+    assert_eq!((&sql["ok"], &sql["databases"]), (&json!(true), &json!(["postgres", "vendure"])));
+    let stopped = call("svc_stopMarketServer", json!({"appId": app, "wait": true})).ok();
+    assert_eq!(stopped["state"], "stopped", "{stopped}");
+    call("svc_startMarketServer", json!({"appId": app})).ok();
+    until(&service, &ada, id, &["running"]);
+
+    // The app takes all of it along.
+    call("deleteApp", json!({"appId": app})).ok();
+    eventually("everything is removed", || service.objects(None).is_empty());
+}
+
+#[test]
+fn a_market_server_goes_on_without_a_dashboard_that_does_not_come_up() {
+    let test = "a_market_server_goes_on_without_a_dashboard_that_does_not_come_up";
+    let Some(engine) = engine(test) else { return };
+    let service = engine.service(&[]);
+    let ada = service.register("ada");
+    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let made = call("svc_deployMarketServer", json!({"projectId": project["id"]})).ok();
+    until(&service, &ada, &made["id"], &["running"]);
+    let broken = json!({"NODE_OPTIONS": "--require=/nowhere.js"});
+    let params = json!({"appId": made["appId"], "env": broken});
+    call("svc_deployMarketDashboard", params).ok();
+    let degraded = until(&service, &ada, &made["id"], &["degraded", "failed"]);
+    assert_eq!(degraded["state"], "degraded", "{degraded}");
+    assert!(degraded["lastError"].as_str().unwrap().contains("left out"), "{degraded}");
+    let shop = format!("{}/health", degraded["url"].as_str().unwrap());
+    assert_eq!(service.http.get(shop).send().unwrap().status(), 200);
+    call("svc_deployMarketDashboard", json!({"appId": made["appId"]})).ok();
+    until(&service, &ada, &made["id"], &["running"]);
+}
