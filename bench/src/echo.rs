@@ -1,27 +1,34 @@
 //! The yardstick of function calls: a web server that reads JSON and answers it. What is left of
-//! it when the service takes its place is what the service costs.
+//! it when the service takes its place is what the service costs. It is also what the proxies pass
+//! requests on to.
 
 use crate::{
     group_commit::{GroupCommit, Rows},
     machine,
     outcome::{Explain, Outcome},
-    server::{free_port, local},
+    server::{free_port, listening, local},
 };
 use actix_web::{App, HttpResponse, HttpServer, web};
 use clap::ValueEnum;
 use serde_json::Value;
 use std::{
-    net::{SocketAddr, TcpStream},
+    net::SocketAddr,
     path::Path,
     process::{Child, Command},
     time::Duration,
 };
 
+/// Bytes of an answer that is no echo.
+const LARGEST: usize = 1 << 20;
+
 /// Serves until it is killed.
 pub fn run(port: u16, workers: usize, durable: Option<(&Path, Rows)>) -> Outcome<()> {
     let commit = durable.map(|(at, rows)| GroupCommit::start(at, rows)).transpose()?;
     let commit = web::Data::new(commit);
-    let app = move || App::new().app_data(commit.clone()).default_service(web::post().to(echo));
+    let app = move || {
+        let app = App::new().app_data(commit.clone()).default_service(web::post().to(echo));
+        app.route("/bytes/{count}", web::get().to(bytes))
+    };
     let server = HttpServer::new(app).workers(workers).keep_alive(Duration::from_secs(75));
     let server = server.bind(local(port)).or_say("the echo server")?.run();
     actix_web::rt::System::new().block_on(server).or_say("the echo server")
@@ -34,6 +41,11 @@ async fn echo(body: web::Json<Value>, commit: web::Data<Option<GroupCommit>>) ->
         }
         _ => HttpResponse::Ok().json(body),
     }
+}
+
+/// So many bytes, for the proxies.
+async fn bytes(count: web::Path<usize>) -> HttpResponse {
+    HttpResponse::Ok().content_type("text/plain").body("x".repeat((*count).min(LARGEST)))
 }
 
 /// A running echo server. It is killed when the value is dropped.
@@ -64,13 +76,7 @@ impl Echo {
         more(&mut command);
         let child = command.spawn().or_say("the echo server")?;
         let echo = Echo { address: local(port), child };
-        for _ in 0..200 {
-            if TcpStream::connect(echo.address).is_ok() {
-                return Ok(echo);
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Err("the echo server did not start".into())
+        listening(echo.address, "the echo server").map(|()| echo)
     }
 
     /// The id of its process.

@@ -7,11 +7,15 @@
 mod calls;
 mod client;
 mod echo;
+mod engine;
+mod fleet;
 mod group_commit;
+mod instances;
 mod limiter;
 mod machine;
 mod outcome;
 mod owners;
+mod proxy;
 mod seed;
 mod server;
 mod startup;
@@ -79,6 +83,13 @@ enum What {
     Owners,
     /// Counting a million callers, against a bare hash map.
     Limiter,
+    /// Looking at instances that are at rest, and reading one meanwhile.
+    Instances,
+    /// Requests passed on to an instance, against nginx.
+    Proxy,
+    /// The engine of `instances` and `proxy`: has the containers that the file says.
+    #[command(hide = true)]
+    Engine { port: u16, containers: PathBuf },
     /// The yardstick of `calls`: answers every JSON body with itself. With a store: that of
     /// `writes`, which answers once it is durable.
     #[command(hide = true)]
@@ -86,13 +97,15 @@ enum What {
 }
 
 /// Every figure and how it is measured, in the order of the report.
-const FIGURES: [(&str, &str); 6] = [
+const FIGURES: [(&str, &str); 8] = [
     ("calls", calls::METHOD),
     ("writes", writes::METHOD),
     ("upload", upload::METHOD),
     ("startup", startup::METHOD),
     ("owners", owners::METHOD),
     ("limiter", limiter::METHOD),
+    ("instances", instances::METHOD),
+    ("proxy", proxy::METHOD),
 ];
 
 fn main() -> ExitCode {
@@ -117,6 +130,9 @@ fn run(bench: &Bench) -> Outcome<()> {
         Some(What::Startup) => startup::measure(bench.pace)?,
         Some(What::Owners) => owners::measure()?,
         Some(What::Limiter) => limiter::measure()?,
+        Some(What::Engine { port, containers }) => return engine::run(*port, containers),
+        Some(What::Instances) => instances::measure(bench.pace)?,
+        Some(What::Proxy) => proxy::measure(bench.pace)?,
         None => return run_all(bench.pace),
     };
     let text = match bench.json {

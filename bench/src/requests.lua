@@ -1,5 +1,5 @@
 -- Sends the requests of the file BENCH_REQUESTS in turn: on each line a session token (or nothing),
--- a tab, and a JSON body. All go to BENCH_PATH with the application id BENCH_APPLICATION.
+-- a tab, and a JSON body; without a body it is a GET. All go to BENCH_PATH with the application id BENCH_APPLICATION.
 local requests, at = {}, 0
 
 init = function()
@@ -10,7 +10,8 @@ init = function()
       ["X-Backend-Application-Id"] = os.getenv("BENCH_APPLICATION"),
     }
     if token ~= "" then headers["X-Backend-Session-Token"] = token end
-    requests[#requests + 1] = wrk.format("POST", os.getenv("BENCH_PATH"), headers, body)
+    local method = body == "" and "GET" or "POST"
+    requests[#requests + 1] = wrk.format(method, os.getenv("BENCH_PATH"), headers, body)
   end
 end
 

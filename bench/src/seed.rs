@@ -23,7 +23,7 @@ use std::{path::Path, str::FromStr};
 use store::{Change, Memory, Store};
 
 /// When everything was made.
-const MADE: Timestamp = Timestamp::from_millis(1_750_000_000_000);
+pub const MADE: Timestamp = Timestamp::from_millis(1_750_000_000_000);
 /// Records of one change. More do not make it faster.
 const BATCH: usize = 1000;
 
@@ -141,7 +141,8 @@ fn organization_of(user: UserId) -> Outcome<Organization> {
     })
 }
 
-fn app(project_id: ProjectId) -> Outcome<App> {
+/// An app of a project.
+pub fn app(project_id: ProjectId) -> Outcome<App> {
     Ok(App {
         project_id,
         name: text("An app")?,
@@ -166,7 +167,8 @@ fn provenance(user: UserId) -> Provenance {
     }
 }
 
-fn put<R: Resource>(change: Change, id: R::Id, state: R::State) -> Change
+/// A record of a resource at rest.
+pub fn put<R: Resource>(change: Change, id: R::Id, state: R::State) -> Change
 where
     R::Id: Id,
 {
@@ -174,6 +176,6 @@ where
 }
 
 /// A text of the contract; all of them here are valid.
-fn text<T: FromStr<Err = String>>(text: &str) -> Outcome<T> {
+pub fn text<T: FromStr<Err = String>>(text: &str) -> Outcome<T> {
     text.parse()
 }

@@ -8,7 +8,7 @@ use crate::{
 use serde_json::{Value, json};
 use std::{
     fs::File,
-    net::{Ipv4Addr, SocketAddr, TcpListener},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -29,8 +29,13 @@ pub struct Server {
 
 impl Server {
     /// Starts the service in `home` with so many HTTP workers, and waits until it is ready. Nobody
-    /// is limited in it.
+    /// is limited in it, and it has no container engine.
     pub fn start(home: &Path, workers: usize) -> Outcome<Server> {
+        Server::start_with(home, workers, &[("SVC_DOCKER_HOST", "unix:///nonexistent")])
+    }
+
+    /// Starts the service as [`Server::start`] does, with these settings.
+    pub fn start_with(home: &Path, workers: usize, settings: &[(&str, &str)]) -> Outcome<Server> {
         let program = machine::this_program()?.with_file_name("svc");
         if !program.exists() {
             return Err(format!(
@@ -44,6 +49,7 @@ impl Server {
         command.arg("serve").current_dir(home).env("SVC_LISTEN", format!("127.0.0.1:{port}"));
         command.env("SVC_LOG", "warn").env("SVC_WORKERS", workers.to_string());
         command.env("SVC_ANONYMOUS_TIER", "enterprise").stdin(Stdio::null());
+        command.envs(settings.iter().copied());
         command.stdout(log.try_clone().or_say("the log")?).stderr(log);
         let begun = Instant::now();
         let child = command.spawn().or_say("the service")?;
@@ -106,6 +112,17 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Waits until somebody listens there.
+pub fn listening(address: SocketAddr, who: &str) -> Outcome<()> {
+    for _ in 0..200 {
+        if TcpStream::connect(address).is_ok() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Err(format!("{who} did not start"))
 }
 
 /// A port on which nobody listens.

@@ -22,7 +22,8 @@ pub struct Load {
     pub path: String,
     /// The application id of every request.
     pub application_id: String,
-    /// A session (or nothing) and a JSON body for each request; they take turns.
+    /// A session (or nothing) and a JSON body for each request; they take turns. One without a body
+    /// is a GET.
     pub requests: Vec<(String, String)>,
 }
 

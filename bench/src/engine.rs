@@ -1,0 +1,94 @@
+//! An engine that only says what is there: the list of containers that it was given, which all run.
+//! It answers what the service asks of an instance at rest, so that thousands of instances can be
+//! measured on a machine that could not run them.
+
+use crate::{
+    machine,
+    outcome::{Explain, Outcome},
+    server::{free_port, listening, local},
+};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use futures_util::stream;
+use serde_json::{Value, json};
+use std::{
+    io,
+    net::SocketAddr,
+    path::Path,
+    process::{Child, Command},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+/// What it answers with, and how often the containers were asked for.
+struct Said {
+    containers: String,
+    rounds: AtomicU64,
+}
+
+/// Serves the part of Docker Engine's API 1.41 that lists things until it is killed. The file has
+/// the answer to `/containers/json`.
+pub fn run(port: u16, containers: &Path) -> Outcome<()> {
+    let containers = std::fs::read_to_string(containers).or_say("the containers")?;
+    let said = web::Data::new(Said { containers, rounds: AtomicU64::new(0) });
+    let app = move || App::new().app_data(said.clone()).default_service(web::to(answer));
+    let server = HttpServer::new(app).workers(1).bind(local(port)).or_say("the engine")?.run();
+    actix_web::rt::System::new().block_on(server).or_say("the engine")
+}
+
+async fn answer(request: HttpRequest, said: web::Data<Said>) -> HttpResponse {
+    let path = request.path();
+    let asked = path.split_once("/v1.").and_then(|(_, rest)| rest.split_once('/'));
+    match asked.map_or(path.trim_start_matches('/'), |(_, rest)| rest) {
+        "version" => HttpResponse::Ok().json(json!({"Version": "0", "ApiVersion": "1.41"})),
+        "info" => HttpResponse::Ok().json(json!({"SystemTime": "2026-01-31T12:00:00Z"})),
+        "containers/json" => {
+            said.rounds.fetch_add(1, Ordering::Relaxed);
+            let json = said.containers.clone();
+            HttpResponse::Ok().content_type("application/json").body(json)
+        }
+        "networks" => HttpResponse::Ok().json(json!([])),
+        "volumes" => HttpResponse::Ok().json(json!({"Volumes": []})),
+        "events" => {
+            HttpResponse::Ok().streaming(stream::pending::<Result<web::Bytes, io::Error>>())
+        }
+        "rounds" => HttpResponse::Ok().json(json!({"rounds": said.rounds.load(Ordering::Relaxed)})),
+        _ => HttpResponse::NotFound().json(json!({"message": "this engine only lists"})),
+    }
+}
+
+/// A running one. It is killed when the value is dropped.
+pub struct ListingEngine {
+    address: SocketAddr,
+    child: Child,
+}
+
+impl ListingEngine {
+    /// Starts one that has these containers, as `/containers/json` shows them.
+    pub fn start(scratch: &Path, containers: &[Value]) -> Outcome<ListingEngine> {
+        let file = scratch.join("containers.json");
+        std::fs::write(&file, Value::from(containers).to_string()).or_say("the containers")?;
+        let port = free_port()?;
+        let mut command = Command::new(machine::this_program()?);
+        let child = command.args(["engine", &port.to_string()]).arg(file).spawn();
+        let engine = ListingEngine { address: local(port), child: child.or_say("the engine")? };
+        listening(engine.address, "the engine").map(|()| engine)
+    }
+
+    /// What the service is told of it.
+    pub fn host(&self) -> String {
+        format!("tcp://{}", self.address)
+    }
+
+    /// How often its containers were asked for.
+    pub fn rounds(&self) -> Outcome<u64> {
+        let client = crate::client::Client { address: self.address, application_id: String::new() };
+        let answer = client.get("/rounds").or_say("the engine's answer")?;
+        answer.body.pointer("/rounds").and_then(Value::as_u64).or_say("the engine's rounds")
+    }
+}
+
+impl Drop for ListingEngine {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
