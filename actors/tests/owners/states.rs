@@ -1,24 +1,17 @@
 //! Every state that a deployment, a backup and a build of an image can reach, whatever happens to
 //! them in whatever order.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::disallowed_methods,
-    reason = "tests say so by failing"
-)]
-
+use super::scene;
 use actors::{
     backups, deployments, image_builds,
     runtime::resource::{Input, Intent, Moment, Next, Resource},
 };
 use contract::{
-    Id, Timestamp,
+    BackupId, DeploymentId, Id, ImageId, InstanceId, JobId, Timestamp,
     backups::{BackupState, Restore, RestoreState},
     deployments::{DeploymentState, StepState},
     image_builds::BuildJobState,
 };
-use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use ulid::Ulid;
 
@@ -69,25 +62,6 @@ fn explore<R: Resource>(
     names
 }
 
-fn deployment() -> deployments::State {
-    let id = |prefix: &str| format!("{prefix}_{}", Ulid(7));
-    let step = |name: &str| json!({"name": name, "state": if name == "queue" { "running" } else { "pending" }});
-    let steps = ["queue", "build", "start", "health", "switch", "drain"].map(step);
-    let state = json!({
-        "deployment": {
-            "id": id("dep"), "appId": id("app"), "instanceId": id("ins"), "target": "backend",
-            "source": {"templateVersion": "1.0.0"}, "state": "queued",
-            "steps": steps,
-            "createdAt": NOW,
-        },
-        "role": "server",
-        "image": {"name": "an-image", "version": "1.0.0"},
-        "in_lane": true,
-        "removing": false,
-    });
-    serde_json::from_value(state).unwrap()
-}
-
 #[test]
 fn a_deployment_ends_and_leaves_its_lane() {
     use deployments::{Command, Deployments, Effect, Outcome};
@@ -121,7 +95,7 @@ fn a_deployment_ends_and_leaves_its_lane() {
     use DeploymentState as S;
     let ended = |s| matches!(s, S::Failed | S::Cancelled | S::Superseded | S::RolledBack);
     let found = explore::<Deployments>(
-        deployment(),
+        scene::deploying(DeploymentId::of(Ulid(7)), InstanceId::of(Ulid(7)), NOW),
         Effect::AwaitTurn,
         &inputs,
         |state| format!("{:?}", state.deployment.state),
@@ -170,18 +144,8 @@ fn a_deployment_ends_and_leaves_its_lane() {
 
 #[test]
 fn a_backup_is_whole_or_none() {
-    use backups::{Backups, Command, Effect, Outcome, State};
-    let id = |prefix: &str| format!("{prefix}_{}", Ulid(7));
-    let state = json!({
-        "backup": {
-            "id": id("bak"), "instanceId": id("ins"), "appId": id("app"), "kind": "sqlDb",
-            "state": "running", "scheduled": true, "createdAt": NOW,
-        },
-        "deadline": NOW,
-        "verify": true,
-        "removing": false,
-    });
-    let first: State = serde_json::from_value(state).unwrap();
+    use backups::{Backups, Command, Effect, Outcome};
+    let first = scene::backing_up(BackupId::of(Ulid(7)), InstanceId::of(Ulid(7)), NOW);
     let command = |name, command| (name, Input::<Backups>::Command(command), None);
     let outcome = |name, of, outcome| (name, Input::<Backups>::Outcome(outcome), Some(of));
     let inputs = [
@@ -241,16 +205,8 @@ fn a_backup_is_whole_or_none() {
 
 #[test]
 fn a_build_ends() {
-    use image_builds::{Command, Effect, ImageBuilds, Outcome, State};
-    let id = |prefix: &str| format!("{prefix}_{}", Ulid(7));
-    let state = json!({
-        "job": {
-            "id": id("job"), "imageId": id("img"), "version": "1.0.0", "state": "queued",
-            "progress": 0, "createdAt": NOW,
-        },
-        "source": {"git": {"url": "https://git.example.com/app.git"}},
-    });
-    let first: State = serde_json::from_value(state).unwrap();
+    use image_builds::{Command, Effect, ImageBuilds, Outcome};
+    let first = scene::building(JobId::of(Ulid(7)), ImageId::of(Ulid(7)), "1.0.0", NOW);
     let command = |name, command| (name, Input::<ImageBuilds>::Command(command), None);
     let outcome = |name, of, outcome| (name, Input::<ImageBuilds>::Outcome(outcome), Some(of));
     let digest = format!("sha256:{}", "0".repeat(64)).parse().unwrap();

@@ -1,4 +1,4 @@
-//! Instances: their rules, and their owners on an engine that goes wrong on demand.
+//! What runs in containers: its rules, and its owners on an engine that goes wrong on demand.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,7 +9,10 @@
     reason = "tests say so by failing"
 )]
 
+mod harness;
+mod instances;
+mod jobs;
 mod machine;
-mod owners;
 mod scene;
+mod states;
 mod world;

@@ -1,8 +1,12 @@
-//! An instance with a database and a server, made by hand.
+//! Records made by hand: an instance with a database and a server, and what is done for it.
 
-use actors::instances::{Command, Incarnation, Instance, Part, Source};
+use actors::{
+    backups, deployments, image_builds,
+    instances::{Command, Incarnation, Instance, Part, Source},
+};
 use contract::{
-    AppId, DeploymentId, Id, ImageId, InstanceId, ProjectId, TemplateId, Timestamp,
+    AppId, BackupId, DeploymentId, Id, ImageId, InstanceId, JobId, ProjectId, TemplateId,
+    Timestamp,
     instances::{DesiredState, InstanceKind, InstanceState, Resources, Role},
     templates::TemplateService,
 };
@@ -88,4 +92,49 @@ pub fn replace_with(n: u128, image: Source) -> Command {
         deployment: Some(deployment(n)),
         within: Duration::from_secs(300),
     }
+}
+
+fn read<T: serde::de::DeserializeOwned>(record: serde_json::Value) -> T {
+    serde_json::from_value(record).unwrap()
+}
+
+/// A deployment of a repository to the server, as it begins.
+pub fn deploying(id: DeploymentId, instance: InstanceId, now: Timestamp) -> deployments::State {
+    let step = |name: &str| json!({"name": name, "state": if name == "queue" { "running" } else { "pending" }});
+    let steps = ["queue", "build", "start", "health", "switch", "drain"].map(step);
+    let git = json!({"url": "https://git.example.com/app.git"});
+    read(json!({
+        "deployment": {
+            "id": id, "appId": AppId::of(Ulid(2)), "instanceId": instance, "target": "backend",
+            "source": {"git": git}, "state": "queued", "steps": steps, "createdAt": now,
+        },
+        "role": "server",
+        "image": {"name": "an-image", "version": "1.0.0"},
+        "in_lane": true,
+        "removing": false,
+    }))
+}
+
+/// A backup of the database that a schedule makes, as it begins. It is to be verified.
+pub fn backing_up(id: BackupId, instance: InstanceId, now: Timestamp) -> backups::State {
+    read(json!({
+        "backup": {
+            "id": id, "instanceId": instance, "appId": AppId::of(Ulid(2)), "kind": "sqlDb",
+            "state": "running", "scheduled": true, "createdAt": now,
+        },
+        "deadline": now,
+        "verify": true,
+        "removing": false,
+    }))
+}
+
+/// A build of a version of an image, as it begins.
+pub fn building(id: JobId, image: ImageId, version: &str, now: Timestamp) -> image_builds::State {
+    read(json!({
+        "job": {
+            "id": id, "imageId": image, "version": version, "state": "queued",
+            "progress": 0, "createdAt": now,
+        },
+        "source": {"git": {"url": "https://git.example.com/app.git"}},
+    }))
 }

@@ -1,6 +1,9 @@
 //! The owners of instances on an engine that goes wrong on demand.
 
-use super::{scene, world};
+use super::{
+    harness::{comes_to, fails_once, is_done_twice, pairs, run},
+    scene, world,
+};
 use actix_rt::{Arbiter, System};
 use actors::{
     apps::App,
@@ -13,14 +16,14 @@ use contract::{
     InstanceId, TemplateId,
     instances::{InstanceState as S, Role},
 };
-use engine::fake::{Fake, Operation, Times, Trouble};
+use engine::fake::{Fake, Operation};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
 
 /// Makes an instance of the shipped template.
-async fn create(world: &Arc<World>) -> InstanceId {
+pub async fn create(world: &Arc<World>) -> InstanceId {
     let now = world.ports.clock.now();
     let claim = slug_claim(&"parse-server-postgresql".parse().unwrap());
     let template: TemplateId =
@@ -49,36 +52,14 @@ async fn create(world: &Arc<World>) -> InstanceId {
     id
 }
 
-fn state(world: &World, id: InstanceId) -> Option<Instance> {
+pub fn state(world: &World, id: InstanceId) -> Option<Instance> {
     let found = world.store.get::<Kept<Instances>>(&id.to_string()).unwrap();
     found.map(|found| found.record.state.clone())
 }
 
-async fn until(world: &World, id: InstanceId, wanted: S, told: &str) {
-    let begun = Instant::now();
-    while state(world, id).is_none_or(|instance| instance.state != wanted) {
-        let found = state(world, id);
-        assert!(begun.elapsed() < Duration::from_secs(20), "{told}: not {wanted:?}: {found:?}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
-async fn until_gone(world: &World, id: InstanceId, told: &str) {
-    let begun = Instant::now();
-    while state(world, id).is_some() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{told}: {:?}", state(world, id));
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
-fn run<F: Future<Output = ()>>(test: impl FnOnce(Arc<World>, Fake) -> F) {
-    let folder = tempfile::tempdir().unwrap();
-    let engine = world::engine();
-    System::new().block_on(async {
-        let arbiters = [Arbiter::new(), Arbiter::new()];
-        let world = world::start(folder.path(), &engine, &arbiters).await;
-        test(world, engine).await;
-    });
+pub async fn until(world: &World, id: InstanceId, wanted: S, told: &str) {
+    let wanted = |found: Option<&Instance>| found.is_some_and(|instance| instance.state == wanted);
+    comes_to::<Instances>(world, id, told, wanted).await;
 }
 
 /// The whole life of an instance, with something going wrong at this operation.
@@ -93,17 +74,13 @@ async fn live(world: &Arc<World>, engine: &Fake, told: &str) {
     let image = state(world, id).unwrap().part(Role::Server).unwrap().live.image.clone();
     let replacing = owners.ask(id, scene::replace_with(1, image)).await.unwrap();
     assert!(replacing.is_at_work(), "{told}");
-    let begun = Instant::now();
-    let replaced = |instance: Instance| {
-        let server = instance.part(Role::Server).unwrap().clone();
-        server.live.generation == 2 && server.candidate.is_none()
-    };
-    while !state(world, id).is_some_and(replaced) {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{told}: {:?}", state(world, id));
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    comes_to::<Instances>(world, id, told, |instance| {
+        let server = instance.and_then(|instance| instance.part(Role::Server));
+        server.is_some_and(|server| server.live.generation == 2 && server.candidate.is_none())
+    })
+    .await;
     owners.ask(id, Command::Delete { data: true }).await.unwrap();
-    until_gone(world, id, told).await;
+    comes_to::<Instances>(world, id, told, |instance| instance.is_none()).await;
     let left = (engine.containers(), engine.networks(), engine.volumes());
     assert_eq!(left, (vec![], vec![], vec![]), "{told}: nothing is left behind");
 }
@@ -125,38 +102,26 @@ const USED: [Operation; 11] = [
 
 #[test]
 fn each_operation_may_fail_once_before_or_after_it_was_done() {
-    run(|world, engine| async move {
-        for operation in USED {
-            for trouble in [Trouble::FailBefore, Trouble::FailAfter] {
-                let told = format!("{operation} {trouble:?}");
-                engine.trouble(operation, trouble, Times::Once);
-                live(&world, &engine, &told).await;
-                engine.calm(operation);
-            }
-        }
-    });
+    for (operation, trouble) in pairs(&USED) {
+        run(|world, engine| async move {
+            let live = async |told: &str| live(&world, &engine, told).await;
+            fails_once(&engine, &[operation], trouble, live).await;
+        });
+    }
 }
 
 #[test]
 fn each_operation_may_be_done_twice_because_its_owner_was_restarted() {
     run(|world, engine| async move {
-        for operation in USED {
-            // Somebody who was asked never comes back; the owner is restarted meanwhile.
-            engine.trouble(operation, Trouble::HangAfter, Times::Once);
-            let (other, restarter) = (world.clone(), operation);
-            let restarts = actix_rt::spawn(async move {
-                loop {
-                    tokio::time::sleep(Duration::from_millis(300)).await;
-                    for key in other.store.newest::<Kept<Instances>>("all", None, 10).unwrap() {
-                        let owners = &other.owners().unwrap().instances;
-                        let _ = owners.restart(key.parse().unwrap()).await;
-                    }
-                }
-            });
-            live(&world, &engine, &format!("{restarter} twice")).await;
-            restarts.abort();
-            engine.calm(operation);
-        }
+        let live = async |told: &str| live(&world, &engine, told).await;
+        is_done_twice::<Instances>(
+            &world,
+            &engine,
+            &USED.each_ref().map(std::slice::from_ref),
+            |o| &o.instances,
+            live,
+        )
+        .await;
     });
 }
 

@@ -4,17 +4,24 @@ use actix_rt::Arbiter;
 use actors::{
     instances::watch::{Pace, Watch},
     nothing,
-    ports::{Answered, Ask, Clock, Ports, Upstream, UpstreamError},
+    ports::{
+        Answered, Ask, Checkout, Clock, DumpError, Dumps, Ports, SourceError, Sources, Upstream,
+        UpstreamError, Written,
+    },
     runtime::directory::Rules,
     templates::catalogue::Catalogue,
     world::World,
 };
 use async_trait::async_trait;
-use contract::Timestamp;
+use bytes::Bytes;
+use contract::{BackupId, Sha256, Timestamp, deployments::GitSource};
 use engine::fake::Fake;
+use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
 use std::{
+    collections::HashMap,
+    io,
     path::Path,
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::{Duration, SystemTime},
 };
 use store::{Memory, Store, StoreError};
@@ -35,7 +42,9 @@ pub fn engine() -> Fake {
 /// Starts the owners, with the shipped catalogue, over the store in this folder.
 pub async fn start(folder: &Path, engine: &Fake, arbiters: &[Arbiter]) -> Arc<World> {
     let upstream = Arc::new(Servers(engine.clone()));
-    let ports = Ports { upstream, ..nothing::ports(Clock(now), Arc::new(engine.clone())) };
+    let (sources, dumps) = (Arc::new(Repository), Arc::new(InMemory::default()));
+    let world = nothing::ports(Clock(now), Arc::new(engine.clone()));
+    let ports = Ports { upstream, sources, dumps, ..world };
     let store = open(folder).await;
     let handles: Vec<_> = arbiters.iter().map(Arbiter::handle).collect();
     let world = World::start(store, ports, &handles, Rules::default()).await.unwrap();
@@ -69,5 +78,53 @@ impl Upstream for Servers {
     }
     async fn ask(&self, _: Ask) -> Result<Answered, UpstreamError> {
         Err(UpstreamError::NotConnected)
+    }
+}
+
+/// Every repository has the same commit.
+struct Repository;
+
+#[async_trait]
+impl Sources for Repository {
+    async fn checkout(&self, _: &GitSource, _: Duration) -> Result<Checkout, SourceError> {
+        let context = stream::iter([Ok(Bytes::from_static(b"an archive"))]).boxed();
+        Ok(Checkout { commit: "0".repeat(40), context })
+    }
+}
+
+/// Dumps, and whether each of them is a backup already.
+#[derive(Default)]
+struct InMemory(Mutex<HashMap<BackupId, (Bytes, bool)>>);
+
+#[async_trait]
+impl Dumps for InMemory {
+    async fn write(
+        &self,
+        id: BackupId,
+        plain: BoxStream<'static, io::Result<Bytes>>,
+    ) -> Result<Written, DumpError> {
+        let read: Result<Vec<Bytes>, io::Error> = plain.try_collect().await;
+        let bytes = read.map_err(|e| DumpError::Source(e.to_string()))?.concat();
+        let sha256 = "0".repeat(64).parse().unwrap();
+        let size = bytes.len() as u64;
+        self.0.lock().unwrap().insert(id, (bytes.clone().into(), false));
+        Ok(Written { size, sha256, head: bytes.clone(), tail: bytes })
+    }
+    async fn keep(&self, id: BackupId) -> Result<(), DumpError> {
+        self.0.lock().unwrap().get_mut(&id).unwrap().1 = true;
+        Ok(())
+    }
+    async fn read(
+        &self,
+        id: BackupId,
+        _: &Sha256,
+    ) -> Result<BoxStream<'static, io::Result<Bytes>>, DumpError> {
+        let (bytes, kept) = self.0.lock().unwrap().get(&id).unwrap().clone();
+        assert!(kept, "{id} was never kept");
+        Ok(stream::iter([Ok(bytes)]).boxed())
+    }
+    async fn discard(&self, id: BackupId) -> Result<(), DumpError> {
+        self.0.lock().unwrap().remove(&id);
+        Ok(())
     }
 }

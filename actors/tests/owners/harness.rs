@@ -1,0 +1,103 @@
+//! What every owner must stand: each operation of the engine that it uses fails once, before and after
+//! it was done; and each is done twice, because who asked for it never heard of it.
+
+use super::world;
+use actix_rt::{Arbiter, System};
+use actors::{
+    runtime::{
+        handle::Handle,
+        resource::{Kept, Resource},
+    },
+    world::{Owners, World},
+};
+use engine::fake::{Fake, Operation, Times, Trouble};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Runs a test in a world of its own.
+pub fn run<F: Future<Output = ()>>(test: impl FnOnce(Arc<World>, Fake) -> F) {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = world::engine();
+    System::new().block_on(async {
+        let arbiters = [Arbiter::new(), Arbiter::new()];
+        let world = world::start(folder.path(), &engine, &arbiters).await;
+        test(world, engine).await;
+    });
+}
+
+/// Waits until a record is as it should be.
+pub async fn comes_to<R: Resource>(
+    world: &World,
+    id: R::Id,
+    told: &str,
+    wanted: impl Fn(Option<&R::State>) -> bool,
+) {
+    let begun = Instant::now();
+    loop {
+        let found = world.store.get::<Kept<R>>(&id.to_string()).unwrap();
+        let state = found.as_ref().map(|found| &found.record.state);
+        if wanted(state) {
+            return;
+        }
+        let found = serde_json::to_string(&state).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(20), "{told}: it stays {found}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// How an operation fails.
+pub const FAILURES: [Trouble; 2] = [Trouble::FailBefore, Trouble::FailAfter];
+
+/// Each of these operations with each of the failures.
+pub fn pairs(used: &[Operation]) -> impl Iterator<Item = (Operation, Trouble)> {
+    used.iter().flat_map(|operation| FAILURES.map(|trouble| (*operation, trouble)))
+}
+
+/// Lives a life in which each of these operations fails once in this way.
+pub async fn fails_once(
+    engine: &Fake,
+    used: &[Operation],
+    trouble: Trouble,
+    life: impl AsyncFn(&str),
+) {
+    let calls: Vec<u64> = used.iter().map(|operation| engine.calls(*operation)).collect();
+    for operation in used {
+        engine.trouble(*operation, trouble.clone(), Times::Once);
+    }
+    life(&format!("{used:?} {trouble:?}")).await;
+    for (operation, before) in used.iter().zip(calls) {
+        assert!(engine.calls(*operation) > before, "{operation} is not used");
+    }
+}
+
+/// Lives a life for each group of these operations, in which each of the group is done and its owner
+/// never hears of it: all owners of the kind are restarted again and again.
+pub async fn is_done_twice<R: Resource>(
+    world: &Arc<World>,
+    engine: &Fake,
+    used: &[&[Operation]],
+    of: fn(&Owners) -> &Handle<R>,
+    life: impl AsyncFn(&str),
+) {
+    for operations in used {
+        let world = world.clone();
+        for operation in *operations {
+            engine.trouble(*operation, Trouble::HangAfter, Times::Once);
+        }
+        let restarts = actix_rt::spawn(async move {
+            loop {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                for key in world.store.keys::<Kept<R>>(None, 20).unwrap() {
+                    if let Ok(id) = key.parse() {
+                        let _ = of(world.owners().unwrap()).restart(id).await;
+                    }
+                }
+            }
+        });
+        life(&format!("{operations:?} twice")).await;
+        restarts.abort();
+        operations.iter().for_each(|operation| engine.calm(*operation));
+    }
+}

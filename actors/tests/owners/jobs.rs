@@ -1,0 +1,215 @@
+//! The owners of what is done for instances (deployments, backups, builds of images) on an engine
+//! that goes wrong on demand.
+
+use super::{
+    harness::{FAILURES, comes_to, fails_once, is_done_twice, pairs, run},
+    instances::{create, state, until},
+    scene,
+};
+use actors::{
+    backups::{self, Backups},
+    deployments::{self, Deployments},
+    image_builds::{self, ImageBuilds},
+    images::Images,
+    runtime::resource::Kept,
+    world::World,
+};
+use bytes::Bytes;
+use contract::{
+    BackupId, DeploymentId, InstanceId, JobId,
+    backups::RestoreState,
+    deployments::DeploymentState,
+    image_builds::BuildJobState,
+    instances::{InstanceState, Role},
+};
+use engine::fake::{ExecCall, Fake, Operation, Script, Step};
+use std::sync::Arc;
+
+async fn running(world: &Arc<World>) -> InstanceId {
+    let id = create(world).await;
+    until(world, id, InstanceState::Running, "at first").await;
+    id
+}
+
+/// What a deployment does itself.
+const BUILDS: [Operation; 2] = [Operation::Images, Operation::Build];
+/// What the instance does for it.
+const REPLACES_WITH: [Operation; 8] = [
+    Operation::EnsureImage,
+    Operation::EnsureNetwork,
+    Operation::EnsureContainer,
+    Operation::Start,
+    Operation::Stop,
+    Operation::Container,
+    Operation::RemoveContainer,
+    Operation::Inventory,
+];
+
+/// A repository is built and takes the place of what served.
+async fn deploy(world: &Arc<World>, engine: &Fake, instance: InstanceId, told: &str) {
+    let now = world.ports.clock.now();
+    let id: DeploymentId = world.ports.random.id(now);
+    let begun = scene::deploying(id, instance, now);
+    let owners = &world.owners().unwrap().deployments;
+    owners.ask(id, deployments::Command::Create(Box::new(begun))).await.unwrap();
+    comes_to::<Deployments>(world, id, told, |deployment| {
+        let deployment = deployment.unwrap();
+        assert_ne!(deployment.deployment.state, DeploymentState::Failed, "{told}: {deployment:?}");
+        deployment.deployment.state == DeploymentState::Live && !deployment.in_lane
+    })
+    .await;
+    let server = state(world, instance).unwrap().part(Role::Server).unwrap().clone();
+    assert_eq!(server.live.deployment, Some(id), "{told}");
+    assert_eq!(engine.containers().len(), 2, "{told}: {:?}", engine.containers());
+}
+
+#[test]
+fn a_deployment_stands_each_failure() {
+    run(|world, engine| async move {
+        let instance = running(&world).await;
+        for trouble in FAILURES {
+            let deploy = async |told: &str| deploy(&world, &engine, instance, told).await;
+            fails_once(&engine, &[&BUILDS[..], &REPLACES_WITH[..]].concat(), trouble, deploy).await;
+        }
+    });
+}
+
+#[test]
+fn a_deployment_may_do_each_thing_twice() {
+    run(|world, engine| async move {
+        let instance = running(&world).await;
+        let deploy = async |told: &str| deploy(&world, &engine, instance, told).await;
+        is_done_twice(&world, &engine, &[&BUILDS], |o| &o.deployments, deploy).await;
+    });
+}
+
+const BACKS_UP_WITH: [Operation; 10] = [
+    Operation::Exec,
+    Operation::EnsureImage,
+    Operation::EnsureNetwork,
+    Operation::EnsureVolume,
+    Operation::EnsureContainer,
+    Operation::Start,
+    Operation::Container,
+    Operation::RemoveContainer,
+    Operation::RemoveVolume,
+    Operation::RemoveNetwork,
+];
+
+/// Tools that dump and restore without a fault.
+fn tools(call: &ExecCall) -> Option<Script> {
+    let dump = "CREATE TABLE a ();\n--\n-- PostgreSQL database dump complete\n--\n\n";
+    match call.exec.command.first()?.as_str() {
+        "pg_dump" => Some(vec![Step::Out(Bytes::from_static(dump.as_bytes()))]),
+        "psql" => Some(vec![Step::Read]),
+        _ => None,
+    }
+}
+
+/// A backup is made, verified, put back and deleted.
+async fn back_up(world: &Arc<World>, engine: &Fake, instance: InstanceId, told: &str) {
+    let there = (engine.containers(), engine.networks(), engine.volumes());
+    let id: BackupId = world.ports.random.id(world.ports.clock.now());
+    let begun = scene::backing_up(id, instance, world.ports.clock.now());
+    let create = backups::Command::Create { backup: Box::new(begun.backup), verify: true };
+    let owners = &world.owners().unwrap().backups;
+    owners.ask(id, create).await.unwrap();
+    let succeeded = |restore: &Option<contract::backups::Restore>| {
+        let restore = restore.as_ref()?;
+        assert_ne!(restore.state, RestoreState::Failed, "{told}: {restore:?}");
+        (restore.state == RestoreState::Succeeded).then_some(())
+    };
+    comes_to::<Backups>(world, id, told, |backup| {
+        let backup = backup.unwrap();
+        assert_eq!(backup.backup.error, None, "{told}");
+        succeeded(&backup.backup.verification).is_some() && !backup.on_trial
+    })
+    .await;
+    let now = (engine.containers(), engine.networks(), engine.volumes());
+    assert_eq!(now, there, "{told}: nothing is left of the trial");
+    owners.ask(id, backups::Command::Restore).await.unwrap();
+    comes_to::<Backups>(world, id, told, |backup| {
+        succeeded(&backup.unwrap().backup.restore).is_some()
+    })
+    .await;
+    owners.ask(id, backups::Command::Delete).await.unwrap();
+    comes_to::<Backups>(world, id, told, |backup| backup.is_none()).await;
+    let restored = engine.executions().iter().filter(|e| e.input.ends_with(b"COMMIT;\n")).count();
+    assert!(restored >= 2, "{told}: on trial and for good");
+}
+
+#[test]
+fn a_backup_stands_each_failure() {
+    run(|world, engine| async move {
+        engine.on_exec(tools);
+        let instance = running(&world).await;
+        for (operation, trouble) in pairs(&BACKS_UP_WITH) {
+            let back_up = async |told: &str| back_up(&world, &engine, instance, told).await;
+            fails_once(&engine, &[operation], trouble, back_up).await;
+        }
+    });
+}
+
+#[test]
+fn a_backup_may_do_each_thing_twice() {
+    run(|world, engine| async move {
+        engine.on_exec(tools);
+        let instance = running(&world).await;
+        let back_up = async |told: &str| back_up(&world, &engine, instance, told).await;
+        is_done_twice(
+            &world,
+            &engine,
+            &BACKS_UP_WITH.each_ref().map(std::slice::from_ref),
+            |o| &o.backups,
+            back_up,
+        )
+        .await;
+    });
+}
+
+const BUILDS_WITH: [Operation; 3] = [Operation::Images, Operation::Build, Operation::Push];
+
+/// A version of a registered image is built and pushed.
+async fn build(world: &Arc<World>, told: &str) {
+    let image = world.store.newest::<Kept<Images>>("all", None, 1).unwrap().remove(0);
+    let image = image.parse().unwrap();
+    let id: JobId = world.ports.random.id(world.ports.clock.now());
+    let version = id.to_string().replace("job_", "v");
+    let begun = scene::building(id, image, &version, world.ports.clock.now());
+    let owners = &world.owners().unwrap().image_builds;
+    owners.ask(id, image_builds::Command::Create(Box::new(begun))).await.unwrap();
+    comes_to::<ImageBuilds>(world, id, told, |build| {
+        let build = build.unwrap();
+        assert_ne!(build.job.state, BuildJobState::Failed, "{told}: {build:?}");
+        build.job.state == BuildJobState::Succeeded
+    })
+    .await;
+    let image = world.store.get::<Kept<Images>>(&image.to_string()).unwrap().unwrap();
+    let made = image.record.state.versions.iter().filter(|v| v.version.as_str() == version);
+    assert_eq!(made.count(), 1, "{told}");
+}
+
+#[test]
+fn a_build_stands_each_failure() {
+    run(|world, engine| async move {
+        for (operation, trouble) in pairs(&BUILDS_WITH) {
+            fails_once(&engine, &[operation], trouble, async |told| build(&world, told).await)
+                .await;
+        }
+    });
+}
+
+#[test]
+fn a_build_may_do_each_thing_twice() {
+    run(|world, engine| async move {
+        let build = async |told: &str| build(&world, told).await;
+        is_done_twice(
+            &world,
+            &engine,
+            &BUILDS_WITH.each_ref().map(std::slice::from_ref),
+            |o| &o.image_builds,
+            build,
+        )
+        .await;
+    });
+}
