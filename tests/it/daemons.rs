@@ -59,7 +59,9 @@ impl Cuttable {
     }
 }
 
-/// A Docker daemon that only one test uses. It leaves the rules of this machine's firewall alone.
+/// A Docker daemon that only one test uses. It leaves the rules of this machine's firewall alone, and
+/// has a bridge of its own and the usual pool of addresses: without these, it would remove the bridge
+/// of the machine's daemon when it starts.
 pub struct Daemon {
     /// Where a service finds it.
     pub address: String,
@@ -67,17 +69,22 @@ pub struct Daemon {
     child: Option<Child>,
 }
 
+const BRIDGE: &str = "svc-test-bridge";
+
 impl Daemon {
     /// Starts one; or says which test is left out because it cannot be.
     pub fn start(test: &str) -> Option<Daemon> {
         let folder = tempfile::tempdir().unwrap();
         let address = format!("unix://{}/docker.sock", folder.path().display());
         let mut daemon = Daemon { address, folder, child: None };
-        if daemon.boot() {
+        ip(&["link", "add", "name", BRIDGE, "type", "bridge"]);
+        let has_bridge = ip(&["address", "replace", "10.212.0.1/24", "dev", BRIDGE]);
+        if has_bridge && daemon.boot() {
             return Some(daemon);
         }
         // Not by the macro: the output of tests that pass is not shown.
-        let why = daemon.log().lines().last().unwrap_or("there is no dockerd").to_owned();
+        let log = daemon.log();
+        let why = log.lines().last().unwrap_or("no bridge can be made for a daemon of its own");
         let _ = writeln!(std::io::stderr(), "left out: {test} because {why}");
         None
     }
@@ -108,8 +115,9 @@ impl Daemon {
         let mut command = Command::new("dockerd");
         command.arg("--data-root").arg(at("data")).arg("--exec-root").arg(at("exec"));
         command.arg("--pidfile").arg(at("pid")).arg("--host").arg(&self.address);
-        command.args(["--bridge=none", "--iptables=false", "--ip-forward=false"]);
-        command.args(["--ip-masq=false", "--default-address-pool=base=10.213.0.0/16,size=24"]);
+        command.arg(format!("--bridge={BRIDGE}"));
+        command.args(["--iptables=false", "--ip-forward=false"]);
+        command.arg("--ip-masq=false");
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         self.child = Some(command.spawn()?);
         Ok(())
@@ -138,5 +146,10 @@ impl Drop for Daemon {
         // What one that was killed had mounted is mounted still.
         let data = self.folder.path().join("data");
         let _ = Command::new("umount").args(["--recursive", "--lazy"]).arg(data).output();
+        ip(&["link", "delete", BRIDGE]);
     }
+}
+
+fn ip(arguments: &[&str]) -> bool {
+    Command::new("ip").args(arguments).output().is_ok_and(|done| done.status.success())
 }
