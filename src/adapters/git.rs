@@ -34,6 +34,12 @@ pub struct Git {
 const IDLE: Duration = Duration::from_secs(60);
 /// Bytes of an archive that are read at a time.
 const PIECE: usize = 64 << 10;
+/// Bytes of a repository that are fetched.
+const LARGEST_REPOSITORY: u64 = 2 << 30;
+/// Bytes of its files, which are compressed in the repository.
+const LARGEST_ARCHIVE: u64 = 4 << 30;
+/// How often what was fetched so far is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl Git {
     /// With a folder for what is under way, and hosts that may be of the internal network.
@@ -116,9 +122,13 @@ impl Git {
         let repository = Repository { folder, resolved: format!("{host}:{port}:{address}") };
         repository.run(&["init", "--quiet", "--bare", "."]).await?;
         let wanted = git.git_ref.as_ref().map_or("HEAD", |r| r.as_str());
-        repository
-            .run(&["fetch", "--quiet", "--depth=1", "--no-tags", "--", git.url.as_str(), wanted])
-            .await?;
+        let fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--", git.url.as_str(), wanted];
+        tokio::select! {
+            fetched = repository.run(&fetch) => fetched?,
+            () = repository.outgrows(LARGEST_REPOSITORY) => return Err(SourceError::Refused(format!(
+                "the repository is larger than {} GiB", LARGEST_REPOSITORY >> 30
+            ))),
+        };
         let commit = repository.run(&["rev-parse", "FETCH_HEAD^{commit}"]).await?.trim().to_owned();
         let dockerfile = git.dockerfile.as_ref().map_or("Dockerfile", |path| path.as_str());
         let object = format!("{commit}:{dockerfile}");
@@ -129,7 +139,7 @@ impl Git {
         }
         let archive =
             repository.command(&["archive", "--format=tar", &commit]).spawn().map_err(io)?;
-        Ok(Checkout { commit, context: stream_of(repository, archive) })
+        Ok(Checkout { commit, context: stream_of(repository, archive, LARGEST_ARCHIVE) })
     }
 }
 
@@ -166,6 +176,19 @@ impl Repository {
         command
     }
 
+    /// Waits until more was fetched than this.
+    async fn outgrows(&self, most: u64) {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let packs = std::fs::read_dir(self.folder.path().join("objects/pack"));
+            let sizes =
+                packs.into_iter().flatten().flatten().filter_map(|pack| pack.metadata().ok());
+            if sizes.map(|pack| pack.len()).sum::<u64>() > most {
+                return;
+            }
+        }
+    }
+
     /// Runs git to its end; what it printed.
     async fn run(&self, arguments: &[&str]) -> Result<String, SourceError> {
         let done = self.command(arguments).output().await;
@@ -180,10 +203,15 @@ impl Repository {
     }
 }
 
-/// The archive as it is written. One that git did not finish ends with an error.
-fn stream_of(repository: Repository, child: Child) -> BoxStream<'static, io::Result<Bytes>> {
-    let next = |state: Option<(Repository, Child)>| async move {
-        let (repository, mut child) = state?;
+/// The archive as it is written. One that git did not finish, or that has more bytes than this, ends
+/// with an error.
+fn stream_of(
+    repository: Repository,
+    child: Child,
+    most: u64,
+) -> BoxStream<'static, io::Result<Bytes>> {
+    let next = move |state: Option<(Repository, Child, u64)>| async move {
+        let (repository, mut child, left) = state?;
         let mut piece = vec![0; PIECE];
         let read = match child.stdout.as_mut() {
             Some(out) => tokio::time::timeout(IDLE, out.read(&mut piece)).await,
@@ -197,19 +225,53 @@ fn stream_of(repository: Repository, child: Child) -> BoxStream<'static, io::Res
                 Ok(status) => Some((Err(io::Error::other(format!("git archive: {status}"))), None)),
                 Err(e) => Some((Err(e), None)),
             },
-            Ok(Ok(n)) => {
-                piece.truncate(n);
-                Some((Ok(piece.into()), Some((repository, child))))
-            }
+            Ok(Ok(n)) => match left.checked_sub(n as u64) {
+                Some(left) => {
+                    piece.truncate(n);
+                    Some((Ok(piece.into()), Some((repository, child, left))))
+                }
+                None => {
+                    let why = format!("the files of the repository are more than {most} bytes");
+                    Some((Err(io::Error::other(why)), None))
+                }
+            },
         }
     };
-    stream::unfold(Some((repository, child)), next).boxed()
+    stream::unfold(Some((repository, child, most)), next).boxed()
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::is_public;
+    use super::*;
+    use futures_util::TryStreamExt;
+
+    fn repository() -> Repository {
+        Repository { folder: tempfile::tempdir().unwrap(), resolved: String::new() }
+    }
+
+    #[tokio::test]
+    async fn a_repository_that_outgrows_its_limit_is_seen() {
+        let repository = repository();
+        let packs = repository.folder.path().join("objects/pack");
+        std::fs::create_dir_all(&packs).unwrap();
+        std::fs::write(packs.join("tmp_pack_1"), [0; 100]).unwrap();
+        repository.outgrows(99).await;
+        let within = repository.outgrows(100);
+        assert!(tokio::time::timeout(LOOK_EVERY * 3, within).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn an_archive_that_is_too_large_is_cut_off() {
+        let archive = || {
+            let mut zeros = Command::new("head");
+            zeros.args(["-c", "200000", "/dev/zero"]).stdout(Stdio::piped()).spawn().unwrap()
+        };
+        let whole = stream_of(repository(), archive(), 200_000).try_collect::<Vec<Bytes>>().await;
+        assert_eq!(whole.unwrap().concat().len(), 200_000);
+        let cut = stream_of(repository(), archive(), 199_999).try_collect::<Vec<Bytes>>().await;
+        assert!(cut.unwrap_err().to_string().contains("199999 bytes"));
+    }
 
     #[test]
     fn addresses_of_the_internal_network_are_known() {
