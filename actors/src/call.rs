@@ -4,11 +4,11 @@
 use crate::{
     accounts::{Accounts, Session},
     audit::Event,
-    authority::{Place, unread},
+    place::{Place, unread},
     replay::{LIFETIME, Outcome, Replay, ReplayKey},
     runtime::{
         handle::Handle,
-        owner::Rider,
+        owner::{Rider, uncommitted},
         resource::{Kept, Resource},
     },
     tokens::Tokens,
@@ -171,17 +171,45 @@ impl Call {
         }
     }
 
-    /// Keeps the reply of a change that is none of the store's, for a repetition of the request id.
-    pub async fn keep_reply(&self, world: &World, reply: &impl Serialize) {
-        let (Some(key), Ok(json)) = (&self.replay, json(reply)) else { return };
-        let Ok(expired) = self.expired_reply(world) else { return };
-        let fingerprint = key.fingerprint.clone();
-        let outcome = Outcome::Reply(json);
-        let reply = Replay { fingerprint, outcome, expires_at: self.now + LIFETIME };
-        let change = Change::new().replace(&key.key, expired.as_deref(), &reply);
+    /// Does something that is none of the store's, once for a request id. The id is taken before it
+    /// begins: whoever repeats the call meanwhile, or after a crash, is told that it may have been
+    /// done, and it is not done again.
+    pub async fn once<T: Serialize>(
+        &self,
+        world: &World,
+        work: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        let Some(key) = &self.replay else { return work.await };
+        let kept = |outcome| Replay {
+            fingerprint: key.fingerprint.clone(),
+            outcome,
+            expires_at: self.now + LIFETIME,
+        };
+        let expired = self.expired_reply(world)?;
+        let begun = kept(Outcome::refused(&Fault::Uncertain));
+        let begin = self.place.require(Change::new(), "");
+        let begin = begin.replace(&key.key, expired.as_deref(), &begun);
+        // Of two at the same moment, the second one finds what the first one took.
+        world.store.commit(begin).await.map_err(|e| uncommitted(self.function, &e))?;
+        let done = work.await;
+        let before = world.store.get::<Replay>(&key.key).map_err(unread)?;
+        let Some(before) = before.as_deref() else { return done };
+        let change = match &done {
+            Ok(reply) => {
+                let after = kept(Outcome::Reply(json(reply)?));
+                Change::new().replace(&key.key, Some(before), &after)
+            }
+            // Nothing was done, and may be tried again.
+            Err(Fault::Unavailable(_)) => Change::new().remove(&key.key, before),
+            Err(fault) if fault.is_final() => {
+                Change::new().replace(&key.key, Some(before), &kept(Outcome::refused(fault)))
+            }
+            Err(_) => return done,
+        };
         if let Err(e) = world.store.commit(change).await {
             tracing::warn!(error = %e, "a reply was not kept");
         }
+        done
     }
 
     /// Notes in the audit log what changed nothing in the store.

@@ -2,9 +2,10 @@
 
 use crate::{
     accounts::{Accounts, Session, digest},
-    authority::{self, unread},
+    authority,
     call::{Caller, Proof, SignedIn},
     limiter::{Allowance, Counted, Limiter},
+    place::unread,
     platform::Settings,
     runtime::resource::Kept,
     tokens::{LastUse, Tokens, hash_claim},

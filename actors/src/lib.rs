@@ -26,6 +26,7 @@ pub mod log;
 pub mod nothing;
 pub mod operators;
 pub mod organizations;
+pub mod place;
 pub mod platform;
 pub mod ports;
 pub mod projects;

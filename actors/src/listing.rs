@@ -1,7 +1,7 @@
 //! Lists of resources, newest first, a page at a time.
 
 use crate::{
-    authority::{Seen, unread},
+    place::{Seen, unread},
     runtime::resource::{Kept, Resource},
 };
 use contract::{Cursor, Fault, Limit, Page};

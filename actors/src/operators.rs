@@ -3,8 +3,9 @@
 use crate::{
     accounts::{self, view},
     audit::Event,
-    authority::{self, unread},
+    authority,
     call::Call,
+    place::unread,
     platform::Platform,
 };
 use contract::{

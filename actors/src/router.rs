@@ -3,10 +3,11 @@
 //! parameters, standing.
 
 use crate::{
-    authority::{self, Asked, unread},
+    authority::{self, Asked},
     call::{Call, Caller},
     gate::{Counting, Credentials},
     limiter::Allowance,
+    place::unread,
     platform::Platform,
     replay::{LIFETIME, Outcome, Replay, ReplayKey},
 };

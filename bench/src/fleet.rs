@@ -7,7 +7,7 @@ use crate::{
 };
 use actors::{
     apps::Apps,
-    instances::{Incarnation, Instance, Instances, Part, Source, names},
+    instances::{Definition, Incarnation, Instance, Instances, Part, Source, names},
     ports::Random,
 };
 use contract::{
@@ -99,11 +99,13 @@ fn part(role: Role, port: Option<u16>, health: &Value) -> Outcome<Part> {
         version: seed::text("1.0.0")?,
         reference: Some(format!("an-image@sha256:{}", "5d".repeat(32))),
     };
-    let mut live = Incarnation::new(1, source, Default::default());
+    let service = serde_json::from_value(service).or_say("a service")?;
+    let definition = Definition { template_version: seed::text("1.0.0")?, service };
+    let mut live = Incarnation::new(1, definition, source, Default::default());
     (live.state, live.health, live.port) = (ServiceState::Running, ServiceHealth::Healthy, port);
     live.started_at = Some(seed::MADE);
     Ok(Part {
-        service: serde_json::from_value(service).or_say("a service")?,
+        role,
         live,
         candidate: None,
         retired: Vec::new(),

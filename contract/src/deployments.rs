@@ -26,7 +26,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         env: Option<Env>,
     } -> Deployment { who: Member of (app_id), effect: Change,
-        errors: [101 "the app has no such service", 119 "the image version is deprecated"] }
+        errors: [101 "the app has no such service", 119 "the image version is deprecated, or the instance is stopped"] }
 
     /// Read a deployment.
     "getDeployment": GetDeployment { deployment_id: DeploymentId } -> Deployment
@@ -128,7 +128,8 @@ pub struct DeploymentSource {
     /// A repository with a Dockerfile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitSource>,
-    /// A version of the instance's template.
+    /// A version of the instance's template: its image, and all else that it says of the service.
+    /// Databases stay as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_version: Option<SemanticVersion>,
 }

@@ -34,16 +34,18 @@ functions! {
     /// Deploy the dashboard of a market server. Where there is one, it is made anew.
     "svc_deployMarketDashboard": DeployMarketDashboard {
         app_id: AppId,
-        #[serde(default)]
-        env: Env,
+        /// Replaces what was set for it; what was set stays where nothing is given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        env: Option<Env>,
     } -> Instance { who: Member of (app_id), effect: Change,
         errors: [101 "the app has no market server", 119 "its template has no dashboard, or its state does not allow it"] }
 
     /// Deploy the storefront of a market server. Where there is one, it is made anew.
     "svc_deployMarketStorefront": DeployMarketStorefront {
         app_id: AppId,
-        #[serde(default)]
-        env: Env,
+        /// Replaces what was set for it; what was set stays where nothing is given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        env: Option<Env>,
     } -> Instance { who: Member of (app_id), effect: Change,
         errors: [101 "the app has no market server", 119 "its template has no storefront, or its state does not allow it"] }
 

@@ -1,9 +1,9 @@
 //! Deployments and images that are built of git repositories.
 
 use crate::{
-    engine::{Installed, engine},
+    engine::{Installed, engine, template},
     git::Git,
-    instances::{backend, deployed},
+    instances::{backend, deployed, until},
     needs,
     service::{Person, eventually},
 };
@@ -93,6 +93,61 @@ fn a_repository_is_built_and_serves() {
     assert_eq!(version(&service, &ada, app), "one");
     let listed = call("listDeployments", json!({"appId": app, "state": "failed"})).ok();
     assert_eq!(listed["items"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn a_version_of_the_template_brings_all_that_it_says() {
+    let test = "a_version_of_the_template_brings_all_that_it_says";
+    let Some(engine) = engine(test) else { return };
+    let service = engine.service(&[]);
+    let server = json!({"role": "server", "image": "storefront", "port": 8080,
+        "healthCheck": {"http": "/health"}});
+    let template = template(&service, engine, json!([server]));
+    let admin = service.administrator();
+    let known = service.call(None, "getTemplate", json!({"templateId": template})).ok();
+    let mut server = known["versions"][0]["services"][0].clone();
+    server["env"] = json!({"SHOP_API_URL": "the second", "TOKEN": "${secret.later}"});
+    let second = json!({"templateId": template, "version": "2.0.0", "services": [server]});
+    service.call(Some(&admin), "addTemplateDockerVersion", second).ok();
+
+    let ada = service.register("ada");
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let project = call("svc_createProject", json!({"name": "Shop"})).ok();
+    let wanted = json!({"projectId": project["id"], "name": "Shop", "templateId": template});
+    let made = call("svc_createBackendInstance", wanted).ok();
+    let (id, app) = (&made["id"], &made["appId"]);
+    let running = until(&service, &ada, id, &["running", "failed"]);
+    assert_eq!(
+        (&running["state"], &running["templateVersion"]),
+        (&json!("running"), &json!("1.0.0"))
+    );
+    let says = || {
+        let logs = call("svc_getInstanceLogs", json!({"appId": app, "tail": 1})).ok();
+        logs["lines"][0]["text"].as_str().unwrap().to_owned()
+    };
+    let deploy = |version: &str| {
+        let params = json!({"appId": app, "source": {"templateVersion": version}});
+        deployed(&service, &ada, &call("triggerDeployment", params).ok())
+    };
+    assert_eq!(deploy("1.0.0")["state"], "live");
+    assert!(!says().contains("the second"));
+    assert_eq!(deploy("2.0.0")["state"], "live");
+    let changed = until(&service, &ada, id, &["running"]);
+    assert_eq!(changed["templateVersion"], "2.0.0");
+    assert!(says().contains("the second"), "{}", says());
+    let secrets = call("svc_getInstanceSecrets", json!({"appId": app})).ok();
+    assert!(secrets["secrets"]["later"].as_str().is_some_and(|secret| secret.len() >= 32));
+    let back = call("rollbackDeployment", json!({"appId": app})).ok();
+    assert_eq!(deployed(&service, &ada, &back)["state"], "live");
+    assert_eq!(until(&service, &ada, id, &["running"])["templateVersion"], "1.0.0");
+    assert!(!says().contains("the second"));
+
+    let stopped = call("svc_stopBackendInstance", json!({"instanceId": id, "wait": true})).ok();
+    assert_eq!(stopped["state"], "stopped");
+    let params = json!({"appId": app, "source": {"templateVersion": "2.0.0"}});
+    let refused = call("triggerDeployment", params);
+    assert_eq!(refused.refusal(), (409, 119));
+    assert!(refused.body["error"].as_str().unwrap().contains("start it"), "{}", refused.body);
 }
 
 #[test]

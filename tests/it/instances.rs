@@ -95,6 +95,19 @@ fn a_backend_lives_in_real_containers() {
     assert_eq!(failed.refusal(), (400, 141));
     assert!(failed.body["error"].as_str().unwrap().contains("101"), "{}", failed.body);
     assert_eq!(run("nothing", json!({})).refusal(), (404, 101));
+    // One that is repeated while it is under way does not run again.
+    let slow = json!({"appId": app, "functionName": "slow", "parameters": {"ms": 3000}});
+    let once = |params: &Value| {
+        let answer =
+            service.try_call(Some(&ada), "svc_runCloudFunction", params.clone(), Some("x"));
+        answer.unwrap()
+    };
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| once(&slow));
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(once(&slow).refusal(), (424, 141));
+        assert_eq!(first.join().unwrap().ok(), "slow");
+    });
     let listed = call("svc_listCloudFunctions", json!({"appId": app})).ok();
     assert!(listed["functions"].as_array().unwrap().contains(&json!("hello")), "{listed}");
     let url = format!("{}/parse", instance["url"].as_str().unwrap());
@@ -124,6 +137,7 @@ fn a_backend_lives_in_real_containers() {
     let stopped = call("svc_stopBackendInstance", json!({"instanceId": id, "wait": true})).ok();
     assert_eq!(stopped["state"], "stopped", "{stopped}");
     assert_eq!(run("hello", json!({})).refusal(), (409, 119));
+    assert_eq!(once(&slow).ok(), "slow", "the reply of the first one");
     assert_eq!(call("svc_getServerMetrics", json!({"instanceId": id})).refusal(), (409, 119));
     let gone = service.http.get(format!("{url}/health")).send().unwrap();
     assert_eq!(gone.status(), 503);

@@ -43,9 +43,18 @@ fn a_market_server_lives_with_dashboard_and_storefront() {
     eventually("the new one is given up", || status()["services"][3]["givenUp"].is_string());
     assert_eq!(status()["services"][3]["env"], json!({"SHOP_NAME": "Ada's"}), "the old one serves");
 
-    // A second call makes it anew.
+    // A second call makes it anew, with what was set for it.
     eventually("nothing else is on its way", || {
         call("svc_deployMarketStorefront", json!({"appId": app})).status == 200
+    });
+    eventually("the new one serves", || {
+        let status = status();
+        status["services"][3]["givenUp"].is_null() && status["services"][3]["health"] == "healthy"
+    });
+    assert_eq!(status()["services"][3]["env"], json!({"SHOP_NAME": "Ada's"}));
+    eventually("nothing else is on its way", || {
+        let params = json!({"appId": app, "env": {}});
+        call("svc_deployMarketStorefront", params).status == 200
     });
     eventually("the new one serves", || {
         let status = call("svc_getMarketServerStatus", json!({"appId": app})).ok();
@@ -81,6 +90,7 @@ fn a_market_server_goes_on_without_a_dashboard_that_does_not_come_up() {
     assert!(degraded["lastError"].as_str().unwrap().contains("left out"), "{degraded}");
     let shop = format!("{}/health", degraded["url"].as_str().unwrap());
     assert_eq!(service.http.get(shop).send().unwrap().status(), 200);
-    call("svc_deployMarketDashboard", json!({"appId": made["appId"]})).ok();
+    let mended = json!({"appId": made["appId"], "env": {}});
+    call("svc_deployMarketDashboard", mended).ok();
     until(&service, &ada, &made["id"], &["running"]);
 }

@@ -6,10 +6,11 @@ use super::{
     session::digest,
 };
 use crate::{
-    authority::{self, unread},
+    authority,
     call::Call,
     listing,
     organizations::{Member, Organization},
+    place::{Seen, unread},
     platform::Platform,
     ports::PortError,
     runtime::resource::Kept,
@@ -111,10 +112,7 @@ impl Platform {
     }
 
     /// Finds the account of an e-mail.
-    pub fn account_of(
-        &self,
-        email: &Email,
-    ) -> Result<Option<(UserId, authority::Seen<Accounts>)>, Fault> {
+    pub fn account_of(&self, email: &Email) -> Result<Option<(UserId, Seen<Accounts>)>, Fault> {
         let key = self.world.store.holder::<Kept<Accounts>>(&email_claim(email)).map_err(unread)?;
         let Some(id) = key.and_then(|key| key.parse().ok()) else { return Ok(None) };
         Ok(Some((id, authority::account(&self.world.store, id)?)))

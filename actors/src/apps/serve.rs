@@ -2,7 +2,7 @@
 
 use super::{App, Apps, Command, machine::Identity};
 use crate::{
-    artifacts::Artifacts, authority::unread, call::Call, instances::of_app, listing,
+    artifacts::Artifacts, call::Call, instances::of_app, listing, place::unread,
     platform::Platform, releases::Releases, runtime::resource::Kept,
 };
 use contract::{

@@ -8,8 +8,9 @@ use super::{
 };
 use crate::{
     apps::App,
-    authority::{self, Asked, unread},
+    authority::{self, Asked},
     call::{Call, Proof},
+    place::unread,
     platform::Platform,
     runtime::resource::Kept,
 };

@@ -6,9 +6,9 @@ use super::{
     hold::Hold,
 };
 use crate::{
-    authority::unread,
     call::Call,
     listing,
+    place::unread,
     platform::{DOWNLOAD_LIFETIME, Platform},
 };
 use contract::{

@@ -86,7 +86,7 @@ impl Running {
         part: &Part,
         container: String,
     ) -> Result<Running, String> {
-        let database = part.service.database.clone();
+        let database = part.live.service().database.clone();
         let database = database.ok_or("the template does not say what is in the database")?;
         let password = match &database.password_secret {
             Some(name) => secret(&world.ports.sealer, id, instance, name.as_str())

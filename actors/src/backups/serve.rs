@@ -8,10 +8,10 @@ use super::{
 };
 use crate::{
     artifacts::address::{self, Use},
-    authority::{Seen, unread},
     call::Call,
     instances::{self, Instances},
     listing,
+    place::{Seen, unread},
     platform::{DOWNLOAD_LIFETIME, Platform},
     runtime::resource::{Kept, Resource},
 };

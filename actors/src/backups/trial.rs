@@ -4,7 +4,7 @@
 
 use super::effects::{Running, role};
 use crate::{
-    instances::{self, Instance, Instances, Part, names},
+    instances::{self, Instance, Instances, names},
     runtime::resource::{Kept, Retry},
     world::World,
 };
@@ -60,9 +60,8 @@ fn plan(
 ) -> Result<(ContainerSpec, Running), String> {
     let (instance_id, name) = (backup.instance_id, names::trial(id));
     let part = instance.part(role(backup.kind)).ok_or("the instance has no such database")?;
-    let Part { service, live, .. } = part;
-    let image = live.image.reference.as_deref().ok_or("the database never ran")?;
-    if !matches!(service.health_check, Some(HealthCheck::Command(_))) {
+    let image = part.live.image.reference.as_deref().ok_or("the database never ran")?;
+    if !matches!(part.live.service().health_check, Some(HealthCheck::Command(_))) {
         return Err("the template does not say how to find out whether the database is well".into());
     }
     let running = Running::of(world, instance_id, instance, part, name.clone())?;

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     builds::NotBuilt,
-    instances::{self, GivenUp, Incarnation, Instance, Instances, Part},
+    instances::{self, GivenUp, Incarnation, Instance, Instances, Part, missing_secrets},
     log::{self, say},
     runtime::resource::{Kept, Retry},
     world::World,
@@ -86,19 +86,25 @@ impl Work<'_> {
             return Ok(Outcome::Wait);
         }
         let env = self.state.env.clone().unwrap_or_else(|| part.live.env.clone());
-        let mut next = Incarnation::new(0, self.state.image.clone(), env.clone());
+        let definition = self.state.definition.clone();
+        let definition = definition.unwrap_or_else(|| part.live.definition.clone());
+        let mut next =
+            Incarnation::new(0, definition.clone(), self.state.image.clone(), env.clone());
         next.deployment = Some(self.id);
+        let id = self.state.deployment.instance_id;
+        let secrets = missing_secrets(self.world, id, &instance, &definition.service)?;
         let command = instances::Command::Replace {
             role: self.state.role,
             next: Box::new(next),
+            secrets,
             deployment: Some(self.id),
             within: WELL_WITHIN,
         };
         let owners = &self.world.owners()?.instances;
-        match owners.ask(self.state.deployment.instance_id, command).await {
+        match owners.ask(id, command).await {
             Ok(_) => {
                 self.say(StepName::Start, "a container comes up beside the one that serves");
-                Ok(Outcome::Offered(env))
+                Ok(Outcome::Offered(Box::new(definition), env))
             }
             Err(Fault::NotNow(why)) => Ok(Outcome::Failed(why)),
             Err(Fault::NotFound(_)) => Ok(Outcome::Failed("the instance was deleted".into())),

@@ -9,6 +9,7 @@
 use super::served::Served;
 use crate::{
     due::due,
+    instances::{Definition, Source},
     runtime::resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
     sealed::Sealed,
     world::World,
@@ -43,8 +44,12 @@ pub struct State {
     /// What it sets for the service, as the instance keeps it. Until it is offered, nothing stands
     /// for what the service has by then.
     pub env: Option<BTreeMap<EnvName, Sealed>>,
+    /// What the service becomes, where a version of the template says so. Until it is offered,
+    /// nothing stands for what it is by then.
+    #[serde(default)]
+    pub definition: Option<Definition>,
     /// What it runs; its reference is settled by the build.
-    pub image: crate::instances::Source,
+    pub image: Source,
     /// The end of a state that must end.
     pub deadline: Option<Timestamp>,
     /// It is under way, or waits for its turn: those of one service go one after the other, in the
@@ -100,8 +105,8 @@ pub enum Outcome {
     Turn,
     /// The image is here, under this reference.
     Built(String),
-    /// The instance brings it up, with this set.
-    Offered(BTreeMap<EnvName, Sealed>),
+    /// The instance brings it up, as this, with this set.
+    Offered(Box<Definition>, BTreeMap<EnvName, Sealed>),
     /// The instance serves from it.
     Serves(Option<DeploymentId>),
     /// It will not do.
@@ -250,8 +255,8 @@ impl State {
                 self.enter(S::Deploying, StepName::Start, at);
                 Step::put(self).intend(Intent::Now(Effect::Offer))
             }
-            (S::Deploying, Outcome::Offered(env)) => {
-                self.env = Some(env);
+            (S::Deploying, Outcome::Offered(definition, env)) => {
+                (self.definition, self.env) = (Some(*definition), Some(env));
                 self.enter(S::Verifying, StepName::Health, at);
                 Step::put(self).intend(Intent::Now(Effect::Follow))
             }

@@ -2,12 +2,12 @@
 
 use super::{Command, Deployments, Served, State};
 use crate::{
-    authority::{Seen, unread},
     call::Call,
     images,
-    instances::{Instance, Instances, Source},
+    instances::{Definition, Instance, Instances, Source},
     listing,
     log::{self, Line},
+    place::{Seen, unread},
     platform::Platform,
     runtime::resource::Kept,
     sealed::Sealed,
@@ -19,7 +19,7 @@ use contract::{
         DeploymentState, DeploymentStep, DeploymentTarget, GetDeployment, GetDeploymentLogs,
         ListDeployments, RollbackDeployment, StepName, StepState, TriggerDeployment,
     },
-    instances::{InstanceKind, Role},
+    instances::{DesiredState, InstanceKind, Role},
     text::{EnvName, Slug},
 };
 use std::collections::BTreeMap;
@@ -52,6 +52,7 @@ struct Plan {
     instance: InstanceId,
     target: DeploymentTarget,
     source: DeploymentSource,
+    definition: Option<Definition>,
     image: Source,
     env: Option<BTreeMap<EnvName, Sealed>>,
     rollback_of: Option<DeploymentId>,
@@ -91,8 +92,12 @@ impl Platform {
         let id = self.instance_of(app, kind)?.ok_or(Fault::NotFound("instance of this app"))?;
         let found = self.world.store.get::<Kept<Instances>>(&id.to_string()).map_err(unread)?;
         let found = found.ok_or(Fault::NotFound("instance of this app"))?;
-        if found.record.state.part(role).is_none() {
+        let instance = &found.record.state;
+        if instance.part(role).is_none() {
             return Err(Fault::NotFound("service of this instance"));
+        }
+        if instance.desired != DesiredState::Running {
+            return Err(Fault::NotNow("this instance is stopped; start it, then deploy".into()));
         }
         Ok((target, id, found))
     }
@@ -123,6 +128,7 @@ impl Platform {
             },
             role: place(plan.target).1,
             env: plan.env,
+            definition: plan.definition,
             image: plan.image,
             deadline: None,
             in_lane: true,
@@ -132,35 +138,40 @@ impl Platform {
         cx.change(&self.world, owners, id, command, |state| Ok(state.deployment.clone())).await
     }
 
-    /// The image of a source, where it may be used.
-    fn source_image(
+    /// The image of a source, where it may be used; and what the service becomes, where the source
+    /// says that.
+    fn sourced(
         &self,
         source: &DeploymentSource,
         instance: &Instance,
         role: Role,
-    ) -> Result<Source, Fault> {
+    ) -> Result<(Source, Option<Definition>), Fault> {
         if source.git.is_some() {
             // Its version is the commit, which is not known yet.
             let version: VersionName = "git".parse().map_err(|_| Fault::Internal)?;
             let name: Slug = "git".parse().map_err(|_| Fault::Internal)?;
-            return Ok(Source { image_id: None, name, version, reference: None });
+            return Ok((Source { image_id: None, name, version, reference: None }, None));
         }
-        let (id, version) = match (&source.image_id, &source.version, &source.template_version) {
-            (Some(id), Some(version), None) => (*id, version.clone()),
-            (None, None, Some(wanted)) => {
-                let template = self.template(instance.template_id)?;
-                let mut versions = template.record.state.versions.iter();
-                let version = versions.find(|version| version.version == *wanted);
-                let version =
-                    version.ok_or(Fault::NotFound("version of the instance's template"))?;
-                let service = version.services.iter().find(|service| service.role == role);
-                let service = service.ok_or(Fault::NotFound("service of this template version"))?;
-                (service.image_id, service.image_version.clone())
-            }
-            _ => return Err(Fault::Invalid(source.problem().into_iter().collect())),
-        };
+        let (id, version, definition) =
+            match (&source.image_id, &source.version, &source.template_version) {
+                (Some(id), Some(version), None) => (*id, version.clone(), None),
+                (None, None, Some(wanted)) => {
+                    let template = self.template(instance.template_id)?;
+                    let mut versions = template.record.state.versions.iter();
+                    let version = versions.find(|version| version.version == *wanted);
+                    let version =
+                        version.ok_or(Fault::NotFound("version of the instance's template"))?;
+                    let service = version.services.iter().find(|service| service.role == role);
+                    let service =
+                        service.ok_or(Fault::NotFound("service of this template version"))?;
+                    let template_version = version.version.clone();
+                    let definition = Definition { template_version, service: service.clone() };
+                    (service.image_id, service.image_version.clone(), Some(definition))
+                }
+                _ => return Err(Fault::Invalid(source.problem().into_iter().collect())),
+            };
         let name = images::usable(&self.world.store, id, &version)?.record.state.name.clone();
-        Ok(Source { image_id: Some(id), name, version, reference: None })
+        Ok((Source { image_id: Some(id), name, version, reference: None }, definition))
     }
 }
 
@@ -171,10 +182,11 @@ impl Serves<TriggerDeployment> for Platform {
         }
         let (target, id, seen) = self.target(p.app_id, p.target)?;
         let (instance, role) = (&seen.record.state, place(target).1);
-        let image = self.source_image(&p.source, instance, role)?;
+        let (image, definition) = self.sourced(&p.source, instance, role)?;
         let part = instance.part(role).ok_or(Fault::NotFound("service of this instance"))?;
+        let becomes = definition.as_ref().unwrap_or(&part.live.definition);
         let env = match &p.env {
-            Some(env) => Some(self.seal_env(id, &part.service, env)?),
+            Some(env) => Some(self.seal_env(id, &becomes.service, env)?),
             None => None,
         };
         let plan = Plan {
@@ -182,6 +194,7 @@ impl Serves<TriggerDeployment> for Platform {
             instance: id,
             target,
             source: p.source,
+            definition,
             image,
             env,
             rollback_of: None,
@@ -230,7 +243,7 @@ impl Serves<RollbackDeployment> for Platform {
                 (of.app_id, Some(of.target))
             }
         };
-        let (target, instance, _) = self.target(app, named)?;
+        let (target, instance, seen) = self.target(app, named)?;
         let served =
             self.world.store.get::<Served>(&Served::key(instance, target)).map_err(unread)?;
         let served = served.map(|served| served.record.latest.clone()).unwrap_or_default();
@@ -246,14 +259,19 @@ impl Serves<RollbackDeployment> for Platform {
             Some(to) => earlier.find(|id| **id == to).copied(),
             None => earlier.next().copied(),
         };
-        let to =
-            to.ok_or_else(|| nothing("there is no earlier deployment that can be gone back to"))?;
+        let to = to.ok_or_else(|| {
+            let version = &seen.record.state.template_version;
+            nothing(&format!(
+                "there is no earlier deployment; version {version} of its template can be deployed instead"
+            ))
+        })?;
         let to = self.deployment(to)?.record.state.clone();
         let plan = Plan {
             app,
             instance,
             target,
             source: to.deployment.source,
+            definition: to.definition,
             image: to.image,
             env: to.env,
             rollback_of: Some(serves),

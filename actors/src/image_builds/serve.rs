@@ -2,11 +2,11 @@
 
 use super::{Command, ImageBuilds, State};
 use crate::{
-    authority::{Seen, unread},
     call::Call,
     images::Images,
     listing,
     log::{self, Line},
+    place::{Seen, unread},
     platform::Platform,
     runtime::resource::Kept,
 };

@@ -2,9 +2,9 @@
 
 use super::{Command, Images, name_claim};
 use crate::{
-    authority::{Seen, unread},
     call::Call,
     listing,
+    place::{Seen, unread},
     platform::Platform,
     runtime::resource::Kept,
     uses::Uses,

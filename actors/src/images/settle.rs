@@ -2,7 +2,7 @@
 
 use super::{Command, Images};
 use crate::{
-    authority::{Seen, unread},
+    place::{Seen, unread},
     runtime::resource::Kept,
     world::World,
 };

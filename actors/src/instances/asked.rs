@@ -7,13 +7,14 @@ use super::{
 };
 use crate::{
     runtime::resource::{Intent, Moment, Step},
+    sealed::Sealed,
     uses::{Uses, UsesDelta},
 };
 use contract::{
     DeploymentId, Fault, Timestamp,
     instances::{DesiredState, InstanceState, Role},
 };
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 use store::Change;
 
 /// How long after its end a state is ended from outside.
@@ -69,9 +70,9 @@ impl Instance {
                 _ => Ok(Step::keep()),
             },
             Command::Overdue => self.overdue(now),
-            Command::Extend(part) => self.extend(*part, now),
-            Command::Replace { role, next, deployment, within } => {
-                self.replace(role, *next, deployment, (now, within))
+            Command::Extend { part, secrets } => self.with(secrets).extend(*part, now),
+            Command::Replace { role, next, secrets, deployment, within } => {
+                self.with(secrets).replace(role, *next, deployment, (now, within))
             }
             Command::Schedule(database, schedule) => {
                 let mut instance = self;
@@ -192,6 +193,13 @@ impl Instance {
                 Step::put(self).intend(Intent::Now(Effect::Reconcile))
             }
         })
+    }
+
+    fn with(mut self, secrets: BTreeMap<String, Sealed>) -> Self {
+        for (name, secret) in secrets {
+            self.secrets.entry(name).or_insert(secret);
+        }
+        self
     }
 
     fn extend(mut self, part: Part, now: Timestamp) -> Result<Step<Instances>, Fault> {

@@ -2,9 +2,9 @@
 
 use super::{Command, Instances, create::Wanted, machine::app_claim, metrics, of_app, view::view};
 use crate::{
-    authority::unread,
     call::Call,
     listing,
+    place::unread,
     platform::Platform,
     runtime::resource::{Kept, Resource},
 };

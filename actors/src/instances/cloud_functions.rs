@@ -42,7 +42,7 @@ impl Platform {
         let port = part.live.port.filter(|_| running);
         let port = port.ok_or_else(|| not_running(instance, "server"))?;
         let (site, sealer) = (&self.world.ports.site, &self.world.ports.sealer);
-        let env = spec::environment(site, sealer, id, instance, part, &part.live);
+        let env = spec::environment(site, sealer, id, instance, &part.live);
         let mut env = env.map_err(sealed_fault)?;
         let application_id = env.remove("PARSE_SERVER_APPLICATION_ID").ok_or_else(|| {
             Fault::NotNow("this backend is no Parse Server: its template does not set PARSE_SERVER_APPLICATION_ID".into())
@@ -154,11 +154,12 @@ impl Serves<RunCloudFunction> for Platform {
         let path = format!("{}/functions/{}", backend.mount, p.function_name);
         let session = p.session_token.map(String::from);
         let body = Some(Value::Object(p.parameters));
-        let answered = self.ask_backend(&backend, path, false, session, body, WITHIN).await?;
-        cx.note(&self.world, &id.to_string());
-        let reply = result(&answered, &p.function_name)?;
-        cx.keep_reply(&self.world, &reply).await;
-        Ok(reply)
+        let run = async {
+            let answered = self.ask_backend(&backend, path, false, session, body, WITHIN).await?;
+            cx.note(&self.world, &id.to_string());
+            result(&answered, &p.function_name)
+        };
+        cx.once(&self.world, run).await
     }
 }
 

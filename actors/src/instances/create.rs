@@ -2,13 +2,13 @@
 
 use super::{
     machine::{Command, Creation, ForApp},
-    record::{Incarnation, Instance, Part, Source},
+    record::{Definition, Incarnation, Instance, Part, Source},
 };
 use crate::{
     apps::{App, Apps},
-    authority::{Seen, unread},
     call::Call,
     images,
+    place::{Seen, unread},
     platform::Platform,
     runtime::resource::Kept,
     sealed::Sealed,
@@ -17,6 +17,7 @@ use crate::{
         placeholder::{Piece, Placeholder, pieces},
         slug_claim,
     },
+    world::World,
 };
 use contract::{
     AppId, Fault, FieldProblem, InstanceId, Name, ProjectId, TemplateId,
@@ -63,7 +64,7 @@ impl Platform {
         for service in version.services.iter().filter(|service| starts_with(service.role)) {
             let seen = images::usable(&self.world.store, service.image_id, &service.image_version)?;
             let env = if service.role == Role::Server { &wanted.env } else { &Env::default() };
-            parts.push(self.part(id, service, &seen.record.state, env)?);
+            parts.push(self.part(id, (version, service), &seen.record.state, env)?);
             images.insert(service.image_id, seen);
         }
         parts.sort_by_key(Part::role);
@@ -75,7 +76,7 @@ impl Platform {
             template_id: state.id,
             template_version: version.version.clone(),
             resources,
-            secrets: self.secrets(id, version)?,
+            secrets: new_secrets(&self.world, id, secret_names(&version.services))?,
             parts,
             schedules: BTreeMap::new(),
             desired: DesiredState::Running,
@@ -145,7 +146,7 @@ impl Platform {
     fn part(
         &self,
         id: InstanceId,
-        service: &TemplateService,
+        (version, service): (&TemplateVersion, &TemplateService),
         image: &DockerImage,
         env: &Env,
     ) -> Result<Part, Fault> {
@@ -156,9 +157,11 @@ impl Platform {
             reference: None,
         };
         let env = self.seal_env(id, service, env)?;
+        let (template_version, service) = (version.version.clone(), service.clone());
+        let definition = Definition { template_version, service };
         Ok(Part {
-            service: service.clone(),
-            live: Incarnation::new(1, source, env),
+            role: definition.service.role,
+            live: Incarnation::new(1, definition, source, env),
             candidate: None,
             retired: Vec::new(),
             given_up: None,
@@ -186,7 +189,7 @@ impl Platform {
             Fault::NotNow(format!("the template of this instance has no {}", role.label()))
         })?;
         let seen = images::usable(&self.world.store, service.image_id, &service.image_version)?;
-        self.part(id, service, &seen.record.state, env)
+        self.part(id, (version, service), &seen.record.state, env)
     }
 
     /// What was set for a service, sealed. What the template sets cannot be replaced.
@@ -206,41 +209,52 @@ impl Platform {
             return Err(Fault::Invalid(problems));
         }
         let seal = |(name, value): (&EnvName, &contract::text::EnvValue)| {
-            Ok((name.clone(), self.seal(id, value.as_str())?))
+            Ok((name.clone(), seal(&self.world, id, value.as_str())?))
         };
         env.iter().map(seal).collect()
     }
-
-    fn seal(&self, id: InstanceId, secret: &str) -> Result<Sealed, Fault> {
-        self.world.ports.sealer.seal(&id.to_string(), secret).map_err(|e| {
-            tracing::error!(error = %e, "a secret was not sealed");
-            Fault::Internal
-        })
-    }
-
-    /// A new secret under each name that the template asks for.
-    fn secrets(
-        &self,
-        id: InstanceId,
-        version: &TemplateVersion,
-    ) -> Result<BTreeMap<String, Sealed>, Fault> {
-        let mut secrets = BTreeMap::new();
-        for name in secret_names(version) {
-            let secret = self.world.ports.random.secret("", SECRET_LENGTH);
-            let secret = secret.map_err(|e| {
-                tracing::error!(error = %e, "no secret was made");
-                Fault::Internal
-            })?;
-            secrets.insert(name, self.seal(id, &secret)?);
-        }
-        Ok(secrets)
-    }
 }
 
-/// The secrets that a template version asks for.
-fn secret_names(version: &TemplateVersion) -> BTreeSet<String> {
+fn seal(world: &World, id: InstanceId, secret: &str) -> Result<Sealed, Fault> {
+    world.ports.sealer.seal(&id.to_string(), secret).map_err(|e| {
+        tracing::error!(error = %e, "a secret was not sealed");
+        Fault::Internal
+    })
+}
+
+/// The secrets that a service asks for and an instance has not yet: its template's version is a later
+/// one.
+pub(crate) fn missing_secrets(
+    world: &World,
+    id: InstanceId,
+    instance: &Instance,
+    service: &TemplateService,
+) -> Result<BTreeMap<String, Sealed>, Fault> {
+    let mut names = secret_names(std::slice::from_ref(service));
+    names.retain(|name| !instance.secrets.contains_key(name));
+    new_secrets(world, id, names)
+}
+
+/// A new secret of an instance under each of these names.
+fn new_secrets(
+    world: &World,
+    id: InstanceId,
+    names: BTreeSet<String>,
+) -> Result<BTreeMap<String, Sealed>, Fault> {
+    let secret = |name| {
+        let secret = world.ports.random.secret("", SECRET_LENGTH).map_err(|e| {
+            tracing::error!(error = %e, "no secret was made");
+            Fault::Internal
+        })?;
+        Ok((name, seal(world, id, &secret)?))
+    };
+    names.into_iter().map(secret).collect()
+}
+
+/// The secrets that services ask for.
+fn secret_names(services: &[TemplateService]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for service in &version.services {
+    for service in services {
         let database = service.database.as_ref();
         names.extend(database.and_then(|d| d.password_secret.as_ref()).map(ToString::to_string));
         for value in service.env.values() {

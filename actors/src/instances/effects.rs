@@ -73,7 +73,10 @@ impl Work<'_> {
         let name = names::container(self.id, part.role(), generation);
         let found = self.world.ports.engine.container(&name).await?;
         let Some(container) = found.filter(|found| self.is_ours(found)) else { return Ok(None) };
-        let health = match &part.service.health_check {
+        // Of one that served before nobody asks whether it is well.
+        let made = self.incarnation(part.role(), generation);
+        let check = made.and_then(|(_, made)| made.service().health_check.as_ref());
+        let health = match check {
             _ if !container.is_running() => ServiceHealth::Unknown,
             None => ServiceHealth::Healthy,
             Some(HealthCheck::Command(_)) => match container.health {
@@ -163,7 +166,7 @@ impl Work<'_> {
         };
         let labels = names::of_instance(&self.world.ports.site.installation, self.id);
         engine.ensure_network(&names::network(self.id), &labels).await?;
-        if part.service.volume.is_some() {
+        if incarnation.service().volume.is_some() {
             let mut labels = labels.clone();
             labels.insert(names::ROLE.into(), role.label().into());
             engine.ensure_volume(&names::volume(self.id, role), &labels).await?;

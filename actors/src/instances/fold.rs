@@ -208,11 +208,9 @@ impl Instance {
     }
 
     fn switch(&mut self, role: Role, now: Timestamp) {
-        let Some(part) = self.part_mut(role) else { return };
-        if let Some(candidate) = part.candidate.take() {
-            let before = std::mem::replace(&mut part.live, candidate.next);
-            part.retired.push(Retired { generation: before.generation, since: now });
-            part.attempts = 0;
+        let candidate = self.part_mut(role).and_then(|part| part.candidate.take());
+        if let Some(candidate) = candidate {
+            self.put_in_place(role, candidate.next, now);
         }
     }
 
@@ -289,12 +287,16 @@ impl Instance {
         }
     }
 
-    /// This one is to serve, whatever becomes of it: there is none that serves.
+    /// This one is to serve.
     pub(super) fn put_in_place(&mut self, role: Role, next: Incarnation, now: Timestamp) {
         let Some(part) = self.part_mut(role) else { return };
         let before = std::mem::replace(&mut part.live, next);
         part.retired.push(Retired { generation: before.generation, since: now });
-        part.left_out = false;
+        (part.left_out, part.attempts, part.given_up) = (false, 0, None);
+        let version = part.live.definition.template_version.clone();
+        if role == Role::Server {
+            self.template_version = version;
+        }
     }
 
     /// Candidates of an instance that does not run have nothing to take over from.

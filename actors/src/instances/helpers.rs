@@ -2,8 +2,8 @@
 
 use super::{Instance, Instances, metrics, names, spec, sql, view::view};
 use crate::{
-    authority::{Seen, unread},
     call::Call,
+    place::{Seen, unread},
     platform::Platform,
     runtime::resource::Kept,
 };
@@ -161,7 +161,7 @@ impl Serves<TestSqlConnection> for Platform {
         let instance = &seen.record.state;
         let part = instance.part(Role::SqlDb);
         let (part, database) = part
-            .and_then(|part| Some((part, part.service.database.as_ref()?)))
+            .and_then(|part| Some((part, part.live.service().database.as_ref()?)))
             .ok_or_else(|| Fault::NotNow("this instance has no SQL database".into()))?;
         if part.live.state != ServiceState::Running {
             return Err(not_running(instance, "SQL database"));

@@ -9,12 +9,13 @@ use super::{
 };
 use crate::{
     apps::{self, App, Apps},
-    authority::Seen,
     backups::Schedule,
     deployments::Served,
     due::{due, moment},
     images::Images,
+    place::Seen,
     runtime::resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
+    sealed::Sealed,
     templates::Templates,
     uses::{Uses, UsesDelta},
     world::World,
@@ -26,7 +27,7 @@ use contract::{
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use store::Change;
 
 /// The instances.
@@ -58,13 +59,20 @@ pub enum Command {
     /// A state that must end has not.
     Overdue,
     /// Add a service that was not there before.
-    Extend(Box<Part>),
+    Extend {
+        /// What it is.
+        part: Box<Part>,
+        /// New secrets that it asks for. Those that the instance has already stay.
+        secrets: BTreeMap<String, Sealed>,
+    },
     /// Have a new container of a service take the place of the one that serves.
     Replace {
         /// Of which service.
         role: Role,
         /// What it is to be; its generation is given to it here.
         next: Box<Incarnation>,
+        /// New secrets that it asks for. Those that the instance has already stay.
+        secrets: BTreeMap<String, Sealed>,
         /// Who wants it.
         deployment: Option<DeploymentId>,
         /// How long it may take to become well.
@@ -118,7 +126,7 @@ impl std::fmt::Debug for Command {
             Command::Delete { .. } => "Delete",
             Command::Look(_) => "Look",
             Command::Overdue => "Overdue",
-            Command::Extend(_) => "Extend",
+            Command::Extend { .. } => "Extend",
             Command::Replace { .. } => "Replace",
             Command::Schedule(..) => "Schedule",
             Command::Advance { .. } => "Advance",

@@ -1,7 +1,11 @@
 //! The functions of the group Market-server instances.
 
-use super::{Command, Incarnation, create::Wanted, view::view};
-use crate::{authority::Seen, call::Call, platform::Platform, runtime::resource::Kept};
+use super::{
+    Command, Incarnation, Part,
+    create::{Wanted, missing_secrets},
+    view::view,
+};
+use crate::{call::Call, place::Seen, platform::Platform, runtime::resource::Kept};
 use contract::{
     AppId, Fault, InstanceId, Name, Serves,
     env::Env,
@@ -11,7 +15,7 @@ use contract::{
         MarketServerStatus, RestartMarketServer, StartMarketServer, StopMarketServer,
     },
 };
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 /// How long a new dashboard or storefront may take to become well.
 const DEPLOY_WITHIN: Duration = Duration::from_secs(10 * 60);
@@ -22,7 +26,7 @@ impl Platform {
         let missing = || Fault::NotFound("market server of this app");
         let id = self.instance_of(app, InstanceKind::Market)?.ok_or_else(missing)?;
         let found = self.world.store.get::<Kept<super::Instances>>(&id.to_string());
-        Ok((id, found.map_err(crate::authority::unread)?.ok_or_else(missing)?))
+        Ok((id, found.map_err(crate::place::unread)?.ok_or_else(missing)?))
     }
 
     /// Adds a service to a market server; one that is there is replaced without a pause.
@@ -31,17 +35,26 @@ impl Platform {
         cx: &Call,
         app: AppId,
         role: Role,
-        env: Env,
+        env: Option<Env>,
     ) -> Result<Instance, Fault> {
         let (id, seen) = self.market(app)?;
         let instance = &seen.record.state;
         let command = match instance.part(role) {
-            None => Command::Extend(Box::new(self.later_part(id, instance, role, &env)?)),
-            Some(part) => {
-                let image = part.live.image.clone();
-                let env = self.seal_env(id, &part.service, &env)?;
-                let next = Box::new(Incarnation::new(0, image, env));
-                Command::Replace { role, next, deployment: None, within: DEPLOY_WITHIN }
+            None => {
+                let env = env.unwrap_or_default();
+                let part = Box::new(self.later_part(id, instance, role, &env)?);
+                let secrets = missing_secrets(&self.world, id, instance, part.live.service())?;
+                Command::Extend { part, secrets }
+            }
+            Some(Part { live, .. }) => {
+                let env = match env {
+                    Some(env) => self.seal_env(id, live.service(), &env)?,
+                    None => live.env.clone(),
+                };
+                let (definition, image) = (live.definition.clone(), live.image.clone());
+                let next = Box::new(Incarnation::new(0, definition, image, env));
+                let secrets = BTreeMap::new();
+                Command::Replace { role, next, secrets, deployment: None, within: DEPLOY_WITHIN }
             }
         };
         self.ask_instance(cx, id, command, false).await

@@ -21,10 +21,11 @@ mod sql;
 mod view;
 pub mod watch;
 
+pub(crate) use create::missing_secrets;
 pub use engine_health::{EngineHealth, Found};
 pub(crate) use helpers::not_running;
 pub use machine::{Command, Creation, Effect, ForApp, Instances, Outcome};
 pub use plan::{Act, Look, Seen, plan};
-pub use record::{Candidate, GivenUp, Incarnation, Instance, Part, Retired, Source};
+pub use record::{Candidate, Definition, GivenUp, Incarnation, Instance, Part, Retired, Source};
 pub use route::{Route, of_app, route};
 pub use spec::{container, secret};

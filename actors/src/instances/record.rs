@@ -26,7 +26,7 @@ pub struct Instance {
     pub name: Name,
     /// What it was made of.
     pub template_id: TemplateId,
-    /// What it was made of.
+    /// Which version its server is of.
     pub template_version: SemanticVersion,
     /// What its server may use.
     pub resources: Resources,
@@ -64,15 +64,15 @@ pub struct Instance {
 /// A service of an instance, and its containers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Part {
-    /// What the template says of it.
-    pub service: TemplateService,
+    /// What it is in the instance.
+    pub role: Role,
     /// The one that serves.
     pub live: Incarnation,
     /// The one that is to serve, once it is well.
     pub candidate: Option<Candidate>,
     /// Those that served before, until nobody is in the middle of something with them.
     pub retired: Vec<Retired>,
-    /// The last candidate that would not do.
+    /// The candidate that would not do, until another one serves.
     pub given_up: Option<GivenUp>,
     /// The number of the newest container.
     pub generation: u32,
@@ -86,11 +86,22 @@ pub struct Part {
     pub restarts: u32,
 }
 
+/// What a service is, as a version of the instance's template says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Definition {
+    /// Which version.
+    pub template_version: SemanticVersion,
+    /// What it says. Which image runs is a matter of each container.
+    pub service: TemplateService,
+}
+
 /// One container of a service: what it is to be, and what was seen of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Incarnation {
     /// Which one.
     pub generation: u32,
+    /// What it is.
+    pub definition: Definition,
     /// What it runs.
     pub image: Source,
     /// What was set for it beyond the template.
@@ -157,9 +168,15 @@ pub struct Retired {
 
 impl Incarnation {
     /// One that nobody has seen yet.
-    pub fn new(generation: u32, image: Source, env: BTreeMap<EnvName, Sealed>) -> Self {
+    pub fn new(
+        generation: u32,
+        definition: Definition,
+        image: Source,
+        env: BTreeMap<EnvName, Sealed>,
+    ) -> Self {
         Incarnation {
             generation,
+            definition,
             image,
             env,
             deployment: None,
@@ -171,6 +188,11 @@ impl Incarnation {
         }
     }
 
+    /// What it is.
+    pub fn service(&self) -> &TemplateService {
+        &self.definition.service
+    }
+
     /// Whether it runs and is well.
     pub fn is_well(&self) -> bool {
         self.state == ServiceState::Running && self.health == ServiceHealth::Healthy
@@ -180,7 +202,7 @@ impl Incarnation {
 impl Part {
     /// What it is in the instance.
     pub fn role(&self) -> Role {
-        self.service.role
+        self.role
     }
 
     /// Whether the instance is nothing without it.

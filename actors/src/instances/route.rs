@@ -2,7 +2,7 @@
 //! writes the record, and the next request goes to the new container.
 
 use super::{Instances, machine::app_claim};
-use crate::{authority::unread, runtime::resource::Kept, world::World};
+use crate::{place::unread, runtime::resource::Kept, world::World};
 use contract::{
     AppId, Fault, InstanceId,
     instances::{InstanceKind, Role, ServiceState},

@@ -10,7 +10,11 @@ use crate::{
     sealed::{SealError, Sealer},
     templates::placeholder::{Placeholder, fill},
 };
-use contract::{InstanceId, instances::Role, templates::HealthCheck};
+use contract::{
+    InstanceId,
+    instances::Role,
+    templates::{HealthCheck, TemplateService},
+};
 use engine::{Capability, ContainerSpec, HealthCommand, Limits, Mount};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -42,7 +46,7 @@ pub(super) fn incarnation(
     image: &str,
 ) -> Result<ContainerSpec, SealError> {
     let (site, sealer) = (&ports.site, &ports.sealer);
-    let (service, role) = (&part.service, part.role());
+    let (service, role) = (incarnation.service(), part.role());
     let scratch = match &service.scratch {
         Some(folders) => folders.iter().map(ToString::to_string).collect(),
         None => SCRATCH.map(str::to_owned).to_vec(),
@@ -55,7 +59,7 @@ pub(super) fn incarnation(
         name: names::container(id, role, incarnation.generation),
         image: image.to_owned(),
         command: service.command.as_ref().map(|c| c.iter().map(ToString::to_string).collect()),
-        env: environment(site, sealer, id, instance, part, incarnation)?,
+        env: environment(site, sealer, id, instance, incarnation)?,
         network: names::network(id),
         alias: role.label().to_owned(),
         port: service.port,
@@ -64,7 +68,7 @@ pub(super) fn incarnation(
         read_only: !service.writable,
         user: None,
         capabilities: if role.is_database() { DATABASE_CAPABILITIES.to_vec() } else { vec![] },
-        limits: limits(instance, part),
+        limits: limits(instance, service),
         health: health(service.health_check.as_ref()),
         grace: part.grace(),
         labels: names::of_container(&site.installation, id, role, incarnation.generation),
@@ -82,10 +86,10 @@ const DATABASE_CAPABILITIES: [Capability; 6] = [
     Capability::SetUid,
 ];
 
-fn limits(instance: &Instance, part: &Part) -> Limits {
-    let (memory_mb, cpus) = match part.role() {
+fn limits(instance: &Instance, service: &TemplateService) -> Limits {
+    let (memory_mb, cpus) = match service.role {
         Role::Server => (instance.resources.memory_mb, instance.resources.cpus),
-        _ => (part.service.memory_mb.unwrap_or(MEMORY_MB), 1.0),
+        _ => (service.memory_mb.unwrap_or(MEMORY_MB), 1.0),
     };
     // Between 0.1 and 64, so it fits.
     let cpu_millis = (cpus * 1000.0).round() as u32;
@@ -110,7 +114,6 @@ pub(super) fn environment(
     sealer: &Sealer,
     id: InstanceId,
     instance: &Instance,
-    part: &Part,
     incarnation: &Incarnation,
 ) -> Result<BTreeMap<String, String>, SealError> {
     let owner = id.to_string();
@@ -119,7 +122,7 @@ pub(super) fn environment(
     for (name, sealed) in &incarnation.env {
         env.insert(name.to_string(), sealer.open(&owner, sealed)?);
     }
-    for (name, value) in part.service.env.iter() {
+    for (name, value) in incarnation.service().env.iter() {
         let value = fill(value.as_str(), |placeholder| match placeholder {
             Placeholder::Secret(name) => secrets.get(*name).cloned(),
             Placeholder::InstanceId => Some(owner.clone()),

@@ -4,9 +4,9 @@
 
 use super::{Command, Instance, Instances, metrics, names};
 use crate::{
-    authority::Seen,
     backups::Backups,
     deployments::prune::prune,
+    place::Seen,
     runtime::{guard::Guard, resource::Kept},
     world::World,
 };
@@ -215,7 +215,7 @@ async fn probe(
         }
         for part in instance.parts.iter().filter(|p| p.live.state == ServiceState::Running) {
             if let (Some(HealthCheck::Http(path)), Some(port)) =
-                (&part.service.health_check, part.live.port)
+                (&part.live.service().health_check, part.live.port)
             {
                 checks.push((*id, part.role(), part.live.health, port, path.clone()));
             }

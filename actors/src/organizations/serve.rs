@@ -6,9 +6,10 @@ use super::{
 };
 use crate::{
     accounts::digest,
-    authority::{self, reach, unread},
+    authority::{self, reach},
     call::Call,
     listing,
+    place::unread,
     platform::Platform,
     projects::Projects,
     runtime::resource::Kept,

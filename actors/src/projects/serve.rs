@@ -4,9 +4,10 @@ use super::{Command, Projects};
 use crate::{
     apps::Apps,
     artifacts::Artifacts,
-    authority::{reach, reaches_project, unread},
+    authority::{reach, reaches_project},
     call::Call,
     listing,
+    place::unread,
     platform::Platform,
     releases::Releases,
     runtime::resource::Kept,

@@ -4,7 +4,7 @@
 use super::current::Current;
 use crate::{
     artifacts::{Hold, HoldDelta},
-    authority::Seen,
+    place::Seen,
     ports::Published,
     runtime::resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
     world::World,

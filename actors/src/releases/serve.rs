@@ -3,9 +3,9 @@
 use super::{Command, Releases, State, current::Current, machine::channel_entry};
 use crate::{
     artifacts::Artifacts,
-    authority::{Seen, unread},
     call::Call,
     listing,
+    place::{Seen, unread},
     platform::Platform,
     runtime::resource::Kept,
     world::World,

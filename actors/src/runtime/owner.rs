@@ -177,11 +177,11 @@ async fn decide<R: Resource>(
             Err(StoreError::Stale { tree, key: stale }) if tree == R::KIND && stale == key => {
                 match store.get::<Kept<R>>(&key) {
                     Ok(found) => before = found,
-                    Err(e) => return (before, Err(failed(R::KIND, &e))),
+                    Err(e) => return (before, Err(uncommitted(R::KIND, &e))),
                 }
             }
             Err(StoreError::Taken { claim }) => return (before, Err(R::taken(&claim))),
-            Err(e) => return (before, Err(failed(R::KIND, &e))),
+            Err(e) => return (before, Err(uncommitted(R::KIND, &e))),
         }
     }
     (before, Err(Fault::Stale))
@@ -233,7 +233,7 @@ fn plan<R: Resource>(
 }
 
 /// What a caller is told of a change that was not made.
-fn failed(kind: &str, e: &StoreError) -> Fault {
+pub(crate) fn uncommitted(kind: &str, e: &StoreError) -> Fault {
     match e {
         StoreError::Stale { .. } => Fault::Stale,
         StoreError::Taken { .. } => Fault::Stale,

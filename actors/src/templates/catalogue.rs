@@ -3,8 +3,8 @@
 
 use super::{Command, Templates, slug_claim};
 use crate::{
-    authority::unread,
     images::{self, Images, name_claim},
+    place::unread,
     runtime::resource::Kept,
     world::World,
 };

@@ -1,8 +1,8 @@
 //! The rules of a template. What is kept is what is shown.
 
 use crate::{
-    authority::Seen,
     images::Images,
+    place::Seen,
     runtime::resource::{Input, Kept, Moment, Never, Resource, Retry, Step, no_effects},
     uses::{Uses, UsesDelta},
     world::World,

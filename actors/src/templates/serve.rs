@@ -2,11 +2,11 @@
 
 use super::{Command, Templates, check, slug_claim};
 use crate::{
-    authority::{Seen, unread},
     call::{Call, Caller},
     images::Images,
     instances::Instances,
     listing,
+    place::{Seen, unread},
     platform::Platform,
     runtime::resource::Kept,
     uses::Uses,

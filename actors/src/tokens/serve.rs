@@ -2,8 +2,7 @@
 
 use super::{Command, LastUse, Token, Tokens};
 use crate::{
-    accounts::digest, authority::unread, call::Call, gate::TOKEN_PREFIX, listing,
-    platform::Platform,
+    accounts::digest, call::Call, gate::TOKEN_PREFIX, listing, place::unread, platform::Platform,
 };
 use contract::{
     Fault, Page, Serves, Timestamp, TokenId,

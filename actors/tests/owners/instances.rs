@@ -34,8 +34,8 @@ pub async fn create(world: &Arc<World>) -> InstanceId {
     instance.app_id = world.ports.random.id(now);
     for part in &mut instance.parts {
         let services = &template.record.state.versions[0].services;
-        let service = services.iter().find(|service| service.role == part.service.role).unwrap();
-        part.service = service.clone();
+        let service = services.iter().find(|service| service.role == part.role).unwrap();
+        part.live.definition.service = service.clone();
         part.live.image.image_id = Some(service.image_id);
         part.live.image.version = service.image_version.clone();
         part.live.image.reference = None;

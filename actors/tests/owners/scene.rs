@@ -2,7 +2,7 @@
 
 use actors::{
     backups, deployments, image_builds,
-    instances::{Command, Incarnation, Instance, Part, Source},
+    instances::{Command, Definition, Incarnation, Instance, Part, Source},
 };
 use contract::{
     AppId, BackupId, DeploymentId, Id, ImageId, InstanceId, JobId, ProjectId, TemplateId,
@@ -38,9 +38,10 @@ fn part(role: Role) -> Part {
         "imageVersion": "1.0.0",
     });
     let service: TemplateService = serde_json::from_value(service).unwrap();
+    let definition = Definition { template_version: "1.0.0".parse().unwrap(), service };
     Part {
-        service,
-        live: Incarnation::new(1, source(), BTreeMap::new()),
+        role,
+        live: Incarnation::new(1, definition, source(), BTreeMap::new()),
         candidate: None,
         retired: vec![],
         given_up: None,
@@ -77,6 +78,11 @@ pub fn instance(now: Timestamp) -> Instance {
     }
 }
 
+/// What the server is.
+pub fn definition() -> Definition {
+    part(Role::Server).live.definition
+}
+
 /// A new container for the server.
 pub fn replace(n: u128) -> Command {
     replace_with(n, source())
@@ -84,11 +90,12 @@ pub fn replace(n: u128) -> Command {
 
 /// A new container for the server, of this image.
 pub fn replace_with(n: u128, image: Source) -> Command {
-    let mut next = Incarnation::new(0, image, BTreeMap::new());
+    let mut next = Incarnation::new(0, definition(), image, BTreeMap::new());
     next.deployment = Some(deployment(n));
     Command::Replace {
         role: Role::Server,
         next: Box::new(next),
+        secrets: BTreeMap::new(),
         deployment: Some(deployment(n)),
         within: Duration::from_secs(300),
     }

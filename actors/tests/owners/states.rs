@@ -78,7 +78,11 @@ fn a_deployment_ends_and_leaves_its_lane() {
         outcome("not its turn", Effect::AwaitTurn, Outcome::Wait),
         outcome("built", Effect::Build, Outcome::Built("sha256:0".into())),
         outcome("not built", Effect::Build, failed()),
-        outcome("offered", Effect::Offer, Outcome::Offered(BTreeMap::new())),
+        outcome(
+            "offered",
+            Effect::Offer,
+            Outcome::Offered(Box::new(scene::definition()), BTreeMap::new()),
+        ),
         outcome("not offered", Effect::Offer, failed()),
         outcome("offered later", Effect::Offer, Outcome::Wait),
         outcome("serves", Effect::Follow, Outcome::Serves(None)),
