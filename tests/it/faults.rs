@@ -318,6 +318,20 @@ fn a_service_that_is_killed_in_each_state_on_the_way_goes_on() {
     assert_eq!(service.call(Some(&ada), "svc_runCloudFunction", run).ok(), "two");
     assert_eq!(service.objects(Some(id.as_str().unwrap())).len(), 4, "no leftovers");
 
+    // A build of a registered image.
+    let repository = format!("{}/killed", engine.registry);
+    let image = json!({"name": "killed", "repository": repository});
+    let image = service.call(Some(&admin), "registerDockerImage", image).ok();
+    let build = json!({"imageId": image["id"], "version": "1.0.0",
+        "source": {"git": {"url": git.url}}});
+    let job = service.call(Some(&admin), "triggerDockerBuild", build).ok();
+    let state = |service: &Installed| {
+        let params = json!({"jobId": job["id"]});
+        service.call(Some(&admin), "getBuildJobStatus", params).ok()["job"]["state"].clone()
+    };
+    kill_in(&mut service, "building", state);
+    eventually("it is built", || state(&service) == "succeeded");
+
     let gone = json!({"instanceId": id, "deleteData": true});
     service.call(Some(&ada), "svc_deleteBackendInstance", gone).ok();
     service.kill();

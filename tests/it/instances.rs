@@ -3,13 +3,11 @@
 use crate::{
     engine::{Installed, docker, engine},
     library,
+    load::under_load,
     service::{Person, eventually},
 };
 use serde_json::{Value, json};
-use std::{
-    sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 /// Waits until an instance is in one of these states; the instance then.
 pub fn until(service: &Installed, who: &Person, id: &Value, states: &[&str]) -> Value {
@@ -187,39 +185,24 @@ fn a_deployment_switches_without_a_failed_request_and_goes_back() {
 
     // Constant load through the proxy, while it switches there and back.
     let url = format!("{}/parse/functions/version", instance["url"].as_str().unwrap());
-    let (stop, sent) = (AtomicBool::new(false), AtomicU64::new(0));
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                let client = reqwest::blocking::Client::new();
-                while !stop.load(SeqCst) {
-                    let request = client.post(&url).body("{}");
-                    let request = request.header("X-Parse-Application-Id", app.as_str().unwrap());
-                    let answer = request.header("Content-Type", "application/json").send().unwrap();
-                    let (status, body) = (answer.status(), answer.text().unwrap());
-                    assert!(status == 200, "after {}: {status} {body}", sent.load(SeqCst));
-                    sent.fetch_add(1, SeqCst);
-                }
-            });
-        }
-        let switches = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let second = deploy("2");
-            assert_eq!((&second["state"], version()), (&json!("live"), json!("2")), "{second}");
-            assert_eq!(second["previousDeploymentId"], first["id"]);
-            let before = call("getDeployment", json!({"deploymentId": first["id"]})).ok();
-            assert_eq!(before["state"], "superseded");
+    let request = |client: &reqwest::blocking::Client| {
+        let request = client.post(&url).body("{}").header("Content-Type", "application/json");
+        request.header("X-Parse-Application-Id", app.as_str().unwrap())
+    };
+    under_load(request, || {
+        let second = deploy("2");
+        assert_eq!((&second["state"], version()), (&json!("live"), json!("2")), "{second}");
+        assert_eq!(second["previousDeploymentId"], first["id"]);
+        let before = call("getDeployment", json!({"deploymentId": first["id"]})).ok();
+        assert_eq!(before["state"], "superseded");
 
-            let back = call("rollbackDeployment", json!({"appId": app})).ok();
-            assert_eq!(back["rollbackOf"], second["id"]);
-            let back = deployed(&service, &ada, &back);
-            assert_eq!((&back["state"], version()), (&json!("live"), json!("1")), "{back}");
-            let taken_back = call("getDeployment", json!({"deploymentId": second["id"]})).ok();
-            assert_eq!(taken_back["state"], "rolledBack");
-        }));
-        stop.store(true, SeqCst);
-        switches.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let back = call("rollbackDeployment", json!({"appId": app})).ok();
+        assert_eq!(back["rollbackOf"], second["id"]);
+        let back = deployed(&service, &ada, &back);
+        assert_eq!((&back["state"], version()), (&json!("live"), json!("1")), "{back}");
+        let taken_back = call("getDeployment", json!({"deploymentId": second["id"]})).ok();
+        assert_eq!(taken_back["state"], "rolledBack");
     });
-    assert!(sent.load(SeqCst) > 100, "only {} requests were sent", sent.load(SeqCst));
 
     // One whose server does not become well can be cancelled; until then the next one waits.
     let source = json!({"imageId": image["id"], "version": "sick"});

@@ -31,6 +31,7 @@ mod instances;
 mod journey;
 mod library;
 mod limits;
+mod load;
 mod mail;
 mod market;
 mod needs;

@@ -1,6 +1,12 @@
 //! Market servers in real containers: a Vendure with PostgreSQL, dashboard and storefront.
 
-use crate::{engine::engine, instances::until, service::eventually};
+use crate::{
+    backups::{finished, psql},
+    engine::engine,
+    instances::{deployed, until},
+    load::under_load,
+    service::eventually,
+};
 use serde_json::{Value, json};
 
 #[test]
@@ -34,6 +40,11 @@ fn a_market_server_lives_with_dashboard_and_storefront() {
         assert_eq!(page.status(), 200, "{service_of}");
         assert!(page.text().unwrap().contains("<html"), "{service_of}");
     }
+    // The dashboard finds its own files below the path under which it is shown.
+    let dashboard = whole["services"][2]["url"].as_str().unwrap();
+    let page = service.http.get(format!("{dashboard}/")).send().unwrap().text().unwrap();
+    let base = dashboard.strip_prefix(&service.url).unwrap();
+    assert!(page.contains(&format!("<base href=\"{base}/\"")), "{page}");
 
     // One that does not come up is left out, and the server goes on.
     let broken = json!({"NODE_OPTIONS": "--require=/nowhere.js"});
@@ -70,6 +81,57 @@ fn a_market_server_lives_with_dashboard_and_storefront() {
     // The app takes all of it along.
     call("deleteApp", json!({"appId": app})).ok();
     eventually("everything is removed", || service.objects(None).is_empty());
+}
+
+#[test]
+fn a_market_server_is_deployed_without_a_failed_request_and_its_data_comes_back() {
+    let test = "a_market_server_is_deployed_without_a_failed_request_and_its_data_comes_back";
+    let Some(engine) = engine(test) else { return };
+    let service = engine.service(&[]);
+    let ada = service.register("ada");
+    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let made = call("svc_deployMarketServer", json!({"projectId": project["id"]})).ok();
+    let app = &made["appId"];
+    let instance = until(&service, &ada, &made["id"], &["running", "failed"]);
+    assert_eq!(instance["state"], "running", "{instance}");
+    let logs = call("svc_getInstanceLogs", json!({"appId": app, "service": "server"})).ok();
+    assert!(!logs["lines"].as_array().unwrap().is_empty());
+    let metrics = call("svc_getServerMetrics", json!({"instanceId": made["id"]})).ok();
+    assert!(metrics["current"]["memoryBytes"].as_u64() > Some(1 << 20), "{metrics}");
+
+    let sql = |sql: &str| psql(&instance, "vendure", sql);
+    let channels = "select count(*) from channel where code = '__default_channel__'";
+    let backup = call("svc_createSqlDbBackup", json!({"appId": app, "verify": true})).ok();
+    let ready = finished(&service, &ada, &backup);
+    assert_eq!(ready["verification"]["state"], "succeeded", "{ready}");
+    sql("update channel set code = 'lost'");
+    assert_eq!(sql(channels), "0");
+    call("svc_restoreBackup", json!({"backupId": backup["id"]})).ok();
+    let restored = finished(&service, &ada, &backup);
+    assert_eq!(restored["restore"]["state"], "succeeded", "{restored}");
+    assert_eq!(sql(channels), "1");
+
+    let shop = format!("{}/shop-api", instance["url"].as_str().unwrap());
+    let ask = |client: &reqwest::blocking::Client| {
+        client.post(&shop).json(&json!({"query": "{activeChannel{code}}"}))
+    };
+    let deploy = |env: Value| {
+        let source = json!({"templateVersion": "1.0.0"});
+        let params = json!({"appId": app, "target": "marketServer", "source": source, "env": env});
+        deployed(&service, &ada, &call("triggerDeployment", params).ok())
+    };
+    under_load(ask, || {
+        let first = deploy(json!({"GREETING": "one"}));
+        assert_eq!(first["state"], "live", "{first}");
+        assert_eq!(deploy(json!({"GREETING": "two"}))["state"], "live");
+        let sick = deploy(json!({"NODE_OPTIONS": "--require=/nowhere.js"}));
+        assert_eq!(sick["state"], "failed", "{sick}");
+        let back = call("rollbackDeployment", json!({"appId": app})).ok();
+        assert_eq!(deployed(&service, &ada, &back)["state"], "live");
+    });
+    let status = call("svc_getMarketServerStatus", json!({"appId": app})).ok();
+    assert_eq!(status["services"][1]["env"], json!({"GREETING": "one"}));
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub(super) async fn perform(
             Ok(Outcome::Thinned)
         }
         Effect::Clean | Effect::Discard => {
-            if kept.state.on_trial {
+            if kept.state.trial.is_some() {
                 trial::dispose(id, &world).await?;
             }
             world.ports.dumps.discard(id).await?;

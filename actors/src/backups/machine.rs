@@ -31,11 +31,20 @@ pub struct State {
     /// Once it is ready, it is verified.
     #[serde(default)]
     pub verify: bool,
-    /// There may be a database that it was put into, to be thrown away.
+    /// The database that it is put into to verify it, while there may be one.
     #[serde(default)]
-    pub on_trial: bool,
+    pub trial: Option<Trial>,
     /// It is being removed; nobody sees it any more.
     pub removing: bool,
+}
+
+/// How far a backup is verified.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Trial {
+    /// It is put into an empty database.
+    Running,
+    /// It was, or it could not be for this reason; the database is thrown away.
+    Over(Option<String>),
 }
 
 /// What can be asked of a backup.
@@ -96,6 +105,15 @@ pub enum Outcome {
     Discarded,
 }
 
+impl Outcome {
+    fn problem(self) -> Option<String> {
+        match self {
+            Outcome::Failed(why) => Some(why),
+            _ => None,
+        }
+    }
+}
+
 /// The claim of who dumps a database, or puts one back.
 pub fn database_claim(instance: InstanceId, kind: BackupKind) -> String {
     format!("{}/{instance}", if kind == BackupKind::SqlDb { "sql" } else { "document" })
@@ -119,7 +137,7 @@ impl Resource for Backups {
             (None, Input::Command(Command::Create { backup, verify })) => {
                 let deadline = Some(at.now + WITHIN);
                 let state =
-                    State { backup: *backup, deadline, verify, on_trial: false, removing: false };
+                    State { backup: *backup, deadline, verify, trial: None, removing: false };
                 Ok(Step::put(state).intend(Intent::Now(Effect::Dump)))
             }
             (None, Input::Command(_)) => Err(Fault::NotFound("backup")),
@@ -209,13 +227,13 @@ impl State {
     }
 
     fn is_busy(&self) -> bool {
-        let Backup { state, restore, .. } = &self.backup;
-        *state == BackupState::Running || is_running(restore) || self.on_trial
+        let Backup { state, restore, verification, .. } = &self.backup;
+        *state == BackupState::Running || is_running(restore) || is_running(verification)
     }
 
     fn verify(mut self, at: &Moment<Backups>) -> Step<Backups> {
         self.backup.verification = Some(begun(at));
-        self.on_trial = true;
+        self.trial = Some(Trial::Running);
         self.deadline = Some(at.now + WITHIN);
         Step::put(self).intend(Intent::Now(Effect::Verify))
     }
@@ -227,7 +245,8 @@ impl State {
             Outcome::Discarded | Outcome::Thinned => return Step::keep().intend(Intent::None),
             _ if self.removing => return Step::keep(),
             Outcome::Disposed => {
-                self.on_trial = false;
+                let Some(Trial::Over(problem)) = self.trial.take() else { return Step::keep() };
+                end(verification, problem, at.now);
                 self.thin()
             }
             Outcome::Dumped(size, sha256) if *state == BackupState::Running => {
@@ -246,11 +265,11 @@ impl State {
                 Intent::Now(Effect::Clean)
             }
             Outcome::Restored | Outcome::Failed(_) if is_running(restore) => {
-                end(restore, outcome, at.now);
+                end(restore, outcome.problem(), at.now);
                 Intent::None
             }
-            Outcome::Restored | Outcome::Failed(_) if is_running(verification) => {
-                end(verification, outcome, at.now);
+            Outcome::Restored | Outcome::Failed(_) if self.trial == Some(Trial::Running) => {
+                self.trial = Some(Trial::Over(outcome.problem()));
                 Intent::Now(Effect::Dispose)
             }
             _ => return Step::keep(),
@@ -273,12 +292,11 @@ fn is_running(restore: &Option<Restore>) -> bool {
     restore.as_ref().is_some_and(|restore| restore.state == RestoreState::Running)
 }
 
-fn end(restore: &mut Option<Restore>, outcome: Outcome, now: Timestamp) {
+fn end(restore: &mut Option<Restore>, problem: Option<String>, now: Timestamp) {
     if let Some(restore) = restore {
         restore.finished_at = Some(now);
-        (restore.state, restore.error) = match outcome {
-            Outcome::Failed(why) => (RestoreState::Failed, Some(why)),
-            _ => (RestoreState::Succeeded, None),
-        };
+        restore.state =
+            if problem.is_some() { RestoreState::Failed } else { RestoreState::Succeeded };
+        restore.error = problem;
     }
 }

@@ -294,7 +294,7 @@ async fn remove_orphans(
 /// Whether a backup is being verified, or what that left behind is still to go.
 fn is_on_trial(world: &World, backup: &str) -> bool {
     let found = world.store.get::<Kept<Backups>>(backup).ok().flatten();
-    found.is_some_and(|found| found.record.state.on_trial)
+    found.is_some_and(|found| found.record.state.trial.is_some())
 }
 
 /// Takes a sample of every instance that runs.

@@ -184,7 +184,8 @@ fn a_backup_is_whole_or_none() {
             };
             let (old, new) = (before.backup.state, after.backup.state);
             let told = format!("{told}: {old:?} to {new:?}, {intent:?}");
-            assert!(after.on_trial || !before.on_trial || told.starts_with("disposed"), "{told}");
+            let (trial, before_it) = (after.trial.is_some(), before.trial.is_some());
+            assert!(trial || !before_it || told.starts_with("disposed"), "{told}");
             if after.removing {
                 assert_eq!(intent, Some(&Effect::Discard), "{told}");
                 return;
@@ -193,11 +194,11 @@ fn a_backup_is_whole_or_none() {
                 (running(&after.backup.restore), running(&after.backup.verification));
             assert_eq!(new == BackupState::Running, intent == Some(&Effect::Dump), "{told}");
             assert_eq!(restoring, intent == Some(&Effect::Restore), "{told}");
-            assert_eq!(verifying, intent == Some(&Effect::Verify), "{told}");
-            assert_eq!(after.on_trial, verifying || intent == Some(&Effect::Dispose), "{told}");
+            let on_trial = matches!(intent, Some(Effect::Verify | Effect::Dispose));
+            assert_eq!((verifying, trial), (on_trial, on_trial), "{told}");
             assert_eq!(
                 after.deadline.is_some(),
-                new == BackupState::Running || restoring || verifying,
+                new == BackupState::Running || restoring || intent == Some(&Effect::Verify),
                 "{told}"
             );
             assert_eq!(after.backup.sha256.is_some(), new == BackupState::Ready, "{told}");

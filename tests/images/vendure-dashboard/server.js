@@ -12,9 +12,8 @@ const TYPES = {
 
 function config(published) {
   if (!API_URL) return { ...published, apiHost: 'auto', apiPort: 'auto' };
-  const { protocol, hostname, port, pathname } = new URL(API_URL);
-  const adminApiPath = path.posix.join(pathname, 'admin-api').slice(1);
-  return { ...published, apiHost: `${protocol}//${hostname}`, apiPort: port, adminApiPath };
+  // The UI puts a port behind the host and paths behind both, so the host may have a path of its own.
+  return { ...published, apiHost: API_URL.replace(/\/$/, ''), apiPort: '' };
 }
 
 // All of it is read at the start: a request names a file of the UI or gets its first page, and nothing else.
@@ -26,13 +25,16 @@ const files = new Map(
     .map(file => [`/${path.relative(root, file)}`, fs.readFileSync(file)]),
 );
 files.set('/vendure-ui-config.json', JSON.stringify(config(JSON.parse(files.get('/vendure-ui-config.json')))));
-files.set('/index.html', String(files.get('/index.html')).replace(/<base href="[^"]*"/, '<base href="/"'));
+// The page says what all its addresses are relative to: the path under which a proxy shows this server.
+const [before, after] = String(files.get('/index.html')).split(/<base href="[^"]*"/);
+const page = prefix => `${before}<base href="${/^(\/[\w.~-]+)*$/.test(prefix) ? prefix : ''}/"${after}`;
 files.set('/health', '{"status":"ok"}');
 
 const server = http.createServer((request, response) => {
   const [pathname] = request.url.split('?');
   const name = files.has(pathname) ? pathname : '/index.html';
-  response.writeHead(200, { 'Content-Type': TYPES[path.extname(name)] ?? 'application/json' }).end(files.get(name));
+  const content = name === '/index.html' ? page(request.headers['x-forwarded-prefix'] ?? '') : files.get(name);
+  response.writeHead(200, { 'Content-Type': TYPES[path.extname(name)] ?? 'application/json' }).end(content);
 });
 server.listen(PORT, () => console.log(`dashboard on port ${PORT}, for ${API_URL ?? 'the server it is served from'}`));
 process.on('SIGTERM', () => process.exit(0));

@@ -1,0 +1,32 @@
+//! Constant load, under which something is done that nobody may notice.
+
+use reqwest::blocking::{Client, RequestBuilder};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
+};
+
+/// Clients that send one request after another.
+const CLIENTS: usize = 4;
+
+/// Does something while clients send these requests, none of which may fail.
+pub fn under_load(request: impl Fn(&Client) -> RequestBuilder + Sync, work: impl FnOnce()) {
+    let (stop, sent) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| {
+                let client = Client::new();
+                while !stop.load(SeqCst) {
+                    let answer = request(&client).send().unwrap();
+                    let (status, body) = (answer.status(), answer.text().unwrap());
+                    assert!(status == 200, "after {}: {status} {body}", sent.load(SeqCst));
+                    sent.fetch_add(1, SeqCst);
+                }
+            });
+        }
+        let done = catch_unwind(AssertUnwindSafe(work));
+        stop.store(true, SeqCst);
+        done.unwrap_or_else(|panic| resume_unwind(panic));
+    });
+    assert!(sent.load(SeqCst) > 100, "only {} requests were sent", sent.load(SeqCst));
+}
