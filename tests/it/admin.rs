@@ -117,6 +117,17 @@ fn fill(service: &Service) {
     let ci = service.with_token(&ada, params);
     assert_eq!(service.post(Some(&ci), "upload-url", &open).status, 201);
     service.call(None, "requestPasswordReset", json!({"email": bob.email})).ok();
+    // Without an engine, what runs in containers waits for one.
+    let backend = json!({"projectId": call("getApp", json!({"appId": app}))["projectId"],
+        "appId": app, "name": "Backend", "env": {"GREETING": "hello"}});
+    call("svc_createBackendInstance", backend);
+    call("svc_scheduleBackups", json!({"appId": app, "cron": "30 3 * * *", "verify": true}));
+    let source = json!({"templateVersion": "1.0.0"});
+    call("triggerDeployment", json!({"appId": app, "source": source}));
+    let image = call("getDockerImage", json!({"name": "parse-server"}))["id"].clone();
+    let git = json!({"git": {"url": "https://git.example.com/app.git"}});
+    let build = json!({"imageId": image, "version": "10.0.0", "source": git});
+    service.call(Some(&service.administrator()), "triggerDockerBuild", build).ok();
 }
 
 fn stores() -> PathBuf {
@@ -161,8 +172,17 @@ fn a_store_of_every_earlier_shape_is_read() {
         let latest = json!({"appId": app, "channel": "production", "platform": "android"});
         let latest = service.call(None, "svc_getLatestRelease", latest).ok();
         assert_eq!(latest["release"]["version"], "1.4.2", "{latest}");
-        let tokens = call("svc_getDeployTokens", of_app);
+        let tokens = call("svc_getDeployTokens", of_app.clone());
         assert!(tokens["items"][0]["lastUsedAt"].is_string(), "{tokens}");
+        // Instances came with the second shape.
+        if !store.ends_with("1.svc.gz") {
+            let instances = call("svc_getBackendInstances", json!({"projectId": project}));
+            let instance = &instances["items"][0];
+            // The key that it was sealed with is not part of the store.
+            assert_eq!(instance["env"], json!({"GREETING": "••••••••"}), "{instance}");
+            let deployments = call("listDeployments", of_app);
+            assert_eq!(deployments["items"][0]["instanceId"], instance["id"], "{deployments}");
+        }
         read += 1;
     }
     assert!(read > 0, "no store was read");

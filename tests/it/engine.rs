@@ -80,6 +80,7 @@ impl Engine {
         let images = printed.lines().filter_map(|line| line.split_once(' '));
         let images: BTreeMap<String, String> =
             images.map(|(name, reference)| (name.to_owned(), reference.to_owned())).collect();
+        forget_registries();
         let (child, folder, registry) = start_registry()?;
         let engine = Engine { registry, images, _registry: child, folder };
         for (_, repository, tag, image) in SHIPPED {
@@ -122,6 +123,17 @@ impl Engine {
         // Later ones win.
         all.extend(settings);
         Installed(Service::start_with(&all))
+    }
+}
+
+/// Images that the engine knows by registries of earlier runs lose these names.
+fn forget_registries() {
+    let format = "{{.Repository}}@{{.Digest}}";
+    for name in docker(&["images", "--digests", "--format", format]).lines() {
+        let registry = name.split('/').next().filter(|host| host.starts_with("127.0.0.1:"));
+        if registry.is_some_and(|host| std::net::TcpStream::connect(host).is_err()) {
+            let _ = run(Command::new("docker").args(["rmi", name]));
+        }
     }
 }
 
