@@ -20,6 +20,7 @@ mod catalogue;
 mod connections;
 mod crashes;
 mod daemons;
+mod declared;
 mod deployments;
 mod engine;
 mod every_function;
