@@ -6,8 +6,11 @@ use crate::{
 };
 use contract::deployments::GitSource;
 use engine::{BuildEvent, BuildSpec, EngineError};
-use futures_util::StreamExt;
-use std::time::Duration;
+use futures_util::{StreamExt, TryStreamExt};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 /// Bytes of memory that one step of a build may use.
 pub const MEMORY: u64 = 2 << 30;
@@ -56,10 +59,20 @@ pub async fn build(
         }
     };
     say(format!("building commit {commit}"));
-    let mut events = engine.build(spec, context).await?;
+    let broken = Arc::new(OnceLock::new());
+    let seen = broken.clone();
+    let context = context.inspect_err(move |e| {
+        let _ = seen.set(e.to_string());
+    });
+    // An engine that was sent half of the files only says that it got half of them.
+    let meant = |e: EngineError| match broken.get() {
+        Some(why) => NotBuilt::Refused(format!("the repository was not sent whole: {why}")),
+        None => NotBuilt::from(e),
+    };
+    let mut events = engine.build(spec, context.boxed()).await.map_err(meant)?;
     let mut left = MOST_LINES;
     while let Some(event) = events.next().await {
-        match event? {
+        match event.map_err(meant)? {
             BuildEvent::Line(line) => {
                 match left {
                     0 => {}

@@ -186,13 +186,14 @@ impl Call {
             expires_at: self.now + LIFETIME,
         };
         let expired = self.expired_reply(world)?;
-        let begun = kept(Outcome::refused(&Fault::Uncertain));
+        let begun = kept(Outcome::refused(&Fault::NoAnswer("the first call with this request id")));
         let begin = self.place.require(Change::new(), "");
         let begin = begin.replace(&key.key, expired.as_deref(), &begun);
         // Of two at the same moment, the second one finds what the first one took.
         world.store.commit(begin).await.map_err(|e| uncommitted(self.function, &e))?;
         let done = work.await;
-        let before = world.store.get::<Replay>(&key.key).map_err(unread)?;
+        // What was done is done, whatever becomes of its reply.
+        let before = world.store.get::<Replay>(&key.key).ok().flatten();
         let Some(before) = before.as_deref() else { return done };
         let change = match &done {
             Ok(reply) => {

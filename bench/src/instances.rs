@@ -24,13 +24,16 @@ pub const METHOD: &str = "The service has a thousand instances at rest, each wit
     no instances; the yardstick is what a client takes for as many requests to the same health \
     check, each on a connection of its own, as the service makes them. Then `wrk` with 64 \
     connections reads one instance after another with `svc_getBackendInstance`: with a round every \
-    second, with hardly any, and as a bare actix-web server answers the same replies. Samples of \
-    what containers use are not taken here.";
+    second, for which the engine and the health checks take their share of the processors too; with \
+    hardly any; and from a bare actix-web server, which gets and parses the replies that it answers \
+    with, or echoes the request's own few bytes. Samples of what containers use are not taken here.";
 
 const INSTANCES: usize = 1000;
 const HEALTH: &str = "/bytes/20";
 /// Rounds that are measured.
-const ROUNDS: u64 = 10;
+const ROUNDS: u64 = 30;
+/// What a start leaves to do is done by then.
+const SETTLE: Duration = Duration::from_secs(3);
 /// Instances that are read in turn.
 const READ: usize = 64;
 
@@ -128,30 +131,33 @@ fn reads(
     project: &Owned,
     fleet: &Fleet,
     pace: Pace,
-) -> Outcome<[Row; 2]> {
+) -> Outcome<[Row; 3]> {
     let echo = Echo::start(pace.http_workers())?;
-    let (mut busy, mut calm, mut bare) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut busy, mut calm, mut bare, mut short) = (vec![], vec![], vec![], vec![]);
     for _ in 0..pace.rounds {
         for (every, answers) in [("1", &mut busy), ("3600", &mut calm)] {
             let begun = engine.rounds()?;
             let server = start(home, engine, pace, every)?;
             wait_for(engine, begun + 1)?;
             let (load, replies) = load(&server, project, fleet)?;
+            std::thread::sleep(SETTLE);
             answers.push(load.run(home, pace.seconds)?);
+            server.stop()?;
             if every == "1" {
-                let load = Load { address: echo.address, requests: replies, ..load };
-                server.stop()?;
                 machine::wait_until_quiet();
-                bare.push(load.run(home, pace.seconds)?);
+                let echoed = Load { address: echo.address, ..load };
+                short.push(echoed.run(home, pace.seconds)?);
+                bare.push(Load { requests: replies, ..echoed }.run(home, pace.seconds)?);
             }
         }
     }
-    let [busy, calm, bare] = [busy, calm, bare].map(wrk::median);
+    let [busy, calm, bare, short] = [busy, calm, bare, short].map(wrk::median);
     let text = |answers: Answers, who: &str| (answers.rate, format!("{answers}{who}"));
     let (busy, what) = (busy?, "`svc_getBackendInstance` calls while a thousand are looked at");
     Ok([
         Row::new(what, text(busy, ""), text(calm?, ", the same in peace")),
         Row::new(what, text(busy, ""), text(bare?, ", bare actix-web")),
+        Row::new(what, text(busy, ""), text(short?, ", bare actix-web echoing the request")),
     ])
 }
 

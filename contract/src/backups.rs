@@ -57,15 +57,16 @@ functions! {
     "svc_restoreBackup": RestoreBackup { backup_id: BackupId } -> Backup
     { who: OwnerOrAdmin of (backup_id), effect: Change, errors: [119 "it is not ready, or the instance does not run"] }
 
-    /// Put a backup into an empty database of the same image, with limits of its own, which is
-    /// thrown away afterwards: what succeeds there can be relied upon. Answers at once;
-    /// `verification` says how it goes.
+    /// Put a backup into an empty database of the same image, which is thrown away afterwards: what
+    /// succeeds there can be relied upon. Answers at once; `verification` says how it goes. Two at a
+    /// time, the next ones wait.
     "svc_verifyBackup": VerifyBackup { backup_id: BackupId } -> Backup
-    { who: Member of (backup_id), effect: Change, errors: [119 "it is not ready, or the instance was deleted"] }
+    { who: Member of (backup_id), effect: Change,
+        errors: [119 "it is not ready, is being put back, the instance was deleted, or its template gives the database no health check by a command"] }
 
     /// Delete a backup.
     "svc_deleteBackup": DeleteBackup { backup_id: BackupId } -> DeletedBackup
-    { who: OwnerOrAdmin of (backup_id), effect: Change, errors: [119 "it is being written or restored"] }
+    { who: OwnerOrAdmin of (backup_id), effect: Change, errors: [119 "it is being written or put back"] }
 
     /// Dump a database again and again. A schedule for the same database is replaced; without
     /// `cron` it ends.
@@ -83,11 +84,11 @@ functions! {
         /// asked for are not counted, and never removed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keep: Option<u32>,
-        /// Verify each of them as soon as it is ready. One that turns out not to be usable does not
-        /// count as kept.
+        /// Verify each of them as soon as it is ready. One that cannot be put back does not count as
+        /// kept.
         #[serde(default)]
         verify: bool,
-    } -> BackupSchedule { who: Member of (app_id), effect: Change }
+    } -> BackupSchedule { who: OwnerOrAdmin of (app_id), effect: Change }
 }
 
 records! {
@@ -107,7 +108,7 @@ records! {
         error: Option<String>,
         /// How it was last put back.
         restore: Option<Restore>,
-        /// How it was last put into a database that was thrown away afterwards.
+        /// How it was last put into an empty database that is thrown away.
         verification: Option<Restore>,
         created_at: Timestamp,
         finished_at: Option<Timestamp>,
@@ -170,7 +171,7 @@ pub enum BackupState {
 pub enum RestoreState {
     /// It is under way.
     Running,
-    /// The database is as it was then.
+    /// All of it is in the database.
     Succeeded,
     /// It could not be done. An SQL database is as it was before.
     Failed,

@@ -167,6 +167,8 @@ impl Repository {
                 ("LC_ALL", "C"),
             ])
             .args(["-c", "http.followRedirects=false", "-c", "transfer.fsckObjects=true"])
+            // All that is fetched stays in one pack, whose size can be looked at.
+            .args(["-c", "fetch.unpackLimit=1"])
             .args(["-c", &format!("http.curloptResolve={}", self.resolved)])
             .args(arguments)
             .stdin(Stdio::null())

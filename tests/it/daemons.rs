@@ -139,6 +139,10 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
+        // One that was killed has left its containers running.
+        if self.child.is_none() {
+            self.boot();
+        }
         let all = "docker -H $H ps -aq | xargs -r docker -H $H rm -fv; \
             docker -H $H network ls -q --filter type=custom | xargs -r docker -H $H network rm";
         let _ = Command::new("sh").args(["-c", all]).env("H", &self.address).output();

@@ -206,7 +206,6 @@ fn value(scene: &Scene, function: &str, field: &str, schema: &Value) -> Value {
 }
 
 /// Parameters that are valid, with every field given.
-/// Valid parameters of a function.
 pub fn parameters(scene: &Scene, function: &Declared) -> Map<String, Value> {
     let fields = function.fields.iter();
     fields

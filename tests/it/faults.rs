@@ -281,7 +281,13 @@ fn a_service_that_is_killed_in_each_state_on_the_way_goes_on() {
         until(&service, &ada, &id, &[end]);
     }
 
+    // While it is built the instance is restarted, so that the deployment waits for it.
+    let slow = format!(
+        "FROM {}\nCOPY cloud/main.js /parse-server/cloud/main.js\nRUN sleep 3\n",
+        engine.images["parse-server"]
+    );
     git.commit_version(engine, "two");
+    git.commit(&[("Dockerfile", slow)]);
     let source = json!({"git": {"url": git.url}});
     let params = json!({"appId": made["appId"], "source": source});
     let deployment = service.call(Some(&ada), "triggerDeployment", params).ok();
@@ -289,7 +295,9 @@ fn a_service_that_is_killed_in_each_state_on_the_way_goes_on() {
         let params = json!({"deploymentId": deployment["id"]});
         service.call(Some(&ada), "getDeployment", params).ok()["state"].clone()
     };
-    for transient in ["building", "deploying", "verifying"] {
+    kill_in(&mut service, "building", state);
+    service.call(Some(&ada), "svc_restartBackendInstance", json!({"instanceId": id})).ok();
+    for transient in ["deploying", "verifying"] {
         kill_in(&mut service, transient, state);
     }
     assert_eq!(deployed(&service, &ada, &deployment)["state"], "live");

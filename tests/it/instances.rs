@@ -103,7 +103,7 @@ fn a_backend_lives_in_real_containers() {
     std::thread::scope(|scope| {
         let first = scope.spawn(|| once(&slow));
         std::thread::sleep(Duration::from_millis(500));
-        assert_eq!(once(&slow).refusal(), (424, 141));
+        assert_eq!(once(&slow).refusal(), (424, 100));
         assert_eq!(first.join().unwrap().ok(), "slow");
     });
     let listed = call("svc_listCloudFunctions", json!({"appId": app})).ok();

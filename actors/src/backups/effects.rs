@@ -2,7 +2,7 @@
 
 use super::{
     dump::{self, SQL_AFTER, SQL_BEFORE, is_whole},
-    machine::{Backups, Effect, Outcome, State, WITHIN},
+    machine::{Backups, Effect, Outcome, State, VERIFYING, WITHIN},
     schedule, trial,
 };
 use crate::{
@@ -25,6 +25,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+/// How many backups are verified at a time: each takes a database's memory, and a network.
+const VERIFIED_AT_A_TIME: usize = 2;
 /// How much of what a tool complains of is kept.
 const COMPLAINTS: usize = 2_000;
 
@@ -40,10 +42,7 @@ pub(super) async fn perform(
             Ok(database) => put_into(&database, id, &kept.state, &world).await,
             Err(why) => Ok(Outcome::Failed(why)),
         },
-        Effect::Verify => match trial::begin(id, &kept.state.backup, &world).await? {
-            Ok(database) => put_into(&database, id, &kept.state, &world).await,
-            Err(why) => Ok(Outcome::Failed(why)),
-        },
+        Effect::Verify => verify(id, &kept.state, &world).await,
         Effect::Dispose => {
             trial::dispose(id, &world).await?;
             Ok(Outcome::Disposed)
@@ -53,9 +52,6 @@ pub(super) async fn perform(
             Ok(Outcome::Thinned)
         }
         Effect::Clean | Effect::Discard => {
-            if kept.state.trial.is_some() {
-                trial::dispose(id, &world).await?;
-            }
             world.ports.dumps.discard(id).await?;
             Ok(Outcome::Discarded)
         }
@@ -193,6 +189,26 @@ fn ended(tool: &str, code: i64) -> String {
         124 => format!("{tool} was not done in time"),
         137 => format!("{tool} was killed"),
         code => format!("{tool} failed with code {code}"),
+    }
+}
+
+/// Puts a backup into an empty database. Where that does not do, it is done once more in another one:
+/// what goes wrong with a database as it starts says nothing of the backup.
+async fn verify(id: BackupId, state: &State, world: &World) -> Result<Outcome, Retry> {
+    let first = world.store.oldest::<Kept<Backups>>(VERIFYING, None, VERIFIED_AT_A_TIME)?;
+    if !first.iter().any(|key| *key == id.to_string()) {
+        return Ok(Outcome::Wait);
+    }
+    let mut again = true;
+    loop {
+        let database = match trial::begin(id, &state.backup, world).await? {
+            Ok(database) => database,
+            Err(why) => return Ok(Outcome::Unverified(why)),
+        };
+        match put_into(&database, id, state, world).await? {
+            Outcome::Failed(_) if again => again = false,
+            done => return Ok(done),
+        }
     }
 }
 

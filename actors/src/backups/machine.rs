@@ -1,5 +1,5 @@
 //! The rules of a backup: `running → ready | failed`, and what becomes of one that is ready: it is
-//! put back, or verified, one at a time.
+//! put back, or verified, one at a time. What is left to be tidied up waits behind both.
 
 use crate::{
     due::due,
@@ -18,6 +18,10 @@ use std::{sync::Arc, time::Duration};
 #[derive(Debug, Clone, Copy)]
 pub struct Backups;
 
+/// The index entry of those that are verified or wait for it.
+pub(super) const VERIFYING: &str = "verifying";
+/// How often one that waits looks whether it is its turn.
+const POLL: Duration = Duration::from_secs(1);
 /// How long a dump or a restore may take.
 pub(super) const WITHIN: Duration = Duration::from_secs(3600);
 
@@ -31,20 +35,18 @@ pub struct State {
     /// Once it is ready, it is verified.
     #[serde(default)]
     pub verify: bool,
-    /// The database that it is put into to verify it, while there may be one.
+    /// There may be a database that it was put into to verify it, to be thrown away.
     #[serde(default)]
-    pub trial: Option<Trial>,
+    pub on_trial: bool,
+    /// It was put into an empty database and that did not do. A verification that could not be
+    /// carried out says nothing.
+    #[serde(default)]
+    pub useless: bool,
+    /// It may be one more than its schedule keeps.
+    #[serde(default)]
+    pub surplus: bool,
     /// It is being removed; nobody sees it any more.
     pub removing: bool,
-}
-
-/// How far a backup is verified.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Trial {
-    /// It is put into an empty database.
-    Running,
-    /// It was, or it could not be for this reason; the database is thrown away.
-    Over(Option<String>),
 }
 
 /// What can be asked of a backup.
@@ -97,21 +99,16 @@ pub enum Outcome {
     Restored,
     /// It cannot be done.
     Failed(String),
+    /// There is no telling whether it could be put back.
+    Unverified(String),
+    /// It is not its turn to be verified yet.
+    Wait,
     /// Nothing is left of the database that it was put into.
     Disposed,
     /// No more are left than the schedule keeps.
     Thinned,
     /// Nothing is left of the bytes.
     Discarded,
-}
-
-impl Outcome {
-    fn problem(self) -> Option<String> {
-        match self {
-            Outcome::Failed(why) => Some(why),
-            _ => None,
-        }
-    }
 }
 
 /// The claim of who dumps a database, or puts one back.
@@ -136,8 +133,7 @@ impl Resource for Backups {
         match (state, input) {
             (None, Input::Command(Command::Create { backup, verify })) => {
                 let deadline = Some(at.now + WITHIN);
-                let state =
-                    State { backup: *backup, deadline, verify, trial: None, removing: false };
+                let state = State::new(*backup, deadline, verify);
                 Ok(Step::put(state).intend(Intent::Now(Effect::Dump)))
             }
             (None, Input::Command(_)) => Err(Fault::NotFound("backup")),
@@ -151,6 +147,7 @@ impl Resource for Backups {
         let backup = &state.backup;
         let mut entries =
             vec![format!("app/{}", backup.app_id), format!("instance/{}", backup.instance_id)];
+        entries.extend(is_running(&state.backup.verification).then(|| VERIFYING.to_owned()));
         entries.extend(state.deadline.map(due));
         entries
     }
@@ -178,6 +175,12 @@ impl Resource for Backups {
 }
 
 impl State {
+    /// One that begins.
+    pub fn new(backup: Backup, deadline: Option<Timestamp>, verify: bool) -> State {
+        let (on_trial, useless, surplus, removing) = (false, false, false, false);
+        State { backup, deadline, verify, on_trial, useless, surplus, removing }
+    }
+
     fn take(mut self, at: &Moment<Backups>, command: Command) -> Result<Step<Backups>, Fault> {
         match command {
             Command::Create { .. } => Err(Fault::Exists("this backup exists already".into())),
@@ -187,6 +190,8 @@ impl State {
             Command::Verify if is_running(&self.backup.verification) => Ok(Step::keep()),
             Command::Restore => {
                 self.is_free_to("put back")?;
+                // That is more urgent than to know whether it can be done.
+                end(&mut self.backup.verification, Some("it was put back meanwhile".into()), at);
                 self.backup.restore = Some(begun(at));
                 self.deadline = Some(at.now + WITHIN);
                 Ok(Step::put(self).intend(Intent::Now(Effect::Restore)))
@@ -197,27 +202,31 @@ impl State {
             }
             Command::Overdue => match self.deadline {
                 Some(deadline) if at.now >= deadline => {
-                    Ok(self.learn(at, Outcome::Failed("it was not done within an hour".into())))
+                    let why = "it was not done within an hour".to_owned();
+                    let verifying = is_running(&self.backup.verification);
+                    let late = if verifying { Outcome::Unverified } else { Outcome::Failed };
+                    Ok(self.learn(at, late(why)))
                 }
                 _ => Ok(Step::keep()),
             },
             Command::Delete if self.is_busy() => Err(Fault::NotNow(
-                "this backup is being written, put back or verified; delete it after that".into(),
+                "this backup is being written or put back; delete it after that".into(),
             )),
             Command::Delete | Command::Remove => {
                 self.removing = true;
                 self.deadline = None;
+                end(&mut self.backup.verification, Some("it was deleted meanwhile".into()), at);
                 Ok(Step::put(self).intend(Intent::Now(Effect::Discard)))
             }
         }
     }
 
-    /// Whether it is ready and nothing is under way with it.
+    /// Whether it is ready and not being put back.
     fn is_free_to(&self, what: &str) -> Result<(), Fault> {
         match self.backup.state {
-            BackupState::Ready if self.is_busy() => Err(Fault::NotNow(
-                "this backup is being put back or verified already; wait for that".into(),
-            )),
+            BackupState::Ready if self.is_busy() => {
+                Err(Fault::NotNow("this backup is being put back; wait for that".into()))
+            }
             BackupState::Ready => Ok(()),
             state => Err(Fault::NotNow(
                 format!("this backup is {state:?}; only one that is ready can be {what}")
@@ -227,60 +236,69 @@ impl State {
     }
 
     fn is_busy(&self) -> bool {
-        let Backup { state, restore, verification, .. } = &self.backup;
-        *state == BackupState::Running || is_running(restore) || is_running(verification)
+        self.backup.state == BackupState::Running || is_running(&self.backup.restore)
     }
 
     fn verify(mut self, at: &Moment<Backups>) -> Step<Backups> {
         self.backup.verification = Some(begun(at));
-        self.trial = Some(Trial::Running);
+        self.on_trial = true;
         self.deadline = Some(at.now + WITHIN);
         Step::put(self).intend(Intent::Now(Effect::Verify))
     }
 
     fn learn(mut self, at: &Moment<Backups>, outcome: Outcome) -> Step<Backups> {
         let Backup { state, restore, verification, .. } = &mut self.backup;
-        let after = match outcome {
+        match outcome {
             Outcome::Discarded if self.removing => return Step::remove(),
-            Outcome::Discarded | Outcome::Thinned => return Step::keep().intend(Intent::None),
             _ if self.removing => return Step::keep(),
-            Outcome::Disposed => {
-                let Some(Trial::Over(problem)) = self.trial.take() else { return Step::keep() };
-                end(verification, problem, at.now);
-                self.thin()
-            }
+            Outcome::Wait => return Step::keep().intend(Intent::After(POLL, Effect::Verify)),
+            Outcome::Disposed => self.on_trial = false,
+            Outcome::Thinned => self.surplus = false,
+            Outcome::Discarded => {}
             Outcome::Dumped(size, sha256) if *state == BackupState::Running => {
                 *state = BackupState::Ready;
                 (self.backup.size, self.backup.sha256) = (Some(size), Some(sha256));
                 self.backup.finished_at = Some(at.now);
+                self.surplus = self.backup.scheduled;
                 if self.verify {
                     return self.verify(at);
                 }
-                self.thin()
             }
             Outcome::Failed(why) if *state == BackupState::Running => {
                 *state = BackupState::Failed;
                 self.backup.error = Some(why);
                 self.backup.finished_at = Some(at.now);
-                Intent::Now(Effect::Clean)
+                self.surplus = self.backup.scheduled;
+                self.deadline = None;
+                return Step::put(self).intend(Intent::Now(Effect::Clean));
             }
-            Outcome::Restored | Outcome::Failed(_) if is_running(restore) => {
-                end(restore, outcome.problem(), at.now);
-                Intent::None
+            Outcome::Restored if is_running(restore) => end(restore, None, at),
+            Outcome::Failed(why) if is_running(restore) => end(restore, Some(why), at),
+            Outcome::Restored if is_running(verification) => {
+                end(verification, None, at);
+                self.useless = false;
             }
-            Outcome::Restored | Outcome::Failed(_) if self.trial == Some(Trial::Running) => {
-                self.trial = Some(Trial::Over(outcome.problem()));
-                Intent::Now(Effect::Dispose)
+            Outcome::Failed(why) if is_running(verification) => {
+                end(verification, Some(why), at);
+                self.useless = true;
+            }
+            Outcome::Unverified(why) if is_running(verification) => {
+                end(verification, Some(format!("it could not be verified: {why}")), at);
             }
             _ => return Step::keep(),
-        };
+        }
         self.deadline = None;
-        Step::put(self).intend(after)
+        let next = self.tidy();
+        Step::put(self).intend(next)
     }
 
-    /// What comes after a scheduled one was made.
-    fn thin(&self) -> Intent<Effect> {
-        if self.backup.scheduled { Intent::Now(Effect::Thin) } else { Intent::None }
+    /// What is left to be tidied up.
+    fn tidy(&self) -> Intent<Effect> {
+        match self {
+            State { on_trial: true, .. } => Intent::Now(Effect::Dispose),
+            State { surplus: true, .. } => Intent::Now(Effect::Thin),
+            _ => Intent::None,
+        }
     }
 }
 
@@ -292,9 +310,10 @@ fn is_running(restore: &Option<Restore>) -> bool {
     restore.as_ref().is_some_and(|restore| restore.state == RestoreState::Running)
 }
 
-fn end(restore: &mut Option<Restore>, problem: Option<String>, now: Timestamp) {
-    if let Some(restore) = restore {
-        restore.finished_at = Some(now);
+/// What is under way has come to its end, with this problem or none.
+fn end(restore: &mut Option<Restore>, problem: Option<String>, at: &Moment<Backups>) {
+    if let Some(restore) = restore.as_mut().filter(|r| r.state == RestoreState::Running) {
+        restore.finished_at = Some(at.now);
         restore.state =
             if problem.is_some() { RestoreState::Failed } else { RestoreState::Succeeded };
         restore.error = problem;

@@ -9,5 +9,5 @@ mod serve;
 mod trial;
 
 pub use dump::TAIL;
-pub use machine::{Backups, Command, Effect, Outcome, State, Trial};
+pub use machine::{Backups, Command, Effect, Outcome, State};
 pub use schedule::{Schedule, run_due};

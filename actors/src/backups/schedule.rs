@@ -1,14 +1,14 @@
 //! Backups that are made again and again. The schedule is the instance's; each backup is its own.
 
-use super::{Backups, Command, effects::role};
+use super::{Backups, Command, State, effects::role};
 use crate::{
     due::moment,
     instances::{self, Instance, Instances},
-    runtime::resource::Kept,
+    runtime::resource::{Kept, Retry},
     world::World,
 };
 use contract::{
-    BackupId, Fault, InstanceId, Timestamp,
+    BackupId, InstanceId, Timestamp,
     backups::{Backup, BackupKind, BackupState, RestoreState},
     text::CronExpression,
 };
@@ -114,42 +114,70 @@ fn after(schedule: &Schedule, now: Timestamp) -> Timestamp {
     next(&schedule.cron, now).unwrap_or(now + std::time::Duration::from_secs(24 * 3600))
 }
 
-/// Removes what is more than a schedule keeps, after it made this backup. Only those count that are
-/// ready and, where that was looked at, usable: the last good one is never removed for the sake of
-/// one that is not.
-pub(super) async fn thin(world: &World, made: &Backup) -> Result<(), StoreError> {
+/// Removes what is more than a schedule keeps, after this backup of it has come to its end.
+pub(super) async fn thin(world: &World, made: &Backup) -> Result<(), Retry> {
     let instance = world.store.get::<Kept<Instances>>(&made.instance_id.to_string())?;
     let schedule = instance.as_ref().and_then(|i| i.record.state.schedules.get(&made.kind));
-    let (Some(Schedule { keep, .. }), Ok(owners)) = (schedule, world.owners()) else {
-        return Ok(());
-    };
+    let Some(Schedule { keep, .. }) = schedule else { return Ok(()) };
     let entry = format!("instance/{}", made.instance_id);
-    let (mut kept, mut failed) = (0, 0);
+    let mut scheduled = Vec::new();
     for key in world.store.newest::<Kept<Backups>>(&entry, None, usize::MAX)? {
-        let Some(seen) = world.store.get::<Kept<Backups>>(&key)? else { continue };
-        let backup = &seen.record.state.backup;
-        if !backup.scheduled || backup.kind != made.kind || backup.state == BackupState::Running {
-            continue;
-        }
-        let usable = backup.state == BackupState::Ready
-            && backup.verification.as_ref().is_none_or(|v| v.state != RestoreState::Failed);
-        if usable && kept < *keep {
-            kept += 1;
-            continue;
-        }
-        // Of the others, a few that are newer than all that are kept stay to be seen.
-        if !usable && kept == 0 && failed < SHOWN_FAILURES {
-            failed += 1;
-            continue;
-        }
-        if let Ok(id) = key.parse::<BackupId>() {
-            let gone: Result<(), Fault> = owners.backups.ask_if_there(id, Command::Delete).await;
-            if let Err(fault) = gone {
-                tracing::warn!(key, error = %fault, "an old backup was not removed");
-            }
+        if let Some(seen) = world.store.get::<Kept<Backups>>(&key)? {
+            let backup = &seen.record.state.backup;
+            let counts = backup.scheduled && backup.kind == made.kind;
+            scheduled.extend(counts.then(|| (backup.id, Worth::of(&seen.record.state))));
         }
     }
+    for id in surplus(&scheduled, *keep) {
+        // One that is being put back goes after that.
+        world.owners()?.backups.ask_if_there(id, Command::Delete).await?;
+    }
     Ok(())
+}
+
+/// What a backup is worth to who keeps some of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Worth {
+    /// It can be put back, as far as anybody knows.
+    Good,
+    /// Nobody knows yet.
+    Unknown,
+    /// It failed, or cannot be put back.
+    None,
+}
+
+impl Worth {
+    fn of(State { backup, useless, .. }: &State) -> Worth {
+        let verified = backup.verification.as_ref().map(|verification| verification.state);
+        match backup.state {
+            BackupState::Running => Worth::Unknown,
+            BackupState::Ready if verified == Some(RestoreState::Running) => Worth::Unknown,
+            BackupState::Ready if !useless => Worth::Good,
+            BackupState::Ready | BackupState::Failed => Worth::None,
+        }
+    }
+}
+
+/// Those of a schedule's backups, the newest first, that are too many. The last good one is never
+/// among them for the sake of one that is not; of those that are not, a few that are newer than all
+/// that are good stay to be seen.
+fn surplus<I: Copy>(newest_first: &[(I, Worth)], keep: u32) -> Vec<I> {
+    let (mut good, mut shown) = (0, 0);
+    let goes = |(id, worth): &(I, Worth)| {
+        let stays = match worth {
+            Worth::Unknown => true,
+            Worth::Good => {
+                good += 1;
+                good <= keep
+            }
+            Worth::None => {
+                shown += 1;
+                good == 0 && shown <= SHOWN_FAILURES
+            }
+        };
+        (!stays).then_some(*id)
+    };
+    newest_first.iter().filter_map(goes).collect()
 }
 
 /// The databases that an instance has.
@@ -162,6 +190,20 @@ pub fn databases(instance: &Instance) -> Vec<BackupKind> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_good_backup_is_never_too_many() {
+        use Worth::{Good, None, Unknown};
+        let too_many = |worths: &[Worth], keep| {
+            let numbered: Vec<_> = worths.iter().copied().enumerate().collect();
+            surplus(&numbered, keep)
+        };
+        assert_eq!(too_many(&[Good, Good, Good], 2), [2]);
+        assert_eq!(too_many(&[Unknown, Good, Good], 1), [2], "what is being verified may fail");
+        assert_eq!(too_many(&[None, Good, None], 1), [2]);
+        assert_eq!(too_many(&[None; 12], 3), [10, 11]);
+        assert_eq!(too_many(&[Good, Unknown], 1), [0; 0]);
+    }
 
     #[test]
     fn the_next_time_is_in_utc_and_after_now() {

@@ -5,11 +5,12 @@ use super::{
     effects::role,
     machine::database_claim,
     schedule::{Made, begin, databases, next},
+    trial::{NOT_TOLD, tells_health},
 };
 use crate::{
     artifacts::address::{self, Use},
     call::Call,
-    instances::{self, Instances},
+    instances::{self, Instance, Instances},
     listing,
     place::{Seen, unread},
     platform::{DOWNLOAD_LIFETIME, Platform},
@@ -49,6 +50,9 @@ impl Platform {
         if part.live.state != ServiceState::Running {
             return Err(instances::not_running(instance, "database"));
         }
+        if verify {
+            can_be_verified(instance, kind)?;
+        }
         let store = &self.world.store;
         if store.holder::<Kept<Backups>>(&database_claim(id, kind)).map_err(unread)?.is_some() {
             return Err(Backups::taken(""));
@@ -80,6 +84,13 @@ impl Platform {
                 "the instance of this backup was deleted; download the backup instead".into(),
             )
         })
+    }
+}
+
+fn can_be_verified(instance: &Instance, kind: BackupKind) -> Result<(), Fault> {
+    match instance.part(role(kind)) {
+        Some(part) if !tells_health(part) => Err(Fault::NotNow(NOT_TOLD.into())),
+        _ => Ok(()),
     }
 }
 
@@ -138,7 +149,8 @@ impl Serves<RestoreBackup> for Platform {
 
 impl Serves<VerifyBackup> for Platform {
     async fn serve(&self, cx: &Call, p: VerifyBackup) -> Result<Backup, Fault> {
-        self.backed_up(&cx.place.backup()?.1.record.state.backup)?;
+        let backup = &cx.place.backup()?.1.record.state.backup;
+        can_be_verified(&self.backed_up(backup)?.record.state, backup.kind)?;
         let owners = &self.owners()?.backups;
         let show = |state: &State| Ok(state.backup.clone());
         cx.change(&self.world, owners, p.backup_id, Command::Verify, show).await
@@ -171,6 +183,9 @@ impl Serves<ScheduleBackups> for Platform {
             }
             _ => return Err(Fault::NotNow("this instance has no such database".into())),
         };
+        if p.verify {
+            can_be_verified(&seen.record.state, database)?;
+        }
         let schedule = match p.cron {
             None => None,
             Some(cron) => {

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     builds::NotBuilt,
-    instances::{self, GivenUp, Incarnation, Instance, Instances, Part, missing_secrets},
+    instances::{self, GivenUp, Instance, Instances, Next, Part, missing_secrets},
     log::{self, say},
     runtime::resource::{Kept, Retry},
     world::World,
@@ -85,14 +85,11 @@ impl Work<'_> {
         if passing && !ours(part) {
             return Ok(Outcome::Wait);
         }
-        let env = self.state.env.clone().unwrap_or_else(|| part.live.env.clone());
-        let definition = self.state.definition.clone();
-        let definition = definition.unwrap_or_else(|| part.live.definition.clone());
-        let mut next =
-            Incarnation::new(0, definition.clone(), self.state.image.clone(), env.clone());
-        next.deployment = Some(self.id);
+        let State { definition, image, env, .. } = self.state.clone();
         let id = self.state.deployment.instance_id;
-        let secrets = missing_secrets(self.world, id, &instance, &definition.service)?;
+        let service = definition.as_ref().map_or(part.live.service(), |d| &d.service);
+        let secrets = missing_secrets(self.world, id, &instance, service)?;
+        let next = Next { definition, image: Some(image), env };
         let command = instances::Command::Replace {
             role: self.state.role,
             next: Box::new(next),
@@ -102,9 +99,12 @@ impl Work<'_> {
         };
         let owners = &self.world.owners()?.instances;
         match owners.ask(id, command).await {
-            Ok(_) => {
+            Ok(instance) => {
                 self.say(StepName::Start, "a container comes up beside the one that serves");
-                Ok(Outcome::Offered(Box::new(definition), env))
+                let part = instance.part(self.state.role);
+                let made = part.and_then(|part| part.made_by(self.id));
+                let made = made.map(|made| (Box::new(made.definition.clone()), made.env.clone()));
+                Ok(Outcome::Offered(made))
             }
             Err(Fault::NotNow(why)) => Ok(Outcome::Failed(why)),
             Err(Fault::NotFound(_)) => Ok(Outcome::Failed("the instance was deleted".into())),

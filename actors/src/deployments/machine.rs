@@ -105,8 +105,8 @@ pub enum Outcome {
     Turn,
     /// The image is here, under this reference.
     Built(String),
-    /// The instance brings it up, as this, with this set.
-    Offered(Box<Definition>, BTreeMap<EnvName, Sealed>),
+    /// The instance brings it up: as what, and with what set. None: it is gone already.
+    Offered(Option<(Box<Definition>, BTreeMap<EnvName, Sealed>)>),
     /// The instance serves from it.
     Serves(Option<DeploymentId>),
     /// It will not do.
@@ -255,8 +255,10 @@ impl State {
                 self.enter(S::Deploying, StepName::Start, at);
                 Step::put(self).intend(Intent::Now(Effect::Offer))
             }
-            (S::Deploying, Outcome::Offered(definition, env)) => {
-                (self.definition, self.env) = (Some(*definition), Some(env));
+            (S::Deploying, Outcome::Offered(made)) => {
+                if let Some((definition, env)) = made {
+                    (self.definition, self.env) = (Some(*definition), Some(env));
+                }
                 self.enter(S::Verifying, StepName::Health, at);
                 Step::put(self).intend(Intent::Now(Effect::Follow))
             }

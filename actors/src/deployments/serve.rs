@@ -254,16 +254,15 @@ impl Serves<RollbackDeployment> for Platform {
         if p.deployment_id.is_some_and(|id| id != serves) {
             return Err(nothing("this deployment is not the one that serves"));
         }
-        let mut earlier = served.iter().skip(1);
+        // Where what serves came by no deployment that did, the last one that did is gone back to.
+        let live = seen.record.state.part(place(target).1).and_then(|part| part.live.deployment);
+        let mut earlier = served.iter().skip(usize::from(live == Some(serves)));
         let to = match p.to_deployment_id {
             Some(to) => earlier.find(|id| **id == to).copied(),
             None => earlier.next().copied(),
         };
         let to = to.ok_or_else(|| {
-            let version = &seen.record.state.template_version;
-            nothing(&format!(
-                "there is no earlier deployment; version {version} of its template can be deployed instead"
-            ))
+            nothing("there is no earlier deployment; deploy a version of its template instead")
         })?;
         let to = self.deployment(to)?.record.state.clone();
         let plan = Plan {

@@ -3,7 +3,7 @@
 use super::{
     fold::START_WITHIN,
     machine::{Command, Effect, Instances},
-    record::{Candidate, Incarnation, Instance, Part},
+    record::{Candidate, Instance, Next, Part},
 };
 use crate::{
     runtime::resource::{Intent, Moment, Step},
@@ -220,7 +220,7 @@ impl Instance {
     fn replace(
         mut self,
         role: Role,
-        mut next: Incarnation,
+        next: Next,
         deployment: Option<DeploymentId>,
         (now, within): (Timestamp, Duration),
     ) -> Result<Step<Instances>, Fault> {
@@ -238,8 +238,7 @@ impl Instance {
             _ => return Err(self.not_now("deploy to it when it runs")),
         };
         if instead {
-            part.generation += 1;
-            next.generation = part.generation;
+            let next = part.succeed(next, deployment);
             self.put_in_place(role, next, now);
             return Ok(match state {
                 InstanceState::Failed => {
@@ -266,8 +265,7 @@ impl Instance {
             }
             None => {}
         }
-        part.generation += 1;
-        next.generation = part.generation;
+        let next = part.succeed(next, deployment);
         let deadline = now + within;
         part.candidate = Some(Candidate { next, deployment, deadline, failed: None });
         Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))

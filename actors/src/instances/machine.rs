@@ -5,7 +5,7 @@
 use super::{
     fold::fold,
     plan::{Act, Look},
-    record::{Incarnation, Instance, Part},
+    record::{Instance, Next, Part},
 };
 use crate::{
     apps::{self, App, Apps},
@@ -69,8 +69,8 @@ pub enum Command {
     Replace {
         /// Of which service.
         role: Role,
-        /// What it is to be; its generation is given to it here.
-        next: Box<Incarnation>,
+        /// What is to change with it.
+        next: Box<Next>,
         /// New secrets that it asks for. Those that the instance has already stay.
         secrets: BTreeMap<String, Sealed>,
         /// Who wants it.

@@ -1,7 +1,7 @@
 //! The functions of the group Market-server instances.
 
 use super::{
-    Command, Incarnation, Part,
+    Command, Next, Part,
     create::{Wanted, missing_secrets},
     view::view,
 };
@@ -47,12 +47,8 @@ impl Platform {
                 Command::Extend { part, secrets }
             }
             Some(Part { live, .. }) => {
-                let env = match env {
-                    Some(env) => self.seal_env(id, live.service(), &env)?,
-                    None => live.env.clone(),
-                };
-                let (definition, image) = (live.definition.clone(), live.image.clone());
-                let next = Box::new(Incarnation::new(0, definition, image, env));
+                let env = env.map(|env| self.seal_env(id, live.service(), &env)).transpose()?;
+                let next = Box::new(Next { env, ..Next::default() });
                 let secrets = BTreeMap::new();
                 Command::Replace { role, next, secrets, deployment: None, within: DEPLOY_WITHIN }
             }

@@ -26,6 +26,8 @@ pub use engine_health::{EngineHealth, Found};
 pub(crate) use helpers::not_running;
 pub use machine::{Command, Creation, Effect, ForApp, Instances, Outcome};
 pub use plan::{Act, Look, Seen, plan};
-pub use record::{Candidate, Definition, GivenUp, Incarnation, Instance, Part, Retired, Source};
+pub use record::{
+    Candidate, Definition, GivenUp, Incarnation, Instance, Next, Part, Retired, Source,
+};
 pub use route::{Route, of_app, route};
 pub use spec::{container, secret};

@@ -133,6 +133,18 @@ pub struct Source {
     pub reference: Option<String>,
 }
 
+/// What is to change about a service with its next container. Everything else stays as it is when the
+/// container is made.
+#[derive(Debug, Clone, Default)]
+pub struct Next {
+    /// What the service is.
+    pub definition: Option<Definition>,
+    /// What it runs.
+    pub image: Option<Source>,
+    /// What is set for it beyond the template.
+    pub env: Option<BTreeMap<EnvName, Sealed>>,
+}
+
 /// A container that is to serve once it is well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
@@ -200,6 +212,26 @@ impl Incarnation {
 }
 
 impl Part {
+    /// The container that this deployment brought, as long as it is there.
+    pub fn made_by(&self, deployment: DeploymentId) -> Option<&Incarnation> {
+        let candidate = self.candidate.as_ref().map(|candidate| &candidate.next);
+        [Some(&self.live), candidate]
+            .into_iter()
+            .flatten()
+            .find(|made| made.deployment == Some(deployment))
+    }
+
+    /// The next container of it, which takes over from the one that serves.
+    pub fn succeed(&mut self, next: Next, deployment: Option<DeploymentId>) -> Incarnation {
+        self.generation += 1;
+        let live = &self.live;
+        let definition = next.definition.unwrap_or_else(|| live.definition.clone());
+        let image = next.image.unwrap_or_else(|| live.image.clone());
+        let env = next.env.unwrap_or_else(|| live.env.clone());
+        let made = Incarnation::new(self.generation, definition, image, env);
+        Incarnation { deployment, ..made }
+    }
+
     /// What it is in the instance.
     pub fn role(&self) -> Role {
         self.role

@@ -16,7 +16,7 @@ use contract::{
     instances::{InstanceState, Role, ServiceHealth, ServiceState},
     templates::HealthCheck,
 };
-use engine::{Container, Health, Inventory};
+use engine::{Container, Health, Inventory, Labels};
 use futures_util::{StreamExt, stream};
 use std::{
     collections::{HashMap, HashSet},
@@ -148,6 +148,7 @@ async fn round(
     world.engine_health.joined();
     world.engine_health.drifted(drifted.len() as u64);
     remove_orphans(world, &inventory, &instances, now).await;
+    remove_trials(world, &inventory).await;
     if sample {
         take_samples(world, &instances).await;
     }
@@ -273,8 +274,8 @@ async fn remove_orphans(
     let at_work: HashSet<String> = at_work.map(|(id, _)| id.to_string()).collect();
     let orphans = inventory.containers.iter().filter(|container| {
         let busy = container.labels.get(names::INSTANCE).is_some_and(|id| at_work.contains(id));
-        let needed = container.labels.get(names::BACKUP).is_some_and(|id| is_on_trial(world, id));
-        !busy && !needed && !known.contains(&container.name)
+        let of_a_trial = container.labels.contains_key(names::BACKUP);
+        !busy && !of_a_trial && !known.contains(&container.name)
     });
     let mut count = 0;
     for orphan in orphans {
@@ -291,10 +292,30 @@ async fn remove_orphans(
     world.engine_health.orphans(count);
 }
 
-/// Whether a backup is being verified, or what that left behind is still to go.
-fn is_on_trial(world: &World, backup: &str) -> bool {
-    let found = world.store.get::<Kept<Backups>>(backup).ok().flatten();
-    found.is_some_and(|found| found.record.state.trial.is_some())
+/// What is left of databases that backups were put into, and that nobody waits for any more: a request
+/// that was given up may have been carried out later. There is nothing in them that is nowhere else.
+async fn remove_trials(world: &World, inventory: &Inventory) {
+    let engine = &world.ports.engine;
+    let over = |labels: &Labels| match labels.get(names::BACKUP) {
+        Some(id) => match world.store.get::<Kept<Backups>>(id) {
+            Ok(found) => !found.is_some_and(|found| found.record.state.on_trial),
+            Err(_) => false,
+        },
+        None => false,
+    };
+    let mut gone = Vec::new();
+    for container in inventory.containers.iter().filter(|container| over(&container.labels)) {
+        gone.push(engine.remove_container(&container.name).await);
+    }
+    for volume in inventory.volumes.iter().filter(|volume| over(&volume.labels)) {
+        gone.push(engine.remove_volume(&volume.name).await);
+    }
+    for network in inventory.networks.iter().filter(|network| over(&network.labels)) {
+        gone.push(engine.remove_network(&network.name).await);
+    }
+    for e in gone.into_iter().filter_map(Result::err) {
+        tracing::warn!(error = %e, "what is left of a verification was not removed");
+    }
 }
 
 /// Takes a sample of every instance that runs.

@@ -7,22 +7,23 @@ use super::{
     scene,
 };
 use actors::{
-    backups::{self, Backups},
+    backups::{self, Backups, Command, State},
     deployments::{self, Deployments},
     image_builds::{self, ImageBuilds},
     images::Images,
+    instances as owned,
     runtime::resource::Kept,
     world::World,
 };
 use bytes::Bytes;
 use contract::{
     BackupId, DeploymentId, InstanceId, JobId,
-    backups::RestoreState,
+    backups::{BackupKind, BackupState, RestoreState},
     deployments::DeploymentState,
     image_builds::BuildJobState,
     instances::{InstanceState, Role},
 };
-use engine::fake::{ExecCall, Fake, Operation, Script, Step};
+use engine::fake::{ExecCall, Fake, Operation, Script, Step, Times, Trouble};
 use std::sync::Arc;
 
 async fn running(world: &Arc<World>) -> InstanceId {
@@ -34,7 +35,7 @@ async fn running(world: &Arc<World>) -> InstanceId {
 /// What a deployment does itself.
 const BUILDS: [Operation; 2] = [Operation::Images, Operation::Build];
 /// What the instance does for it.
-const REPLACES_WITH: [Operation; 8] = [
+const REPLACES_WITH: [Operation; 7] = [
     Operation::EnsureImage,
     Operation::EnsureNetwork,
     Operation::EnsureContainer,
@@ -42,7 +43,6 @@ const REPLACES_WITH: [Operation; 8] = [
     Operation::Stop,
     Operation::Container,
     Operation::RemoveContainer,
-    Operation::Inventory,
 ];
 
 /// A repository is built and takes the place of what served.
@@ -106,35 +106,66 @@ fn tools(call: &ExecCall) -> Option<Script> {
     }
 }
 
-/// A backup is made, verified, put back and deleted.
-async fn back_up(world: &Arc<World>, engine: &Fake, instance: InstanceId, told: &str) {
+/// An instance with a schedule that keeps one backup.
+async fn scheduled(world: &Arc<World>) -> InstanceId {
+    let id = running(world).await;
+    let (cron, next_at) = ("30 3 * * *".parse().unwrap(), "2999-01-31T03:30:00Z".parse().unwrap());
+    let schedule = backups::Schedule { cron, keep: 1, verify: false, next_at };
+    let command = owned::Command::Schedule(BackupKind::SqlDb, Some(schedule));
+    world.owners().unwrap().instances.ask(id, command).await.unwrap();
+    id
+}
+
+/// A backup is made and takes the place of the one before; it is verified, put back and deleted. The
+/// trouble that the programs in the database met, they meet again each time.
+async fn back_up(
+    world: &Arc<World>,
+    engine: &Fake,
+    (instance, again): (InstanceId, Option<&Trouble>),
+    told: &str,
+) {
     let there = (engine.containers(), engine.networks(), engine.volumes());
-    let id: BackupId = world.ports.random.id(world.ports.clock.now());
-    let begun = scene::backing_up(id, instance, world.ports.clock.now());
-    let create = backups::Command::Create { backup: Box::new(begun.backup), verify: true };
-    let owners = &world.owners().unwrap().backups;
-    owners.ask(id, create).await.unwrap();
-    let succeeded = |restore: &Option<contract::backups::Restore>| {
-        let restore = restore.as_ref()?;
-        assert_ne!(restore.state, RestoreState::Failed, "{told}: {restore:?}");
-        (restore.state == RestoreState::Succeeded).then_some(())
-    };
-    comes_to::<Backups>(world, id, told, |backup| {
-        let backup = backup.unwrap();
-        assert_eq!(backup.backup.error, None, "{told}");
-        succeeded(&backup.backup.verification).is_some()
-    })
-    .await;
-    let now = (engine.containers(), engine.networks(), engine.volumes());
-    assert_eq!(now, there, "{told}: nothing is left of the trial");
-    owners.ask(id, backups::Command::Restore).await.unwrap();
-    comes_to::<Backups>(world, id, told, |backup| {
-        succeeded(&backup.unwrap().backup.restore).is_some()
-    })
-    .await;
-    owners.ask(id, backups::Command::Delete).await.unwrap();
+    let (before, owners) = (engine.executions().len(), &world.owners().unwrap().backups);
+    let mut made = Vec::new();
+    for _ in 0..2 {
+        let id: BackupId = world.ports.random.id(world.ports.clock.now());
+        let begun = scene::backing_up(id, instance, world.ports.clock.now());
+        let create = backups::Command::Create { backup: Box::new(begun.backup), verify: false };
+        owners.ask(id, create).await.unwrap();
+        comes_to::<Backups>(world, id, told, |backup| {
+            let backup = backup.unwrap();
+            assert_eq!(backup.backup.error, None, "{told}");
+            backup.backup.state == BackupState::Ready && !backup.surplus
+        })
+        .await;
+        made.push(id);
+    }
+    let [older, id] = made[..] else { unreachable!() };
+    comes_to::<Backups>(world, older, told, |backup| backup.is_none()).await;
+
+    for (command, of) in [(Command::Verify, false), (Command::Restore, true)] {
+        let troubled = engine.troubled(Operation::Exec);
+        if let Some(trouble) = again {
+            engine.trouble(Operation::Exec, trouble.clone(), Times::Once);
+        }
+        owners.ask(id, command).await.unwrap();
+        comes_to::<Backups>(world, id, told, |backup| {
+            let State { backup, on_trial, .. } = backup.unwrap();
+            let restore = if of { &backup.restore } else { &backup.verification };
+            let restore = restore.as_ref().unwrap();
+            assert_ne!(restore.state, RestoreState::Failed, "{told}: {restore:?}");
+            restore.state == RestoreState::Succeeded && !on_trial
+        })
+        .await;
+        let met = engine.troubled(Operation::Exec) > troubled;
+        assert_eq!(met, again.is_some(), "{told}");
+        let now = (engine.containers(), engine.networks(), engine.volumes());
+        assert_eq!(now, there, "{told}: nothing is left of the trial");
+    }
+    owners.ask(id, Command::Delete).await.unwrap();
     comes_to::<Backups>(world, id, told, |backup| backup.is_none()).await;
-    let restored = engine.executions().iter().filter(|e| e.input.ends_with(b"COMMIT;\n")).count();
+    let executions = engine.executions().split_off(before);
+    let restored = executions.iter().filter(|e| e.input.ends_with(b"COMMIT;\n")).count();
     assert!(restored >= 2, "{told}: on trial and for good");
 }
 
@@ -142,10 +173,12 @@ async fn back_up(world: &Arc<World>, engine: &Fake, instance: InstanceId, told: 
 fn a_backup_stands_each_failure() {
     run(|world, engine| async move {
         engine.on_exec(tools);
-        let instance = running(&world).await;
+        let instance = scheduled(&world).await;
         for (operation, trouble) in pairs(&BACKS_UP_WITH) {
-            let back_up = async |told: &str| back_up(&world, &engine, instance, told).await;
-            fails_once(&engine, &[operation], trouble, back_up).await;
+            let again = (operation == Operation::Exec).then_some(&trouble);
+            let of = (instance, again);
+            let back_up = async |told: &str| back_up(&world, &engine, of, told).await;
+            fails_once(&engine, &[operation], trouble.clone(), back_up).await;
         }
     });
 }
@@ -154,16 +187,13 @@ fn a_backup_stands_each_failure() {
 fn a_backup_may_do_each_thing_twice() {
     run(|world, engine| async move {
         engine.on_exec(tools);
-        let instance = running(&world).await;
-        let back_up = async |told: &str| back_up(&world, &engine, instance, told).await;
-        is_done_twice(
-            &world,
-            &engine,
-            &BACKS_UP_WITH.each_ref().map(std::slice::from_ref),
-            |o| &o.backups,
-            back_up,
-        )
-        .await;
+        let instance = scheduled(&world).await;
+        for operation in BACKS_UP_WITH {
+            let again = (operation == Operation::Exec).then_some(&Trouble::HangAfter);
+            let of = (instance, again);
+            let back_up = async |told: &str| back_up(&world, &engine, of, told).await;
+            is_done_twice(&world, &engine, &[&[operation]], |o| &o.backups, back_up).await;
+        }
     });
 }
 

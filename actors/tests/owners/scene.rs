@@ -2,7 +2,7 @@
 
 use actors::{
     backups, deployments, image_builds,
-    instances::{Command, Definition, Incarnation, Instance, Part, Source},
+    instances::{Command, Definition, Incarnation, Instance, Next, Part, Source},
 };
 use contract::{
     AppId, BackupId, DeploymentId, Id, ImageId, InstanceId, JobId, ProjectId, TemplateId,
@@ -90,8 +90,7 @@ pub fn replace(n: u128) -> Command {
 
 /// A new container for the server, of this image.
 pub fn replace_with(n: u128, image: Source) -> Command {
-    let mut next = Incarnation::new(0, definition(), image, BTreeMap::new());
-    next.deployment = Some(deployment(n));
+    let next = Next { image: Some(image), ..Next::default() };
     Command::Replace {
         role: Role::Server,
         next: Box::new(next),

@@ -81,7 +81,7 @@ fn a_deployment_ends_and_leaves_its_lane() {
         outcome(
             "offered",
             Effect::Offer,
-            Outcome::Offered(Box::new(scene::definition()), BTreeMap::new()),
+            Outcome::Offered(Some((Box::new(scene::definition()), BTreeMap::new()))),
         ),
         outcome("not offered", Effect::Offer, failed()),
         outcome("offered later", Effect::Offer, Outcome::Wait),
@@ -164,6 +164,8 @@ fn a_backup_is_whole_or_none() {
         outcome("not restored", Effect::Restore, Outcome::Failed("no".into())),
         outcome("usable", Effect::Verify, Outcome::Restored),
         outcome("not usable", Effect::Verify, Outcome::Failed("no".into())),
+        outcome("not verified", Effect::Verify, Outcome::Unverified("no".into())),
+        outcome("not its turn", Effect::Verify, Outcome::Wait),
         outcome("disposed", Effect::Dispose, Outcome::Disposed),
         outcome("thinned", Effect::Thin, Outcome::Thinned),
         outcome("clean", Effect::Clean, Outcome::Discarded),
@@ -184,8 +186,7 @@ fn a_backup_is_whole_or_none() {
             };
             let (old, new) = (before.backup.state, after.backup.state);
             let told = format!("{told}: {old:?} to {new:?}, {intent:?}");
-            let (trial, before_it) = (after.trial.is_some(), before.trial.is_some());
-            assert!(trial || !before_it || told.starts_with("disposed"), "{told}");
+            assert!(after.on_trial || !before.on_trial || told.starts_with("disposed"), "{told}");
             if after.removing {
                 assert_eq!(intent, Some(&Effect::Discard), "{told}");
                 return;
@@ -194,8 +195,12 @@ fn a_backup_is_whole_or_none() {
                 (running(&after.backup.restore), running(&after.backup.verification));
             assert_eq!(new == BackupState::Running, intent == Some(&Effect::Dump), "{told}");
             assert_eq!(restoring, intent == Some(&Effect::Restore), "{told}");
-            let on_trial = matches!(intent, Some(Effect::Verify | Effect::Dispose));
-            assert_eq!((verifying, trial), (on_trial, on_trial), "{told}");
+            assert_eq!(verifying, intent == Some(&Effect::Verify), "{told}");
+            assert!(after.on_trial || !verifying, "{told}");
+            let untidy = after.on_trial || after.surplus;
+            assert!(intent.is_some() || !untidy, "what is left is tidied up: {told}");
+            let told_useless = after.useless && !before.useless;
+            assert!(!told_useless || told.starts_with("not usable"), "{told}");
             assert_eq!(
                 after.deadline.is_some(),
                 new == BackupState::Running || restoring || intent == Some(&Effect::Verify),

@@ -229,6 +229,11 @@ impl Fake {
         self.troubles().calm(operation);
     }
 
+    /// How often an operation went wrong.
+    pub fn troubled(&self, operation: Operation) -> u64 {
+        self.troubles().met(operation)
+    }
+
     /// Calls of this operation wait from now on, before they are done, until the hold is released.
     pub fn hold(&self, operation: Operation) -> Hold {
         self.troubles().hold(operation)

@@ -92,6 +92,7 @@ pub(super) struct Troubles {
     planned: HashMap<Operation, (Trouble, Times)>,
     gates: HashMap<Operation, Gate>,
     calls: HashMap<Operation, u64>,
+    met: HashMap<Operation, u64>,
 }
 
 /// Where calls wait.
@@ -139,6 +140,9 @@ impl Troubles {
             Some((trouble, Times::Always)) => Some(trouble.clone()),
             None => None,
         };
+        if trouble.is_some() {
+            *self.met.entry(operation).or_default() += 1;
+        }
         (gate, trouble)
     }
 
@@ -148,6 +152,10 @@ impl Troubles {
 
     pub fn calm(&mut self, operation: Operation) {
         self.planned.remove(&operation);
+    }
+
+    pub fn met(&self, operation: Operation) -> u64 {
+        self.met.get(&operation).copied().unwrap_or(0)
     }
 
     pub fn hold(&mut self, operation: Operation) -> Hold {
