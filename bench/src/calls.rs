@@ -3,7 +3,8 @@
 use crate::{
     Pace,
     client::Client,
-    echo::Echo,
+    echo,
+    helper::Helper,
     machine,
     outcome::Outcome,
     seed,
@@ -38,7 +39,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
 
     let workers = pace.http_workers();
     let server = Server::start(home.path(), workers)?;
-    let echo = Echo::start(workers)?;
+    let echo = echo::start(workers)?;
     let sessions = server.register(USERS)?;
     let latest = json!({"appId": app, "channel": "production", "platform": "android"});
     let signed_in = Function::new(&server.client, "getCurrentUser", &sessions, &json!({}))?;
@@ -86,7 +87,7 @@ impl Function {
         &self,
         scratch: &Path,
         server: &Server,
-        echo: &Echo,
+        echo: &Helper,
         pace: Pace,
     ) -> Outcome<[Row; 3]> {
         let short = Load { address: echo.address, ..self.ours.clone() };

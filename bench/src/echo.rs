@@ -4,19 +4,14 @@
 
 use crate::{
     group_commit::{GroupCommit, Rows},
-    machine,
+    helper::Helper,
     outcome::{Explain, Outcome},
-    server::{free_port, listening, local},
+    server::local,
 };
 use actix_web::{App, HttpResponse, HttpServer, web};
 use clap::ValueEnum;
 use serde_json::Value;
-use std::{
-    net::SocketAddr,
-    path::Path,
-    process::{Child, Command},
-    time::Duration,
-};
+use std::{path::Path, time::Duration};
 
 /// Bytes of an answer that is no echo.
 const LARGEST: usize = 1 << 20;
@@ -48,46 +43,13 @@ async fn bytes(count: web::Path<usize>) -> HttpResponse {
     HttpResponse::Ok().content_type("text/plain").body("x".repeat((*count).min(LARGEST)))
 }
 
-/// A running echo server. It is killed when the value is dropped.
-pub struct Echo {
-    /// Where it listens.
-    pub address: SocketAddr,
-    child: Child,
+/// Starts one in a process of its own, with so many workers.
+pub fn start(workers: usize) -> Outcome<Helper> {
+    Helper::start("echo", [workers.to_string().into()])
 }
 
-impl Echo {
-    /// Starts it with so many workers.
-    pub fn start(workers: usize) -> Outcome<Echo> {
-        Self::start_with(workers, |_| {})
-    }
-
-    /// Starts one that answers once it has written these rows to a new store.
-    pub fn start_durable(workers: usize, store: &Path, rows: Rows) -> Outcome<Echo> {
-        let rows = rows.to_possible_value().or_say("the rows")?;
-        Self::start_with(workers, |command| {
-            command.arg(store).arg(rows.get_name());
-        })
-    }
-
-    fn start_with(workers: usize, more: impl FnOnce(&mut Command)) -> Outcome<Echo> {
-        let port = free_port()?;
-        let mut command = Command::new(machine::this_program()?);
-        command.args(["echo", &port.to_string(), &workers.to_string()]);
-        more(&mut command);
-        let child = command.spawn().or_say("the echo server")?;
-        let echo = Echo { address: local(port), child };
-        listening(echo.address, "the echo server").map(|()| echo)
-    }
-
-    /// The id of its process.
-    pub fn process(&self) -> u32 {
-        self.child.id()
-    }
-}
-
-impl Drop for Echo {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Starts one that answers once it has written these rows to a new store.
+pub fn start_durable(workers: usize, store: &Path, rows: Rows) -> Outcome<Helper> {
+    let rows = rows.to_possible_value().or_say("the rows")?;
+    Helper::start("echo", [workers.to_string().into(), store.into(), rows.get_name().into()])
 }

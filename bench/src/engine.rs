@@ -3,18 +3,17 @@
 //! measured on a machine that could not run them.
 
 use crate::{
-    machine,
+    client::Client,
+    helper::Helper,
     outcome::{Explain, Outcome},
-    server::{free_port, listening, local},
+    server::local,
 };
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use futures_util::stream;
 use serde_json::{Value, json};
 use std::{
     io,
-    net::SocketAddr,
     path::Path,
-    process::{Child, Command},
     sync::atomic::{AtomicU64, Ordering},
 };
 
@@ -55,40 +54,26 @@ async fn answer(request: HttpRequest, said: web::Data<Said>) -> HttpResponse {
     }
 }
 
-/// A running one. It is killed when the value is dropped.
-pub struct ListingEngine {
-    address: SocketAddr,
-    child: Child,
-}
+/// A running one.
+pub struct ListingEngine(Helper);
 
 impl ListingEngine {
     /// Starts one that has these containers, as `/containers/json` shows them.
     pub fn start(scratch: &Path, containers: &[Value]) -> Outcome<ListingEngine> {
         let file = scratch.join("containers.json");
         std::fs::write(&file, Value::from(containers).to_string()).or_say("the containers")?;
-        let port = free_port()?;
-        let mut command = Command::new(machine::this_program()?);
-        let child = command.args(["engine", &port.to_string()]).arg(file).spawn();
-        let engine = ListingEngine { address: local(port), child: child.or_say("the engine")? };
-        listening(engine.address, "the engine").map(|()| engine)
+        Helper::start("engine", [file.into()]).map(ListingEngine)
     }
 
     /// What the service is told of it.
     pub fn host(&self) -> String {
-        format!("tcp://{}", self.address)
+        format!("tcp://{}", self.0.address)
     }
 
     /// How often its containers were asked for.
     pub fn rounds(&self) -> Outcome<u64> {
-        let client = crate::client::Client { address: self.address, application_id: String::new() };
+        let client = Client { address: self.0.address, application_id: String::new() };
         let answer = client.get("/rounds").or_say("the engine's answer")?;
         answer.body.pointer("/rounds").and_then(Value::as_u64).or_say("the engine's rounds")
-    }
-}
-
-impl Drop for ListingEngine {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -104,17 +104,7 @@ fn part(role: Role, port: Option<u16>, health: &Value) -> Outcome<Part> {
     let mut live = Incarnation::new(1, definition, source, Default::default());
     (live.state, live.health, live.port) = (ServiceState::Running, ServiceHealth::Healthy, port);
     live.started_at = Some(seed::MADE);
-    Ok(Part {
-        role,
-        live,
-        candidate: None,
-        retired: Vec::new(),
-        given_up: None,
-        generation: 1,
-        attempts: 0,
-        left_out: false,
-        restarts: 0,
-    })
+    Ok(Part::new(live))
 }
 
 fn container(id: InstanceId, role: Role, port: Option<u16>, status: &str) -> Value {

@@ -3,9 +3,10 @@
 use crate::{
     Pace,
     client::Client,
-    echo::Echo,
+    echo,
     engine::ListingEngine,
     fleet::{self, Fleet, Servers},
+    helper::Helper,
     machine,
     outcome::{Explain, Outcome},
     seed,
@@ -39,7 +40,7 @@ const READ: usize = 64;
 
 /// Both figures.
 pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
-    let (home, upstream) = (machine::scratch()?, Echo::start(1)?);
+    let (home, upstream) = (machine::scratch()?, echo::start(1)?);
     let project = an_owned_project(home.path(), pace)?;
     let nothing = ListingEngine::start(home.path(), &[])?;
     let without = rounds(home.path(), &nothing, pace)?;
@@ -112,7 +113,7 @@ fn wait_for(engine: &ListingEngine, rounds: u64) -> Outcome<()> {
 }
 
 /// Microseconds of this process's time for one request to the health check.
-fn requests(upstream: &Echo) -> Outcome<f64> {
+fn requests(upstream: &Helper) -> Outcome<f64> {
     let client = Client { address: upstream.address, application_id: String::new() };
     let this = std::process::id();
     let before = machine::processor_time(this)?;
@@ -132,7 +133,7 @@ fn reads(
     fleet: &Fleet,
     pace: Pace,
 ) -> Outcome<[Row; 3]> {
-    let echo = Echo::start(pace.http_workers())?;
+    let echo = echo::start(pace.http_workers())?;
     let (mut busy, mut calm, mut bare, mut short) = (vec![], vec![], vec![], vec![]);
     for _ in 0..pace.rounds {
         for (every, answers) in [("1", &mut busy), ("3600", &mut calm)] {

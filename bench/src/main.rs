@@ -10,6 +10,7 @@ mod echo;
 mod engine;
 mod fleet;
 mod group_commit;
+mod helper;
 mod instances;
 mod limiter;
 mod machine;

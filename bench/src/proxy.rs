@@ -1,8 +1,7 @@
 //! Requests passed on to the server of an instance, against nginx in the service's place.
 
 use crate::{
-    Pace,
-    echo::Echo,
+    Pace, echo,
     engine::ListingEngine,
     fleet::{self, Servers},
     machine,
@@ -30,7 +29,7 @@ const HEALTH: &str = "/bytes/20";
 /// Short and longer answers.
 pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     let (home, workers) = (machine::scratch()?, pace.http_workers());
-    let upstream = Echo::start(workers)?;
+    let upstream = echo::start(workers)?;
     let servers = Servers { port: upstream.address.port(), health: HEALTH };
     let store = seed::open(home.path())?;
     let nobodys = actors::ports::Random::default().id(seed::MADE);

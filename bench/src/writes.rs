@@ -1,8 +1,7 @@
 //! Durable changes a second: a call that writes, against the disk alone.
 
 use crate::{
-    Pace,
-    echo::Echo,
+    Pace, echo,
     group_commit::{GroupCommit, Rows},
     machine,
     outcome::{Explain, Outcome},
@@ -89,6 +88,6 @@ fn alone(at: &Path, time: Duration) -> Outcome<f64> {
 
 /// The same load on a bare server that makes each request durable.
 fn served(home: &Path, at: &Path, rows: Rows, load: &Load, pace: Pace) -> Outcome<Answers> {
-    let echo = Echo::start_durable(pace.http_workers(), at, rows)?;
+    let echo = echo::start_durable(pace.http_workers(), at, rows)?;
     Load { address: echo.address, ..load.clone() }.run(home, pace.seconds)
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     engine::{Installed, docker, engine, template},
-    instances::{backend, until},
+    instances::{backend, made, until},
     service::{Person, eventually, sha256},
 };
 use serde_json::{Value, json};
@@ -271,11 +271,9 @@ fn a_document_database_is_put_back_as_it_was() {
                  "PARSE_SERVER_URL": "http://127.0.0.1:1337/parse", "PORT": "1337"}}
         ]),
     );
-    let ada = service.register("ada");
-    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+    let (ada, _, made) =
+        made(&service, "svc_createBackendInstance", json!({"templateId": template}));
     let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
-    let wanted = json!({"projectId": project["id"], "name": "Documents", "templateId": template});
-    let made = call("svc_createBackendInstance", wanted).ok();
     let instance = until(&service, &ada, &made["id"], &["running", "failed"]);
     assert_eq!(instance["state"], "running", "{instance}");
     let app = &instance["appId"];
@@ -323,11 +321,9 @@ fn a_database_without_its_tools_makes_no_backup() {
             {"role": "server", "image": "storefront", "port": 8080, "healthCheck": {"http": "/health"}}
         ]),
     );
-    let ada = service.register("ada");
-    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+    let (ada, _, made) =
+        made(&service, "svc_createBackendInstance", json!({"templateId": template}));
     let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
-    let wanted = json!({"projectId": project["id"], "name": "Bare", "templateId": template});
-    let made = call("svc_createBackendInstance", wanted).ok();
     let instance = until(&service, &ada, &made["id"], &["running", "failed"]);
     assert_eq!(instance["state"], "running", "{instance}");
     let app = &instance["appId"];

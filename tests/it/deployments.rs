@@ -3,7 +3,7 @@
 use crate::{
     engine::{Installed, engine, template},
     git::Git,
-    instances::{backend, deployed, until},
+    instances::{backend, deployed, made, until},
     needs,
     service::{Person, eventually},
 };
@@ -110,11 +110,9 @@ fn a_version_of_the_template_brings_all_that_it_says() {
     let second = json!({"templateId": template, "version": "2.0.0", "services": [server]});
     service.call(Some(&admin), "addTemplateDockerVersion", second).ok();
 
-    let ada = service.register("ada");
+    let (ada, _, made) =
+        made(&service, "svc_createBackendInstance", json!({"templateId": template}));
     let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
-    let project = call("svc_createProject", json!({"name": "Shop"})).ok();
-    let wanted = json!({"projectId": project["id"], "name": "Shop", "templateId": template});
-    let made = call("svc_createBackendInstance", wanted).ok();
     let (id, app) = (&made["id"], &made["appId"]);
     let running = until(&service, &ada, id, &["running", "failed"]);
     assert_eq!(

@@ -149,9 +149,15 @@ fn start_registry() -> Result<(Child, tempfile::TempDir, String), String> {
     );
     let path = folder.path().join("config.yml");
     std::fs::write(&path, config).map_err(|e| e.to_string())?;
-    let mut command = Command::new("docker-registry");
-    command.arg("serve").arg(path).stdout(Stdio::null()).stderr(Stdio::null());
-    let child = command.spawn().map_err(|_| "docker-registry is missing".to_owned())?;
+    if !run(Command::new("docker-registry").arg("--version")).is_ok_and(|r| r.status.success()) {
+        return Err("docker-registry is missing".into());
+    }
+    // Nothing ends what is static: the shell reads until this process is gone, whatever ended it.
+    let serve = "docker-registry serve \"$0\" & read _; kill $!";
+    let mut command = Command::new("sh");
+    command.args(["-c", serve]).arg(path).stdin(Stdio::piped());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let child = command.spawn().map_err(|e| e.to_string())?;
     let begun = Instant::now();
     while std::net::TcpStream::connect(&address).is_err() {
         if begun.elapsed() > Duration::from_secs(10) {

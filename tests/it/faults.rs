@@ -5,7 +5,7 @@ use crate::{
     daemons::{Cuttable, Daemon},
     engine::{Engine, Installed, docker, engine, template},
     git::Git,
-    instances::{backend, deployed, until},
+    instances::{backend, deployed, made, until},
     needs,
     service::{Person, eventually},
 };
@@ -23,12 +23,9 @@ fn what_does_not_come_up_says_why_and_is_mended_by_a_deployment() {
     let test = "what_does_not_come_up_says_why_and_is_mended_by_a_deployment";
     let Some(engine) = engine(test) else { return };
     let service = engine.service(&[]);
-    let ada = service.register("ada");
-    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+    let broken = json!({"env": {"NODE_OPTIONS": "--require=/nowhere.js"}});
+    let (ada, _, made) = made(&service, "svc_createBackendInstance", broken);
     let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
-    let broken = json!({"NODE_OPTIONS": "--require=/nowhere.js"});
-    let wanted = json!({"projectId": project["id"], "name": "Backend", "env": broken});
-    let made = call("svc_createBackendInstance", wanted).ok();
     let failed = until(&service, &ada, &made["id"], &["failed", "running"]);
     assert!(failed["lastError"].as_str().unwrap().contains("3 times in a row"), "{failed}");
     let log = failed["lastLog"].as_array().unwrap();
@@ -54,10 +51,7 @@ fn a_service_that_is_killed_goes_on_with_its_instances() {
         return;
     };
     let mut service = engine.service(&[]);
-    let ada = service.register("ada");
-    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
-    let wanted = json!({"projectId": project["id"], "name": "Backend"});
-    let instance = service.call(Some(&ada), "svc_createBackendInstance", wanted).ok();
+    let (ada, _, instance) = made(&service, "svc_createBackendInstance", json!({}));
     let id = instance["id"].clone();
     let mut random = fastrand::Rng::with_seed(0x5eed);
     let mut kill = |service: &mut Installed| {
@@ -171,10 +165,8 @@ fn small(service: &Installed, engine: &Engine, repository: &str) -> (Person, Val
     if repository == LOST {
         engine.lose(repository);
     }
-    let ada = service.register("ada");
-    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
-    let wanted = json!({"projectId": project["id"], "name": "Small", "templateId": template});
-    let made = service.call(Some(&ada), "svc_createBackendInstance", wanted).ok();
+    let (ada, _, made) =
+        made(service, "svc_createBackendInstance", json!({"templateId": template}));
     (ada, made)
 }
 
@@ -257,10 +249,7 @@ fn a_service_that_is_killed_in_each_state_on_the_way_goes_on() {
     }
     let git = Git::serve();
     let mut service = engine.service(&[("SVC_GIT_PRIVATE_HOSTS", "127.0.0.1")]);
-    let ada = service.register("ada");
-    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
-    let wanted = json!({"projectId": project["id"], "name": "Backend"});
-    let made = service.call(Some(&ada), "svc_createBackendInstance", wanted).ok();
+    let (ada, _, made) = made(&service, "svc_createBackendInstance", json!({}));
     let id = made["id"].clone();
     let instance = |service: &Installed| {
         let found = service.call(Some(&ada), "svc_getBackendInstance", json!({"instanceId": id}));

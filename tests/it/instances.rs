@@ -23,13 +23,21 @@ pub fn until(service: &Installed, who: &Person, id: &Value, states: &[&str]) -> 
     }
 }
 
-/// A backend that runs: somebody, the project, and the instance.
-pub fn backend(service: &Installed) -> (Person, Value, Value) {
+/// Somebody with a project makes an instance by this function, with these parameters: somebody, the
+/// project, and the instance as it begins.
+pub fn made(service: &Installed, function: &str, mut wanted: Value) -> (Person, Value, Value) {
     let ada = service.register("ada");
     let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
-    let wanted = json!({"projectId": project["id"], "name": "Backend", "env": {"GREETING": "hi", "API_TOKEN": "s3cret"}});
-    let made = service.call(Some(&ada), "svc_createBackendInstance", wanted).ok();
+    (wanted["projectId"], wanted["name"]) = (project["id"].clone(), json!("Backend"));
+    let made = service.call(Some(&ada), function, wanted).ok();
     assert_eq!(made["state"], "provisioning");
+    (ada, project, made)
+}
+
+/// A backend that runs: somebody, the project, and the instance.
+pub fn backend(service: &Installed) -> (Person, Value, Value) {
+    let wanted = json!({"env": {"GREETING": "hi", "API_TOKEN": "s3cret"}});
+    let (ada, project, made) = made(service, "svc_createBackendInstance", wanted);
     let running = until(service, &ada, &made["id"], &["running", "failed"]);
     assert_eq!(running["state"], "running", "{running}");
     (ada, project, running)

@@ -3,7 +3,7 @@
 use crate::{
     backups::{finished, psql},
     engine::engine,
-    instances::{deployed, until},
+    instances::{deployed, made, until},
     load::under_load,
     service::eventually,
 };
@@ -15,10 +15,8 @@ fn a_market_server_lives_with_dashboard_and_storefront() {
         return;
     };
     let service = engine.service(&[]);
-    let ada = service.register("ada");
-    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+    let (ada, _, made) = made(&service, "svc_deployMarketServer", json!({}));
     let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
-    let made = call("svc_deployMarketServer", json!({"projectId": project["id"]})).ok();
     let (id, app) = (&made["id"], &made["appId"]);
     assert_eq!((&made["kind"], made["services"].as_array().unwrap().len()), (&json!("market"), 2));
     let running = until(&service, &ada, id, &["running", "failed"]);
@@ -88,10 +86,8 @@ fn a_market_server_is_deployed_without_a_failed_request_and_its_data_comes_back(
     let test = "a_market_server_is_deployed_without_a_failed_request_and_its_data_comes_back";
     let Some(engine) = engine(test) else { return };
     let service = engine.service(&[]);
-    let ada = service.register("ada");
-    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+    let (ada, _, made) = made(&service, "svc_deployMarketServer", json!({}));
     let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
-    let made = call("svc_deployMarketServer", json!({"projectId": project["id"]})).ok();
     let app = &made["appId"];
     let instance = until(&service, &ada, &made["id"], &["running", "failed"]);
     assert_eq!(instance["state"], "running", "{instance}");
@@ -139,10 +135,8 @@ fn a_market_server_goes_on_without_a_dashboard_that_does_not_come_up() {
     let test = "a_market_server_goes_on_without_a_dashboard_that_does_not_come_up";
     let Some(engine) = engine(test) else { return };
     let service = engine.service(&[]);
-    let ada = service.register("ada");
-    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+    let (ada, _, made) = made(&service, "svc_deployMarketServer", json!({}));
     let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
-    let made = call("svc_deployMarketServer", json!({"projectId": project["id"]})).ok();
     until(&service, &ada, &made["id"], &["running"]);
     let broken = json!({"NODE_OPTIONS": "--require=/nowhere.js"});
     let params = json!({"appId": made["appId"], "env": broken});

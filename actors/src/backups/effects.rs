@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     instances::{Instance, Instances, Part, names, secret},
+    place::Seen,
     ports::{DumpError, Written},
     runtime::resource::{Kept, Retry},
     world::World,
@@ -14,7 +15,7 @@ use crate::{
 use bytes::Bytes;
 use contract::{
     BackupId, InstanceId,
-    backups::BackupKind,
+    backups::{Backup, BackupKind},
     instances::{Role, ServiceState},
     templates::{Database, DatabaseEngine},
 };
@@ -24,6 +25,7 @@ use std::{
     io,
     sync::{Arc, Mutex, PoisonError},
 };
+use store::{Store, StoreError};
 
 /// How many backups are verified at a time: each takes a database's memory, and a network.
 const VERIFIED_AT_A_TIME: usize = 2;
@@ -66,6 +68,18 @@ pub fn role(kind: BackupKind) -> Role {
     }
 }
 
+/// Why nothing can be done with the database of a backup whose instance is not there.
+pub(super) const DELETED: &str = "the instance was deleted";
+
+/// The instance of a backup, while it is there.
+pub(super) fn instance_of(
+    backup: &Backup,
+    store: &Store,
+) -> Result<Option<Seen<Instances>>, StoreError> {
+    let found = store.get::<Kept<Instances>>(&backup.instance_id.to_string())?;
+    Ok(found.filter(|found| found.record.state.is_there()))
+}
+
 /// A database that runs.
 pub(super) struct Running {
     container: String,
@@ -96,10 +110,8 @@ impl Running {
 /// The database of a backup; or why there is none to be dumped or restored now.
 fn running(state: &State, world: &World) -> Result<Result<Running, String>, Retry> {
     let backup = &state.backup;
-    let found = world.store.get::<Kept<Instances>>(&backup.instance_id.to_string())?;
-    let instance = found.as_ref().map(|found| &found.record.state).filter(|i| i.is_there());
-    let Some(instance) = instance else { return Ok(Err("the instance was deleted".into())) };
-    let role = role(backup.kind);
+    let Some(found) = instance_of(backup, &world.store)? else { return Ok(Err(DELETED.into())) };
+    let (instance, role) = (&found.record.state, role(backup.kind));
     let part = instance.part(role).filter(|part| part.live.state == ServiceState::Running);
     let Some(part) = part else { return Ok(Err("the database does not run".into())) };
     let container = names::container(backup.instance_id, role, part.live.generation);

@@ -86,7 +86,8 @@ pub enum Effect {
     Thin,
     /// Remove the bytes of a dump that failed.
     Clean,
-    /// Remove all that there is of it, and then the record.
+    /// Remove the bytes, and then the record. A database that it is put into meanwhile is swept by
+    /// who watches the engine.
     Discard,
 }
 
@@ -177,8 +178,15 @@ impl Resource for Backups {
 impl State {
     /// One that begins.
     pub fn new(backup: Backup, deadline: Option<Timestamp>, verify: bool) -> State {
-        let (on_trial, useless, surplus, removing) = (false, false, false, false);
-        State { backup, deadline, verify, on_trial, useless, surplus, removing }
+        State {
+            backup,
+            deadline,
+            verify,
+            on_trial: false,
+            useless: false,
+            surplus: false,
+            removing: false,
+        }
     }
 
     fn take(mut self, at: &Moment<Backups>, command: Command) -> Result<Step<Backups>, Fault> {

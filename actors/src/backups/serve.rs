@@ -2,7 +2,7 @@
 
 use super::{
     Backups, Command, Schedule, State,
-    effects::role,
+    effects::{instance_of, role},
     machine::database_claim,
     schedule::{Made, begin, databases, next},
     trial::{NOT_TOLD, tells_health},
@@ -76,10 +76,7 @@ impl Platform {
     }
 
     fn backed_up(&self, backup: &Backup) -> Result<Seen<Instances>, Fault> {
-        let key = backup.instance_id.to_string();
-        let found = self.world.store.get::<Kept<Instances>>(&key).map_err(unread)?;
-        let found = found.filter(|found| found.record.state.is_there());
-        found.ok_or_else(|| {
+        instance_of(backup, &self.world.store).map_err(unread)?.ok_or_else(|| {
             Fault::NotNow(
                 "the instance of this backup was deleted; download the backup instead".into(),
             )

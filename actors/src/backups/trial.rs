@@ -2,10 +2,10 @@
 //! same limits as the one that it is of, with a volume of its own, alone on its network, published
 //! nowhere.
 
-use super::effects::{Running, role};
+use super::effects::{DELETED, Running, instance_of, role};
 use crate::{
-    instances::{self, Instance, Instances, Part, names},
-    runtime::resource::{Kept, Retry},
+    instances::{self, Instance, Part, names},
+    runtime::resource::Retry,
     world::World,
 };
 use contract::{BackupId, backups::Backup, templates::HealthCheck};
@@ -26,11 +26,8 @@ pub(super) async fn begin(
     backup: &Backup,
     world: &World,
 ) -> Result<Result<Running, String>, Retry> {
-    let key = backup.instance_id.to_string();
-    let found = world.store.get::<Kept<Instances>>(&key)?;
-    let instance = found.as_ref().map(|found| &found.record.state).filter(|i| i.is_there());
-    let Some(instance) = instance else { return Ok(Err("the instance was deleted".into())) };
-    let (spec, running) = match plan(id, backup, instance, world) {
+    let Some(found) = instance_of(backup, &world.store)? else { return Ok(Err(DELETED.into())) };
+    let (spec, running) = match plan(id, backup, &found.record.state, world) {
         Ok(planned) => planned,
         Err(why) => return Ok(Err(why)),
     };
@@ -68,7 +65,7 @@ fn plan(
         return Err(NOT_TOLD.into());
     }
     let running = Running::of(world, instance_id, instance, part, name.clone())?;
-    let spec = instances::container(&world.ports, instance_id, instance, part, image)
+    let spec = instances::container(&world.ports, instance_id, instance, part, &part.live, image)
         .map_err(|e| e.to_string())?;
     let mut mounts = spec.mounts;
     mounts.iter_mut().for_each(|mount| mount.volume.clone_from(&name));

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     builds::NotBuilt,
-    instances::{self, GivenUp, Instance, Instances, Next, Part, missing_secrets},
+    instances::{self, GivenUp, Instance, Instances, Next, missing_secrets},
     log::{self, say},
     runtime::resource::{Kept, Retry},
     world::World,
@@ -78,11 +78,10 @@ impl Work<'_> {
         // One that is on its way somewhere is waited for.
         use InstanceState::{Provisioning, Restarting, Starting, Stopping};
         let passing = [Provisioning, Starting, Stopping, Restarting].contains(&instance.state);
-        let ours = |part: &Part| part.live.deployment == Some(self.id);
         let Some(part) = instance.part(self.state.role) else {
             return Ok(Outcome::Failed("the service was removed".into()));
         };
-        if passing && !ours(part) {
+        if passing && part.live.deployment != Some(self.id) {
             return Ok(Outcome::Wait);
         }
         let State { definition, image, env, .. } = self.state.clone();
@@ -129,7 +128,7 @@ impl Work<'_> {
         if part.live.deployment == Some(self.id) {
             return self.live(&instance);
         }
-        if part.candidate.as_ref().is_some_and(|c| c.deployment == Some(self.id)) {
+        if part.candidate.as_ref().is_some_and(|c| c.is_of(self.id)) {
             return Ok(Outcome::Wait);
         }
         let given_up = part.given_up.as_ref().filter(|g| g.deployment == Some(self.id));
@@ -200,7 +199,7 @@ impl Work<'_> {
                 other => other,
             });
         }
-        let ours = part.candidate.as_ref().is_some_and(|c| c.deployment == Some(self.id));
+        let ours = part.candidate.as_ref().is_some_and(|c| c.is_of(self.id));
         Ok(if ours { Outcome::Wait } else { Outcome::Undone })
     }
 

@@ -156,16 +156,10 @@ impl Platform {
             match (&source.image_id, &source.version, &source.template_version) {
                 (Some(id), Some(version), None) => (*id, version.clone(), None),
                 (None, None, Some(wanted)) => {
-                    let template = self.template(instance.template_id)?;
-                    let mut versions = template.record.state.versions.iter();
-                    let version = versions.find(|version| version.version == *wanted);
-                    let version =
-                        version.ok_or(Fault::NotFound("version of the instance's template"))?;
-                    let service = version.services.iter().find(|service| service.role == role);
-                    let service =
-                        service.ok_or(Fault::NotFound("service of this template version"))?;
-                    let template_version = version.version.clone();
-                    let definition = Definition { template_version, service: service.clone() };
+                    let definition = self.definition(instance, wanted, role)?;
+                    let definition =
+                        definition.ok_or(Fault::NotFound("service of this template version"))?;
+                    let service = &definition.service;
                     (service.image_id, service.image_version.clone(), Some(definition))
                 }
                 _ => return Err(Fault::Invalid(source.problem().into_iter().collect())),
@@ -185,10 +179,7 @@ impl Serves<TriggerDeployment> for Platform {
         let (image, definition) = self.sourced(&p.source, instance, role)?;
         let part = instance.part(role).ok_or(Fault::NotFound("service of this instance"))?;
         let becomes = definition.as_ref().unwrap_or(&part.live.definition);
-        let env = match &p.env {
-            Some(env) => Some(self.seal_env(id, &becomes.service, env)?),
-            None => None,
-        };
+        let env = p.env.as_ref().map(|env| self.seal_env(id, &becomes.service, env)).transpose()?;
         let plan = Plan {
             app: p.app_id,
             instance: id,

@@ -252,9 +252,7 @@ impl Instance {
         }
         match &part.candidate {
             // asked for twice by the same one
-            Some(Candidate { deployment: wants, .. })
-                if wants.is_some() && *wants == deployment =>
-            {
+            Some(candidate) if asked_before(candidate.next.deployment) => {
                 return Ok(Step::keep());
             }
             Some(_) => {
@@ -267,13 +265,13 @@ impl Instance {
         }
         let next = part.succeed(next, deployment);
         let deadline = now + within;
-        part.candidate = Some(Candidate { next, deployment, deadline, failed: None });
+        part.candidate = Some(Candidate { next, deadline, failed: None });
         Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))
     }
 
     fn withdraw(mut self, deployment: DeploymentId, why: String) -> Result<Step<Instances>, Fault> {
         let candidates = self.parts.iter_mut().filter_map(|part| part.candidate.as_mut());
-        let mut wanted = candidates.filter(|c| c.deployment == Some(deployment));
+        let mut wanted = candidates.filter(|candidate| candidate.is_of(deployment));
         let Some(candidate) = wanted.next() else { return Ok(Step::keep()) };
         candidate.failed.get_or_insert((why, Vec::new()));
         Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))

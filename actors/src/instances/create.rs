@@ -24,7 +24,7 @@ use contract::{
     env::Env,
     images::DockerImage,
     instances::{DesiredState, InstanceKind, InstanceState, Resources, Role},
-    templates::{TemplateService, TemplateStatus, TemplateVersion},
+    templates::{SemanticVersion, TemplateService, TemplateStatus},
     text::EnvName,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,7 +64,9 @@ impl Platform {
         for service in version.services.iter().filter(|service| starts_with(service.role)) {
             let seen = images::usable(&self.world.store, service.image_id, &service.image_version)?;
             let env = if service.role == Role::Server { &wanted.env } else { &Env::default() };
-            parts.push(self.part(id, (version, service), &seen.record.state, env)?);
+            let definition =
+                Definition { template_version: version.version.clone(), service: service.clone() };
+            parts.push(self.part(id, definition, &seen.record.state, env)?);
             images.insert(service.image_id, seen);
         }
         parts.sort_by_key(Part::role);
@@ -146,10 +148,11 @@ impl Platform {
     fn part(
         &self,
         id: InstanceId,
-        (version, service): (&TemplateVersion, &TemplateService),
+        definition: Definition,
         image: &DockerImage,
         env: &Env,
     ) -> Result<Part, Fault> {
+        let service = &definition.service;
         let source = Source {
             image_id: Some(service.image_id),
             name: image.name.clone(),
@@ -157,19 +160,7 @@ impl Platform {
             reference: None,
         };
         let env = self.seal_env(id, service, env)?;
-        let (template_version, service) = (version.version.clone(), service.clone());
-        let definition = Definition { template_version, service };
-        Ok(Part {
-            role: definition.service.role,
-            live: Incarnation::new(1, definition, source, env),
-            candidate: None,
-            retired: Vec::new(),
-            given_up: None,
-            generation: 1,
-            attempts: 0,
-            left_out: false,
-            restarts: 0,
-        })
+        Ok(Part::new(Incarnation::new(1, definition, source, env)))
     }
 
     /// A service of the instance's template that was not there from the start.
@@ -180,16 +171,28 @@ impl Platform {
         role: Role,
         env: &Env,
     ) -> Result<Part, Fault> {
-        let template = self.template(instance.template_id)?;
-        let mut versions = template.record.state.versions.iter();
-        let version = versions.find(|v| v.version == instance.template_version);
-        let version = version.ok_or(Fault::NotFound("version of this template"))?;
-        let service = version.services.iter().find(|service| service.role == role);
-        let service = service.ok_or_else(|| {
+        let definition = self.definition(instance, &instance.template_version, role)?;
+        let definition = definition.ok_or_else(|| {
             Fault::NotNow(format!("the template of this instance has no {}", role.label()))
         })?;
-        let seen = images::usable(&self.world.store, service.image_id, &service.image_version)?;
-        self.part(id, (version, service), &seen.record.state, env)
+        let TemplateService { image_id, image_version, .. } = &definition.service;
+        let seen = images::usable(&self.world.store, *image_id, image_version)?;
+        self.part(id, definition, &seen.record.state, env)
+    }
+
+    /// What a version of the instance's template says of a service; none where it has no such one.
+    pub(crate) fn definition(
+        &self,
+        instance: &Instance,
+        version: &SemanticVersion,
+        role: Role,
+    ) -> Result<Option<Definition>, Fault> {
+        let template = self.template(instance.template_id)?;
+        let known = template.record.state.versions.iter().find(|known| known.version == *version);
+        let known = known.ok_or(Fault::NotFound("version of the instance's template"))?;
+        let service = known.services.iter().find(|service| service.role == role).cloned();
+        let template_version = version.clone();
+        Ok(service.map(|service| Definition { template_version, service }))
     }
 
     /// What was set for a service, sealed. What the template sets cannot be replaced.

@@ -185,7 +185,7 @@ impl Work<'_> {
         image: &str,
     ) -> Result<engine::ContainerSpec, EngineError> {
         let ports = &self.world.ports;
-        spec::incarnation(ports, self.id, self.instance, part, incarnation, image)
+        spec::container(ports, self.id, self.instance, part, incarnation, image)
             .map_err(|e| EngineError::Refused(e.to_string()))
     }
 

@@ -181,9 +181,10 @@ impl Instance {
             }
             Act::Dismiss(role) => {
                 if let Some(part) = self.part_mut(role)
-                    && let Some(Candidate { deployment, failed: Some((why, log)), .. }) =
+                    && let Some(Candidate { next, failed: Some((why, log)), .. }) =
                         part.candidate.take()
                 {
+                    let deployment = next.deployment;
                     part.given_up = Some(GivenUp { deployment, why, log });
                 }
                 Ended::Again

@@ -150,8 +150,6 @@ pub struct Next {
 pub struct Candidate {
     /// What it is.
     pub next: Incarnation,
-    /// Who wants it.
-    pub deployment: Option<DeploymentId>,
     /// Until when it must be well.
     pub deadline: Timestamp,
     /// Why it will not serve, and its last output. It is being removed.
@@ -211,7 +209,29 @@ impl Incarnation {
     }
 }
 
+impl Candidate {
+    /// Whether this deployment wants it.
+    pub fn is_of(&self, deployment: DeploymentId) -> bool {
+        self.next.deployment == Some(deployment)
+    }
+}
+
 impl Part {
+    /// One of a service that is new: what it is to be, and nothing seen of it yet.
+    pub fn new(live: Incarnation) -> Part {
+        Part {
+            role: live.service().role,
+            generation: live.generation,
+            live,
+            candidate: None,
+            retired: Vec::new(),
+            given_up: None,
+            attempts: 0,
+            left_out: false,
+            restarts: 0,
+        }
+    }
+
     /// The container that this deployment brought, as long as it is there.
     pub fn made_by(&self, deployment: DeploymentId) -> Option<&Incarnation> {
         let candidate = self.candidate.as_ref().map(|candidate| &candidate.next);

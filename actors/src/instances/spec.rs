@@ -25,19 +25,8 @@ const PIDS: u32 = 512;
 /// Folders in memory where the template names none.
 const SCRATCH: [&str; 2] = ["/tmp", "/run"];
 
-/// What the container that serves is to be, of this image.
-pub fn container(
-    ports: &Ports,
-    id: InstanceId,
-    instance: &Instance,
-    part: &Part,
-    image: &str,
-) -> Result<ContainerSpec, SealError> {
-    incarnation(ports, id, instance, part, &part.live, image)
-}
-
 /// What the container of this incarnation is to be, of this image.
-pub(super) fn incarnation(
+pub fn container(
     ports: &Ports,
     id: InstanceId,
     instance: &Instance,

@@ -39,17 +39,7 @@ fn part(role: Role) -> Part {
     });
     let service: TemplateService = serde_json::from_value(service).unwrap();
     let definition = Definition { template_version: "1.0.0".parse().unwrap(), service };
-    Part {
-        role,
-        live: Incarnation::new(1, definition, source(), BTreeMap::new()),
-        candidate: None,
-        retired: vec![],
-        given_up: None,
-        generation: 1,
-        attempts: 0,
-        left_out: false,
-        restarts: 0,
-    }
+    Part::new(Incarnation::new(1, definition, source(), BTreeMap::new()))
 }
 
 pub fn instance(now: Timestamp) -> Instance {
