@@ -11,7 +11,7 @@ run:
 
 # Every test. Installs what it needs where it can, and names what it left out.
 test:
-	./tests/needs.sh
+	./tests/support/install-test-deps.sh
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --features sabotage -- -D warnings
 	cargo test --workspace --features sabotage

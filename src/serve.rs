@@ -19,9 +19,11 @@ use actix_server::Server;
 use actix_service::{ServiceFactory, ServiceFactoryExt, fn_service, map_config};
 use actix_web::{App, dev::AppConfig, web};
 use actors::{
-    housekeeping::Housekeeper,
-    instances::watch::{Pace, Watch},
-    router::Router,
+    background::{
+        instance_reconciler::{Pace, Watch},
+        sweeper::Housekeeper,
+    },
+    call::router::Router,
     runtime::guard::Guard,
 };
 use std::{

@@ -10,16 +10,13 @@ use crate::{
 };
 use actix_rt::ArbiterHandle;
 use actors::{
-    accounts,
-    instances::Instances,
+    kinds::{accounts, instances::Instances, templates::catalogue::Catalogue},
     platform::{DefaultTemplates, Platform, Settings, kinds},
-    ports::{Ports, Publisher, Random, Site},
+    ports::{Ports, Publisher, Random, Site, sealed::Sealer},
     runtime::{directory::Rules, resource::Kept},
-    sealed::Sealer,
-    templates::catalogue::Catalogue,
 };
+use container_engine::docker::Docker;
 use contract::{Email, releases::Target};
-use engine::docker::Docker;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use store::{Memory, Store};
 

@@ -1,11 +1,8 @@
 //! The functions of the group Operators.
 
 use crate::{
-    accounts::{self, view},
-    audit::Event,
-    authority,
-    call::Call,
-    place::unread,
+    call::{audit::Event, authz, context::Call, lookup::unread},
+    kinds::accounts::{self, view},
     platform::Platform,
 };
 use contract::{
@@ -59,7 +56,7 @@ impl Serves<RestartActor> for Platform {
 
 impl Serves<SetTier> for Platform {
     async fn serve(&self, cx: &Call, p: SetTier) -> Result<User, Fault> {
-        let before = authority::account(&self.world.store, p.user_id)?.record.state.tier;
+        let before = authz::account(&self.world.store, p.user_id)?.record.state.tier;
         let platform = self.clone();
         let owners = &self.owners()?.accounts;
         let command = accounts::Command::SetTier(p.tier);

@@ -1,9 +1,8 @@
 //! The platform: what functions are served with.
 
 use crate::{
-    accounts::Lockout,
-    call::Call,
-    gate::Gate,
+    call::{authn::Gate, context::Call},
+    kinds::accounts::Lockout,
     ports::Ports,
     runtime::directory::Rules,
     world::{Owners, RESOURCES, World},
@@ -75,18 +74,18 @@ impl Server for Platform {
 
 /// What is kept beside the resources.
 const DERIVED: &[&str] = &[
-    <crate::accounts::Session as Record>::TREE,
-    <crate::organizations::Reach as Record>::TREE,
-    <crate::artifacts::Hold as Record>::TREE,
-    <crate::releases::Current as Record>::TREE,
-    <crate::tokens::LastUse as Record>::TREE,
-    <crate::uses::Uses as Record>::TREE,
-    <crate::templates::catalogue::Shipped as Record>::TREE,
-    <crate::instances::metrics::Hour as Record>::TREE,
-    <crate::deployments::Served as Record>::TREE,
-    <crate::log::Line as Record>::TREE,
-    <crate::replay::Replay as Record>::TREE,
-    <crate::audit::Event as Record>::TREE,
+    <crate::kinds::accounts::Session as Record>::TREE,
+    <crate::kinds::organizations::Reach as Record>::TREE,
+    <crate::kinds::artifacts::Hold as Record>::TREE,
+    <crate::kinds::releases::Current as Record>::TREE,
+    <crate::kinds::tokens::LastUse as Record>::TREE,
+    <crate::runtime::ref_count::Uses as Record>::TREE,
+    <crate::kinds::templates::catalogue::Shipped as Record>::TREE,
+    <crate::kinds::instances::metrics::Hour as Record>::TREE,
+    <crate::kinds::deployments::Served as Record>::TREE,
+    <crate::runtime::progress_log::Line as Record>::TREE,
+    <crate::call::idempotency::Replay as Record>::TREE,
+    <crate::call::audit::Event as Record>::TREE,
 ];
 
 /// The kinds of records in the store.

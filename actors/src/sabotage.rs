@@ -1,6 +1,6 @@
 //! Functions that break things on purpose.
 
-use crate::{call::Call, platform::Platform, projects};
+use crate::{call::context::Call, kinds::projects, platform::Platform};
 use contract::{
     Fault, Serves,
     authentication::Nothing,

@@ -1,21 +1,24 @@
 //! What owners have at hand: the store, the ports, and the doors to all other owners.
 
 use crate::{
-    accounts::Accounts,
-    apps::Apps,
-    artifacts::Artifacts,
-    backups::Backups,
-    deployments::Deployments,
-    image_builds::ImageBuilds,
-    images::Images,
-    instances::{EngineHealth, Instances, metrics::LastLooks},
-    organizations::Organizations,
+    background::engine_health::EngineHealth,
+    kinds::{
+        accounts::Accounts,
+        apps::Apps,
+        artifacts::Artifacts,
+        backups::Backups,
+        deployments::Deployments,
+        image_builds::ImageBuilds,
+        images::Images,
+        instances::{Instances, metrics::LastLooks},
+        organizations::Organizations,
+        projects::Projects,
+        releases::Releases,
+        templates::Templates,
+        tokens::Tokens,
+    },
     ports::Ports,
-    projects::Projects,
-    releases::Releases,
     runtime::{directory::Rules, handle::Handle, health::Registry, resource::Resource},
-    templates::Templates,
-    tokens::Tokens,
 };
 use actix_rt::ArbiterHandle;
 use contract::Fault;

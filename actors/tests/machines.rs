@@ -9,9 +9,11 @@
 )]
 
 use actors::{
-    artifacts::{self, Artifacts, Declared, Expected, Upload},
+    kinds::{
+        artifacts::{self, Artifacts, Declared, Expected, Upload},
+        releases::{self, Current, Releases},
+    },
     ports::{Content, Examined, Published},
-    releases::{self, Current, Releases},
     runtime::resource::{Input, Intent, Moment, Next, Resource, Step},
 };
 use contract::{

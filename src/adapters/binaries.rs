@@ -254,11 +254,11 @@ fn lock(path: &Path) -> io::Result<File> {
 fn examine(path: &Path, kind: ArtifactKind) -> io::Result<Examined> {
     let (size, sha256) = hash(&mut File::open(path)?)?;
     let kind = match kind {
-        ArtifactKind::Ipa => inspect::Kind::Ipa,
-        ArtifactKind::Apk => inspect::Kind::Apk,
-        ArtifactKind::Aab => inspect::Kind::Aab,
+        ArtifactKind::Ipa => app_inspect::Kind::Ipa,
+        ArtifactKind::Apk => app_inspect::Kind::Apk,
+        ArtifactKind::Aab => app_inspect::Kind::Aab,
     };
-    let content = match inspect::inspect(path, kind, &inspect::Limits::default()) {
+    let content = match app_inspect::inspect(path, kind, &app_inspect::Limits::default()) {
         Ok(report) => Ok(Content {
             identifier: report.identifier,
             version: report.version,
@@ -267,8 +267,8 @@ fn examine(path: &Path, kind: ArtifactKind) -> io::Result<Examined> {
                 Some(Signer { sha256: signer.sha256.parse().ok()?, subject: signer.subject })
             }),
         }),
-        Err(inspect::Failure::Refused(why)) => Err(why.to_string()),
-        Err(inspect::Failure::Io(e)) => return Err(e),
+        Err(app_inspect::Failure::Refused(why)) => Err(why.to_string()),
+        Err(app_inspect::Failure::Io(e)) => return Err(e),
     };
     Ok(Examined { size, sha256, content })
 }
@@ -284,6 +284,7 @@ pub fn hash(file: &mut File) -> io::Result<(u64, contract::Sha256)> {
         }
         size += n as u64;
     }
-    let sha256 = actors::accounts::hex(&hasher.finalize()).parse().map_err(io::Error::other)?;
+    let sha256 =
+        actors::kinds::accounts::hex(&hasher.finalize()).parse().map_err(io::Error::other)?;
     Ok((size, sha256))
 }

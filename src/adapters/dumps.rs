@@ -4,7 +4,7 @@
 //! whole. What lies under a backup's name is a backup.
 
 use actors::{
-    backups::TAIL,
+    kinds::backups::TAIL,
     ports::{DumpError, Dumps, Written},
 };
 use async_trait::async_trait;

@@ -1,9 +1,9 @@
 //! What the configuration says of image registries.
 
 use crate::config::ServeArgs;
-use actors::images::Registries;
+use actors::kinds::images::Registries;
 use base64::{Engine, engine::general_purpose::STANDARD};
-use engine::Login;
+use container_engine::Login;
 use serde::Deserialize;
 use std::{collections::HashMap, path::Path};
 

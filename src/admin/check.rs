@@ -4,24 +4,27 @@
 use super::{dump::open, note};
 use crate::adapters::binaries::hash;
 use actors::{
-    accounts::{Accounts, Session},
-    apps::Apps,
-    artifacts::{Artifacts, Hold},
-    audit::Event,
-    backups::Backups,
-    deployments::{Deployments, Served},
-    image_builds::ImageBuilds,
-    images::Images,
-    instances::{Instances, metrics::Hour},
-    log::Line,
-    organizations::{Organizations, Reach},
-    projects::Projects,
-    releases::{Current, Releases},
-    replay::Replay,
-    runtime::resource::{Kept, Resource},
-    templates::{Templates, catalogue::Shipped},
-    tokens::{LastUse, Tokens},
-    uses::Uses,
+    call::{audit::Event, idempotency::Replay},
+    kinds::{
+        accounts::{Accounts, Session},
+        apps::Apps,
+        artifacts::{Artifacts, Hold},
+        backups::Backups,
+        deployments::{Deployments, Served},
+        image_builds::ImageBuilds,
+        images::Images,
+        instances::{Instances, metrics::Hour},
+        organizations::{Organizations, Reach},
+        projects::Projects,
+        releases::{Current, Releases},
+        templates::{Templates, catalogue::Shipped},
+        tokens::{LastUse, Tokens},
+    },
+    runtime::{
+        progress_log::Line,
+        ref_count::Uses,
+        resource::{Kept, Resource},
+    },
 };
 use contract::{artifacts::ArtifactState, releases::ReleaseState};
 use std::{

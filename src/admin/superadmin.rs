@@ -2,8 +2,8 @@
 
 use super::dump::open;
 use actors::{
-    accounts::{Account, Accounts, email_claim},
-    audit::Event,
+    call::audit::Event,
+    kinds::accounts::{Account, Accounts, email_claim},
     ports::Random,
     runtime::resource::Kept,
 };

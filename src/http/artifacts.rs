@@ -8,11 +8,13 @@ use super::{
 use actix_http::RequestHead;
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
 use actors::{
-    artifacts::endpoints::Made,
-    call::Call,
-    gate::{Counting, Credentials},
-    limiter::Allowance,
-    replay::ReplayKey,
+    call::{
+        authn::{Counting, Credentials},
+        context::Call,
+        idempotency::ReplayKey,
+        rate_limit::Allowance,
+    },
+    kinds::artifacts::endpoints::Made,
 };
 use contract::{
     ArtifactId, Fault,

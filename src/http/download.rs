@@ -10,7 +10,7 @@ use actix_web::{
     },
     web,
 };
-use actors::{artifacts::address::Use, ports::PortError};
+use actors::{kinds::artifacts::address::Use, ports::PortError};
 use base64::Engine;
 use contract::{
     BackupId, Fault, Sha256,

@@ -7,8 +7,8 @@ use super::{
 };
 use actix_http::RequestHead;
 use actix_web::{HttpResponse, error::PayloadError};
-use actors::{
-    limiter::Allowance,
+use actors::call::{
+    rate_limit::Allowance,
     router::{Answered, Invoke},
 };
 use bytes::Bytes;

@@ -5,7 +5,10 @@
 
 use super::{Edge, reply::Heading, request};
 use actix_web::{HttpRequest, HttpResponse, http::header, web};
-use actors::{apps::Apps, releases::Releases, runtime::resource::Kept};
+use actors::{
+    kinds::{apps::Apps, releases::Releases},
+    runtime::resource::Kept,
+};
 use contract::{
     AppId, Fault, ReleaseId,
     apps::Platform as Mobile,

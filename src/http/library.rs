@@ -16,7 +16,7 @@ use actix_web::{
     http::{Method, StatusCode},
     web,
 };
-use actors::{call::Call, gate::Credentials, limiter::Allowance};
+use actors::call::{authn::Credentials, context::Call, rate_limit::Allowance};
 use bytes::Bytes;
 use contract::{Fault, Function, Password, Serves, authentication as auth, params};
 use serde_json::{Map, Value, json};

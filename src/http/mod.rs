@@ -22,7 +22,7 @@ use crate::{
     telemetry::Figures,
 };
 use actix_web::{HttpRequest, HttpResponse, guard, web};
-use actors::{platform::Platform, router::Router};
+use actors::{call::router::Router, platform::Platform};
 use contract::Fault;
 use std::{
     collections::HashSet,

@@ -9,7 +9,7 @@ use actix_web::{
         header::{self, HeaderName, HeaderValue},
     },
 };
-use actors::limiter::Allowance;
+use actors::call::rate_limit::Allowance;
 use contract::{Fault, fault::Failure};
 use serde::Serialize;
 

@@ -6,7 +6,7 @@ use actix_web::{
     error::PayloadError,
     http::header::{self, HeaderName},
 };
-use actors::gate::Credentials;
+use actors::call::authn::Credentials;
 use base64::Engine;
 use bytes::{Bytes, BytesMut};
 use contract::{Fault, params};

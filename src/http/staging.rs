@@ -6,7 +6,7 @@
 
 use super::Edge;
 use actix_web::web;
-use actors::artifacts::Command;
+use actors::kinds::artifacts::Command;
 use bytes::Bytes;
 use contract::{ArtifactId, Fault};
 use futures_util::StreamExt;

@@ -16,7 +16,7 @@ use actix_web::{
     },
     web,
 };
-use actors::artifacts::{
+use actors::kinds::artifacts::{
     Upload,
     address::{self, Use},
 };

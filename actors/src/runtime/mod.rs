@@ -4,9 +4,12 @@
 //! operators see.
 
 pub(crate) mod cascade;
+pub mod deadline;
 pub mod directory;
 pub mod guard;
 pub mod handle;
 pub mod health;
 pub mod owner;
+pub mod progress_log;
+pub mod ref_count;
 pub mod resource;

@@ -10,7 +10,7 @@ use actors::{
     },
     world::{Owners, World},
 };
-use engine::fake::{Fake, Operation, Times, Trouble};
+use container_engine::fake::{Fake, Operation, Times, Trouble};
 use std::{
     sync::Arc,
     time::{Duration, Instant},

@@ -6,17 +6,19 @@ use super::{
 };
 use actix_rt::{Arbiter, System};
 use actors::{
-    apps::App,
-    instances::{Command, Creation, ForApp, Instance, Instances},
+    kinds::{
+        apps::App,
+        instances::{Command, Creation, ForApp, Instance, Instances},
+        templates::{Templates, slug_claim},
+    },
     runtime::resource::Kept,
-    templates::{Templates, slug_claim},
     world::World,
 };
+use container_engine::fake::{Fake, Operation};
 use contract::{
     InstanceId, TemplateId,
     instances::{InstanceState as S, Role},
 };
-use engine::fake::{Fake, Operation};
 use std::{
     sync::Arc,
     time::{Duration, Instant},

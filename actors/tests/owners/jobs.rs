@@ -7,15 +7,18 @@ use super::{
     scene,
 };
 use actors::{
-    backups::{self, Backups, Command, State},
-    deployments::{self, Deployments},
-    image_builds::{self, ImageBuilds},
-    images::Images,
-    instances as owned,
+    kinds::instances as owned,
+    kinds::{
+        backups::{self, Backups, Command, State},
+        deployments::{self, Deployments},
+        image_builds::{self, ImageBuilds},
+        images::Images,
+    },
     runtime::resource::Kept,
     world::World,
 };
 use bytes::Bytes;
+use container_engine::fake::{ExecCall, Fake, Operation, Script, Step, Times, Trouble};
 use contract::{
     BackupId, DeploymentId, InstanceId, JobId,
     backups::{BackupKind, BackupState, RestoreState},
@@ -23,7 +26,6 @@ use contract::{
     image_builds::BuildJobState,
     instances::{InstanceState, Role},
 };
-use engine::fake::{ExecCall, Fake, Operation, Script, Step, Times, Trouble};
 use std::sync::Arc;
 
 async fn running(world: &Arc<World>) -> InstanceId {

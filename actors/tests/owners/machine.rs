@@ -3,7 +3,7 @@
 
 use super::scene;
 use actors::{
-    instances::{Act, Command, Effect, Instance, Instances, Look, Outcome, Seen, plan},
+    kinds::instances::{Act, Command, Effect, Instance, Instances, Look, Outcome, Seen, plan},
     runtime::resource::{Input, Intent, Moment, Next, Resource},
 };
 use contract::{

@@ -1,6 +1,6 @@
 //! Records made by hand: an instance with a database and a server, and what is done for it.
 
-use actors::{
+use actors::kinds::{
     backups, deployments, image_builds,
     instances::{Command, Definition, Incarnation, Instance, Next, Part, Source},
 };

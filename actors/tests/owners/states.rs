@@ -3,7 +3,7 @@
 
 use super::scene;
 use actors::{
-    backups, deployments, image_builds,
+    kinds::{backups, deployments, image_builds},
     runtime::resource::{Input, Intent, Moment, Next, Resource},
 };
 use contract::{

@@ -2,20 +2,19 @@
 
 use actix_rt::Arbiter;
 use actors::{
-    instances::watch::{Pace, Watch},
-    nothing,
+    background::instance_reconciler::{Pace, Watch},
+    kinds::templates::catalogue::Catalogue,
     ports::{
         Answered, Ask, Checkout, Clock, DumpError, Dumps, Ports, SourceError, Sources, Upstream,
-        UpstreamError, Written,
+        UpstreamError, Written, unavailable,
     },
     runtime::directory::Rules,
-    templates::catalogue::Catalogue,
     world::World,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
+use container_engine::fake::Fake;
 use contract::{BackupId, Sha256, Timestamp, deployments::GitSource};
-use engine::fake::Fake;
 use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
 use std::{
     collections::HashMap,
@@ -43,7 +42,7 @@ pub fn engine() -> Fake {
 pub async fn start(folder: &Path, engine: &Fake, arbiters: &[Arbiter]) -> Arc<World> {
     let upstream = Arc::new(Servers(engine.clone()));
     let (sources, dumps) = (Arc::new(Repository), Arc::new(InMemory::default()));
-    let world = nothing::ports(Clock(now), Arc::new(engine.clone()));
+    let world = unavailable::ports(Clock(now), Arc::new(engine.clone()));
     let ports = Ports { upstream, sources, dumps, ..world };
     let store = open(folder).await;
     let handles: Vec<_> = arbiters.iter().map(Arbiter::handle).collect();

@@ -1,0 +1,198 @@
+//! The gate that every call passes: how often, and who.
+
+use crate::{
+    call::{
+        authz,
+        context::{Caller, Proof, SignedIn},
+        lookup::unread,
+        rate_limit::{Allowance, Counted, Limiter},
+    },
+    kinds::{
+        accounts::{Accounts, Session, digest},
+        tokens::{LastUse, Tokens, hash_claim},
+    },
+    platform::Settings,
+    runtime::resource::Kept,
+    world::World,
+};
+use contract::{Fault, Timestamp, UserId, authentication::Tier};
+use std::{net::IpAddr, sync::Arc};
+use store::{Change, Stored};
+use subtle::ConstantTimeEq;
+
+/// What a request presents.
+#[derive(Debug, Clone, Default)]
+#[allow(missing_docs, reason = "each field is the credential it names")]
+pub struct Credentials {
+    pub application_id: Option<String>,
+    pub javascript_key: Option<String>,
+    pub session_token: Option<String>,
+    pub master_key: Option<String>,
+    /// What follows `Bearer` in the `Authorization` header.
+    pub bearer: Option<String>,
+}
+
+/// What deploy tokens start with.
+pub const TOKEN_PREFIX: &str = "svc_dt_";
+
+/// The limiter and the keys.
+pub struct Gate {
+    settings: Arc<Settings>,
+    /// How many calls each caller has left.
+    pub limiter: Limiter,
+}
+
+/// A request that was counted.
+pub struct Counting {
+    /// What the caller has left.
+    pub allowance: Allowance,
+    /// Who it is, or why that cannot be said.
+    pub caller: Result<Caller, Fault>,
+}
+
+impl Gate {
+    pub(crate) fn new(settings: Arc<Settings>) -> Self {
+        Gate { settings, limiter: Limiter::default() }
+    }
+
+    /// Counts a request. The caller is the account where credentials prove one, else the address.
+    pub fn count(
+        &self,
+        world: &World,
+        credentials: &Credentials,
+        address: IpAddr,
+        peer: IpAddr,
+    ) -> Counting {
+        let caller = self.identify(world, credentials, peer);
+        let allowance = match &caller {
+            Ok(Caller { master: true, .. }) => Allowance::unlimited(),
+            Ok(Caller { user: Some(user), .. }) => {
+                self.limiter.take(Counted::User(user.id), user.account.record.state.tier)
+            }
+            _ => self.limiter.take(Counted::address(address), self.settings.anonymous_tier),
+        };
+        Counting { allowance, caller }
+    }
+
+    /// Checks the application id, and the JavaScript key where one is configured.
+    pub fn check_application(&self, credentials: &Credentials) -> Result<(), Fault> {
+        let refused = |why: &str| Err(Fault::Unauthenticated(why.into()));
+        match &credentials.application_id {
+            None => return refused("the header X-Backend-Application-Id is missing"),
+            Some(id) if !same(id, &self.settings.application_id) => {
+                return refused("the application id is not known here");
+            }
+            Some(_) => {}
+        }
+        match (&self.settings.javascript_key, &credentials.javascript_key) {
+            (Some(key), Some(sent)) if !same(key, sent) => refused("the JavaScript key is wrong"),
+            (Some(_), None)
+                if self.settings.require_javascript_key && credentials.master_key.is_none() =>
+            {
+                refused("the header X-Backend-Javascript-Key is missing")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Who presents these credentials.
+    fn identify(
+        &self,
+        world: &World,
+        credentials: &Credentials,
+        peer: IpAddr,
+    ) -> Result<Caller, Fault> {
+        let now = world.ports.clock.now();
+        let master = match &credentials.master_key {
+            None => false,
+            Some(key) => self.check_master(key, peer)?,
+        };
+        let user = match (&credentials.session_token, &credentials.bearer) {
+            (Some(token), _) if !token.is_empty() => match session(world, token, now) {
+                Ok(user) => Some(user),
+                // the master key passes whatever session a client library sends with it
+                Err(_) if master => None,
+                Err(fault) => return Err(fault),
+            },
+            (_, Some(bearer)) => Some(token(world, bearer, now)?),
+            _ => None,
+        };
+        Ok(Caller { master, user })
+    }
+
+    fn check_master(&self, key: &str, peer: IpAddr) -> Result<bool, Fault> {
+        let refused = |why: &str| Err(Fault::Unauthenticated(why.into()));
+        if !self.settings.master_key_addresses.contains(&peer.to_canonical()) {
+            return refused("the master key is not accepted from this address");
+        }
+        if !same(key, &self.settings.master_key) {
+            return refused("the master key is wrong");
+        }
+        Ok(true)
+    }
+
+    /// An account's tier changed.
+    pub fn tier_changed(&self, user: UserId, from: Tier, to: Tier) {
+        self.limiter.change_tier(Counted::User(user), from, to);
+    }
+}
+
+/// Compares without telling by its time where two secrets differ.
+fn same(a: &str, b: &str) -> bool {
+    a.as_bytes().ct_eq(b.as_bytes()).into()
+}
+
+fn session(world: &World, token: &str, now: Timestamp) -> Result<SignedIn, Fault> {
+    let invalid =
+        || Fault::Unauthenticated("this session is not valid or has ended: sign in again".into());
+    if token.len() > 64 {
+        return Err(invalid());
+    }
+    let key = digest(token);
+    let session = world.store.get::<Session>(&key).map_err(unread)?.ok_or_else(invalid)?;
+    if session.record.expires_at <= now {
+        return Err(invalid());
+    }
+    let id = session.record.user;
+    let account = authz::account(&world.store, id).map_err(|_| invalid())?;
+    if account.record.state.epoch != session.record.epoch {
+        return Err(invalid());
+    }
+    touch(world, &key, &session, now);
+    Ok(SignedIn { id, account, proof: Proof::Session(key, session) })
+}
+
+/// Writes down that a session is in use. Nobody waits for it.
+fn touch(world: &World, key: &str, session: &Arc<Stored<Session>>, now: Timestamp) {
+    if let Some(after) = session.record.touched(now) {
+        world.store.note(Change::new().replace(key, Some(session.as_ref()), &after));
+    }
+}
+
+fn token(world: &World, bearer: &str, now: Timestamp) -> Result<SignedIn, Fault> {
+    let invalid = || {
+        Fault::Unauthenticated(
+            "this deploy token is not valid, expired or revoked: create a new one".into(),
+        )
+    };
+    if !bearer.starts_with(TOKEN_PREFIX) || bearer.len() > 64 {
+        return Err(invalid());
+    }
+    let claim = hash_claim(&digest(bearer));
+    let key = world.store.holder::<Kept<Tokens>>(&claim).map_err(unread)?.ok_or_else(invalid)?;
+    let token = world.store.get::<Kept<Tokens>>(&key).map_err(unread)?.ok_or_else(invalid)?;
+    let state = &token.record.state;
+    let ended = state.revoked_at.is_some() || state.expires_at.is_some_and(|end| end <= now);
+    if ended {
+        return Err(invalid());
+    }
+    let id = state.created_by;
+    let account: Arc<Stored<Kept<Accounts>>> =
+        authz::account(&world.store, id).map_err(|_| invalid())?;
+    let token_id = key.parse().map_err(|_| invalid())?;
+    let used = world.store.get::<LastUse>(&key).map_err(unread)?;
+    if used.is_none_or(|used| now.since(used.record.at) >= LastUse::EVERY) {
+        world.store.note(Change::new().merge::<LastUse>(&key, now));
+    }
+    Ok(SignedIn { id, account, proof: Proof::Token(token_id, token) })
+}

@@ -1,0 +1,183 @@
+//! Who may: the one place where standing is decided.
+//!
+//! An object outside the caller's reach does not exist for it (101). Within reach, a standing that
+//! is too low is said to be (403).
+
+use crate::{
+    call::{
+        context::{Caller, Proof, SignedIn},
+        lookup::{Place, Seen, find, get, noun, unread},
+    },
+    kinds::{
+        accounts::Accounts,
+        organizations::{Held, Organizations, Reach},
+    },
+    runtime::resource::Kept,
+    world::World,
+};
+use contract::{Fault, Scope, Standing, Subject, UserId, authentication::Role, projects::Project};
+use std::sync::Arc;
+use store::{Store, Stored};
+
+/// What a function asks of its caller.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    /// The standing.
+    pub who: Standing,
+    /// The scope that lets a deploy token in.
+    pub scope: Option<Scope>,
+    /// The object.
+    pub subject: Subject,
+}
+
+/// Refuses callers who bring no credential of the kind that is needed, whatever they ask about.
+pub fn check_proof(caller: &Caller, who: Standing, scope: Option<Scope>) -> Result<(), Fault> {
+    let refused = |why: &str| Err(Fault::Unauthenticated(why.into()));
+    match (&caller.user, who) {
+        _ if caller.master => Ok(()),
+        (_, Standing::Public) => Ok(()),
+        (None, Standing::Master) => refused("this needs the master key"),
+        (None, _) => refused("this needs a session: sign in with loginWithEmail"),
+        (Some(SignedIn { proof: Proof::Token(..), .. }), _) if scope.is_none() => {
+            refused("a deploy token cannot do this: sign in with loginWithEmail")
+        }
+        (Some(_), _) => Ok(()),
+    }
+}
+
+/// Decides whether the caller may, and finds the object that it is about.
+pub fn authorize(world: &World, caller: &Caller, asked: Asked) -> Result<Place, Fault> {
+    check_proof(caller, asked.who, asked.scope)?;
+    if !caller.master && asked.who != Standing::Public {
+        check_scope(caller, asked)?;
+    }
+    let place = find(world, caller, asked.subject)?;
+    let user = match &caller.user {
+        Some(user) if !caller.master && asked.who != Standing::Public => user,
+        _ => return Ok(place),
+    };
+    check_binding(user, &place, asked.subject)?;
+    if asked.who == Standing::User {
+        return Ok(place);
+    }
+    if asked.who == Standing::Master {
+        return Err(Fault::Forbidden(Standing::Master));
+    }
+    if user.account.record.state.superadmin {
+        return Ok(place);
+    }
+    let reach = &reach(world, user.id)?.record;
+    let may = match asked.who {
+        Standing::SuperAdmin => false,
+        Standing::Admin => leads_a_team(world, reach)?,
+        who => return stand(&place, asked.subject, reach, user, who).map(|()| place),
+    };
+    if may { Ok(place) } else { Err(Fault::Forbidden(asked.who)) }
+}
+
+/// A token acts for its maker, within its scopes.
+fn check_scope(caller: &Caller, asked: Asked) -> Result<(), Fault> {
+    match (&caller.user, asked.scope) {
+        (Some(SignedIn { proof: Proof::Token(_, token), .. }), Some(scope))
+            if !token.record.state.scopes.contains(&scope) =>
+        {
+            Err(Fault::MissingScope(scope))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A token that is bound to an app knows of no other.
+fn check_binding(user: &SignedIn, place: &Place, subject: Subject) -> Result<(), Fault> {
+    let Proof::Token(_, token) = &user.proof else { return Ok(()) };
+    match (token.record.state.app_id, &place.app) {
+        (Some(bound), Some((app, _))) if bound != *app => Err(Fault::NotFound(noun(subject))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the user's part in the object's organization and project is enough.
+fn stand(
+    place: &Place,
+    subject: Subject,
+    reach: &Reach,
+    user: &SignedIn,
+    who: Standing,
+) -> Result<(), Fault> {
+    let (is_token, who) = match &place.token {
+        Some((_, token)) if token.record.state.created_by == user.id => return Ok(()),
+        // next to its maker, those who lead where its app is
+        Some(_) => (true, Standing::OwnerOrAdmin),
+        None => (false, who),
+    };
+    let Some((organization, _)) = &place.organization else {
+        // no object is named: the caller's own things; or it is another user's own token
+        return if is_token { Err(Fault::NotFound(noun(subject))) } else { Ok(()) };
+    };
+    let Some(held) = reach.organizations.get(organization) else {
+        return Err(Fault::NotFound(noun(subject)));
+    };
+    if matches!(subject, Subject::Membership(_, member) if member == user.id) {
+        return Ok(());
+    }
+    if matches!(&user.proof, Proof::Token(_, token) if token.record.state.created_at < held.since) {
+        return Err(Fault::NotFound(noun(subject)));
+    }
+    let project = place.project.as_ref().map(|(_, seen)| &seen.record.state);
+    let creator = project.is_some_and(|project| is_creator(held, project, user.id));
+    if project.is_some_and(|project| !reaches_project(held, project, user.id)) {
+        return Err(Fault::NotFound(noun(subject)));
+    }
+    let is_app = matches!(subject, Subject::App(_) | Subject::Instance(_) | Subject::Backup(_));
+    let is_project = matches!(subject, Subject::Project(_));
+    let may = match who {
+        Standing::Member => true,
+        Standing::OwnerOrAdmin => leads(held) || creator && is_app,
+        Standing::Owner => held.owner || creator && is_project,
+        _ => false,
+    };
+    if may { Ok(()) } else { Err(Fault::Forbidden(who)) }
+}
+
+fn leads(held: &Held) -> bool {
+    held.owner || held.role >= Role::Admin
+}
+
+fn leads_a_team(world: &World, reach: &Reach) -> Result<bool, Fault> {
+    for (organization, held) in &reach.organizations {
+        if leads(held) && !held.personal {
+            let seen = world
+                .store
+                .get::<Kept<Organizations>>(&organization.to_string())
+                .map_err(unread)?;
+            if seen.is_some_and(|o| o.record.state.members.len() >= 2) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// What a user is a member of.
+pub fn reach(world: &World, user: UserId) -> Result<Arc<Stored<Reach>>, Fault> {
+    let found = world.store.get::<Reach>(&user.to_string()).map_err(unread)?;
+    Ok(found.unwrap_or_else(|| Arc::new(Stored { version: 0, record: Reach::default() })))
+}
+
+/// Whether a member of the organization reaches the project: its creator, its listed members, and
+/// every supervisor and above.
+pub fn reaches_project(held: &Held, project: &Project, user: UserId) -> bool {
+    held.role >= Role::Supervisor
+        || is_creator(held, project, user)
+        || project.member_ids.contains(&user)
+}
+
+/// Whether a member made the project, and has not left the organization since.
+fn is_creator(held: &Held, project: &Project, user: UserId) -> bool {
+    project.owner_id == user && project.created_at >= held.since
+}
+
+/// The account of a user.
+pub fn account(store: &Store, id: UserId) -> Result<Seen<Accounts>, Fault> {
+    get::<Accounts>(store, id, "user")
+}

@@ -1,0 +1,242 @@
+//! What a call brings along, and how it changes things: with its audit entry, its stored reply and
+//! all it was decided upon in the same transaction.
+
+use crate::{
+    call::{
+        audit::Event,
+        idempotency::{LIFETIME, Outcome, Replay, ReplayKey},
+        lookup::{Place, unread},
+    },
+    kinds::{
+        accounts::{Accounts, Session},
+        tokens::Tokens,
+    },
+    runtime::{
+        handle::Handle,
+        owner::{Rider, uncommitted},
+        resource::{Kept, Resource},
+    },
+    world::World,
+};
+use contract::{
+    Fault, Timestamp, TokenId, UserId,
+    operators::{AuditEvent, Via},
+};
+use serde::Serialize;
+use std::{net::IpAddr, sync::Arc};
+use store::{Change, Stored};
+
+/// Who calls.
+#[derive(Clone, Default)]
+pub struct Caller {
+    /// The master key was presented.
+    pub master: bool,
+    /// The user, where a session or a token says who it is.
+    pub user: Option<SignedIn>,
+}
+
+/// A user, as a session or token proved.
+#[derive(Clone)]
+pub struct SignedIn {
+    /// The user.
+    pub id: UserId,
+    /// The account, as it was read.
+    pub account: Arc<Stored<Kept<Accounts>>>,
+    /// How it was proved.
+    pub proof: Proof,
+}
+
+/// How a user was proved.
+#[derive(Clone)]
+pub enum Proof {
+    /// With a session; the key is the digest of its token.
+    Session(String, Arc<Stored<Session>>),
+    /// With a deploy token.
+    Token(TokenId, Arc<Stored<Kept<Tokens>>>),
+}
+
+/// One call.
+pub struct Call {
+    /// The function or endpoint.
+    pub function: &'static str,
+    /// Who calls.
+    pub caller: Caller,
+    /// Where from.
+    pub address: IpAddr,
+    /// In the reply's header and in the log.
+    pub request_id: Arc<str>,
+    /// What the client calls itself.
+    pub user_agent: Option<String>,
+    /// When it came.
+    pub now: Timestamp,
+    /// The object it is about, and what that hangs from.
+    pub place: Arc<Place>,
+    /// Under which its reply is kept.
+    pub replay: Option<ReplayKey>,
+    /// The reply holds a secret.
+    pub secret: bool,
+}
+
+impl Call {
+    /// The user, or a refusal for those who have none.
+    pub fn user(&self) -> Result<&SignedIn, Fault> {
+        let nobody =
+            || Fault::Unauthenticated("this needs a user: sign in with loginWithEmail".into());
+        self.caller.user.as_ref().ok_or_else(nobody)
+    }
+
+    /// The session, or a refusal for those who came without one.
+    pub fn session(&self) -> Result<(&str, &Arc<Stored<Session>>), Fault> {
+        match &self.user()?.proof {
+            Proof::Session(key, session) => Ok((key, session)),
+            Proof::Token(..) => Err(Fault::Unauthenticated(
+                "this needs a session: sign in with loginWithEmail".into(),
+            )),
+        }
+    }
+
+    /// How the caller proved who it is.
+    pub fn via(&self) -> Via {
+        match &self.caller {
+            Caller { master: true, .. } => Via::MasterKey,
+            Caller { user: Some(SignedIn { proof: Proof::Session(..), .. }), .. } => Via::Session,
+            Caller { user: Some(SignedIn { proof: Proof::Token(..), .. }), .. } => Via::DeployToken,
+            Caller { user: None, .. } => Via::Nobody,
+        }
+    }
+
+    /// Asks an owner for the change that this call is about, and makes the reply of the state
+    /// after it. In the same transaction: the audit entry, the reply for a repetition, and that
+    /// all the call was decided upon still holds.
+    pub async fn change<R, T, F>(
+        &self,
+        world: &Arc<World>,
+        owners: &Handle<R>,
+        id: R::Id,
+        command: R::Command,
+        reply: F,
+    ) -> Result<T, Fault>
+    where
+        R: Resource,
+        T: Serialize,
+        F: Fn(&R::State) -> Result<T, Fault> + Clone + Send + Sync + 'static,
+    {
+        let key = id.to_string();
+        let event = self.event(world, &key);
+        let (place, replay, secret, now) =
+            (self.place.clone(), self.replay.clone(), self.secret, self.now);
+        let make = reply.clone();
+        let expired = self.expired_reply(world)?;
+        let rider: Rider<R> = Arc::new(move |state| {
+            let mut change =
+                place.require(Change::new(), &key).append(&Event::key(event.0.id), &event);
+            if let Some(replay) = &replay {
+                let outcome =
+                    if secret { Outcome::Secret } else { Outcome::Reply(json(&make(state)?)?) };
+                let fingerprint = replay.fingerprint.clone();
+                change = change.replace(
+                    &replay.key,
+                    expired.as_deref(),
+                    &Replay { fingerprint, outcome, expires_at: now + LIFETIME },
+                );
+            }
+            Ok(change)
+        });
+        let state = owners.ask_with(id, command, rider).await?;
+        reply(&state)
+    }
+
+    /// A stored reply that has ended and was not swept yet: it makes room for a new one.
+    fn expired_reply(&self, world: &World) -> Result<Option<Arc<Stored<Replay>>>, Fault> {
+        let Some(key) = &self.replay else { return Ok(None) };
+        let found = world.store.get::<Replay>(&key.key).map_err(unread)?;
+        Ok(found.filter(|replay| replay.record.expires_at <= self.now))
+    }
+
+    /// Replaces the stored reply by a later one, of a change that took its time. Until that is
+    /// written, a repetition is answered with the state at its beginning.
+    pub fn finish(&self, world: &World, reply: &impl Serialize) {
+        let Some(key) = &self.replay else { return };
+        if let (Ok(Some(before)), Ok(json)) = (world.store.get::<Replay>(&key.key), json(reply)) {
+            let after = Replay { outcome: Outcome::Reply(json), ..before.record.clone() };
+            world.store.note(Change::new().replace(&key.key, Some(before.as_ref()), &after));
+        }
+    }
+
+    /// Replaces the stored reply by the refusal of a change that was taken back.
+    pub async fn take_back(&self, world: &World, fault: &Fault) {
+        let Some(key) = &self.replay else { return };
+        if let Ok(Some(before)) = world.store.get::<Replay>(&key.key) {
+            let after = Replay { outcome: Outcome::refused(fault), ..before.record.clone() };
+            let change = Change::new().replace(&key.key, Some(before.as_ref()), &after);
+            if let Err(e) = world.store.commit(change).await {
+                tracing::warn!(error = %e, "a stored reply was not taken back");
+            }
+        }
+    }
+
+    /// Does something that is none of the store's, once for a request id. The id is taken before it
+    /// begins: whoever repeats the call meanwhile, or after a crash, is told that it may have been
+    /// done, and it is not done again.
+    pub async fn once<T: Serialize>(
+        &self,
+        world: &World,
+        work: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        let Some(key) = &self.replay else { return work.await };
+        let kept = |outcome| Replay {
+            fingerprint: key.fingerprint.clone(),
+            outcome,
+            expires_at: self.now + LIFETIME,
+        };
+        let expired = self.expired_reply(world)?;
+        let begun = kept(Outcome::refused(&Fault::NoAnswer("the first call with this request id")));
+        let begin = self.place.require(Change::new(), "");
+        let begin = begin.replace(&key.key, expired.as_deref(), &begun);
+        // Of two at the same moment, the second one finds what the first one took.
+        world.store.commit(begin).await.map_err(|e| uncommitted(self.function, &e))?;
+        let done = work.await;
+        // What was done is done, whatever becomes of its reply.
+        let before = world.store.get::<Replay>(&key.key).ok().flatten();
+        let Some(before) = before.as_deref() else { return done };
+        let change = match &done {
+            Ok(reply) => {
+                let after = kept(Outcome::Reply(json(reply)?));
+                Change::new().replace(&key.key, Some(before), &after)
+            }
+            // Nothing was done, and may be tried again.
+            Err(Fault::Unavailable(_)) => Change::new().remove(&key.key, before),
+            Err(fault) if fault.is_final() => {
+                Change::new().replace(&key.key, Some(before), &kept(Outcome::refused(fault)))
+            }
+            Err(_) => return done,
+        };
+        if let Err(e) = world.store.commit(change).await {
+            tracing::warn!(error = %e, "a reply was not kept");
+        }
+        done
+    }
+
+    /// Notes in the audit log what changed nothing in the store.
+    pub fn note(&self, world: &World, resource: &str) {
+        let event = self.event(world, resource);
+        world.store.note(Change::new().append(&Event::key(event.0.id), &event));
+    }
+
+    fn event(&self, world: &World, resource: &str) -> Event {
+        Event(AuditEvent {
+            id: world.ports.random.id(self.now),
+            at: self.now,
+            function: self.function.to_owned(),
+            user_id: self.caller.user.as_ref().map(|user| user.id),
+            via: self.via(),
+            address: self.address.to_string(),
+            resource: resource.to_owned(),
+            request_id: self.request_id.to_string(),
+        })
+    }
+}
+
+fn json(reply: &impl Serialize) -> Result<String, Fault> {
+    serde_json::to_string(reply).map_err(|_| Fault::Internal)
+}

@@ -1,0 +1,362 @@
+//! The functions of the group Authentication.
+
+use super::{
+    Account, Accounts, Command, Registration, Reset, Session,
+    rules::{RESET_LIFETIME, email_claim, reset_claim},
+    session::digest,
+};
+use crate::{
+    call::{
+        authz,
+        context::Call,
+        lookup::{Seen, unread},
+        pagination,
+    },
+    kinds::organizations::{Member, Organization},
+    platform::Platform,
+    ports::PortError,
+    runtime::resource::Kept,
+};
+use contract::{
+    Email, Fault, Name, OrganizationId, Page, Password, Serves, Timestamp, UserId,
+    authentication::{
+        self as auth, ChangePassword, GetCurrentUser, GetSessions, LoginWithEmail, Logout,
+        NewSession, Nothing, RegisterUser, RequestPasswordReset, ResetPassword, RevokeSession,
+        Role, SignedIn, Tier, UpdateProfile, User,
+    },
+};
+use store::Stored;
+
+/// An account as people see it.
+pub fn view(platform: &Platform, id: UserId, account: &Account) -> Result<User, Fault> {
+    let role = if account.superadmin {
+        Role::Superadmin
+    } else {
+        authz::reach(&platform.world, id)?.record.role()
+    };
+    Ok(User {
+        id,
+        email: account.email.clone(),
+        name: account.name.clone(),
+        avatar_url: account.avatar_url.clone(),
+        company: account.company.clone(),
+        role,
+        tier: account.tier,
+        created_at: account.created_at,
+        updated_at: account.updated_at,
+    })
+}
+
+impl Platform {
+    /// A session for this account that begins now, its token, and the token's digest.
+    fn begin_session(
+        &self,
+        cx: &Call,
+        user: UserId,
+        epoch: u32,
+    ) -> Result<(String, String, Session), Fault> {
+        let random = &self.world.ports.random;
+        let token = random.session_token().map_err(|e| internal(&e))?;
+        let session = Session::begin(random.id(cx.now), user, epoch, cx.now, cx.user_agent.clone());
+        let key = digest(&token);
+        Ok((token, key, session))
+    }
+
+    async fn hash(&self, password: Password) -> Result<String, Fault> {
+        self.world.ports.passwords.hash(password).await.map_err(|e| busy(&e))
+    }
+
+    async fn verify(&self, password: Password, hash: Option<String>) -> Result<bool, Fault> {
+        self.world.ports.passwords.verify(password, hash).await.map_err(|e| busy(&e))
+    }
+
+    /// What is made when somebody registers, but for the session.
+    pub fn registration(
+        &self,
+        user: UserId,
+        email: Email,
+        name: Option<Name>,
+        password_hash: String,
+        now: Timestamp,
+    ) -> Registration {
+        let personal: OrganizationId = self.world.ports.random.id(now);
+        let from_email = || email.as_str().split('@').next().and_then(|local| local.parse().ok());
+        // An e-mail's local part is 1 to 64 plain characters, which is a name.
+        let name = name.or_else(from_email).or_else(|| "User".parse().ok());
+        let Some(name) = name else { unreachable!("`User` is a name") };
+        let account = Account {
+            email,
+            name: name.clone(),
+            avatar_url: None,
+            company: None,
+            password_hash,
+            tier: Tier::Free,
+            superadmin: false,
+            epoch: 0,
+            personal,
+            devices: Vec::new(),
+            reset: None,
+            created_at: now,
+            updated_at: now,
+        };
+        let organization = Organization {
+            name,
+            owner: user,
+            personal: true,
+            members: vec![Member { user, role: Role::Admin, joined_at: now }],
+            leaving: Vec::new(),
+            invitations: Vec::new(),
+            deleting: false,
+            created_at: now,
+            updated_at: now,
+        };
+        Registration { account, organization, session: None }
+    }
+
+    /// Finds the account of an e-mail.
+    pub fn account_of(&self, email: &Email) -> Result<Option<(UserId, Seen<Accounts>)>, Fault> {
+        let key = self.world.store.holder::<Kept<Accounts>>(&email_claim(email)).map_err(unread)?;
+        let Some(id) = key.and_then(|key| key.parse().ok()) else { return Ok(None) };
+        Ok(Some((id, authz::account(&self.world.store, id)?)))
+    }
+}
+
+fn internal(e: &dyn std::fmt::Display) -> Fault {
+    tracing::error!(error = %e, "a secret cannot be made");
+    Fault::Internal
+}
+
+fn busy(e: &PortError) -> Fault {
+    tracing::warn!(error = %e, "a password was not hashed");
+    Fault::Busy
+}
+
+impl Serves<RegisterUser> for Platform {
+    async fn serve(&self, cx: &Call, p: RegisterUser) -> Result<SignedIn, Fault> {
+        if self.account_of(&p.email)?.is_some() {
+            return Err(<Accounts as crate::runtime::resource::Resource>::taken(""));
+        }
+        let user: UserId = self.world.ports.random.id(cx.now);
+        let password_hash = self.hash(p.password).await?;
+        let (session_token, key, session) = self.begin_session(cx, user, 0)?;
+        let expires_at = session.expires_at;
+        let mut registration = self.registration(user, p.email, p.name, password_hash, cx.now);
+        registration.account.devices.push(digest(&cx.address.to_string()));
+        registration.session = Some((key, session));
+        let platform = self.clone();
+        cx.change(
+            &self.world,
+            &self.owners()?.accounts,
+            user,
+            Command::Create(Box::new(registration)),
+            move |account| {
+                let user = view(&platform, user, account)?;
+                Ok(SignedIn { user, session_token: session_token.clone(), expires_at })
+            },
+        )
+        .await
+    }
+}
+
+impl Serves<LoginWithEmail> for Platform {
+    async fn serve(&self, cx: &Call, p: LoginWithEmail) -> Result<SignedIn, Fault> {
+        let found = self.account_of(&p.email)?;
+        let device = digest(&cx.address.to_string());
+        let known = found
+            .as_ref()
+            .is_some_and(|(_, account)| account.record.state.devices.contains(&device));
+        if !known {
+            self.lockout.begin(&p.email.key(), cx.now)?;
+        }
+        let hash = found.as_ref().map(|(_, account)| account.record.state.password_hash.clone());
+        let right = self.verify(p.password, hash).await?;
+        let Some((user, account)) = found.filter(|_| right) else {
+            return Err(Fault::BadCredentials);
+        };
+        // A sign-in from a known address says nothing of the strangers' guesses.
+        if !known {
+            self.lockout.succeeded(&p.email.key());
+        }
+        let (session_token, key, session) =
+            self.begin_session(cx, user, account.record.state.epoch)?;
+        let expires_at = session.expires_at;
+        let platform = self.clone();
+        let command = Command::SignIn { session, key, device };
+        cx.change(&self.world, &self.owners()?.accounts, user, command, move |account| {
+            let user = view(&platform, user, account)?;
+            Ok(SignedIn { user, session_token: session_token.clone(), expires_at })
+        })
+        .await
+    }
+}
+
+impl Serves<GetCurrentUser> for Platform {
+    async fn serve(&self, cx: &Call, _: GetCurrentUser) -> Result<User, Fault> {
+        let user = cx.user()?;
+        view(self, user.id, &user.account.record.state)
+    }
+}
+
+impl Serves<UpdateProfile> for Platform {
+    async fn serve(&self, cx: &Call, p: UpdateProfile) -> Result<User, Fault> {
+        let user = cx.user()?.id;
+        let command =
+            Command::Update { name: p.name, avatar_url: p.avatar_url, company: p.company };
+        let platform = self.clone();
+        let reply = move |account: &Account| view(&platform, user, account);
+        cx.change(&self.world, &self.owners()?.accounts, user, command, reply).await
+    }
+}
+
+impl Serves<ChangePassword> for Platform {
+    async fn serve(&self, cx: &Call, p: ChangePassword) -> Result<NewSession, Fault> {
+        cx.session()?;
+        let user = cx.user()?;
+        let account = &user.account.record.state;
+        // Apart from sign-ins: who fails there must not keep the person from changing the password.
+        let guesses = format!("{} changes", user.id);
+        self.lockout.begin(&guesses, cx.now)?;
+        let seen = account.password_hash.clone();
+        if !self.verify(p.current_password, Some(seen.clone())).await? {
+            return Err(Fault::BadCredentials);
+        }
+        self.lockout.succeeded(&guesses);
+        self.replace_password(cx, seen, p.new_password).await
+    }
+}
+
+impl Platform {
+    /// Sets a new password on the strength of the session alone, as client libraries do.
+    pub async fn set_password(&self, cx: &Call, password: Password) -> Result<NewSession, Fault> {
+        cx.session()?;
+        let seen = cx.user()?.account.record.state.password_hash.clone();
+        self.replace_password(cx, seen, password).await
+    }
+
+    /// Replaces the password that was `seen`, ends all sessions, and begins a new one.
+    async fn replace_password(
+        &self,
+        cx: &Call,
+        seen: String,
+        password: Password,
+    ) -> Result<NewSession, Fault> {
+        let user = cx.user()?;
+        let password_hash = self.hash(password).await?;
+        let (session_token, key, session) =
+            self.begin_session(cx, user.id, user.account.record.state.epoch)?;
+        let expires_at = session.expires_at;
+        let command = Command::ChangePassword { password_hash, seen, session: (key, session) };
+        cx.change(&self.world, &self.owners()?.accounts, user.id, command, move |_| {
+            Ok(NewSession { session_token: session_token.clone(), expires_at })
+        })
+        .await
+    }
+}
+
+impl Serves<Logout> for Platform {
+    async fn serve(&self, cx: &Call, _: Logout) -> Result<Nothing, Fault> {
+        let (key, _) = cx.session()?;
+        // As it is now: this very call may have noted that the session is in use.
+        let session = self.world.store.get::<Session>(key).map_err(unread)?;
+        let Some(session) = session else { return Ok(Nothing {}) };
+        let command = Command::SignOut { key: key.to_owned(), session };
+        cx.change(&self.world, &self.owners()?.accounts, cx.user()?.id, command, |_| Ok(Nothing {}))
+            .await
+    }
+}
+
+impl Serves<GetSessions> for Platform {
+    async fn serve(&self, cx: &Call, p: GetSessions) -> Result<Page<auth::Session>, Fault> {
+        let user = cx.user()?;
+        let current = cx.session().ok().map(|(key, _)| key);
+        let keys =
+            self.world.store.newest::<Session>(&format!("user/{}", user.id), None, usize::MAX);
+        let mut sessions = Vec::new();
+        for key in keys.map_err(unread)? {
+            let Some(stored) = self.world.store.get::<Session>(&key).map_err(unread)? else {
+                continue;
+            };
+            let Stored { record: session, .. } = stored.as_ref();
+            if session.epoch == user.account.record.state.epoch && session.expires_at > cx.now {
+                sessions.push(auth::Session {
+                    id: session.id,
+                    current: current == Some(key.as_str()),
+                    created_at: session.created_at,
+                    last_used_at: session.last_used_at,
+                    expires_at: session.expires_at,
+                    user_agent: session.user_agent.clone(),
+                });
+            }
+        }
+        Ok(pagination::slice(sessions, |session| session.id.to_string(), (p.limit, p.cursor)))
+    }
+}
+
+impl Serves<RevokeSession> for Platform {
+    async fn serve(&self, cx: &Call, p: RevokeSession) -> Result<Nothing, Fault> {
+        let user = cx.user()?.id;
+        let none = || Fault::NotFound("session");
+        let key =
+            self.world.store.holder::<Session>(&format!("id/{}", p.session_id)).map_err(unread)?;
+        let key = key.ok_or_else(none)?;
+        let session = self.world.store.get::<Session>(&key).map_err(unread)?.ok_or_else(none)?;
+        if session.record.user != user {
+            return Err(none());
+        }
+        let command = Command::SignOut { key, session };
+        cx.change(&self.world, &self.owners()?.accounts, user, command, |_| Ok(Nothing {})).await
+    }
+}
+
+impl Serves<RequestPasswordReset> for Platform {
+    async fn serve(&self, cx: &Call, p: RequestPasswordReset) -> Result<Nothing, Fault> {
+        let Some((user, account)) = self.account_of(&p.email)? else { return Ok(Nothing {}) };
+        let token = self.world.ports.random.secret("", 40).map_err(|e| internal(&e))?;
+        let reset = Reset { digest: digest(&token), expires_at: cx.now + RESET_LIFETIME };
+        let reply = cx.change(
+            &self.world,
+            &self.owners()?.accounts,
+            user,
+            Command::BeginReset(reset),
+            |_| Ok(Nothing {}),
+        );
+        let reply = reply.await?;
+        let text = format!(
+            "Somebody asked for a new password for your account at {}.\n\nSet one within an hour with this token:\n\n{token}\n\nIf it was not you, do nothing.",
+            self.settings.api_url
+        );
+        let (mail, to) = (self.world.ports.mail.clone(), account.record.state.email.clone());
+        // The answer takes as long whether there is an account or not.
+        actix_rt::spawn(async move {
+            if let Err(e) = mail.send(&to, "Your new password", &text).await {
+                tracing::error!(error = %e, "a mail for a password reset was not sent");
+            }
+        });
+        Ok(reply)
+    }
+}
+
+impl Serves<ResetPassword> for Platform {
+    async fn serve(&self, cx: &Call, p: ResetPassword) -> Result<Nothing, Fault> {
+        let wrong = || {
+            Fault::Unauthenticated(
+                "this reset token is wrong, used or expired; ask for a new one".into(),
+            )
+        };
+        if p.token.len() > 64 {
+            return Err(wrong());
+        }
+        let digest = digest(&p.token);
+        let holder =
+            self.world.store.holder::<Kept<Accounts>>(&reset_claim(&digest)).map_err(unread)?;
+        let user: UserId = holder.and_then(|key| key.parse().ok()).ok_or_else(wrong)?;
+        let account = authz::account(&self.world.store, user)?;
+        let password_hash = self.hash(p.new_password).await?;
+        let command = Command::Reset { password_hash, digest };
+        let reply = cx
+            .change(&self.world, &self.owners()?.accounts, user, command, |_| Ok(Nothing {}))
+            .await?;
+        self.lockout.succeeded(&account.record.state.email.key());
+        Ok(reply)
+    }
+}

@@ -1,0 +1,87 @@
+//! Sessions. Only the digest of a token is stored, and is the key of its session.
+
+use crate::runtime::deadline::due;
+use contract::{SessionId, Timestamp, UserId};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::time::Duration;
+use store::Record;
+
+/// How long a session lives after its last use.
+pub const LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Use is written down at most this often.
+pub const TOUCH_EVERY: Duration = Duration::from_secs(3600);
+
+/// A session of an account.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    /// What people call it.
+    pub id: SessionId,
+    /// Whose it is.
+    pub user: UserId,
+    /// The account's epoch when it was made. A later epoch of the account ends it.
+    pub epoch: u32,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was last used, within an hour.
+    pub last_used_at: Timestamp,
+    /// When it ends.
+    pub expires_at: Timestamp,
+    /// What the client called itself.
+    pub user_agent: Option<String>,
+}
+
+impl Session {
+    /// A session that begins now.
+    pub fn begin(
+        id: SessionId,
+        user: UserId,
+        epoch: u32,
+        now: Timestamp,
+        user_agent: Option<String>,
+    ) -> Self {
+        Session {
+            id,
+            user,
+            epoch,
+            created_at: now,
+            last_used_at: now,
+            expires_at: now + LIFETIME,
+            user_agent,
+        }
+    }
+
+    /// The session after a use now; `None` while the last use is recent enough.
+    pub fn touched(&self, now: Timestamp) -> Option<Self> {
+        (now.since(self.last_used_at) >= TOUCH_EVERY).then(|| Session {
+            last_used_at: now,
+            expires_at: now + LIFETIME,
+            ..self.clone()
+        })
+    }
+}
+
+impl Record for Session {
+    const TREE: &'static str = "session";
+    const SCHEMA: u16 = 1;
+
+    fn index(&self) -> Vec<String> {
+        vec![format!("user/{}", self.user), due(self.expires_at)]
+    }
+
+    fn claims(&self) -> Vec<String> {
+        vec![format!("id/{}", self.id)]
+    }
+}
+
+/// The digest of a secret as it is stored: lower-case hex of its SHA-256.
+pub fn digest(secret: &str) -> String {
+    hex(&Sha256::digest(secret))
+}
+
+/// Lower-case hex.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |n: u8| DIGITS.get(usize::from(n)).copied().map_or('0', char::from);
+    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+}

@@ -1,0 +1,112 @@
+//! The functions of the group Apps.
+
+use super::{App, Apps, Command, rules::Identity};
+use crate::{
+    call::{context::Call, lookup::unread, pagination},
+    kinds::{artifacts::Artifacts, instances::of_app, releases::Releases},
+    platform::Platform,
+    runtime::resource::Kept,
+};
+use contract::{
+    AppId, Fault, Few, Page, Serves,
+    apps::{
+        self as wire, AppContents, CreateApp, DeleteApp, DeletedApp, GetApp, ListApps,
+        Platform as Mobile, UpdateApp,
+    },
+    instances::InstanceKind,
+};
+use store::Store;
+
+/// An app as its members see it.
+fn view(store: &Store, id: AppId, app: &App) -> Result<wire::App, Fault> {
+    Ok(wire::App {
+        id,
+        project_id: app.project_id,
+        name: app.name.clone(),
+        platforms: app.platforms.clone(),
+        bundle_id: app.ios.identifier.clone(),
+        package_name: app.android.identifier.clone(),
+        backend_instance_id: of_app(store, id, InstanceKind::Backend)?,
+        market_instance_id: of_app(store, id, InstanceKind::Market)?,
+        created_at: app.created_at,
+        updated_at: app.updated_at,
+    })
+}
+
+impl Platform {
+    async fn change_app(&self, cx: &Call, id: AppId, command: Command) -> Result<wire::App, Fault> {
+        let store = self.world.store.clone();
+        let show = move |app: &App| view(&store, id, app);
+        cx.change(&self.world, &self.owners()?.apps, id, command, show).await
+    }
+}
+
+/// The platforms in the order in which they are shown.
+fn sorted(platforms: Few<Mobile, 1, 2>) -> Vec<Mobile> {
+    let mut platforms = platforms.into_vec();
+    platforms.sort();
+    platforms
+}
+
+impl Serves<CreateApp> for Platform {
+    async fn serve(&self, cx: &Call, p: CreateApp) -> Result<wire::App, Fault> {
+        let id: AppId = self.world.ports.random.id(cx.now);
+        let app = App {
+            project_id: p.project_id,
+            name: p.name,
+            platforms: p.platforms.map_or_else(|| vec![Mobile::Ios, Mobile::Android], sorted),
+            ios: Identity { identifier: p.bundle_id, signer: None },
+            android: Identity { identifier: p.package_name, signer: None },
+            deleting: false,
+            created_at: cx.now,
+            updated_at: cx.now,
+        };
+        let command = Command::Create(Box::new(app));
+        self.change_app(cx, id, command).await
+    }
+}
+
+impl Serves<GetApp> for Platform {
+    async fn serve(&self, cx: &Call, _: GetApp) -> Result<wire::App, Fault> {
+        let (id, app) = cx.place.app()?;
+        view(&self.world.store, id, &app.record.state)
+    }
+}
+
+impl Serves<UpdateApp> for Platform {
+    async fn serve(&self, cx: &Call, p: UpdateApp) -> Result<wire::App, Fault> {
+        let id = p.app_id;
+        let command = Command::Update {
+            name: p.name,
+            platforms: p.platforms.map(sorted),
+            bundle_id: p.bundle_id,
+            package_name: p.package_name,
+        };
+        self.change_app(cx, id, command).await
+    }
+}
+
+impl Serves<DeleteApp> for Platform {
+    async fn serve(&self, cx: &Call, p: DeleteApp) -> Result<DeletedApp, Fault> {
+        let (store, entry) = (&self.world.store, format!("app/{}", p.app_id));
+        let artifacts = store.count::<Kept<Artifacts>>(&entry).map_err(unread)?;
+        let releases = store.count::<Kept<Releases>>(&entry).map_err(unread)?;
+        let mut instances = 0;
+        for kind in [InstanceKind::Backend, InstanceKind::Market] {
+            instances += u64::from(self.instance_of(p.app_id, kind)?.is_some());
+        }
+        let reply = DeletedApp { deleted: AppContents { instances, artifacts, releases } };
+        let owners = &self.owners()?.apps;
+        cx.change(&self.world, owners, p.app_id, Command::Delete, move |_| Ok(reply.clone())).await
+    }
+}
+
+impl Serves<ListApps> for Platform {
+    async fn serve(&self, _: &Call, p: ListApps) -> Result<Page<wire::App>, Fault> {
+        let entry = format!("project/{}", p.project_id);
+        pagination::page::<Apps, _>(&self.world.store, &entry, (p.limit, p.cursor), |id, seen| {
+            let app = &seen.record.state;
+            if app.deleting { Ok(None) } else { view(&self.world.store, id, app).map(Some) }
+        })
+    }
+}

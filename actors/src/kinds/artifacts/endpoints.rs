@@ -1,0 +1,331 @@
+//! The artifact endpoints: opening an upload, and finalizing it. Moving the bytes themselves is
+//! the edge's part.
+
+use super::{
+    Artifacts, Command, FollowUp, Upload,
+    address::{self, Use},
+    rules::{Declared, held_entry, open_entry, pending_entry},
+};
+use crate::{
+    call::{
+        authz::{self, Asked},
+        context::{Call, Proof},
+        lookup::unread,
+    },
+    kinds::apps::App,
+    platform::Platform,
+    runtime::resource::Kept,
+};
+use contract::{
+    AppId, ArtifactId, Fault, Scope, Standing, Subject, Timestamp,
+    artifacts::{Artifact, ArtifactKind, ArtifactState, Provenance, ProvenancePath, Trust},
+    endpoint::{FinalizeRequest, PART_SIZE, UploadUrl, UploadUrlRequest},
+};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+/// How long a caller waits for a verification.
+const VERIFY_WITHIN: Duration = Duration::from_secs(300);
+
+/// Whether something was made by this call, or was there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    /// By this call.
+    Now,
+    /// Before.
+    Before,
+}
+
+/// Uploads of one app that may wait for bytes at a time.
+const MOST_OPEN: u64 = 100;
+
+impl Platform {
+    /// Opens an upload; finds it again where the same one is open, or its bytes are held.
+    pub async fn open_upload(
+        &self,
+        cx: &mut Call,
+        request: UploadUrlRequest,
+    ) -> Result<(Made, UploadUrl), Fault> {
+        let who = Asked {
+            who: Standing::Member,
+            scope: Some(Scope::ArtifactUpload),
+            subject: Subject::App(request.app_id),
+        };
+        cx.place = Arc::new(authz::authorize(&self.world, &cx.caller, who)?);
+        let kind = check_kind(&request, &cx.place.app()?.1.record.state)?;
+        if request.size.is_some_and(|size| size > self.settings.largest_artifact) {
+            return Err(Fault::TooLarge { limit: self.settings.largest_artifact });
+        }
+        if request.size == Some(0) {
+            return Err(Fault::invalid("size", "must be at least 1 byte"));
+        }
+        if let Some(known) = self.find_upload(cx, &request).await? {
+            return Ok((Made::Before, known));
+        }
+        let open = self.world.store.count::<Kept<Artifacts>>(&pending_entry(request.app_id));
+        if open.map_err(unread)? >= MOST_OPEN {
+            return Err(Fault::NotNow(format!(
+                "{MOST_OPEN} uploads of this app are open; finalize or delete some, or wait until they expire"
+            )));
+        }
+        let id: ArtifactId = self.world.ports.random.id(cx.now);
+        let expires_at = cx.now + self.settings.upload_lifetime;
+        let upload = new_upload(id, kind, request, cx, expires_at)?;
+        let reply = self.upload_url(id, 0, expires_at);
+        let owners = &self.owners()?.artifacts;
+        let reply = cx
+            .change(&self.world, owners, id, Command::Open(Box::new(upload)), move |_| {
+                Ok(reply.clone())
+            })
+            .await?;
+        Ok((Made::Now, reply))
+    }
+
+    /// The open upload of the same bytes, or the verified artifact that has them.
+    async fn find_upload(
+        &self,
+        cx: &Call,
+        request: &UploadUrlRequest,
+    ) -> Result<Option<UploadUrl>, Fault> {
+        let (Some(size), Some(sha256)) = (request.size, &request.sha256) else { return Ok(None) };
+        let store = &self.world.store;
+        let same = |upload: &Upload| {
+            upload.artifact.version == request.version
+                && upload.artifact.platform == request.platform
+        };
+        for entry in [held_entry(request.app_id, sha256), open_entry(request.app_id, sha256, size)]
+        {
+            for key in store.newest::<Kept<Artifacts>>(&entry, None, 10).map_err(unread)? {
+                let Some(seen) = store.get::<Kept<Artifacts>>(&key).map_err(unread)? else {
+                    continue;
+                };
+                let upload = &seen.record.state;
+                if !same(upload) {
+                    continue;
+                }
+                if upload.artifact.state == ArtifactState::Verified {
+                    let held = self.upload_url(
+                        upload.artifact.id,
+                        upload.artifact.size.unwrap_or(size),
+                        cx.now,
+                    );
+                    return Ok(Some(UploadUrl {
+                        state: ArtifactState::Verified,
+                        upload_url: None,
+                        ..held
+                    }));
+                }
+                let until = cx.now + self.settings.upload_lifetime;
+                let owners = &self.owners()?.artifacts;
+                let renewed = owners.ask(upload.artifact.id, Command::Renew(until)).await;
+                if let Ok(upload) = renewed {
+                    let offset = self.durable_offset(upload.artifact.id, upload.offset).await?;
+                    return Ok(Some(self.upload_url(upload.artifact.id, offset, until)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// How many bytes are stored for sure: after a crash the file may be shorter than the record
+    /// says, or longer.
+    pub async fn durable_offset(&self, id: ArtifactId, recorded: u64) -> Result<u64, Fault> {
+        let staged = self.world.ports.binaries.staged(id).await.map_err(|e| {
+            tracing::error!(error = %e, %id, "staged bytes cannot be looked at");
+            Fault::Unavailable("the upload's disk")
+        })?;
+        Ok(recorded.min(staged.unwrap_or(0)))
+    }
+
+    fn upload_url(&self, id: ArtifactId, offset: u64, expires_at: Timestamp) -> UploadUrl {
+        let settings = &self.settings;
+        UploadUrl {
+            artifact_id: id,
+            state: ArtifactState::Pending,
+            offset,
+            upload_url: Some(address::sign(
+                &settings.signing_key,
+                &settings.api_url,
+                Use::Upload,
+                id,
+                expires_at,
+            )),
+            method: "PUT".into(),
+            headers: BTreeMap::from([("Content-Type".into(), "application/octet-stream".into())]),
+            max_bytes: settings.largest_artifact,
+            expires_at,
+            part_size: PART_SIZE,
+        }
+    }
+
+    /// Has the bytes of an artifact verified, and waits for what comes of it.
+    pub async fn finalize(
+        &self,
+        cx: &mut Call,
+        id: ArtifactId,
+        request: FinalizeRequest,
+    ) -> Result<(Made, Artifact), Fault> {
+        let subject = Subject::Artifact(id);
+        let mut ask = |scope| -> Result<(), Fault> {
+            let asked = Asked { who: Standing::Member, scope: Some(scope), subject };
+            cx.place = Arc::new(authz::authorize(&self.world, &cx.caller, asked)?);
+            Ok(())
+        };
+        ask(Scope::ArtifactUpload)?;
+        if let Some(release) = &request.create_release {
+            ask(Scope::ReleaseCreate)?;
+            if !release.publish.is_empty() {
+                ask(Scope::ReleasePublish)?;
+            }
+        }
+        let before = cx.place.artifact()?.1.clone();
+        let made = if before.record.state.artifact.state == ArtifactState::Verified {
+            Made::Before
+        } else {
+            Made::Now
+        };
+        if made == Made::Now {
+            // Said now, while nothing is done: begun, it would go on until the store is back.
+            self.world.ports.binaries.reach(id).await.map_err(|e| {
+                tracing::error!(error = %e, %id, "the artifact store cannot be reached");
+                Fault::Unavailable("the artifact store")
+            })?;
+        }
+        let follow_up = self.follow_up(cx, &before.record.state.artifact, &request)?;
+        let releases = follow_up.is_some();
+        let FinalizeRequest { sha256, size, .. } = request;
+        let command = Command::Finalize { sha256: sha256.clone(), size, follow_up };
+        let owners = &self.owners()?.artifacts;
+        cx.change(&self.world, owners, id, command, |_| Ok(())).await?;
+        let settled =
+            owners.settled(id, VERIFY_WITHIN).await?.ok_or(Fault::NotFound("artifact"))?;
+        let found = (settled.artifact.sha256.as_ref(), settled.artifact.size);
+        if settled.artifact.state == ArtifactState::Verified
+            && (found.0 != Some(&sha256) || size.is_some() && found.1 != size)
+        {
+            return Err(Fault::NotAsDeclared(
+                "this artifact was verified with another SHA-256 or size; it stays as it is".into(),
+            ));
+        }
+        match (settled.artifact.state, &settled.follow_up) {
+            (ArtifactState::Rejected, _) => Err(Fault::NotAsDeclared(
+                settled
+                    .artifact
+                    .problem
+                    .clone()
+                    .unwrap_or_else(|| "the bytes are not what was declared".into()),
+            )),
+            (ArtifactState::Verified, Some(FollowUp { problem: Some(problem), .. }))
+                if releases =>
+            {
+                Err(Fault::NotNow(format!(
+                    "the artifact {id} is verified, but its release was not made: {problem}"
+                )))
+            }
+            _ => Ok((made, settled.artifact.clone())),
+        }
+    }
+
+    fn follow_up(
+        &self,
+        cx: &Call,
+        artifact: &Artifact,
+        request: &FinalizeRequest,
+    ) -> Result<Option<Box<FollowUp>>, Fault> {
+        let Some(release) = &request.create_release else { return Ok(None) };
+        Ok(Some(Box::new(FollowUp {
+            release_id: self.world.ports.random.id(cx.now),
+            channel: release.channel.clone(),
+            version: release.version.clone().unwrap_or_else(|| artifact.version.clone()),
+            notes: release.notes.clone(),
+            publish: release.publish.to_vec(),
+            created_by: cx.user()?.id,
+            problem: None,
+        })))
+    }
+
+    /// What the edge needs to take bytes: the artifact must wait for them.
+    pub fn upload(&self, id: ArtifactId) -> Result<Arc<store::Stored<Kept<Artifacts>>>, Fault> {
+        self.world
+            .store
+            .get::<Kept<Artifacts>>(&id.to_string())
+            .map_err(unread)?
+            .ok_or(Fault::NotFound("artifact"))
+    }
+
+    /// The app of an artifact must still be there for anyone to send or fetch its bytes.
+    pub fn reachable(&self, app: AppId) -> Result<(), Fault> {
+        let asked = Asked { who: Standing::Public, scope: None, subject: Subject::App(app) };
+        let place = authz::authorize(&self.world, &crate::call::context::Caller::default(), asked);
+        place.map(|_| ()).map_err(|_| Fault::NotFound("artifact"))
+    }
+}
+
+/// The kind of the file, where it fits the platform and the app.
+fn check_kind(request: &UploadUrlRequest, app: &App) -> Result<ArtifactKind, Fault> {
+    let unknown = || Fault::invalid("fileName", "must end in .ipa, .apk or .aab");
+    let kind = ArtifactKind::of_file_name(request.file_name.as_str()).ok_or_else(unknown)?;
+    if kind.platform() != request.platform {
+        return Err(Fault::invalid(
+            "platform",
+            format!("a .{} file is not for this platform", kind.extension()),
+        ));
+    }
+    if !app.platforms.contains(&request.platform) {
+        return Err(Fault::invalid(
+            "platform",
+            "this app is not built for this platform; add it with updateApp first",
+        ));
+    }
+    Ok(kind)
+}
+
+fn new_upload(
+    id: ArtifactId,
+    kind: ArtifactKind,
+    request: UploadUrlRequest,
+    cx: &Call,
+    expires_at: Timestamp,
+) -> Result<Upload, Fault> {
+    let user = cx.user()?;
+    let by_token = matches!(user.proof, Proof::Token(..));
+    let declared = request.provenance;
+    let default_path =
+        if by_token { ProvenancePath::ExternalCi } else { ProvenancePath::ManualUpload };
+    let (path, repository, commit, git_ref, run_url) = match declared {
+        Some(d) => (d.path, d.repository, d.commit, d.git_ref, d.run_url),
+        None => (default_path, None, None, None, None),
+    };
+    let artifact = Artifact {
+        id,
+        app_id: request.app_id,
+        platform: request.platform,
+        kind,
+        file_name: request.file_name,
+        size: request.size,
+        sha256: request.sha256.clone(),
+        version: request.version,
+        build_number: request.build_number.as_ref().map(ToString::to_string),
+        identifier: None,
+        provenance: Provenance {
+            path,
+            uploaded_by: user.id,
+            repository: repository.map(String::from),
+            commit: commit.map(String::from),
+            git_ref: git_ref.map(String::from),
+            run_url,
+            profile: request.profile,
+        },
+        trust: if by_token { Trust::Token } else { Trust::Unverified },
+        signer: None,
+        state: ArtifactState::Pending,
+        problem: None,
+        created_at: cx.now,
+        finalized_at: None,
+    };
+    let declared = Declared {
+        size: request.size,
+        sha256: request.sha256,
+        build_number: request.build_number.map(String::from),
+    };
+    Ok(Upload { artifact, offset: 0, length: declared.size, declared, expires_at, follow_up: None })
+}

@@ -1,0 +1,84 @@
+//! The functions of the group Artifacts.
+
+use super::{
+    Artifacts, Command,
+    address::{self, Use},
+    artifact_refs::Hold,
+};
+use crate::{
+    call::{context::Call, lookup::unread, pagination},
+    platform::{DOWNLOAD_LIFETIME, Platform},
+};
+use contract::{
+    ArtifactId, Fault, Page, Serves,
+    artifacts::{
+        Artifact, ArtifactState, DeleteArtifact, DeletedArtifact, DownloadUrl, GetArtifact,
+        GetArtifactDownloadUrl, GetArtifacts,
+    },
+};
+
+impl Platform {
+    /// An address that downloads an artifact, from now on for an hour.
+    pub fn download_url(&self, id: ArtifactId, now: contract::Timestamp) -> DownloadUrl {
+        let expires_at = now + DOWNLOAD_LIFETIME;
+        let url = address::sign(
+            &self.settings.signing_key,
+            &self.settings.api_url,
+            Use::Download,
+            id,
+            expires_at,
+        );
+        DownloadUrl { url, expires_at }
+    }
+}
+
+impl Serves<GetArtifacts> for Platform {
+    async fn serve(&self, _: &Call, p: GetArtifacts) -> Result<Page<Artifact>, Fault> {
+        let entry = format!("app/{}", p.app_id);
+        pagination::page::<Artifacts, _>(
+            &self.world.store,
+            &entry,
+            (p.limit, p.cursor),
+            |_, seen| {
+                let artifact = &seen.record.state.artifact;
+                let wanted = artifact.state != ArtifactState::Deleted
+                    && p.platform.is_none_or(|platform| artifact.platform == platform)
+                    && p.version.as_ref().is_none_or(|version| artifact.version == *version);
+                Ok(wanted.then(|| artifact.clone()))
+            },
+        )
+    }
+}
+
+impl Serves<GetArtifact> for Platform {
+    async fn serve(&self, cx: &Call, _: GetArtifact) -> Result<Artifact, Fault> {
+        Ok(cx.place.artifact()?.1.record.state.artifact.clone())
+    }
+}
+
+impl Serves<GetArtifactDownloadUrl> for Platform {
+    async fn serve(&self, cx: &Call, p: GetArtifactDownloadUrl) -> Result<DownloadUrl, Fault> {
+        match cx.place.artifact()?.1.record.state.artifact.state {
+            ArtifactState::Verified => Ok(self.download_url(p.artifact_id, cx.now)),
+            state => Err(Fault::NotNow(
+                format!("this artifact is {state:?}; only verified ones can be downloaded")
+                    .to_lowercase(),
+            )),
+        }
+    }
+}
+
+impl Serves<DeleteArtifact> for Platform {
+    async fn serve(&self, cx: &Call, p: DeleteArtifact) -> Result<DeletedArtifact, Fault> {
+        let id = p.artifact_id;
+        let held = self.world.store.get::<Hold>(&id.to_string()).map_err(unread)?;
+        if let Some(release) = held.and_then(|hold| hold.record.releases.first().copied()) {
+            return Err(Fault::NotNow(format!("the release {release} holds this artifact")));
+        }
+        let owners = &self.owners()?.artifacts;
+        cx.change(&self.world, owners, id, Command::Delete, move |_| {
+            Ok(DeletedArtifact { deleted: id })
+        })
+        .await
+    }
+}

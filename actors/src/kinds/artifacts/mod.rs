@@ -1,0 +1,11 @@
+//! Artifacts: uploaded binaries, verified before they count.
+
+pub mod address;
+mod artifact_refs;
+mod effects;
+pub mod endpoints;
+mod handlers;
+mod rules;
+
+pub use artifact_refs::{Hold, HoldDelta};
+pub use rules::{Artifacts, Command, Declared, Effect, Expected, FollowUp, Outcome, Upload};

@@ -1,0 +1,396 @@
+//! The rules of an artifact: `pending → verifying → verified | rejected`, `expired`, `deleted`.
+
+use super::artifact_refs::Hold;
+use crate::{
+    ports::{Content, Examined},
+    runtime::{
+        deadline::due,
+        resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
+    },
+    world::World,
+};
+use contract::{
+    AppId, ArtifactId, Channel, Fault, Notes, ReleaseId, Sha256, Timestamp, UserId, VersionName,
+    artifacts::{Artifact, ArtifactState},
+    releases::Target,
+};
+use futures_util::future::LocalBoxFuture;
+use serde::{Deserialize, Serialize};
+use std::{sync::Arc, time::Duration};
+use store::Change;
+
+/// The artifacts.
+#[derive(Debug, Clone, Copy)]
+pub struct Artifacts;
+
+/// What is kept of an artifact: what is shown, and its upload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Upload {
+    /// What is shown.
+    pub artifact: Artifact,
+    /// Bytes that are stored durably.
+    pub offset: u64,
+    /// How many bytes there are to be, once that is known.
+    pub length: Option<u64>,
+    /// What was declared when the upload was opened. An upload with both can be resumed.
+    pub declared: Declared,
+    /// Until when bytes are waited for, or the end of their verification.
+    pub expires_at: Timestamp,
+    /// The release to make once it is verified.
+    pub follow_up: Option<FollowUp>,
+}
+
+/// What was declared when an upload was opened.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Declared {
+    /// Bytes.
+    pub size: Option<u64>,
+    /// Of all bytes.
+    pub sha256: Option<Sha256>,
+    /// What the file must say.
+    pub build_number: Option<String>,
+}
+
+/// The release to make of an artifact once it is verified. It happens once: its id is settled
+/// before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FollowUp {
+    /// The release's id.
+    pub release_id: ReleaseId,
+    /// Its channel.
+    pub channel: Channel,
+    /// Its version.
+    pub version: VersionName,
+    /// Its notes.
+    pub notes: Option<Notes>,
+    /// Where to publish it.
+    pub publish: Vec<Target>,
+    /// Who asked for it.
+    pub created_by: UserId,
+    /// Why it could not be made.
+    pub problem: Option<String>,
+}
+
+/// An upload whose bytes come in is waited for this long after the last of them.
+const IDLE: Duration = Duration::from_secs(3600);
+/// Bytes that cannot be verified within this time, because what keeps them does not answer, are
+/// given up.
+const VERIFY_WITHIN: Duration = Duration::from_secs(3600);
+
+/// What can be asked of an artifact.
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// Open the upload.
+    Open(Box<Upload>),
+    /// Wait for bytes until this moment.
+    Renew(Timestamp),
+    /// So many bytes are stored durably, of so many where that is known.
+    Received(u64, Option<u64>),
+    /// Have the bytes verified.
+    Finalize {
+        /// What their hash must be.
+        sha256: Sha256,
+        /// How many they must be.
+        size: Option<u64>,
+        /// The release to make of them.
+        follow_up: Option<Box<FollowUp>>,
+    },
+    /// Give up waiting, where that is due.
+    Expire,
+    /// Remove it, where no release holds it.
+    Delete,
+    /// Remove it with its app.
+    Remove,
+}
+
+/// What an artifact does outside of its record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Effect {
+    /// Read the bytes, hold them to what was declared and to the app, and keep them.
+    Verify(Expected),
+    /// Make the release.
+    Release,
+    /// Remove the bytes; `forget`: and then the record.
+    Discard {
+        /// Whether the record goes too.
+        forget: bool,
+    },
+}
+
+/// What the bytes must be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Expected {
+    /// Of all bytes.
+    pub sha256: Sha256,
+    /// Bytes.
+    pub size: Option<u64>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The bytes are what they must be, and kept.
+    Accepted(Box<Examined>),
+    /// They are not, for this reason.
+    Refused(String),
+    /// The release is made, or cannot be for this reason.
+    Released(Option<String>),
+    /// The bytes are gone.
+    Discarded,
+}
+
+impl Resource for Artifacts {
+    const KIND: &'static str = "artifact";
+    /// Four gibibytes are read twice: at 100 MiB a second, a minute and a half.
+    const TIME_LIMIT: Duration = Duration::from_secs(600);
+    type Id = ArtifactId;
+    type State = Upload;
+    type Command = Command;
+    type Effect = Effect;
+    type Outcome = Outcome;
+
+    fn step(
+        at: &Moment<Self>,
+        state: Option<&Upload>,
+        input: Input<Self>,
+    ) -> Result<Step<Self>, Fault> {
+        match (state, input) {
+            (None, Input::Command(Command::Open(upload))) => Ok(Step::put(*upload)),
+            (None, Input::Command(_)) => Err(Fault::NotFound("artifact")),
+            (None, Input::Outcome(_)) => Ok(Step::keep()),
+            (Some(upload), Input::Command(command)) => upload.clone().take(at, command),
+            (Some(upload), Input::Outcome(outcome)) => Ok(upload.clone().learn(at, outcome)),
+        }
+    }
+
+    fn index(upload: &Upload) -> Vec<String> {
+        let artifact = &upload.artifact;
+        let mut entries = vec![format!("app/{}", artifact.app_id)];
+        if matches!(artifact.state, ArtifactState::Pending | ArtifactState::Verifying) {
+            entries.push(due(upload.expires_at));
+        }
+        match (artifact.state, &upload.declared, &artifact.sha256) {
+            (ArtifactState::Pending, Declared { size, sha256, .. }, _) => {
+                entries.push(pending_entry(artifact.app_id));
+                if let (Some(size), Some(sha256)) = (size, sha256) {
+                    entries.push(open_entry(artifact.app_id, sha256, *size));
+                }
+            }
+            (ArtifactState::Verified, _, Some(sha256)) => {
+                entries.push(held_entry(artifact.app_id, sha256))
+            }
+            _ => {}
+        }
+        entries
+    }
+
+    fn perform(
+        effect: Effect,
+        id: ArtifactId,
+        kept: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+        Box::pin(super::effects::perform(effect, id, kept, world))
+    }
+}
+
+/// The index entry of an upload that waits for bytes.
+pub fn pending_entry(app: AppId) -> String {
+    format!("pending/{app}")
+}
+
+/// The index entry of an upload that can be resumed.
+pub fn open_entry(app: AppId, sha256: &Sha256, size: u64) -> String {
+    format!("open/{app}/{sha256}/{size}")
+}
+
+/// The index entry of bytes that an app holds.
+pub fn held_entry(app: AppId, sha256: &Sha256) -> String {
+    format!("held/{app}/{sha256}")
+}
+
+impl Upload {
+    fn take(mut self, at: &Moment<Artifacts>, command: Command) -> Result<Step<Artifacts>, Fault> {
+        use ArtifactState as S;
+        match (self.artifact.state, command) {
+            (S::Deleted, Command::Remove) => Ok(Step::keep()),
+            (_, Command::Remove) => Ok(self.discard(S::Deleted, true)),
+            (S::Deleted, _) => Err(Fault::NotFound("artifact")),
+            (_, Command::Open(_)) => Err(Fault::Exists("this artifact exists already".into())),
+            (S::Pending, Command::Renew(until)) => {
+                self.expires_at = self.expires_at.max(until);
+                Ok(Step::put(self))
+            }
+            (S::Pending, Command::Received(offset, length)) => {
+                self.offset = offset;
+                self.length = self.declared.size.or(length);
+                self.expires_at = self.expires_at.max(at.now + IDLE);
+                Ok(Step::put(self))
+            }
+            (S::Pending, Command::Finalize { sha256, size, follow_up }) => {
+                self.finalize(at, sha256, size, follow_up)
+            }
+            (S::Verifying | S::Verified, Command::Finalize { sha256, follow_up, .. }) => {
+                self.finalize_again(&sha256, follow_up)
+            }
+            (S::Pending, Command::Expire) if self.expires_at <= at.now => {
+                Ok(self.discard(S::Expired, false))
+            }
+            (S::Verifying, Command::Expire) if self.expires_at <= at.now => {
+                let problem =
+                    "its bytes could not be read for an hour; upload the file again".into();
+                Ok(self.reject(at, problem))
+            }
+            (_, Command::Expire) => Ok(Step::keep()),
+            (_, Command::Delete) => {
+                let id = at.id.to_string();
+                Ok(self.discard(S::Deleted, true).also(Change::new().require_absent::<Hold>(&id)))
+            }
+            (state, Command::Renew(_) | Command::Received(..) | Command::Finalize { .. }) => {
+                Err(self.closed(state))
+            }
+        }
+    }
+
+    /// Whether all bytes are stored.
+    pub fn is_complete(&self) -> bool {
+        self.length == Some(self.offset)
+    }
+
+    fn finalize(
+        mut self,
+        at: &Moment<Artifacts>,
+        sha256: Sha256,
+        size: Option<u64>,
+        follow_up: Option<Box<FollowUp>>,
+    ) -> Result<Step<Artifacts>, Fault> {
+        let size = size.or(self.length);
+        if !self.is_complete() {
+            let of = size.map(|size| format!(" of {size}")).unwrap_or_default();
+            let reason = format!(
+                "the upload is not complete: {}{of} bytes are stored; send the rest first",
+                self.offset
+            );
+            return Err(Fault::Incomplete { reason, offset: self.offset });
+        }
+        self.artifact.state = ArtifactState::Verifying;
+        self.expires_at = at.now + VERIFY_WITHIN;
+        self.follow_up = follow_up.map(|follow_up| *follow_up);
+        Ok(Step::put(self).intend(Intent::Now(Effect::Verify(Expected { sha256, size }))))
+    }
+
+    /// Finalizing twice is the same as once; with another hash it is refused, and changes nothing.
+    /// A release that was not asked for before, or could not be made, is made now.
+    fn finalize_again(
+        mut self,
+        sha256: &Sha256,
+        follow_up: Option<Box<FollowUp>>,
+    ) -> Result<Step<Artifacts>, Fault> {
+        let missing = self.follow_up.as_ref().is_none_or(|before| before.problem.is_some());
+        match &self.artifact.sha256 {
+            Some(verified) if verified != sha256 => Err(Fault::NotAsDeclared(format!(
+                "this artifact is verified already, with the SHA-256 {verified}, not {sha256}"
+            ))),
+            _ if missing
+                && follow_up.is_some()
+                && self.artifact.state == ArtifactState::Verified =>
+            {
+                self.follow_up = follow_up.map(|follow_up| *follow_up);
+                Ok(Step::put(self).intend(Intent::Now(Effect::Release)))
+            }
+            _ => Ok(Step::keep()),
+        }
+    }
+
+    fn closed(&self, state: ArtifactState) -> Fault {
+        Fault::NotNow(match state {
+            ArtifactState::Verifying => {
+                "this artifact is being verified and takes no more bytes".into()
+            }
+            ArtifactState::Verified => {
+                "this artifact is verified and takes no more bytes; open a new upload".into()
+            }
+            ArtifactState::Expired => "this upload has expired; open a new one".into(),
+            _ => {
+                let problem = self
+                    .artifact
+                    .problem
+                    .as_deref()
+                    .unwrap_or("its bytes are not what was declared");
+                format!("this artifact was rejected ({problem}); open a new upload")
+            }
+        })
+    }
+
+    fn reject(mut self, at: &Moment<Artifacts>, problem: String) -> Step<Artifacts> {
+        self.artifact.problem = Some(problem);
+        self.artifact.finalized_at = Some(at.now);
+        self.discard(ArtifactState::Rejected, false)
+    }
+
+    fn discard(mut self, state: ArtifactState, forget: bool) -> Step<Artifacts> {
+        self.artifact.state = state;
+        Step::put(self).intend(Intent::Now(Effect::Discard { forget }))
+    }
+
+    fn learn(mut self, at: &Moment<Artifacts>, outcome: Outcome) -> Step<Artifacts> {
+        match (self.artifact.state, outcome) {
+            (ArtifactState::Verifying, Outcome::Accepted(examined)) => {
+                let Examined { size, sha256, content } = *examined;
+                if let Ok(content) = content {
+                    self.artifact.identifier = content.identifier.parse().ok();
+                    self.artifact.build_number = content.build_number;
+                    self.artifact.signer = content.signer;
+                }
+                self.artifact.size = Some(size);
+                self.artifact.sha256 = Some(sha256);
+                self.artifact.state = ArtifactState::Verified;
+                self.artifact.finalized_at = Some(at.now);
+                let next = if self.follow_up.is_some() {
+                    Intent::Now(Effect::Release)
+                } else {
+                    Intent::None
+                };
+                Step::put(self).intend(next)
+            }
+            (ArtifactState::Verifying, Outcome::Refused(problem)) => self.reject(at, problem),
+            (ArtifactState::Verified, Outcome::Released(problem)) => {
+                if let Some(follow_up) = &mut self.follow_up {
+                    follow_up.problem = problem;
+                }
+                Step::put(self).intend(Intent::None)
+            }
+            (ArtifactState::Deleted, Outcome::Discarded) => Step::remove(),
+            (_, Outcome::Discarded) => Step::put(self).intend(Intent::None),
+            // the outcome of something that was overtaken
+            _ => Step::keep(),
+        }
+    }
+
+    /// Whether the bytes are what was declared. The error says expected and got.
+    pub fn judge(&self, expected: &Expected, found: &Examined) -> Result<Content, String> {
+        let differs = |what: &str, expected: &str, got: &str| {
+            Err(format!("the {what} is not as declared: expected {expected}, got {got}"))
+        };
+        if let Some(size) = expected.size.filter(|size| *size != found.size) {
+            return differs("size", &format!("{size} bytes"), &found.size.to_string());
+        }
+        let declared = self.declared.sha256.as_ref();
+        for sha256 in [Some(&expected.sha256), declared].into_iter().flatten() {
+            if *sha256 != found.sha256 {
+                return differs("SHA-256", sha256.as_str(), found.sha256.as_str());
+            }
+        }
+        let content = found.content.clone()?;
+        if content.version != self.artifact.version.as_str() {
+            return differs("version", self.artifact.version.as_str(), &content.version);
+        }
+        if let Some(declared) = &self.declared.build_number {
+            let got = content.build_number.as_deref().unwrap_or("none");
+            if got != declared {
+                return differs("build number", declared, got);
+            }
+        }
+        Ok(content)
+    }
+}

@@ -1,0 +1,331 @@
+//! The rules of a backup: `running → ready | failed`, and what becomes of one that is ready: it is
+//! put back, or verified, one at a time. What is left to be tidied up waits behind both.
+
+use crate::{
+    runtime::{
+        deadline::due,
+        resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
+    },
+    world::World,
+};
+use contract::{
+    BackupId, Fault, InstanceId, Sha256, Timestamp,
+    backups::{Backup, BackupKind, BackupState, Restore, RestoreState},
+};
+use futures_util::future::LocalBoxFuture;
+use serde::{Deserialize, Serialize};
+use std::{sync::Arc, time::Duration};
+
+/// The backups.
+#[derive(Debug, Clone, Copy)]
+pub struct Backups;
+
+/// The index entry of those that are verified or wait for it.
+pub(super) const VERIFYING: &str = "verifying";
+/// How often one that waits looks whether it is its turn.
+const POLL: Duration = Duration::from_secs(1);
+/// How long a dump or a restore may take.
+pub(super) const WITHIN: Duration = Duration::from_secs(3600);
+
+/// What is kept of a backup.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// What is shown.
+    pub backup: Backup,
+    /// The end of a state that must end.
+    pub deadline: Option<Timestamp>,
+    /// Once it is ready, it is verified.
+    #[serde(default)]
+    pub verify: bool,
+    /// There may be a database that it was put into to verify it, to be thrown away.
+    #[serde(default)]
+    pub on_trial: bool,
+    /// It was put into an empty database and that did not do. A verification that could not be
+    /// carried out says nothing.
+    #[serde(default)]
+    pub useless: bool,
+    /// It may be one more than its schedule keeps.
+    #[serde(default)]
+    pub surplus: bool,
+    /// It is being removed; nobody sees it any more.
+    pub removing: bool,
+}
+
+/// What can be asked of a backup.
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// Make it.
+    Create {
+        /// As it begins.
+        backup: Box<Backup>,
+        /// Verify it once it is ready.
+        verify: bool,
+    },
+    /// Put it back.
+    Restore,
+    /// Put it into a database that is thrown away.
+    Verify,
+    /// A state that must end has not.
+    Overdue,
+    /// Remove it, where nothing is under way with it.
+    Delete,
+    /// Remove it with its app.
+    Remove,
+}
+
+/// What a backup does outside of its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Effect {
+    /// Dump the database.
+    Dump,
+    /// Put the dump back.
+    Restore,
+    /// Put the dump into an empty database.
+    Verify,
+    /// Throw that database away.
+    Dispose,
+    /// Remove what is more than the schedule keeps.
+    Thin,
+    /// Remove the bytes of a dump that failed.
+    Clean,
+    /// Remove the bytes, and then the record. A database that it is put into meanwhile is swept by
+    /// who watches the engine.
+    Discard,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The dump is whole: its size and hash.
+    Dumped(u64, Sha256),
+    /// The dump was put back, or into an empty database.
+    Restored,
+    /// It cannot be done.
+    Failed(String),
+    /// There is no telling whether it could be put back.
+    Unverified(String),
+    /// It is not its turn to be verified yet.
+    Wait,
+    /// Nothing is left of the database that it was put into.
+    Disposed,
+    /// No more are left than the schedule keeps.
+    Thinned,
+    /// Nothing is left of the bytes.
+    Discarded,
+}
+
+/// The claim of who dumps a database, or puts one back.
+pub fn database_claim(instance: InstanceId, kind: BackupKind) -> String {
+    format!("{}/{instance}", if kind == BackupKind::SqlDb { "sql" } else { "document" })
+}
+
+impl Resource for Backups {
+    const KIND: &'static str = "backup";
+    const TIME_LIMIT: Duration = Duration::from_secs(3660);
+    type Id = BackupId;
+    type State = State;
+    type Command = Command;
+    type Effect = Effect;
+    type Outcome = Outcome;
+
+    fn step(
+        at: &Moment<Self>,
+        state: Option<&State>,
+        input: Input<Self>,
+    ) -> Result<Step<Self>, Fault> {
+        match (state, input) {
+            (None, Input::Command(Command::Create { backup, verify })) => {
+                let deadline = Some(at.now + WITHIN);
+                let state = State::new(*backup, deadline, verify);
+                Ok(Step::put(state).intend(Intent::Now(Effect::Dump)))
+            }
+            (None, Input::Command(_)) => Err(Fault::NotFound("backup")),
+            (None, Input::Outcome(_)) => Ok(Step::keep()),
+            (Some(state), Input::Command(command)) => state.clone().take(at, command),
+            (Some(state), Input::Outcome(outcome)) => Ok(state.clone().learn(at, outcome)),
+        }
+    }
+
+    fn index(state: &State) -> Vec<String> {
+        let backup = &state.backup;
+        let mut entries =
+            vec![format!("app/{}", backup.app_id), format!("instance/{}", backup.instance_id)];
+        entries.extend(is_running(&state.backup.verification).then(|| VERIFYING.to_owned()));
+        entries.extend(state.deadline.map(due));
+        entries
+    }
+
+    /// A database is dumped, or put back, once at a time.
+    fn claims(state: &State) -> Vec<String> {
+        let running =
+            state.backup.state == BackupState::Running || is_running(&state.backup.restore);
+        let of = database_claim(state.backup.instance_id, state.backup.kind);
+        if running && !state.removing { vec![of] } else { vec![] }
+    }
+
+    fn taken(_: &str) -> Fault {
+        Fault::NotNow("this database is being dumped or put back already; wait for that".into())
+    }
+
+    fn perform(
+        effect: Effect,
+        id: BackupId,
+        kept: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+        Box::pin(super::effects::perform(effect, id, kept, world))
+    }
+}
+
+impl State {
+    /// One that begins.
+    pub fn new(backup: Backup, deadline: Option<Timestamp>, verify: bool) -> State {
+        State {
+            backup,
+            deadline,
+            verify,
+            on_trial: false,
+            useless: false,
+            surplus: false,
+            removing: false,
+        }
+    }
+
+    fn take(mut self, at: &Moment<Backups>, command: Command) -> Result<Step<Backups>, Fault> {
+        match command {
+            Command::Create { .. } => Err(Fault::Exists("this backup exists already".into())),
+            Command::Remove if self.removing => Ok(Step::keep()),
+            _ if self.removing => Err(Fault::NotFound("backup")),
+            Command::Restore if is_running(&self.backup.restore) => Ok(Step::keep()),
+            Command::Verify if is_running(&self.backup.verification) => Ok(Step::keep()),
+            Command::Restore => {
+                self.is_free_to("put back")?;
+                // That is more urgent than to know whether it can be done.
+                end(&mut self.backup.verification, Some("it was put back meanwhile".into()), at);
+                self.backup.restore = Some(begun(at));
+                self.deadline = Some(at.now + WITHIN);
+                Ok(Step::put(self).intend(Intent::Now(Effect::Restore)))
+            }
+            Command::Verify => {
+                self.is_free_to("verified")?;
+                Ok(self.verify(at))
+            }
+            Command::Overdue => match self.deadline {
+                Some(deadline) if at.now >= deadline => {
+                    let why = "it was not done within an hour".to_owned();
+                    let verifying = is_running(&self.backup.verification);
+                    let late = if verifying { Outcome::Unverified } else { Outcome::Failed };
+                    Ok(self.learn(at, late(why)))
+                }
+                _ => Ok(Step::keep()),
+            },
+            Command::Delete if self.is_busy() => Err(Fault::NotNow(
+                "this backup is being written or put back; delete it after that".into(),
+            )),
+            Command::Delete | Command::Remove => {
+                self.removing = true;
+                self.deadline = None;
+                end(&mut self.backup.verification, Some("it was deleted meanwhile".into()), at);
+                Ok(Step::put(self).intend(Intent::Now(Effect::Discard)))
+            }
+        }
+    }
+
+    /// Whether it is ready and not being put back.
+    fn is_free_to(&self, what: &str) -> Result<(), Fault> {
+        match self.backup.state {
+            BackupState::Ready if self.is_busy() => {
+                Err(Fault::NotNow("this backup is being put back; wait for that".into()))
+            }
+            BackupState::Ready => Ok(()),
+            state => Err(Fault::NotNow(
+                format!("this backup is {state:?}; only one that is ready can be {what}")
+                    .to_lowercase(),
+            )),
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.backup.state == BackupState::Running || is_running(&self.backup.restore)
+    }
+
+    fn verify(mut self, at: &Moment<Backups>) -> Step<Backups> {
+        self.backup.verification = Some(begun(at));
+        self.on_trial = true;
+        self.deadline = Some(at.now + WITHIN);
+        Step::put(self).intend(Intent::Now(Effect::Verify))
+    }
+
+    fn learn(mut self, at: &Moment<Backups>, outcome: Outcome) -> Step<Backups> {
+        let Backup { state, restore, verification, .. } = &mut self.backup;
+        match outcome {
+            Outcome::Discarded if self.removing => return Step::remove(),
+            _ if self.removing => return Step::keep(),
+            Outcome::Wait => return Step::keep().intend(Intent::After(POLL, Effect::Verify)),
+            Outcome::Disposed => self.on_trial = false,
+            Outcome::Thinned => self.surplus = false,
+            Outcome::Discarded => {}
+            Outcome::Dumped(size, sha256) if *state == BackupState::Running => {
+                *state = BackupState::Ready;
+                (self.backup.size, self.backup.sha256) = (Some(size), Some(sha256));
+                self.backup.finished_at = Some(at.now);
+                self.surplus = self.backup.scheduled;
+                if self.verify {
+                    return self.verify(at);
+                }
+            }
+            Outcome::Failed(why) if *state == BackupState::Running => {
+                *state = BackupState::Failed;
+                self.backup.error = Some(why);
+                self.backup.finished_at = Some(at.now);
+                self.surplus = self.backup.scheduled;
+                self.deadline = None;
+                return Step::put(self).intend(Intent::Now(Effect::Clean));
+            }
+            Outcome::Restored if is_running(restore) => end(restore, None, at),
+            Outcome::Failed(why) if is_running(restore) => end(restore, Some(why), at),
+            Outcome::Restored if is_running(verification) => {
+                end(verification, None, at);
+                self.useless = false;
+            }
+            Outcome::Failed(why) if is_running(verification) => {
+                end(verification, Some(why), at);
+                self.useless = true;
+            }
+            Outcome::Unverified(why) if is_running(verification) => {
+                end(verification, Some(format!("it could not be verified: {why}")), at);
+            }
+            _ => return Step::keep(),
+        }
+        self.deadline = None;
+        let next = self.tidy();
+        Step::put(self).intend(next)
+    }
+
+    /// What is left to be tidied up.
+    fn tidy(&self) -> Intent<Effect> {
+        match self {
+            State { on_trial: true, .. } => Intent::Now(Effect::Dispose),
+            State { surplus: true, .. } => Intent::Now(Effect::Thin),
+            _ => Intent::None,
+        }
+    }
+}
+
+fn begun(at: &Moment<Backups>) -> Restore {
+    Restore { state: RestoreState::Running, error: None, started_at: at.now, finished_at: None }
+}
+
+fn is_running(restore: &Option<Restore>) -> bool {
+    restore.as_ref().is_some_and(|restore| restore.state == RestoreState::Running)
+}
+
+/// What is under way has come to its end, with this problem or none.
+fn end(restore: &mut Option<Restore>, problem: Option<String>, at: &Moment<Backups>) {
+    if let Some(restore) = restore.as_mut().filter(|r| r.state == RestoreState::Running) {
+        restore.finished_at = Some(at.now);
+        restore.state =
+            if problem.is_some() { RestoreState::Failed } else { RestoreState::Succeeded };
+        restore.error = problem;
+    }
+}

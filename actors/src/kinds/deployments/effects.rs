@@ -1,0 +1,214 @@
+//! What a deployment does outside of its record.
+
+use super::{
+    build,
+    history::Served,
+    rules::{Command, Deployments, Effect, Outcome, State},
+};
+use crate::{
+    kinds::{
+        image_builds::from_source::NotBuilt,
+        instances::{self, GivenUp, Instance, Instances, Next, missing_secrets},
+    },
+    runtime::{
+        progress_log::{self, say},
+        resource::{Kept, Retry},
+    },
+    world::World,
+};
+use contract::{DeploymentId, Fault, deployments::StepName, instances::InstanceState};
+use std::{sync::Arc, time::Duration};
+
+/// How long the new container may take to become well.
+const WELL_WITHIN: Duration = Duration::from_secs(5 * 60);
+
+pub(super) async fn perform(
+    effect: Effect,
+    id: DeploymentId,
+    kept: Arc<Kept<Deployments>>,
+    world: Arc<World>,
+) -> Result<Outcome, Retry> {
+    let work = Work { id, state: &kept.state, world: &world };
+    match effect {
+        Effect::AwaitTurn => work.await_turn(),
+        Effect::Build => work.build().await,
+        Effect::Offer => work.offer().await,
+        Effect::Follow => work.follow(),
+        Effect::Finish => work.finish().await,
+        Effect::Undo => work.undo().await,
+        Effect::Forget => work.forget().await,
+    }
+}
+
+struct Work<'a> {
+    id: DeploymentId,
+    state: &'a State,
+    world: &'a Arc<World>,
+}
+
+impl Work<'_> {
+    fn say(&self, step: StepName, said: impl Into<String>) {
+        say(self.world, self.id, step, [said.into()]);
+    }
+
+    /// Those of one service go one after the other, the oldest first.
+    fn await_turn(&self) -> Result<Outcome, Retry> {
+        let first = self.world.store.oldest::<Kept<Deployments>>(&self.state.lane(), None, 1)?;
+        let turn = first.first().is_some_and(|key| *key == self.id.to_string());
+        Ok(if turn { Outcome::Turn } else { Outcome::Wait })
+    }
+
+    async fn build(&self) -> Result<Outcome, Retry> {
+        match build::image(self.world, self.id, self.state).await {
+            Ok(reference) => {
+                self.say(StepName::Build, format!("the image is {reference}"));
+                Ok(Outcome::Built(reference))
+            }
+            Err(NotBuilt::Refused(why)) => {
+                self.say(StepName::Build, format!("failed: {why}"));
+                Ok(Outcome::Failed(why))
+            }
+            Err(NotBuilt::Away(why)) => {
+                self.say(StepName::Build, format!("waiting: {why}"));
+                Err(Retry(why))
+            }
+        }
+    }
+
+    async fn offer(&self) -> Result<Outcome, Retry> {
+        let Some(instance) = self.instance()? else {
+            return Ok(Outcome::Failed("the instance was deleted".into()));
+        };
+        // One that is on its way somewhere is waited for.
+        use InstanceState::{Provisioning, Restarting, Starting, Stopping};
+        let passing = [Provisioning, Starting, Stopping, Restarting].contains(&instance.state);
+        let Some(part) = instance.part(self.state.role) else {
+            return Ok(Outcome::Failed("the service was removed".into()));
+        };
+        if passing && part.live.deployment != Some(self.id) {
+            return Ok(Outcome::Wait);
+        }
+        let State { definition, image, env, .. } = self.state.clone();
+        let id = self.state.deployment.instance_id;
+        let service = definition.as_ref().map_or(part.live.service(), |d| &d.service);
+        let secrets = missing_secrets(self.world, id, &instance, service)?;
+        let next = Next { definition, image: Some(image), env };
+        let command = instances::Command::Replace {
+            role: self.state.role,
+            next: Box::new(next),
+            secrets,
+            deployment: Some(self.id),
+            within: WELL_WITHIN,
+        };
+        let owners = &self.world.owners()?.instances;
+        match owners.ask(id, command).await {
+            Ok(instance) => {
+                self.say(StepName::Start, "a container comes up beside the one that serves");
+                let part = instance.part(self.state.role);
+                let made = part.and_then(|part| part.made_by(self.id));
+                let made = made.map(|made| (Box::new(made.definition.clone()), made.env.clone()));
+                Ok(Outcome::Offered(made))
+            }
+            Err(Fault::NotNow(why)) => Ok(Outcome::Failed(why)),
+            Err(Fault::NotFound(_)) => Ok(Outcome::Failed("the instance was deleted".into())),
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
+    fn instance(&self) -> Result<Option<Instance>, Retry> {
+        let key = self.state.deployment.instance_id.to_string();
+        let found = self.world.store.get::<Kept<Instances>>(&key)?;
+        Ok(found.map(|found| found.record.state.clone()).filter(Instance::is_there))
+    }
+
+    /// The record of the instance says what became of the container.
+    fn follow(&self) -> Result<Outcome, Retry> {
+        let Some(instance) = self.instance()? else {
+            return Ok(Outcome::Failed("the instance was deleted".into()));
+        };
+        let Some(part) = instance.part(self.state.role) else {
+            return Ok(Outcome::Failed("the service was removed".into()));
+        };
+        if part.live.deployment == Some(self.id) {
+            return self.live(&instance);
+        }
+        if part.candidate.as_ref().is_some_and(|c| c.is_of(self.id)) {
+            return Ok(Outcome::Wait);
+        }
+        let given_up = part.given_up.as_ref().filter(|g| g.deployment == Some(self.id));
+        let Some(GivenUp { why, log, .. }) = given_up else {
+            return Ok(Outcome::Failed("the new container was given up".into()));
+        };
+        let lines = log.iter().map(|line| format!("| {line}"));
+        say(self.world, self.id, StepName::Health, lines.chain([why.clone()]));
+        Ok(Outcome::Failed(why.clone()))
+    }
+
+    /// The instance has no other container for the service. Where it had failed, this one took the
+    /// place before it was well.
+    fn live(&self, instance: &Instance) -> Result<Outcome, Retry> {
+        match instance.state {
+            InstanceState::Running | InstanceState::Degraded => self.serves(),
+            InstanceState::Failed => {
+                let lines = instance.last_log.iter().map(|line| format!("| {line}"));
+                say(self.world, self.id, StepName::Health, lines);
+                let why = instance.last_error.clone();
+                Ok(Outcome::Failed(why.unwrap_or_else(|| "the instance failed".into())))
+            }
+            InstanceState::Stopped => Ok(Outcome::Failed("the instance was stopped".into())),
+            _ => Ok(Outcome::Wait),
+        }
+    }
+
+    fn serves(&self) -> Result<Outcome, Retry> {
+        self.say(StepName::Switch, "requests go to the new container");
+        let deployment = &self.state.deployment;
+        let key = Served::key(deployment.instance_id, deployment.target);
+        let served = self.world.store.get::<Served>(&key)?;
+        let before = served.and_then(|served| served.record.latest.front().copied());
+        Ok(Outcome::Serves(before.filter(|before| *before != self.id)))
+    }
+
+    /// The one before is told, and its container gone.
+    async fn finish(&self) -> Result<Outcome, Retry> {
+        let deployment = &self.state.deployment;
+        if let Some(before) = deployment.previous_deployment_id {
+            let rolled_back = deployment.rollback_of == Some(before);
+            let command = Command::Supersede { rolled_back };
+            self.world.owners()?.deployments.ask_if_there(before, command).await?;
+        }
+        let draining = self.instance()?.is_some_and(|instance| {
+            instance.part(self.state.role).is_some_and(|part| !part.retired.is_empty())
+        });
+        if draining {
+            return Ok(Outcome::Wait);
+        }
+        self.say(StepName::Drain, "the container before is gone");
+        Ok(Outcome::Finished)
+    }
+
+    /// The instance is told first, behind an offer that may still be on its way to it; what it says
+    /// then stands. Where it has switched already, it is too late to take anything back.
+    async fn undo(&self) -> Result<Outcome, Retry> {
+        let why = self.state.deployment.error.clone();
+        let why = why.unwrap_or_else(|| "the deployment was cancelled".into());
+        let command = instances::Command::Withdraw(self.id, why);
+        let owners = &self.world.owners()?.instances;
+        owners.ask_if_there(self.state.deployment.instance_id, command).await?;
+        let Some(instance) = self.instance()? else { return Ok(Outcome::Undone) };
+        let Some(part) = instance.part(self.state.role) else { return Ok(Outcome::Undone) };
+        if part.live.deployment == Some(self.id) {
+            return Ok(match self.live(&instance)? {
+                Outcome::Failed(_) => Outcome::Undone,
+                other => other,
+            });
+        }
+        let ours = part.candidate.as_ref().is_some_and(|c| c.is_of(self.id));
+        Ok(if ours { Outcome::Wait } else { Outcome::Undone })
+    }
+
+    async fn forget(&self) -> Result<Outcome, Retry> {
+        let gone = progress_log::forget(self.world, self.id).await?;
+        Ok(if gone { Outcome::Finished } else { Outcome::Wait })
+    }
+}

@@ -1,0 +1,12 @@
+//! Deployments: how a new version of a service takes the place of the one that serves.
+
+mod build;
+mod effects;
+mod rules;
+
+mod handlers;
+mod history;
+
+pub(crate) use build::APP;
+pub use history::Served;
+pub use rules::{Command, Deployments, Effect, Outcome, State};

@@ -1,0 +1,128 @@
+//! What a build of an image does outside of its record.
+
+use super::rules::{Effect, ImageBuilds, OPEN, Outcome, State};
+use crate::{
+    kinds::{
+        image_builds::from_source::{self, MEMORY, NotBuilt},
+        images::{self, Images},
+        instances::names,
+    },
+    runtime::{
+        progress_log::say,
+        resource::{Kept, Retry},
+    },
+    world::World,
+};
+use container_engine::{BuildSpec, EngineError};
+use contract::{
+    Fault, JobId,
+    deployments::{GitSource, StepName},
+    images::{DockerImage, DockerImageVersion, ImageVersionState},
+    text::{ImageDigest, ImageTag},
+};
+use std::sync::Arc;
+
+/// How many builds are under way at a time.
+const AT_A_TIME: usize = 2;
+/// The build that made an image.
+const JOB: &str = "svc.job";
+
+pub(super) async fn perform(
+    effect: Effect,
+    id: JobId,
+    kept: Arc<Kept<ImageBuilds>>,
+    world: Arc<World>,
+) -> Result<Outcome, Retry> {
+    match effect {
+        Effect::AwaitTurn => {
+            let first = world.store.oldest::<Kept<ImageBuilds>>(OPEN, None, AT_A_TIME)?;
+            let turn = first.iter().any(|key| *key == id.to_string());
+            Ok(if turn { Outcome::Turn } else { Outcome::Wait })
+        }
+        Effect::Build => build(id, &kept.state, &world).await,
+        Effect::Push => push(id, &kept.state, &world).await,
+    }
+}
+
+/// The registered image, and the name that the build gives to its version.
+fn name(state: &State, world: &World) -> Result<Option<(DockerImage, String, ImageTag)>, Retry> {
+    let found = world.store.get::<Kept<Images>>(&state.job.image_id.to_string())?;
+    let Some(found) = found else { return Ok(None) };
+    let image = found.record.state.clone();
+    // A version that is no tag was refused when the build was asked for.
+    let tag: ImageTag = state.job.version.as_str().parse().map_err(Retry)?;
+    let repository = world.ports.registries.repository(&image.repository).to_owned();
+    Ok(Some((image, repository, tag)))
+}
+
+async fn build(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry> {
+    let Some((_, repository, tag)) = name(state, world)? else {
+        return Ok(Outcome::Failed("the image was deleted".into()));
+    };
+    let mut labels = names::of_installation(&world.ports.site.installation);
+    labels.insert(JOB.into(), id.to_string());
+    let source = &state.source;
+    let dockerfile = source.dockerfile.clone().or_else(|| source.git.dockerfile.clone());
+    let git = GitSource { dockerfile: dockerfile.clone(), ..source.git.clone() };
+    let args = source.build_args.iter();
+    let spec = BuildSpec {
+        tag: format!("{repository}:{tag}"),
+        dockerfile: dockerfile.map_or("Dockerfile".into(), String::from),
+        args: args.map(|(name, value)| (name.to_string(), value.as_str().to_owned())).collect(),
+        labels,
+        memory: MEMORY,
+    };
+    let said = |line| say(world, id, StepName::Build, [line]);
+    match from_source::build(world, &git, spec, said).await {
+        Ok(_) => Ok(Outcome::Built),
+        Err(NotBuilt::Refused(why)) => {
+            say(world, id, StepName::Build, [format!("failed: {why}")]);
+            Ok(Outcome::Failed(why))
+        }
+        Err(NotBuilt::Away(why)) => Err(Retry(why)),
+    }
+}
+
+async fn push(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry> {
+    let Some((image, repository, tag)) = name(state, world)? else {
+        return Ok(Outcome::Failed("the image was deleted".into()));
+    };
+    let reference = format!("{repository}:{tag}");
+    say(world, id, StepName::Build, [format!("pushing {reference}")]);
+    let login = world.ports.registries.login(&reference);
+    let digest = match world.ports.engine.push(&repository, tag.as_str(), login).await {
+        Ok(digest) => digest,
+        Err(EngineError::Away(why)) => return Err(Retry(why)),
+        Err(e) => return Ok(Outcome::Failed(e.to_string())),
+    };
+    let digest: ImageDigest = digest.parse().map_err(Retry)?;
+    let version = DockerImageVersion {
+        version: state.job.version.clone(),
+        tag,
+        digest: Some(digest.clone()),
+        state: ImageVersionState::Active,
+        deprecation_reason: None,
+        created_at: world.ports.clock.now(),
+    };
+    let command = images::Command::AddVersion(Box::new(version));
+    match world.owners()?.images.ask(image.id, command).await {
+        Ok(_) => Ok(Outcome::Pushed(digest)),
+        Err(Fault::Exists(_)) => already(state, &digest, world),
+        Err(Fault::NotFound(_)) => Ok(Outcome::Failed("the image was deleted".into())),
+        Err(fault) => Err(fault.into()),
+    }
+}
+
+/// The version is there: by this very build, before a crash, or by somebody else.
+fn already(state: &State, digest: &ImageDigest, world: &World) -> Result<Outcome, Retry> {
+    let Some((image, ..)) = name(state, world)? else {
+        return Ok(Outcome::Failed("the image was deleted".into()));
+    };
+    let known = image.versions.iter().find(|known| known.version == state.job.version);
+    let same = known.is_some_and(|known| known.digest.as_ref() == Some(digest));
+    Ok(if same {
+        Outcome::Pushed(digest.clone())
+    } else {
+        Outcome::Failed("somebody else added this version meanwhile".into())
+    })
+}

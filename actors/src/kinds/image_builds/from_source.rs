@@ -1,0 +1,88 @@
+//! Building an image of a git repository, on the container engine.
+
+use crate::{
+    ports::{Checkout, SourceError},
+    world::World,
+};
+use container_engine::{BuildEvent, BuildSpec, EngineError};
+use contract::deployments::GitSource;
+use futures_util::{StreamExt, TryStreamExt};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+/// Bytes of memory that one step of a build may use.
+pub const MEMORY: u64 = 2 << 30;
+/// How long the repository may take.
+const CHECKOUT_WITHIN: Duration = Duration::from_secs(5 * 60);
+
+/// Lines of a build that are kept: a step that writes for ever must not fill the store.
+const MOST_LINES: u32 = 10_000;
+
+/// Why there is no image.
+pub enum NotBuilt {
+    /// It will not be there, however often it is tried.
+    Refused(String),
+    /// Something that is needed does not answer.
+    Away(String),
+}
+
+impl From<EngineError> for NotBuilt {
+    fn from(e: EngineError) -> Self {
+        match e {
+            EngineError::Away(why) => NotBuilt::Away(why),
+            e => NotBuilt::Refused(e.to_string()),
+        }
+    }
+}
+
+/// Builds the image, and says how it goes; its id. The labels are those of this build alone: an
+/// image that has them was built just before a crash, and is not built again.
+pub async fn build(
+    world: &World,
+    git: &GitSource,
+    spec: BuildSpec,
+    say: impl Fn(String),
+) -> Result<String, NotBuilt> {
+    let engine = &world.ports.engine;
+    if let Some(image) = engine.images(&spec.labels).await?.into_iter().next() {
+        return Ok(image.id);
+    }
+    say(format!("fetching {}", git.url));
+    let fetched = world.ports.sources.checkout(git, CHECKOUT_WITHIN).await;
+    let Checkout { commit, context } = match fetched {
+        Ok(checkout) => checkout,
+        // A host that is away is for people to look at: it may never have been there.
+        Err(SourceError::Refused(why) | SourceError::Away(why)) => {
+            return Err(NotBuilt::Refused(why));
+        }
+    };
+    say(format!("building commit {commit}"));
+    let broken = Arc::new(OnceLock::new());
+    let seen = broken.clone();
+    let context = context.inspect_err(move |e| {
+        let _ = seen.set(e.to_string());
+    });
+    // An engine that was sent half of the files only says that it got half of them.
+    let meant = |e: EngineError| match broken.get() {
+        Some(why) => NotBuilt::Refused(format!("the repository was not sent whole: {why}")),
+        None => NotBuilt::from(e),
+    };
+    let mut events = engine.build(spec, context.boxed()).await.map_err(meant)?;
+    let mut left = MOST_LINES;
+    while let Some(event) = events.next().await {
+        match event.map_err(meant)? {
+            BuildEvent::Line(line) => {
+                match left {
+                    0 => {}
+                    1 => say("the rest of the output is not kept".into()),
+                    _ => say(line),
+                }
+                left = left.saturating_sub(1);
+            }
+            BuildEvent::Built(built) => return Ok(built.image),
+        }
+    }
+    Err(NotBuilt::Away("the build was cut off".into()))
+}

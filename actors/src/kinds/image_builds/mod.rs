@@ -1,0 +1,8 @@
+//! Builds of registered images: jobs that end with a version that can be run.
+
+mod effects;
+pub mod from_source;
+mod handlers;
+mod rules;
+
+pub use rules::{Command, Effect, ImageBuilds, Outcome, State};

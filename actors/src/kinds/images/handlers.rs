@@ -1,0 +1,173 @@
+//! The functions of the group Container images.
+
+use super::{Command, Images, name_claim};
+use crate::{
+    call::{
+        context::Call,
+        lookup::{Seen, unread},
+        pagination,
+    },
+    platform::Platform,
+    runtime::{ref_count::Uses, resource::Kept},
+};
+use container_engine::EngineError;
+use contract::{
+    Fault, ImageId, Page, Serves,
+    images::{
+        AddDockerImageVersion, DeleteDockerImage, DeletedDockerImage, DeprecateDockerImageVersion,
+        DockerImage, DockerImageVersion, GetDockerImage, ImageVersionState, RegisterDockerImage,
+        SearchDockerImages, UpdateDockerImage,
+    },
+    text::ImageDigest,
+};
+
+/// What a caller is told when a registry could not say what a reference is.
+fn unresolved(reference: &str, e: EngineError) -> Fault {
+    match e {
+        EngineError::NoImage { why, .. }
+        | EngineError::Refused(why)
+        | EngineError::Missing(why) => {
+            Fault::invalid("tag", format!("the registry has no {reference}: {why}"))
+        }
+        e @ (EngineError::Away(_) | EngineError::Conflict(_)) => {
+            tracing::warn!(reference, error = %e, "a reference was not resolved");
+            Fault::Unavailable("the container engine or the registry")
+        }
+    }
+}
+
+impl Platform {
+    fn image(&self, id: ImageId) -> Result<Seen<Images>, Fault> {
+        let found = self.world.store.get::<Kept<Images>>(&id.to_string()).map_err(unread)?;
+        found.ok_or(Fault::NotFound("image"))
+    }
+
+    async fn change_image(
+        &self,
+        cx: &Call,
+        id: ImageId,
+        command: Command,
+    ) -> Result<DockerImage, Fault> {
+        let owners = &self.owners()?.images;
+        cx.change(&self.world, owners, id, command, |image| Ok(image.clone())).await
+    }
+}
+
+impl Serves<SearchDockerImages> for Platform {
+    async fn serve(&self, _: &Call, p: SearchDockerImages) -> Result<Page<DockerImage>, Fault> {
+        let query = p.query.map(|query| query.as_str().to_lowercase());
+        let page = (p.limit, p.cursor);
+        pagination::page::<Images, _>(&self.world.store, "all", page, |_, seen| {
+            let image = &seen.record.state;
+            let described = image.description.as_ref().map_or("", |text| text.as_str());
+            let texts = [image.name.as_str(), image.repository.as_str(), described];
+            let wanted = query.as_ref().is_none_or(|query| {
+                texts.iter().any(|text| text.to_lowercase().contains(query.as_str()))
+            });
+            Ok(wanted.then(|| image.clone()))
+        })
+    }
+}
+
+impl Serves<GetDockerImage> for Platform {
+    async fn serve(&self, _: &Call, p: GetDockerImage) -> Result<DockerImage, Fault> {
+        let id = match (p.image_id, p.name) {
+            (Some(id), None) => id,
+            (None, Some(name)) => {
+                let holder = self.world.store.holder::<Kept<Images>>(&name_claim(&name));
+                let id = holder.map_err(unread)?.and_then(|key| key.parse().ok());
+                id.ok_or(Fault::NotFound("image"))?
+            }
+            _ => return Err(Fault::invalid("imageId", "give exactly one of imageId and name")),
+        };
+        Ok(self.image(id)?.record.state.clone())
+    }
+}
+
+impl Serves<RegisterDockerImage> for Platform {
+    async fn serve(&self, cx: &Call, p: RegisterDockerImage) -> Result<DockerImage, Fault> {
+        let id: ImageId = self.world.ports.random.id(cx.now);
+        let image = DockerImage {
+            id,
+            name: p.name,
+            repository: p.repository,
+            description: p.description,
+            versions: Vec::new(),
+            created_at: cx.now,
+            updated_at: cx.now,
+        };
+        self.change_image(cx, id, Command::Create(Box::new(image))).await
+    }
+}
+
+impl Serves<UpdateDockerImage> for Platform {
+    async fn serve(&self, cx: &Call, p: UpdateDockerImage) -> Result<DockerImage, Fault> {
+        let command =
+            Command::Update { name: p.name, repository: p.repository, description: p.description };
+        self.change_image(cx, p.image_id, command).await
+    }
+}
+
+impl Serves<DeleteDockerImage> for Platform {
+    async fn serve(&self, cx: &Call, p: DeleteDockerImage) -> Result<DeletedDockerImage, Fault> {
+        let id = p.image_id;
+        self.image(id)?;
+        if self.world.store.get::<Uses>(&id.to_string()).map_err(unread)?.is_some() {
+            return Err(Fault::NotNow(
+                "template versions use this image; delete their templates first, or deprecate its versions".into(),
+            ));
+        }
+        let reply = DeletedDockerImage { deleted: id };
+        let owners = &self.owners()?.images;
+        cx.change(&self.world, owners, id, Command::Delete, move |_| Ok(reply.clone())).await
+    }
+}
+
+impl Serves<AddDockerImageVersion> for Platform {
+    async fn serve(&self, cx: &Call, p: AddDockerImageVersion) -> Result<DockerImage, Fault> {
+        let seen = self.image(p.image_id)?;
+        let image = &seen.record.state;
+        if image.versions.iter().any(|known| known.version == p.version) {
+            return Err(Fault::Exists(format!(
+                "{} has a version {} already",
+                image.name, p.version
+            )));
+        }
+        let tag = match p.tag {
+            Some(tag) => tag,
+            None => p.version.as_str().parse().map_err(|problem: String| {
+                Fault::invalid(
+                    "tag",
+                    format!("the version is no tag, so give one; a tag {problem}"),
+                )
+            })?,
+        };
+        let registries = &self.world.ports.registries;
+        let asked = registries.reference(&image.repository, &tag, None);
+        let login = registries.login(&asked);
+        let found = self.world.ports.engine.resolve(&asked, login).await;
+        let found = found.map_err(|e| unresolved(&asked, e))?;
+        let digest: ImageDigest = found.parse().map_err(|_| Fault::Internal)?;
+        if let Some(declared) = p.digest.filter(|declared| *declared != digest) {
+            return Err(Fault::invalid(
+                "digest",
+                format!("the tag {tag} points at {digest}, not at {declared}"),
+            ));
+        }
+        let version = DockerImageVersion {
+            version: p.version,
+            tag,
+            digest: Some(digest),
+            state: ImageVersionState::Active,
+            deprecation_reason: None,
+            created_at: cx.now,
+        };
+        self.change_image(cx, p.image_id, Command::AddVersion(Box::new(version))).await
+    }
+}
+
+impl Serves<DeprecateDockerImageVersion> for Platform {
+    async fn serve(&self, cx: &Call, p: DeprecateDockerImageVersion) -> Result<DockerImage, Fault> {
+        self.change_image(cx, p.image_id, Command::Deprecate(p.version, p.reason)).await
+    }
+}

@@ -1,0 +1,62 @@
+//! Which image a version is, for ever, and whether it may be used.
+
+use super::{Command, Images};
+use crate::{
+    call::lookup::{Seen, unread},
+    runtime::resource::Kept,
+    world::World,
+};
+use container_engine::EngineError;
+use contract::{Fault, ImageId, VersionName, images::ImageVersionState};
+use store::Store;
+
+/// A registered image, where this version of it may be used for something new.
+pub fn usable(store: &Store, id: ImageId, version: &VersionName) -> Result<Seen<Images>, Fault> {
+    let found = store.get::<Kept<Images>>(&id.to_string()).map_err(unread)?;
+    let seen = found.ok_or(Fault::NotFound("image"))?;
+    let image = &seen.record.state;
+    let known = image.versions.iter().find(|known| known.version == *version);
+    let known = known.ok_or(Fault::NotFound("version of this image"))?;
+    if known.state == ImageVersionState::Deprecated {
+        let reason = known.deprecation_reason.as_ref();
+        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        return Err(Fault::NotNow(format!(
+            "{} {version} is deprecated{reason}; choose another version",
+            image.name
+        )));
+    }
+    Ok(seen)
+}
+
+/// The reference of a version by its digest. One that came without a digest is asked of its
+/// registry, once, and is the same from then on.
+pub async fn settle(
+    world: &World,
+    id: ImageId,
+    version: &VersionName,
+) -> Result<String, EngineError> {
+    let missing = |why: &str| EngineError::NoImage { image: id.to_string(), why: why.to_owned() };
+    let found = world.store.get::<Kept<Images>>(&id.to_string());
+    let found = found.map_err(|e| EngineError::Away(e.to_string()))?;
+    let found = found.ok_or_else(|| missing("it is not registered any more"))?;
+    let image = &found.record.state;
+    let known = image.versions.iter().find(|known| known.version == *version);
+    let known = known.ok_or_else(|| missing("it has no such version"))?;
+    let registries = &world.ports.registries;
+    if let Some(digest) = &known.digest {
+        return Ok(registries.reference(&image.repository, &known.tag, Some(digest)));
+    }
+    let asked = registries.reference(&image.repository, &known.tag, None);
+    let digest = world.ports.engine.resolve(&asked, registries.login(&asked)).await?;
+    let digest = digest.parse().map_err(|_| missing("its registry gave no digest"))?;
+    let command = Command::Resolve(version.clone(), digest);
+    let away = |e: contract::Fault| EngineError::Away(e.to_string());
+    let owners = world.owners().map_err(away)?;
+    let image = owners.images.ask(id, command).await.map_err(away)?;
+    let settled = image.versions.iter().find(|known| known.version == *version);
+    Ok(registries.reference(
+        &image.repository,
+        &known.tag,
+        settled.and_then(|known| known.digest.as_ref()),
+    ))
+}

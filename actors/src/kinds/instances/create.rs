@@ -1,0 +1,291 @@
+//! Making an instance of a template.
+
+use super::{
+    record::{Definition, Incarnation, Instance, Part, Source},
+    rules::{Command, Creation, ForApp},
+};
+use crate::{
+    call::{
+        context::Call,
+        lookup::{Seen, unread},
+    },
+    kinds::{
+        apps::{App, Apps},
+        images,
+        templates::{
+            Templates,
+            placeholder::{Piece, Placeholder, pieces},
+            slug_claim,
+        },
+    },
+    platform::Platform,
+    ports::sealed::Sealed,
+    runtime::resource::Kept,
+    world::World,
+};
+use contract::{
+    AppId, Fault, FieldProblem, InstanceId, Name, ProjectId, TemplateId,
+    env::Env,
+    images::DockerImage,
+    instances::{DesiredState, InstanceKind, InstanceState, Resources, Role},
+    templates::{SemanticVersion, TemplateService, TemplateStatus},
+    text::EnvName,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a caller asks for.
+pub(super) struct Wanted {
+    pub kind: InstanceKind,
+    pub project_id: ProjectId,
+    pub app_id: Option<AppId>,
+    pub name: Name,
+    pub template_id: Option<TemplateId>,
+    pub env: Env,
+    pub resources: Option<Resources>,
+}
+
+/// How long an instance's own secrets are, in letters and digits.
+const SECRET_LENGTH: usize = 40;
+
+impl Platform {
+    /// The command that makes the instance, of what there is now.
+    pub(super) fn creation(
+        &self,
+        cx: &Call,
+        id: InstanceId,
+        wanted: Wanted,
+    ) -> Result<Command, Fault> {
+        let template = self.template_for(&wanted)?;
+        let state = &template.record.state;
+        let current =
+            state.versions.iter().find(|v| Some(&v.version) == state.current_version.as_ref());
+        let version = current.ok_or(Fault::NotFound("version of this template"))?;
+        let resources = wanted.resources.unwrap_or_default();
+        check_resources(resources)?;
+        let (app_id, app) = self.app_for(cx, &wanted)?;
+        let mut images = BTreeMap::new();
+        let mut parts = Vec::new();
+        for service in version.services.iter().filter(|service| starts_with(service.role)) {
+            let seen = images::usable(&self.world.store, service.image_id, &service.image_version)?;
+            let env = if service.role == Role::Server { &wanted.env } else { &Env::default() };
+            let definition =
+                Definition { template_version: version.version.clone(), service: service.clone() };
+            parts.push(self.part(id, definition, &seen.record.state, env)?);
+            images.insert(service.image_id, seen);
+        }
+        parts.sort_by_key(Part::role);
+        let instance = Instance {
+            project_id: wanted.project_id,
+            app_id,
+            kind: wanted.kind,
+            name: wanted.name,
+            template_id: state.id,
+            template_version: version.version.clone(),
+            resources,
+            secrets: new_secrets(&self.world, id, secret_names(&version.services))?,
+            parts,
+            schedules: BTreeMap::new(),
+            desired: DesiredState::Running,
+            state: InstanceState::Provisioning,
+            deadline: Some(cx.now + super::rules::PROVISION_WITHIN),
+            coming_up: false,
+            delete_data: false,
+            crashes: Vec::new(),
+            away_since: None,
+            last_error: None,
+            last_log: Vec::new(),
+            created_at: cx.now,
+            updated_at: cx.now,
+        };
+        let images = images.into_iter().collect();
+        Ok(Command::Create(Box::new(Creation { instance, template, images, app })))
+    }
+
+    /// The template that was named, or the default.
+    fn template_for(&self, wanted: &Wanted) -> Result<Seen<Templates>, Fault> {
+        let defaults = &self.settings.default_templates;
+        let slug = match wanted.kind {
+            InstanceKind::Backend => &defaults.backend,
+            InstanceKind::Market => &defaults.market,
+        };
+        let id = match wanted.template_id {
+            Some(id) => id,
+            None => {
+                let holder = self.world.store.holder::<Kept<Templates>>(&slug_claim(slug));
+                let id = holder.map_err(unread)?.and_then(|key| key.parse().ok());
+                id.ok_or_else(|| {
+                    Fault::invalid("templateId", "is needed: the default template is not there")
+                })?
+            }
+        };
+        let template = self.template(id)?;
+        let state = &template.record.state;
+        if state.kind != wanted.kind {
+            return Err(Fault::invalid(
+                "templateId",
+                "must be a template of this kind of instance",
+            ));
+        }
+        match state.status {
+            TemplateStatus::Published => Ok(template),
+            TemplateStatus::Draft => Err(Fault::NotFound("template")),
+            TemplateStatus::Archived => Err(Fault::NotNow(
+                "this template is archived; choose another one with getTemplates".into(),
+            )),
+        }
+    }
+
+    /// The app that was named, which must be of the project; or a new one.
+    fn app_for(&self, cx: &Call, wanted: &Wanted) -> Result<(AppId, ForApp), Fault> {
+        let Some(id) = wanted.app_id else {
+            let app = App::new(wanted.project_id, wanted.name.clone(), cx.now);
+            return Ok((self.world.ports.random.id(cx.now), ForApp::New(Box::new(app))));
+        };
+        let found = self.world.store.get::<Kept<Apps>>(&id.to_string()).map_err(unread)?;
+        let ours = found.filter(|found| {
+            let app = &found.record.state;
+            app.project_id == wanted.project_id && !app.deleting
+        });
+        ours.map(|seen| (id, ForApp::Known(seen))).ok_or(Fault::NotFound("app of this project"))
+    }
+
+    fn part(
+        &self,
+        id: InstanceId,
+        definition: Definition,
+        image: &DockerImage,
+        env: &Env,
+    ) -> Result<Part, Fault> {
+        let service = &definition.service;
+        let source = Source {
+            image_id: Some(service.image_id),
+            name: image.name.clone(),
+            version: service.image_version.clone(),
+            reference: None,
+        };
+        let env = self.seal_env(id, service, env)?;
+        Ok(Part::new(Incarnation::new(1, definition, source, env)))
+    }
+
+    /// A service of the instance's template that was not there from the start.
+    pub(super) fn later_part(
+        &self,
+        id: InstanceId,
+        instance: &Instance,
+        role: Role,
+        env: &Env,
+    ) -> Result<Part, Fault> {
+        let definition = self.definition(instance, &instance.template_version, role)?;
+        let definition = definition.ok_or_else(|| {
+            Fault::NotNow(format!("the template of this instance has no {}", role.label()))
+        })?;
+        let TemplateService { image_id, image_version, .. } = &definition.service;
+        let seen = images::usable(&self.world.store, *image_id, image_version)?;
+        self.part(id, definition, &seen.record.state, env)
+    }
+
+    /// What a version of the instance's template says of a service; none where it has no such one.
+    pub(crate) fn definition(
+        &self,
+        instance: &Instance,
+        version: &SemanticVersion,
+        role: Role,
+    ) -> Result<Option<Definition>, Fault> {
+        let template = self.template(instance.template_id)?;
+        let known = template.record.state.versions.iter().find(|known| known.version == *version);
+        let known = known.ok_or(Fault::NotFound("version of the instance's template"))?;
+        let service = known.services.iter().find(|service| service.role == role).cloned();
+        let template_version = version.clone();
+        Ok(service.map(|service| Definition { template_version, service }))
+    }
+
+    /// What was set for a service, sealed. What the template sets cannot be replaced.
+    pub(crate) fn seal_env(
+        &self,
+        id: InstanceId,
+        service: &TemplateService,
+        env: &Env,
+    ) -> Result<BTreeMap<EnvName, Sealed>, Fault> {
+        let taken = env.keys().filter(|name| service.env.contains_key(*name));
+        let problem = |name: &EnvName| FieldProblem {
+            field: format!("env.{name}"),
+            problem: "is set by the template, and cannot be replaced".into(),
+        };
+        let problems: Vec<_> = taken.map(problem).collect();
+        if !problems.is_empty() {
+            return Err(Fault::Invalid(problems));
+        }
+        let seal = |(name, value): (&EnvName, &contract::text::EnvValue)| {
+            Ok((name.clone(), seal(&self.world, id, value.as_str())?))
+        };
+        env.iter().map(seal).collect()
+    }
+}
+
+fn seal(world: &World, id: InstanceId, secret: &str) -> Result<Sealed, Fault> {
+    world.ports.sealer.seal(&id.to_string(), secret).map_err(|e| {
+        tracing::error!(error = %e, "a secret was not sealed");
+        Fault::Internal
+    })
+}
+
+/// The secrets that a service asks for and an instance has not yet: its template's version is a later
+/// one.
+pub(crate) fn missing_secrets(
+    world: &World,
+    id: InstanceId,
+    instance: &Instance,
+    service: &TemplateService,
+) -> Result<BTreeMap<String, Sealed>, Fault> {
+    let mut names = secret_names(std::slice::from_ref(service));
+    names.retain(|name| !instance.secrets.contains_key(name));
+    new_secrets(world, id, names)
+}
+
+/// A new secret of an instance under each of these names.
+fn new_secrets(
+    world: &World,
+    id: InstanceId,
+    names: BTreeSet<String>,
+) -> Result<BTreeMap<String, Sealed>, Fault> {
+    let secret = |name| {
+        let secret = world.ports.random.secret("", SECRET_LENGTH).map_err(|e| {
+            tracing::error!(error = %e, "no secret was made");
+            Fault::Internal
+        })?;
+        Ok((name, seal(world, id, &secret)?))
+    };
+    names.into_iter().map(secret).collect()
+}
+
+/// The secrets that services ask for.
+fn secret_names(services: &[TemplateService]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for service in services {
+        let database = service.database.as_ref();
+        names.extend(database.and_then(|d| d.password_secret.as_ref()).map(ToString::to_string));
+        for value in service.env.values() {
+            for piece in pieces(value.as_str()).unwrap_or_default() {
+                if let Piece::Fill(Placeholder::Secret(name)) = piece {
+                    names.insert(name.to_owned());
+                }
+            }
+        }
+    }
+    names
+}
+
+/// Dashboard and storefront are deployed on their own.
+fn starts_with(role: Role) -> bool {
+    !matches!(role, Role::Dashboard | Role::Storefront)
+}
+
+fn check_resources(resources: Resources) -> Result<(), Fault> {
+    if !(128..=65_536).contains(&resources.memory_mb) {
+        return Err(Fault::invalid("resources.memoryMb", "must be from 128 to 65536"));
+    }
+    if !(0.1..=64.0).contains(&resources.cpus) {
+        return Err(Fault::invalid("resources.cpus", "must be from 0.1 to 64"));
+    }
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! The kinds of resources, a folder each.
+
+pub mod accounts;
+pub mod apps;
+pub mod artifacts;
+pub mod backups;
+pub mod deployments;
+pub mod image_builds;
+pub mod images;
+pub mod instances;
+pub mod organizations;
+pub mod projects;
+pub mod releases;
+pub mod templates;
+pub mod tokens;

@@ -1,0 +1,330 @@
+//! The rules of an organization.
+
+use super::memberships::{Held, Reach, ReachDelta};
+use crate::{
+    runtime::resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
+    world::World,
+};
+use contract::{
+    Email, Fault, InvitationId, Name, OrganizationId, Timestamp, UserId, authentication::Role,
+    organizations::MemberRole,
+};
+use futures_util::future::LocalBoxFuture;
+use serde::{Deserialize, Serialize};
+use std::{sync::Arc, time::Duration};
+use store::Change;
+
+/// The organizations.
+#[derive(Debug, Clone, Copy)]
+pub struct Organizations;
+
+/// What is kept of an organization.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Organization {
+    /// Shown to people.
+    pub name: Name,
+    /// Who made it.
+    pub owner: UserId,
+    /// Made with an account; it has no other members and cannot be deleted.
+    pub personal: bool,
+    /// Its members, the owner among them.
+    pub members: Vec<Member>,
+    /// Members that were removed, while lists of projects still name them.
+    pub leaving: Vec<UserId>,
+    /// Invitations, until they expire.
+    pub invitations: Vec<Invitation>,
+    /// It is being removed; nobody sees it any more.
+    pub deleting: bool,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When a person last changed it.
+    pub updated_at: Timestamp,
+}
+
+/// A member.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Member {
+    /// Who.
+    pub user: UserId,
+    /// As what; the owner as `admin`.
+    pub role: Role,
+    /// Since when.
+    pub joined_at: Timestamp,
+}
+
+/// An invitation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Invitation {
+    /// What people call it.
+    pub id: InvitationId,
+    /// For an account with this e-mail.
+    pub email: Email,
+    /// As what.
+    pub role: MemberRole,
+    /// Of its token.
+    pub digest: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ends.
+    pub expires_at: Timestamp,
+    /// Who accepted it.
+    pub accepted_by: Option<UserId>,
+}
+
+/// How long an invitation holds.
+pub const INVITATION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// What can be asked of an organization.
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// Make it.
+    Create {
+        /// Its name.
+        name: Name,
+        /// Its owner.
+        owner: UserId,
+    },
+    /// Change its name.
+    Rename(Option<Name>),
+    /// Invite, or renew the invitation of the same e-mail.
+    Invite {
+        /// The invitation.
+        invitation: Invitation,
+        /// The user with that e-mail, where there is one.
+        known: Option<UserId>,
+    },
+    /// Accept an invitation.
+    Accept {
+        /// Of the token.
+        digest: String,
+        /// Who accepts.
+        user: UserId,
+        /// Whose e-mail must be the invited one.
+        email: Email,
+    },
+    /// Change a role.
+    SetRole(UserId, MemberRole),
+    /// Remove a member.
+    Remove(UserId),
+    /// Remove it. Without `cascade` only where it has no projects.
+    Delete {
+        /// With its projects.
+        cascade: bool,
+    },
+}
+
+/// What an organization does outside of its record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Effect {
+    /// Remove its projects; without `cascade` only look whether it has any.
+    Empty {
+        /// Whether to remove them.
+        cascade: bool,
+    },
+    /// Take who is leaving off the lists of projects.
+    Unlist,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// No project is left.
+    Empty,
+    /// Projects are still being removed.
+    NotYet,
+    /// It has projects, and was not to remove them.
+    HasProjects,
+    /// These are on no list any more.
+    Unlisted(Vec<UserId>),
+}
+
+impl Resource for Organizations {
+    const KIND: &'static str = "organization";
+    type Id = OrganizationId;
+    type State = Organization;
+    type Command = Command;
+    type Effect = Effect;
+    type Outcome = Outcome;
+
+    fn step(
+        at: &Moment<Self>,
+        state: Option<&Organization>,
+        input: Input<Self>,
+    ) -> Result<Step<Self>, Fault> {
+        match (state, input) {
+            (None, Input::Command(Command::Create { name, owner })) => Ok(create(at, name, owner)),
+            (None, Input::Command(_)) => Err(Fault::NotFound("organization")),
+            (None, Input::Outcome(_)) => Ok(Step::keep()),
+            (Some(o), Input::Command(_)) if o.deleting => Err(Fault::NotFound("organization")),
+            (Some(o), Input::Command(command)) => o.clone().take(at, command),
+            (Some(o), Input::Outcome(outcome)) => Ok(o.clone().learn(at, &outcome)),
+        }
+    }
+
+    fn claims(o: &Organization) -> Vec<String> {
+        o.invitations.iter().map(|invitation| invitation_claim(&invitation.digest)).collect()
+    }
+
+    fn perform(
+        effect: Effect,
+        id: OrganizationId,
+        kept: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+        Box::pin(super::effects::perform(effect, id, kept, world))
+    }
+}
+
+/// The unique value of an invitation's token.
+pub fn invitation_claim(digest: &str) -> String {
+    format!("invitation/{digest}")
+}
+
+fn create(at: &Moment<Organizations>, name: Name, owner: UserId) -> Step<Organizations> {
+    let organization = Organization {
+        name,
+        owner,
+        personal: false,
+        members: vec![Member { user: owner, role: Role::Admin, joined_at: at.now }],
+        leaving: Vec::new(),
+        invitations: Vec::new(),
+        deleting: false,
+        created_at: at.now,
+        updated_at: at.now,
+    };
+    let held = Held { role: Role::Admin, owner: true, personal: false, since: at.now };
+    Step::put(organization).also(join(owner, at.id, held))
+}
+
+fn join(user: UserId, organization: OrganizationId, held: Held) -> Change {
+    Change::new().merge::<Reach>(&user.to_string(), ReachDelta::Join(organization, held))
+}
+
+fn leave(user: UserId, organization: OrganizationId) -> Change {
+    Change::new().merge::<Reach>(&user.to_string(), ReachDelta::Leave(organization))
+}
+
+impl Organization {
+    fn take(
+        mut self,
+        at: &Moment<Organizations>,
+        command: Command,
+    ) -> Result<Step<Organizations>, Fault> {
+        let mut also = Change::new();
+        match command {
+            Command::Create { .. } => {
+                return Err(Fault::Exists("this organization exists already".into()));
+            }
+            Command::Rename(name) => self.name = name.unwrap_or(self.name),
+            Command::Invite { invitation, known } => self.invite(at.now, invitation, known)?,
+            Command::Accept { digest, user, email } => {
+                let no = || Fault::NotFound("invitation for this account");
+                let invitation =
+                    self.invitations.iter_mut().find(|i| i.digest == digest).ok_or_else(no)?;
+                let accepted_before = invitation.accepted_by == Some(user);
+                if accepted_before && self.members.iter().any(|m| m.user == user) {
+                    return Ok(Step::keep());
+                }
+                let open = invitation.accepted_by.is_none() && invitation.expires_at > at.now;
+                if !open || invitation.email.key() != email.key() {
+                    return Err(no());
+                }
+                invitation.accepted_by = Some(user);
+                let role = Role::from(invitation.role);
+                if !self.members.iter().any(|m| m.user == user) {
+                    if self.leaving.contains(&user) {
+                        return Err(Fault::Busy);
+                    }
+                    self.members.push(Member { user, role, joined_at: at.now });
+                    let held = Held { role, owner: false, personal: false, since: at.now };
+                    also = join(user, at.id, held);
+                }
+            }
+            Command::SetRole(user, role) => {
+                if user == self.owner {
+                    return Err(Fault::NotNow(
+                        "the owner's role cannot be changed; other members' can".into(),
+                    ));
+                }
+                let role = Role::from(role);
+                let member = self.member_mut(user)?;
+                member.role = role;
+                let since = member.joined_at;
+                also = join(user, at.id, Held { role, owner: false, personal: false, since });
+            }
+            Command::Remove(user) => {
+                if user == self.owner {
+                    return Err(Fault::NotNow(
+                        "the owner cannot be removed; delete the organization instead".into(),
+                    ));
+                }
+                self.member_mut(user)?;
+                self.members.retain(|m| m.user != user);
+                self.leaving.push(user);
+                self.updated_at = at.now;
+                let step = Step::put(self).also(leave(user, at.id));
+                return Ok(step.intend(Intent::Now(Effect::Unlist)));
+            }
+            Command::Delete { cascade } => {
+                if self.personal {
+                    return Err(Fault::NotNow("a personal organization cannot be deleted".into()));
+                }
+                self.deleting = true;
+                return Ok(Step::put(self).intend(Intent::Now(Effect::Empty { cascade })));
+            }
+        }
+        self.updated_at = at.now;
+        Ok(Step::put(self).also(also))
+    }
+
+    fn invite(
+        &mut self,
+        now: Timestamp,
+        invitation: Invitation,
+        known: Option<UserId>,
+    ) -> Result<(), Fault> {
+        if self.personal {
+            return Err(Fault::NotNow(
+                "a personal organization has no other members; create an organization first".into(),
+            ));
+        }
+        if known.is_some_and(|user| self.members.iter().any(|m| m.user == user)) {
+            return Err(Fault::Exists("this person is a member already".into()));
+        }
+        let same = |i: &Invitation| i.email.key() == invitation.email.key();
+        self.invitations.retain(|i| i.expires_at > now && !same(i));
+        self.invitations.push(invitation);
+        Ok(())
+    }
+
+    fn member_mut(&mut self, user: UserId) -> Result<&mut Member, Fault> {
+        self.members.iter_mut().find(|m| m.user == user).ok_or(Fault::NotFound("member"))
+    }
+
+    /// Takes those off the lists who are leaving, where there are any.
+    fn go_on(self) -> Step<Organizations> {
+        let next = if self.leaving.is_empty() { Intent::None } else { Intent::Now(Effect::Unlist) };
+        Step::put(self).intend(next)
+    }
+
+    fn learn(mut self, at: &Moment<Organizations>, outcome: &Outcome) -> Step<Organizations> {
+        match outcome {
+            Outcome::Empty => {
+                let gone = self.members.iter().map(|m| leave(m.user, at.id));
+                Step::remove().also(gone.fold(Change::new(), Change::and))
+            }
+            Outcome::NotYet => {
+                let pause = Duration::from_millis(50);
+                Step::keep().intend(Intent::After(pause, Effect::Empty { cascade: true }))
+            }
+            Outcome::HasProjects => {
+                self.deleting = false;
+                self.go_on()
+            }
+            Outcome::Unlisted(users) => {
+                self.leaving.retain(|user| !users.contains(user));
+                self.go_on()
+            }
+        }
+    }
+}

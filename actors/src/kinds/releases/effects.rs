@@ -1,0 +1,50 @@
+//! What a release does outside of its record.
+
+use super::{
+    current::Current,
+    rules::{Command, Effect, Outcome, Releases},
+};
+use crate::{
+    ports::Published,
+    runtime::resource::{Kept, Retry},
+    world::World,
+};
+use contract::{ReleaseId, releases::PublicationState};
+use std::sync::Arc;
+
+pub(super) async fn perform(
+    effect: Effect,
+    _: ReleaseId,
+    kept: Arc<Kept<Releases>>,
+    world: Arc<World>,
+) -> Result<Outcome, Retry> {
+    match effect {
+        Effect::Publish => publish(&kept, &world).await,
+        Effect::Tell(other) => tell(&kept, other, &world).await,
+    }
+}
+
+async fn publish(kept: &Kept<Releases>, world: &World) -> Result<Outcome, Retry> {
+    let release = &kept.state.release;
+    let mut results = Vec::new();
+    for publication in release.publications.iter().filter(|p| p.state == PublicationState::Queued) {
+        let result = match world.ports.publishers.get(&publication.target) {
+            Some(publisher) => publisher.publish(release, publication).await?,
+            None => Published::Refused("this target is not configured on this server".into()),
+        };
+        results.push((publication.id, result));
+    }
+    let current = world.store.get::<Current>(&Current::key(release.app_id, &release.channel))?;
+    Ok(Outcome::Published(results, current))
+}
+
+/// Tells another release what the channel's pointer says now. Where the pointer moves meanwhile,
+/// its owner refuses, and it is told anew.
+async fn tell(kept: &Kept<Releases>, other: ReleaseId, world: &World) -> Result<Outcome, Retry> {
+    let release = &kept.state.release;
+    let current = world.store.get::<Current>(&Current::key(release.app_id, &release.channel))?;
+    // Without a pointer the app is being removed, and the other release with it.
+    let Some(current) = current else { return Ok(Outcome::Told(other)) };
+    world.owners()?.releases.ask_if_there(other, Command::Follow(current)).await?;
+    Ok(Outcome::Told(other))
+}

@@ -1,0 +1,349 @@
+//! The functions of the group Releases.
+
+use super::{Command, Releases, State, current::Current, rules::channel_entry};
+use crate::{
+    call::{
+        context::Call,
+        lookup::{Seen, unread},
+        pagination,
+    },
+    kinds::artifacts::Artifacts,
+    platform::Platform,
+    runtime::resource::Kept,
+    world::World,
+};
+use contract::{
+    AppId, ArtifactId, Channel, Fault, Limit, Notes, Page, ReleaseId, Serves, UserId, VersionName,
+    apps::Platform as Mobile,
+    artifacts::{Artifact, ArtifactKind, ArtifactState},
+    releases::{
+        CreateRelease, GetLatestRelease, GetRelease, GetReleases, LatestRelease, PublicationState,
+        PublishRelease, Release, ReleaseState, RollbackRelease, Target,
+    },
+};
+use std::time::Duration;
+
+/// How long a caller waits for the targets.
+const PUBLISH_WITHIN: Duration = Duration::from_secs(25);
+
+/// What a release is made of.
+pub struct Draft {
+    /// The app.
+    pub app_id: AppId,
+    /// The artifacts.
+    pub artifact_ids: Vec<ArtifactId>,
+    /// The version, which is theirs too.
+    pub version: VersionName,
+    /// The channel.
+    pub channel: Channel,
+    /// The notes.
+    pub notes: Option<Notes>,
+    /// Who makes it.
+    pub created_by: UserId,
+}
+
+/// The command that makes a release, where its artifacts allow it.
+pub fn create(world: &World, id: ReleaseId, draft: Draft) -> Result<Command, Fault> {
+    let mut ids = draft.artifact_ids;
+    ids.sort();
+    let mut artifacts = Vec::with_capacity(ids.len());
+    for id in &ids {
+        artifacts.push((*id, usable(world, *id, draft.app_id, &draft.version)?));
+    }
+    let release = Release {
+        id,
+        app_id: draft.app_id,
+        version: draft.version,
+        channel: draft.channel,
+        notes: draft.notes,
+        artifact_ids: ids,
+        state: ReleaseState::Draft,
+        publications: Vec::new(),
+        rolled_back_to: None,
+        created_by: draft.created_by,
+        created_at: world.ports.clock.now(),
+        published_at: None,
+    };
+    Ok(Command::Create(Box::new(release), artifacts))
+}
+
+/// The artifact, where a release of this app and version can be made of it.
+fn usable(
+    world: &World,
+    id: ArtifactId,
+    app: AppId,
+    version: &VersionName,
+) -> Result<Seen<Artifacts>, Fault> {
+    let seen = world.store.get::<Kept<Artifacts>>(&id.to_string()).map_err(unread)?;
+    let seen = seen
+        .filter(|s| s.record.state.artifact.app_id == app)
+        .ok_or(Fault::NotFound("artifact of this app"))?;
+    let artifact = &seen.record.state.artifact;
+    match artifact.state {
+        ArtifactState::Verified if artifact.version == *version => Ok(seen),
+        ArtifactState::Verified => Err(Fault::invalid(
+            "version",
+            format!("must be the artifacts' version: {id} is {}", artifact.version),
+        )),
+        ArtifactState::Deleted => Err(Fault::NotFound("artifact of this app")),
+        state => Err(Fault::NotNow(format!(
+            "the artifact {id} is {}; finalize its upload first",
+            format!("{state:?}").to_lowercase()
+        ))),
+    }
+}
+
+/// The command that publishes a release to these targets.
+pub fn publish(
+    world: &World,
+    id: ReleaseId,
+    targets: &[Target],
+    notes: Option<Notes>,
+) -> Result<Command, Fault> {
+    let seen = world
+        .store
+        .get::<Kept<Releases>>(&id.to_string())
+        .map_err(unread)?
+        .ok_or(Fault::NotFound("release"))?;
+    let mut wanted = Vec::new();
+    for target in targets {
+        if !world.ports.publishers.contains_key(target) {
+            let mut known: Vec<_> =
+                world.ports.publishers.keys().map(|t| target_name(*t)).collect();
+            known.sort();
+            return Err(Fault::NotNow(format!(
+                "the target {} is not configured on this server, which has {}",
+                target_name(*target),
+                known.join(", ")
+            )));
+        }
+        let before = wanted.len();
+        for artifact in &seen.record.state.release.artifact_ids {
+            let kept = world.store.get::<Kept<Artifacts>>(&artifact.to_string()).map_err(unread)?;
+            if kept.is_some_and(|kept| takes(*target, kept.record.state.artifact.kind)) {
+                wanted.push((world.ports.random.id(world.ports.clock.now()), *artifact, *target));
+            }
+        }
+        if wanted.len() == before {
+            return Err(Fault::NotNow(format!(
+                "the release has no artifact that {} takes",
+                target_name(*target)
+            )));
+        }
+    }
+    Ok(Command::Publish { wanted, notes })
+}
+
+/// Which kinds of file a target takes.
+fn takes(target: Target, kind: ArtifactKind) -> bool {
+    match target {
+        Target::AppStore | Target::Testflight => kind == ArtifactKind::Ipa,
+        Target::GooglePlay => kind != ArtifactKind::Ipa,
+        Target::FirebaseAppDistribution | Target::Ota => true,
+    }
+}
+
+fn target_name(target: Target) -> String {
+    serde_json::to_value(target)
+        .ok()
+        .and_then(|v| v.as_str().map(str::to_owned))
+        .unwrap_or_default()
+}
+
+impl Serves<CreateRelease> for Platform {
+    async fn serve(&self, cx: &Call, p: CreateRelease) -> Result<Release, Fault> {
+        let id: ReleaseId = self.world.ports.random.id(cx.now);
+        let draft = Draft {
+            app_id: p.app_id,
+            artifact_ids: p.artifact_ids.into_vec(),
+            version: p.version,
+            channel: p.channel,
+            notes: p.notes,
+            created_by: cx.user()?.id,
+        };
+        let command = create(&self.world, id, draft)?;
+        cx.change(&self.world, &self.owners()?.releases, id, command, |state: &State| {
+            Ok(state.release.clone())
+        })
+        .await
+    }
+}
+
+impl Serves<GetReleases> for Platform {
+    async fn serve(&self, _: &Call, p: GetReleases) -> Result<Page<Release>, Fault> {
+        let entry = match &p.channel {
+            Some(channel) => format!("channel/{}/{channel}", p.app_id),
+            None => format!("app/{}", p.app_id),
+        };
+        pagination::page::<Releases, _>(
+            &self.world.store,
+            &entry,
+            (p.limit, p.cursor),
+            |_, seen| Ok(Some(seen.record.state.release.clone())),
+        )
+    }
+}
+
+impl Serves<GetRelease> for Platform {
+    async fn serve(&self, cx: &Call, _: GetRelease) -> Result<Release, Fault> {
+        Ok(cx.place.release()?.1.record.state.release.clone())
+    }
+}
+
+impl Platform {
+    /// The release once its targets have answered; as it is where that takes longer.
+    async fn settled_release(&self, id: ReleaseId) -> Result<Release, Fault> {
+        let owners = &self.owners()?.releases;
+        match owners.settled(id, PUBLISH_WITHIN).await {
+            Ok(Some(state)) => Ok(state.release.clone()),
+            Ok(None) => Err(Fault::NotFound("release")),
+            Err(_) => {
+                let seen =
+                    self.world.store.get::<Kept<Releases>>(&id.to_string()).map_err(unread)?;
+                seen.map(|s| s.record.state.release.clone()).ok_or(Fault::NotFound("release"))
+            }
+        }
+    }
+}
+
+impl Serves<PublishRelease> for Platform {
+    async fn serve(&self, cx: &Call, p: PublishRelease) -> Result<Release, Fault> {
+        let id = p.release_id;
+        let command = publish(&self.world, id, &p.targets, p.notes)?;
+        let owners = &self.owners()?.releases;
+        cx.change(&self.world, owners, id, command, |state: &State| Ok(state.release.clone()))
+            .await?;
+        let reply = self.settled_release(id).await?;
+        cx.finish(&self.world, &reply);
+        Ok(reply)
+    }
+}
+
+impl Serves<RollbackRelease> for Platform {
+    async fn serve(&self, cx: &Call, p: RollbackRelease) -> Result<Release, Fault> {
+        let release = &cx.place.release()?.1.record.state.release;
+        let key = Current::key(release.app_id, &release.channel);
+        let current = self.world.store.get::<Current>(&key).map_err(unread)?;
+        let current =
+            current.ok_or_else(|| Fault::NotNow("nothing is published in this channel".into()))?;
+        let to = match p.to_release_id {
+            Some(to) => self.earlier(release, to)?,
+            None => self.latest_superseded(release)?,
+        };
+        let owners = &self.owners()?.releases;
+        let command = Command::RollBack { to, current };
+        cx.change(&self.world, owners, p.release_id, command, |state: &State| {
+            Ok(state.release.clone())
+        })
+        .await?;
+        owners.settled(p.release_id, PUBLISH_WITHIN).await?;
+        let reply = self.settled_release(to).await?;
+        cx.finish(&self.world, &reply);
+        Ok(reply)
+    }
+}
+
+impl Platform {
+    /// The release that a caller names to go back to: of the same channel, and superseded.
+    fn earlier(&self, release: &Release, to: ReleaseId) -> Result<ReleaseId, Fault> {
+        let seen = self.world.store.get::<Kept<Releases>>(&to.to_string()).map_err(unread)?;
+        let other = seen
+            .as_ref()
+            .map(|s| &s.record.state.release)
+            .filter(|other| channel_entry(other) == channel_entry(release));
+        match other {
+            None => Err(Fault::NotFound("release in this channel")),
+            Some(other) if other.state == ReleaseState::Superseded => Ok(to),
+            Some(_) => {
+                Err(Fault::NotNow("only a superseded release can be made current again".into()))
+            }
+        }
+    }
+
+    /// The release that was current last before this one.
+    fn latest_superseded(&self, release: &Release) -> Result<ReleaseId, Fault> {
+        let none =
+            || Fault::NotNow("there is no earlier release in this channel to go back to".into());
+        let mut candidates = Vec::new();
+        let mut cursor = None;
+        loop {
+            let page = (Limit::default(), cursor.take());
+            let page = pagination::page::<Releases, _>(
+                &self.world.store,
+                &channel_entry(release),
+                page,
+                |_, seen| {
+                    let other = &seen.record.state.release;
+                    let fits = other.state == ReleaseState::Superseded && other.id != release.id;
+                    Ok(fits.then_some((other.published_at, other.id)))
+                },
+            )?;
+            candidates.extend(page.items);
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        candidates.into_iter().max().map(|(_, id)| id).ok_or_else(none)
+    }
+
+    /// The current release of a channel, where users get one.
+    pub fn current_release(&self, app: AppId, channel: &Channel) -> Result<Release, Fault> {
+        let none = || Fault::NotFound("published release in this channel");
+        let current = self
+            .world
+            .store
+            .get::<Current>(&Current::key(app, channel))
+            .map_err(unread)?
+            .ok_or_else(none)?;
+        let key = current.record.release.to_string();
+        let seen =
+            self.world.store.get::<Kept<Releases>>(&key).map_err(unread)?.ok_or_else(none)?;
+        Ok(seen.record.state.release.clone())
+    }
+}
+
+impl Serves<GetLatestRelease> for Platform {
+    async fn serve(&self, cx: &Call, p: GetLatestRelease) -> Result<LatestRelease, Fault> {
+        let release = self.current_release(p.app_id, &p.channel)?;
+        let artifact = self
+            .artifact_for(&release, p.platform)?
+            .ok_or(Fault::NotFound("published release for this platform"))?;
+        let install = release.publications.iter().find(|publication| {
+            publication.target == Target::Ota
+                && publication.artifact_id == artifact.id
+                && matches!(publication.state, PublicationState::Live | PublicationState::Halted)
+        });
+        Ok(LatestRelease {
+            download_url: self.download_url(artifact.id, cx.now).url,
+            install_url: install.and_then(|publication| publication.url.clone()),
+            update_available: p.current_version.map(|version| version != release.version),
+            release,
+            artifact,
+        })
+    }
+}
+
+impl Platform {
+    /// The artifact of a release that a device of this platform wants: one that can be installed
+    /// where there is one.
+    pub fn artifact_for(
+        &self,
+        release: &Release,
+        platform: Mobile,
+    ) -> Result<Option<Artifact>, Fault> {
+        let mut found: Vec<Artifact> = Vec::new();
+        for id in &release.artifact_ids {
+            if let Some(kept) =
+                self.world.store.get::<Kept<Artifacts>>(&id.to_string()).map_err(unread)?
+            {
+                found.push(kept.record.state.artifact.clone());
+            }
+        }
+        found.retain(|artifact| {
+            artifact.platform == platform && artifact.state == ArtifactState::Verified
+        });
+        found.sort_by_key(|artifact| artifact.kind == ArtifactKind::Aab);
+        Ok(found.into_iter().next())
+    }
+}

@@ -1,0 +1,373 @@
+//! The rules of a release:
+//! `draft → publishing → published | partiallyPublished | failed`, `superseded`, `rolledBack`.
+
+use super::current::Current;
+use crate::{
+    call::lookup::Seen,
+    kinds::artifacts::{Hold, HoldDelta},
+    ports::Published,
+    runtime::resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
+    world::World,
+};
+use contract::{
+    ArtifactId, Fault, Notes, PublicationId, ReleaseId, Timestamp,
+    releases::{Publication, PublicationState, Release, ReleaseState, Target},
+};
+use futures_util::future::LocalBoxFuture;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use store::{Change, Stored};
+
+/// The releases.
+#[derive(Debug, Clone, Copy)]
+pub struct Releases;
+
+/// What is kept of a release.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// What is shown.
+    pub release: Release,
+    /// Releases of the channel that have yet to be told that the pointer moved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub to_tell: Vec<ReleaseId>,
+}
+
+/// What can be asked of a release.
+#[derive(Clone)]
+pub enum Command {
+    /// Make it, of artifacts as they were read.
+    Create(Box<Release>, Vec<(ArtifactId, Seen<crate::kinds::artifacts::Artifacts>)>),
+    /// Publish it.
+    Publish {
+        /// Which artifact to which target, under which id.
+        wanted: Vec<(PublicationId, ArtifactId, Target)>,
+        /// Replaces the notes.
+        notes: Option<Notes>,
+    },
+    /// The channel's pointer moved: be what it says, as long as it says so.
+    Follow(Arc<Stored<Current>>),
+    /// Take it back; the other becomes current.
+    RollBack {
+        /// The other.
+        to: ReleaseId,
+        /// The channel's pointer as it was read.
+        current: Arc<Stored<Current>>,
+    },
+    /// Remove it with its app.
+    Remove,
+}
+
+impl std::fmt::Debug for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Command::Create(..) => "Create",
+            Command::Publish { .. } => "Publish",
+            Command::Follow(_) => "Follow",
+            Command::RollBack { .. } => "RollBack",
+            Command::Remove => "Remove",
+        })
+    }
+}
+
+/// What a release does outside of its record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Effect {
+    /// Hand every waiting publication to its target.
+    Publish,
+    /// Tell this release that the channel's pointer moved.
+    Tell(ReleaseId),
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// How the targets took it, and the channel's pointer as it was read after that.
+    Published(Vec<(PublicationId, Published)>, Option<Arc<Stored<Current>>>),
+    /// This release knows.
+    Told(ReleaseId),
+}
+
+impl Resource for Releases {
+    const KIND: &'static str = "release";
+    type Id = ReleaseId;
+    type State = State;
+    type Command = Command;
+    type Effect = Effect;
+    type Outcome = Outcome;
+
+    fn step(
+        at: &Moment<Self>,
+        state: Option<&State>,
+        input: Input<Self>,
+    ) -> Result<Step<Self>, Fault> {
+        match (state, input) {
+            (None, Input::Command(Command::Create(release, artifacts))) => {
+                Ok(create(*release, &artifacts))
+            }
+            (None, Input::Command(_)) => Err(Fault::NotFound("release")),
+            (None, Input::Outcome(_)) => Ok(Step::keep()),
+            // the same id is the same release
+            (Some(_), Input::Command(Command::Create(..))) => Ok(Step::keep()),
+            (Some(state), Input::Command(command)) => state.clone().take(at, command),
+            (Some(state), Input::Outcome(Outcome::Published(results, current))) => {
+                Ok(state.clone().published(at, &results, current.as_deref()))
+            }
+            (Some(state), Input::Outcome(Outcome::Told(other))) => {
+                let mut state = state.clone();
+                state.to_tell.retain(|waiting| *waiting != other);
+                Ok(state.tell())
+            }
+        }
+    }
+
+    fn index(State { release, .. }: &State) -> Vec<String> {
+        vec![format!("app/{}", release.app_id), channel_entry(release)]
+    }
+
+    fn claims(State { release, .. }: &State) -> Vec<String> {
+        vec![format!("version/{}/{}/{}", release.app_id, release.channel, release.version)]
+    }
+
+    fn taken(_: &str) -> Fault {
+        Fault::Exists(
+            "this channel has a release of this version already; use another version or channel"
+                .into(),
+        )
+    }
+
+    fn perform(
+        effect: Effect,
+        id: ReleaseId,
+        kept: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+        Box::pin(super::effects::perform(effect, id, kept, world))
+    }
+}
+
+/// The index entry of a channel's releases.
+pub fn channel_entry(release: &Release) -> String {
+    format!("channel/{}/{}", release.app_id, release.channel)
+}
+
+/// A new release holds its artifacts, which must still be as they were read.
+fn create(
+    release: Release,
+    artifacts: &[(ArtifactId, Seen<crate::kinds::artifacts::Artifacts>)],
+) -> Step<Releases> {
+    let also = artifacts.iter().fold(Change::new(), |change, (id, seen)| {
+        let key = id.to_string();
+        change.require(&key, seen).merge::<Hold>(&key, HoldDelta::Take(release.id))
+    });
+    Step::put(State { release, to_tell: Vec::new() }).also(also)
+}
+
+/// Whether users get it.
+fn is_current(state: ReleaseState) -> bool {
+    matches!(state, ReleaseState::Published | ReleaseState::PartiallyPublished)
+}
+
+impl State {
+    /// Written, and then the next other release is told, where there is one to tell.
+    fn tell(self) -> Step<Releases> {
+        let intent =
+            self.to_tell.first().map_or(Intent::None, |tell| Intent::Now(Effect::Tell(*tell)));
+        Step::put(self).intend(intent)
+    }
+
+    fn take(self, at: &Moment<Releases>, command: Command) -> Result<Step<Releases>, Fault> {
+        use ReleaseState as S;
+        let refused = |why: &str| Err(Fault::NotNow(why.into()));
+        match (self.release.state, command) {
+            (_, Command::Create(..)) => Ok(Step::keep()),
+            (_, Command::Remove) => Ok(remove(&self.release)),
+            (
+                S::Draft | S::Failed | S::Published | S::PartiallyPublished,
+                Command::Publish { wanted, notes },
+            ) => Ok(self.publish(at.now, wanted, notes)),
+            (S::Publishing, Command::Publish { .. }) => {
+                refused("this release is being published; wait for it to end")
+            }
+            (S::Superseded, Command::Publish { .. }) => refused(
+                "a later release superseded this one; make it current with svc_rollbackRelease, or create a new release",
+            ),
+            (S::RolledBack, Command::Publish { .. }) => {
+                refused("this release was rolled back; create a new release")
+            }
+            (S::Published | S::PartiallyPublished | S::Superseded, Command::Follow(current)) => {
+                Ok(self.follow(&current))
+            }
+            (_, Command::Follow(_)) => Ok(Step::keep()),
+            (S::Published | S::PartiallyPublished, Command::RollBack { to, current }) => {
+                self.roll_back(at.now, to, &current)
+            }
+            (state, Command::RollBack { .. }) => Err(Fault::NotNow(format!(
+                "this release is {}; only the current release of a channel can be rolled back",
+                name(state)
+            ))),
+        }
+    }
+
+    fn publish(
+        mut self,
+        now: Timestamp,
+        wanted: Vec<(PublicationId, ArtifactId, Target)>,
+        notes: Option<Notes>,
+    ) -> Step<Releases> {
+        let release = &mut self.release;
+        let is_live = |p: &Publication| p.state == PublicationState::Live;
+        let same =
+            |p: &Publication, artifact, target| p.artifact_id == artifact && p.target == target;
+        let mut changed = notes.is_some();
+        for (id, artifact_id, target) in wanted {
+            if release.publications.iter().any(|p| same(p, artifact_id, target) && is_live(p)) {
+                continue;
+            }
+            changed = true;
+            release.publications.retain(|p| !same(p, artifact_id, target));
+            release.publications.push(Publication {
+                id,
+                release_id: release.id,
+                artifact_id,
+                target,
+                state: PublicationState::Queued,
+                remote_id: None,
+                url: None,
+                error: None,
+                log: Vec::new(),
+                updated_at: now,
+            });
+        }
+        if !changed {
+            return Step::keep();
+        }
+        release.notes = notes.or(release.notes.take());
+        release.state = ReleaseState::Publishing;
+        Step::put(self).intend(Intent::Now(Effect::Publish))
+    }
+
+    /// The targets have answered. A release that users get for the first time becomes the current
+    /// one of its channel; one that was overtaken while it went to more targets stays overtaken.
+    fn published(
+        mut self,
+        at: &Moment<Releases>,
+        results: &[(PublicationId, Published)],
+        current: Option<&Stored<Current>>,
+    ) -> Step<Releases> {
+        let release = &mut self.release;
+        if release.state != ReleaseState::Publishing {
+            return Step::keep();
+        }
+        for (id, result) in results {
+            if let Some(publication) = release.publications.iter_mut().find(|p| p.id == *id) {
+                note(publication, result, at.now);
+            }
+        }
+        release.state = settled_state(&release.publications);
+        let before = current.map(|c| c.record.release);
+        if !is_current(release.state) || before == Some(release.id) {
+            return self.tell();
+        }
+        if release.published_at.is_some() {
+            release.state = ReleaseState::Superseded;
+            return self.tell();
+        }
+        release.published_at = Some(at.now);
+        let key = Current::key(release.app_id, &release.channel);
+        let also =
+            Change::new().replace(&key, current, &Current { release: release.id, since: at.now });
+        self.to_tell.extend(before);
+        self.tell().also(also)
+    }
+
+    fn follow(mut self, current: &Stored<Current>) -> Step<Releases> {
+        let release = &mut self.release;
+        release.state = if current.record.release == release.id {
+            settled_state(&release.publications)
+        } else {
+            ReleaseState::Superseded
+        };
+        let key = Current::key(release.app_id, &release.channel);
+        let also = Change::new().require(&key, current);
+        Step::put(self).also(also)
+    }
+
+    fn roll_back(
+        mut self,
+        now: Timestamp,
+        to: ReleaseId,
+        current: &Stored<Current>,
+    ) -> Result<Step<Releases>, Fault> {
+        let release = &mut self.release;
+        if current.record.release != release.id {
+            return Err(Fault::NotNow(
+                "this is not the current release of its channel; only that one can be rolled back"
+                    .into(),
+            ));
+        }
+        let key = Current::key(release.app_id, &release.channel);
+        let also = Change::new().replace(&key, Some(current), &Current { release: to, since: now });
+        release.state = ReleaseState::RolledBack;
+        release.rolled_back_to = Some(to);
+        for publication in &mut release.publications {
+            if publication.state == PublicationState::Live {
+                publication.state = PublicationState::Halted;
+                publication.updated_at = now;
+            }
+        }
+        self.to_tell.push(to);
+        Ok(self.tell().also(also))
+    }
+}
+
+/// The state of a release whose targets have all answered.
+fn settled_state(publications: &[Publication]) -> ReleaseState {
+    let live = publications
+        .iter()
+        .filter(|p| matches!(p.state, PublicationState::Live | PublicationState::Halted))
+        .count();
+    match live {
+        0 => ReleaseState::Failed,
+        n if n == publications.len() => ReleaseState::Published,
+        _ => ReleaseState::PartiallyPublished,
+    }
+}
+
+fn note(publication: &mut Publication, result: &Published, now: Timestamp) {
+    publication.updated_at = now;
+    match result {
+        Published::Live { url } => {
+            publication.state = PublicationState::Live;
+            publication.url = url.clone();
+            publication.error = None;
+        }
+        Published::Refused(why) => {
+            publication.state = PublicationState::Failed;
+            publication.error = Some(why.clone());
+        }
+    }
+}
+
+fn remove(release: &Release) -> Step<Releases> {
+    let key = Current::key(release.app_id, &release.channel);
+    let also = release.artifact_ids.iter().fold(
+        Change::new().merge::<Current>(&key, release.id),
+        |change, artifact| {
+            change.merge::<Hold>(&artifact.to_string(), HoldDelta::Release(release.id))
+        },
+    );
+    Step::remove().also(also)
+}
+
+/// The name of a state for people.
+pub fn name(state: ReleaseState) -> &'static str {
+    match state {
+        ReleaseState::Draft => "a draft",
+        ReleaseState::Publishing => "being published",
+        ReleaseState::Published => "published",
+        ReleaseState::PartiallyPublished => "partially published",
+        ReleaseState::Failed => "failed",
+        ReleaseState::Superseded => "superseded",
+        ReleaseState::RolledBack => "rolled back",
+    }
+}

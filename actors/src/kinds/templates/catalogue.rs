@@ -1,0 +1,230 @@
+//! The images and templates that come with the service. They are registered when it starts, each
+//! once; what an administrator made of them since stays.
+
+use super::{Command, Templates, slug_claim};
+use crate::{
+    call::lookup::unread,
+    kinds::images::{self, Images, name_claim},
+    runtime::resource::Kept,
+    world::World,
+};
+use contract::{
+    Description, Fault, ImageId, Name, TemplateId, VersionName,
+    images::{DockerImage, DockerImageVersion, ImageVersionState},
+    instances::InstanceKind,
+    templates::{
+        Pricing, SemanticVersion, Template, TemplateService, TemplateStatus, TemplateVersion,
+    },
+    text::{ImageRepository, ImageTag, Slug},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use store::{Change, Record};
+
+/// The catalogue as it is written: services name their images by `image` instead of by an id.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Catalogue {
+    images: Vec<ShippedImage>,
+    templates: Vec<ShippedTemplate>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ShippedImage {
+    name: Slug,
+    repository: ImageRepository,
+    description: Description,
+    versions: Vec<ShippedVersion>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ShippedVersion {
+    version: VersionName,
+    tag: ImageTag,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ShippedTemplate {
+    slug: Slug,
+    name: Name,
+    kind: InstanceKind,
+    description: Description,
+    category: Slug,
+    tags: Vec<Slug>,
+    featured: bool,
+    versions: Vec<ShippedTemplateVersion>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ShippedTemplateVersion {
+    version: SemanticVersion,
+    services: Vec<Value>,
+}
+
+/// Something of the catalogue was registered once. What an administrator deletes stays deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Shipped {}
+
+impl Record for Shipped {
+    const TREE: &'static str = "shipped";
+    const SCHEMA: u16 = 1;
+}
+
+/// From now on it was registered.
+async fn mark(world: &World, name: &str) -> Result<(), Fault> {
+    if world.store.get::<Shipped>(name).map_err(unread)?.is_some() {
+        return Ok(());
+    }
+    world.store.commit(Change::new().create(name, &Shipped {})).await.map_err(unread)
+}
+
+impl Catalogue {
+    /// Reads a catalogue.
+    pub fn read(json: &str) -> Result<Catalogue, String> {
+        serde_json::from_str(json).map_err(|e| format!("the catalogue cannot be read: {e}"))
+    }
+
+    /// Registers what is not there yet.
+    pub async fn register(&self, world: &World) -> Result<(), String> {
+        let mut ids = BTreeMap::new();
+        for image in &self.images {
+            let id = image.register(world).await.map_err(|e| format!("{}: {e}", image.name))?;
+            ids.extend(id.map(|id| (image.name.as_str(), id)));
+        }
+        for template in &self.templates {
+            template.register(world, &ids).await.map_err(|e| format!("{}: {e}", template.slug))?;
+        }
+        Ok(())
+    }
+}
+
+impl ShippedImage {
+    /// Its id; none, where it was deleted.
+    async fn register(&self, world: &World) -> Result<Option<ImageId>, Fault> {
+        let (owners, now) = (&world.owners()?.images, world.ports.clock.now());
+        let holder = world.store.holder::<Kept<Images>>(&name_claim(&self.name));
+        let known = holder.map_err(unread)?.and_then(|key| key.parse().ok());
+        let id = match known {
+            Some(id) => id,
+            None if world.store.get::<Shipped>(self.name.as_str()).map_err(unread)?.is_some() => {
+                return Ok(None);
+            }
+            None => {
+                let id: ImageId = world.ports.random.id(now);
+                let image = DockerImage {
+                    id,
+                    name: self.name.clone(),
+                    repository: self.repository.clone(),
+                    description: Some(self.description.clone()),
+                    versions: Vec::new(),
+                    created_at: now,
+                    updated_at: now,
+                };
+                owners.ask(id, images::Command::Create(Box::new(image))).await?;
+                id
+            }
+        };
+        for shipped in &self.versions {
+            let version = DockerImageVersion {
+                version: shipped.version.clone(),
+                tag: shipped.tag.clone(),
+                digest: None,
+                state: ImageVersionState::Active,
+                deprecation_reason: None,
+                created_at: now,
+            };
+            match owners.ask(id, images::Command::AddVersion(Box::new(version))).await {
+                Ok(_) | Err(Fault::Exists(_)) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        mark(world, self.name.as_str()).await?;
+        Ok(Some(id))
+    }
+}
+
+impl ShippedTemplate {
+    async fn register(
+        &self,
+        world: &World,
+        images: &BTreeMap<&str, ImageId>,
+    ) -> Result<(), String> {
+        let fault = |fault: Fault| fault.to_string();
+        let owners = &world.owners().map_err(fault)?.templates;
+        let now = world.ports.clock.now();
+        let holder = world.store.holder::<Kept<Templates>>(&slug_claim(&self.slug));
+        let known = holder.map_err(|e| e.to_string())?.and_then(|key| key.parse().ok());
+        let marked = format!("template:{}", self.slug);
+        let was = world.store.get::<Shipped>(&marked).map_err(|e| e.to_string())?.is_some();
+        let id: TemplateId = match known {
+            Some(id) => id,
+            None if was => return Ok(()),
+            None => {
+                let id = world.ports.random.id(now);
+                let command = Command::Create(Box::new(self.first(id, now)));
+                owners.ask(id, command).await.map_err(fault)?;
+                id
+            }
+        };
+        for shipped in &self.versions {
+            let services = shipped.services.iter().map(|service| read_service(service, images));
+            let services = services.collect::<Result<Option<Vec<TemplateService>>, String>>()?;
+            // An image of it was deleted.
+            let Some(services) = services else { continue };
+            let mut seen = BTreeMap::new();
+            for image in services.iter().map(|service| service.image_id) {
+                let found = world.store.get::<Kept<Images>>(&image.to_string());
+                seen.extend(found.map_err(|e| e.to_string())?.map(|found| (image, found)));
+            }
+            let version = TemplateVersion {
+                version: shipped.version.clone(),
+                services,
+                notes: None,
+                created_at: now,
+            };
+            match owners.ask(id, Command::AddVersion(Box::new(version), seen)).await {
+                Ok(_) | Err(Fault::Exists(_)) => {}
+                Err(other) => return Err(fault(other)),
+            }
+        }
+        mark(world, &marked).await.map_err(fault)?;
+        Ok(())
+    }
+
+    fn first(&self, id: TemplateId, now: contract::Timestamp) -> Template {
+        Template {
+            id,
+            name: self.name.clone(),
+            slug: self.slug.clone(),
+            kind: self.kind,
+            description: Some(self.description.clone()),
+            category: self.category.clone(),
+            tags: self.tags.clone(),
+            status: TemplateStatus::Published,
+            featured: self.featured,
+            pricing: Pricing::default(),
+            current_version: None,
+            versions: Vec::new(),
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
+/// A service, its image by name replaced by the image's id; none, where that was deleted.
+fn read_service(
+    service: &Value,
+    images: &BTreeMap<&str, ImageId>,
+) -> Result<Option<TemplateService>, String> {
+    let mut service = service.clone();
+    let fields = service.as_object_mut().ok_or("a service must be an object")?;
+    let name = fields.remove("image").ok_or("a service must name its image")?;
+    let Some(id) = name.as_str().and_then(|name| images.get(name)) else { return Ok(None) };
+    fields.insert("imageId".into(), id.to_string().into());
+    serde_json::from_value(service).map(Some).map_err(|e| e.to_string())
+}

@@ -1,0 +1,256 @@
+//! The functions of the group Templates.
+
+use super::{Command, Templates, check, slug_claim};
+use crate::{
+    call::{
+        context::{Call, Caller},
+        lookup::{Seen, unread},
+        pagination,
+    },
+    kinds::{images::Images, instances::Instances},
+    platform::Platform,
+    runtime::{ref_count::Uses, resource::Kept},
+};
+use contract::{
+    Cursor, Fault, Few, ImageId, Limit, Page, Serves, TemplateId,
+    instances::InstanceState,
+    templates::{
+        AddTemplateDockerVersion, CreateTemplate, DeleteTemplate, DeletedTemplate,
+        GetFeaturedTemplates, GetTemplate, GetTemplateStats, GetTemplates, GetTemplatesByCategory,
+        InstanceCounts, Pricing, PricingModel, Template, TemplateStats, TemplateStatus,
+        TemplateVersion, UpdateTemplate, UpdateTemplatePricing, UpdateTemplateStatus,
+        UpdateTemplateVersion,
+    },
+};
+use std::{collections::BTreeMap, time::Duration};
+
+/// How far back the statistics count installs by day.
+const INSTALL_DAYS: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Whether the caller sees templates that are not published.
+fn sees_all(caller: &Caller) -> bool {
+    let superadmin = |user: &crate::call::context::SignedIn| user.account.record.state.superadmin;
+    caller.master || caller.user.as_ref().is_some_and(superadmin)
+}
+
+impl Platform {
+    /// The template of this id.
+    pub(crate) fn template(&self, id: TemplateId) -> Result<Seen<Templates>, Fault> {
+        let found = self.world.store.get::<Kept<Templates>>(&id.to_string()).map_err(unread)?;
+        found.ok_or(Fault::NotFound("template"))
+    }
+
+    async fn change_template(
+        &self,
+        cx: &Call,
+        id: TemplateId,
+        command: Command,
+    ) -> Result<Template, Fault> {
+        let owners = &self.owners()?.templates;
+        cx.change(&self.world, owners, id, command, |template| Ok(template.clone())).await
+    }
+
+    fn list_templates(
+        &self,
+        cx: &Call,
+        entry: &str,
+        page: (Limit, Option<Cursor>),
+        wanted: impl Fn(&Template) -> bool,
+    ) -> Result<Page<Template>, Fault> {
+        let all = sees_all(&cx.caller);
+        pagination::page::<Templates, _>(&self.world.store, entry, page, |_, seen| {
+            let template = &seen.record.state;
+            let shown = (all || template.status == TemplateStatus::Published) && wanted(template);
+            Ok(shown.then(|| template.clone()))
+        })
+    }
+}
+
+impl Serves<CreateTemplate> for Platform {
+    async fn serve(&self, cx: &Call, p: CreateTemplate) -> Result<Template, Fault> {
+        let id: TemplateId = self.world.ports.random.id(cx.now);
+        let template = Template {
+            id,
+            name: p.name,
+            slug: p.slug,
+            kind: p.kind,
+            description: p.description,
+            category: p.category,
+            tags: p.tags.into_vec(),
+            status: TemplateStatus::Draft,
+            featured: false,
+            pricing: Pricing::default(),
+            current_version: None,
+            versions: Vec::new(),
+            created_at: cx.now,
+            updated_at: cx.now,
+        };
+        self.change_template(cx, id, Command::Create(Box::new(template))).await
+    }
+}
+
+impl Serves<UpdateTemplate> for Platform {
+    async fn serve(&self, cx: &Call, p: UpdateTemplate) -> Result<Template, Fault> {
+        let command = Command::Update {
+            name: p.name,
+            slug: p.slug,
+            description: p.description,
+            category: p.category,
+            tags: p.tags.map(Few::into_vec),
+        };
+        self.change_template(cx, p.template_id, command).await
+    }
+}
+
+impl Serves<DeleteTemplate> for Platform {
+    async fn serve(&self, cx: &Call, p: DeleteTemplate) -> Result<DeletedTemplate, Fault> {
+        let id = p.template_id;
+        self.template(id)?;
+        if self.world.store.get::<Uses>(&id.to_string()).map_err(unread)?.is_some() {
+            return Err(Fault::NotNow(
+                "instances use this template; archive it with updateTemplateStatus, or delete them first".into(),
+            ));
+        }
+        let reply = DeletedTemplate { deleted: id };
+        let owners = &self.owners()?.templates;
+        cx.change(&self.world, owners, id, Command::Delete, move |_| Ok(reply.clone())).await
+    }
+}
+
+impl Serves<UpdateTemplateStatus> for Platform {
+    async fn serve(&self, cx: &Call, p: UpdateTemplateStatus) -> Result<Template, Fault> {
+        self.change_template(cx, p.template_id, Command::SetStatus(p.status)).await
+    }
+}
+
+impl Serves<UpdateTemplateVersion> for Platform {
+    async fn serve(&self, cx: &Call, p: UpdateTemplateVersion) -> Result<Template, Fault> {
+        self.change_template(cx, p.template_id, Command::SetVersion(p.version)).await
+    }
+}
+
+impl Serves<UpdateTemplatePricing> for Platform {
+    async fn serve(&self, cx: &Call, p: UpdateTemplatePricing) -> Result<Template, Fault> {
+        check_pricing(&p.pricing)?;
+        let command = Command::SetPricing(p.pricing, p.featured);
+        self.change_template(cx, p.template_id, command).await
+    }
+}
+
+/// Each model has its own fields, and no others.
+fn check_pricing(pricing: &Pricing) -> Result<(), Fault> {
+    let Pricing { model, amount, currency, plan_code } = pricing;
+    let there = (amount.is_some(), currency.is_some(), plan_code.is_some());
+    let (expected, says) = match model {
+        PricingModel::Free => ((false, false, false), "free takes no amount, currency or planCode"),
+        PricingModel::OneTime => ((true, true, false), "oneTime takes amount and currency"),
+        PricingModel::Subscription => ((false, false, true), "subscription takes planCode"),
+    };
+    if there == expected { Ok(()) } else { Err(Fault::invalid("pricing", says)) }
+}
+
+impl Serves<AddTemplateDockerVersion> for Platform {
+    async fn serve(&self, cx: &Call, p: AddTemplateDockerVersion) -> Result<Template, Fault> {
+        let template = self.template(p.template_id)?;
+        let mut images: BTreeMap<ImageId, Seen<Images>> = BTreeMap::new();
+        for service in p.services.iter() {
+            let key = service.image_id.to_string();
+            let found = self.world.store.get::<Kept<Images>>(&key).map_err(unread)?;
+            images.extend(found.map(|seen| (service.image_id, seen)));
+        }
+        let image = |s: &contract::templates::TemplateService| {
+            images.get(&s.image_id).map(|seen| &seen.record.state)
+        };
+        let problems = check::problems(template.record.state.kind, &p.services, image);
+        if !problems.is_empty() {
+            return Err(Fault::Invalid(problems));
+        }
+        let version = TemplateVersion {
+            version: p.version,
+            services: p.services.into_vec(),
+            notes: p.notes,
+            created_at: cx.now,
+        };
+        let command = Command::AddVersion(Box::new(version), images);
+        self.change_template(cx, p.template_id, command).await
+    }
+}
+
+impl Serves<GetTemplate> for Platform {
+    async fn serve(&self, cx: &Call, p: GetTemplate) -> Result<Template, Fault> {
+        let id = match (p.template_id, p.slug) {
+            (Some(id), None) => id,
+            (None, Some(slug)) => {
+                let holder = self.world.store.holder::<Kept<Templates>>(&slug_claim(&slug));
+                let id = holder.map_err(unread)?.and_then(|key| key.parse().ok());
+                id.ok_or(Fault::NotFound("template"))?
+            }
+            _ => {
+                return Err(Fault::invalid(
+                    "templateId",
+                    "give exactly one of templateId and slug",
+                ));
+            }
+        };
+        let template = self.template(id)?.record.state.clone();
+        if template.status != TemplateStatus::Published && !sees_all(&cx.caller) {
+            return Err(Fault::NotFound("template"));
+        }
+        Ok(template)
+    }
+}
+
+impl Serves<GetTemplates> for Platform {
+    async fn serve(&self, cx: &Call, p: GetTemplates) -> Result<Page<Template>, Fault> {
+        let query = p.query.map(|query| query.as_str().to_lowercase());
+        self.list_templates(cx, "all", (p.limit, p.cursor), |template| {
+            let described = template.description.as_ref().map_or("", |text| text.as_str());
+            let tags = template.tags.iter().map(|tag| tag.as_str());
+            let mut texts = [template.name.as_str(), described].into_iter().chain(tags);
+            p.kind.is_none_or(|kind| template.kind == kind)
+                && query.as_ref().is_none_or(|query| {
+                    texts.any(|text| text.to_lowercase().contains(query.as_str()))
+                })
+        })
+    }
+}
+
+impl Serves<GetFeaturedTemplates> for Platform {
+    async fn serve(&self, cx: &Call, p: GetFeaturedTemplates) -> Result<Page<Template>, Fault> {
+        self.list_templates(cx, "all", (p.limit, p.cursor), |template| template.featured)
+    }
+}
+
+impl Serves<GetTemplatesByCategory> for Platform {
+    async fn serve(&self, cx: &Call, p: GetTemplatesByCategory) -> Result<Page<Template>, Fault> {
+        let entry = format!("category/{}", p.category);
+        self.list_templates(cx, &entry, (p.limit, p.cursor), |_| true)
+    }
+}
+
+impl Serves<GetTemplateStats> for Platform {
+    async fn serve(&self, cx: &Call, p: GetTemplateStats) -> Result<TemplateStats, Fault> {
+        self.template(p.template_id)?;
+        let store = &self.world.store;
+        let entry = format!("template/{}", p.template_id);
+        let mut stats = TemplateStats {
+            instances: InstanceCounts { total: 0, running: 0 },
+            by_version: BTreeMap::new(),
+            installs_by_day: BTreeMap::new(),
+        };
+        for key in store.newest::<Kept<Instances>>(&entry, None, usize::MAX).map_err(unread)? {
+            let Some(seen) = store.get::<Kept<Instances>>(&key).map_err(unread)? else { continue };
+            let instance = &seen.record.state;
+            if !instance.is_there() {
+                continue;
+            }
+            stats.instances.total += 1;
+            stats.instances.running += u64::from(instance.state == InstanceState::Running);
+            *stats.by_version.entry(instance.template_version.to_string()).or_default() += 1;
+            if cx.now.since(instance.created_at) <= INSTALL_DAYS {
+                *stats.installs_by_day.entry(instance.created_at.day()).or_default() += 1;
+            }
+        }
+        Ok(stats)
+    }
+}

@@ -1,0 +1,9 @@
+//! Templates: blueprints of instances, and the catalogue that comes with the service.
+
+pub mod catalogue;
+mod check;
+mod handlers;
+pub mod placeholder;
+mod rules;
+
+pub use rules::{Command, Templates, slug_claim};

@@ -1,0 +1,198 @@
+//! The rules of a template. What is kept is what is shown.
+
+use crate::{
+    call::lookup::Seen,
+    kinds::images::Images,
+    runtime::{
+        ref_count::{Uses, UsesDelta},
+        resource::{Input, Kept, Moment, Never, Resource, Retry, Step, no_effects},
+    },
+    world::World,
+};
+use contract::{
+    Description, Fault, ImageId, Name, Patch, TemplateId,
+    templates::{Pricing, SemanticVersion, Template, TemplateStatus, TemplateVersion},
+    text::Slug,
+};
+use futures_util::future::LocalBoxFuture;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+use store::Change;
+
+/// The templates.
+#[derive(Debug, Clone, Copy)]
+pub struct Templates;
+
+/// How many versions a template may have.
+const MOST_VERSIONS: usize = 200;
+
+/// What can be asked of a template.
+#[derive(Clone)]
+pub enum Command {
+    /// Make it.
+    Create(Box<Template>),
+    /// Change what it says of itself.
+    Update {
+        /// Replaces the name.
+        name: Option<Name>,
+        /// Replaces the slug.
+        slug: Option<Slug>,
+        /// Patches the description.
+        description: Patch<Description>,
+        /// Replaces the category.
+        category: Option<Slug>,
+        /// Replaces the tags.
+        tags: Option<Vec<Slug>>,
+    },
+    /// Show it, or not.
+    SetStatus(TemplateStatus),
+    /// Make this version current.
+    SetVersion(SemanticVersion),
+    /// Say what it costs.
+    SetPricing(Pricing, Option<bool>),
+    /// Add a version, of images as they were read.
+    AddVersion(Box<TemplateVersion>, BTreeMap<ImageId, Seen<Images>>),
+    /// Remove it, where no instance uses it.
+    Delete,
+}
+
+impl std::fmt::Debug for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Command::Create(_) => "Create",
+            Command::Update { .. } => "Update",
+            Command::SetStatus(_) => "SetStatus",
+            Command::SetVersion(_) => "SetVersion",
+            Command::SetPricing(..) => "SetPricing",
+            Command::AddVersion(..) => "AddVersion",
+            Command::Delete => "Delete",
+        })
+    }
+}
+
+/// The claim of a slug.
+pub fn slug_claim(slug: &Slug) -> String {
+    format!("slug/{slug}")
+}
+
+impl Resource for Templates {
+    const KIND: &'static str = "template";
+    type Id = TemplateId;
+    type State = Template;
+    type Command = Command;
+    type Effect = Never;
+    type Outcome = Never;
+
+    fn step(
+        at: &Moment<Self>,
+        state: Option<&Template>,
+        input: Input<Self>,
+    ) -> Result<Step<Self>, Fault> {
+        match (state, input) {
+            (None, Input::Command(Command::Create(template))) => Ok(Step::put(*template)),
+            (None, Input::Command(_)) => Err(Fault::NotFound("template")),
+            (Some(template), Input::Command(command)) => take(template.clone(), at, command),
+            (_, Input::Outcome(never)) => match never {},
+        }
+    }
+
+    fn index(template: &Template) -> Vec<String> {
+        vec!["all".into(), format!("category/{}", template.category)]
+    }
+
+    fn claims(template: &Template) -> Vec<String> {
+        vec![slug_claim(&template.slug)]
+    }
+
+    fn taken(_: &str) -> Fault {
+        Fault::Exists("a template of this slug exists already".into())
+    }
+
+    fn perform(
+        effect: Never,
+        _: TemplateId,
+        _: Arc<Kept<Self>>,
+        _: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Never, Retry>> {
+        no_effects(effect)
+    }
+}
+
+fn take(
+    mut template: Template,
+    at: &Moment<Templates>,
+    command: Command,
+) -> Result<Step<Templates>, Fault> {
+    let mut also = Change::new();
+    match command {
+        Command::Create(_) => return Err(Fault::Exists("this template exists already".into())),
+        Command::Update { name, slug, description, category, tags } => {
+            template.name = name.unwrap_or(template.name);
+            template.slug = slug.unwrap_or(template.slug);
+            description.apply(&mut template.description);
+            template.category = category.unwrap_or(template.category);
+            template.tags = tags.unwrap_or(template.tags);
+        }
+        Command::SetStatus(status) => {
+            if status == TemplateStatus::Published && template.current_version.is_none() {
+                return Err(Fault::NotNow(
+                    "this template has no version yet; add one with addTemplateDockerVersion"
+                        .into(),
+                ));
+            }
+            template.status = status;
+        }
+        Command::SetVersion(version) => {
+            if !template.versions.iter().any(|known| known.version == version) {
+                return Err(Fault::NotFound("version of this template"));
+            }
+            template.current_version = Some(version);
+        }
+        Command::SetPricing(pricing, featured) => {
+            template.pricing = pricing;
+            template.featured = featured.unwrap_or(template.featured);
+        }
+        Command::AddVersion(version, images) => {
+            if template.versions.iter().any(|known| known.version == version.version) {
+                return Err(Fault::Exists(format!(
+                    "this template has a version {} already; versions never change",
+                    version.version
+                )));
+            }
+            if template.versions.len() >= MOST_VERSIONS {
+                return Err(Fault::NotNow(format!(
+                    "a template has at most {MOST_VERSIONS} versions; create another one"
+                )));
+            }
+            for (id, seen) in images {
+                let key = id.to_string();
+                also = also.require(&key, &seen).merge::<Uses>(&key, UsesDelta::More(1));
+            }
+            template.current_version.get_or_insert_with(|| version.version.clone());
+            template.versions.push(*version);
+        }
+        Command::Delete => {
+            also = also.require_absent::<Uses>(&at.id.to_string());
+            for (image, versions) in versions_by_image(&template) {
+                also = also.merge::<Uses>(&image.to_string(), UsesDelta::Less(versions));
+            }
+            return Ok(Step::remove().also(also));
+        }
+    }
+    template.updated_at = at.now;
+    Ok(Step::put(template).also(also))
+}
+
+/// How many versions of a template use each image.
+fn versions_by_image(template: &Template) -> BTreeMap<ImageId, u64> {
+    let mut uses = BTreeMap::new();
+    for version in &template.versions {
+        let images: BTreeSet<_> = version.services.iter().map(|s| s.image_id).collect();
+        for image in images {
+            *uses.entry(image).or_default() += 1;
+        }
+    }
+    uses
+}

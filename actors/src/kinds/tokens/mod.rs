@@ -1,0 +1,6 @@
+//! Deploy tokens: what CI jobs sign in with.
+
+mod handlers;
+mod rules;
+
+pub use rules::{Command, LastUse, Token, Tokens, hash_claim};

@@ -1,0 +1,159 @@
+//! Random damage never panics, and never passes for what was signed.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+mod zip;
+
+use std::io::Write;
+
+use app_inspect::{Failure, Kind, Limits, Refusal, Report, inspect};
+
+const SIGNED: [&str; 4] = ["sample.apk", "sample-v1.apk", "sample.aab", "sample.ipa"];
+const UNSIGNED: [&str; 3] = ["sample-unsigned.apk", "sample-unsigned.ipa", "sample-simulator.ipa"];
+/// Damaged variants of each fixture. More of them found nothing more.
+const ROUNDS: usize = 2_000;
+
+fn fixture(name: &str) -> Vec<u8> {
+    std::fs::read(format!("{}/../../data/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+/// Looks at bytes through one file that is written again and again.
+struct Bench {
+    file: tempfile::NamedTempFile,
+    kind: Kind,
+}
+
+impl Bench {
+    fn new(name: &str) -> Self {
+        Self {
+            file: tempfile::NamedTempFile::new().unwrap(),
+            kind: Kind::of_file_name(name).unwrap(),
+        }
+    }
+
+    fn look(&mut self, bytes: &[u8]) -> Result<Report, Refusal> {
+        self.file.as_file().set_len(0).unwrap();
+        std::io::Seek::rewind(self.file.as_file_mut()).unwrap();
+        self.file.write_all(bytes).unwrap();
+        match inspect(self.file.path(), self.kind, &Limits::default()) {
+            Ok(report) => Ok(report),
+            // What `inspect` says when it caught a panic of a parser.
+            Err(Failure::Refused(Refusal::Unreadable { part: "file" })) => {
+                panic!("a parser panicked")
+            }
+            Err(Failure::Refused(refusal)) => Err(refusal),
+            Err(Failure::Io(error)) => panic!("blamed on the disk: {error}"),
+        }
+    }
+}
+
+/// The generator "xorshift64", which is enough to pick bytes and the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+}
+
+#[test]
+fn damaged_files_are_answered_without_panic() {
+    let mut random = Random(0x5eed);
+    for name in SIGNED.into_iter().chain(UNSIGNED) {
+        let original = fixture(name);
+        let mut bench = Bench::new(name);
+        for _ in 0..ROUNDS {
+            let mut bytes = original.clone();
+            for _ in 0..=random.below(8) {
+                let at = random.below(bytes.len());
+                bytes[at] = random.below(256) as u8;
+            }
+            if random.below(4) == 0 {
+                bytes.truncate(random.below(bytes.len()));
+            }
+            let _ = bench.look(&bytes);
+        }
+    }
+}
+
+/// The damage is done to the content of an entry, and the archive then packed anew: past the
+/// checksums, as an attacker would, and into the parsers behind them.
+#[test]
+fn damaged_contents_are_answered_without_panic_and_never_pass_as_signed() {
+    let mut random = Random(0xc0de);
+    for name in SIGNED.into_iter().chain(UNSIGNED) {
+        let contents = zip::contents(&fixture(name));
+        let pack = |contents: &[(String, Vec<u8>)]| {
+            let entries = contents.iter().map(|(name, content)| zip::stored(name, content));
+            zip::archive(&entries.collect::<Vec<_>>())
+        };
+        let mut bench = Bench::new(name);
+        let original = bench.look(&fixture(name));
+        let signer = original.as_ref().ok().and_then(|report| report.signer.clone());
+        for _ in 0..ROUNDS {
+            let mut contents = contents.clone();
+            let at = random.below(contents.len());
+            let content = &mut contents[at].1;
+            if content.is_empty() {
+                continue;
+            }
+            for _ in 0..=random.below(4) {
+                let at = random.below(content.len());
+                content[at] = if random.below(3) == 0 { 0xff } else { random.below(256) as u8 };
+            }
+            if random.below(8) == 0 {
+                content.truncate(random.below(content.len()));
+            }
+            if let Ok(mut report) = bench.look(&pack(&contents))
+                && SIGNED.contains(&name)
+            {
+                // A JAR or CMS signature does not cover the certificate that comes with it, only
+                // its key has to fit. A changed certificate has another fingerprint, so it is
+                // another signer, but never none.
+                let signer = report.signer.replace(signer.clone().unwrap());
+                assert!(signer.is_some(), "{name}");
+                assert_eq!(Ok(report), original, "{name}");
+            }
+        }
+    }
+}
+
+/// One changed byte in a signed file is refused, or it is none that the signature has to cover:
+/// then the report, signer included, is what it was.
+#[test]
+fn a_signed_file_with_one_changed_byte_is_refused_or_reported_the_same() {
+    for name in SIGNED {
+        let original = fixture(name);
+        let mut bench = Bench::new(name);
+        let report = bench.look(&original).unwrap();
+        assert!(report.signer.is_some());
+        let mut random = Random(0xb17);
+        for at in 0..original.len() {
+            let mut bytes = original.clone();
+            bytes[at] ^= 1 << random.below(8);
+            if let Ok(changed) = bench.look(&bytes) {
+                assert_eq!(changed, report, "{name}: byte {at}");
+            }
+        }
+    }
+}
+
+/// The v2 and v3 signatures cover every byte of an apk but the signing block they are in.
+#[test]
+fn no_byte_outside_of_the_signing_block_of_an_apk_can_change() {
+    let original = fixture("sample.apk");
+    let end = original.len();
+    let directory = u32::from_le_bytes(original[end - 6..end - 2].try_into().unwrap()) as usize;
+    let size = u64::from_le_bytes(original[directory - 24..directory - 16].try_into().unwrap());
+    let block = directory - size as usize - 8..directory;
+
+    let mut bench = Bench::new("sample.apk");
+    for at in (0..end).filter(|at| !block.contains(at)) {
+        let mut bytes = original.clone();
+        bytes[at] ^= 1 << (at % 8);
+        assert!(bench.look(&bytes).is_err(), "byte {at}");
+    }
+}

@@ -1,0 +1,126 @@
+//! Instances that are put into a store, and the containers that an engine has for them. All are at
+//! rest: their servers listen on one port of this machine, their databases are well.
+
+use crate::{
+    outcome::{Explain, Outcome},
+    seed,
+};
+use actors::{
+    kinds::{
+        apps::Apps,
+        instances::{Definition, Incarnation, Instance, Instances, Part, Source, names},
+    },
+    ports::Random,
+};
+use contract::{
+    AppId, ImageId, InstanceId, ProjectId,
+    instances::{
+        DesiredState, InstanceKind, InstanceState, Resources, Role, ServiceHealth, ServiceState,
+    },
+};
+use serde_json::{Value, json};
+use store::{Change, Store};
+
+/// What a fleet is made of.
+pub struct Fleet {
+    /// Each instance, and its app.
+    pub instances: Vec<(InstanceId, AppId)>,
+    /// All containers, as `/containers/json` of Docker Engine's API shows them.
+    pub containers: Vec<Value>,
+}
+
+/// Where the servers of a fleet listen, and the path that says whether they are well.
+pub struct Servers<'a> {
+    /// On the loopback address.
+    pub port: u16,
+    /// Of their health checks.
+    pub health: &'a str,
+}
+
+/// Puts so many instances into the store, each of an app of this project.
+pub async fn seed(
+    store: &Store,
+    project: ProjectId,
+    count: usize,
+    servers: &Servers<'_>,
+) -> Outcome<Fleet> {
+    let mut fleet = Fleet { instances: Vec::new(), containers: Vec::new() };
+    for _ in 0..count {
+        let random = Random::default();
+        let (app, id): (AppId, InstanceId) = (random.id(seed::MADE), random.id(seed::MADE));
+        let change = seed::put::<Apps>(Change::new(), app, seed::app(project)?);
+        let change = seed::put::<Instances>(change, id, instance(project, app, servers)?);
+        seed::commit(store, change).await?;
+        fleet.instances.push((id, app));
+        let server = Some(servers.port);
+        fleet.containers.push(container(id, Role::SqlDb, None, "Up 5 minutes (healthy)"));
+        fleet.containers.push(container(id, Role::Server, server, "Up 5 minutes"));
+    }
+    Ok(fleet)
+}
+
+fn instance(project_id: ProjectId, app_id: AppId, servers: &Servers<'_>) -> Outcome<Instance> {
+    let database = json!({"command": ["pg_isready"]});
+    Ok(Instance {
+        project_id,
+        app_id,
+        kind: InstanceKind::Backend,
+        name: seed::text("An instance")?,
+        template_id: Random::default().id(seed::MADE),
+        template_version: seed::text("1.0.0")?,
+        resources: Resources::default(),
+        secrets: Default::default(),
+        schedules: Default::default(),
+        parts: vec![
+            part(Role::SqlDb, None, &database)?,
+            part(Role::Server, Some(servers.port), &json!({"http": servers.health}))?,
+        ],
+        desired: DesiredState::Running,
+        state: InstanceState::Running,
+        deadline: None,
+        coming_up: false,
+        delete_data: false,
+        crashes: Vec::new(),
+        away_since: None,
+        last_error: None,
+        last_log: Vec::new(),
+        created_at: seed::MADE,
+        updated_at: seed::MADE,
+    })
+}
+
+fn part(role: Role, port: Option<u16>, health: &Value) -> Outcome<Part> {
+    let image: ImageId = Random::default().id(seed::MADE);
+    let service = json!({
+        "role": role, "imageId": image, "imageVersion": "1.0.0",
+        "port": port, "healthCheck": health,
+    });
+    let source = Source {
+        image_id: Some(image),
+        name: seed::text("an-image")?,
+        version: seed::text("1.0.0")?,
+        reference: Some(format!("an-image@sha256:{}", "5d".repeat(32))),
+    };
+    let service = serde_json::from_value(service).or_say("a service")?;
+    let definition = Definition { template_version: seed::text("1.0.0")?, service };
+    let mut live = Incarnation::new(1, definition, source, Default::default());
+    (live.state, live.health, live.port) = (ServiceState::Running, ServiceHealth::Healthy, port);
+    live.started_at = Some(seed::MADE);
+    Ok(Part::new(live))
+}
+
+fn container(id: InstanceId, role: Role, port: Option<u16>, status: &str) -> Value {
+    let name = names::container(id, role, 1);
+    let published =
+        |port| json!({"IP": "127.0.0.1", "PrivatePort": 1337, "PublicPort": port, "Type": "tcp"});
+    json!({
+        "Id": name,
+        "Names": [format!("/{name}")],
+        "ImageID": format!("sha256:{}", "5d".repeat(32)),
+        "Created": seed::MADE.as_millis() / 1000,
+        "State": "running",
+        "Status": status,
+        "Ports": port.map(published).into_iter().collect::<Vec<_>>(),
+        "Labels": names::of_container("this-installation", id, role, 1),
+    })
+}

@@ -1,0 +1,93 @@
+//! Counting the calls of a million callers: how long each takes, and how much memory.
+
+use crate::{machine, outcome::Outcome, table::Row};
+use actors::call::rate_limit::{Counted, Limiter};
+use contract::authentication::Tier;
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv6Addr},
+    sync::Mutex,
+    time::{Duration, Instant},
+};
+
+/// How it is measured.
+pub const METHOD: &str = "In this process: one call of each of a million addresses is counted, then \
+    a second one, then the idle are forgotten. The yardstick is a hash map of counters behind one \
+    lock, with the same keys.";
+
+const CALLERS: u32 = 1_000_000;
+/// A bucket of this tier is full again 120 ms after two calls.
+const TIER: Tier = Tier::Professional;
+
+/// What one caller cost: nanoseconds of the first and of the second call, and bytes of memory.
+struct Cost {
+    first: f64,
+    second: f64,
+    bytes: f64,
+}
+
+/// The limiter against a hash map.
+pub fn measure() -> Outcome<Vec<Row>> {
+    machine::wait_until_quiet();
+    let before = machine::resident(None)?;
+    let limiter = Limiter::default();
+    let ours = each(|who| limiter.take(who, TIER).retry_after.is_none())?;
+    std::thread::sleep(Duration::from_millis(200));
+    let begun = Instant::now();
+    limiter.forget_idle();
+    let forgot = begun.elapsed().as_secs_f64() * 1e3;
+    if !limiter.is_empty() {
+        return Err(format!("{} idle callers were not forgotten", limiter.len()));
+    }
+    // The allocator gives memory back a moment after it was freed, when it is next asked for some.
+    for _ in 0..50 {
+        std::thread::sleep(Duration::from_millis(10));
+        std::hint::black_box(vec![1_u8; 1 << 16]);
+    }
+    let kept = machine::resident(None)?.saturating_sub(before) as f64 / f64::from(CALLERS);
+
+    machine::wait_until_quiet();
+    let calls: Mutex<HashMap<Counted, u64>> = Mutex::default();
+    let bare = each(|who| {
+        let Ok(mut calls) = calls.lock() else { return false };
+        *calls.entry(who).or_default() += 1;
+        true
+    })?;
+    let nanos = |n: f64| (n, format!("{n:.0} ns"));
+    let bytes = |n: f64| (n, format!("{n:.0} B"));
+    let map = |(value, text): (f64, String)| (value, format!("{text}, a hash map"));
+    Ok(vec![
+        Row::new(
+            "first call of each of 1,000,000 callers",
+            nanos(ours.first),
+            map(nanos(bare.first)),
+        ),
+        Row::new("second call of each", nanos(ours.second), map(nanos(bare.second))),
+        Row::new("memory of each caller", bytes(ours.bytes), map(bytes(bare.bytes))),
+        Row::new(
+            "memory of each caller after the idle are forgotten",
+            (kept, format!("{kept:.0} B (forgotten in {forgot:.0} ms)")),
+            (ours.bytes, format!("{:.0} B, before", ours.bytes)),
+        ),
+    ])
+}
+
+/// Counts two calls of every caller. None may be refused.
+fn each(count: impl Fn(Counted) -> bool) -> Outcome<Cost> {
+    let callers = || (0..CALLERS).map(|n| Counted::Address(address(n)));
+    let pass = || {
+        let begun = Instant::now();
+        let refused = callers().filter(|who| !count(*who)).count();
+        let nanos = begun.elapsed().as_secs_f64() * 1e9 / f64::from(CALLERS);
+        if refused == 0 { Ok(nanos) } else { Err(format!("{refused} callers were refused")) }
+    };
+    let before = machine::resident(None)?;
+    let first = pass()?;
+    let bytes = machine::resident(None)?.saturating_sub(before) as f64 / f64::from(CALLERS);
+    Ok(Cost { first, second: pass()?, bytes })
+}
+
+/// Neighbours are far apart, as the addresses of strangers are.
+fn address(n: u32) -> IpAddr {
+    IpAddr::V6(Ipv6Addr::from(u128::from(n.wrapping_mul(2_654_435_761)) << 64 | u128::from(n)))
+}

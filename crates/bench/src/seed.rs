@@ -1,0 +1,183 @@
+//! Records that are put into a store before the service opens it, with the index entries that the
+//! service would have written.
+
+use crate::outcome::{Explain, Outcome};
+use actors::{
+    kinds::{
+        apps::{App, Apps},
+        artifacts::{Artifacts, Upload},
+        organizations::{Organization, Organizations},
+        projects::Projects,
+        releases::{Current, Releases, State},
+    },
+    platform::kinds,
+    ports::Random,
+    runtime::resource::{Kept, Resource},
+};
+use contract::{
+    AppId, Channel, Id, OrganizationId, ProjectId, Timestamp, UserId,
+    apps::Platform,
+    artifacts::{Artifact, ArtifactKind, ArtifactState, Provenance, ProvenancePath, Trust},
+    projects::{Project, ProjectState},
+    releases::{Release, ReleaseState},
+};
+use std::{path::Path, str::FromStr};
+use store::{Change, Memory, Store};
+
+/// When everything was made.
+pub const MADE: Timestamp = Timestamp::from_millis(1_750_000_000_000);
+/// Records of one change. More do not make it faster.
+const BATCH: usize = 1000;
+
+/// Opens the store of a service that does not run, in the service's directory.
+pub fn open(home: &Path) -> Outcome<Store> {
+    Store::open(&home.join("data/run/store"), &kinds(), Memory::default()).or_say("the store")
+}
+
+/// Writes one change and waits for it.
+pub async fn commit(store: &Store, change: Change) -> Outcome<()> {
+    store.commit(change).await.or_say("the store")
+}
+
+/// Puts so many projects into the store, a thousand for each organization, and gives their ids.
+pub async fn projects(store: &Store, count: usize) -> Outcome<Vec<ProjectId>> {
+    let random = Random::default();
+    let ids: Vec<ProjectId> = (0..count).map(|_| random.id(MADE)).collect();
+    for ids in ids.chunks(BATCH) {
+        let organization_id = random.id(MADE);
+        let mut change = Change::new();
+        for id in ids {
+            change = put::<Projects>(change, *id, project(*id, organization_id)?);
+        }
+        commit(store, change).await?;
+    }
+    Ok(ids)
+}
+
+fn project(id: ProjectId, organization_id: OrganizationId) -> Outcome<Project> {
+    Ok(Project {
+        id,
+        organization_id,
+        owner_id: Random::default().id(MADE),
+        name: text("A project of a team")?,
+        description: Some(text("What this team builds, said in one line.")?),
+        member_ids: Vec::new(),
+        state: ProjectState::Active,
+        created_at: MADE,
+        updated_at: MADE,
+    })
+}
+
+/// Puts a published release into the store, with all that it hangs from. Its channel is
+/// `production`, its platform Android.
+pub async fn release(store: &Store) -> Outcome<AppId> {
+    let random = Random::default();
+    let (organization, user): (OrganizationId, UserId) = (random.id(MADE), random.id(MADE));
+    let (project_id, app_id): (ProjectId, AppId) = (random.id(MADE), random.id(MADE));
+    let (artifact_id, release_id) = (random.id(MADE), random.id(MADE));
+    let channel: Channel = text("production")?;
+    let change = Change::new();
+    let change = put::<Organizations>(change, organization, organization_of(user)?);
+    let change = put::<Projects>(change, project_id, project(project_id, organization)?);
+    let change = put::<Apps>(change, app_id, app(project_id)?);
+    let artifact = Artifact {
+        id: artifact_id,
+        app_id,
+        platform: Platform::Android,
+        kind: ArtifactKind::Apk,
+        file_name: text("app-release.apk")?,
+        size: Some(25_000_000),
+        sha256: Some(text(&"5d".repeat(32))?),
+        version: text("1.4.2")?,
+        build_number: Some("42".into()),
+        identifier: Some(text("com.example.app")?),
+        provenance: provenance(user),
+        trust: Trust::Token,
+        signer: None,
+        state: ArtifactState::Verified,
+        problem: None,
+        created_at: MADE,
+        finalized_at: Some(MADE),
+    };
+    let upload = Upload {
+        artifact,
+        offset: 25_000_000,
+        length: Some(25_000_000),
+        declared: Default::default(),
+        expires_at: MADE,
+        follow_up: None,
+    };
+    let change = put::<Artifacts>(change, artifact_id, upload);
+    let release = Release {
+        id: release_id,
+        app_id,
+        version: text("1.4.2")?,
+        channel: channel.clone(),
+        notes: Some(text("Faster, and fewer surprises.")?),
+        artifact_ids: vec![artifact_id],
+        state: ReleaseState::Published,
+        publications: Vec::new(),
+        rolled_back_to: None,
+        created_by: user,
+        created_at: MADE,
+        published_at: Some(MADE),
+    };
+    let change =
+        put::<Releases>(change, release_id, State { release, to_tell: Default::default() });
+    let current = Current { release: release_id, since: MADE };
+    commit(store, change.create(&Current::key(app_id, &channel), &current)).await?;
+    Ok(app_id)
+}
+
+fn organization_of(user: UserId) -> Outcome<Organization> {
+    Ok(Organization {
+        name: text("A team")?,
+        owner: user,
+        personal: false,
+        members: Vec::new(),
+        leaving: Vec::new(),
+        invitations: Vec::new(),
+        deleting: false,
+        created_at: MADE,
+        updated_at: MADE,
+    })
+}
+
+/// An app of a project.
+pub fn app(project_id: ProjectId) -> Outcome<App> {
+    Ok(App {
+        project_id,
+        name: text("An app")?,
+        platforms: vec![Platform::Android],
+        ios: Default::default(),
+        android: Default::default(),
+        deleting: false,
+        created_at: MADE,
+        updated_at: MADE,
+    })
+}
+
+fn provenance(user: UserId) -> Provenance {
+    Provenance {
+        path: ProvenancePath::ExternalCi,
+        uploaded_by: user,
+        repository: Some("example/app".into()),
+        commit: Some("9fceb02d0ae598e95dc970b74767f19372d61af8".into()),
+        git_ref: Some("refs/tags/v1.4.2".into()),
+        run_url: None,
+        profile: None,
+    }
+}
+
+/// A record of a resource at rest.
+pub fn put<R: Resource>(change: Change, id: R::Id, state: R::State) -> Change
+where
+    R::Id: Id,
+{
+    change.create(&id.to_string(), &Kept::<R> { state, intent: None })
+}
+
+/// A text of the contract; all of them here are valid.
+pub fn text<T: FromStr<Err = String>>(text: &str) -> Outcome<T> {
+    text.parse()
+}

@@ -1,0 +1,189 @@
+//! Backup, restore and check, as an operator does them.
+
+use crate::support::service::{Person, SVC, Service};
+use serde_json::{Value, json};
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+fn admin(service: &Service, args: &[&str]) -> Output {
+    Command::new(SVC).arg("admin").args(args).current_dir(&service.home).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    let text = [&output.stdout[..], &output.stderr[..]].concat();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn a_backup_brings_everything_back() {
+    let mut service = Service::start();
+    let ada = service.register("ada");
+    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+
+    // Nobody takes a backup from under a server, or starts a second one on its data.
+    for args in [&["backup", "b.gz"][..], &["check"]] {
+        let refused = admin(&service, args);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(
+            said(&refused).contains("is in use by another svc (process "),
+            "{}",
+            said(&refused)
+        );
+    }
+    let second = Command::new(SVC)
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .current_dir(&service.home)
+        .output()
+        .unwrap();
+    assert!(!second.status.success() && said(&second).contains("in use"), "{}", said(&second));
+
+    service.stop();
+    let backup = admin(&service, &["backup", "b.gz"]);
+    assert!(backup.status.success(), "{}", said(&backup));
+    assert!(said(&admin(&service, &["backup", "b.gz"])).contains("there already"));
+    let into = admin(&service, &["restore", "b.gz"]);
+    assert!(
+        !into.status.success() && said(&into).contains("new data directory"),
+        "{}",
+        said(&into)
+    );
+
+    // A backup that is cut off leaves no store behind.
+    let bytes = std::fs::read(service.home.join("b.gz")).unwrap();
+    std::fs::write(service.home.join("cut.gz"), &bytes[..bytes.len() / 2]).unwrap();
+    std::fs::rename(service.data().join("store"), service.home.join("lost")).unwrap();
+    let cut = admin(&service, &["restore", "cut.gz"]);
+    assert!(!cut.status.success() && !service.data().join("store").exists(), "{}", said(&cut));
+
+    let restored = admin(&service, &["restore", "b.gz"]);
+    assert!(restored.status.success(), "{}", said(&restored));
+    service.check();
+    service.boot();
+    let found = service.call(Some(&ada), "svc_getProject", json!({"projectId": project["id"]}));
+    assert_eq!(found.ok(), project, "the session is good, and the project is there");
+}
+
+#[test]
+fn the_platform_is_given_and_taken_where_its_data_lies() {
+    let mut service = Service::start();
+    let ada = service.register("ada");
+    let watch =
+        |service: &Service| service.call(Some(&ada), "svc_admin_getActors", json!({})).status;
+    assert_eq!(watch(&service), 403);
+    let refused = admin(&service, &["superadmin", &ada.email]);
+    assert!(!refused.status.success() && said(&refused).contains("in use"), "{}", said(&refused));
+    service.stop();
+    let unknown = admin(&service, &["superadmin", "bob@example.com"]);
+    assert!(!unknown.status.success() && said(&unknown).contains("register"), "{}", said(&unknown));
+    for (args, status) in [
+        (&["superadmin", "ADA@example.com"][..], 200),
+        (&["superadmin", &ada.email, "--revoke"], 403),
+    ] {
+        let done = admin(&service, args);
+        assert!(done.status.success() && said(&done).contains(&ada.id), "{}", said(&done));
+        service.check();
+        service.boot();
+        assert_eq!(watch(&service), status);
+        service.stop();
+    }
+}
+
+/// A store with a record of every kind.
+fn fill(service: &Service) {
+    let ada = service.register("ada");
+    let bob = service.register("bob");
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params).ok();
+    let organization = call("createOrganization", json!({"name": "Shop"}))["id"].clone();
+    let invite = |email: &str| {
+        let params = json!({"organizationId": organization, "email": email, "role": "client"});
+        call("inviteMember", params)["acceptToken"].clone()
+    };
+    invite("eve@example.com");
+    let token = json!({"token": invite(&bob.email)});
+    service.call(Some(&bob), "acceptInvitation", token).ok();
+    let (_, app) = service.project_with_app(&ada, Some(&organization));
+    let artifact = service.upload(&ada, &app, "sample.apk", "1.4.2");
+    let open =
+        json!({"appId": app, "platform": "android", "fileName": "b.apk", "version": "2.0.0"});
+    assert_eq!(service.post(Some(&ada), "upload-url", &open).status, 201);
+    let draft = json!({"appId": app, "artifactIds": [artifact["id"]], "version": "1.4.2",
+        "channel": "production"});
+    let release = service.try_call(Some(&ada), "svc_createRelease", draft, Some("once"));
+    let release = release.unwrap().ok()["id"].clone();
+    call("svc_publishRelease", json!({"releaseId": release, "targets": ["ota"]}));
+    let params = json!({"name": "ci", "scopes": ["artifact:upload"], "appId": app});
+    let ci = service.with_token(&ada, params);
+    assert_eq!(service.post(Some(&ci), "upload-url", &open).status, 201);
+    service.call(None, "requestPasswordReset", json!({"email": bob.email})).ok();
+    // Without an engine, what runs in containers waits for one.
+    let backend = json!({"projectId": call("getApp", json!({"appId": app}))["projectId"],
+        "appId": app, "name": "Backend", "env": {"GREETING": "hello"}});
+    call("svc_createBackendInstance", backend);
+    call("svc_scheduleBackups", json!({"appId": app, "cron": "30 3 * * *", "verify": true}));
+    let source = json!({"templateVersion": "1.0.0"});
+    call("triggerDeployment", json!({"appId": app, "source": source}));
+    let image = call("getDockerImage", json!({"name": "parse-server"}))["id"].clone();
+    let git = json!({"git": {"url": "https://git.example.com/app.git"}});
+    let build = json!({"imageId": image, "version": "10.0.0", "source": git});
+    service.call(Some(&service.administrator()), "triggerDockerBuild", build).ok();
+}
+
+fn stores() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("data/stores")
+}
+
+/// What earlier versions wrote is read by this one. Where the shape of a record changes, its
+/// `SCHEMA` does too, and `NEW_STORE=<name> cargo test … a_store_of_every` adds one of the new
+/// shape; those that are there stay as they are.
+#[test]
+fn a_store_of_every_earlier_shape_is_read() {
+    if let Ok(name) = std::env::var("NEW_STORE") {
+        let mut service = Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise")]);
+        fill(&service);
+        service.stop();
+        let file = stores().join(name).with_extension("svc.gz");
+        let written = admin(&service, &["backup", file.to_str().unwrap()]);
+        assert!(written.status.success(), "{}", said(&written));
+    }
+    let mut read = 0;
+    for store in std::fs::read_dir(stores()).unwrap().map(|entry| entry.unwrap().path()) {
+        if store.extension().is_none_or(|extension| extension != "gz") {
+            continue;
+        }
+        let mut service = Service::start();
+        service.stop();
+        std::fs::remove_dir_all(service.data().join("store")).unwrap();
+        // The bytes of its artifacts are not part of it.
+        std::fs::remove_dir_all(service.data().join("artifacts")).unwrap();
+        let restored = admin(&service, &["restore", store.to_str().unwrap()]);
+        assert!(restored.status.success(), "{}", said(&restored));
+        service.check();
+        service.boot();
+        let nobody =
+            Person { id: String::new(), email: "ada@example.com".into(), token: String::new() };
+        let ada = service.sign_in(&nobody, "correct horse");
+        let call = |function: &str, params: Value| service.call(Some(&ada), function, params).ok();
+        let project = call("svc_getProjects", json!({}))["items"][0]["id"].clone();
+        let app = call("listApps", json!({"projectId": project}))["items"][0]["id"].clone();
+        let of_app = json!({"appId": app});
+        assert_eq!(call("svc_getArtifacts", of_app.clone())["items"].as_array().unwrap().len(), 3);
+        let latest = json!({"appId": app, "channel": "production", "platform": "android"});
+        let latest = service.call(None, "svc_getLatestRelease", latest).ok();
+        assert_eq!(latest["release"]["version"], "1.4.2", "{latest}");
+        let tokens = call("svc_getDeployTokens", of_app.clone());
+        assert!(tokens["items"][0]["lastUsedAt"].is_string(), "{tokens}");
+        // Instances came with the second shape.
+        if !store.ends_with("1.svc.gz") {
+            let instances = call("svc_getBackendInstances", json!({"projectId": project}));
+            let instance = &instances["items"][0];
+            // The key that it was sealed with is not part of the store.
+            assert_eq!(instance["env"], json!({"GREETING": "••••••••"}), "{instance}");
+            let deployments = call("listDeployments", of_app);
+            assert_eq!(deployments["items"][0]["instanceId"], instance["id"], "{deployments}");
+        }
+        read += 1;
+    }
+    assert!(read > 0, "no store was read");
+}

@@ -1,0 +1,336 @@
+//! Backups of real databases: whole or not at all, and put back as they were.
+
+use crate::{
+    instances::{backend, made, until},
+    support::engine::{Installed, docker, engine, template},
+    support::service::{Person, eventually, sha256},
+};
+use serde_json::{Value, json};
+use std::{process::Command, time::Duration};
+
+/// Waits until a backup is whole or given up; the backup then.
+pub fn finished(service: &Installed, who: &Person, backup: &Value) -> Value {
+    let mut found = Value::Null;
+    eventually("the backup comes to an end", || {
+        let all = service.call(Some(who), "svc_getBackups", json!({"appId": backup["appId"]})).ok();
+        let all = all["items"].as_array().unwrap().clone();
+        found = all.into_iter().find(|b| b["id"] == backup["id"]).unwrap();
+        let under_way = |part: &Value| part["state"] == "running";
+        ![&found, &found["restore"], &found["verification"]].into_iter().any(under_way)
+    });
+    found
+}
+
+fn container(instance: &Value, role: &str) -> String {
+    let unique = instance["id"].as_str().unwrap().trim_start_matches("ins_").to_lowercase();
+    format!("svc-{unique}-{role}-1")
+}
+
+/// Asks a database of an instance something.
+pub fn psql(instance: &Value, database: &str, sql: &str) -> String {
+    let name = container(instance, "sqldb");
+    docker(&["exec", &name, "psql", "-U", "svc", "-d", database, "-XAtc", sql])
+}
+
+#[test]
+fn an_sql_database_is_put_back_as_it_was() {
+    let Some(engine) = engine("an_sql_database_is_put_back_as_it_was") else { return };
+    let mut service = engine.service(&[]);
+    let (ada, _, instance) = backend(&service);
+    let app = &instance["appId"];
+    let call = |service: &Installed, function: &str, params: Value| {
+        service.call(Some(&ada), function, params)
+    };
+    psql(
+        &instance,
+        "parse",
+        "create table kept (n int primary key, t text); insert into kept select n, 'row ' || n from generate_series(1, 1000) n",
+    );
+    let made = call(&service, "svc_createSqlDbBackup", json!({"appId": app})).ok();
+    assert_eq!((&made["state"], &made["kind"]), (&json!("running"), &json!("sqlDb")));
+    let ready = finished(&service, &ada, &made);
+    assert_eq!(ready["state"], "ready", "{ready}");
+    assert_eq!(
+        call(&service, "svc_createDocumentDbBackup", json!({"appId": app})).refusal(),
+        (409, 119)
+    );
+
+    // It can be downloaded by anybody who has the address, and is what it says.
+    let id = json!({"backupId": made["id"]});
+    let url = call(&service, "svc_getBackupDownloadUrl", id.clone()).ok();
+    let file = service.http.get(url["url"].as_str().unwrap()).send().unwrap();
+    assert_eq!(file.status(), 200);
+    let bytes = file.bytes().unwrap();
+    assert_eq!(
+        (sha256(&bytes), bytes.len() as u64),
+        (ready["sha256"].as_str().unwrap().to_owned(), ready["size"].as_u64().unwrap(),)
+    );
+    let forged = url["url"].as_str().unwrap().replace("signature=", "signature=0");
+    assert_eq!(service.http.get(forged).send().unwrap().status(), 401);
+    let eve = service.register("eve");
+    assert_eq!(service.call(Some(&eve), "svc_restoreBackup", id.clone()).refusal(), (404, 101));
+
+    // What was changed, removed and added since is undone.
+    psql(
+        &instance,
+        "parse",
+        "drop table kept; create table later (n int); create table kept (n int, other text)",
+    );
+    call(&service, "svc_restoreBackup", id.clone()).ok();
+    let restored = finished(&service, &ada, &made);
+    assert_eq!(restored["restore"]["state"], "succeeded", "{restored}");
+    assert_eq!(psql(&instance, "parse", "select count(*), min(t) from kept"), "1000|row 1");
+    assert_eq!(
+        psql(&instance, "parse", "select count(*) from pg_class where relname = 'later'"),
+        "0"
+    );
+    let run = json!({"appId": app, "functionName": "hello", "parameters": {"name": "Ada"}});
+    assert_eq!(call(&service, "svc_runCloudFunction", run).ok(), "Hello, Ada");
+
+    // A file that was damaged changes nothing.
+    let path = service.data().join(format!("backups/{}.gz", made["id"].as_str().unwrap()));
+    let mut damaged = std::fs::read(&path).unwrap();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    std::fs::write(&path, &damaged).unwrap();
+    psql(&instance, "parse", "delete from kept where n > 10");
+    call(&service, "svc_restoreBackup", id.clone()).ok();
+    let refused = finished(&service, &ada, &made);
+    assert_eq!(refused["restore"]["state"], "failed");
+    assert!(refused["restore"]["error"].as_str().unwrap().contains("damaged"), "{refused}");
+    assert_eq!(psql(&instance, "parse", "select count(*) from kept"), "10");
+
+    // The service is killed while it dumps; the database is killed while it is dumped.
+    psql(
+        &instance,
+        "parse",
+        "create table large as select n, repeat(md5(n::text), 40) t from generate_series(1, 60000) n",
+    );
+    let made = call(&service, "svc_createSqlDbBackup", json!({"appId": app})).ok();
+    assert_eq!(
+        call(&service, "svc_createSqlDbBackup", json!({"appId": app})).refusal(),
+        (409, 119)
+    );
+    std::thread::sleep(Duration::from_millis(300));
+    service.kill();
+    service.boot();
+    assert_eq!(finished(&service, &ada, &made)["state"], "ready");
+    let made = call(&service, "svc_createSqlDbBackup", json!({"appId": app})).ok();
+    std::thread::sleep(Duration::from_millis(400));
+    docker(&["kill", &container(&instance, "sqldb")]);
+    let cut = finished(&service, &ada, &made);
+    assert_eq!(cut["state"], "failed", "{cut}");
+    assert!(cut["size"].is_null() && cut["error"].is_string(), "{cut}");
+    until(&service, &ada, &instance["id"], &["running"]);
+
+    call(&service, "svc_deleteBackup", id).ok();
+    eventually("its bytes are gone", || !path.exists());
+    call(&service, "deleteApp", json!({"appId": app})).ok();
+    eventually("nothing is left of the others", || {
+        std::fs::read_dir(service.data().join("backups")).unwrap().count() == 0
+    });
+}
+
+#[test]
+fn a_backup_is_verified_in_a_database_of_its_own() {
+    let Some(engine) = engine("a_backup_is_verified_in_a_database_of_its_own") else { return };
+    let mut service = engine.service(&[]);
+    let (ada, _, instance) = backend(&service);
+    let app = &instance["appId"];
+    let call = |service: &Installed, function: &str, params: Value| {
+        service.call(Some(&ada), function, params)
+    };
+    let left = |backup: &Value| {
+        let label = format!("label=svc.backup={}", backup["id"].as_str().unwrap());
+        let list = |what: &[&str]| docker(&[what, &["-q", "--filter", &label]].concat());
+        [list(&["ps", "-a"]), list(&["volume", "ls"]), list(&["network", "ls"])].concat()
+    };
+    psql(&instance, "parse", "create table kept as select n from generate_series(1, 1000) n");
+    let verified = json!({"appId": app, "verify": true});
+    let made = call(&service, "svc_createSqlDbBackup", verified).ok();
+    let good = finished(&service, &ada, &made);
+    assert_eq!(good["verification"]["state"], "succeeded", "{good}");
+    assert!(good["restore"].is_null(), "{good}");
+    eventually("the database of the trial is gone", || left(&made).is_empty());
+
+    // A dump is whole and cannot be put back: its tables are made with an empty search path.
+    psql(
+        &instance,
+        "parse",
+        "create function more(n int) returns bool immutable language sql as 'select n <= (select count(*) from kept)';
+         create table checked (n int check (more(n))); insert into checked values (1)",
+    );
+    let made = call(&service, "svc_createSqlDbBackup", json!({"appId": app})).ok();
+    assert_eq!(finished(&service, &ada, &made)["state"], "ready");
+    let id = json!({"backupId": made["id"]});
+    call(&service, "svc_verifyBackup", id.clone()).ok();
+    let useless = finished(&service, &ada, &made);
+    assert_eq!(useless["verification"]["state"], "failed", "{useless}");
+    let why = useless["verification"]["error"].as_str().unwrap();
+    assert!(why.contains("relation \"kept\" does not exist"), "{why}");
+    psql(&instance, "parse", "drop table checked");
+
+    // A service that is killed meanwhile begins anew, and leaves nothing behind.
+    let id = json!({"backupId": good["id"]});
+    call(&service, "svc_verifyBackup", id.clone()).ok();
+    eventually("the database of the trial is there", || !left(&good).is_empty());
+    service.kill();
+    service.boot();
+    let again = finished(&service, &ada, &good);
+    assert_eq!(again["verification"]["state"], "succeeded", "{again}");
+    eventually("the database of the trial is gone", || left(&good).is_empty());
+    assert_eq!(psql(&instance, "parse", "select count(*) from kept"), "1000");
+
+    // To put it back is more urgent than to know whether that can be done.
+    psql(&instance, "parse", "delete from kept");
+    call(&service, "svc_verifyBackup", id.clone()).ok();
+    eventually("the database of the trial is there", || !left(&good).is_empty());
+    call(&service, "svc_restoreBackup", id.clone()).ok();
+    let back = finished(&service, &ada, &good);
+    assert_eq!(
+        (&back["restore"]["state"], psql(&instance, "parse", "select count(*) from kept")),
+        (&json!("succeeded"), "1000".into())
+    );
+    assert_eq!(back["verification"]["state"], "failed", "{back}");
+    eventually("the database of the trial is gone", || left(&good).is_empty());
+
+    // Each day, as its clock says, the schedule makes one that takes the place of the one before.
+    let daily = json!({"appId": app, "cron": "30 3 * * *", "keep": 1, "verify": true});
+    assert_eq!(call(&service, "svc_scheduleBackups", daily).ok()["verify"], true);
+    let mut before = Value::Null;
+    for day in 1..=2 {
+        service.stop();
+        service.set("SVC_CLOCK_AHEAD", &(day * 86_400).to_string());
+        service.boot();
+        eventually("it is made, verified, and the only one", || {
+            let all = call(&service, "svc_getBackups", json!({"appId": app})).ok();
+            let all = all["items"].as_array().unwrap();
+            let scheduled: Vec<_> = all.iter().filter(|b| b["scheduled"] == true).collect();
+            let [only] = scheduled.as_slice() else { return false };
+            let new = only["id"] != before && only["verification"]["state"] == "succeeded";
+            if new {
+                before = only["id"].clone();
+            }
+            new
+        });
+    }
+}
+
+#[test]
+fn a_backup_that_does_not_fit_on_the_disk_is_none() {
+    let test = "a_backup_that_does_not_fit_on_the_disk_is_none";
+    let Some(engine) = engine(test) else { return };
+    let mut service = engine.service(&[]);
+    let (ada, _, instance) = backend(&service);
+    psql(
+        &instance,
+        "parse",
+        "create table large as select md5(n::text) || md5((n * 7)::text) t from generate_series(1, 60000) n",
+    );
+    let folder = service.data().join("backups");
+    let mount = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=256k", "none"])
+        .arg(&folder)
+        .status();
+    if !mount.is_ok_and(|status| status.success()) {
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), "left out: {test} because nothing can be mounted here");
+        return;
+    }
+    let made =
+        service.call(Some(&ada), "svc_createSqlDbBackup", json!({"appId": instance["appId"]}));
+    let full = finished(&service, &ada, &made.ok());
+    let left = std::fs::read_dir(&folder).unwrap().count();
+    service.kill();
+    assert!(Command::new("umount").arg(&folder).status().unwrap().success());
+    assert_eq!(full["state"], "failed", "{full}");
+    assert!(full["error"].as_str().unwrap().contains("the disk is full"), "{full}");
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn a_document_database_is_put_back_as_it_was() {
+    let Some(engine) = engine("a_document_database_is_put_back_as_it_was") else { return };
+    let service = engine.service(&[]);
+    let answers = "import socket; socket.create_connection(('127.0.0.1', 27017), 2)";
+    let template = template(
+        &service,
+        engine,
+        json!([
+            {"role": "documentDb", "image": "documentdb", "volume": "/data/db",
+             "healthCheck": {"command": ["python3", "-c", answers]},
+             "database": {"engine": "mongodb", "name": "parse", "user": "svc"}},
+            {"role": "server", "image": "parse-server", "port": 1337,
+             "healthCheck": {"http": "/parse/health"},
+             "env": {
+                 "PARSE_SERVER_APPLICATION_ID": "${instance.appId}",
+                 "PARSE_SERVER_MASTER_KEY": "${secret.master_key}",
+                 "PARSE_SERVER_MASTER_KEY_IPS": "0.0.0.0/0,::/0",
+                 "PARSE_SERVER_MOUNT_PATH": "/parse",
+                 "PARSE_SERVER_DATABASE_URI": "mongodb://documentdb:27017/parse?directConnection=true",
+                 "PARSE_SERVER_URL": "http://127.0.0.1:1337/parse", "PORT": "1337"}}
+        ]),
+    );
+    let (ada, _, made) =
+        made(&service, "svc_createBackendInstance", json!({"templateId": template}));
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let instance = until(&service, &ada, &made["id"], &["running", "failed"]);
+    assert_eq!(instance["state"], "running", "{instance}");
+    let app = &instance["appId"];
+    let user = |name: &str| {
+        let url = format!("{}/parse/users", instance["url"].as_str().unwrap());
+        let request = service.http.post(url).json(&json!({"username": name, "password": "p"}));
+        request.header("X-Parse-Application-Id", app.as_str().unwrap()).send().unwrap().status()
+    };
+    let users = || call("svc_getAppMetrics", json!({"appId": app})).ok()["userCount"].clone();
+    assert_eq!(
+        (user("a"), user("b")),
+        (reqwest::StatusCode::CREATED, reqwest::StatusCode::CREATED)
+    );
+    let backup = call("svc_createDocumentDbBackup", json!({"appId": app})).ok();
+    let ready = finished(&service, &ada, &backup);
+    assert_eq!(ready["state"], "ready", "{ready}");
+    user("c");
+    assert_eq!(users(), 3);
+    call("svc_restoreBackup", json!({"backupId": backup["id"]})).ok();
+    let restored = finished(&service, &ada, &backup);
+    assert_eq!(restored["restore"]["state"], "succeeded", "{restored}");
+    assert_eq!(users(), 2);
+
+    // A schedule says when the next one is made; too dense ones are refused.
+    let dense = call("svc_scheduleBackups", json!({"appId": app, "cron": "* * * * *"}));
+    assert_eq!(dense.refusal(), (400, 142));
+    let daily = call("svc_scheduleBackups", json!({"appId": app, "cron": "30 3 * * *", "keep": 2}));
+    let daily = daily.ok();
+    assert_eq!((&daily["database"], &daily["keep"]), (&json!("documentDb"), &json!(2)));
+    assert!(daily["nextAt"].as_str().unwrap().ends_with("T03:30:00.000Z"), "{daily}");
+    let ended = call("svc_scheduleBackups", json!({"appId": app})).ok();
+    assert_eq!((&ended["cron"], &ended["nextAt"]), (&Value::Null, &Value::Null));
+}
+
+#[test]
+fn a_database_without_its_tools_makes_no_backup() {
+    let Some(engine) = engine("a_database_without_its_tools_makes_no_backup") else { return };
+    let service = engine.service(&[]);
+    let template = template(
+        &service,
+        engine,
+        json!([
+            {"role": "sqlDb", "image": "toolbox", "volume": "/data",
+             "database": {"engine": "postgresql", "name": "parse", "user": "svc"}},
+            {"role": "server", "image": "storefront", "port": 8080, "healthCheck": {"http": "/health"}}
+        ]),
+    );
+    let (ada, _, made) =
+        made(&service, "svc_createBackendInstance", json!({"templateId": template}));
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let instance = until(&service, &ada, &made["id"], &["running", "failed"]);
+    assert_eq!(instance["state"], "running", "{instance}");
+    let app = &instance["appId"];
+    let backup = call("svc_createSqlDbBackup", json!({"appId": app})).ok();
+    let failed = finished(&service, &ada, &backup);
+    assert_eq!(failed["state"], "failed");
+    assert!(failed["error"].as_str().unwrap().contains("has no pg_dump"), "{failed}");
+    let sql = call("svc_testSqlConnection", json!({"appId": app})).ok();
+    assert_eq!((&sql["ok"], &sql["steps"][1]["name"]), (&json!(false), &json!("connect")), "{sql}");
+}

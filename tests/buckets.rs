@@ -1,0 +1,202 @@
+//! Artifacts in a bucket that speaks S3, served by a server of its own.
+
+use crate::support::service::{Service, fixture, sha256};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto,
+};
+use s3s::{auth::SimpleAuth, service::S3ServiceBuilder};
+use serde_json::{Value, json};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    sync::oneshot,
+};
+
+const BUCKET: &str = "artifacts";
+
+/// An S3 server on a thread of its own. Its buckets are folders.
+struct Bucket {
+    folder: tempfile::TempDir,
+    address: SocketAddr,
+    running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+}
+
+impl Bucket {
+    fn start() -> Bucket {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(BUCKET)).unwrap();
+        let address = (Ipv4Addr::LOCALHOST, 0).into();
+        let mut bucket = Bucket { folder, address, running: None };
+        bucket.come_back();
+        bucket
+    }
+
+    /// Serves, on the address it had before.
+    fn come_back(&mut self) {
+        let mut service =
+            S3ServiceBuilder::new(s3s_fs::FileSystem::new(self.folder.path()).unwrap());
+        service.set_auth(SimpleAuth::from_single("reader", "writer"));
+        let service = service.build();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let listener = runtime.block_on(async { listen(self.address) });
+        self.address = listener.local_addr().unwrap();
+        runtime.spawn(async move {
+            while let Ok((connection, _)) = listener.accept().await {
+                let service = service.clone();
+                tokio::spawn(async move {
+                    let server = auto::Builder::new(TokioExecutor::new());
+                    let _ = server.serve_connection(TokioIo::new(connection), service).await;
+                });
+            }
+        });
+        let (stop, stopped) = oneshot::channel();
+        let thread = std::thread::spawn(move || {
+            let _ = runtime.block_on(stopped);
+        });
+        self.running = Some((stop, thread));
+    }
+
+    /// Ends, with all connections.
+    fn go_away(&mut self) {
+        let (stop, thread) = self.running.take().unwrap();
+        drop(stop);
+        thread.join().unwrap();
+    }
+
+    /// A service that keeps its artifacts here, under a prefix.
+    fn service(&self) -> Service {
+        Service::start_with(&[
+            ("SVC_ARTIFACT_STORE", &format!("s3://{BUCKET}/mobile/builds")),
+            ("AWS_ENDPOINT", &format!("http://{}", self.address)),
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_ACCESS_KEY_ID", "reader"),
+            ("AWS_SECRET_ACCESS_KEY", "writer"),
+            ("AWS_REGION", "us-east-1"),
+        ])
+    }
+
+    /// Where the bytes of an artifact are to be.
+    fn object(&self, artifact: &Value) -> PathBuf {
+        let id = artifact["id"].as_str().unwrap();
+        self.folder.path().join(BUCKET).join("mobile/builds").join(id)
+    }
+}
+
+fn listen(address: SocketAddr) -> TcpListener {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_reuseaddr(true).unwrap();
+    socket.bind(address).unwrap();
+    socket.listen(64).unwrap()
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+fn none() -> Vec<PathBuf> {
+    Vec::new()
+}
+
+#[test]
+fn verified_bytes_are_kept_in_the_bucket_and_nowhere_else() {
+    let bucket = Bucket::start();
+    let service = bucket.service();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let bytes = std::fs::read(fixture("sample.apk")).unwrap();
+    let artifact = service.upload(&ada, &app, "sample.apk", "1.4.2");
+    assert_eq!(std::fs::read(bucket.object(&artifact)).unwrap(), bytes);
+    assert_eq!(files_in(&service.data().join("staging")), none());
+    assert!(!service.data().join("artifacts").exists());
+
+    let id = json!({"artifactId": artifact["id"]});
+    let found = service.call(Some(&ada), "svc_getArtifactDownloadUrl", id.clone()).ok();
+    let get = || service.http.get(found["url"].as_str().unwrap());
+    let whole = get().send().unwrap().bytes().unwrap();
+    assert_eq!(sha256(&whole), artifact["sha256"]);
+    for (range, expected) in
+        [("bytes=100-199", &bytes[100..200]), ("bytes=-5", &bytes[bytes.len() - 5..])]
+    {
+        let part = get().header("Range", range).send().unwrap();
+        assert_eq!((part.status().as_u16(), part.bytes().unwrap().as_ref()), (206, expected));
+    }
+
+    service.call(Some(&ada), "svc_deleteArtifact", id).ok();
+    crate::support::service::eventually("the object is removed", || {
+        !bucket.object(&artifact).exists()
+    });
+    assert_eq!(get().send().unwrap().status(), 404);
+}
+
+#[test]
+fn refused_bytes_never_reach_the_bucket() {
+    let bucket = Bucket::start();
+    let service = bucket.service();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let bytes = std::fs::read(fixture("sample-tampered.apk")).unwrap();
+    let post = |path: &str, body: &Value| service.post(Some(&ada), path, body);
+    let opening =
+        json!({"appId": app, "platform": "android", "fileName": "a.apk", "version": "1.4.2"});
+    let opened = post("upload-url", &opening).body;
+    let put = service.http.put(opened["uploadUrl"].as_str().unwrap()).body(bytes.clone());
+    assert_eq!(put.send().unwrap().status(), 200);
+    let path = format!("{}/finalize", opened["artifactId"].as_str().unwrap());
+    let refused = post(&path, &json!({"sha256": sha256(&bytes)}));
+    assert_eq!(refused.refusal(), (422, 142));
+    assert_eq!(files_in(&service.data().join("staging")), none());
+    let objects = files_in(&bucket.folder.path().join(BUCKET));
+    assert_eq!(objects, none());
+}
+
+#[test]
+fn while_the_bucket_is_away_nothing_is_finalized_and_nothing_is_lost() {
+    let mut bucket = Bucket::start();
+    let service = bucket.service();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let kept = service.upload(&ada, &app, "sample.apk", "1.4.2");
+    let bytes = std::fs::read(fixture("sample-1.5.0.apk")).unwrap();
+    let post = |path: &str, body: &Value| service.post(Some(&ada), path, body);
+    let opening =
+        json!({"appId": app, "platform": "android", "fileName": "a.apk", "version": "1.5.0"});
+
+    bucket.go_away();
+    let opened = post("upload-url", &opening).body;
+    let put = service.http.put(opened["uploadUrl"].as_str().unwrap()).body(bytes.clone());
+    assert_eq!(put.send().unwrap().status(), 200, "bytes are taken while the bucket is away");
+    let path = format!("{}/finalize", opened["artifactId"].as_str().unwrap());
+    let finalize = json!({"sha256": sha256(&bytes)});
+    let begun = Instant::now();
+    let away = post(&path, &finalize);
+    assert_eq!(away.refusal(), (503, 100), "{}", away.body);
+    assert!(away.headers.contains_key("retry-after"));
+    assert!(away.body["error"].as_str().unwrap().contains("artifact store"), "{}", away.body);
+    let id = json!({"artifactId": kept["id"]});
+    let found = service.call(Some(&ada), "svc_getArtifactDownloadUrl", id).ok();
+    let download = service.http.get(found["url"].as_str().unwrap()).send().unwrap();
+    assert_eq!(Service::answer(download).unwrap().refusal(), (503, 100));
+    assert!(begun.elapsed() < Duration::from_secs(50), "{:?}", begun.elapsed());
+    let pending = json!({"artifactId": opened["artifactId"]});
+    assert_eq!(service.call(Some(&ada), "svc_getArtifact", pending).ok()["state"], "pending");
+
+    // A bucket that takes connections and says nothing is as good as none.
+    let silent = std::net::TcpListener::bind(bucket.address).unwrap();
+    let begun = Instant::now();
+    assert_eq!(post(&path, &finalize).refusal(), (503, 100));
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    drop(silent);
+
+    bucket.come_back();
+    let finalized = post(&path, &finalize);
+    assert_eq!((finalized.status, &finalized.body["state"]), (201, &json!("verified")));
+    assert_eq!(std::fs::read(bucket.object(&finalized.body)).unwrap(), bytes);
+    let download = service.http.get(found["url"].as_str().unwrap()).send().unwrap();
+    assert_eq!(sha256(&download.bytes().unwrap()), kept["sha256"]);
+}

@@ -1,0 +1,86 @@
+//! Bytes on a connection that are no request, or several.
+
+use crate::support::service::Service;
+use serde_json::Value;
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    time::Duration,
+};
+
+/// The bytes of an answer to these bytes.
+fn raw(service: &Service, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(service.url.trim_start_matches("http://")).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    // The answer may come, and the connection end, before all is sent.
+    let _ = stream.write_all(bytes);
+    let mut answer = Vec::new();
+    let mut block = [0; 4096];
+    while let Ok(n @ 1..) = stream.read(&mut block) {
+        answer.extend_from_slice(&block[..n]);
+    }
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// Status and code of the last answer on a connection.
+fn last(answer: &str) -> (u16, i64) {
+    let start = answer.rfind("HTTP/1.1 ").unwrap_or_else(|| panic!("no answer: {answer:?}"));
+    let (head, body) = answer[start..].split_once("\r\n\r\n").unwrap();
+    let status = head[9..12].parse().unwrap();
+    let json: Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("not JSON: {answer:?}"));
+    assert!(json["error"].as_str().is_some_and(|e| !e.is_empty()), "{answer}");
+    assert!(head.contains(&format!("content-length: {}", body.len())), "{answer}");
+    assert!(head.to_lowercase().contains("application/json"), "{answer}");
+    (status, json["code"].as_i64().unwrap())
+}
+
+#[test]
+fn what_is_not_http_is_refused_in_the_same_shape() {
+    let service = &Service::start();
+    let get =
+        |more: &str| format!("GET /healthz HTTP/1.1\r\nHost: x\r\n{more}\r\n\r\n").into_bytes();
+    std::thread::scope(|threads| {
+        let slow = threads.spawn(|| raw(service, b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: "));
+        let long = get(&format!("X-Long: {}", "x".repeat(300_000)));
+        let many = get(&(0..200).map(|n| format!("X-{n}: 1")).collect::<Vec<_>>().join("\r\n"));
+        let earlier = [get("X-Fine: 1"), long.clone()].concat();
+        for (what, bytes, expected) in [
+            ("a header that is too long", &long[..], (431, 142)),
+            ("too many headers", &many, (431, 142)),
+            ("the same after a good request", &earlier, (431, 142)),
+            ("no HTTP", b"hello\r\n\r\n", (400, 142)),
+            ("another protocol", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", (400, 142)),
+            ("a bad length", &get("Content-Length: abc"), (400, 142)),
+            ("two lengths", &get("Content-Length: 1\r\nContent-Length: 2"), (400, 142)),
+            ("a header that is none", &get("no colon"), (400, 142)),
+            ("TLS", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", (400, 142)),
+        ] {
+            assert_eq!(last(&raw(service, bytes)), expected, "{what}");
+        }
+        let broken = b"POST /backend/functions/getApp HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n";
+        assert_eq!(last(&raw(service, broken)), (400, 142), "broken chunks");
+        assert_eq!(last(&slow.join().unwrap()), (408, 142), "headers that do not come");
+    });
+    // A connection that only serves good requests is left alone, byte for byte.
+    let twice = [get("X: 1"), get("Connection: close")].concat();
+    assert_eq!(raw(service, &twice).matches("{\"status\":\"ok\"}").count(), 2);
+}
+
+#[test]
+fn who_sends_all_before_it_reads_gets_its_refusal() {
+    let service = Service::start();
+    for path in ["/backend/functions/getCurrentUser", "/api/v1/artifacts/upload-url"] {
+        let mut stream = TcpStream::connect(service.url.trim_start_matches("http://")).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let body = vec![b'x'; 20 << 20];
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: text/xml\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&body).unwrap_or_else(|e| panic!("{path}: reset while it sends: {e}"));
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        assert_eq!(last(&String::from_utf8(answer).unwrap()), (415, 142), "{path}");
+    }
+}

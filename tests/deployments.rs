@@ -1,0 +1,220 @@
+//! Deployments and images that are built of git repositories.
+
+use crate::{
+    instances::{backend, deployed, made, until},
+    support::engine::{Installed, engine, template},
+    support::{
+        git::Git,
+        requires,
+        service::{Person, eventually},
+    },
+};
+use serde_json::{Value, json};
+
+fn version(service: &Installed, who: &Person, app: &Value) -> Value {
+    let params = json!({"appId": app, "functionName": "version"});
+    service.call(Some(who), "svc_runCloudFunction", params).ok()
+}
+
+#[test]
+fn a_repository_is_built_and_serves() {
+    let test = "a_repository_is_built_and_serves";
+    let Some(engine) = engine(test) else { return };
+    if !requires::programs(test, &["git", "python3"]) {
+        return;
+    }
+    let git = Git::serve();
+    let service = engine.service(&[("SVC_GIT_PRIVATE_HOSTS", "127.0.0.1")]);
+    let (ada, _, instance) = backend(&service);
+    let app = &instance["appId"];
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let trigger = |source: Value| {
+        let params = json!({"appId": app, "source": {"git": source}});
+        call("triggerDeployment", params).ok()
+    };
+    let first = git.commit_version(engine, "one");
+    let made = trigger(json!({"url": git.url}));
+    // The log is read on while it is written, and ends.
+    let (mut lines, mut cursor) = (Vec::new(), Value::Null);
+    eventually("the log ends", || {
+        let params = match &cursor {
+            Value::Null => json!({"deploymentId": made["id"]}),
+            cursor => json!({"deploymentId": made["id"], "cursor": cursor}),
+        };
+        let page = call("getDeploymentLogs", params).ok();
+        let texts = page["lines"].as_array().unwrap().iter();
+        lines.extend(texts.map(|line| line["text"].as_str().unwrap().to_owned()));
+        cursor = page["nextCursor"].clone();
+        page["done"] == true
+    });
+    let live = deployed(&service, &ada, &made);
+    assert_eq!((&live["state"], version(&service, &ada, app)), (&json!("live"), json!("one")));
+    assert!(lines.contains(&format!("building commit {first}")), "{lines:#?}");
+    let whole = lines.len();
+    lines.dedup();
+    assert!(lines.iter().any(|line| line.starts_with("Step 2/")) && lines.len() == whole);
+
+    // A branch, and back to the first one without building anything.
+    git.run(&["checkout", "--quiet", "-b", "next"]);
+    git.commit_version(engine, "two");
+    let second = deployed(&service, &ada, &trigger(json!({"url": git.url, "ref": "next"})));
+    assert_eq!((&second["state"], version(&service, &ada, app)), (&json!("live"), json!("two")));
+    let back = call("rollbackDeployment", json!({"deploymentId": second["id"]})).ok();
+    let back = deployed(&service, &ada, &back);
+    assert_eq!(
+        (&back["imageRef"], version(&service, &ada, app)),
+        (&live["imageRef"], json!("one"))
+    );
+
+    // What cannot be built says why, and the one that serves goes on.
+    git.commit(&[(
+        "broken/Dockerfile",
+        format!("FROM {}\nRUN exit 7\n", engine.images["toolbox"]),
+    )]);
+    for (source, why) in [
+        (json!({"url": git.url, "ref": "nowhere"}), "nowhere"),
+        (
+            json!({"url": git.url, "ref": "next", "dockerfile": "none/Dockerfile"}),
+            "none/Dockerfile",
+        ),
+        (json!({"url": git.url, "ref": "next", "dockerfile": "broken/Dockerfile"}), "exit 7"),
+        (json!({"url": "https://localhost:1/app.git"}), "not on the public internet"),
+        (json!({"url": "http://git.example.com/app.git"}), "use https"),
+    ] {
+        let failed = deployed(&service, &ada, &trigger(source.clone()));
+        assert_eq!(failed["state"], "failed", "{source}: {failed}");
+        assert!(failed["error"].as_str().unwrap().contains(why), "{source}: {failed}");
+    }
+    for url in
+        ["file:///etc", "https://u:p@example.com/a.git", "ssh://example.com/a", "--upload-pack=x"]
+    {
+        let source = json!({"git": {"url": url}});
+        let refused = call("triggerDeployment", json!({"appId": app, "source": source}));
+        assert_eq!(refused.refusal(), (400, 142), "{url}");
+    }
+    assert_eq!(version(&service, &ada, app), "one");
+    let listed = call("listDeployments", json!({"appId": app, "state": "failed"})).ok();
+    assert_eq!(listed["items"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn a_version_of_the_template_brings_all_that_it_says() {
+    let test = "a_version_of_the_template_brings_all_that_it_says";
+    let Some(engine) = engine(test) else { return };
+    let service = engine.service(&[]);
+    let server = json!({"role": "server", "image": "storefront", "port": 8080,
+        "healthCheck": {"http": "/health"}});
+    let template = template(&service, engine, json!([server]));
+    let admin = service.administrator();
+    let known = service.call(None, "getTemplate", json!({"templateId": template})).ok();
+    let mut server = known["versions"][0]["services"][0].clone();
+    server["env"] = json!({"SHOP_API_URL": "the second", "TOKEN": "${secret.later}"});
+    let second = json!({"templateId": template, "version": "2.0.0", "services": [server]});
+    service.call(Some(&admin), "addTemplateDockerVersion", second).ok();
+
+    let (ada, _, made) =
+        made(&service, "svc_createBackendInstance", json!({"templateId": template}));
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let (id, app) = (&made["id"], &made["appId"]);
+    let running = until(&service, &ada, id, &["running", "failed"]);
+    assert_eq!(
+        (&running["state"], &running["templateVersion"]),
+        (&json!("running"), &json!("1.0.0"))
+    );
+    let says = || {
+        let logs = call("svc_getInstanceLogs", json!({"appId": app, "tail": 1})).ok();
+        logs["lines"][0]["text"].as_str().unwrap().to_owned()
+    };
+    let deploy = |version: &str| {
+        let params = json!({"appId": app, "source": {"templateVersion": version}});
+        deployed(&service, &ada, &call("triggerDeployment", params).ok())
+    };
+    assert_eq!(deploy("1.0.0")["state"], "live");
+    assert!(!says().contains("the second"));
+    assert_eq!(deploy("2.0.0")["state"], "live");
+    let changed = until(&service, &ada, id, &["running"]);
+    assert_eq!(changed["templateVersion"], "2.0.0");
+    assert!(says().contains("the second"), "{}", says());
+    let secrets = call("svc_getInstanceSecrets", json!({"appId": app})).ok();
+    assert!(secrets["secrets"]["later"].as_str().is_some_and(|secret| secret.len() >= 32));
+    let back = call("rollbackDeployment", json!({"appId": app})).ok();
+    assert_eq!(deployed(&service, &ada, &back)["state"], "live");
+    assert_eq!(until(&service, &ada, id, &["running"])["templateVersion"], "1.0.0");
+    assert!(!says().contains("the second"));
+
+    let stopped = call("svc_stopBackendInstance", json!({"instanceId": id, "wait": true})).ok();
+    assert_eq!(stopped["state"], "stopped");
+    let params = json!({"appId": app, "source": {"templateVersion": "2.0.0"}});
+    let refused = call("triggerDeployment", params);
+    assert_eq!(refused.refusal(), (409, 119));
+    assert!(refused.body["error"].as_str().unwrap().contains("start it"), "{}", refused.body);
+}
+
+#[test]
+fn an_image_is_built_pushed_and_used() {
+    let test = "an_image_is_built_pushed_and_used";
+    let Some(engine) = engine(test) else { return };
+    if !requires::programs(test, &["git", "python3"]) {
+        return;
+    }
+    let git = Git::serve();
+    let service = engine.service(&[("SVC_GIT_PRIVATE_HOSTS", "127.0.0.1")]);
+    let (ada, _, instance) = backend(&service);
+    let app = &instance["appId"];
+    let admin = service.administrator();
+    let call = |function: &str, params: Value| service.call(Some(&admin), function, params);
+    let repository = format!("{}/built", engine.registry);
+    let image =
+        call("registerDockerImage", json!({"name": "built", "repository": repository})).ok();
+    let build = |version: &str, dockerfile: &str| {
+        let source = json!({"git": {"url": git.url}, "dockerfile": dockerfile, "buildArgs": {"GREETING": "hello"}});
+        call(
+            "triggerDockerBuild",
+            json!({"imageId": image["id"], "version": version, "source": source}),
+        )
+    };
+    let status = |job: &Value| call("getBuildJobStatus", json!({"jobId": job["id"]})).ok();
+    let ended = |job: &Value| {
+        let mut found = Value::Null;
+        eventually("the build ends", || {
+            found = status(job);
+            ["succeeded", "failed", "cancelled"].contains(&found["job"]["state"].as_str().unwrap())
+        });
+        found
+    };
+    git.commit_version(engine, "built");
+    let from = &engine.images["toolbox"];
+    git.commit(&[(
+        "slow/Dockerfile",
+        format!("FROM {from}\nARG GREETING\nRUN echo $GREETING; sleep 300\n"),
+    )]);
+    let job = build("1.0.0", "Dockerfile").ok();
+    let done = ended(&job);
+    assert_eq!(
+        (&done["job"]["state"], &done["job"]["progress"]),
+        (&json!("succeeded"), &json!(100)),
+        "{done}"
+    );
+    let known = service.call(None, "getDockerImage", json!({"name": "built"})).ok();
+    assert_eq!(known["versions"][0]["digest"], done["job"]["digest"], "{known}");
+    assert_eq!(build("1.0.0", "Dockerfile").refusal(), (409, 137));
+
+    let slow = build("2.0.0", "slow/Dockerfile").ok();
+    eventually("it says what it was given", || {
+        let said = status(&slow);
+        said["log_tail"].is_null() && said["logTail"].as_array().unwrap().contains(&json!("hello"))
+    });
+    assert_eq!(build("2.0.0", "Dockerfile").refusal(), (409, 137), "one build of a version");
+    call("cancelDockerBuild", json!({"jobId": slow["id"]})).ok();
+    assert_eq!(ended(&slow)["job"]["state"], "cancelled");
+    let failed = ended(&build("3.0.0", "nowhere/Dockerfile").ok());
+    assert!(failed["job"]["error"].as_str().unwrap().contains("nowhere/Dockerfile"), "{failed}");
+    let jobs = call("listBuildJobs", json!({"imageId": image["id"]})).ok();
+    assert_eq!(jobs["items"].as_array().unwrap().len(), 3);
+
+    let source = json!({"imageId": image["id"], "version": "1.0.0"});
+    let params = json!({"appId": app, "source": source});
+    let made = service.call(Some(&ada), "triggerDeployment", params).ok();
+    assert_eq!(deployed(&service, &ada, &made)["state"], "live");
+    assert_eq!(version(&service, &ada, app), "built");
+}

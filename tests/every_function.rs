@@ -1,0 +1,318 @@
+//! What holds for every declared function, the ones of tomorrow too: the parameters are made from
+//! the schemas of `/openapi.json`, and who may call from its standings.
+
+use crate::support::{
+    declared::{Declared, declared, parameters, scene},
+    service::{Answer, Service},
+};
+use serde_json::{Map, Value, json};
+use std::time::{Duration, Instant};
+
+#[test]
+fn the_document_lists_what_is_declared_and_all_of_it_is_served() {
+    let service = Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise")]);
+    let mut listed: Vec<_> = declared(&service).into_iter().map(|f| f.name).collect();
+    let mut known: Vec<_> = contract::all().map(|f| f.name.to_owned()).collect();
+    listed.sort();
+    known.sort();
+    assert_eq!(listed, known);
+    for name in listed {
+        let answer = service.call(None, &name, json!({"noSuchParameter": 1}));
+        assert!([(401, 119), (400, 142)].contains(&answer.refusal()), "{name}: {}", answer.body);
+    }
+}
+
+/// How a function answers somebody whose standing is too low; `None`: it may be called.
+fn refusal(function: &Declared, who: &str) -> Option<(u16, i64)> {
+    let field = |name: &str| function.fields.iter().any(|(field, _, _)| field == name);
+    let below = [
+        "projectId",
+        "appId",
+        "artifactId",
+        "releaseId",
+        "tokenId",
+        "instanceId",
+        "deploymentId",
+        "backupId",
+    ]
+    .iter()
+    .any(|f| field(f));
+    let (hidden, too_low) = (Some((404, 101)), Some((403, 403)));
+    let standing = function.standing.as_str();
+    match (standing, who) {
+        ("Public", _) => None,
+        (_, "nobody") => Some((401, 119)),
+        (_, "token" | "other token") if function.scope.is_none() => Some((401, 119)),
+        (_, "token") if function.scope.as_deref() != Some("artifact:upload") => too_low,
+        (_, "token") => None,
+        (_, "other token") if function.scope.as_deref() != Some("artifact:upload") => too_low,
+        (_, "other token") => hidden,
+        ("Master key" | "SuperAdmin", _) => too_low,
+        _ if field("backupId") => hidden,
+        ("Admin", "owner" | "admin") => None,
+        ("Admin", _) => too_low,
+        ("User", "stranger") if field("sessionId") => hidden,
+        ("User", _) => None,
+        ("Member" | "Owner/Admin" | "Owner", "stranger") => hidden,
+        ("Member" | "Owner/Admin" | "Owner", "client") if below => hidden,
+        ("Member", _) => None,
+        ("Owner/Admin" | "Owner", "client" | "listed" | "supervisor") => too_low,
+        ("Owner", "admin") if field("tokenId") => None,
+        ("Owner", "admin") => too_low,
+        ("Owner/Admin", "admin") | ("Owner/Admin" | "Owner", "owner") => None,
+        other => panic!("{}: teach this test the standing {other:?}", function.name),
+    }
+}
+
+#[test]
+fn every_function_refuses_every_lower_standing() {
+    let service = Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise")]);
+    let scene = scene(&service);
+    let functions = declared(&service);
+    let people = [
+        ("nobody", None),
+        ("stranger", Some(&scene.stranger)),
+        ("client", Some(&scene.client)),
+        ("listed", Some(&scene.listed)),
+        ("supervisor", Some(&scene.supervisor)),
+        ("admin", Some(&scene.admin)),
+        ("owner", Some(&scene.owner)),
+        ("token", Some(&scene.token)),
+        ("other token", Some(&scene.other_token)),
+    ];
+    let mut refused = 0;
+    for function in &functions {
+        for (name, person) in &people {
+            let Some(expected) = refusal(function, name) else { continue };
+            let answer = service.call(*person, &function.name, parameters(&scene, function).into());
+            let told = format!("{} for {name}: {}", function.name, answer.body);
+            assert_eq!(answer.refusal(), expected, "{told}");
+            // Without a session nobody learns what exists, or what a function takes.
+            if *name == "nobody" {
+                let guess = service.call(None, &function.name, json!({"noSuchParameter": 1}));
+                assert_eq!(
+                    (guess.refusal(), &guess.body["error"]),
+                    (expected, &answer.body["error"])
+                );
+            }
+            // What is hidden and what does not exist sound the same.
+            if expected == (404, 101) {
+                let params = elsewhere(parameters(&scene, function));
+                let missing = service.call(*person, &function.name, params);
+                assert_eq!((missing.refusal(), &missing.body), (expected, &answer.body), "{told}");
+            }
+            refused += 1;
+        }
+    }
+    assert!(refused > 150, "only {refused} refusals were tried");
+
+    // Nobody changed anything.
+    for (function, field) in [
+        ("getOrganization", "organizationId"),
+        ("svc_getProject", "projectId"),
+        ("getApp", "appId"),
+        ("svc_getArtifact", "artifactId"),
+        ("svc_getRelease", "releaseId"),
+    ] {
+        let read =
+            service.call(Some(&scene.owner), function, json!({field: scene.ids[field]})).ok();
+        assert!(
+            read["updatedAt"].is_null() || read["name"] == "Acme" || read["name"] == "Shop",
+            "{read}"
+        );
+    }
+    assert_eq!(
+        service
+            .call(Some(&scene.token), "svc_getArtifacts", json!({"appId": scene.ids["appId"]}))
+            .status,
+        200
+    );
+}
+
+/// The same parameters with ids of things that do not exist.
+fn elsewhere(params: Map<String, Value>) -> Value {
+    let other = |value: Value| match value.as_str().and_then(|text| text.split_once('_')) {
+        Some((prefix, unique)) if prefix.len() == 3 && unique.len() == 26 => {
+            json!(format!("{prefix}_01J9ZQ8F5W7V3T6M2K4N8R0P1S"))
+        }
+        _ => value,
+    };
+    let of_the_user = |field: &str| field == "userId" || field == "actorId";
+    let params = params.into_iter().map(|(field, value)| {
+        let changed = if of_the_user(&field) { value } else { other(value) };
+        (field, changed)
+    });
+    Value::Object(params.collect())
+}
+
+#[test]
+fn the_master_key_is_refused_from_elsewhere() {
+    let service = Service::start_with(&[
+        ("SVC_ANONYMOUS_TIER", "enterprise"),
+        ("SVC_MASTER_KEY_ADDRESSES", "10.0.0.1"),
+    ]);
+    let scene = scene(&service);
+    for function in declared(&service).iter().filter(|f| f.standing != "Public") {
+        let params = parameters(&scene, function).into();
+        let request = service.request(&service.http, &function.name, &params);
+        let request = request.header("X-Backend-Master-Key", service.master_key());
+        let answer = Service::answer(request.header("X-Forwarded-For", "10.0.0.1").send().unwrap());
+        assert_eq!(answer.unwrap().refusal(), (401, 119), "{}", function.name);
+    }
+}
+
+/// Bodies that are not what a function takes.
+fn hostile(random: &mut fastrand::Rng, valid: &Map<String, Value>, kind: usize) -> Vec<u8> {
+    let junk = |random: &mut fastrand::Rng| match random.u8(..14) {
+        0 => Value::Null,
+        1 => json!(true),
+        2 => json!(-1),
+        3 => json!(1e308),
+        4 => json!(u64::MAX),
+        5 => json!(""),
+        6 => json!("\u{0}\u{1}\u{7f}\u{202e}\u{feff}\u{1f480}"),
+        7 => json!("../../../../etc/passwd"),
+        8 => json!("x".repeat(100_000)),
+        9 => json!([]),
+        10 => json!([[[[null]]]]),
+        11 => json!({"__type": "Date", "iso": "+999999-99-99T99:99:99Z"}),
+        12 => json!({"$gt": ""}),
+        _ => json!("prj_7ZZZZZZZZZZZZZZZZZZZZZZZZZ"),
+    };
+    let mut params = valid.clone();
+    let field = valid.keys().nth(random.usize(..valid.len().max(1))).cloned();
+    let field = field.unwrap_or_else(|| "name".into());
+    match kind {
+        0 => {
+            params.insert(field, junk(random));
+        }
+        1 => {
+            params.remove(&field);
+        }
+        2 => {
+            params.insert("x".repeat(random.usize(1..5000)), junk(random));
+        }
+        3 => {
+            for value in params.values_mut() {
+                *value = junk(random);
+            }
+        }
+        4 => {
+            let key = [
+                "_SessionToken",
+                "_MasterKey",
+                "_ApplicationId",
+                "_JavaScriptKey",
+                "_method",
+                "_",
+                "_context",
+            ];
+            params.insert(key[random.usize(..key.len())].into(), junk(random));
+        }
+        5 => {
+            params.insert(field, json!([junk(random), valid.values().next()]));
+        }
+        6 => return [b"{\"a\":".repeat(random.usize(50..80)), b"1".to_vec()].concat(),
+        7 => return b"[".repeat(1 << 20),
+        8 => {
+            let mut body = serde_json::to_vec(&params).unwrap();
+            let at = random.usize(..body.len());
+            body[at] = random.u8(..);
+            return body;
+        }
+        9 => {
+            let body = serde_json::to_vec(&params).unwrap();
+            return body[..random.usize(..body.len())].to_vec();
+        }
+        10 => return format!("{{\"{field}\":\"\\ud800\"}}").into_bytes(),
+        11 => return (0..1 << 20).map(|_| random.u8(..)).collect(),
+        _ => {
+            let text: String = std::iter::repeat_with(|| random.char(..)).take(2000).collect();
+            params.insert(field, json!(text));
+        }
+    }
+    serde_json::to_vec(&params).unwrap()
+}
+
+const KINDS: usize = 13;
+
+#[test]
+fn nothing_that_anyone_sends_breaks_a_function() {
+    let service = Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise")]);
+    let scene = scene(&service);
+    let functions = declared(&service);
+    let master = service.master_key();
+    let mut superadmin = scene.superadmin.clone();
+    let first: Value = serde_json::from_slice(
+        &std::fs::read(service.data().join("secrets/superadmin.json")).unwrap(),
+    )
+    .unwrap();
+    let mut random = fastrand::Rng::with_seed(0x5eed);
+    let (begun, mut sent) = (Instant::now(), 0);
+    while sent == 0 || begun.elapsed() < Duration::from_secs(8) {
+        // What is there to break things is not called here.
+        for function in functions.iter().filter(|f| !f.name.starts_with("svc_test_")) {
+            let valid = parameters(&scene, function);
+            for kind in 0..KINDS {
+                let large = kind == 7 || kind == 11;
+                if large && sent > 0 && random.u8(..8) > 0 {
+                    continue;
+                }
+                let body = hostile(&mut random, &valid, kind);
+                let shown = String::from_utf8_lossy(&body[..body.len().min(2000)]).into_owned();
+                let address = format!("{}/backend/functions/{}", service.url, function.name);
+                let mut request = service.http.post(address).body(body);
+                request = request.header("X-Backend-Application-Id", &service.application_id);
+                request = match random.u8(..4) {
+                    0 => request.header("X-Backend-Master-Key", &master),
+                    1 => request.bearer_auth(&scene.token.token),
+                    _ => request.header("X-Backend-Session-Token", &superadmin.token),
+                };
+                if random.bool() {
+                    request = request
+                        .header("X-Backend-Request-Id", format!("hostile {}", random.u8(..)));
+                }
+                let answer = Service::answer(request.send().unwrap()).unwrap();
+                check(&function.name, &answer, &shown);
+                sent += 1;
+            }
+            // A call may have been valid after all, and have ended the session.
+            if service.call(Some(&superadmin), "getCurrentUser", json!({})).status != 200 {
+                let signed_in = service.call(None, "loginWithEmail", first.clone()).ok();
+                superadmin.token = signed_in["sessionToken"].as_str().unwrap().to_owned();
+            }
+        }
+    }
+    let actors = service.call(Some(&superadmin), "svc_admin_getActors", json!({"limit": 200})).ok();
+    for actor in actors["items"].as_array().unwrap() {
+        assert_eq!((&actor["restarts"], &actor["lastPanic"]), (&json!(0), &Value::Null), "{actor}");
+        assert_eq!(actor["state"], "running", "{actor}");
+    }
+    let log = service.log();
+    assert!(!log.contains("panicked") && !log.contains("ERROR"), "{log}");
+    assert!(service.http.get(format!("{}/readyz", service.url)).send().unwrap().status() == 200);
+    println!("{sent} calls of {} functions", functions.len());
+}
+
+fn check(function: &str, answer: &Answer, sent: &str) {
+    // There is no container engine here, and the answer says so.
+    let engine_is_away = answer.status == 503
+        && answer.body["error"].as_str().is_some_and(|error| error.contains("container engine"));
+    assert!(
+        answer.status < 500 && answer.status != 424 || engine_is_away,
+        "{function} {sent}: {} {}",
+        answer.status,
+        answer.body
+    );
+    if answer.status != 200 {
+        answer.refusal();
+        let error = answer.body["error"].as_str().unwrap();
+        let leaks = ["panicked", "/work", "src/", ".rs:", "RUST", "data/run", "sled"];
+        assert!(!leaks.iter().any(|leak| error.contains(leak)), "{function}: {error}");
+        assert!(
+            answer.body.to_string().len() < 100_000,
+            "{function}: an error of {} bytes",
+            answer.body.to_string().len()
+        );
+    }
+}

@@ -1,0 +1,280 @@
+//! Backends in real containers: a Parse Server with PostgreSQL.
+
+use crate::{
+    library,
+    support::engine::{Installed, docker, engine},
+    support::{
+        load::under_load,
+        service::{Person, eventually},
+    },
+};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// Waits until an instance is in one of these states; the instance then.
+pub fn until(service: &Installed, who: &Person, id: &Value, states: &[&str]) -> Value {
+    let begun = Instant::now();
+    loop {
+        let instance = service.call(Some(who), "svc_getBackendInstance", json!({"instanceId": id}));
+        let instance = instance.ok();
+        if states.iter().any(|state| instance["state"] == *state) {
+            return instance;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(120), "not {states:?}: {instance}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Somebody with a project makes an instance by this function, with these parameters: somebody, the
+/// project, and the instance as it begins.
+pub fn made(service: &Installed, function: &str, mut wanted: Value) -> (Person, Value, Value) {
+    let ada = service.register("ada");
+    let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
+    (wanted["projectId"], wanted["name"]) = (project["id"].clone(), json!("Backend"));
+    let made = service.call(Some(&ada), function, wanted).ok();
+    assert_eq!(made["state"], "provisioning");
+    (ada, project, made)
+}
+
+/// A backend that runs: somebody, the project, and the instance.
+pub fn backend(service: &Installed) -> (Person, Value, Value) {
+    let wanted = json!({"env": {"GREETING": "hi", "API_TOKEN": "s3cret"}});
+    let (ada, project, made) = made(service, "svc_createBackendInstance", wanted);
+    let running = until(service, &ada, &made["id"], &["running", "failed"]);
+    assert_eq!(running["state"], "running", "{running}");
+    (ada, project, running)
+}
+
+/// Waits until a deployment has come to its end; the deployment then.
+pub fn deployed(service: &Installed, who: &Person, deployment: &Value) -> Value {
+    let begun = Instant::now();
+    loop {
+        let params = json!({"deploymentId": deployment["id"]});
+        let found = service.call(Some(who), "getDeployment", params).ok();
+        let state = found["state"].as_str().unwrap();
+        let drained = found["steps"][5]["state"] == "succeeded";
+        if ["failed", "cancelled"].contains(&state) || state == "live" && drained {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(180), "{found}\n{}", service.log());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn a_backend_lives_in_real_containers() {
+    let Some(engine) = engine("a_backend_lives_in_real_containers") else { return };
+    let service = engine.service(&[]);
+    let (ada, project, instance) = backend(&service);
+    let (id, app) = (&instance["id"], &instance["appId"]);
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let run = |function: &str, parameters: Value| {
+        let params = json!({"appId": app, "functionName": function, "parameters": parameters});
+        call("svc_runCloudFunction", params)
+    };
+
+    // What was made: an app of its own, secrets that nobody sees, containers that are safe.
+    assert_eq!(instance["env"], json!({"GREETING": "hi", "API_TOKEN": "••••••••"}));
+    let members = call("getApp", json!({"appId": app})).ok();
+    assert_eq!((&members["name"], &members["backendInstanceId"]), (&json!("Backend"), id));
+    let taken = json!({"projectId": project["id"], "name": "Again", "appId": app});
+    assert_eq!(call("svc_createBackendInstance", taken).refusal(), (409, 137));
+    let secrets = call("svc_getInstanceSecrets", json!({"appId": app})).ok();
+    let password = secrets["secrets"]["sql_password"].as_str().unwrap().to_owned();
+    assert!(!service.log().contains(&password), "no secret is logged");
+    let store = std::fs::read(service.data().join("store/sled/db")).unwrap();
+    let leaked = store.windows(password.len()).any(|window| window == password.as_bytes());
+    assert!(!leaked, "no secret is readable in the store");
+    for container in service.objects(Some(id.as_str().unwrap())).iter().take(2) {
+        let inspected: Value = serde_json::from_str(&docker(&["inspect", container])).unwrap();
+        let host = &inspected[0]["HostConfig"];
+        assert_eq!(host["CapDrop"], json!(["ALL"]), "{host}");
+        assert_eq!(host["SecurityOpt"], json!(["no-new-privileges:true"]));
+        assert_eq!((&host["ReadonlyRootfs"], &host["Privileged"]), (&json!(true), &json!(false)));
+        assert!(host["Memory"].as_u64() > Some(0) && host["PidsLimit"].as_u64() > Some(0));
+        for bound in host["PortBindings"].as_object().into_iter().flatten().map(|(_, b)| b) {
+            assert_eq!(bound[0]["HostIp"], "127.0.0.1");
+        }
+    }
+
+    // Its cloud functions, through the service and through the proxy.
+    assert_eq!(run("hello", json!({"name": "Ada"})).ok(), "Hello, Ada");
+    let failed = run("perr", json!({"code": 101}));
+    assert_eq!(failed.refusal(), (400, 141));
+    assert!(failed.body["error"].as_str().unwrap().contains("101"), "{}", failed.body);
+    assert_eq!(run("nothing", json!({})).refusal(), (404, 101));
+    // One that is repeated while it is under way does not run again.
+    let slow = json!({"appId": app, "functionName": "slow", "parameters": {"ms": 3000}});
+    let once = |params: &Value| {
+        let answer =
+            service.try_call(Some(&ada), "svc_runCloudFunction", params.clone(), Some("x"));
+        answer.unwrap()
+    };
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| once(&slow));
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(once(&slow).refusal(), (424, 100));
+        assert_eq!(first.join().unwrap().ok(), "slow");
+    });
+    let listed = call("svc_listCloudFunctions", json!({"appId": app})).ok();
+    assert!(listed["functions"].as_array().unwrap().contains(&json!("hello")), "{listed}");
+    let url = format!("{}/parse", instance["url"].as_str().unwrap());
+    let direct = service.http.post(format!("{url}/functions/hello"));
+    let direct = direct.header("X-Parse-Application-Id", app.as_str().unwrap());
+    let answer: Value = direct.json(&json!({"name": "Bob"})).send().unwrap().json().unwrap();
+    assert_eq!(answer["result"], "Hello, Bob");
+    let user = service.http.post(format!("{url}/users"));
+    let user = user.header("X-Parse-Application-Id", app.as_str().unwrap());
+    let user = user.json(&json!({"username": "u", "password": "p"})).send().unwrap();
+    assert_eq!(user.status(), 201);
+
+    // What it says, uses and holds.
+    let metrics = call("svc_getAppMetrics", json!({"appId": app})).ok();
+    assert_eq!((&metrics["userCount"], &metrics["sessionCount"]), (&json!(1), &json!(1)));
+    assert!(metrics["cpuPercent"].is_number() && metrics["memoryBytes"].as_u64() > Some(1 << 20));
+    let logs =
+        call("svc_getInstanceLogs", json!({"appId": app, "tail": 3, "service": "sqlDb"})).ok();
+    assert_eq!((logs["lines"].as_array().unwrap().len(), &logs["truncated"]), (3, &json!(true)));
+    let sql = call("svc_testSqlConnection", json!({"appId": app})).ok();
+    assert_eq!((&sql["ok"], &sql["databases"]), (&json!(true), &json!(["parse", "postgres"])));
+    let sql = call("svc_testSqlConnection", json!({"appId": app, "database": "nowhere"})).ok();
+    assert_eq!((&sql["ok"], &sql["steps"][3]["name"]), (&json!(false), &json!("query")), "{sql}");
+    assert!(sql["hint"].as_str().unwrap().contains("no such database"), "{sql}");
+
+    // Stop, start, restart; its data stays.
+    let stopped = call("svc_stopBackendInstance", json!({"instanceId": id, "wait": true})).ok();
+    assert_eq!(stopped["state"], "stopped", "{stopped}");
+    assert_eq!(run("hello", json!({})).refusal(), (409, 119));
+    assert_eq!(once(&slow).ok(), "slow", "the reply of the first one");
+    assert_eq!(call("svc_getServerMetrics", json!({"instanceId": id})).refusal(), (409, 119));
+    let gone = service.http.get(format!("{url}/health")).send().unwrap();
+    assert_eq!(gone.status(), 503);
+    assert_eq!(gone.json::<Value>().unwrap()["code"], 100);
+    call("svc_startBackendInstance", json!({"instanceId": id})).ok();
+    until(&service, &ada, id, &["running"]);
+    call("svc_restartBackendInstance", json!({"instanceId": id})).ok();
+    until(&service, &ada, id, &["running"]);
+    let metrics = call("svc_getAppMetrics", json!({"appId": app})).ok();
+    assert_eq!(metrics["userCount"], 1, "{metrics}");
+
+    // Nothing is left behind.
+    call("svc_deleteBackendInstance", json!({"instanceId": id, "deleteData": true})).ok();
+    assert_eq!(call("svc_getBackendInstance", json!({"instanceId": id})).refusal(), (404, 101));
+    eventually("everything is removed", || service.objects(None).is_empty());
+}
+
+#[test]
+fn a_deployment_switches_without_a_failed_request_and_goes_back() {
+    let Some(engine) = engine("a_deployment_switches_without_a_failed_request_and_goes_back")
+    else {
+        return;
+    };
+    let service = engine.service(&[]);
+    let (ada, _, instance) = backend(&service);
+    let app = &instance["appId"];
+    let admin = service.administrator();
+    let image = service.call(None, "getDockerImage", json!({"name": "parse-server"})).ok();
+    for version in ["2", "sick"] {
+        let params = json!({"imageId": image["id"], "version": version});
+        let image = service.call(Some(&admin), "addDockerImageVersion", params).ok();
+        let added = image["versions"].as_array().unwrap().last().unwrap().clone();
+        assert!(added["digest"].as_str().unwrap().starts_with("sha256:"), "{added}");
+    }
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let version = || {
+        let params = json!({"appId": app, "functionName": "version"});
+        call("svc_runCloudFunction", params).ok()
+    };
+    let deploy = |version: &str| {
+        let source = json!({"imageId": image["id"], "version": version});
+        let made = call("triggerDeployment", json!({"appId": app, "source": source})).ok();
+        deployed(&service, &ada, &made)
+    };
+    let first = deploy("9.10.0");
+    assert_eq!((&first["state"], version()), (&json!("live"), json!("1")), "{first}");
+
+    // Constant load through the proxy, while it switches there and back.
+    let url = format!("{}/parse/functions/version", instance["url"].as_str().unwrap());
+    let request = |client: &reqwest::blocking::Client| {
+        let request = client.post(&url).body("{}").header("Content-Type", "application/json");
+        request.header("X-Parse-Application-Id", app.as_str().unwrap())
+    };
+    under_load(request, || {
+        let second = deploy("2");
+        assert_eq!((&second["state"], version()), (&json!("live"), json!("2")), "{second}");
+        assert_eq!(second["previousDeploymentId"], first["id"]);
+        let before = call("getDeployment", json!({"deploymentId": first["id"]})).ok();
+        assert_eq!(before["state"], "superseded");
+
+        let back = call("rollbackDeployment", json!({"appId": app})).ok();
+        assert_eq!(back["rollbackOf"], second["id"]);
+        let back = deployed(&service, &ada, &back);
+        assert_eq!((&back["state"], version()), (&json!("live"), json!("1")), "{back}");
+        let taken_back = call("getDeployment", json!({"deploymentId": second["id"]})).ok();
+        assert_eq!(taken_back["state"], "rolledBack");
+    });
+
+    // One whose server does not become well can be cancelled; until then the next one waits.
+    let source = json!({"imageId": image["id"], "version": "sick"});
+    let sick = call("triggerDeployment", json!({"appId": app, "source": source})).ok();
+    let next = call("triggerDeployment", json!({"appId": app, "source": source})).ok();
+    let state = |deployment: &Value| {
+        let params = json!({"deploymentId": deployment["id"]});
+        call("getDeployment", params).ok()["state"].clone()
+    };
+    eventually("it comes up", || state(&sick) == "verifying");
+    assert_eq!(state(&next), "queued", "one at a time");
+    call("cancelDeployment", json!({"deploymentId": next["id"]})).ok();
+    assert_eq!(state(&next), "cancelled");
+    call("cancelDeployment", json!({"deploymentId": sick["id"]})).ok();
+    assert_eq!(deployed(&service, &ada, &sick)["state"], "cancelled");
+    assert_eq!(version(), "1", "the old one serves");
+    assert_eq!(
+        call("cancelDeployment", json!({"deploymentId": first["id"]})).refusal(),
+        (409, 119)
+    );
+    eventually("its container is gone", || {
+        service.objects(Some(instance["id"].as_str().unwrap())).len() == 4
+    });
+
+    // A deprecated version is refused with the reason.
+    let reason = json!({"imageId": image["id"], "version": "2", "reason": "it greets wrongly"});
+    service.call(Some(&admin), "deprecateDockerImageVersion", reason).ok();
+    let source = json!({"imageId": image["id"], "version": "2"});
+    let refused = call("triggerDeployment", json!({"appId": app, "source": source}));
+    assert_eq!(refused.refusal(), (409, 119));
+    assert!(refused.body["error"].as_str().unwrap().contains("it greets wrongly"));
+}
+
+#[test]
+fn the_parse_library_reaches_a_backend_through_the_service() {
+    let test = "the_parse_library_reaches_a_backend_through_the_service";
+    let Some(engine) = engine(test) else { return };
+    if !library::installed(test) {
+        return;
+    }
+    let service = engine.service(&[]);
+    let (_, _, instance) = backend(&service);
+    let script = "
+        const Parse = require('parse/node');
+        (async () => {
+            Parse.initialize(process.env.APP_ID);
+            Parse.serverURL = process.env.URL + '/parse';
+            Parse.User.enableUnsafeCurrentUser();
+            const user = await Parse.User.signUp('ada', 'correct horse');
+            const name = await Parse.Cloud.run('whoami');
+            const found = await new Parse.Query(Parse.User).get(user.id);
+            await Parse.User.logOut();
+            const hello = await Parse.Cloud.run('hello', { name: found.get('username') });
+            console.log(JSON.stringify([name, hello]));
+        })().catch((e) => { console.error(e); process.exit(1); });";
+    let run = library::run(
+        std::process::Command::new("node")
+            .args(["-e", script])
+            .env("APP_ID", instance["appId"].as_str().unwrap())
+            .env("URL", instance["url"].as_str().unwrap()),
+    );
+    let printed = String::from_utf8_lossy(&run.stdout).into_owned();
+    assert!(run.status.success(), "{printed}{}", String::from_utf8_lossy(&run.stderr));
+    assert!(printed.contains("Hello, ada"), "{printed}");
+}

@@ -1,0 +1,189 @@
+//! How many calls a caller may make, and who that is.
+
+use crate::support::service::{Answer, Person, Service, eventually};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+fn number(answer: &Answer, name: &str) -> u64 {
+    let value = answer.headers.get(name).unwrap_or_else(|| panic!("no {name}: {answer:?}"));
+    value.to_str().unwrap().parse().unwrap()
+}
+
+#[allow(clippy::disallowed_methods, reason = "the reply's moment is compared with the real one")]
+fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+/// What is left of what.
+fn left(answer: &Answer) -> (u64, u64) {
+    (number(answer, "x-ratelimit-remaining"), number(answer, "x-ratelimit-limit"))
+}
+
+fn me(service: &Service, who: &Person) -> Answer {
+    service.call(Some(who), "getCurrentUser", json!({}))
+}
+
+/// Calls until a call is refused; how many passed.
+fn exhaust(mut call: impl FnMut() -> Answer) -> (u64, Answer) {
+    let mut passed = 0;
+    loop {
+        let answer = call();
+        if answer.status == 429 {
+            return (passed, answer);
+        }
+        assert!(passed < 200, "nothing limits this caller: {answer:?}");
+        passed += 1;
+    }
+}
+
+#[test]
+fn a_free_account_makes_sixty_calls_a_minute_however_it_signs_in() {
+    let service = Service::start();
+    let admin = service.administrator();
+    let (ada, bob) = (service.register_free("ada"), service.register_free("bob"));
+    let begun = Instant::now();
+    let first = me(&service, &ada);
+    assert_eq!(left(&first), (59, 60));
+    let token = service.with_token(&ada, json!({"name": "ci", "scopes": ["artifact:upload"]}));
+    let again = service.sign_in(&ada, "correct horse");
+    let mut calls = 2;
+    let (passed, refused) = exhaust(|| {
+        calls += 1;
+        let answer = me(&service, if calls % 2 == 0 { &ada } else { &again });
+        if answer.status == 200 {
+            let regained = begun.elapsed().as_secs() + 1;
+            let spent = u64::try_from(calls).unwrap();
+            let (remaining, limit) = left(&answer);
+            assert!(
+                limit == 60 && remaining <= (60 + regained).saturating_sub(spent),
+                "{answer:?}"
+            );
+            let now = unix_seconds();
+            let reset = number(&answer, "x-ratelimit-reset");
+            assert!((now..=now + 61).contains(&reset), "{reset} is not within a minute of {now}");
+        }
+        answer
+    });
+    let regained = begun.elapsed().as_secs() + 1;
+    assert!((58..=58 + regained).contains(&passed), "{passed} of 60 passed after the first two");
+    assert_eq!((refused.refusal(), left(&refused)), ((429, 429), (0, 60)));
+    assert!((1..=2).contains(&number(&refused, "retry-after")), "{refused:?}");
+
+    // The limit is the first thing that is looked at, on every address and for every credential.
+    let session = |path: &str| {
+        let request = service.http.post(format!("{}{path}", service.url)).json(&json!({}));
+        request.header("X-Backend-Session-Token", &ada.token)
+    };
+    for path in [
+        "/backend/functions/getCurrentUser",
+        "/backend/nothing",
+        "/api/v1/artifacts/upload-url",
+        "/api",
+    ] {
+        exhaust(|| Service::answer(session(path).send().unwrap()).unwrap());
+    }
+    exhaust(|| service.call(Some(&token), "svc_getArtifacts", json!({})));
+    assert_eq!(left(&me(&service, &bob)), (59, 60), "others are not touched");
+
+    // A call passes once the time that was asked for is over.
+    let (_, refused) = exhaust(|| me(&service, &ada));
+    std::thread::sleep(Duration::from_secs(number(&refused, "retry-after")));
+    assert_eq!(me(&service, &ada).status, 200);
+
+    // A raised tier is free at once; a lowered one caps what is left.
+    let set = |tier: &str| {
+        let params = json!({"userId": ada.id, "tier": tier});
+        assert_eq!(service.call(Some(&admin), "svc_admin_setTier", params).ok()["tier"], tier);
+    };
+    exhaust(|| me(&service, &ada));
+    set("developer");
+    assert_eq!(left(&me(&service, &ada)), (299, 300));
+    set("free");
+    assert!(left(&me(&service, &ada)).0 <= 10, "the calls before count in the lower tier");
+    set("enterprise");
+    assert_eq!(left(&me(&service, &ada)), (2_147_483_647, 2_147_483_647));
+    let denied = service.call(
+        Some(&bob),
+        "svc_admin_setTier",
+        json!({"userId": bob.id, "tier": "enterprise"}),
+    );
+    assert_eq!(denied.refusal(), (403, 403));
+}
+
+#[test]
+fn callers_without_an_account_are_counted_by_their_address() {
+    let service = &Service::start();
+    let nobody = |address: [u8; 4]| {
+        let client = Service::client_at(address);
+        move |forwarded: &str| {
+            let request = service_request(service, &client);
+            Service::answer(request.header("X-Forwarded-For", forwarded).send().unwrap()).unwrap()
+        }
+    };
+    let here = nobody([127, 0, 0, 2]);
+    let mut hop = 0;
+    let (passed, refused) = exhaust(|| {
+        hop += 1;
+        here(&format!("10.0.0.{hop}"))
+    });
+    assert!(passed <= 70, "a header that anyone can send made {passed} calls pass");
+    assert_eq!(refused.refusal(), (429, 429));
+    assert_eq!(nobody([127, 0, 0, 3])("10.0.0.1").status, 200);
+
+    // Questions of browsers, and addresses with their own authority, are not counted.
+    let client = Service::client_at([127, 0, 0, 2]);
+    for _ in 0..5 {
+        let address = format!("{}/backend/functions/getApp", service.url);
+        let preflight = client
+            .request(reqwest::Method::OPTIONS, address)
+            .header("Origin", "https://example.com");
+        assert_eq!(preflight.send().unwrap().status(), 204);
+        let address = format!(
+            "{}/api/v1/artifacts/art_01J9ZQ8F5W7V3T6M2K4N8R0P1S/content?expires=1&signature=x",
+            service.url
+        );
+        let answer = Service::answer(client.put(address).body("x").send().unwrap()).unwrap();
+        assert_eq!(answer.refusal(), (401, 119));
+    }
+}
+
+fn service_request(
+    service: &Service,
+    client: &reqwest::blocking::Client,
+) -> reqwest::blocking::RequestBuilder {
+    service.request(client, "requestPasswordReset", &json!({"email": "nobody@example.com"}))
+}
+
+#[test]
+fn a_trusted_proxy_says_who_calls_and_nobody_can_speak_for_it() {
+    let service = Service::start_with(&[("SVC_TRUSTED_PROXIES", "127.0.0.1,127.0.0.9")]);
+    let from = |forwarded: &str| {
+        let request = service_request(&service, &service.http);
+        Service::answer(request.header("X-Forwarded-For", forwarded).send().unwrap()).unwrap()
+    };
+    exhaust(|| from("192.0.2.1"));
+    assert_eq!(left(&from("192.0.2.2")), (59, 60));
+    let spoofed = [
+        "198.51.100.7, 192.0.2.1",
+        "198.51.100.7,192.0.2.1, 127.0.0.9",
+        "nonsense, 192.0.2.1",
+        "::ffff:192.0.2.1",
+    ];
+    for forwarded in spoofed {
+        eventually(&format!("{forwarded} is counted as 192.0.2.1"), || {
+            from(forwarded).status == 429
+        });
+    }
+    let two_lines =
+        service_request(&service, &service.http).header("X-Forwarded-For", "198.51.100.8");
+    let two_lines = two_lines.header("X-Forwarded-For", "192.0.2.1").send().unwrap();
+    assert_eq!(Service::answer(two_lines).unwrap().status, 429, "the proxy wrote the last line");
+    let away = Service::client_at([127, 0, 0, 5]);
+    let request = service_request(&service, &away).header("X-Forwarded-For", "192.0.2.1");
+    assert_eq!(
+        Service::answer(request.send().unwrap()).unwrap().status,
+        200,
+        "127.0.0.5 is no proxy"
+    );
+    let _: Value = from("192.0.2.3").ok();
+}

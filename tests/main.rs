@@ -1,0 +1,37 @@
+//! The tests that stand where users stand: they start the real program and talk to it over HTTP
+//! and the command line.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "tests say so by failing"
+)]
+
+mod admin;
+mod backups;
+mod browsers;
+mod buckets;
+mod cascades;
+mod catalogue;
+mod connections;
+mod crashes;
+mod daemons;
+mod deployments;
+mod every_function;
+mod faults;
+mod idempotency;
+mod identity;
+mod instances;
+mod journey;
+mod library;
+mod limits;
+mod mail;
+mod market;
+mod panics;
+mod support;
+mod uploads;
+mod wire;

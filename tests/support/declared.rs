@@ -1,0 +1,214 @@
+//! The declared functions as the document describes them, and valid parameters for each.
+
+use crate::support::service::{Person, Service};
+use serde_json::{Map, Value, json};
+
+/// A function as the document describes it.
+pub struct Declared {
+    pub name: String,
+    pub standing: String,
+    pub scope: Option<String>,
+    /// The schema of each parameter, and whether it must be given.
+    pub fields: Vec<(String, Value, bool)>,
+}
+
+/// All functions of the document, their schemas without references.
+pub fn declared(service: &Service) -> Vec<Declared> {
+    let document: Value =
+        service.http.get(format!("{}/openapi.json", service.url)).send().unwrap().json().unwrap();
+    let resolve = |schema: &Value| match schema["$ref"].as_str() {
+        Some(to) => document.pointer(to.trim_start_matches('#')).unwrap().clone(),
+        None => schema.clone(),
+    };
+    let mut functions = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let Some(name) = path.strip_prefix("/functions/") else { continue };
+        let operation = &item["post"];
+        let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+        let required: Vec<_> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let properties = schema["properties"].as_object().cloned().unwrap_or_default();
+        let fields = properties.into_iter().map(|(field, schema)| {
+            let is_required = required.contains(&field.as_str());
+            let mut schema = match schema["anyOf"].as_array() {
+                Some(choices) => resolve(&choices[0]),
+                None => resolve(&schema),
+            };
+            if schema.get("items").is_some() {
+                schema["items"] = resolve(&schema["items"]);
+            }
+            (field, schema, is_required)
+        });
+        functions.push(Declared {
+            name: name.to_owned(),
+            standing: operation["x-standing"].as_str().unwrap().to_owned(),
+            scope: operation["x-scope"].as_str().map(str::to_owned),
+            fields: fields.collect(),
+        });
+    }
+    assert!(functions.len() > 30, "the document lists the functions");
+    functions
+}
+
+/// Things that exist, and the people around them.
+pub struct Scene {
+    pub ids: Map<String, Value>,
+    pub owner: Person,
+    pub admin: Person,
+    pub supervisor: Person,
+    /// In the organization, and listed by the project.
+    pub listed: Person,
+    /// In the organization, and not listed by the project.
+    pub client: Person,
+    pub stranger: Person,
+    pub superadmin: Person,
+    /// A deploy token of the owner, bound to the app, that may upload only.
+    pub token: Person,
+    /// The same, bound to another app.
+    pub other_token: Person,
+}
+
+/// Makes all of them.
+pub fn scene(service: &Service) -> Scene {
+    let names = ["owner", "admin", "supervisor", "listed", "client", "stranger"];
+    let [owner, admin, supervisor, listed, client, stranger] = names.map(|n| service.register(n));
+    let call = |who: &Person, function: &str, params: Value| {
+        service.call(Some(who), function, params).ok()
+    };
+    let organization = call(&owner, "createOrganization", json!({"name": "Acme"}))["id"].clone();
+    for (person, role) in
+        [(&admin, "admin"), (&supervisor, "supervisor"), (&listed, "client"), (&client, "client")]
+    {
+        let invited = json!({"organizationId": organization, "email": person.email, "role": role});
+        let token = call(&owner, "inviteMember", invited)["acceptToken"].clone();
+        call(person, "acceptInvitation", json!({"token": token}));
+    }
+    let (project, app) = service.project_with_app(&owner, Some(&organization));
+    call(&owner, "svc_updateProject", json!({"projectId": project, "memberIds": [listed.id]}));
+    let artifact = service.upload(&owner, &app, "sample.apk", "1.4.2")["id"].clone();
+    let release = json!({"appId": app, "artifactIds": [artifact], "version": "1.4.2", "channel": "production"});
+    let release = call(&owner, "svc_createRelease", release)["id"].clone();
+    let other_app =
+        call(&owner, "createApp", json!({"projectId": project, "name": "Other"}))["id"].clone();
+    let token = |app: &Value| {
+        service
+            .with_token(&owner, json!({"name": "ci", "appId": app, "scopes": ["artifact:upload"]}))
+    };
+    let (token, other_token) = (token(&app), token(&other_app));
+    let template = call(&owner, "getTemplate", json!({"slug": "parse-server-postgresql"}));
+    let instance = json!({"projectId": project, "appId": app, "name": "Backend"});
+    let instance = call(&owner, "svc_createBackendInstance", instance);
+    let deployment = json!({"appId": app, "source": {"templateVersion": "1.0.0"}});
+    let deployment = call(&owner, "triggerDeployment", deployment);
+    let tokens = call(&owner, "svc_getDeployTokens", json!({"appId": app}));
+    let sessions = call(&owner, "svc_getSessions", json!({}));
+    let ids = json!({
+        "organizationId": organization,
+        "projectId": project,
+        "appId": app,
+        "artifactId": artifact,
+        "artifactIds": [artifact],
+        "releaseId": release,
+        "toReleaseId": release,
+        "tokenId": tokens["items"][0]["id"],
+        "sessionId": sessions["items"][0]["id"],
+        "userId": admin.id,
+        "memberIds": [listed.id],
+        "actorId": project,
+        "instanceId": instance["id"],
+        "templateId": template["id"],
+        // Without an engine there are none; see the tests of backups.
+        "backupId": "bak_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
+        "deploymentId": deployment["id"],
+        "toDeploymentId": deployment["id"],
+        "jobId": "job_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
+        "source": {"templateVersion": "1.0.0"},
+        "target": "backend",
+        "parameters": {},
+        "imageId": template["versions"][0]["services"][0]["imageId"],
+        "services": template["versions"][0]["services"],
+        "env": {"LOG_LEVEL": "info"},
+        "resources": {"memoryMb": 512, "cpus": 1.0},
+        "pricing": {"model": "free"},
+    });
+    let Value::Object(ids) = ids else { unreachable!() };
+    let superadmin = service.administrator();
+    Scene {
+        ids,
+        owner,
+        admin,
+        supervisor,
+        listed,
+        client,
+        stranger,
+        superadmin,
+        token,
+        other_token,
+    }
+}
+
+/// A valid value for a parameter: a real object's id by the name of the field, else what the
+/// schema allows.
+fn value(scene: &Scene, function: &str, field: &str, schema: &Value) -> Value {
+    if (function, field) == ("triggerDockerBuild", "source") {
+        return json!({"git": {"url": "https://git.example.com/app.git"}});
+    }
+    if let Some(id) = scene.ids.get(field) {
+        return id.clone();
+    }
+    if let Some(choices) = schema["enum"].as_array() {
+        return choices[0].clone();
+    }
+    if let Some(choices) = schema["oneOf"].as_array() {
+        return choices[0]["const"].clone();
+    }
+    let is = |kind: &str| {
+        schema["type"] == kind
+            || schema["type"].as_array().is_some_and(|t| t.contains(&json!(kind)))
+    };
+    match schema["format"].as_str() {
+        Some("email") => return json!("somebody@example.com"),
+        Some("date-time") => return json!("2999-01-31T12:00:00.000Z"),
+        Some("uri") => return json!("https://example.com/x"),
+        Some("password") => return json!("another horse"),
+        _ => {}
+    }
+    match schema["pattern"].as_str() {
+        Some(pattern) if pattern.contains("_[0-9A-HJKMNP-TV-Z]{26}") => {
+            panic!("{function}: teach this test an object for the field {field}")
+        }
+        Some(pattern) if pattern.starts_with("^sha256:") => {
+            return json!(format!("sha256:{}", "0".repeat(64)));
+        }
+        Some(pattern) if pattern.starts_with("^[A-Za-z_]") => return json!("aName"),
+        Some(pattern) if pattern.starts_with("^[0-9*/,") => return json!("30 3 * * *"),
+        Some(pattern) if pattern.starts_with("^[a-z0-9]([a-z0-9-]") => return json!("a-name"),
+        Some(pattern) if pattern.starts_with("^(0|[1-9]") => return json!("1.4.2"),
+        Some(pattern) if pattern.contains(":[0-9]+)?/)?") => return json!("team/name"),
+        Some(pattern) if pattern.contains("64}$") => return json!("0".repeat(64)),
+        Some(pattern) if pattern.contains("\\.") => return json!("com.example.app"),
+        Some(_) => return json!("1.4.2"),
+        None => {}
+    }
+    if is("array") {
+        json!([value(scene, function, field, &schema["items"])])
+    } else if is("boolean") {
+        json!(true)
+    } else if is("integer") || is("number") {
+        json!(1)
+    } else if field == "cursor" {
+        json!("7a7a7a7a")
+    } else if is("string") {
+        json!("name")
+    } else {
+        panic!("{function}: teach this test a value for the field {field}: {schema}")
+    }
+}
+
+/// Parameters that are valid, with every field given.
+pub fn parameters(scene: &Scene, function: &Declared) -> Map<String, Value> {
+    let fields = function.fields.iter();
+    fields
+        .map(|(name, schema, _)| (name.clone(), value(scene, &function.name, name, schema)))
+        .collect()
+}

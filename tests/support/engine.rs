@@ -1,0 +1,248 @@
+//! A real container engine for tests, with real images in a registry of this machine. Where there is
+//! none, tests say so by their name and are left out.
+
+use crate::support::service::Service;
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    io::Write,
+    net::TcpListener,
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
+
+/// What there is for all tests of this process.
+pub struct Engine {
+    /// Where the registry listens.
+    pub registry: String,
+    /// The images as they were built, by name.
+    pub images: BTreeMap<String, String>,
+    _registry: Child,
+    folder: tempfile::TempDir,
+}
+
+/// The images of the shipped catalogue, as the registry has them: repository, tag, and the built
+/// image that stands for it.
+const SHIPPED: [(&str, &str, &str, &str); 5] = [
+    ("postgres", "postgres", "15", "postgresql"),
+    ("parseplatform/parse-server", "parse-server", "9.10.0", "parse-server"),
+    ("127.0.0.1:5000/vendure-server", "vendure-server", "3.5.6", "vendure-server"),
+    ("127.0.0.1:5000/vendure-dashboard", "vendure-dashboard", "3.5.6", "vendure-dashboard"),
+    ("127.0.0.1:5000/storefront", "storefront", "1.0.0", "storefront"),
+];
+
+/// What is deployed later: tag of `parse-server`, and the built image.
+const LATER: [(&str, &str); 2] = [("2", "parse-server-2"), ("sick", "parse-server-sick")];
+
+/// The engine; or none, and the test is left out.
+pub fn engine(test: &str) -> Option<&'static Engine> {
+    static ENGINE: OnceLock<Result<Engine, String>> = OnceLock::new();
+    match ENGINE.get_or_init(Engine::bring_up) {
+        Ok(engine) => Some(engine),
+        Err(why) => {
+            // Not by the macro: the output of tests that pass is not shown.
+            let _ = writeln!(std::io::stderr(), "left out: {test} because {why}");
+            None
+        }
+    }
+}
+
+/// Runs docker's client; what it printed.
+pub fn docker(args: &[&str]) -> String {
+    let done = Command::new("docker").args(args).stdin(Stdio::null()).output().unwrap();
+    assert!(done.status.success(), "docker {args:?}: {}", text(&done.stderr));
+    text(&done.stdout)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
+}
+
+fn run(command: &mut Command) -> Result<Output, String> {
+    command.stdin(Stdio::null()).output().map_err(|e| e.to_string())
+}
+
+impl Engine {
+    fn bring_up() -> Result<Engine, String> {
+        let answers =
+            run(Command::new("docker").args(["version", "--format", "{{.Server.Version}}"]));
+        if !answers.is_ok_and(|done| done.status.success()) {
+            return Err("no container engine answers".into());
+        }
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/images/build.sh");
+        let built = run(&mut Command::new(script))?;
+        if !built.status.success() {
+            return Err(format!("its images cannot be built: {}", text(&built.stderr)));
+        }
+        let printed = text(&built.stdout);
+        let images = printed.lines().filter_map(|line| line.split_once(' '));
+        let images: BTreeMap<String, String> =
+            images.map(|(name, reference)| (name.to_owned(), reference.to_owned())).collect();
+        forget_registries();
+        let (child, folder, registry) = start_registry()?;
+        let engine = Engine { registry, images, _registry: child, folder };
+        for (_, repository, tag, image) in SHIPPED {
+            engine.publish(image, repository, tag);
+        }
+        for (tag, image) in LATER {
+            engine.publish(image, "parse-server", tag);
+        }
+        Ok(engine)
+    }
+
+    /// Puts a built image into the registry; its name there.
+    pub fn publish(&self, image: &str, repository: &str, tag: &str) -> String {
+        let name = format!("{}/{repository}:{tag}", self.registry);
+        docker(&["tag", &self.images[image], &name]);
+        docker(&["push", "--quiet", &name]);
+        docker(&["rmi", &name]);
+        name
+    }
+
+    /// The registry loses a repository.
+    pub fn lose(&self, repository: &str) {
+        let all = self.folder.path().join("registry/docker/registry/v2/repositories");
+        std::fs::remove_dir_all(all.join(repository)).unwrap();
+    }
+
+    /// A service that runs containers, with the shipped catalogue.
+    pub fn service(&self, settings: &[(&str, &str)]) -> Installed {
+        let mirrors =
+            SHIPPED.map(|(of, repository, ..)| format!("{of}={}/{repository}", self.registry));
+        let mirrors = mirrors.join(",");
+        let socket = std::env::var("DOCKER_HOST");
+        let socket = socket.unwrap_or_else(|_| "unix:///var/run/docker.sock".into());
+        let mut all = vec![
+            ("SVC_DOCKER_HOST", socket.as_str()),
+            ("SVC_IMAGE_MIRRORS", &mirrors),
+            ("SVC_WATCH_INTERVAL", "1"),
+            ("SVC_ANONYMOUS_TIER", "enterprise"),
+        ];
+        // Later ones win.
+        all.extend(settings);
+        Installed(Service::start_with(&all))
+    }
+}
+
+/// Images that the engine knows by registries of earlier runs lose these names.
+fn forget_registries() {
+    let format = "{{.Repository}}@{{.Digest}}";
+    for name in docker(&["images", "--digests", "--format", format]).lines() {
+        let registry = name.split('/').next().filter(|host| host.starts_with("127.0.0.1:"));
+        if registry.is_some_and(|host| std::net::TcpStream::connect(host).is_err()) {
+            let _ = run(Command::new("docker").args(["rmi", name]));
+        }
+    }
+}
+
+/// Debian's registry, on a free port, in an empty folder.
+fn start_registry() -> Result<(Child, tempfile::TempDir, String), String> {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = format!("127.0.0.1:{port}");
+    let root = folder.path().join("registry");
+    let config = format!(
+        "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {}}}}}\nhttp: {{addr: \"{address}\"}}\n",
+        root.display()
+    );
+    let path = folder.path().join("config.yml");
+    std::fs::write(&path, config).map_err(|e| e.to_string())?;
+    if !run(Command::new("docker-registry").arg("--version")).is_ok_and(|r| r.status.success()) {
+        return Err("docker-registry is missing".into());
+    }
+    // Nothing ends what is static: the shell reads until this process is gone, whatever ended it.
+    let serve = "docker-registry serve \"$0\" & read _; kill $!";
+    let mut command = Command::new("sh");
+    command.args(["-c", serve]).arg(path).stdin(Stdio::piped());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let child = command.spawn().map_err(|e| e.to_string())?;
+    let begun = Instant::now();
+    while std::net::TcpStream::connect(&address).is_err() {
+        if begun.elapsed() > Duration::from_secs(10) {
+            return Err("docker-registry does not start".into());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok((child, folder, address))
+}
+
+/// A service whose containers, networks and volumes go with it.
+pub struct Installed(pub Service);
+
+impl std::ops::Deref for Installed {
+    type Target = Service;
+    fn deref(&self) -> &Service {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for Installed {
+    fn deref_mut(&mut self) -> &mut Service {
+        &mut self.0
+    }
+}
+
+impl Installed {
+    /// What the engine has of this installation, or of one instance of it.
+    pub fn objects(&self, instance: Option<&str>) -> Vec<String> {
+        let filter = match instance {
+            Some(id) => format!("label=svc.instance={id}"),
+            None => format!("label=svc.installation={}", self.application_id),
+        };
+        let lists: [&[&str]; 3] = [
+            &["ps", "--all", "--quiet", "--filter"],
+            &["network", "ls", "--quiet", "--filter"],
+            &["volume", "ls", "--quiet", "--filter"],
+        ];
+        let list = |args: &[&str]| docker(&[args, &[filter.as_str()]].concat());
+        lists
+            .iter()
+            .flat_map(|args| list(args).lines().map(str::to_owned).collect::<Vec<_>>())
+            .collect()
+    }
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        self.0.kill();
+        let filter = format!("label=svc.installation={}", self.0.application_id);
+        let sweep = "docker ps -aq --filter $F | xargs -r docker rm -fv; \
+            docker network ls -q --filter $F | xargs -r docker network rm; \
+            docker volume ls -q --filter $F | xargs -r docker volume rm; \
+            docker images -q --filter $F | sort -u | xargs -r docker rmi -f";
+        let _ = Command::new("sh").args(["-c", sweep]).env("F", filter).output();
+    }
+}
+
+/// A template of the test's own, with these services; its id. The image of each is one that was
+/// built, which the registry has in the repository that is said, or else in one for all tests.
+pub fn template(service: &Installed, engine: &Engine, services: Value) -> Value {
+    let admin = service.administrator();
+    let call = |function: &str, params: Value| service.call(Some(&admin), function, params).ok();
+    let image = |name: &str, image: &str| {
+        let reference = engine.publish(image, name, "1");
+        let repository = reference.rsplit_once(':').unwrap().0;
+        let made = call("registerDockerImage", json!({"name": name, "repository": repository}));
+        call("addDockerImageVersion", json!({"imageId": made["id"], "version": "1"}));
+        made["id"].clone()
+    };
+    let mut services = services;
+    for service in services.as_array_mut().unwrap() {
+        let built = service["image"].as_str().unwrap().to_owned();
+        let shared = format!("test-{built}");
+        let repository = service["repository"].as_str().unwrap_or(&shared).to_owned();
+        let fields = service.as_object_mut().unwrap();
+        fields.remove("image");
+        fields.remove("repository");
+        fields.insert("imageId".into(), image(&repository, &built));
+        fields.insert("imageVersion".into(), json!("1"));
+    }
+    let made = json!({"name": "Test", "slug": "test", "kind": "backend", "category": "test"});
+    let id = call("createTemplate", made)["id"].clone();
+    let version = json!({"templateId": id, "version": "1.0.0", "services": services});
+    call("addTemplateDockerVersion", version);
+    call("updateTemplateStatus", json!({"templateId": id, "status": "published"}));
+    id
+}

@@ -1,0 +1,8 @@
+//! What the tests stand on: the service as a process, people, an engine with images, git, load.
+
+pub mod declared;
+pub mod engine;
+pub mod git;
+pub mod load;
+pub mod requires;
+pub mod service;

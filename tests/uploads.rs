@@ -1,0 +1,458 @@
+//! Uploads, as clients of every temper send them.
+
+use crate::support::service::{Answer, Person, Service, eventually, fixture, sha256};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use reqwest::blocking::{Body, RequestBuilder};
+use serde_json::{Value, json};
+use sha2::Digest;
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+};
+
+fn bytes_of(file: &str) -> Vec<u8> {
+    std::fs::read(fixture(file)).unwrap()
+}
+
+fn opening(app: &Value) -> Value {
+    json!({"appId": app, "platform": "android", "fileName": "app.apk", "version": "1.4.2"})
+}
+
+/// As an upload is opened that can be resumed.
+fn declared(app: &Value, bytes: &[u8]) -> Value {
+    let mut opening = opening(app);
+    opening["size"] = json!(bytes.len());
+    opening["sha256"] = json!(sha256(bytes));
+    opening
+}
+
+/// An upload that is open.
+struct Upload<'a> {
+    service: &'a Service,
+    who: &'a Person,
+    id: String,
+    url: String,
+}
+
+impl<'a> Upload<'a> {
+    fn open(service: &'a Service, who: &'a Person, opening: &Value) -> Upload<'a> {
+        let opened = service.post(Some(who), "upload-url", opening);
+        assert_eq!((opened.status, &opened.body["offset"]), (201, &json!(0)), "{}", opened.body);
+        let text = |name: &str| opened.body[name].as_str().unwrap().to_owned();
+        Upload { service, who, id: text("artifactId"), url: text("uploadUrl") }
+    }
+
+    fn request(&self, body: impl Into<Body>) -> RequestBuilder {
+        self.service.http.put(&self.url).body(body)
+    }
+
+    /// Sends all bytes in one request.
+    fn put(&self, body: impl Into<Body>) -> Answer {
+        Service::answer(self.request(body).send().unwrap()).unwrap()
+    }
+
+    /// Sends some bytes as a part that starts here.
+    fn part(&self, bytes: &[u8], start: usize, total: usize, digest: Option<&[u8]>) -> Answer {
+        let range = format!("bytes {start}-{}/{total}", start + bytes.len() - 1);
+        let mut request = self.request(bytes.to_vec()).header("Content-Range", range);
+        if let Some(of) = digest {
+            let digest = STANDARD.encode(sha2::Sha256::digest(of));
+            request = request.header("Content-Digest", format!("sha-256=:{digest}:"));
+        }
+        Service::answer(request.send().unwrap()).unwrap()
+    }
+
+    /// What `HEAD` says: how far it is, of how many bytes, and whether that is all.
+    fn head(&self) -> (String, String, String) {
+        let answer = self.service.http.head(&self.url).send().unwrap();
+        assert_eq!(answer.status(), 200);
+        let text = |name: &str| {
+            answer.headers().get(name).map(|v| v.to_str().unwrap().to_owned()).unwrap_or_default()
+        };
+        (text("upload-offset"), text("upload-length"), text("upload-complete"))
+    }
+
+    fn finalize(&self, body: &Value) -> Answer {
+        self.service.post(Some(self.who), &format!("{}/finalize", self.id), body)
+    }
+
+    fn state(&self) -> Value {
+        let id = json!({"artifactId": self.id});
+        self.service.call(Some(self.who), "svc_getArtifact", id).ok()["state"].clone()
+    }
+}
+
+fn said(offset: usize, length: usize, complete: bool) -> (String, String, String) {
+    (offset.to_string(), length.to_string(), if complete { "?1" } else { "?0" }.into())
+}
+
+#[test]
+fn an_upload_goes_on_where_it_stopped_and_counts_once_it_is_verified() {
+    let mut service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let bytes = bytes_of("sample.apk");
+    let (total, hash) = (bytes.len(), sha256(&bytes));
+    let opening = declared(&app, &bytes);
+    let upload = Upload::open(&service, &ada, &opening);
+    assert_eq!(upload.head(), said(0, total, false));
+
+    let first = upload.part(&bytes[..3000], 0, total, None);
+    assert_eq!((first.status, &first.body["received"]), (202, &json!(3000)));
+    assert_eq!(first.headers["upload-offset"], "3000");
+    for start in [0, 2999, 3001] {
+        let wrong = upload.part(&bytes[start..start + 1000], start, total, None);
+        assert_eq!(wrong.refusal(), (409, 119), "{start}");
+        assert_eq!(wrong.body["expectedOffset"], 3000, "{start}");
+    }
+    let damaged = upload.part(&bytes[3000..6000], 3000, total, Some(b"other bytes"));
+    assert_eq!(damaged.refusal(), (400, 142));
+    assert!(damaged.body["error"].as_str().unwrap().contains("Content-Digest"));
+    assert_eq!(upload.head(), said(3000, total, false), "a damaged part is dropped");
+    let early = upload.finalize(&json!({"sha256": hash}));
+    assert_eq!((early.refusal(), &early.body["offset"]), ((409, 119), &json!(3000)));
+    assert_eq!(upload.state(), "pending");
+
+    let (id, url) = (upload.id, upload.url);
+    service.stop();
+    service.boot();
+    let resumed = service.post(Some(&ada), "upload-url", &opening);
+    assert_eq!((resumed.status, &resumed.body["artifactId"]), (200, &json!(id)));
+    assert_eq!(resumed.body["offset"], 3000);
+    let upload = Upload { service: &service, who: &ada, id, url };
+    let rest = upload.part(&bytes[3000..], 3000, total, Some(&bytes[3000..]));
+    assert_eq!((rest.status, &rest.body["received"]), (200, &json!(total)));
+    assert_eq!(upload.head(), said(total, total, true));
+    let more = upload.put(bytes.clone());
+    assert_eq!(more.refusal(), (409, 119), "a complete upload takes no more bytes");
+
+    let verified = upload.finalize(&json!({"sha256": hash, "size": total}));
+    assert_eq!((verified.status, &verified.body["state"]), (201, &json!("verified")));
+    let again = upload.finalize(&json!({"sha256": hash}));
+    assert_eq!((again.status, &again.body), (200, &verified.body));
+    let other = upload.finalize(&json!({"sha256": sha256(b"other bytes")}));
+    assert_eq!(other.refusal(), (422, 142));
+    let error = other.body["error"].as_str().unwrap();
+    assert!(error.contains(&hash) && error.contains(&sha256(b"other bytes")), "{error}");
+    assert_eq!(upload.state(), "verified");
+    assert_eq!(upload.put(bytes.clone()).refusal(), (409, 119));
+
+    let held = service.post(Some(&ada), "upload-url", &opening);
+    assert_eq!((held.status, &held.body["state"]), (200, &json!("verified")));
+    assert_eq!(held.body["artifactId"], json!(upload.id));
+    assert!(held.body.get("uploadUrl").is_none(), "{}", held.body);
+    let (_, another) = service.project_with_app(&ada, None);
+    Upload::open(&service, &ada, &declared(&another, &bytes));
+    service.call(Some(&ada), "svc_deleteArtifact", json!({"artifactId": upload.id})).ok();
+    Upload::open(&service, &ada, &opening);
+}
+
+#[test]
+fn a_whole_file_starts_over_whatever_is_stored() {
+    let service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let bytes = bytes_of("sample.apk");
+    let upload = Upload::open(&service, &ada, &opening(&app));
+    assert_eq!(upload.part(&[7; 5000], 0, bytes.len(), None).status, 202);
+    let whole = upload.put(bytes.clone());
+    assert_eq!((whole.status, &whole.body["received"]), (200, &json!(bytes.len())));
+    assert_eq!(upload.finalize(&json!({"sha256": sha256(&bytes)})).status, 201);
+}
+
+/// The head of a raw request, and what the caller writes after it.
+fn raw(upload: &Upload<'_>, headers: &str) -> TcpStream {
+    let address = upload.service.url.strip_prefix("http://").unwrap();
+    let path = upload.url.strip_prefix(&upload.service.url).unwrap();
+    let mut connection = TcpStream::connect(address).unwrap();
+    write!(connection, "PUT {path} HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n\r\n").unwrap();
+    connection
+}
+
+#[test]
+fn a_broken_connection_keeps_its_bytes_and_lets_the_next_writer_in() {
+    let service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let bytes = bytes_of("sample.apk");
+    let (half, total) = (bytes.len() / 2, bytes.len());
+    let upload = Upload::open(&service, &ada, &opening(&app));
+    assert_eq!(upload.part(&[7; 1000], 0, total, None).status, 202);
+    let mut broken = raw(&upload, &format!("Content-Length: {total}"));
+    broken.write_all(&bytes[..half]).unwrap();
+    let staged = service.data().join("staging").join(&upload.id);
+    eventually("the first half arrives", || {
+        staged.metadata().is_ok_and(|staged| staged.len() == half as u64)
+    });
+    let second = upload.put(bytes.clone());
+    assert_eq!(second.refusal(), (409, 119));
+    assert!(second.body["error"].as_str().unwrap().contains("somebody else"), "{}", second.body);
+    assert_eq!(upload.head().0, "0", "what was stored is overwritten, and nothing is durable yet");
+    drop(broken);
+    let stored = half.to_string();
+    eventually("what came is kept", || upload.head().0 == stored);
+    assert_eq!(upload.head(), said(half, total, false));
+    assert_eq!(upload.part(&bytes[half..], half, total, None).status, 200);
+    assert_eq!(upload.finalize(&json!({"sha256": sha256(&bytes)})).status, 201);
+}
+
+#[test]
+fn a_stream_that_breaks_is_not_taken_for_a_whole_file() {
+    let service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let bytes = bytes_of("sample.apk");
+    let upload = Upload::open(&service, &ada, &opening(&app));
+    let mut broken = raw(&upload, "Transfer-Encoding: chunked");
+    write!(broken, "{:x}\r\n", 1000).unwrap();
+    broken.write_all(&bytes[..1000]).unwrap();
+    write!(broken, "\r\n").unwrap();
+    drop(broken);
+    eventually("what came is kept", || upload.head().0 == "1000");
+    assert_eq!(upload.head().2, "?0");
+    let early = upload.finalize(&json!({"sha256": sha256(&bytes[..1000])}));
+    assert_eq!(early.refusal(), (409, 119));
+    let whole = upload.put(Body::new(std::io::Cursor::new(bytes.clone())));
+    assert_eq!((whole.status, &whole.body["received"]), (200, &json!(bytes.len())));
+    assert_eq!(upload.finalize(&json!({"sha256": sha256(&bytes)})).status, 201);
+}
+
+/// All bytes are there, but the request is not over: its digest is yet to be compared, and it may
+/// still take them back.
+#[test]
+fn bytes_of_a_request_that_is_not_over_cannot_be_verified() {
+    let service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let total = 64 << 20;
+    let upload = Upload::open(&service, &ada, &opening(&app));
+    let wrong = STANDARD.encode([0; 32]);
+    let headers = format!(
+        "Transfer-Encoding: chunked\r\nContent-Range: bytes 0-{}/{total}\r\nContent-Digest: sha-256=:{wrong}:",
+        total - 1
+    );
+    let mut connection = raw(&upload, &headers);
+    write!(connection, "{total:x}\r\n").unwrap();
+    connection.write_all(&vec![7; total]).unwrap();
+    write!(connection, "\r\n").unwrap();
+    let staged = service.data().join("staging").join(&upload.id);
+    eventually("all bytes arrive", || staged.metadata().is_ok_and(|s| s.len() == total as u64));
+    assert_eq!(upload.head().0, "0");
+    let hash = sha256(&vec![7; total]);
+    assert_eq!(upload.finalize(&json!({"sha256": hash})).refusal(), (409, 119));
+    write!(connection, "0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    assert_eq!((upload.state(), upload.head().0.as_str()), (json!("pending"), "0"));
+}
+
+#[test]
+fn what_is_not_as_declared_is_refused_before_it_is_stored_or_verified() {
+    let service = Service::start_with(&[("SVC_MAX_ARTIFACT_BYTES", "20000")]);
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let bytes = bytes_of("sample.apk");
+    let hash = json!({"sha256": sha256(&bytes)});
+
+    for lie in [bytes.len() - 1, bytes.len() + 1] {
+        let mut lying = declared(&app, &bytes);
+        lying["size"] = json!(lie);
+        let upload = Upload::open(&service, &ada, &lying);
+        let refused = upload.put(bytes.clone());
+        assert_eq!(refused.refusal(), (400, 142), "{lie}");
+        assert!(refused.body["error"].as_str().unwrap().contains(&lie.to_string()));
+        assert_eq!(upload.head(), said(0, lie, false));
+
+        let upload = Upload::open(&service, &ada, &opening(&app));
+        assert_eq!(upload.put(bytes.clone()).status, 200);
+        let mut lying = hash.clone();
+        lying["size"] = json!(lie);
+        let refused = upload.finalize(&lying);
+        assert_eq!(refused.refusal(), (422, 142), "{lie}");
+        let error = refused.body["error"].as_str().unwrap();
+        assert!(error.contains(&format!("expected {lie} bytes, got {}", bytes.len())), "{error}");
+        assert_eq!(upload.state(), "rejected");
+        assert_eq!(upload.finalize(&hash).refusal(), (409, 119), "a new upload is needed");
+    }
+
+    let mut empty = declared(&app, b"");
+    empty["size"] = json!(0);
+    let refused = service.post(Some(&ada), "upload-url", &empty);
+    assert_eq!(
+        (refused.refusal(), &refused.body["details"][0]["field"]),
+        ((400, 142), &json!("size"))
+    );
+    let upload = Upload::open(&service, &ada, &opening(&app));
+    upload.put("");
+    assert_eq!(upload.finalize(&json!({"sha256": sha256(b"")})).refusal(), (422, 142));
+
+    let mut large = declared(&app, &bytes);
+    large["size"] = json!(20_001);
+    assert_eq!(service.post(Some(&ada), "upload-url", &large).refusal(), (413, 142));
+    let upload = Upload::open(&service, &ada, &opening(&app));
+    assert_eq!(upload.put(vec![0; 20_001]).refusal(), (413, 142));
+    assert_eq!(upload.part(&[0; 10], 0, 20_001, None).refusal(), (413, 142));
+    let endless = upload.put(Body::new(std::io::repeat(0).take(20_001)));
+    assert_eq!(endless.refusal(), (413, 142));
+    assert_eq!(upload.head().2, "?0");
+    assert_eq!(upload.put(bytes.clone()).status, 200);
+    assert_eq!(upload.finalize(&hash).status, 201);
+}
+
+#[test]
+fn an_address_is_good_for_its_upload_and_its_time() {
+    let mut service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let bytes = bytes_of("sample.apk");
+    let upload = Upload::open(&service, &ada, &opening(&app));
+    let other = Upload::open(&service, &ada, &opening(&app));
+    let (path, query) = upload.url.split_once('?').unwrap();
+    let expires: i64 = query.split(['=', '&']).nth(1).unwrap().parse().unwrap();
+    let last = if upload.url.ends_with('0') { '1' } else { '0' };
+    for forged in [
+        path.to_owned(),
+        format!("{path}?expires={expires}"),
+        upload.url.replace(&expires.to_string(), &(expires + 1).to_string()),
+        format!("{}{last}", &upload.url[..upload.url.len() - 1]),
+        format!("{}?{}", other.url.split_once('?').unwrap().0, query),
+        upload.url.replace("/content?", "/download?"),
+    ] {
+        let answer = if forged.contains("/download?") {
+            service.http.get(&forged)
+        } else {
+            service.http.put(&forged).body(bytes.clone())
+        };
+        let answer = Service::answer(answer.send().unwrap()).unwrap();
+        assert_eq!(answer.refusal(), (401, 119), "{forged}");
+        assert_eq!(service.http.head(&forged).send().unwrap().status(), 401, "{forged}");
+    }
+    assert_eq!(upload.head().0, "0");
+    assert_eq!(upload.put(bytes.clone()).status, 200);
+    let verified = upload.finalize(&json!({"sha256": sha256(&bytes)}));
+    assert_eq!(verified.status, 201, "{}", verified.body);
+    drop(service);
+
+    service = Service::start_with(&[("SVC_UPLOAD_URL_TTL", "5")]);
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let opening = declared(&app, &bytes);
+    let upload = Upload::open(&service, &ada, &opening);
+    assert_eq!(upload.part(&bytes[..100], 0, bytes.len(), None).status, 202);
+    eventually("the address expires", || {
+        service.http.head(&upload.url).send().unwrap().status() == 401
+    });
+    let late = upload.part(&bytes[100..], 100, bytes.len(), None);
+    assert_eq!(late.refusal(), (401, 119));
+    assert!(late.body["error"].as_str().unwrap().contains("expired"));
+}
+
+#[test]
+fn a_deploy_token_does_what_its_scopes_and_its_app_allow() {
+    let service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let (_, other) = service.project_with_app(&ada, None);
+    let token = |scopes: &[&str], app: &Value| {
+        service.with_token(&ada, json!({"name": "ci", "scopes": scopes, "appId": app}))
+    };
+    let bytes = bytes_of("sample.apk");
+    let hash = sha256(&bytes);
+    assert_eq!(service.post(None, "upload-url", &opening(&app)).refusal(), (401, 119));
+    let releasing = token(&["release:create"], &app);
+    let refused = service.post(Some(&releasing), "upload-url", &opening(&app));
+    assert_eq!(refused.refusal(), (403, 403));
+    assert!(refused.body["error"].as_str().unwrap().contains("artifact:upload"));
+    let elsewhere = token(&["artifact:upload"], &other);
+    assert_eq!(service.post(Some(&elsewhere), "upload-url", &opening(&app)).refusal(), (404, 101));
+
+    let uploading = token(&["artifact:upload"], &app);
+    let upload = Upload::open(&service, &uploading, &opening(&app));
+    assert_eq!(upload.put(bytes).status, 200);
+    let finalize = |who: &Person, release: Option<Value>| {
+        let mut body = json!({"sha256": hash});
+        if let Some(release) = release {
+            body["createRelease"] = release;
+        }
+        service.post(Some(who), &format!("{}/finalize", upload.id), &body)
+    };
+    assert_eq!(finalize(&elsewhere, None).refusal(), (404, 101));
+    assert_eq!(finalize(&releasing, None).refusal(), (403, 403));
+    let release = json!({"channel": "production"});
+    let refused = finalize(&uploading, Some(release.clone()));
+    assert_eq!(refused.refusal(), (403, 403));
+    assert!(refused.body["error"].as_str().unwrap().contains("release:create"));
+    let both = token(&["artifact:upload", "release:create"], &app);
+    let refused = finalize(&both, Some(json!({"channel": "production", "publish": ["ota"]})));
+    assert_eq!(refused.refusal(), (403, 403));
+    assert!(refused.body["error"].as_str().unwrap().contains("release:publish"));
+    assert_eq!(upload.state(), "pending", "refused before anything was verified");
+
+    let verified = finalize(&both, Some(release.clone()));
+    assert_eq!((verified.status, &verified.body["trust"]), (201, &json!("token")));
+    assert_eq!(finalize(&both, Some(release)).status, 200);
+    let made = service.call(Some(&ada), "svc_getReleases", json!({"appId": app})).ok();
+    assert_eq!(made["items"].as_array().unwrap().len(), 1, "the release is made once");
+}
+
+#[test]
+fn artifacts_of_others_are_not_there_and_held_ones_stay() {
+    let service = Service::start();
+    let (ada, eve) = (service.register("ada"), service.register("eve"));
+    let (_, app) = service.project_with_app(&ada, None);
+    let artifact = service.upload(&ada, &app, "sample.apk", "1.4.2");
+    let id = json!({"artifactId": artifact["id"]});
+    for function in ["svc_getArtifact", "svc_getArtifactDownloadUrl", "svc_deleteArtifact"] {
+        assert_eq!(service.call(Some(&eve), function, id.clone()).refusal(), (404, 101));
+    }
+    assert_eq!(service.post(Some(&eve), "upload-url", &opening(&app)).refusal(), (404, 101));
+    let path = format!("{}/finalize", artifact["id"].as_str().unwrap());
+    let finalize = json!({"sha256": artifact["sha256"]});
+    assert_eq!(service.post(Some(&eve), &path, &finalize).refusal(), (404, 101));
+    assert_eq!(service.post(None, &path, &finalize).refusal(), (401, 119));
+
+    let release = json!({"appId": app, "artifactIds": [artifact["id"]], "version": "1.4.2", "channel": "beta"});
+    let release = service.call(Some(&ada), "svc_createRelease", release).ok();
+    let refused = service.call(Some(&ada), "svc_deleteArtifact", id.clone());
+    assert_eq!(refused.refusal(), (409, 119));
+    assert!(refused.body["error"].as_str().unwrap().contains(release["id"].as_str().unwrap()));
+    let free = service.upload(&ada, &app, "sample-1.5.0.apk", "1.5.0");
+    let free_id = json!({"artifactId": free["id"]});
+    let file = service.data().join("artifacts").join(free["id"].as_str().unwrap());
+    let found = service.call(Some(&ada), "svc_getArtifactDownloadUrl", free_id.clone()).ok();
+    assert!(file.exists());
+    service.call(Some(&ada), "svc_deleteArtifact", free_id.clone()).ok();
+    eventually("the bytes are removed", || !file.exists());
+    let gone = service.http.get(found["url"].as_str().unwrap()).send().unwrap();
+    assert_eq!(Service::answer(gone).unwrap().refusal(), (404, 101));
+    assert_eq!(service.call(Some(&ada), "svc_getArtifact", free_id).refusal(), (404, 101));
+    assert_eq!(service.call(Some(&ada), "svc_getArtifact", id).ok()["state"], "verified");
+}
+
+/// Has the process' peak of memory begin anew.
+fn forget_peak_memory(pid: u32) {
+    std::fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
+}
+
+/// The most memory that a process had, in MiB.
+fn peak_memory(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
+}
+
+#[test]
+fn memory_does_not_grow_with_the_file() {
+    const SIZE: u64 = 300 << 20;
+    let service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let upload = Upload::open(&service, &ada, &opening(&app));
+    forget_peak_memory(service.pid());
+    let idle = peak_memory(service.pid());
+    let whole = upload.put(Body::sized(std::io::repeat(0).take(SIZE), SIZE));
+    assert_eq!((whole.status, &whole.body["received"]), (200, &json!(SIZE)));
+    let grown = peak_memory(service.pid()) - idle;
+    assert!(grown < 64, "{grown} MiB more than the {idle} MiB before");
+}

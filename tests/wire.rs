@@ -1,0 +1,452 @@
+//! The contract on the wire: every kind of answer, its status, its code and its headers.
+
+use crate::support::service::{Answer, Person, Service, eventually};
+use reqwest::{Method, blocking::RequestBuilder};
+use serde_json::{Value, json};
+use std::io::Read;
+
+/// What every answer carries, success or not.
+fn check(answer: &Answer, path: &str) {
+    let header = |name: &str| answer.headers.get(name).map(|v| v.to_str().unwrap().to_owned());
+    assert_eq!(header("content-type").as_deref(), Some("application/json"), "{path}: {answer:?}");
+    assert!(header("x-request-id").is_some_and(|id| !id.is_empty()), "{path}: {answer:?}");
+    assert_eq!(header("access-control-allow-origin").as_deref(), Some("*"), "{path}");
+    assert_eq!(header("vary").as_deref(), Some("Origin"), "{path}");
+    let exposed = header("access-control-expose-headers").unwrap_or_default();
+    for name in [
+        "X-RateLimit-Limit",
+        "X-RateLimit-Remaining",
+        "X-RateLimit-Reset",
+        "Retry-After",
+        "X-Request-Id",
+    ] {
+        assert!(exposed.contains(name), "{path}: {name} is not exposed");
+    }
+    if path.starts_with("/backend") || path.starts_with("/api") {
+        for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {
+            let value = header(name).unwrap_or_else(|| panic!("{path}: no {name}: {answer:?}"));
+            assert!(value.parse::<u64>().is_ok(), "{path}: {name} is {value}");
+        }
+    }
+}
+
+fn send(request: RequestBuilder, path: &str) -> Answer {
+    let answer = Service::answer(request.send().unwrap()).unwrap();
+    check(&answer, path);
+    answer
+}
+
+struct Wire {
+    service: Service,
+    ada: Person,
+}
+
+impl Wire {
+    fn start() -> Wire {
+        let settings = [("SVC_ANONYMOUS_TIER", "professional"), ("SVC_JAVASCRIPT_KEY", "a key")];
+        let service = Service::start_with(&settings);
+        let ada = service.register("ada");
+        Wire { service, ada }
+    }
+
+    fn plain(&self, method: &str, path: &str) -> RequestBuilder {
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        self.service.http.request(method, format!("{}{path}", self.service.url))
+    }
+
+    /// A call of ada's with this body.
+    fn ada(&self, function: &str, body: impl Into<reqwest::blocking::Body>) -> Answer {
+        let path = format!("/backend/functions/{function}");
+        let request = self.plain("POST", &path).body(body);
+        let request = request.header("X-Backend-Application-Id", &self.service.application_id);
+        send(request.header("X-Backend-Session-Token", &self.ada.token), &path)
+    }
+}
+
+#[test]
+fn what_is_not_served_is_refused_in_the_same_shape() {
+    let wire = Wire::start();
+    for path in [
+        "/backend",
+        "/backend/",
+        "/backend/nothing",
+        "/backend/functions",
+        "/backend/functions/",
+        "/backend/functions/getApp/more",
+        "/backend/classes/Thing",
+        "/api",
+        "/api/v1",
+        "/api/v2/artifacts",
+        "/api/v1/artifacts",
+        "/api/v1/artifacts/x/y",
+        "/nothing",
+        "/backendish",
+        "//",
+        "/healthz/x",
+        "/backend//functions/getApp",
+        "/install",
+        "/%2e%2e/secrets",
+        "/backend/functions/../../readyz/x",
+    ] {
+        for method in ["GET", "POST", "DELETE"] {
+            let answer = send(wire.plain(method, path), path);
+            assert_eq!(answer.refusal(), (404, 101), "{method} {path}");
+        }
+    }
+    let id = "art_01J9ZQ8F5W7V3T6M2K4N8R0P1S";
+    for (path, methods) in [
+        (
+            "/backend/functions/getCurrentUser",
+            &["GET", "PUT", "DELETE", "PATCH", "TRACE", "BREW"][..],
+        ),
+        ("/backend/functions/noSuchFunction", &["GET"]),
+        ("/api/v1/artifacts/upload-url", &["GET", "PUT"]),
+        (&format!("/api/v1/artifacts/{id}/finalize"), &["GET", "PUT"]),
+        (&format!("/api/v1/artifacts/{id}/content"), &["POST", "DELETE"]),
+        (&format!("/api/v1/artifacts/{id}/download"), &["POST"]),
+        ("/healthz", &["POST"]),
+        ("/readyz", &["DELETE"]),
+        ("/metrics", &["POST"]),
+        ("/openapi.json", &["PUT"]),
+    ] {
+        for method in methods {
+            assert_eq!(
+                send(wire.plain(method, path), path).refusal(),
+                (405, 142),
+                "{method} {path}"
+            );
+        }
+        let head = wire.plain("HEAD", path).send().unwrap();
+        if path.starts_with("/backend") {
+            assert_eq!(head.status(), 405, "HEAD {path}");
+            assert!(head.headers().contains_key("x-ratelimit-limit"));
+        }
+        assert_eq!(head.bytes().unwrap().len(), 0);
+    }
+    assert_eq!(wire.plain("HEAD", "/healthz").send().unwrap().status(), 200);
+    let meant = wire.ada("getCurrentUser", r#"{"_method":"DELETE"}"#);
+    assert_eq!(meant.refusal(), (405, 142));
+    assert_eq!(wire.ada("getCurrentUser", r#"{"_method":"POST"}"#).status, 200);
+
+    // The same address, spelled otherwise.
+    assert_eq!(wire.ada("get%43urrentUser", "{}").status, 200);
+    let spelled = wire.plain("POST", "/backend/%66unctions/getCurrentUser").body("{}");
+    let spelled = spelled.header("X-Backend-Application-Id", &wire.service.application_id);
+    let spelled = spelled.header("X-Backend-Session-Token", &wire.ada.token);
+    assert_eq!(send(spelled, "/backend/functions/getCurrentUser").status, 200);
+
+    let too_long = "a".repeat(129);
+    for name in [
+        "1abc",
+        "get-app",
+        "get.app",
+        "get%20App",
+        "%ff%fe",
+        "%00",
+        "get%2FApp",
+        "_getApp",
+        "é",
+        "getApp%0d%0aX",
+        &too_long,
+    ] {
+        assert_eq!(wire.ada(name, "{}").refusal(), (400, 141), "{name}");
+    }
+    assert_eq!(wire.ada(&"a".repeat(128), "{}").refusal(), (400, 141));
+    let unknown = wire.ada("noSuchFunction", "{}");
+    assert!(unknown.body["error"].as_str().unwrap().contains("noSuchFunction"), "{}", unknown.body);
+}
+
+#[test]
+fn a_body_is_json_of_a_bounded_size_and_depth() {
+    let wire = Wire::start();
+    let padded = |size: usize| format!("{{{}}}", " ".repeat(size - 2));
+    assert_eq!(wire.ada("getCurrentUser", padded(1 << 20)).status, 200, "1 MiB is taken");
+    assert_eq!(wire.ada("getCurrentUser", padded((1 << 20) + 1)).refusal(), (413, 142));
+    let endless = reqwest::blocking::Body::new(std::io::repeat(b' ').take(3 << 20));
+    assert_eq!(wire.ada("getCurrentUser", endless).refusal(), (413, 142), "of unknown size");
+    assert_eq!(wire.ada("getCurrentUser", "").status, 200, "nothing means {{}}");
+    assert_eq!(wire.ada("getCurrentUser", " \r\n\t").status, 200);
+
+    let path = "/backend/functions/getCurrentUser";
+    let typed = |kind: &str, body: &'static str| {
+        let request = wire.plain("POST", path).header("Content-Type", kind).body(body);
+        let request = request.header("X-Backend-Application-Id", &wire.service.application_id);
+        send(request.header("X-Backend-Session-Token", &wire.ada.token), path)
+    };
+    for kind in [
+        "multipart/form-data; boundary=x",
+        "application/x-www-form-urlencoded",
+        "application/xml",
+        "text/xml",
+        "text/html",
+        "application/octet-stream",
+        "application/json; charset=latin1",
+        "text/plain; charset=utf-16",
+        "application/json; charset=\"ISO-8859-1\"",
+        "nonsense",
+    ] {
+        assert_eq!(typed(kind, "{}").refusal(), (415, 142), "{kind}");
+    }
+    for kind in [
+        "application/json",
+        "text/plain",
+        "text/plain;charset=UTF-8",
+        "Application/JSON; Charset=\"utf-8\"",
+    ] {
+        assert_eq!(typed(kind, "{}").status, 200, "{kind}");
+    }
+
+    let nested =
+        |depth: usize| format!("{{\"name\":{}1{}}}", "[".repeat(depth - 1), "]".repeat(depth - 1));
+    let deep = wire.ada("createOrganization", nested(65));
+    assert!(
+        deep.refusal() == (400, 142) && deep.body["error"].as_str().unwrap().contains("64"),
+        "{}",
+        deep.body
+    );
+    let fits = wire.ada("createOrganization", nested(64));
+    assert!(
+        fits.refusal() == (400, 142) && fits.body["details"][0]["field"] == "name",
+        "{}",
+        fits.body
+    );
+    let bodies: [&[u8]; 14] = [
+        b"[]",
+        b"null",
+        b"1",
+        b"\"{}\"",
+        b"{",
+        b"{}{}",
+        b"{\"name\":}",
+        b"{\"name\":NaN}",
+        b"{'name':1}",
+        b"{\"name\":\"\xff\xfe\"}",
+        b"{\"name\":\"\\ud800\"}",
+        b"\xef\xbb\xbf[",
+        b"{\"name\":1,}",
+        b"{\"name\":\"a\nb\"}",
+    ];
+    for body in bodies {
+        let refused = wire.ada("createOrganization", body);
+        assert_eq!(refused.refusal(), (400, 142), "{:?}", String::from_utf8_lossy(body));
+    }
+
+    // A value of the wire's own types must be well-formed.
+    let token = |expires: &str| {
+        wire.ada(
+            "svc_createDeployToken",
+            format!(r#"{{"name":"ci","scopes":["artifact:upload"],"expiresAt":{expires}}}"#),
+        )
+    };
+    for expires in [
+        r#"{"__type":"Date"}"#,
+        r#"{"__type":"Date","iso":5}"#,
+        r#"{"__type":"Date","iso":"soon"}"#,
+        r#"{"__type":"Nope","iso":"2999-01-31T12:00:00.000Z"}"#,
+        r#"{"__type":5}"#,
+        r#"{"iso":"2999-01-31T12:00:00.000Z"}"#,
+    ] {
+        let refused = token(expires);
+        assert_eq!(
+            (refused.refusal(), &refused.body["details"][0]["field"]),
+            ((400, 142), &json!("expiresAt")),
+            "{expires}"
+        );
+    }
+    let made = token(r#"{"__type":"Date","iso":"2999-01-31T12:00:00.000Z"}"#).ok();
+    assert_eq!(made["deployToken"]["expiresAt"], "2999-01-31T12:00:00.000Z");
+    let typed = wire.ada(
+        "createOrganization",
+        r#"{"name":{"__type":"Date","iso":"2999-01-31T12:00:00.000Z"}}"#,
+    );
+    assert_eq!(typed.refusal(), (400, 142));
+
+    // What is wrong is named, all of it, and what was sent is not repeated.
+    let fields = |answer: &Answer| -> Vec<String> {
+        assert_eq!(answer.refusal(), (400, 142));
+        let details = answer.body["details"].as_array().unwrap();
+        assert!(details.iter().all(|d| d["problem"].as_str().is_some_and(|p| !p.is_empty())));
+        let error = answer.body["error"].as_str().unwrap();
+        details
+            .iter()
+            .map(|d| d["field"].as_str().unwrap().to_owned())
+            .inspect(|f| assert!(error.contains(f)))
+            .collect()
+    };
+    assert_eq!(fields(&wire.ada("registerUser", "{}")), ["email", "password"]);
+    assert_eq!(
+        fields(&wire.ada(
+            "registerUser",
+            r#"{"email":"x@example.com","one":1,"password":"correct horse","two":2}"#
+        )),
+        ["one", "two"]
+    );
+    assert_eq!(
+        fields(
+            &wire.ada(
+                "svc_createDeployToken",
+                r#"{"name":"x","scopes":["artifact:upload","nope"]}"#
+            )
+        ),
+        ["scopes[1]"]
+    );
+    let endpoint = |body: Value| {
+        let path = "/api/v1/artifacts/upload-url";
+        send(
+            wire.plain("POST", path).json(&body).header("X-Backend-Session-Token", &wire.ada.token),
+            path,
+        )
+    };
+    assert_eq!(fields(&endpoint(json!({"one": 1, "two": 2}))), ["one", "two"]);
+    assert_eq!(fields(&endpoint(json!({"version": "1"}))), ["appId", "platform", "fileName"]);
+    let secret = wire.ada("registerUser", r#"{"email":"x@example.com","password":123456789}"#);
+    assert_eq!(fields(&secret), ["password"]);
+    assert!(!secret.body.to_string().contains("123456789"), "{}", secret.body);
+    assert!(!wire.service.log().contains("123456789"), "a password is in the log");
+    let many: Vec<String> = (0..50_000).map(|n| format!("\"k{n}\":1")).collect();
+    let many = wire.ada("createOrganization", format!("{{{}}}", many.join(",")));
+    assert!(many.refusal() == (400, 142) && many.body.to_string().len() < 10_000);
+    let reserved = format!(
+        r#"{{"_ApplicationId":"{}","_anything":{{"a":1}},"name":"Acme"}}"#,
+        wire.service.application_id
+    );
+    wire.ada("createOrganization", reserved).ok();
+}
+
+#[test]
+fn credentials_are_looked_at_in_their_order() {
+    let wire = Wire::start();
+    let service = &wire.service;
+    let path = "/backend/functions/getCurrentUser";
+    let call = |function: &str, body: &str, headers: &[(&str, &str)]| {
+        let path = format!("/backend/functions/{function}");
+        let mut request = wire.plain("POST", &path).body(body.to_owned());
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        send(request, &path)
+    };
+    let app = ("X-Backend-Application-Id", service.application_id.as_str());
+    let session = ("X-Backend-Session-Token", wire.ada.token.as_str());
+    let stale = ("X-Backend-Session-Token", "r:0123456789abcdef0123456789abcdef");
+    let master_key = service.master_key();
+    let master = ("X-Backend-Master-Key", master_key.as_str());
+
+    for (what, function, body, headers, expected) in [
+        ("no application id", "getCurrentUser", "{}", &[session][..], (401, 119)),
+        (
+            "a wrong application id",
+            "getCurrentUser",
+            "{}",
+            &[("X-Backend-Application-Id", "x"), session],
+            (401, 119),
+        ),
+        ("application id before the name", "noSuchFunction", "{}", &[session], (401, 119)),
+        ("application id before validation", "createOrganization", "[", &[session], (401, 119)),
+        ("name before session", "noSuchFunction", "{}", &[app, stale], (400, 141)),
+        ("session before validation", "createOrganization", "{}", &[app, stale], (401, 119)),
+        ("no session before validation", "createOrganization", "{}", &[app], (401, 119)),
+        (
+            "no session before the object",
+            "getApp",
+            r#"{"appId":"app_01J9ZQ8F5W7V3T6M2K4N8R0P1S"}"#,
+            &[app],
+            (401, 119),
+        ),
+        ("validation before standing", "svc_admin_setTier", "{}", &[app, session], (400, 142)),
+        ("standing", "svc_admin_getActors", "{}", &[app, session], (403, 403)),
+        (
+            "a wrong master key",
+            "getCurrentUser",
+            "{}",
+            &[app, session, ("X-Backend-Master-Key", "x")],
+            (401, 119),
+        ),
+        (
+            "a wrong JavaScript key",
+            "getCurrentUser",
+            "{}",
+            &[app, session, ("X-Backend-Javascript-Key", "x")],
+            (401, 119),
+        ),
+        (
+            "a session that is not text",
+            "getCurrentUser",
+            r#"{"_SessionToken":{"$ne":1}}"#,
+            &[app],
+            (401, 119),
+        ),
+        (
+            "a master key that is not text",
+            "getCurrentUser",
+            r#"{"_MasterKey":true}"#,
+            &[app, session],
+            (401, 119),
+        ),
+        (
+            "an unknown token",
+            "svc_getArtifacts",
+            "{}",
+            &[app, ("Authorization", "Bearer svc_dt_x")],
+            (401, 119),
+        ),
+    ] {
+        let refused = call(function, body, headers);
+        assert_eq!(refused.refusal(), expected, "{what}: {}", refused.body);
+    }
+    let basic = {
+        use base64::Engine;
+        let pair = format!("{}:javascript-key=a key", service.application_id);
+        format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(pair))
+    };
+    let in_body = format!(
+        r#"{{"_ApplicationId":"{}","_SessionToken":"{}","_JavaScriptKey":"a key"}}"#,
+        app.1, session.1
+    );
+    let wins = r#"{"_ApplicationId":"x","_SessionToken":"x"}"#;
+    for (what, body, headers) in [
+        ("headers", "{}", &[app, session][..]),
+        ("the JavaScript key", "{}", &[app, session, ("X-Backend-Javascript-Key", "a key")]),
+        (
+            "the library's headers",
+            "{}",
+            &[("X-Parse-Application-Id", app.1), ("X-Parse-Session-Token", session.1)],
+        ),
+        ("the body", &in_body, &[]),
+        ("a header wins over the body", wins, &[app, session]),
+        ("Basic", "{}", &[("Authorization", &basic), session]),
+        ("the client key", "{}", &[app, session, ("X-Parse-Client-Key", "a key")]),
+    ] {
+        assert_eq!(call("getCurrentUser", body, headers).status, 200, "{what}");
+    }
+
+    // Who is not limited is told so, on errors and on unknown addresses too.
+    let unlimited = |answer: &Answer| {
+        ["x-ratelimit-limit", "x-ratelimit-remaining"]
+            .iter()
+            .all(|name| answer.headers[*name] == "2147483647")
+    };
+    assert!(unlimited(&call("svc_admin_getActors", "{}", &[app, master])));
+    assert!(unlimited(&call("getApp", "{}", &[app, master])));
+    let lost =
+        wire.plain("GET", "/backend/nothing").header(app.0, app.1).header(master.0, master.1);
+    assert!(unlimited(&send(lost, "/backend/nothing")));
+    assert!(!unlimited(&call("svc_getLatestRelease", "{}", &[app])));
+
+    // The id of a request is its sender's, or a new one.
+    let id_of = |answer: &Answer| answer.headers["x-request-id"].to_str().unwrap().to_owned();
+    let named = |path: &str, id: &str| {
+        id_of(&send(wire.plain("POST", path).header("X-Request-Id", id), path))
+    };
+    for path in [path, "/backend/nothing", "/api/v1/artifacts/upload-url", "/nothing"] {
+        assert_eq!(named(path, "mine-1"), "mine-1", "{path}");
+    }
+    let long = "x".repeat(500);
+    let made = [named(path, "two words"), named(path, &long), named(path, ""), named(path, "mine")];
+    assert!(
+        made[..3].iter().all(|id| (8..=64).contains(&id.len()) && id != "two words"),
+        "{made:?}"
+    );
+    assert!(made[0] != made[1] && made[1] != made[2]);
+    eventually("the log has the id", || service.log().contains("mine-1"));
+}
