@@ -64,12 +64,12 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(2, std::num::NonZero::get));
     let (app_platform, app_shared) = (platform.clone(), shared.clone());
     let app = move || {
-        let clock = app_platform.world.ports.clock;
+        let clock = app_platform.world.ports.clock.clone();
         let name = format!("router-{}", app_shared.requests.fetch_add(1, Relaxed));
         let health = app_platform.world.registry.add(
             "router",
             Some(&name),
-            http::MOST_IN_FLIGHT as u64,
+            http::MOST_IN_FLIGHT,
             clock.now(),
         );
         let router =

@@ -179,6 +179,7 @@ impl Repository {
     }
 
     /// Waits until more was fetched than this.
+    #[allow(clippy::disallowed_methods, reason = "another program is waited for")]
     async fn outgrows(&self, most: u64) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;

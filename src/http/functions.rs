@@ -1,7 +1,7 @@
 //! `POST {base_url}/functions/{name}`.
 
 use super::{
-    Edge, MOST_IN_FLIGHT,
+    Edge,
     reply::{self, Heading},
     request,
 };
@@ -10,17 +10,12 @@ use actix_web::{HttpResponse, error::PayloadError};
 use actors::call::{
     rate_limit::Allowance,
     router::{Answered, Invoke},
+    runtime::permit::{Permit, Permits},
 };
 use bytes::Bytes;
 use contract::Fault;
 use futures_util::Stream;
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
-    time::Instant,
-};
+use std::{sync::Arc, time::Instant};
 
 /// A call as it came over HTTP, and its answer.
 pub struct Exchange {
@@ -40,7 +35,7 @@ pub async fn call(
     payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
 ) -> HttpResponse {
     let done = async {
-        let (_place, body) = read(edge, head, payload).await?;
+        let (_permit, body) = read(edge, head, payload).await?;
         match request::method_override(&body).filter(|method| method != "POST") {
             Some(method) => Err(Fault::Method(method)),
             None => invoke(head, edge, name, body).await,
@@ -59,15 +54,15 @@ pub async fn call(
     }
 }
 
-/// A place among the calls under way and then the body, once its content type is known to be JSON.
+/// A permit for a call under way and then the body, once its content type is known to be JSON.
 pub async fn read<'a>(
     edge: &'a Edge,
     head: &RequestHead,
     payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
-) -> Result<(Place<'a>, Bytes), Fault> {
-    let place = Place::take(&edge.shared.in_flight)?;
+) -> Result<(Permit<&'a Permits>, Bytes), Fault> {
+    let permit = Permit::take(&edge.shared.in_flight).ok_or(Fault::Busy)?;
     request::check_content_type(head)?;
-    Ok((place, request::body(payload).await?))
+    Ok((permit, request::body(payload).await?))
 }
 
 /// Hands a call to this worker's router, and logs what came of it.
@@ -121,21 +116,5 @@ fn log(request_id: &str, answered: &Answered, took: std::time::Duration) {
         Err(fault) => {
             tracing::info!(request_id, function, caller, code = fault.code(), took_ms, error = %fault, "refused")
         }
-    }
-}
-
-/// A place among the calls under way.
-pub struct Place<'a>(&'a AtomicUsize);
-
-impl<'a> Place<'a> {
-    fn take(in_flight: &'a AtomicUsize) -> Result<Self, Fault> {
-        let place = Place(in_flight);
-        if in_flight.fetch_add(1, Relaxed) >= MOST_IN_FLIGHT { Err(Fault::Busy) } else { Ok(place) }
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
     }
 }

@@ -22,14 +22,14 @@ use crate::{
     telemetry::Figures,
 };
 use actix_web::{HttpRequest, HttpResponse, guard, web};
-use actors::{call::router::Router, platform::Platform};
+use actors::{call::router::Router, platform::Platform, runtime::permit::Permits};
 use contract::Fault;
 use std::{
     collections::HashSet,
     net::IpAddr,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -59,7 +59,7 @@ pub struct Shared {
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: HashSet<IpAddr>,
     /// Calls under way on all workers.
-    pub in_flight: AtomicUsize,
+    pub in_flight: Permits,
     /// Tells this process' request ids from others'.
     pub process: u32,
     /// Counts requests, for their ids.
@@ -84,7 +84,7 @@ impl Shared {
             openapi: openapi.into(),
             origins,
             trusted_proxies,
-            in_flight: AtomicUsize::new(0),
+            in_flight: Permits::new(MOST_IN_FLIGHT),
             process: u32::from_be_bytes(process),
             requests: AtomicU64::new(0),
             uploads: tokio::sync::Semaphore::new(MOST_UPLOADS),
@@ -100,7 +100,7 @@ impl Shared {
 }
 
 /// Calls under way at a time. Past it, callers are turned away at once.
-pub const MOST_IN_FLIGHT: usize = 4096;
+pub const MOST_IN_FLIGHT: u64 = 4096;
 /// Uploads under way at a time. Past it, writers are turned away at once.
 pub const MOST_UPLOADS: usize = 128;
 /// The largest JSON body, in bytes.

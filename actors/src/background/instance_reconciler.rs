@@ -61,29 +61,21 @@ const RECONNECT: Duration = Duration::from_secs(1);
 pub struct Watch {
     world: Arc<World>,
     pace: Pace,
-    failures: HashMap<(InstanceId, Role), u32>,
-    sampled_at: Option<Timestamp>,
 }
-
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Round;
 
 impl Watch {
     /// Starts it on this thread's arbiter.
     pub fn start(world: Arc<World>, pace: Pace) -> Addr<Watch> {
-        let clock = world.ports.clock;
+        let clock = world.ports.clock.clone();
         let health = world.registry.add("watch", None, 1, clock.now());
-        let watch = Watch { world, pace, failures: HashMap::new(), sampled_at: None };
-        Guard::start(watch, Default::default(), health, clock)
+        Guard::start(Watch { world, pace }, Default::default(), health, clock)
     }
 }
 
 impl Actor for Watch {
     type Context = Context<Self>;
     fn started(&mut self, ctx: &mut Self::Context) {
-        ctx.notify(Round);
-        ctx.run_interval(self.pace.every, |_, ctx| ctx.notify(Round));
+        ctx.spawn(rounds(self.world.clone(), self.pace).into_actor(self));
         ctx.spawn(listen(self.world.clone()).into_actor(self));
         ctx.spawn(tidy(self.world.clone(), self.pace.prune).into_actor(self));
     }
@@ -91,19 +83,18 @@ impl Actor for Watch {
 
 impl Supervised for Watch {}
 
-impl Handler<Round> for Watch {
-    type Result = AtomicResponse<Self, ()>;
-    fn handle(&mut self, _: Round, _: &mut Self::Context) -> Self::Result {
-        let (world, failures) = (self.world.clone(), std::mem::take(&mut self.failures));
+/// Looks at everything, again and again, with a pause after each round.
+async fn rounds(world: Arc<World>, pace: Pace) {
+    let mut failures = HashMap::new();
+    let mut sampled_at: Option<Timestamp> = None;
+    loop {
         let now = world.ports.clock.now();
-        let sample = self.sampled_at.is_none_or(|at| now.since(at) >= self.pace.sample);
+        let sample = sampled_at.is_none_or(|at| now.since(at) >= pace.sample);
         if sample {
-            self.sampled_at = Some(now);
+            sampled_at = Some(now);
         }
-        let round = async move { round(&world, failures, sample).await };
-        AtomicResponse::new(Box::pin(round.into_actor(self).map(|failures, watch, _| {
-            watch.failures = failures;
-        })))
+        failures = round(&world, failures, sample).await;
+        world.ports.clock.sleep(pace.every).await;
     }
 }
 
@@ -343,7 +334,7 @@ async fn take_samples(world: &World, instances: &[(InstanceId, Seen<Instances>)]
 /// Removes what builds left behind, again and again. An engine that is away is asked the next time.
 async fn tidy(world: Arc<World>, every: Duration) {
     loop {
-        tokio::time::sleep(every).await;
+        world.ports.clock.sleep(every).await;
         if let Err(e) = prune(&world).await {
             tracing::warn!(error = %e, "what builds left behind was not removed");
         }
@@ -367,6 +358,6 @@ async fn listen(world: Arc<World>) {
             }
             Err(e) => world.engine_health.lost(&e, world.ports.clock.now()),
         }
-        tokio::time::sleep(RECONNECT).await;
+        world.ports.clock.sleep(RECONNECT).await;
     }
 }

@@ -30,14 +30,10 @@ pub struct Housekeeper {
     platform: Platform,
 }
 
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Sweep;
-
 impl Housekeeper {
     /// Starts it on this thread's arbiter.
     pub fn start(platform: Platform) -> Addr<Housekeeper> {
-        let clock = platform.world.ports.clock;
+        let clock = platform.world.ports.clock.clone();
         let health = platform.world.registry.add("housekeeper", None, 1, clock.now());
         Guard::start(Housekeeper { platform }, Default::default(), health, clock)
     }
@@ -46,20 +42,18 @@ impl Housekeeper {
 impl Actor for Housekeeper {
     type Context = Context<Self>;
     fn started(&mut self, ctx: &mut Self::Context) {
-        ctx.notify(Sweep);
-        ctx.run_interval(EVERY, |_, ctx| ctx.notify(Sweep));
+        let platform = self.platform.clone();
+        let sweeps = async move {
+            loop {
+                sweep(&platform).await;
+                platform.world.ports.clock.sleep(EVERY).await;
+            }
+        };
+        ctx.spawn(sweeps.into_actor(self));
     }
 }
 
 impl Supervised for Housekeeper {}
-
-impl Handler<Sweep> for Housekeeper {
-    type Result = AtomicResponse<Self, ()>;
-    fn handle(&mut self, _: Sweep, _: &mut Self::Context) -> Self::Result {
-        let platform = self.platform.clone();
-        AtomicResponse::new(Box::pin(async move { sweep(&platform).await }.into_actor(self)))
-    }
-}
 
 /// One round: limiter buckets, ended sessions and stored replies, uploads whose bytes never came or
 /// cannot be verified, instances in a state that should have ended.

@@ -13,7 +13,7 @@ use crate::{
     },
     runtime::{
         handle::Handle,
-        owner::{Rider, uncommitted},
+        owner::{Answer, Rider, uncommitted},
         resource::{Kept, Resource},
     },
     world::World,
@@ -121,18 +121,35 @@ impl Call {
         T: Serialize,
         F: Fn(&R::State) -> Result<T, Fault> + Clone + Send + Sync + 'static,
     {
+        let done = self.change_done(world, owners, id, command, reply.clone()).await?;
+        reply(&done.state)
+    }
+
+    /// Like [`change`](Call::change); also says whether it was this call that changed something.
+    pub async fn change_done<R, T, F>(
+        &self,
+        world: &Arc<World>,
+        owners: &Handle<R>,
+        id: R::Id,
+        command: R::Command,
+        reply: F,
+    ) -> Answer<R>
+    where
+        R: Resource,
+        T: Serialize,
+        F: Fn(&R::State) -> Result<T, Fault> + Send + Sync + 'static,
+    {
         let key = id.to_string();
         let event = self.event(world, &key);
         let (place, replay, secret, now) =
             (self.place.clone(), self.replay.clone(), self.secret, self.now);
-        let make = reply.clone();
         let expired = self.expired_reply(world)?;
         let rider: Rider<R> = Arc::new(move |state| {
             let mut change =
                 place.require(Change::new(), &key).append(&Event::key(event.0.id), &event);
             if let Some(replay) = &replay {
                 let outcome =
-                    if secret { Outcome::Secret } else { Outcome::Reply(json(&make(state)?)?) };
+                    if secret { Outcome::Secret } else { Outcome::Reply(json(&reply(state)?)?) };
                 let fingerprint = replay.fingerprint.clone();
                 change = change.replace(
                     &replay.key,
@@ -142,8 +159,7 @@ impl Call {
             }
             Ok(change)
         });
-        let state = owners.ask_with(id, command, rider).await?;
-        reply(&state)
+        owners.ask_with(id, command, rider).await
     }
 
     /// A stored reply that has ended and was not swept yet: it makes room for a new one.

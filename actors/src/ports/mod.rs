@@ -1,8 +1,15 @@
 //! The world outside, shaped by our need. Adapters live at the edge and are handed in.
 
+mod clock;
+#[cfg(feature = "nothing")]
+mod manual_clock;
 pub mod sealed;
 #[cfg(feature = "nothing")]
 pub mod unavailable;
+
+pub use clock::{Clock, Time};
+#[cfg(feature = "nothing")]
+pub use manual_clock::ManualClock;
 
 use crate::{kinds::images::Registries, ports::sealed::Sealer};
 use async_trait::async_trait;
@@ -70,17 +77,6 @@ impl Site {
             InstanceKind::Backend => format!("{}/instances/{app}", self.api_url),
             InstanceKind::Market => format!("{}/instances/{id}", self.api_url),
         }
-    }
-}
-
-/// The time, as a function: tests hand in their own.
-#[derive(Clone, Copy)]
-pub struct Clock(pub fn() -> Timestamp);
-
-impl Clock {
-    /// The time now.
-    pub fn now(self) -> Timestamp {
-        (self.0)()
     }
 }
 

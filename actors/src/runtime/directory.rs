@@ -5,22 +5,23 @@
 use super::{
     guard::{Guard, Intensity},
     handle::shard_of,
-    health::{Health, Place},
-    owner::{Answer, Ask, Leave, Owner, Retire, Rider, Settle},
-    resource::{Kept, Resource, STANDING},
+    health::Health,
+    owner::{Answer, Ask, Leave, Owner, Retire, Rider, WaitIdle},
+    permit::Permit,
+    resource::{Kept, PENDING, Resource},
 };
 use crate::world::World;
 use actix::prelude::*;
-use contract::Fault;
+use contract::{Fault, Timestamp};
 use std::{
     collections::HashMap,
     str::FromStr,
     sync::{Arc, atomic::AtomicBool},
-    time::{Duration, Instant},
+    time::Duration,
 };
 use tokio::sync::oneshot;
 
-/// How long an owner that is restarted may take to end what it has in hand.
+/// How long an owner that is restarted or retired may take to end what it has in hand.
 const LEAVE_WITHIN: Duration = Duration::from_secs(5);
 
 /// How owners live.
@@ -34,6 +35,8 @@ pub struct Rules {
     pub longest_queue: u64,
     /// How long a caller waits for an answer.
     pub answer_within: Duration,
+    /// How long an owner waits for the store to write.
+    pub write_within: Duration,
     /// How many panics an owner is forgiven.
     pub intensity: Intensity,
 }
@@ -45,6 +48,7 @@ impl Default for Rules {
             sweep: Duration::from_secs(60),
             longest_queue: 256,
             answer_within: Duration::from_secs(30),
+            write_within: Duration::from_secs(30),
             intensity: Intensity::default(),
         }
     }
@@ -62,7 +66,7 @@ pub struct Directory<R: Resource> {
 struct Entry<R: Resource> {
     addr: Addr<Owner<R>>,
     health: Arc<Health>,
-    used: Instant,
+    used: Timestamp,
 }
 
 /// A command for the owner of `id`.
@@ -76,15 +80,15 @@ pub(super) struct Deliver<R: Resource> {
     pub(super) answer: oneshot::Sender<Answer<R>>,
 }
 
-/// Wants to know when the resource is at rest.
+/// Wants to know when the resource is idle.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Await<R: Resource> {
     pub(super) id: R::Id,
-    pub(super) settled: oneshot::Sender<Option<Arc<R::State>>>,
+    pub(super) idle: oneshot::Sender<Option<Arc<R::State>>>,
 }
 
-/// Wakes the owners with an intent that stands. Sent once, when the platform starts.
+/// Wakes the owners with a pending intent. Sent once, when the platform starts.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Resume;
@@ -94,10 +98,6 @@ pub(super) struct Resume;
 #[rtype(result = "bool")]
 pub(super) struct Restart<R: Resource>(pub(super) R::Id);
 
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Sweep;
-
 impl<R: Resource> Unpin for Directory<R> {}
 
 impl<R: Resource> Actor for Directory<R> {
@@ -105,7 +105,7 @@ impl<R: Resource> Actor for Directory<R> {
     fn started(&mut self, ctx: &mut Self::Context) {
         // Senders bound themselves; see Handle.
         ctx.set_mailbox_capacity(usize::MAX >> 8);
-        ctx.run_interval(self.rules.sweep, |_, ctx| ctx.notify(Sweep));
+        self.sweep_later(ctx);
     }
 }
 
@@ -117,19 +117,46 @@ impl<R: Resource> Directory<R> {
         Directory { world, rules, shard, shards, owners: HashMap::new() }
     }
 
-    fn wake(&mut self, id: R::Id) -> &mut Entry<R> {
+    /// `again`: after an owner that may have left a write under way.
+    fn wake(&mut self, id: R::Id, again: bool) -> &mut Entry<R> {
         let world = &self.world;
-        let clock = world.ports.clock;
-        let health = world.registry.add(
-            R::KIND,
-            Some(&id.to_string()),
-            self.rules.longest_queue,
-            clock.now(),
-        );
-        let owner = Owner::<R>::new(id, world.clone(), health.clone());
+        let clock = world.ports.clock.clone();
+        let used = clock.now();
+        let health =
+            world.registry.add(R::KIND, Some(&id.to_string()), self.rules.longest_queue, used);
+        let owner = Owner::<R>::new(id, world.clone(), health.clone(), self.rules, again);
         let addr = Guard::start(owner, self.rules.intensity, health.clone(), clock);
-        let entry = Entry { addr, health, used: Instant::now() };
+        let entry = Entry { addr, health, used };
         self.owners.entry(id).insert_entry(entry).into_mut()
+    }
+
+    fn sweep_later(&self, ctx: &mut Context<Self>) {
+        let pause = self.world.ports.clock.sleep(self.rules.sweep).into_actor(self);
+        ctx.spawn(pause.map(|(), directory, ctx| {
+            directory.sweep(ctx);
+            directory.sweep_later(ctx);
+        }));
+    }
+
+    /// Asks the idle to retire. A message that reaches one that left is told so before it has
+    /// begun, and is sent again: see [`Handle::ask`](super::handle::Handle::ask).
+    fn sweep(&self, ctx: &mut Context<Self>) {
+        let now = self.world.ports.clock.now();
+        let idle = |entry: &Entry<R>| {
+            now.since(entry.used) >= self.rules.idle && !entry.health.has_given_up()
+        };
+        for (id, entry) in self.owners.iter().filter(|(_, entry)| idle(entry)) {
+            let (id, addr) = (*id, entry.addr.clone());
+            let left = tokio::time::timeout(LEAVE_WITHIN, addr.send(Retire)).into_actor(self);
+            ctx.spawn(left.map(move |left, directory, _| {
+                // only the one that was asked: another may have been woken since
+                let same = directory.owners.get(&id).is_some_and(|e| e.addr == addr);
+                if same && matches!(left, Ok(Ok(true) | Err(_))) {
+                    directory.owners.remove(&id);
+                    directory.world.registry.remove(R::KIND, &id.to_string());
+                }
+            }));
+        }
     }
 
     /// The owner of `id`, awake; or none, because it is parked.
@@ -137,12 +164,10 @@ impl<R: Resource> Directory<R> {
         match self.owners.get(&id) {
             Some(entry) if entry.addr.connected() => {}
             Some(entry) if entry.health.has_given_up() => return None,
-            _ => {
-                self.wake(id);
-            }
+            _ => return Some(self.wake(id, false)),
         }
         let entry = self.owners.get_mut(&id)?;
-        entry.used = Instant::now();
+        entry.used = self.world.ports.clock.now();
         Some(entry)
     }
 }
@@ -155,9 +180,9 @@ impl<R: Resource> Handler<Deliver<R>> for Directory<R> {
             let _ = answer.send(Err(Fault::Parked(R::KIND)));
             return;
         };
-        match Place::take(&entry.health) {
-            #[allow(clippy::disallowed_methods, reason = "the place in the queue bounds it")]
-            Some(place) => entry.addr.do_send(Ask { command, rider, begun, answer, place }),
+        match Permit::take(entry.health.queue().clone()) {
+            #[allow(clippy::disallowed_methods, reason = "the permit bounds it")]
+            Some(permit) => entry.addr.do_send(Ask { command, rider, begun, answer, permit }),
             None => {
                 let _ = answer.send(Err(Fault::Busy));
             }
@@ -169,9 +194,9 @@ impl<R: Resource> Handler<Await<R>> for Directory<R> {
     type Result = ();
     fn handle(&mut self, wait: Await<R>, _: &mut Self::Context) {
         let Some(entry) = self.find(wait.id) else { return };
-        if let Some(place) = Place::take(&entry.health) {
-            #[allow(clippy::disallowed_methods, reason = "the place in the queue bounds it")]
-            entry.addr.do_send(Settle(wait.settled, place));
+        if let Some(permit) = Permit::take(entry.health.queue().clone()) {
+            #[allow(clippy::disallowed_methods, reason = "the permit bounds it")]
+            entry.addr.do_send(WaitIdle { idle: wait.idle, permit });
         }
     }
 }
@@ -179,14 +204,14 @@ impl<R: Resource> Handler<Await<R>> for Directory<R> {
 impl<R: Resource> Handler<Resume> for Directory<R> {
     type Result = ();
     fn handle(&mut self, _: Resume, _: &mut Self::Context) {
-        let standing = self.world.store.newest::<Kept<R>>(STANDING, None, usize::MAX);
-        let standing = standing.unwrap_or_else(|e| {
-            tracing::error!(kind = R::KIND, error = %e, "the intents that stand cannot be read");
+        let pending = self.world.store.newest::<Kept<R>>(PENDING, None, usize::MAX);
+        let pending = pending.unwrap_or_else(|e| {
+            tracing::error!(kind = R::KIND, error = %e, "the pending intents cannot be read");
             Vec::new()
         });
-        for id in standing.iter().filter_map(|id| R::Id::from_str(id).ok()) {
+        for id in pending.iter().filter_map(|id| R::Id::from_str(id).ok()) {
             if shard_of(id, self.shards) == self.shard {
-                self.wake(id);
+                self.wake(id, false);
             }
         }
     }
@@ -201,7 +226,13 @@ impl<R: Resource> Handler<Restart<R>> for Directory<R> {
         let Some(old) = self.owners.get(&id).map(|entry| entry.addr.clone()) else {
             return Box::pin(fut::ready(false));
         };
-        let left = tokio::time::timeout(LEAVE_WITHIN, old.send(Leave)).into_actor(self);
+        let (leaves, left) = oneshot::channel();
+        let asked = old.clone();
+        let left = async move {
+            let _ = asked.send(Leave(leaves)).await;
+            let _ = left.await;
+        };
+        let left = tokio::time::timeout(LEAVE_WITHIN, left).into_actor(self);
         Box::pin(left.map(move |_, directory, _| {
             // only the one that was asked: it may have retired, and another been woken, meanwhile
             if directory.owners.get(&id).is_some_and(|entry| entry.addr == old) {
@@ -209,37 +240,9 @@ impl<R: Resource> Handler<Restart<R>> for Directory<R> {
                 directory.world.registry.remove(R::KIND, &id.to_string());
             }
             if !directory.owners.contains_key(&id) {
-                directory.wake(id);
+                directory.wake(id, true);
             }
             true
         }))
-    }
-}
-
-impl<R: Resource> Handler<Sweep> for Directory<R> {
-    type Result = ();
-    /// Asks the idle to retire. A message that reaches one that left is told so before it has
-    /// begun, and is sent again: see [`Handle::ask`](super::handle::Handle::ask).
-    fn handle(&mut self, _: Sweep, ctx: &mut Self::Context) {
-        let idle = |entry: &Entry<R>| {
-            entry.used.elapsed() >= self.rules.idle && !entry.health.has_given_up()
-        };
-        let idle: Vec<_> = self
-            .owners
-            .iter()
-            .filter(|(_, e)| idle(e))
-            .map(|(id, e)| (*id, e.addr.clone()))
-            .collect();
-        for (id, addr) in idle {
-            let asked = addr.send(Retire).into_actor(self);
-            ctx.spawn(asked.map(move |left, directory, _| {
-                // only the one that was asked: another may have been woken since
-                let same = directory.owners.get(&id).is_some_and(|e| e.addr == addr);
-                if same && !matches!(left, Ok(false)) {
-                    directory.owners.remove(&id);
-                    directory.world.registry.remove(R::KIND, &id.to_string());
-                }
-            }));
-        }
     }
 }

@@ -4,6 +4,8 @@
 use super::health::Health;
 use crate::ports::Clock;
 use actix::{dev::ContextFut, prelude::*};
+use contract::Timestamp;
+use futures_util::future::BoxFuture;
 use std::{
     any::Any,
     collections::VecDeque,
@@ -12,9 +14,8 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context as TaskContext, Poll, ready},
-    time::{Duration, Instant},
+    time::Duration,
 };
-use tokio::time::{Sleep, sleep};
 
 /// How many crashes within which time are borne, and how long to pause before each restart.
 #[derive(Debug, Clone, Copy)]
@@ -47,8 +48,8 @@ impl Default for Intensity {
 /// `started`, where it reads the store again.
 pub struct Guard<A: Supervised + Actor<Context = Context<A>>> {
     actor: Pin<Box<ContextFut<A, Context<A>>>>,
-    pause: Option<Pin<Box<Sleep>>>,
-    recent: VecDeque<Instant>,
+    pause: Option<BoxFuture<'static, ()>>,
+    recent: VecDeque<Timestamp>,
     intensity: Intensity,
     health: Arc<Health>,
     clock: Clock,
@@ -78,10 +79,10 @@ impl<A: Supervised + Actor<Context = Context<A>>> Guard<A> {
 
     /// Pending: a restart is planned. Ready: too many crashes, the actor is given up.
     fn crashed(&mut self, why: &str) -> Poll<()> {
-        let now = Instant::now();
+        let now = self.clock.now();
         self.recent.push_back(now);
-        self.recent.retain(|at| now.duration_since(*at) <= self.intensity.within);
-        self.health.crashed(self.clock.now(), why);
+        self.recent.retain(|at| now.since(*at) <= self.intensity.within);
+        self.health.crashed(now, why);
         tracing::error!(
             actor = self.health.id(),
             crashes = self.recent.len(),
@@ -99,7 +100,7 @@ impl<A: Supervised + Actor<Context = Context<A>>> Guard<A> {
             .first_pause
             .saturating_mul(1 << doublings)
             .min(self.intensity.longest_pause);
-        self.pause = Some(Box::pin(sleep(pause)));
+        self.pause = Some(self.clock.sleep(pause));
         Poll::Pending
     }
 }

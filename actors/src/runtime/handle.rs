@@ -5,9 +5,10 @@ use super::{
     directory::{Await, Deliver, Directory, Restart, Resume, Rules},
     guard::Guard,
     owner::{Answer, Rider},
+    permit::{Permit, Permits},
     resource::Resource,
 };
-use crate::world::World;
+use crate::{ports::Clock, world::World};
 use actix::Addr;
 use actix_rt::ArbiterHandle;
 use contract::Fault;
@@ -16,10 +17,7 @@ use std::{
     hash::{Hash, Hasher},
     sync::{
         Arc,
-        atomic::{
-            AtomicBool, AtomicU64,
-            Ordering::{Relaxed, SeqCst},
-        },
+        atomic::{AtomicBool, Ordering::SeqCst},
     },
     time::Duration,
 };
@@ -29,20 +27,24 @@ use tokio::sync::oneshot;
 /// Commands of one kind that may be on their way on one arbiter. Past it, callers are turned away.
 const MOST_IN_FLIGHT: u64 = 8192;
 
+/// How long who waits for an owner that cannot answer now pauses before it asks again.
+const ASK_AGAIN_AFTER: Duration = Duration::from_millis(20);
+
 /// The door to all resources of a kind.
 pub struct Handle<R: Resource> {
     shards: Arc<[Shard<R>]>,
     rules: Rules,
+    clock: Clock,
 }
 
 struct Shard<R: Resource> {
     directory: Addr<Directory<R>>,
-    in_flight: AtomicU64,
+    in_flight: Permits,
 }
 
 impl<R: Resource> Clone for Handle<R> {
     fn clone(&self) -> Self {
-        Handle { shards: self.shards.clone(), rules: self.rules }
+        Handle { shards: self.shards.clone(), rules: self.rules, clock: self.clock.clone() }
     }
 }
 
@@ -66,16 +68,16 @@ impl<R: Resource> Handle<R> {
             let (world, of) = (world.clone(), arbiters.len());
             arbiter.spawn_fn(move || {
                 let name = format!("{}-directory-{shard}", R::KIND);
-                let clock = world.ports.clock;
+                let clock = world.ports.clock.clone();
                 let health =
                     world.registry.add("directory", Some(&name), MOST_IN_FLIGHT, clock.now());
                 let directory = Directory::<R>::new(world, rules, (shard, of));
                 let _ = started.send(Guard::start(directory, rules.intensity, health, clock));
             });
             let directory = address.await.map_err(|_| Fault::Internal)?;
-            shards.push(Shard { directory, in_flight: AtomicU64::new(0) });
+            shards.push(Shard { directory, in_flight: Permits::new(MOST_IN_FLIGHT) });
         }
-        Ok(Handle { shards: shards.into(), rules })
+        Ok(Handle { shards: shards.into(), rules, clock: world.ports.clock.clone() })
     }
 
     /// Goes on with what was being done when the process last ended.
@@ -90,8 +92,9 @@ impl<R: Resource> Handle<R> {
     }
 
     /// Asks the owner of `id`. Nothing rides along.
-    pub async fn ask(&self, id: R::Id, command: R::Command) -> Answer<R> {
-        self.ask_with(id, command, Arc::new(|_| Ok(Change::new()))).await
+    pub async fn ask(&self, id: R::Id, command: R::Command) -> Result<Arc<R::State>, Fault> {
+        let done = self.ask_with(id, command, Arc::new(|_| Ok(Change::new()))).await?;
+        Ok(done.state)
     }
 
     /// Asks the owner of `id`, where there still is such a resource.
@@ -108,14 +111,14 @@ impl<R: Resource> Handle<R> {
     /// is sent again; one that had begun is answered [`Fault::Uncertain`].
     pub async fn ask_with(&self, id: R::Id, command: R::Command, rider: Rider<R>) -> Answer<R> {
         let shard = self.shard(id)?;
-        let _place = Place::take(&shard.in_flight)?;
+        let _permit = Permit::take(&shard.in_flight).ok_or(Fault::Busy)?;
         for _ in 0..3 {
             let begun = Arc::new(AtomicBool::new(false));
             let (answer, told) = oneshot::channel();
             let (command, rider) = (command.clone(), rider.clone());
             // Nobody waits for the delivery: that would wake this thread once more for each call. A
             // message that gets lost takes `answer` with it.
-            #[allow(clippy::disallowed_methods, reason = "the place bounds it")]
+            #[allow(clippy::disallowed_methods, reason = "the permit bounds it")]
             shard.directory.do_send(Deliver { id, command, rider, begun: begun.clone(), answer });
             match tokio::time::timeout(self.rules.answer_within, told).await {
                 Ok(Ok(answer)) => return answer,
@@ -130,22 +133,22 @@ impl<R: Resource> Handle<R> {
         Err(Fault::Busy)
     }
 
-    /// Waits until no intent stands; `None`: there is no such resource any more.
-    pub async fn settled(
+    /// Waits until no intent is pending; `None`: there is no such resource any more.
+    pub async fn wait_idle(
         &self,
         id: R::Id,
         within: Duration,
     ) -> Result<Option<Arc<R::State>>, Fault> {
         let shard = self.shard(id)?;
-        let _place = Place::take(&shard.in_flight)?;
+        let _permit = Permit::take(&shard.in_flight).ok_or(Fault::Busy)?;
         let wait = async {
             loop {
-                let (settled, told) = oneshot::channel();
-                let sent = shard.directory.send(Await { id, settled }).await;
+                let (idle, told) = oneshot::channel();
+                let sent = shard.directory.send(Await { id, idle }).await;
                 match (sent, told.await) {
                     (Ok(()), Ok(state)) => return state,
                     // the owner was restarted, or its queue was full: ask again
-                    _ => tokio::time::sleep(Duration::from_millis(20)).await,
+                    _ => self.clock.sleep(ASK_AGAIN_AFTER).await,
                 }
             }
         };
@@ -157,24 +160,5 @@ impl<R: Resource> Handle<R> {
     /// Restarts an owner from its stored state. False: it is not in memory.
     pub async fn restart(&self, id: R::Id) -> Result<bool, Fault> {
         self.shard(id)?.directory.send(Restart(id)).await.map_err(|_| Fault::Busy)
-    }
-}
-
-/// A place among the commands on their way.
-struct Place<'a>(&'a AtomicU64);
-
-impl<'a> Place<'a> {
-    fn take(in_flight: &'a AtomicU64) -> Result<Self, Fault> {
-        let place = Place(in_flight);
-        if in_flight.fetch_add(1, Relaxed) >= MOST_IN_FLIGHT {
-            return Err(Fault::Busy);
-        }
-        Ok(place)
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
     }
 }

@@ -1,6 +1,7 @@
 //! The health of actors, kept outside of them: it outlives their crashes, and reading it disturbs
 //! nobody and waits for nobody.
 
+use super::permit::Permits;
 use contract::{
     Timestamp,
     operators::{Actor, ActorState, Handling, Mailbox, Panic},
@@ -22,9 +23,8 @@ const STUCK_AFTER: Duration = Duration::from_secs(60);
 pub struct Health {
     kind: &'static str,
     resource: Option<Box<str>>,
-    capacity: u64,
     since: Timestamp,
-    waiting: AtomicU64,
+    queue: Arc<Permits>,
     handled: AtomicU64,
     crashes: AtomicU64,
     life: AtomicU8,
@@ -47,15 +47,20 @@ impl Health {
         Health {
             kind,
             resource,
-            capacity,
             since,
-            waiting: AtomicU64::new(0),
+            queue: Arc::new(Permits::new(capacity)),
             handled: AtomicU64::new(0),
             crashes: AtomicU64::new(0),
             life: AtomicU8::new(RUNNING),
             begun: AtomicI64::new(0),
             last_panic: Mutex::new(None),
         }
+    }
+
+    /// The bound of the actor's queue. A message takes a permit along, because actix bounds neither
+    /// `send` nor `do_send`.
+    pub fn queue(&self) -> &Arc<Permits> {
+        &self.queue
     }
 
     /// A message was taken in hand.
@@ -124,7 +129,7 @@ impl Health {
             kind: self.kind.to_owned(),
             resource: self.resource.as_deref().map(str::to_owned),
             state: self.state(now),
-            mailbox: Mailbox { length: self.waiting.load(Relaxed), capacity: self.capacity },
+            mailbox: Mailbox { length: self.queue.taken(), capacity: self.queue.limit() },
             handled: self.handled.load(Relaxed),
             restarts: self.crashes.load(Relaxed),
             last_panic: self.last_panic.lock().unwrap_or_else(PoisonError::into_inner).clone(),
@@ -134,25 +139,6 @@ impl Health {
             }),
             uptime_ms: now.since(self.since).as_millis() as u64,
         }
-    }
-}
-
-/// A place in an actor's queue. It travels with the message and ends with it, however that ends.
-/// actix does not bound `send` and `do_send`, so this does.
-pub struct Place(Arc<Health>);
-
-impl Place {
-    /// Takes a place; `None` where the queue is full.
-    pub fn take(health: &Arc<Health>) -> Option<Place> {
-        let place = Place(health.clone());
-        let before = health.waiting.fetch_add(1, Relaxed);
-        (before < health.capacity).then_some(place)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Relaxed);
     }
 }
 

@@ -1,40 +1,77 @@
 //! The owner of one resource: the only one who changes it. Decide, write, answer, then act.
+//!
+//! Commands and outcomes of effects wait in one queue, and are decided one after the other: each
+//! decision starts from the record that the one before it left. The queue is the owner's own, since
+//! actix gives no such order: an `AtomicResponse` begins to wait only after one more of the actor's
+//! futures was polled.
+
+pub use super::decide::Rider;
+pub(crate) use super::decide::uncommitted;
 
 use super::{
-    health::{Health, Place},
-    resource::{Input, Intent, Kept, Moment, Next, Resource, Retry, Step},
+    decide::{Decided, Question, Record, decide},
+    directory::Rules,
+    health::Health,
+    permit::{Permit, Permits},
+    resource::{Input, Kept, Moment, Resource, Retry},
 };
 use crate::world::World;
 use actix::prelude::*;
 use contract::Fault;
-use futures_util::future::LocalBoxFuture;
 use std::{
+    collections::VecDeque,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::SeqCst},
     },
     time::Duration,
 };
-use store::{Change, Store, StoreError, Stored};
 use tokio::sync::oneshot;
 
-/// What rides along in the transaction of a command, given the state after it.
-pub type Rider<R> = Arc<dyn Fn(&<R as Resource>::State) -> Result<Change, Fault> + Send + Sync>;
-
 /// The state after a command; where the command ended the resource, the state before it.
-pub type Answer<R> = Result<Arc<<R as Resource>::State>, Fault>;
+#[derive(Debug)]
+pub struct Done<R: Resource> {
+    /// The state.
+    pub state: Arc<R::State>,
+    /// Whether this command changed the record.
+    pub changed: bool,
+}
+
+/// What a command is answered.
+pub type Answer<R> = Result<Done<R>, Fault>;
+
+/// Who waits until no intent is pending is told the state; `None`: there is no such resource.
+type IdleSender<R> = oneshot::Sender<Option<Arc<<R as Resource>::State>>>;
 
 /// The owner of one resource.
 pub struct Owner<R: Resource> {
     id: R::Id,
     world: Arc<World>,
     health: Arc<Health>,
-    kept: Option<Arc<Stored<Kept<R>>>>,
-    acting: Option<SpawnHandle>,
-    /// Counts what was begun. What comes of something that was overtaken is not listened to.
+    rules: Rules,
+    record: Record<R>,
+    /// Whether a write may have been done of which the record in memory knows nothing.
+    doubtful: bool,
+    turns: VecDeque<Turn<R>>,
+    /// Whether a decision is under way.
+    deciding: bool,
+    performing: Option<SpawnHandle>,
+    /// Counts the effects that were begun. The outcome of one that was overtaken is not listened to.
     begun: u64,
-    attempts: u32,
-    settling: Vec<oneshot::Sender<Option<Arc<R::State>>>>,
+    failures: u32,
+    waiting: Vec<IdleSender<R>>,
+}
+
+/// What waits for its turn.
+enum Turn<R: Resource> {
+    Command(Ask<R>),
+    Outcome {
+        begun: u64,
+        outcome: Result<R::Outcome, Retry>,
+    },
+    /// The record is compared with the store, for who waits until it is idle.
+    Look(Option<WaitIdle<R>>),
+    Leave(Leave),
 }
 
 /// A command on its way. `begun` tells a sender whose answer was lost whether it may send it again.
@@ -45,207 +82,251 @@ pub struct Ask<R: Resource> {
     pub(super) rider: Rider<R>,
     pub(super) begun: Arc<AtomicBool>,
     pub(super) answer: oneshot::Sender<Answer<R>>,
-    pub(super) place: Place,
+    pub(super) permit: Permit<Arc<Permits>>,
 }
 
-/// Wants the state once no intent stands; `None` where there is no such resource any more.
+/// Wants the state once no intent is pending.
 #[derive(Message)]
 #[rtype(result = "()")]
-#[allow(dead_code, reason = "the place is given back when the message ends")]
-pub struct Settle<R: Resource>(pub(super) oneshot::Sender<Option<Arc<R::State>>>, pub(super) Place);
+pub struct WaitIdle<R: Resource> {
+    pub(super) idle: IdleSender<R>,
+    pub(super) permit: Permit<Arc<Permits>>,
+}
 
 /// From the directory. True: nothing was left to do, and the owner has stopped.
 #[derive(Message)]
 #[rtype(result = "bool")]
 pub struct Retire;
 
-/// From the directory, which has another one start in its place.
+/// From the directory, which has another one start in its place when this one has left.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct Leave;
-
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Learn<R: Resource> {
-    begun: u64,
-    outcome: Result<R::Outcome, Retry>,
-}
+pub struct Leave(pub(super) oneshot::Sender<()>);
 
 /// The first pause before an effect is tried again, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// How often a step is decided anew because somebody else wrote the record.
-const REREADS: usize = 4;
 
 impl<R: Resource> Owner<R> {
-    pub(super) fn new(id: R::Id, world: Arc<World>, health: Arc<Health>) -> Self {
+    /// `doubtful`: there was another owner before, which may have left a write under way.
+    pub(super) fn new(
+        id: R::Id,
+        world: Arc<World>,
+        health: Arc<Health>,
+        rules: Rules,
+        doubtful: bool,
+    ) -> Self {
         Owner {
             id,
             world,
             health,
-            kept: None,
-            acting: None,
+            rules,
+            record: None,
+            doubtful,
+            turns: VecDeque::new(),
+            deciding: false,
+            performing: None,
             begun: 0,
-            attempts: 0,
-            settling: Vec::new(),
+            failures: 0,
+            waiting: Vec::new(),
         }
     }
 
-    /// The rule after a crash, all of it: read what is written, and act on the intent that stands.
+    /// The rule after a crash, all of it: read what is written, and act on the pending intent.
     fn recover(&mut self, ctx: &mut Context<Self>) {
+        if self.doubtful {
+            self.turns.push_front(Turn::Look(None));
+            return self.go_on(ctx);
+        }
         match self.world.store.get::<Kept<R>>(&self.id.to_string()) {
-            Ok(found) => self.kept = found,
+            Ok(found) => self.record = found,
             #[allow(
                 clippy::panic,
                 reason = "an owner without its state must not answer; the guard tries again"
             )]
             Err(e) => panic!("{} {}: {e}", R::KIND, self.id),
         }
-        self.act(Duration::ZERO, ctx);
+        self.perform(Duration::ZERO, ctx);
+        self.go_on(ctx);
+    }
+
+    fn queue(&mut self, turn: Turn<R>, ctx: &mut Context<Self>) {
+        self.turns.push_back(turn);
+        self.go_on(ctx);
+    }
+
+    /// Takes what waits, until something takes its time or nothing is left.
+    fn go_on(&mut self, ctx: &mut Context<Self>) {
+        while !self.deciding {
+            match self.turns.pop_front() {
+                None => return,
+                Some(Turn::Command(ask)) => self.on_command(ask, ctx),
+                Some(Turn::Outcome { begun, outcome }) if begun == self.begun => {
+                    self.on_outcome(outcome, ctx);
+                }
+                Some(Turn::Outcome { .. }) => {}
+                Some(Turn::Look(wait)) => self.look(wait, ctx),
+                Some(Turn::Leave(leave)) => {
+                    self.stop(ctx);
+                    let _ = leave.0.send(());
+                }
+            }
+        }
+    }
+
+    fn on_command(&mut self, ask: Ask<R>, ctx: &mut Context<Self>) {
+        if ask.begun.swap(true, SeqCst) {
+            // The sender gave up waiting and was told that nothing was done.
+            return;
+        }
+        let Ask { command, rider, answer, permit, .. } = ask;
+        self.decide(Some(Input::Command(command)), Some(rider), ctx, move |_, result, _| {
+            drop(permit);
+            let _ = answer.send(result.and_then(|(state, changed)| {
+                let state = state.ok_or(Fault::NotFound(R::KIND))?;
+                Ok(Done { state, changed })
+            }));
+        });
+    }
+
+    fn on_outcome(&mut self, outcome: Result<R::Outcome, Retry>, ctx: &mut Context<Self>) {
+        self.performing = None;
+        match outcome {
+            Ok(outcome) => {
+                let input = Some(Input::Outcome(outcome));
+                self.decide(input, None, ctx, |owner, result, ctx| {
+                    if let Err(fault) = result {
+                        owner.perform_again(&fault.to_string(), ctx);
+                    }
+                });
+            }
+            Err(Retry(why)) => self.perform_again(&why, ctx),
+        }
+    }
+
+    fn look(&mut self, wait: Option<WaitIdle<R>>, ctx: &mut Context<Self>) {
+        self.decide(None, None, ctx, |owner, result, ctx| match (result, wait) {
+            (Ok(_), Some(WaitIdle { idle, permit })) => {
+                drop(permit);
+                owner.waiting.retain(|waiting| !waiting.is_closed());
+                owner.waiting.push(idle);
+            }
+            // Without an answer, who waits asks again.
+            (Ok(_), None) | (Err(_), Some(_)) => {}
+            (Err(fault), None) => owner.look_again(&fault, ctx),
+        });
+    }
+
+    /// Nobody asks: the owner itself must come to know what the store holds.
+    fn look_again(&mut self, why: &Fault, ctx: &mut Context<Self>) {
+        tracing::warn!(kind = R::KIND, id = %self.id, %why, "a record cannot be read; trying again");
+        let pause = self.world.ports.clock.sleep(LONGEST_PAUSE).into_actor(self);
+        ctx.spawn(pause.map(|(), owner, ctx| owner.queue(Turn::Look(None), ctx)));
+    }
+
+    /// Decides; `then` runs when the decision is on the disk, or was refused.
+    fn decide(
+        &mut self,
+        input: Option<Input<R>>,
+        rider: Option<Rider<R>>,
+        ctx: &mut Context<Self>,
+        then: impl FnOnce(&mut Self, Result<(Option<Arc<R::State>>, bool), Fault>, &mut Context<Self>)
+        + 'static,
+    ) {
+        self.deciding = true;
+        let at = Moment { id: self.id, now: self.world.ports.clock.now() };
+        self.health.begin(at.now);
+        let (store, doubtful) = (self.world.store.clone(), self.doubtful);
+        let (remembered, write_within) = (self.record.clone(), self.rules.write_within);
+        let question = Question { store, at, remembered, doubtful, input, rider, write_within };
+        ctx.spawn(decide(question).into_actor(self).map(move |decided, owner, ctx| {
+            let result = owner.adopt(decided, ctx);
+            then(owner, result, ctx);
+            owner.health.end();
+            owner.tell_idle();
+            owner.deciding = false;
+            owner.go_on(ctx);
+        }));
+    }
+
+    /// Takes over what a decision led to, and acts on it.
+    fn adopt(
+        &mut self,
+        decided: Decided<R>,
+        ctx: &mut Context<Self>,
+    ) -> Result<(Option<Arc<R::State>>, bool), Fault> {
+        let Decided { record, overtaken, doubtful, result } = decided;
+        (self.record, self.doubtful) = (record, doubtful);
+        if doubtful && matches!(result, Err(Fault::Uncertain)) {
+            self.turns.push_front(Turn::Look(None));
+        }
+        match result {
+            Ok(effective) => {
+                if let Some(pause) = effective.begins {
+                    self.failures = 0;
+                    self.perform(pause, ctx);
+                } else if overtaken {
+                    self.perform(Duration::ZERO, ctx);
+                }
+                Ok((effective.state, effective.changed))
+            }
+            Err(fault) => {
+                if overtaken {
+                    self.perform(Duration::ZERO, ctx);
+                }
+                Err(fault)
+            }
+        }
     }
 
     /// Does what the intent asks for, instead of what was being done.
-    fn act(&mut self, pause: Duration, ctx: &mut Context<Self>) {
-        if let Some(overtaken) = self.acting.take() {
+    fn perform(&mut self, pause: Duration, ctx: &mut Context<Self>) {
+        if let Some(overtaken) = self.performing.take() {
             ctx.cancel_future(overtaken);
         }
         self.begun += 1;
-        let Some(kept) = &self.kept else { return };
-        let Some(effect) = kept.record.intent.clone() else { return };
-        let (id, state, world) = (self.id, Arc::new(kept.record.clone()), self.world.clone());
+        let Some(stored) = &self.record else { return };
+        let Some(effect) = stored.record.intent.clone() else { return };
+        let (id, kept, world) = (self.id, Arc::new(stored.record.clone()), self.world.clone());
         let work = async move {
-            tokio::time::sleep(pause).await;
-            let done =
-                tokio::time::timeout(R::TIME_LIMIT, R::perform(effect, id, state, world)).await;
-            done.unwrap_or_else(|_| Err(Retry(format!("not done within {:?}", R::TIME_LIMIT))))
+            let clock = world.ports.clock.clone();
+            clock.sleep(pause).await;
+            let done = clock.limit(R::TIME_LIMIT, R::perform(effect, id, kept, world)).await;
+            done.unwrap_or_else(|| Err(Retry(format!("not done within {:?}", R::TIME_LIMIT))))
         };
         let begun = self.begun;
-        let work = work.into_actor(self).map(move |outcome, _, ctx: &mut Context<Self>| {
-            ctx.notify(Learn::<R> { begun, outcome });
-        });
-        self.acting = Some(ctx.spawn(work));
+        self.performing = Some(ctx.spawn(work.into_actor(self).map(move |outcome, owner, ctx| {
+            owner.queue(Turn::Outcome { begun, outcome }, ctx);
+        })));
     }
 
     /// Tries the effect again after a pause that grows.
-    fn act_again(&mut self, why: &str, ctx: &mut Context<Self>) {
-        let pause = FIRST_PAUSE.saturating_mul(1 << self.attempts.min(10)).min(LONGEST_PAUSE);
-        self.attempts = self.attempts.saturating_add(1);
-        tracing::warn!(kind = R::KIND, id = %self.id, attempt = self.attempts, why, "an effect failed; trying again");
-        self.act(pause, ctx);
+    fn perform_again(&mut self, why: &str, ctx: &mut Context<Self>) {
+        let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
+        self.failures = self.failures.saturating_add(1);
+        tracing::warn!(kind = R::KIND, id = %self.id, failures = self.failures, why, "an effect failed; trying again");
+        self.perform(pause, ctx);
     }
 
-    fn settled(&mut self) {
-        let state = self.kept.as_ref();
-        if state.is_none_or(|k| k.record.intent.is_none()) {
-            let state = state.map(|k| Arc::new(k.record.state.clone()));
-            for waiting in self.settling.drain(..) {
-                let _ = waiting.send(state.clone());
-            }
+    fn is_idle(&self) -> bool {
+        self.record.as_ref().is_none_or(|stored| stored.record.intent.is_none())
+    }
+
+    fn tell_idle(&mut self) {
+        if self.doubtful || !self.is_idle() || self.waiting.is_empty() {
+            return;
+        }
+        let state = self.record.as_ref().map(|stored| Arc::new(stored.record.state.clone()));
+        for waiting in self.waiting.drain(..) {
+            let _ = waiting.send(state.clone());
         }
     }
-}
 
-/// What a decision led to.
-struct Decided<R: Resource> {
-    kept: Option<Arc<Stored<Kept<R>>>>,
-    state: Arc<R::State>,
-    /// When to act; `None`: the intent is what it was.
-    act: Option<Duration>,
-}
-
-/// Decides and writes. Where somebody else wrote the record meanwhile, reads it and decides anew:
-/// a step is pure, so that costs nothing but time.
-async fn decide<R: Resource>(
-    store: Store,
-    at: Moment<R>,
-    mut before: Option<Arc<Stored<Kept<R>>>>,
-    input: Input<R>,
-    rider: Option<Rider<R>>,
-) -> (Option<Arc<Stored<Kept<R>>>>, Result<Decided<R>, Fault>) {
-    let key = at.id.to_string();
-    for _ in 0..REREADS {
-        let (change, decided) =
-            match plan(&at, &key, before.as_ref(), input.clone(), rider.as_ref()) {
-                Ok(planned) => planned,
-                Err(fault) => return (before, Err(fault)),
-            };
-        if change.is_empty() {
-            return (before, Ok(decided));
-        }
-        match store.commit(change).await {
-            Ok(()) => return (decided.kept.clone(), Ok(decided)),
-            Err(StoreError::Stale { tree, key: stale }) if tree == R::KIND && stale == key => {
-                match store.get::<Kept<R>>(&key) {
-                    Ok(found) => before = found,
-                    Err(e) => return (before, Err(uncommitted(R::KIND, &e))),
-                }
-            }
-            Err(StoreError::Taken { claim }) => return (before, Err(R::taken(&claim))),
-            Err(e) => return (before, Err(uncommitted(R::KIND, &e))),
-        }
-    }
-    (before, Err(Fault::Stale))
-}
-
-fn plan<R: Resource>(
-    at: &Moment<R>,
-    key: &str,
-    before: Option<&Arc<Stored<Kept<R>>>>,
-    input: Input<R>,
-    rider: Option<&Rider<R>>,
-) -> Result<(Change, Decided<R>), Fault> {
-    let is_command = matches!(input, Input::Command(_));
-    let Step { next, intent, also } = R::step(at, before.map(|b| &b.record.state), input)?;
-    let standing = before.and_then(|b| b.record.intent.clone());
-    let (intent, act) = match intent {
-        Intent::Keep => (standing.clone(), None),
-        Intent::None => (None, Some(Duration::ZERO)),
-        Intent::Now(effect) => (Some(effect), Some(Duration::ZERO)),
-        Intent::After(pause, effect) => (Some(effect), Some(pause)),
-    };
-    let (mut change, kept, state) = match (next, before) {
-        (Next::Put(state), before) => {
-            let version = before.map_or(0, |b| b.version) + 1;
-            let kept = Arc::new(Stored { version, record: Kept { state, intent } });
-            let change = also.put(key, before.map(Arc::as_ref), kept.clone());
-            let state = Arc::new(kept.record.state.clone());
-            (change, Some(kept), state)
-        }
-        (Next::Keep, Some(before)) if intent == standing => {
-            (also, Some(before.clone()), Arc::new(before.record.state.clone()))
-        }
-        (Next::Keep, Some(before)) => {
-            let record = Kept { state: before.record.state.clone(), intent };
-            let kept = Arc::new(Stored { version: before.version + 1, record });
-            let change = also.put(key, Some(before.as_ref()), kept.clone());
-            let state = Arc::new(kept.record.state.clone());
-            (change, Some(kept), state)
-        }
-        (Next::Remove, Some(before)) => {
-            (also.remove(key, before.as_ref()), None, Arc::new(before.record.state.clone()))
-        }
-        (Next::Keep | Next::Remove, None) => return Err(Fault::NotFound(R::KIND)),
-    };
-    if let (true, Some(rider)) = (is_command, rider) {
-        change = change.and(rider(&state)?);
-    }
-    Ok((change, Decided { kept, state, act }))
-}
-
-/// What a caller is told of a change that was not made.
-pub(crate) fn uncommitted(kind: &str, e: &StoreError) -> Fault {
-    match e {
-        StoreError::Stale { .. } => Fault::Stale,
-        StoreError::Taken { .. } => Fault::Stale,
-        StoreError::Busy(_) => Fault::Busy,
-        StoreError::Unreadable(_) | StoreError::InUse(_) => {
-            tracing::error!(kind, error = %e, "a record cannot be read or written");
-            Fault::Internal
-        }
-        StoreError::Io(_) => {
-            tracing::error!(kind, error = %e, "a change was not confirmed by the disk");
-            Fault::Uncertain
-        }
+    /// Stops for good. What still waits is lost before it has begun, so it is sent again.
+    fn stop(&mut self, ctx: &mut Context<Self>) {
+        self.deciding = true;
+        self.turns.clear();
+        ctx.stop();
     }
 }
 
@@ -259,103 +340,44 @@ impl<R: Resource> Actor for Owner<R> {
 }
 
 impl<R: Resource> Supervised for Owner<R> {
+    /// What waits for its turn is kept; what was in hand is lost with its answer.
     fn restarting(&mut self, _: &mut Self::Context) {
-        (self.kept, self.acting) = (None, None);
-        self.settling.clear();
-    }
-}
-
-impl<R: Resource> Owner<R> {
-    fn moment(&self) -> Moment<R> {
-        Moment { id: self.id, now: self.world.ports.clock.now() }
-    }
-
-    /// Decides; `then` runs when the decision is on the disk, or was refused.
-    fn take(
-        &mut self,
-        input: Input<R>,
-        rider: Option<Rider<R>>,
-        then: impl FnOnce(&mut Self, Answer<R>, &mut Context<Self>) + 'static,
-    ) -> AtomicResponse<Self, ()> {
-        let (store, at, before) = (self.world.store.clone(), self.moment(), self.kept.clone());
-        self.health.begin(at.now);
-        let work: LocalBoxFuture<_> = Box::pin(decide(store, at, before, input, rider));
-        AtomicResponse::new(Box::pin(work.into_actor(self).map(
-            move |(kept, decided), owner, ctx| {
-                owner.kept = kept;
-                let answer = decided.map(|decided| {
-                    if let Some(pause) = decided.act {
-                        owner.attempts = 0;
-                        owner.act(pause, ctx);
-                    }
-                    decided.state
-                });
-                then(owner, answer, ctx);
-                owner.health.end();
-                owner.settled();
-            },
-        )))
+        (self.record, self.performing) = (None, None);
+        (self.deciding, self.doubtful) = (false, true);
+        self.waiting.clear();
     }
 }
 
 impl<R: Resource> Handler<Ask<R>> for Owner<R> {
-    type Result = AtomicResponse<Self, ()>;
-    fn handle(&mut self, ask: Ask<R>, _: &mut Self::Context) -> Self::Result {
-        if ask.begun.swap(true, SeqCst) {
-            // The sender gave up waiting and was told that nothing was done.
-            return AtomicResponse::new(Box::pin(actix::fut::ready(())));
-        }
-        let (answer, place) = (ask.answer, ask.place);
-        self.take(Input::Command(ask.command), Some(ask.rider), move |_, state, _| {
-            drop(place);
-            let _ = answer.send(state);
-        })
-    }
-}
-
-impl<R: Resource> Handler<Learn<R>> for Owner<R> {
-    type Result = AtomicResponse<Self, ()>;
-    fn handle(&mut self, learnt: Learn<R>, ctx: &mut Self::Context) -> Self::Result {
-        if learnt.begun != self.begun {
-            return AtomicResponse::new(Box::pin(actix::fut::ready(())));
-        }
-        self.acting = None;
-        match learnt.outcome {
-            Ok(outcome) => self.take(Input::Outcome(outcome), None, |owner, decided, ctx| {
-                if let Err(fault) = decided {
-                    owner.act_again(&fault.to_string(), ctx);
-                }
-            }),
-            Err(Retry(why)) => {
-                self.act_again(&why, ctx);
-                AtomicResponse::new(Box::pin(actix::fut::ready(())))
-            }
-        }
-    }
-}
-
-impl<R: Resource> Handler<Settle<R>> for Owner<R> {
     type Result = ();
-    fn handle(&mut self, settle: Settle<R>, _: &mut Self::Context) {
-        self.settling.push(settle.0);
-        self.settled();
+    fn handle(&mut self, ask: Ask<R>, ctx: &mut Self::Context) {
+        self.queue(Turn::Command(ask), ctx);
+    }
+}
+
+impl<R: Resource> Handler<WaitIdle<R>> for Owner<R> {
+    type Result = ();
+    fn handle(&mut self, wait: WaitIdle<R>, ctx: &mut Self::Context) {
+        self.queue(Turn::Look(Some(wait)), ctx);
     }
 }
 
 impl<R: Resource> Handler<Leave> for Owner<R> {
     type Result = ();
-    fn handle(&mut self, _: Leave, ctx: &mut Self::Context) {
-        ctx.stop();
+    /// It ends what it has in hand, and nothing after that.
+    fn handle(&mut self, leave: Leave, ctx: &mut Self::Context) {
+        self.turns.push_front(Turn::Leave(leave));
+        self.go_on(ctx);
     }
 }
 
 impl<R: Resource> Handler<Retire> for Owner<R> {
     type Result = bool;
     fn handle(&mut self, _: Retire, ctx: &mut Self::Context) -> bool {
-        let idle = self.kept.as_ref().is_none_or(|k| k.record.intent.is_none());
-        if idle {
-            ctx.stop();
+        let done = self.is_idle() && !self.deciding && self.turns.is_empty() && !self.doubtful;
+        if done {
+            self.stop(ctx);
         }
-        idle
+        done
     }
 }

@@ -4,7 +4,11 @@ use crate::world::World;
 use contract::{Fault, Id, Timestamp};
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use std::{fmt::Debug, sync::Arc, time::Duration};
+use std::{
+    fmt::{self, Debug},
+    sync::Arc,
+    time::Duration,
+};
 use store::{Change, Record};
 
 /// A kind of resource. Each resource is changed by its one owner only.
@@ -21,8 +25,8 @@ pub trait Resource: Sized + Send + 'static {
     type State: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static;
     /// What can be asked of it.
     type Command: Clone + Debug + Send + 'static;
-    /// Work outside the record. It stands in the record until its outcome is known, so it must be
-    /// safe to do again.
+    /// Work outside the record. It stays pending in the record until its outcome is known, so it
+    /// must be safe to do again.
     type Effect: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send + Sync + 'static;
     /// What came of an effect.
     type Outcome: Clone + Debug + Send + 'static;
@@ -44,7 +48,8 @@ pub trait Resource: Sized + Send + 'static {
         Vec::new()
     }
 
-    /// Does an effect. An error is tried again with growing pauses, for as long as the intent stands.
+    /// Does an effect. An error is tried again with growing pauses, for as long as the intent is
+    /// pending.
     fn perform(
         _effect: Self::Effect,
         _id: Self::Id,
@@ -127,7 +132,7 @@ pub enum Next<S> {
 /// What becomes of the intent. A resource has one at a time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Intent<E> {
-    /// What stood still stands.
+    /// What was pending still is.
     Keep,
     /// Nothing is left to do.
     None,
@@ -137,7 +142,46 @@ pub enum Intent<E> {
     After(Duration, E),
 }
 
+impl<E> Intent<E> {
+    /// After which pause its effect begins, in place of the one before; `None`: that one goes on.
+    pub fn begins(&self) -> Option<Duration> {
+        match self {
+            Intent::Keep => None,
+            Intent::None | Intent::Now(_) => Some(Duration::ZERO),
+            Intent::After(pause, _) => Some(*pause),
+        }
+    }
+}
+
 impl<R: Resource> Step<R> {
+    /// What the resource becomes by this step; `None`: it ends. A resource that is not there can
+    /// only be put.
+    pub fn apply(self, before: Option<&Kept<R>>) -> Result<Option<Kept<R>>, Fault> {
+        let pending = before.and_then(|before| before.intent.as_ref());
+        let intent = match self.intent {
+            Intent::Keep => pending.cloned(),
+            Intent::None => None,
+            Intent::Now(effect) | Intent::After(_, effect) => Some(effect),
+        };
+        match (self.next, before) {
+            (Next::Put(state), _) => Ok(Some(Kept { state, intent })),
+            (Next::Keep, Some(before)) => Ok(Some(Kept { state: before.state.clone(), intent })),
+            (Next::Remove, Some(_)) => Ok(None),
+            (Next::Keep | Next::Remove, None) => Err(Fault::NotFound(R::KIND)),
+        }
+    }
+
+    /// Whether the resource stays just as it is, so that nothing needs to be written.
+    pub fn keeps(&self, before: Option<&Kept<R>>) -> bool {
+        let pending = before.and_then(|before| before.intent.as_ref());
+        matches!(self.next, Next::Keep)
+            && match &self.intent {
+                Intent::Keep => true,
+                Intent::None => pending.is_none(),
+                Intent::Now(effect) | Intent::After(_, effect) => pending == Some(effect),
+            }
+    }
+
     /// Nothing changes.
     pub fn keep() -> Self {
         Step { next: Next::Keep, intent: Intent::Keep, also: Change::new() }
@@ -166,7 +210,7 @@ impl<R: Resource> Step<R> {
     }
 }
 
-/// What is written: the state with the intent that stands. They change together or not at all.
+/// What is written: the state with the pending intent. They change together or not at all.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Kept<R: Resource> {
@@ -177,14 +221,21 @@ pub struct Kept<R: Resource> {
     pub intent: Option<R::Effect>,
 }
 
+impl<R: Resource> Debug for Kept<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kept").field("state", &self.state).field("intent", &self.intent).finish()
+    }
+}
+
 impl<R: Resource> Clone for Kept<R> {
     fn clone(&self) -> Self {
         Kept { state: self.state.clone(), intent: self.intent.clone() }
     }
 }
 
-/// The index entry of every resource with an intent: what is woken when the process starts.
-pub const STANDING: &str = "standing";
+/// The index entry of every resource with a pending intent: what is woken when the process starts.
+/// Stores spell it in the way of the versions that wrote them first.
+pub const PENDING: &str = "standing";
 
 impl<R: Resource> Record for Kept<R> {
     const TREE: &'static str = R::KIND;
@@ -192,7 +243,7 @@ impl<R: Resource> Record for Kept<R> {
 
     fn index(&self) -> Vec<String> {
         let mut entries = R::index(&self.state);
-        entries.extend(self.intent.as_ref().map(|_| STANDING.to_owned()));
+        entries.extend(self.intent.as_ref().map(|_| PENDING.to_owned()));
         entries
     }
 

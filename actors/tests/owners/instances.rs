@@ -130,10 +130,11 @@ fn each_operation_may_be_done_twice_because_its_owner_was_restarted() {
 #[test]
 fn two_hundred_instances_converge_after_a_start() {
     let folder = tempfile::tempdir().unwrap();
-    let engine = world::engine();
+    let clock = world::clock();
+    let engine = world::engine(&clock);
     let ids = System::new().block_on(async {
         let arbiters = [Arbiter::new(), Arbiter::new()];
-        let world = world::start(folder.path(), &engine, &arbiters).await;
+        let world = world::start(folder.path(), (&clock, &engine), &arbiters).await;
         let mut ids = Vec::new();
         for _ in 0..200 {
             ids.push(create(&world).await);
@@ -156,11 +157,11 @@ fn two_hundred_instances_converge_after_a_start() {
     let begun = Instant::now();
     System::new().block_on(async {
         let arbiters = [Arbiter::new(), Arbiter::new()];
-        let world = world::start(folder.path(), &engine, &arbiters).await;
+        let world = world::start(folder.path(), (&clock, &engine), &arbiters).await;
         let running = |name: &String| engine.peek(name).is_some_and(|c| c.is_running());
         while engine.containers().iter().filter(|name| running(name)).count() < 400 {
             assert!(begun.elapsed() < Duration::from_secs(60), "they come up");
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            world::a_moment().await;
         }
         for id in &ids {
             until(&world, *id, S::Running, "after the start").await;

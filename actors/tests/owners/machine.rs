@@ -3,8 +3,8 @@
 
 use super::scene;
 use actors::{
-    kinds::instances::{Act, Command, Effect, Instance, Instances, Look, Outcome, Seen, plan},
-    runtime::resource::{Input, Intent, Moment, Next, Resource},
+    kinds::instances::{Act, Command, Effect, Instances, Look, Outcome, Seen, plan},
+    runtime::resource::{Input, Kept, Moment, Resource},
 };
 use contract::{
     InstanceId, Timestamp,
@@ -18,7 +18,7 @@ struct World {
     id: InstanceId,
     now: Timestamp,
     containers: BTreeMap<(Role, u32), Seen>,
-    kept: Option<(Instance, Option<Effect>)>,
+    kept: Option<Kept<Instances>>,
     /// When the intent is due.
     due: Timestamp,
 }
@@ -27,31 +27,18 @@ impl World {
     fn new() -> World {
         let now = Timestamp::from_millis(1_000_000);
         let id = scene::id();
-        let kept = Some((scene::instance(now), Some(Effect::Reconcile)));
+        let kept = Some(Kept { state: scene::instance(now), intent: Some(Effect::Reconcile) });
         World { id, now, containers: BTreeMap::new(), kept, due: now }
     }
 
     fn take(&mut self, input: Input<Instances>) {
-        let Some((state, standing)) = self.kept.clone() else { return };
+        let Some(kept) = &self.kept else { return };
         let at = Moment::<Instances> { id: self.id, now: self.now };
-        let Ok(step) = Instances::step(&at, Some(&state), input) else { return };
-        let intent = match step.intent {
-            Intent::Keep => standing,
-            Intent::None => None,
-            Intent::Now(effect) => {
-                self.due = self.now;
-                Some(effect)
-            }
-            Intent::After(pause, effect) => {
-                self.due = self.now + pause;
-                Some(effect)
-            }
-        };
-        self.kept = match step.next {
-            Next::Keep => Some((state, intent)),
-            Next::Put(state) => Some((state, intent)),
-            Next::Remove => None,
-        };
+        let Ok(step) = Instances::step(&at, Some(&kept.state), input) else { return };
+        if let Some(pause) = step.intent.begins() {
+            self.due = self.now + pause;
+        }
+        self.kept = step.apply(Some(kept)).unwrap();
     }
 
     /// What the engine does, and shows after it.
@@ -94,9 +81,11 @@ impl World {
         }
     }
 
-    /// The owner does what stands, where it is due.
+    /// The owner does what is pending, once it is due.
     fn work(&mut self, outcome: Fate) {
-        let Some((state, Some(Effect::Reconcile))) = self.kept.clone() else { return };
+        let Some(Kept { state, intent: Some(Effect::Reconcile) }) = self.kept.clone() else {
+            return;
+        };
         self.now = self.now.max(self.due);
         if outcome == Fate::Away {
             return self.take(Input::Outcome(Outcome::Away("no answer".into())));
@@ -204,7 +193,7 @@ fn happen(world: &mut World, event: Event) {
 
 /// What must hold of a record at any time.
 fn check(world: &World, event: &Event) {
-    let Some((instance, intent)) = &world.kept else {
+    let Some(Kept { state: instance, intent }) = &world.kept else {
         assert!(world.containers.is_empty(), "nothing is left behind: {event:?}");
         return;
     };
@@ -238,13 +227,13 @@ fn settle(world: &mut World) {
     for _ in 0..400 {
         match world.kept.clone() {
             None => return,
-            Some((_, Some(_))) => world.work(Fate::Done),
-            Some((instance, None)) => {
+            Some(Kept { intent: Some(_), .. }) => world.work(Fate::Done),
+            Some(Kept { state: instance, intent: None }) => {
                 world.take(Input::Command(Command::Look(vec![])));
-                if world.kept.as_ref().is_some_and(|(_, intent)| intent.is_some()) {
+                if world.kept.as_ref().is_some_and(|kept| kept.intent.is_some()) {
                     world.work(Fate::Done);
                 }
-                let Some((after, None)) = &world.kept else { continue };
+                let Some(Kept { state: after, intent: None }) = &world.kept else { continue };
                 if after.state == instance.state && after.state != S::Failed {
                     return;
                 }
@@ -257,7 +246,9 @@ fn settle(world: &mut World) {
             }
         }
     }
-    let state = world.kept.as_ref().map(|(i, e)| (i.state, i.desired, *e, i.last_error.clone()));
+    let state = world.kept.as_ref().map(|Kept { state, intent }| {
+        (state.state, state.desired, *intent, state.last_error.clone())
+    });
     panic!("it does not come to rest: {state:?} {:?}", world.containers);
 }
 
@@ -272,7 +263,7 @@ proptest! {
             check(&world, &event);
         }
         settle(&mut world);
-        let Some((instance, _)) = &world.kept else {
+        let Some(Kept { state: instance, .. }) = &world.kept else {
             prop_assert!(world.containers.is_empty());
             return Ok(());
         };
@@ -304,7 +295,7 @@ fn the_databases_come_up_first_and_go_down_last() {
     let mut world = World::new();
     let mut acts = Vec::new();
     let mut run = |world: &mut World| {
-        while let Some((state, Some(_))) = world.kept.clone() {
+        while let Some(Kept { state, intent: Some(_) }) = world.kept.clone() {
             world.now = world.now.max(world.due);
             let act = plan(&state, &Look { containers: world.containers.clone() }, world.now);
             if matches!(act, Act::Start(..) | Act::Stop(..)) {
@@ -325,7 +316,7 @@ fn the_databases_come_up_first_and_go_down_last() {
         "Start(Server, 1)",
     ];
     assert_eq!(acts, expected);
-    assert_eq!(world.kept.unwrap().0.state, S::Running);
+    assert_eq!(world.kept.unwrap().state.state, S::Running);
 }
 
 #[test]
@@ -335,11 +326,11 @@ fn what_crashes_again_and_again_is_left_alone_for_a_while() {
     for _ in 0..6 {
         world.end(Role::Server, 1);
         world.take(Input::Command(Command::Look(vec![])));
-        while world.kept.as_ref().is_some_and(|(_, intent)| intent.is_some()) {
+        while world.kept.as_ref().is_some_and(|kept| kept.intent.is_some()) {
             world.work(Fate::Done);
         }
     }
-    let instance = &world.kept.as_ref().unwrap().0;
+    let instance = &world.kept.as_ref().unwrap().state;
     assert_eq!(instance.state, S::Failed);
     assert!(instance.last_error.as_ref().unwrap().contains("6 times"), "{:?}", instance.last_error);
     let again = instance.deadline.unwrap();
@@ -347,7 +338,7 @@ fn what_crashes_again_and_again_is_left_alone_for_a_while() {
     world.now = again;
     world.take(Input::Command(Command::Overdue));
     settle(&mut world);
-    assert_eq!(world.kept.unwrap().0.state, S::Running);
+    assert_eq!(world.kept.unwrap().state.state, S::Running);
 }
 
 #[test]
@@ -360,7 +351,7 @@ fn a_candidate_that_ends_leaves_the_one_that_serves() {
     }
     world.end(Role::Server, 2);
     settle(&mut world);
-    let instance = world.kept.unwrap().0;
+    let instance = world.kept.unwrap().state;
     let server = instance.part(Role::Server).unwrap();
     assert_eq!((server.live.generation, server.candidate.is_none()), (1, true));
     let given_up = server.given_up.as_ref().unwrap();
@@ -373,12 +364,12 @@ fn a_candidate_that_ends_leaves_the_one_that_serves() {
 fn an_engine_that_is_away_stops_the_clock() {
     let mut world = World::new();
     world.work(Fate::Done);
-    let before = world.kept.as_ref().unwrap().0.deadline.unwrap();
+    let before = world.kept.as_ref().unwrap().state.deadline.unwrap();
     for _ in 0..200 {
         world.work(Fate::Away);
     }
     assert!(world.now > before, "longer than it may take");
     world.take(Input::Command(Command::Overdue));
     settle(&mut world);
-    assert_eq!(world.kept.unwrap().0.state, S::Running);
+    assert_eq!(world.kept.unwrap().state.state, S::Running);
 }

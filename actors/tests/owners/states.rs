@@ -4,7 +4,7 @@
 use super::scene;
 use actors::{
     kinds::{backups, deployments, image_builds},
-    runtime::resource::{Input, Intent, Moment, Next, Resource},
+    runtime::resource::{Input, Kept, Moment, Resource},
 };
 use contract::{
     BackupId, DeploymentId, Id, ImageId, InstanceId, JobId, Timestamp,
@@ -32,30 +32,23 @@ fn explore<R: Resource>(
 ) -> BTreeSet<String> {
     let at = Moment::<R> { id: R::Id::of(Ulid(7)), now: NOW };
     let mut names = BTreeSet::from([name(&first)]);
-    let (mut seen, mut open) = (BTreeSet::new(), vec![(first, Some(effect))]);
-    while let Some((state, standing)) = open.pop() {
+    let first = Kept::<R> { state: first, intent: Some(effect) };
+    let (mut seen, mut open) = (BTreeSet::new(), vec![first]);
+    while let Some(kept) = open.pop() {
+        let state = &kept.state;
         // An effect that nobody began does not come to an end.
-        let happens = inputs.iter().filter(|(_, _, of)| of.is_none() || *of == standing);
+        let happens = inputs.iter().filter(|(_, _, of)| of.is_none() || *of == kept.intent);
         for (told, input, _) in happens {
-            let Ok(step) = R::step(&at, Some(&state), input.clone()) else { continue };
-            let intent = match step.intent {
-                Intent::Keep => standing.clone(),
-                Intent::None => None,
-                Intent::Now(effect) | Intent::After(_, effect) => Some(effect),
+            let Ok(step) = R::step(&at, Some(state), input.clone()) else { continue };
+            let Some(next) = step.apply(Some(&kept)).unwrap() else {
+                check(state, None, told);
+                continue;
             };
-            let next = match step.next {
-                Next::Keep => state.clone(),
-                Next::Put(next) => next,
-                Next::Remove => {
-                    check(&state, None, told);
-                    continue;
-                }
-            };
-            check(&state, Some((&next, intent.as_ref())), told);
-            names.insert(name(&next));
-            let known = serde_json::to_string(&(&next, &intent)).unwrap();
+            check(state, Some((&next.state, next.intent.as_ref())), told);
+            names.insert(name(&next.state));
+            let known = serde_json::to_string(&next).unwrap();
             if seen.insert(known) {
-                open.push((next, intent));
+                open.push(next);
             }
         }
     }
@@ -241,7 +234,11 @@ fn a_build_ends() {
             let (old, new) = (before.job.state, after.job.state);
             let told = format!("{told}: {old:?} to {new:?}, {intent:?}");
             let open = matches!(new, S::Queued | S::Building | S::Pushing);
-            assert_eq!(open, intent.is_some(), "transient if and only if an intent stands: {told}");
+            assert_eq!(
+                open,
+                intent.is_some(),
+                "transient if and only if an intent is pending: {told}"
+            );
             assert_eq!(after.deadline.is_some(), matches!(new, S::Building | S::Pushing), "{told}");
             assert_eq!(after.job.digest.is_some(), new == S::Succeeded, "{told}");
             let was_open = matches!(old, S::Queued | S::Building | S::Pushing);

@@ -5,8 +5,8 @@ use actors::{
     background::instance_reconciler::{Pace, Watch},
     kinds::templates::catalogue::Catalogue,
     ports::{
-        Answered, Ask, Checkout, Clock, DumpError, Dumps, Ports, SourceError, Sources, Upstream,
-        UpstreamError, Written, unavailable,
+        Answered, Ask, Checkout, DumpError, Dumps, ManualClock, Ports, SourceError, Sources,
+        Upstream, UpstreamError, Written, unavailable,
     },
     runtime::directory::Rules,
     world::World,
@@ -21,17 +21,18 @@ use std::{
     io,
     path::Path,
     sync::{Arc, Mutex},
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 use store::{Memory, Store, StoreError};
 
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    Timestamp::from_millis(since.as_millis() as i64)
+/// A clock in the year 2026.
+pub fn clock() -> ManualClock {
+    ManualClock::new(Timestamp::from_millis(1_767_225_600_000))
 }
 
-pub fn engine() -> Fake {
-    let fake = Fake::new(now);
+pub fn engine(clock: &ManualClock) -> Fake {
+    let clock = clock.port();
+    let fake = Fake::new(move || clock.now());
     for image in ["postgres:15", "parseplatform/parse-server:9.10.0"] {
         fake.publish(image);
     }
@@ -39,10 +40,15 @@ pub fn engine() -> Fake {
 }
 
 /// Starts the owners, with the shipped catalogue, over the store in this folder.
-pub async fn start(folder: &Path, engine: &Fake, arbiters: &[Arbiter]) -> Arc<World> {
+pub async fn start(
+    folder: &Path,
+    (clock, engine): (&ManualClock, &Fake),
+    arbiters: &[Arbiter],
+) -> Arc<World> {
+    actix_rt::spawn(time_passes(clock.clone()));
     let upstream = Arc::new(Servers(engine.clone()));
     let (sources, dumps) = (Arc::new(Repository), Arc::new(InMemory::default()));
-    let world = unavailable::ports(Clock(now), Arc::new(engine.clone()));
+    let world = unavailable::ports(clock.port(), Arc::new(engine.clone()));
     let ports = Ports { upstream, sources, dumps, ..world };
     let store = open(folder).await;
     let handles: Vec<_> = arbiters.iter().map(Arbiter::handle).collect();
@@ -54,11 +60,26 @@ pub async fn start(folder: &Path, engine: &Fake, arbiters: &[Arbiter]) -> Arc<Wo
     world
 }
 
+/// Time passes as fast as it can: to the next moment that somebody waits for, once the owners had a
+/// moment of the machine's time to do what there is to do.
+async fn time_passes(clock: ManualClock) {
+    loop {
+        a_moment().await;
+        clock.advance_to_next(Duration::from_millis(50));
+    }
+}
+
+/// Lets the threads of owners and of the store work.
+#[allow(clippy::disallowed_methods, reason = "real threads are waited for")]
+pub async fn a_moment() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
 /// Opens the store, once those that had it before have let go of it.
 async fn open(folder: &Path) -> Store {
-    for _ in 0..500 {
+    for _ in 0..10_000 {
         match Store::open(folder, &actors::platform::kinds(), Memory::default()) {
-            Err(StoreError::InUse(_)) => tokio::time::sleep(Duration::from_millis(20)).await,
+            Err(StoreError::InUse(_)) => a_moment().await,
             opened => return opened.unwrap(),
         }
     }

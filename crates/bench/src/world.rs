@@ -3,26 +3,35 @@
 use crate::outcome::{Explain, Outcome};
 use actix_rt::ArbiterHandle;
 use actors::{
-    ports::{Clock, unavailable},
+    ports::{Clock, Time, unavailable},
     runtime::directory::Rules,
     world::World,
 };
 use container_engine::fake::Fake;
 use contract::Timestamp;
+use futures_util::future::BoxFuture;
 use std::{
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use store::Store;
 
 /// A world over this store, its owners on these arbiters.
 pub async fn start(store: Store, arbiters: &[ArbiterHandle]) -> Outcome<Arc<World>> {
-    let ports = unavailable::ports(Clock(now), Arc::new(Fake::new(now)));
+    let ports = unavailable::ports(Clock::new(System), Arc::new(Fake::new(|| System.now())));
     World::start(store, ports, arbiters, Rules::default()).await.or_say("the world")
 }
 
+struct System;
+
 #[allow(clippy::disallowed_methods, reason = "it is the port")]
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+impl Time for System {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep(time))
+    }
 }

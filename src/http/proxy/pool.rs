@@ -65,6 +65,7 @@ impl Pool {
 }
 
 /// Ends old connections as long as there are any.
+#[allow(clippy::disallowed_methods, reason = "connections of the machine age by its time")]
 async fn sweep(pool: Weak<Pool>) {
     loop {
         tokio::time::sleep(REST).await;

@@ -102,13 +102,13 @@ async fn release(
     }
     let published = async {
         // An attempt before a crash may be under way, or done.
-        let before = releases.settled(follow_up.release_id, PUBLISH_WITHIN).await?;
+        let before = releases.wait_idle(follow_up.release_id, PUBLISH_WITHIN).await?;
         if before.is_some_and(|state| state.release.published_at.is_some()) {
             return Ok(());
         }
         let command = releases::publish(world, follow_up.release_id, &follow_up.publish, None)?;
         releases.ask(follow_up.release_id, command).await?;
-        releases.settled(follow_up.release_id, PUBLISH_WITHIN).await.map(|_| ())
+        releases.wait_idle(follow_up.release_id, PUBLISH_WITHIN).await.map(|_| ())
     };
     match published.await {
         Ok(()) => Ok(Outcome::Released(None)),

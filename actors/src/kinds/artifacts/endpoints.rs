@@ -23,6 +23,8 @@ use contract::{
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+/// How often a call is decided anew because something it was based on changed meanwhile.
+const REDECISIONS: usize = 16;
 /// How long a caller waits for a verification.
 const VERIFY_WITHIN: Duration = Duration::from_secs(300);
 
@@ -157,13 +159,13 @@ impl Platform {
         }
     }
 
-    /// Has the bytes of an artifact verified, and waits for what comes of it.
-    pub async fn finalize(
+    /// Begins to verify the bytes of an artifact, where nobody did before. True: this call did.
+    async fn begin_verification(
         &self,
         cx: &mut Call,
         id: ArtifactId,
-        request: FinalizeRequest,
-    ) -> Result<(Made, Artifact), Fault> {
+        request: &FinalizeRequest,
+    ) -> Result<bool, Fault> {
         let subject = Subject::Artifact(id);
         let mut ask = |scope| -> Result<(), Fault> {
             let asked = Asked { who: Standing::Member, scope: Some(scope), subject };
@@ -178,26 +180,42 @@ impl Platform {
             }
         }
         let before = cx.place.artifact()?.1.clone();
-        let made = if before.record.state.artifact.state == ArtifactState::Verified {
-            Made::Before
-        } else {
-            Made::Now
-        };
-        if made == Made::Now {
+        if before.record.state.artifact.state != ArtifactState::Verified {
             // Said now, while nothing is done: begun, it would go on until the store is back.
             self.world.ports.binaries.reach(id).await.map_err(|e| {
                 tracing::error!(error = %e, %id, "the artifact store cannot be reached");
                 Fault::Unavailable("the artifact store")
             })?;
         }
-        let follow_up = self.follow_up(cx, &before.record.state.artifact, &request)?;
-        let releases = follow_up.is_some();
+        let follow_up = self.follow_up(cx, &before.record.state.artifact, request)?;
         let FinalizeRequest { sha256, size, .. } = request;
-        let command = Command::Finalize { sha256: sha256.clone(), size, follow_up };
+        let command = Command::Finalize { sha256: sha256.clone(), size: *size, follow_up };
         let owners = &self.owners()?.artifacts;
-        cx.change(&self.world, owners, id, command, |_| Ok(())).await?;
+        let done = cx.change_done(&self.world, owners, id, command, |_| Ok(())).await?;
+        Ok(done.changed && done.state.artifact.state == ArtifactState::Verifying)
+    }
+
+    /// Has the bytes of an artifact verified, and waits for what comes of it.
+    pub async fn finalize(
+        &self,
+        cx: &mut Call,
+        id: ArtifactId,
+        request: FinalizeRequest,
+    ) -> Result<(Made, Artifact), Fault> {
+        let mut begun = self.begin_verification(cx, id, &request).await;
+        for _ in 0..REDECISIONS {
+            if !matches!(begun, Err(Fault::Stale)) {
+                break;
+            }
+            cx.now = self.world.ports.clock.now();
+            begun = self.begin_verification(cx, id, &request).await;
+        }
+        let made = if begun? { Made::Now } else { Made::Before };
+        let releases = request.create_release.is_some();
+        let FinalizeRequest { sha256, size, .. } = request;
+        let owners = &self.owners()?.artifacts;
         let settled =
-            owners.settled(id, VERIFY_WITHIN).await?.ok_or(Fault::NotFound("artifact"))?;
+            owners.wait_idle(id, VERIFY_WITHIN).await?.ok_or(Fault::NotFound("artifact"))?;
         let found = (settled.artifact.sha256.as_ref(), settled.artifact.size);
         if settled.artifact.state == ArtifactState::Verified
             && (found.0 != Some(&sha256) || size.is_some() && found.1 != size)

@@ -115,7 +115,7 @@ async fn up(
         if well == WELL {
             return Ok(Ok(()));
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        world.ports.clock.sleep(LOOK_EVERY).await;
     }
     Ok(Err(format!("an empty database was not well within {} s", UP_WITHIN.as_secs())))
 }

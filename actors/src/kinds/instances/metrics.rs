@@ -73,7 +73,7 @@ pub async fn current(world: &World, id: InstanceId, instance: &Instance) -> Resu
     }) {
         looks
     } else {
-        tokio::time::sleep(APART).await;
+        world.ports.clock.sleep(APART).await;
         look(world, id, instance).await?
     };
     Ok(sum(services.iter().map(|(role, before, after)| service(*role, before.as_ref(), after)), {

@@ -107,7 +107,7 @@ impl Serves<DeleteOrganization> for Platform {
         let command = Command::Delete { cascade: p.cascade };
         let reply = cx.change(&self.world, owners, id, command, move |_| Ok(reply.clone())).await?;
         // Without cascade, a project may have come in between: then the organization stays.
-        if !p.cascade && owners.settled(id, Duration::from_secs(10)).await?.is_some() {
+        if !p.cascade && owners.wait_idle(id, Duration::from_secs(10)).await?.is_some() {
             cx.take_back(&self.world, &has_projects()).await;
             return Err(has_projects());
         }

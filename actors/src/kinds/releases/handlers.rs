@@ -194,7 +194,7 @@ impl Platform {
     /// The release once its targets have answered; as it is where that takes longer.
     async fn settled_release(&self, id: ReleaseId) -> Result<Release, Fault> {
         let owners = &self.owners()?.releases;
-        match owners.settled(id, PUBLISH_WITHIN).await {
+        match owners.wait_idle(id, PUBLISH_WITHIN).await {
             Ok(Some(state)) => Ok(state.release.clone()),
             Ok(None) => Err(Fault::NotFound("release")),
             Err(_) => {
@@ -236,7 +236,7 @@ impl Serves<RollbackRelease> for Platform {
             Ok(state.release.clone())
         })
         .await?;
-        owners.settled(p.release_id, PUBLISH_WITHIN).await?;
+        owners.wait_idle(p.release_id, PUBLISH_WITHIN).await?;
         let reply = self.settled_release(to).await?;
         cx.finish(&self.world, &reply);
         Ok(reply)

@@ -14,7 +14,6 @@ use bollard::{
     },
 };
 use std::time::Duration;
-use tokio::time::sleep;
 
 /// The daemon works on removals in the background: how long that is waited for, and how often it is
 /// looked at.
@@ -52,7 +51,7 @@ pub(super) async fn ensure(
             match create(daemon, spec).await? {
                 Creation::Done => {}
                 // made by another request in between, or not yet wholly removed
-                Creation::NameIsTaken => sleep(PAUSE).await,
+                Creation::NameIsTaken => pause().await,
             }
             continue;
         };
@@ -61,7 +60,7 @@ pub(super) async fn ensure(
         let is_same = container.spec_hash() == Some(spec.hash().as_str());
         match container.phase {
             // on its way out
-            Phase::Between => sleep(PAUSE).await,
+            Phase::Between => pause().await,
             Phase::Running if is_same => return Ok(container),
             Phase::Running => return Err(conflict(spec, "runs, and is not of this spec")),
             Phase::Created | Phase::Exited { .. } => {
@@ -162,6 +161,12 @@ pub(super) async fn stop(daemon: &Daemon, name: &str, grace: Duration) -> Result
     unless_gone(answer, name)
 }
 
+/// Gives the engine time to finish.
+#[allow(clippy::disallowed_methods, reason = "another program is waited for")]
+async fn pause() {
+    tokio::time::sleep(PAUSE).await;
+}
+
 /// Kills and removes it, with its nameless volumes. Not there is fine.
 pub(super) async fn remove(daemon: &Daemon, name: &str) -> Result<(), EngineError> {
     let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
@@ -171,7 +176,7 @@ pub(super) async fn remove(daemon: &Daemon, name: &str) -> Result<(), EngineErro
             .ask(CHANGE, |client| async move { client.remove_container(name, Some(options)).await })
             .await;
         match answer {
-            Err(failure) if failure.is(409) && failure.says("in progress") => sleep(PAUSE).await,
+            Err(failure) if failure.is(409) && failure.says("in progress") => pause().await,
             answer => return unless_gone(answer, name),
         }
     }

@@ -43,7 +43,7 @@ impl Platform {
         if !wait {
             return Ok(reply);
         }
-        let settled = match owners.settled(id, WAIT).await {
+        let settled = match owners.wait_idle(id, WAIT).await {
             Ok(Some(instance)) => view(&self.world, id, &instance),
             Ok(None) => return Err(Fault::NotFound("instance")),
             Err(_) => self.read_instance(id)?,

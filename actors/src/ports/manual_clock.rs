@@ -1,0 +1,90 @@
+//! A clock that stands still until a test moves it.
+
+use super::{Clock, Time};
+use contract::Timestamp;
+use futures_util::future::{BoxFuture, ready};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+use tokio::sync::oneshot;
+
+/// A clock that stands still until it is moved. Clones are the same clock.
+#[derive(Clone)]
+pub struct ManualClock(Arc<Inner>);
+
+struct Inner {
+    /// Milliseconds since the epoch. Written only while `sleepers` is locked.
+    now: AtomicI64,
+    sleepers: Mutex<Sleepers>,
+}
+
+#[derive(Default)]
+struct Sleepers {
+    /// By the moment they wait for. The number tells those of one moment apart.
+    waiting: BTreeMap<(i64, u64), oneshot::Sender<()>>,
+    next: u64,
+}
+
+impl ManualClock {
+    /// A clock that shows this moment.
+    pub fn new(now: Timestamp) -> Self {
+        let now = AtomicI64::new(now.as_millis());
+        ManualClock(Arc::new(Inner { now, sleepers: Mutex::default() }))
+    }
+
+    /// It, as the platform takes it.
+    pub fn port(&self) -> Clock {
+        Clock::new(self.clone())
+    }
+
+    /// So much time passes: everyone who waits for a moment until then goes on.
+    pub fn advance(&self, by: Duration) {
+        let mut sleepers = self.sleepers();
+        let now = (self.now() + by).as_millis();
+        self.0.now.store(now, SeqCst);
+        let later = sleepers.waiting.split_off(&(now + 1, 0));
+        for (_, woken) in std::mem::replace(&mut sleepers.waiting, later) {
+            let _ = woken.send(());
+        }
+    }
+
+    /// Time passes until somebody waits no longer, and at most this much.
+    pub fn advance_to_next(&self, at_most: Duration) {
+        let next = {
+            let mut sleepers = self.sleepers();
+            sleepers.waiting.retain(|_, woken| !woken.is_closed());
+            sleepers.waiting.keys().next().map(|(moment, _)| Timestamp::from_millis(*moment))
+        };
+        self.advance(next.map_or(at_most, |next| next.since(self.now()).min(at_most)));
+    }
+
+    fn sleepers(&self) -> MutexGuard<'_, Sleepers> {
+        self.0.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Time for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.now.load(SeqCst))
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
+        let mut sleepers = self.sleepers();
+        let (now, until) = (self.now(), self.now() + time);
+        if until <= now {
+            return Box::pin(ready(()));
+        }
+        let (woken, waits) = oneshot::channel();
+        let number = sleepers.next;
+        sleepers.next += 1;
+        sleepers.waiting.insert((until.as_millis(), number), woken);
+        Box::pin(async move {
+            let _ = waits.await;
+        })
+    }
+}

@@ -1,0 +1,314 @@
+//! Owners under every order of events that could be thought of: what they answer is what the store
+//! says, and nobody waits for something that is over.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say so by failing"
+)]
+
+use super::{
+    directory::Rules,
+    handle::Handle,
+    resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
+};
+use crate::{
+    platform,
+    ports::{ManualClock, unavailable},
+    world::World,
+};
+use actix_rt::{Arbiter, System, task::yield_now};
+use contract::{Fault, JobId, Timestamp};
+use container_engine::fake::Fake;
+use futures_util::future::{LocalBoxFuture, join_all};
+use serde::{Deserialize, Serialize};
+use std::{
+    rc::Rc,
+    sync::{Arc, mpsc},
+    time::Duration,
+};
+use store::{Change, Memory, Merge, Record, Store};
+use tokio::sync::Semaphore;
+
+/// A kind with one effect, which ends when the test says so.
+struct Probe;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct State {
+    working: bool,
+    count: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Command {
+    Create,
+    Begin,
+    /// Changes nothing.
+    Look,
+    Add,
+    Panic,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Work;
+
+#[derive(Debug, Clone)]
+struct Done;
+
+/// An effect puts a permit into the first when it begins, and ends when it gets one from the other.
+#[derive(Clone)]
+struct Gate {
+    begun: Rc<Semaphore>,
+    end: Rc<Semaphore>,
+}
+
+thread_local! {
+    static GATE: Gate =
+        Gate { begun: Rc::new(Semaphore::new(0)), end: Rc::new(Semaphore::new(0)) };
+}
+
+impl Resource for Probe {
+    const KIND: &'static str = "probe";
+    type Id = JobId;
+    type State = State;
+    type Command = Command;
+    type Effect = Work;
+    type Outcome = Done;
+
+    fn step(
+        _: &Moment<Self>,
+        state: Option<&State>,
+        input: Input<Self>,
+    ) -> Result<Step<Self>, Fault> {
+        let created = || state.cloned().ok_or(Fault::NotFound(Self::KIND));
+        Ok(match input {
+            Input::Command(Command::Create) => Step::put(State { working: false, count: 0 }),
+            Input::Command(Command::Begin) => {
+                Step::put(State { working: true, ..created()? }).intend(Intent::Now(Work))
+            }
+            Input::Command(Command::Look) => Step::keep(),
+            Input::Command(Command::Add) => {
+                let state = created()?;
+                Step::put(State { count: state.count + 1, ..state })
+            }
+            Input::Command(Command::Panic) => panic!("asked to"),
+            Input::Outcome(Done) => {
+                let count = created()?.count + 1;
+                Step::put(State { working: false, count }).intend(Intent::None)
+            }
+        })
+    }
+
+    fn perform(
+        Work: Work,
+        _: JobId,
+        _: Arc<Kept<Self>>,
+        _: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Done, Retry>> {
+        Box::pin(async {
+            let gate = GATE.with(Clone::clone);
+            gate.begun.add_permits(1);
+            gate.end.acquire().await?.forget();
+            Ok(Done)
+        })
+    }
+}
+
+const WITHIN: Duration = Duration::from_secs(5);
+
+/// A record whose write holds up the store until the test says so.
+#[derive(Clone, Serialize, Deserialize)]
+struct Hold;
+
+impl Record for Hold {
+    const TREE: &'static str = "hold";
+    const SCHEMA: u16 = 1;
+}
+
+impl Merge for Hold {
+    type Delta = mpsc::Receiver<()>;
+    fn merge(_: Option<Self>, until: &Self::Delta) -> Option<Self> {
+        let _ = until.recv();
+        None
+    }
+}
+
+struct Scene {
+    world: Arc<World>,
+    owners: Handle<Probe>,
+    made: u128,
+}
+
+impl Scene {
+    /// Runs a test whose owners live on the test's own thread.
+    fn run<F: Future<Output = ()>>(test: impl FnOnce(Scene) -> F) {
+        let folder = tempfile::tempdir().unwrap();
+        System::new().block_on(async {
+            let kinds: Vec<_> =
+                platform::kinds().into_iter().chain([Probe::KIND, Hold::TREE]).collect();
+            let store = Store::open(folder.path(), &kinds, Memory::default()).unwrap();
+            let clock = ManualClock::new(Timestamp::from_millis(1_000_000));
+            let ports = unavailable::ports(clock.port(), Arc::new(Fake::default()));
+            actix_rt::spawn(time_passes(clock));
+            let write_within = Duration::from_millis(200);
+            let rules = Rules { answer_within: WITHIN, write_within, ..Rules::default() };
+            let arbiters = [Arbiter::current()];
+            let world = World::start(store, ports, &arbiters, rules).await.unwrap();
+            let owners = Handle::start(&world, &arbiters, rules).await.unwrap();
+            test(Scene { world, owners, made: 0 }).await;
+        });
+    }
+
+    async fn create(&mut self) -> JobId {
+        self.made += 1;
+        let id = contract::Id::of(ulid::Ulid(self.made));
+        self.owners.ask(id, Command::Create).await.unwrap();
+        id
+    }
+
+    fn stored(&self, id: JobId) -> Arc<store::Stored<Kept<Probe>>> {
+        self.world.store.get::<Kept<Probe>>(&id.to_string()).unwrap().unwrap()
+    }
+
+    /// Somebody else writes the record.
+    async fn write(&self, id: JobId, state: State, intent: Option<Work>) {
+        let before = self.stored(id);
+        let after = Kept { state, intent };
+        let change = Change::new().replace(&id.to_string(), Some(before.as_ref()), &after);
+        self.world.store.commit(change).await.unwrap();
+    }
+
+    /// The owner's memory is what the store says, and nobody waits for its work any more.
+    async fn check(&self, id: JobId, told: &str) {
+        let idle = self.owners.wait_idle(id, WITHIN).await;
+        let idle = idle.unwrap_or_else(|e| panic!("{told}: it never becomes idle: {e}")).unwrap();
+        let answered = self.owners.ask(id, Command::Look).await.unwrap();
+        let stored = self.stored(id);
+        assert_eq!(*answered, stored.record.state, "{told}");
+        assert_eq!(*idle, stored.record.state, "{told}");
+        assert!(!stored.record.state.working && stored.record.intent.is_none(), "{told}");
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "the store's thread is waited for")]
+async fn time_passes(clock: ManualClock) {
+    loop {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        clock.advance_to_next(Duration::from_millis(10));
+    }
+}
+
+async fn until_work_begins() {
+    GATE.with(Clone::clone).begun.acquire().await.unwrap().forget();
+}
+
+fn end_work() {
+    GATE.with(|gate| gate.end.add_permits(1));
+}
+
+/// After so many turns of this thread.
+async fn turns(count: usize) {
+    for _ in 0..count {
+        yield_now().await;
+    }
+}
+
+#[test]
+fn commands_that_come_while_an_effect_ends() {
+    Scene::run(|mut scene| async move {
+        // the commands come one by one, in threes or at once; the effect ends before, between, after
+        for (burst, ends_at) in [1, 3, 12].into_iter().flat_map(|b| (0..16).map(move |e| (b, e))) {
+            for every in [usize::MAX, 4, 1] {
+                let told = format!("{burst} at a time, ends at {ends_at}, every {every}th adds");
+                let id = scene.create().await;
+                scene.owners.ask(id, Command::Begin).await.unwrap();
+                until_work_begins().await;
+                let owners = &scene.owners;
+                let asked = (0..12_usize).map(|n| async move {
+                    turns(n / burst).await;
+                    let command = if (n + 1) % every == 0 { Command::Add } else { Command::Look };
+                    owners.ask(id, command).await.map(|state| state.count)
+                });
+                let ending = async {
+                    turns(ends_at).await;
+                    end_work();
+                };
+                let (answers, ()) = futures_util::future::join(join_all(asked), ending).await;
+                let answers: Result<Vec<_>, _> = answers.into_iter().collect();
+                let answers = answers.unwrap_or_else(|e| panic!("{told}: {e}"));
+                assert!(answers.is_sorted(), "{told}: {answers:?}");
+                scene.check(id, &told).await;
+            }
+        }
+    });
+}
+
+#[test]
+fn a_record_that_somebody_else_wrote() {
+    Scene::run(|mut scene| async move {
+        let other = State { working: false, count: 100 };
+        // a command that changes nothing sees it
+        let id = scene.create().await;
+        scene.write(id, other.clone(), None).await;
+        assert_eq!(*scene.owners.ask(id, Command::Look).await.unwrap(), other);
+        scene.check(id, "written").await;
+        // work that somebody else gave it is done
+        let id = scene.create().await;
+        scene.write(id, State { working: true, count: 100 }, Some(Work)).await;
+        assert!(scene.owners.ask(id, Command::Look).await.unwrap().working);
+        end_work();
+        scene.check(id, "given work").await;
+        assert_eq!(scene.stored(id).record.state.count, 101);
+        // so is work that is noticed by who waits for its end
+        let id = scene.create().await;
+        scene.write(id, State { working: true, count: 100 }, Some(Work)).await;
+        end_work();
+        scene.check(id, "waited for").await;
+        assert_eq!(scene.stored(id).record.state.count, 101);
+        // nobody waits for work that somebody else took away
+        let id = scene.create().await;
+        scene.owners.ask(id, Command::Begin).await.unwrap();
+        scene.write(id, other.clone(), None).await;
+        scene.check(id, "taken away").await;
+    });
+}
+
+#[test]
+fn commands_behind_one_that_panics_are_answered() {
+    Scene::run(|mut scene| async move {
+        let id = scene.create().await;
+        let owners = &scene.owners;
+        let commands = [Command::Add, Command::Panic, Command::Add, Command::Begin, Command::Look];
+        let answers = join_all(commands.map(|command| owners.ask(id, command))).await;
+        let counts: Vec<_> = answers.iter().map(|a| a.as_ref().map(|state| state.count)).collect();
+        assert_eq!(counts, [Ok(1), Err(&Fault::Uncertain), Ok(2), Ok(2), Ok(2)]);
+        end_work();
+        scene.check(id, "after a panic").await;
+    });
+}
+
+#[test]
+fn a_write_of_which_nobody_knows_whether_it_was_done() {
+    Scene::run(|mut scene| async move {
+        // an effect's outcome, or a command that gives it work, is written late
+        for begin in [false, true] {
+            let id = scene.create().await;
+            if !begin {
+                scene.owners.ask(id, Command::Begin).await.unwrap();
+                until_work_begins().await;
+            }
+            let (go_on, until) = mpsc::channel();
+            scene.world.store.note(Change::new().merge::<Hold>("hold", until));
+            let command = if begin { Command::Begin } else { Command::Add };
+            let answer = scene.owners.ask(id, command).await.map(|state| state.count);
+            assert_eq!(answer, Err(Fault::Uncertain));
+            let answer = scene.owners.ask(id, Command::Look).await.map(|state| state.count);
+            assert_eq!(answer, Err(Fault::Busy), "it does not answer from memory");
+            go_on.send(()).unwrap();
+            end_work();
+            scene.check(id, "written late").await;
+            assert_eq!(scene.stored(id).record.state.count, if begin { 1 } else { 2 });
+        }
+    });
+}
