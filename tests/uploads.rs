@@ -160,6 +160,33 @@ fn a_whole_file_starts_over_whatever_is_stored() {
     assert_eq!(upload.finalize(&json!({"sha256": sha256(&bytes)})).status, 201);
 }
 
+#[test]
+fn one_of_many_callers_at_once_verifies_and_all_are_answered() {
+    let service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let bytes = bytes_of("sample.apk");
+    let hash = sha256(&bytes);
+    for round in 0..25 {
+        let upload = Upload::open(&service, &ada, &opening(&app));
+        assert_eq!(upload.put(bytes.clone()).status, 200);
+        let finalize = || upload.finalize(&json!({"sha256": hash}));
+        let answers: Vec<Answer> = std::thread::scope(|scope| {
+            let callers: Vec<_> = (0..12).map(|_| scope.spawn(finalize)).collect();
+            callers.into_iter().map(|caller| caller.join().unwrap()).collect()
+        });
+        let mut statuses: Vec<_> = answers.iter().map(|answer| answer.status).collect();
+        statuses.sort_unstable();
+        let expected: Vec<_> = [200; 11].into_iter().chain([201]).collect();
+        assert_eq!(statuses, expected, "round {round}");
+        let verified = &answers[0].body;
+        assert_eq!(verified["state"], "verified", "round {round}");
+        assert!(answers.iter().all(|answer| answer.body == *verified), "round {round}");
+        let id = json!({"artifactId": upload.id});
+        service.call(Some(&ada), "svc_deleteArtifact", id).ok();
+    }
+}
+
 /// The head of a raw request, and what the caller writes after it.
 fn raw(upload: &Upload<'_>, headers: &str) -> TcpStream {
     let address = upload.service.url.strip_prefix("http://").unwrap();

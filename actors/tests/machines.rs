@@ -14,7 +14,7 @@ use actors::{
         releases::{self, Current, Releases},
     },
     ports::{Content, Examined, Published},
-    runtime::resource::{Input, Intent, Moment, Next, Resource, Step},
+    runtime::resource::{Input, Intent, Kept, Moment, Next, Resource},
 };
 use contract::{
     ArtifactId, Fault, Id, PublicationId, ReleaseId, Sha256, Timestamp,
@@ -30,30 +30,20 @@ use ulid::Ulid;
 /// A resource as its owner holds it, without a store.
 struct World<R: Resource> {
     at: Moment<R>,
-    kept: Option<(R::State, Option<R::Effect>)>,
+    kept: Option<Kept<R>>,
 }
 
 impl<R: Resource> World<R> {
     fn new(state: R::State) -> Self {
         let at = Moment { id: R::Id::of(Ulid(7)), now: Timestamp::from_millis(1_000) };
-        World { at, kept: Some((state, None)) }
+        World { at, kept: Some(Kept { state, intent: None }) }
     }
 
     /// Does what the owner does with a step.
     fn take(&mut self, input: Input<R>) -> Result<(), Fault> {
-        let state = self.kept.as_ref().map(|(state, _)| state);
-        let Step { next, intent, .. } = R::step(&self.at, state, input)?;
-        let standing = self.kept.as_ref().and_then(|(_, intent)| intent.clone());
-        let intent = match intent {
-            Intent::Keep => standing,
-            Intent::None => None,
-            Intent::Now(effect) | Intent::After(_, effect) => Some(effect),
-        };
-        self.kept = match next {
-            Next::Keep => self.kept.take().map(|(state, _)| (state, intent)),
-            Next::Put(state) => Some((state, intent)),
-            Next::Remove => None,
-        };
+        let kept = self.kept.as_ref();
+        let step = R::step(&self.at, kept.map(|kept| &kept.state), input)?;
+        self.kept = step.apply(kept)?;
         Ok(())
     }
 }
@@ -141,17 +131,18 @@ fn input(event: Event, state: &releases::State) -> Input<Releases> {
 }
 
 /// An effect that nobody began does not come to an end.
-fn can_happen(event: Event, standing: Option<&releases::Effect>) -> bool {
+fn can_happen(event: Event, pending: Option<&releases::Effect>) -> bool {
     match event {
-        Event::Answered(..) => matches!(standing, Some(releases::Effect::Publish)),
-        Event::Told(_) => matches!(standing, Some(releases::Effect::Tell(_))),
+        Event::Answered(..) => matches!(pending, Some(releases::Effect::Publish)),
+        Event::Told(_) => matches!(pending, Some(releases::Effect::Tell(_))),
         _ => true,
     }
 }
 
 /// What must hold of a release, whatever happened to it.
 fn check(before: &releases::State, world: &World<Releases>, event: Event) {
-    let (state, intent) = world.kept.as_ref().unwrap_or_else(|| panic!("{event:?} removed it"));
+    let Kept { state, intent } =
+        world.kept.as_ref().unwrap_or_else(|| panic!("{event:?} removed it"));
     let (old, new) = (before.release.state, state.release.state);
     let live =
         state.release.publications.iter().filter(|p| p.state == PublicationState::Live).count();
@@ -159,7 +150,7 @@ fn check(before: &releases::State, world: &World<Releases>, event: Event) {
     assert_eq!(
         new == ReleaseState::Publishing,
         matches!(intent, Some(releases::Effect::Publish)),
-        "transient if and only if an intent stands"
+        "transient if and only if an intent is pending"
     );
     assert_eq!(waiting, new == ReleaseState::Publishing, "nobody waits for nothing");
     let at_rest = intent.is_none();
@@ -187,14 +178,15 @@ fn check(before: &releases::State, world: &World<Releases>, event: Event) {
 
 #[test]
 fn every_state_of_a_release_that_can_be_reached_is_sound() {
-    let (mut seen, mut open) = (BTreeSet::new(), vec![(release(ReleaseState::Draft), None)]);
+    let first = World::<Releases>::new(release(ReleaseState::Draft)).kept;
+    let (mut seen, mut open) = (BTreeSet::new(), Vec::from_iter(first));
     let mut states = BTreeSet::new();
     while let Some(kept) = open.pop() {
-        for event in EVENTS.into_iter().filter(|event| can_happen(*event, kept.1.as_ref())) {
-            let mut world = World::<Releases>::new(kept.0.clone());
+        for event in EVENTS.into_iter().filter(|event| can_happen(*event, kept.intent.as_ref())) {
+            let mut world = World::<Releases>::new(kept.state.clone());
             world.kept = Some(kept.clone());
             let before = serde_json::to_string(&kept).unwrap();
-            if world.take(input(event, &kept.0)).is_err() {
+            if world.take(input(event, &kept.state)).is_err() {
                 assert_eq!(
                     serde_json::to_string(&world.kept.unwrap()).unwrap(),
                     before,
@@ -202,9 +194,9 @@ fn every_state_of_a_release_that_can_be_reached_is_sound() {
                 );
                 continue;
             }
-            check(&kept.0, &world, event);
+            check(&kept.state, &world, event);
             let next = world.kept.unwrap();
-            states.insert(format!("{:?}", next.0.release.state));
+            states.insert(format!("{:?}", next.state.release.state));
             if seen.insert(serde_json::to_string(&next).unwrap()) {
                 open.push(next);
             }
@@ -315,7 +307,7 @@ proptest! {
     fn an_artifact_keeps_its_word(choices in proptest::collection::vec(0..12_usize, 1..40), size in proptest::option::of(Just(10_u64))) {
         let mut world = World::<Artifacts>::new(upload(size));
         for choice in choices {
-            let Some((before, intent)) = world.kept.clone() else { break };
+            let Some(Kept { state: before, intent }) = world.kept.clone() else { break };
             let input = artifact_inputs()[choice].clone();
             let ended = match (&input, &intent) {
                 (Input::Command(_), _) => true,
@@ -330,15 +322,15 @@ proptest! {
             }
             let told = format!("{:?} in {:?}", input, before.artifact.state);
             if world.take(input).is_err() {
-                prop_assert_eq!(&world.kept.as_ref().unwrap().0, &before, "a refusal changes nothing");
+                prop_assert_eq!(&world.kept.as_ref().unwrap().state, &before, "a refusal changes nothing");
                 continue;
             }
-            let Some((after, standing)) = &world.kept else {
+            let Some(Kept { state: after, intent: pending }) = &world.kept else {
                 prop_assert_eq!(before.artifact.state, ArtifactState::Deleted, "only deleted ones go: {}", told);
                 break;
             };
             let (old, new) = (before.artifact.state, after.artifact.state);
-            prop_assert_eq!(new == ArtifactState::Verifying, matches!(standing, Some(artifacts::Effect::Verify(_))), "{}", told);
+            prop_assert_eq!(new == ArtifactState::Verifying, matches!(pending, Some(artifacts::Effect::Verify(_))), "{}", told);
             if old == ArtifactState::Verified && new == ArtifactState::Verified {
                 prop_assert_eq!(&before.artifact, &after.artifact, "verified does not change: {}", told);
             }
@@ -365,7 +357,7 @@ fn a_verification_that_comes_to_no_end_is_given_up() {
     for command in [artifacts::Command::Received(10, None), finalize] {
         world.take(Input::Command(command)).unwrap();
     }
-    let verifying = world.kept.clone().unwrap().0;
+    let verifying = world.kept.clone().unwrap().state;
     let expire = |after: i64| {
         let now = Timestamp::from_millis(verifying.expires_at.as_millis() + after);
         let at = Moment { id: verifying.artifact.id, now };

@@ -66,7 +66,7 @@ async fn serve<R: Parameters, T: Serialize>(
     endpoint: &'static str,
     work: impl AsyncFnOnce(Call, R) -> Result<(Made, T), Fault>,
 ) -> HttpResponse {
-    let (_place, body) = match functions::read(edge, head, payload).await {
+    let (_permit, body) = match functions::read(edge, head, payload).await {
         Ok(read) => read,
         Err(fault) => return reply::refuse(head, edge, fault),
     };

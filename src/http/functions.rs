@@ -7,9 +7,11 @@ use super::{
 };
 use actix_http::RequestHead;
 use actix_web::{HttpResponse, error::PayloadError};
-use actors::call::{
-    rate_limit::Allowance,
-    router::{Answered, Invoke},
+use actors::{
+    call::{
+        rate_limit::Allowance,
+        router::{Answered, Invoke},
+    },
     runtime::permit::{Permit, Permits},
 };
 use bytes::Bytes;

@@ -72,7 +72,7 @@ async fn serve(req: HttpRequest, edge: web::Data<Edge>, payload: web::Payload) -
     if req.method() == Method::OPTIONS {
         return reply::refuse(req.head(), &edge, Fault::NoRoute);
     }
-    let (_place, body) = match functions::read(&edge, req.head(), payload).await {
+    let (_permit, body) = match functions::read(&edge, req.head(), payload).await {
         Ok(read) => read,
         Err(fault) => return reply::refuse(req.head(), &edge, fault),
     };

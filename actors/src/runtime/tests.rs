@@ -19,8 +19,8 @@ use crate::{
     world::World,
 };
 use actix_rt::{Arbiter, System, task::yield_now};
-use contract::{Fault, JobId, Timestamp};
 use container_engine::fake::Fake;
+use contract::{Fault, JobId, Timestamp};
 use futures_util::future::{LocalBoxFuture, join_all};
 use serde::{Deserialize, Serialize};
 use std::{
