@@ -9,7 +9,7 @@ pub use super::decide::Rider;
 pub(crate) use super::decide::uncommitted;
 
 use super::{
-    decide::{Decided, Question, Record, decide},
+    decide::{Decided, Effective, Question, Record, decide},
     directory::Rules,
     health::Health,
     permit::{Permit, Permits},
@@ -182,7 +182,7 @@ impl<R: Resource> Owner<R> {
         let Ask { command, rider, answer, permit, .. } = ask;
         self.decide(Some(Input::Command(command)), Some(rider), ctx, move |_, result, _| {
             drop(permit);
-            let _ = answer.send(result.and_then(|(state, changed)| {
+            let _ = answer.send(result.and_then(|Effective { state, changed, .. }| {
                 let state = state.ok_or(Fault::NotFound(R::KIND))?;
                 Ok(Done { state, changed })
             }));
@@ -230,8 +230,7 @@ impl<R: Resource> Owner<R> {
         input: Option<Input<R>>,
         rider: Option<Rider<R>>,
         ctx: &mut Context<Self>,
-        then: impl FnOnce(&mut Self, Result<(Option<Arc<R::State>>, bool), Fault>, &mut Context<Self>)
-        + 'static,
+        then: impl FnOnce(&mut Self, Result<Effective<R>, Fault>, &mut Context<Self>) + 'static,
     ) {
         self.deciding = true;
         let at = Moment { id: self.id, now: self.world.ports.clock.now() };
@@ -254,29 +253,20 @@ impl<R: Resource> Owner<R> {
         &mut self,
         decided: Decided<R>,
         ctx: &mut Context<Self>,
-    ) -> Result<(Option<Arc<R::State>>, bool), Fault> {
+    ) -> Result<Effective<R>, Fault> {
         let Decided { record, overtaken, doubtful, result } = decided;
         (self.record, self.doubtful) = (record, doubtful);
         if doubtful && matches!(result, Err(Fault::Uncertain)) {
             self.turns.push_front(Turn::Look(None));
         }
-        match result {
-            Ok(effective) => {
-                if let Some(pause) = effective.begins {
-                    self.failures = 0;
-                    self.perform(pause, ctx);
-                } else if overtaken {
-                    self.perform(Duration::ZERO, ctx);
-                }
-                Ok((effective.state, effective.changed))
-            }
-            Err(fault) => {
-                if overtaken {
-                    self.perform(Duration::ZERO, ctx);
-                }
-                Err(fault)
-            }
+        let begins = result.as_ref().ok().and_then(|effective| effective.begins);
+        if let Some(pause) = begins {
+            self.failures = 0;
+            self.perform(pause, ctx);
+        } else if overtaken {
+            self.perform(Duration::ZERO, ctx);
         }
+        result
     }
 
     /// Does what the intent asks for, instead of what was being done.

@@ -210,6 +210,7 @@ impl Run {
                 .await
                 .map_err(|failure| self.cut_off(&format!("{failure:?}")))?;
             if found.running == Some(true) || found.exit_code.is_none() {
+                #[allow(clippy::disallowed_methods, reason = "another program is waited for")]
                 sleep(PAUSE).await;
                 continue;
             }
