@@ -1,9 +1,12 @@
 //! X.509 certificates, and signatures made with their keys.
 
-use ring::digest::{self, digest};
-use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
+use aws_lc_rs::digest::{self, digest};
+use aws_lc_rs::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
+use data_encoding::HEXLOWER;
+use x509_parser::der_parser::oid;
 use x509_parser::oid_registry::{
-    OID_EC_P256, OID_KEY_TYPE_EC_PUBLIC_KEY, OID_NIST_EC_P384, OID_PKCS1_RSAENCRYPTION, Oid,
+    OID_EC_P256, OID_KEY_TYPE_EC_PUBLIC_KEY, OID_NIST_EC_P384, OID_NIST_EC_P521,
+    OID_PKCS1_RSAENCRYPTION, Oid,
 };
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -64,7 +67,7 @@ impl<'a> Certificate<'a> {
     pub(crate) fn signer(&self) -> Signer {
         // Nobody's name is this long; a report is stored and listed.
         let subject: String = self.parsed.subject().to_string().chars().take(500).collect();
-        Signer { sha256: hex::encode(Hash::Sha256.of(self.der)), subject }
+        Signer { sha256: HEXLOWER.encode(Hash::Sha256.of(self.der).as_ref()), subject }
     }
 
     /// The `SubjectPublicKeyInfo`, DER.
@@ -92,9 +95,41 @@ impl<'a> Certificate<'a> {
         else {
             return Verdict::Unsupported;
         };
-        match UnparsedPublicKey::new(algorithm, &key.subject_public_key.data)
-            .verify(message, signature)
-        {
+        self.check(algorithm, message, signature)
+    }
+
+    /// Whether the key is one for ML-DSA (FIPS 204), in a strength that Android takes.
+    pub(crate) fn has_ml_dsa_key(&self) -> bool {
+        self.ml_dsa().is_some()
+    }
+
+    /// Checks a pure ML-DSA signature, without context, over `message`.
+    pub(crate) fn verify_ml_dsa(&self, message: &[u8], signature: &[u8]) -> Verdict {
+        match self.ml_dsa() {
+            Some(algorithm) => self.check(algorithm, message, signature),
+            None => Verdict::Unsupported,
+        }
+    }
+
+    fn ml_dsa(&self) -> Option<&'static dyn VerificationAlgorithm> {
+        let key = &self.parsed.public_key().algorithm.algorithm;
+        if *key == oid!(2.16.840.1.101.3.4.3.18) {
+            Some(&signature::ML_DSA_65)
+        } else if *key == oid!(2.16.840.1.101.3.4.3.19) {
+            Some(&signature::ML_DSA_87)
+        } else {
+            None
+        }
+    }
+
+    fn check(
+        &self,
+        algorithm: &'static dyn VerificationAlgorithm,
+        message: &[u8],
+        signature: &[u8],
+    ) -> Verdict {
+        let key = &self.parsed.public_key().subject_public_key.data;
+        match UnparsedPublicKey::new(algorithm, key).verify(message, signature) {
             Ok(()) => Verdict::Valid,
             Err(_) => Verdict::Invalid,
         }
@@ -130,11 +165,32 @@ fn algorithm(
         return None;
     }
     let curve = curve?;
+    let by_hash: [&'static dyn VerificationAlgorithm; 3] = if *curve == OID_EC_P256 {
+        [
+            &signature::ECDSA_P256_SHA256_ASN1,
+            &signature::ECDSA_P256_SHA384_ASN1,
+            &signature::ECDSA_P256_SHA512_ASN1,
+        ]
+    } else if *curve == OID_NIST_EC_P384 {
+        [
+            &signature::ECDSA_P384_SHA256_ASN1,
+            &signature::ECDSA_P384_SHA384_ASN1,
+            &signature::ECDSA_P384_SHA512_ASN1,
+        ]
+    } else if *curve == OID_NIST_EC_P521 {
+        [
+            &signature::ECDSA_P521_SHA256_ASN1,
+            &signature::ECDSA_P521_SHA384_ASN1,
+            &signature::ECDSA_P521_SHA512_ASN1,
+        ]
+    } else {
+        return None;
+    };
+    let [sha256, sha384, sha512] = by_hash;
     match hash {
-        Hash::Sha256 if *curve == OID_EC_P256 => Some(&signature::ECDSA_P256_SHA256_ASN1),
-        Hash::Sha384 if *curve == OID_EC_P256 => Some(&signature::ECDSA_P256_SHA384_ASN1),
-        Hash::Sha256 if *curve == OID_NIST_EC_P384 => Some(&signature::ECDSA_P384_SHA256_ASN1),
-        Hash::Sha384 if *curve == OID_NIST_EC_P384 => Some(&signature::ECDSA_P384_SHA384_ASN1),
-        _ => None,
+        Hash::Sha1 => None,
+        Hash::Sha256 => Some(sha256),
+        Hash::Sha384 => Some(sha384),
+        Hash::Sha512 => Some(sha512),
     }
 }

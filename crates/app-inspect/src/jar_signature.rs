@@ -11,9 +11,9 @@
 
 use std::borrow::Cow;
 
+use aws_lc_rs::digest::Context;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use ring::digest::Context;
 
 use crate::archive::{Archive, Entry};
 use crate::certificate::Hash;

@@ -77,7 +77,7 @@ pub enum Refusal {
     #[error("the {scheme} signature is not valid: {reason}; sign the app again")]
     InvalidSignature { scheme: &'static str, reason: &'static str },
     #[error(
-        "the {scheme} signature uses an algorithm that is not supported; sign with SHA-256 and RSA, or ECDSA on P-256"
+        "the {scheme} signature uses an algorithm that is not supported; sign with SHA-256 and RSA or ECDSA"
     )]
     UnsupportedSignature { scheme: &'static str },
     #[error("the {scheme} signature is in the file twice; sign the app again")]

@@ -2,7 +2,7 @@
 //!
 //! Source: source.android.com/docs/security/features/apksigning/v2, "Integrity-protected contents".
 
-use ring::digest::{Algorithm, Context};
+use aws_lc_rs::digest::{Algorithm, Context};
 
 use crate::archive::Archive;
 use crate::refusal::Failure;
