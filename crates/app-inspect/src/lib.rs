@@ -47,6 +47,11 @@ pub struct Limits {
     pub max_directory_bytes: u64,
     /// Most bytes that all entries together may declare to inflate to.
     pub max_total_bytes: u64,
+    /// Most inflated bytes per byte of the whole archive.
+    pub max_total_ratio: u64,
+    /// Inflated bytes of the whole archive that are let through in any ratio: a small app may
+    /// well be dense, and costs little.
+    pub total_free_of_ratio: u64,
     /// Most bytes a manifest, property list or certificate entry may inflate to.
     pub max_manifest_bytes: u64,
     /// Most bytes a resource table, a list of signed files or a code signature may have.
@@ -62,6 +67,8 @@ impl Default for Limits {
             max_entries: 65_000,
             max_directory_bytes: 16 << 20,
             max_total_bytes: 16 << 30,
+            max_total_ratio: 50,
+            total_free_of_ratio: 256 << 20,
             max_manifest_bytes: 4 << 20,
             max_table_bytes: 64 << 20,
             max_ratio: 500,

@@ -52,6 +52,14 @@ pub enum Refusal {
     Encrypted { name: String },
     #[error("the entry {name} is compressed in a way that phones do not read; use deflate")]
     UnknownCompression { name: String },
+    #[error(
+        "the archive would inflate to {size} bytes, more than {limit} times its own size, as a zip bomb does; build the app again"
+    )]
+    ArchiveTooDense { size: u64, limit: u64 },
+    #[error(
+        "the bytes at {offset} belong to no entry of the archive, so that programs could read different files in it; build the app again"
+    )]
+    StrayBytes { offset: u64 },
     #[error("the entry {name} is damaged; upload the file again")]
     DamagedEntry { name: String },
 

@@ -49,8 +49,9 @@ impl fmt::Display for Kind {
 pub struct Report {
     /// `CFBundleIdentifier`, or the package name of an Android app.
     pub identifier: String,
-    /// `CFBundleShortVersionString`, or `android:versionName`.
-    pub version: String,
+    /// `CFBundleShortVersionString`, which every iOS app has, or `android:versionName`, which an
+    /// Android app may leave out.
+    pub version: Option<String>,
     /// `CFBundleVersion`, or the decimal long version code (`android:versionCodeMajor` in the
     /// high 32 bits, `android:versionCode` in the low).
     pub build_number: Option<String>,

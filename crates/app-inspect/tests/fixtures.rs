@@ -26,7 +26,7 @@ fn look_as(name: &str, kind: Kind) -> Result<Report, Refusal> {
 fn sample(version: &str, build: &str, minimum_os: &str, signer: Option<Signer>) -> Report {
     Report {
         identifier: "com.example.svcsample".into(),
-        version: version.into(),
+        version: Some(version.into()),
         build_number: Some(build.into()),
         display_name: Some("Svc Sample".into()),
         minimum_os: Some(minimum_os.into()),

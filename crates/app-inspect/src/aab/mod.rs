@@ -7,7 +7,7 @@ mod resources;
 use crate::archive::Archive;
 use crate::jar_signature;
 use crate::refusal::{Failure, Refusal};
-use crate::report::{Report, identifier, label, optional_text, text};
+use crate::report::{Report, identifier, label, optional_text};
 
 use manifest::Manifest;
 use resources::{Item, ResourceTable};
@@ -17,6 +17,7 @@ pub(crate) const MANIFEST: &str = "base/manifest/AndroidManifest.xml";
 const RESOURCE_TABLE: &str = "base/resources.pb";
 
 pub(crate) fn inspect(archive: &Archive) -> Result<Report, Failure> {
+    archive.refuse_stray_bytes(archive.directory().offset)?;
     let signer = jar_signature::verify(archive)?;
     let entry = archive.find(MANIFEST).ok_or(Refusal::Unreadable { part: MANIFEST })?;
     let bytes = archive.read_manifest(entry)?;
@@ -28,7 +29,7 @@ pub(crate) fn inspect(archive: &Archive) -> Result<Report, Failure> {
     let read = |item: Option<Item>| ResourceTable(&table).resolve(item?)?.into_text();
     Ok(Report {
         identifier: identifier("package", read(manifest.package))?,
-        version: text("android:versionName", read(manifest.version_name))?,
+        version: optional_text("android:versionName", read(manifest.version_name))?,
         build_number: version_code(read(manifest.version_code), read(manifest.version_code_major))?,
         display_name: label(read(manifest.label)),
         minimum_os: optional_text("android:minSdkVersion", read(manifest.min_sdk_version))?,

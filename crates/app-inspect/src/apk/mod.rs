@@ -10,7 +10,7 @@ mod signing_block;
 use crate::archive::Archive;
 use crate::jar_signature;
 use crate::refusal::{Failure, Refusal};
-use crate::report::{Report, Signer, identifier, label, optional_text, text};
+use crate::report::{Report, Signer, identifier, label, optional_text};
 
 use chunk::Value;
 use manifest::Manifest;
@@ -22,7 +22,11 @@ pub(crate) const MANIFEST: &str = "AndroidManifest.xml";
 const RESOURCE_TABLE: &str = "resources.arsc";
 
 pub(crate) fn inspect(archive: &Archive) -> Result<Report, Failure> {
-    let signer = signer(archive)?;
+    let block = SigningBlock::find(archive)?;
+    archive.refuse_stray_bytes(
+        block.as_ref().map_or(archive.directory().offset, |block| block.offset),
+    )?;
+    let signer = signer(archive, block.as_ref())?;
     let entry = archive.find(MANIFEST).ok_or(Refusal::Unreadable { part: MANIFEST })?;
     let bytes = archive.read_manifest(entry)?;
     let manifest = Manifest::parse(&bytes).ok_or(Refusal::Unreadable { part: MANIFEST })?;
@@ -41,7 +45,7 @@ pub(crate) fn inspect(archive: &Archive) -> Result<Report, Failure> {
     let read = |value| resolve(value).and_then(Value::into_text);
     Ok(Report {
         identifier: identifier("package", read(manifest.package))?,
-        version: text("android:versionName", read(manifest.version_name))?,
+        version: optional_text("android:versionName", read(manifest.version_name))?,
         build_number: version_code(
             resolve(manifest.version_code),
             resolve(manifest.version_code_major),
@@ -83,9 +87,9 @@ fn version_code(low: Option<Value>, high: Option<Value>) -> Result<Option<String
 
 /// Verifies the signatures of every scheme from v2 on. Only without one does the JAR signature
 /// count, as on a phone: what a newer scheme covers includes the older signatures.
-fn signer(archive: &Archive) -> Result<Option<Signer>, Failure> {
-    if let Some(block) = SigningBlock::find(archive)?
-        && let Some(signer) = signature_scheme::verify(archive, &block)?
+fn signer(archive: &Archive, block: Option<&SigningBlock>) -> Result<Option<Signer>, Failure> {
+    if let Some(block) = block
+        && let Some(signer) = signature_scheme::verify(archive, block)?
     {
         return Ok(Some(signer));
     }

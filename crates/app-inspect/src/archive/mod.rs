@@ -7,8 +7,10 @@
 
 mod directory;
 mod inflate;
+mod padding;
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 
 use crate::Limits;
@@ -39,7 +41,7 @@ pub(crate) struct Archive<'l> {
 #[derive(Debug)]
 pub(crate) struct Entry {
     header: Header,
-    /// Where the bytes end that belong to this entry alone.
+    /// Where the next entry begins, or the central directory.
     end: u64,
 }
 
@@ -53,7 +55,7 @@ impl Entry {
         self.name().ends_with(b"/")
     }
 
-    fn quoted(&self) -> String {
+    pub(crate) fn quoted(&self) -> String {
         Refusal::quote(self.name())
     }
 
@@ -89,7 +91,15 @@ impl<'l> Archive<'l> {
         if size > limit {
             return Err(Refusal::ArchiveTooLarge { size, limit }.into());
         }
+        let limit = limits.max_total_ratio;
+        if size > limits.total_free_of_ratio.max(len.saturating_mul(limit)) {
+            return Err(Refusal::ArchiveTooDense { size, limit }.into());
+        }
         lay_out(&mut entries, directory.offset)?;
+        // Every archive begins with an entry or with padding in the shape of one.
+        if !entries.is_empty() && read_at(&file, 0, 4)? != LOCAL_HEADER.to_le_bytes() {
+            return Err(Refusal::NotAnArchive.into());
+        }
         entries.sort_unstable_by(|a, b| a.name().cmp(b.name()));
         if let Some([twice, _]) = entries.array_windows().find(|[a, b]| a.name() == b.name()) {
             return Err(Refusal::DuplicateName { name: twice.quoted() }.into());
@@ -182,6 +192,33 @@ impl<'l> Archive<'l> {
         inflate::stream(&self.file, entry, data, sink)
     }
 
+    /// Refuses an archive in which bytes before `end`, where its entries end, belong to none of
+    /// them and could be read as another one. Reads all local headers, and those bytes.
+    pub(crate) fn refuse_stray_bytes(&self, end: u64) -> Result<(), Failure> {
+        let mut in_order: Vec<&Entry> = self.entries.iter().collect();
+        in_order.sort_unstable_by_key(|entry| entry.header.offset);
+        let mut free = 0;
+        for entry in in_order {
+            self.refuse_unless_padding(free..entry.header.offset)?;
+            let data_end = self.data_offset(entry)?.saturating_add(entry.header.stored);
+            let rest = data_end..entry.end.min(end);
+            if rest.is_empty() && data_end > end {
+                return Err(Refusal::OverlappingEntries { name: entry.quoted() }.into());
+            }
+            free =
+                data_end.saturating_add(padding::descriptor_len(&self.file, rest, &entry.header)?);
+        }
+        self.refuse_unless_padding(free..end)
+    }
+
+    fn refuse_unless_padding(&self, range: Range<u64>) -> Result<(), Failure> {
+        let offset = range.start;
+        if range.is_empty() || padding::is_padding(&self.file, range)? {
+            return Ok(());
+        }
+        Err(Refusal::StrayBytes { offset }.into())
+    }
+
     /// Where the data of an entry starts. Its local header must say what the directory says.
     fn data_offset(&self, entry: &Entry) -> Result<u64, Failure> {
         let header = &entry.header;
@@ -215,11 +252,6 @@ fn check_header(header: &Header) -> Result<(), Refusal> {
 /// small; [`Archive::data_offset`] looks again at the entries that are read.
 fn lay_out(entries: &mut [Entry], data_end: u64) -> Result<(), Refusal> {
     entries.sort_unstable_by_key(|entry| entry.header.offset);
-    // An archive that does not start with its first entry hides something before it, such as
-    // code that an old Android runs without looking at the zip ("Janus", CVE-2017-13156).
-    if entries.first().is_some_and(|first| first.header.offset != 0) {
-        return Err(Refusal::NotAnArchive);
-    }
     let mut end = data_end;
     for entry in entries.iter_mut().rev() {
         let header = &entry.header;

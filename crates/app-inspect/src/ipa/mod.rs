@@ -28,6 +28,7 @@ fn app_folder(name: &[u8]) -> Option<&[u8]> {
 }
 
 pub(crate) fn inspect(archive: &Archive) -> Result<Report, Failure> {
+    archive.refuse_stray_bytes(archive.directory().offset)?;
     let mut apps = info_plists(archive);
     let (Some(entry), None) = (apps.next(), apps.next()) else {
         return Err(Refusal::SeveralApps.into());
@@ -41,7 +42,7 @@ pub(crate) fn inspect(archive: &Archive) -> Result<Report, Failure> {
     let signer = signer(archive, folder, &info, &bytes)?;
     Ok(Report {
         identifier: identifier("CFBundleIdentifier", info.text("CFBundleIdentifier"))?,
-        version: text("CFBundleShortVersionString", info.text("CFBundleShortVersionString"))?,
+        version: Some(text("CFBundleShortVersionString", info.text("CFBundleShortVersionString"))?),
         build_number: optional_text("CFBundleVersion", info.text("CFBundleVersion"))?,
         display_name: label(info.text("CFBundleDisplayName"))
             .or_else(|| label(info.text("CFBundleName"))),

@@ -24,6 +24,19 @@ pub struct Entry {
     pub offset: Option<u32>,
 }
 
+impl Entry {
+    /// What may follow the entry: its sizes once more.
+    pub fn descriptor(&self) -> Vec<u8> {
+        let sizes = [self.crc32, self.data.len() as u32, self.inflated];
+        [b"PK\x07\x08".to_vec(), sizes.into_iter().flat_map(u32::to_le_bytes).collect()].concat()
+    }
+
+    /// The entry as a program sees it that reads local headers one after the other.
+    pub fn unlisted(&self) -> Vec<u8> {
+        self.local()
+    }
+}
+
 pub fn stored(name: &str, content: &[u8]) -> Entry {
     entry(name, 0, content.to_vec(), content)
 }
@@ -102,6 +115,32 @@ pub fn contents(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
 
 pub fn archive(entries: &[Entry]) -> Vec<u8> {
     let (body, directory) = body_and_directory(entries);
+    assemble(entries, body, directory)
+}
+
+/// An archive with bytes before its first entry, and between the others, which no entry owns.
+pub fn archive_with_gaps(entries: &[Entry], gaps: &[&[u8]]) -> Vec<u8> {
+    let (mut body, mut directory) = (Vec::new(), Vec::new());
+    for (at, entry) in entries.iter().enumerate() {
+        body.extend_from_slice(gaps.get(at).copied().unwrap_or_default());
+        directory.extend(entry.directory(body.len() as u32));
+        body.extend(entry.local());
+    }
+    body.extend_from_slice(gaps.get(entries.len()).copied().unwrap_or_default());
+    assemble(entries, body, directory)
+}
+
+/// A local header without a name and without content, as the Android Gradle Plugin pads with.
+pub fn virtual_entry(extra: &[u8]) -> Vec<u8> {
+    let mut bytes = b"PK\x03\x04".to_vec();
+    bytes.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0x21, 8, 0x21, 2]);
+    bytes.extend_from_slice(&[0; 14]);
+    bytes.extend_from_slice(&(extra.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(extra);
+    bytes
+}
+
+fn assemble(entries: &[Entry], body: Vec<u8>, directory: Vec<u8>) -> Vec<u8> {
     let end = end_record(entries.len() as u16, directory.len() as u32, body.len() as u32);
     [body, directory, end].concat()
 }
