@@ -98,12 +98,7 @@ impl<'a> Certificate<'a> {
         self.check(algorithm, message, signature)
     }
 
-    /// Whether the key is one for ML-DSA (FIPS 204), in a strength that Android takes.
-    pub(crate) fn has_ml_dsa_key(&self) -> bool {
-        self.ml_dsa().is_some()
-    }
-
-    /// Checks a pure ML-DSA signature, without context, over `message`.
+    /// Checks a pure ML-DSA signature (FIPS 204), without context, over `message`.
     pub(crate) fn verify_ml_dsa(&self, message: &[u8], signature: &[u8]) -> Verdict {
         match self.ml_dsa() {
             Some(algorithm) => self.check(algorithm, message, signature),
@@ -111,6 +106,7 @@ impl<'a> Certificate<'a> {
         }
     }
 
+    /// In one of the two strengths that Android takes.
     fn ml_dsa(&self) -> Option<&'static dyn VerificationAlgorithm> {
         let key = &self.parsed.public_key().algorithm.algorithm;
         if *key == oid!(2.16.840.1.101.3.4.3.18) {

@@ -12,7 +12,7 @@
 //!
 //! | format | who it is | signer |
 //! |---|---|---|
-//! | apk | `AndroidManifest.xml` (binary XML) | APK Signature Scheme v3.1, v3, v2, else the JAR signature |
+//! | apk | `AndroidManifest.xml` (binary XML) | APK Signature Scheme v3.2, v3.1, v3, v2, else the JAR signature |
 //! | aab | `base/manifest/AndroidManifest.xml` (protobuf) | JAR signature |
 //! | ipa | `Payload/*.app/Info.plist` | code signature of the main executable |
 //!

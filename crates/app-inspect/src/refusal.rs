@@ -88,6 +88,10 @@ pub enum Refusal {
         "the {scheme} signature uses an algorithm that is not supported; sign with SHA-256 and RSA or ECDSA"
     )]
     UnsupportedSignature { scheme: &'static str },
+    #[error(
+        "the file has a signature of a scheme newer than this service, which newer phones may go by; update the service, or sign with the schemes up to APK v3.2"
+    )]
+    UnknownScheme,
     #[error("the {scheme} signature is in the file twice; sign the app again")]
     DuplicateSignature { scheme: &'static str },
     #[error("the {scheme} signature was removed from the file after signing; sign the app again")]

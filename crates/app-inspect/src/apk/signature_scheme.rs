@@ -1,10 +1,16 @@
-//! Verifies signatures of the APK Signature Schemes v2, v3 and v3.1.
+//! Verifies signatures of the APK Signature Schemes v2, v3, v3.1 and v3.2.
 //!
 //! Each signature must be valid, and its digest must be that of the contents. The lineage with
 //! which v3 proves that a key replaced another is not followed: who may sign an app is not
 //! decided here.
 //!
-//! Source: source.android.com/docs/security/features/apksigning/v2 and …/v3.
+//! v3.2, for Android 17 on, is hybrid: exactly two signers for the same range of Android versions,
+//! one with a classical key and one with an ML-DSA key. Both must be valid, and the ML-DSA key is
+//! who signed: Android takes it for the app's current key. Elsewhere ML-DSA is refused, as by
+//! Android.
+//!
+//! Source: source.android.com/docs/security/features/apksigning/v2, …/v3 and …/v3-2; AOSP,
+//! `android.util.apk.ApkSignatureSchemeV3Verifier` for the ids of v3.2 and the choice of its signer.
 
 use super::content_digest::content_digest;
 use super::signing_block::SigningBlock;
@@ -40,6 +46,16 @@ const V3_1: Scheme = Scheme {
     announced_by: Some(0x559f_8b02),
 };
 
+/// Two signers, of which the one with the ML-DSA key counts.
+const V3_2: Scheme = Scheme {
+    name: "APK v3.2",
+    block_id: 0x70e1_c89f,
+    has_sdk_range: true,
+    announced_by: Some(0xbf94_0529),
+};
+/// The newest first, as Android prefers them.
+const SCHEMES: [Scheme; 4] = [V3_2, V3_1, V3, V2];
+
 /// Verifies every signature in the block. The signer is that of the newest scheme;
 /// `None` if the block has none of these schemes.
 pub(super) fn verify(archive: &Archive, block: &SigningBlock) -> Result<Option<Signer>, Failure> {
@@ -47,7 +63,8 @@ pub(super) fn verify(archive: &Archive, block: &SigningBlock) -> Result<Option<S
     let mut newest = None;
     let mut attributes = Vec::new();
     let mut missing = Vec::new();
-    for scheme in [V3_1, V3, V2] {
+    refuse_newer_schemes(block)?;
+    for scheme in SCHEMES {
         let Some(value) = block.value(scheme.block_id, scheme.name)? else {
             missing.push(scheme);
             continue;
@@ -64,6 +81,16 @@ pub(super) fn verify(archive: &Archive, block: &SigningBlock) -> Result<Option<S
     Ok(newest)
 }
 
+/// Refuses a value that a newer Android could prefer to the signatures verified here.
+fn refuse_newer_schemes(block: &SigningBlock) -> Result<(), Refusal> {
+    for value in block.unknown(&SCHEMES.map(|scheme| scheme.block_id))? {
+        if [&V2, &V3].into_iter().any(|shape| shape.has_shape_of(value)) {
+            return Err(Refusal::UnknownScheme);
+        }
+    }
+    Ok(())
+}
+
 struct Verified {
     signer: Signer,
     /// The ids of the additional attributes of all signers.
@@ -77,6 +104,7 @@ impl Scheme {
         let mut signers = prefixed(&mut value).ok_or_else(|| self.malformed())?;
         let mut attributes = Vec::new();
         let mut best: Option<(u32, Signer)> = None;
+        let mut hybrid = Hybrid::default();
         let mut count: usize = 0;
         while !signers.is_empty() {
             count = count.saturating_add(1);
@@ -85,27 +113,49 @@ impl Scheme {
             }
             let signer = prefixed(&mut signers).ok_or_else(|| self.malformed())?;
             let block = SignerBlock::parse(self, signer).ok_or_else(|| self.malformed())?;
-            let signer = self.verify_signer(&block, digests)?;
+            let (signer, algorithm) = self.verify_signer(&block, digests)?;
+            if self.block_id == V3_2.block_id {
+                hybrid.add(algorithm, block.sdk_range, signer)?;
+                attributes.extend(block.signed.attributes);
+                continue;
+            }
             let max_sdk = block.signed.sdk_range.map_or(0, |(_, max)| max);
             attributes.extend(block.signed.attributes);
             if best.as_ref().is_none_or(|(best, _)| *best < max_sdk) {
                 best = Some((max_sdk, signer));
             }
         }
-        let (_, signer) = best.ok_or_else(|| self.invalid("it has no signers"))?;
+        let signer = if self.block_id == V3_2.block_id {
+            hybrid.signer()?
+        } else {
+            best.ok_or_else(|| self.invalid("it has no signers"))?.1
+        };
         Ok(Verified { signer, attributes })
+    }
+
+    /// Whether a value reads as signers of this scheme.
+    fn has_shape_of(&self, value: &[u8]) -> bool {
+        let first = || {
+            let signer = prefixed(&mut prefixed(&mut Cursor::new(value))?)?;
+            SignerBlock::parse(self, signer).filter(|signer| {
+                !signer.signatures.is_empty()
+                    && Certificate::parse(signer.signed.certificate).is_some()
+            })
+        };
+        first().is_some()
     }
 
     fn verify_signer(
         &self,
         block: &SignerBlock,
         digests: &mut ContentDigests,
-    ) -> Result<Signer, Failure> {
+    ) -> Result<(Signer, SignatureAlgorithm), Failure> {
         let supported = block.signatures.iter().filter_map(|(id, bytes)| {
             SignatureAlgorithm::of(*id).map(|algorithm| (*id, algorithm, *bytes))
         });
         let (id, algorithm, signature) = supported
-            .max_by_key(|(_, algorithm, _)| algorithm.hash.algorithm().output_len())
+            .filter(|(_, algorithm, _)| !algorithm.is_ml_dsa() || self.block_id == V3_2.block_id)
+            .max_by_key(|(_, algorithm, _)| algorithm.hash().algorithm().output_len())
             .ok_or(Refusal::UnsupportedSignature { scheme: self.name })?;
 
         let certificate = Certificate::parse(block.signed.certificate)
@@ -113,7 +163,13 @@ impl Scheme {
         if certificate.public_key_info() != block.public_key {
             return Err(self.invalid("its certificate is for another key").into());
         }
-        match certificate.verify(algorithm.hash, algorithm.padding, block.signed_data, signature) {
+        let verdict = match algorithm {
+            SignatureAlgorithm::Classical(hash, padding) => {
+                certificate.verify(hash, padding, block.signed_data, signature)
+            }
+            SignatureAlgorithm::MlDsa => certificate.verify_ml_dsa(block.signed_data, signature),
+        };
+        match verdict {
             Verdict::Valid => {}
             Verdict::Invalid => {
                 return Err(self.invalid("it was not made with the key of its certificate").into());
@@ -133,11 +189,11 @@ impl Scheme {
             return Err(self.invalid("it states two ranges of Android versions").into());
         }
         let stated = block.signed.digests.iter().find(|(digest_id, _)| *digest_id == id);
-        let actual = digests.get(algorithm.hash)?;
+        let actual = digests.get(algorithm.hash())?;
         if stated.is_none_or(|(_, stated)| *stated != actual) {
             return Err(Refusal::ChangedAfterSigning { scheme: self.name }.into());
         }
-        Ok(certificate.signer())
+        Ok((certificate.signer(), algorithm))
     }
 
     fn malformed(&self) -> Refusal {
@@ -149,10 +205,47 @@ impl Scheme {
     }
 }
 
+/// The two signers of v3.2.
+#[derive(Default)]
+struct Hybrid {
+    classical: Option<Signer>,
+    ml_dsa: Option<Signer>,
+    sdk_range: Option<(u32, u32)>,
+}
+
+impl Hybrid {
+    fn add(
+        &mut self,
+        algorithm: SignatureAlgorithm,
+        sdk_range: Option<(u32, u32)>,
+        signer: Signer,
+    ) -> Result<(), Refusal> {
+        let place = if algorithm.is_ml_dsa() { &mut self.ml_dsa } else { &mut self.classical };
+        if place.replace(signer).is_some() {
+            return Err(V3_2.invalid("it has two signers with the same kind of key"));
+        }
+        if self.sdk_range.is_some() && self.sdk_range != sdk_range {
+            return Err(V3_2.invalid("its signers are for different Android versions"));
+        }
+        self.sdk_range = sdk_range;
+        Ok(())
+    }
+
+    fn signer(self) -> Result<Signer, Refusal> {
+        let Self { classical: Some(_), ml_dsa: Some(signer), .. } = self else {
+            return Err(
+                V3_2.invalid("it has not one signer with a classical and one with an ML-DSA key")
+            );
+        };
+        Ok(signer)
+    }
+}
+
 #[derive(Clone, Copy)]
-struct SignatureAlgorithm {
-    hash: Hash,
-    padding: Padding,
+enum SignatureAlgorithm {
+    /// RSA or ECDSA; the key says which.
+    Classical(Hash, Padding),
+    MlDsa,
 }
 
 impl SignatureAlgorithm {
@@ -164,9 +257,22 @@ impl SignatureAlgorithm {
             0x0102 => (Hash::Sha512, Padding::Pss),
             0x0103 | 0x0201 => (Hash::Sha256, Padding::Pkcs1),
             0x0104 | 0x0202 => (Hash::Sha512, Padding::Pkcs1),
+            0x0501 => return Some(Self::MlDsa),
             _ => return None,
         };
-        Some(Self { hash, padding })
+        Some(Self::Classical(hash, padding))
+    }
+
+    fn is_ml_dsa(self) -> bool {
+        matches!(self, Self::MlDsa)
+    }
+
+    /// The hash of the contents' digest.
+    fn hash(self) -> Hash {
+        match self {
+            Self::Classical(hash, _) => hash,
+            Self::MlDsa => Hash::Sha512,
+        }
     }
 }
 

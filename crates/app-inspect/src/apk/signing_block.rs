@@ -1,5 +1,20 @@
 //! Finds the APK Signing Block, which lies between the last entry and the central directory.
 //!
+//! The block is a list of values with ids, and no signature covers it: anybody can add a value to
+//! a signed app. Android looks up the ids of the signature schemes that it knows, the newest
+//! first, and passes over the rest. So a value that is harmless for us may be the signature that a
+//! newer Android goes by, with the key of whoever added it. What a value may be:
+//!
+//! * a signature of a scheme that this crate verifies (see [`super::signature_scheme`]);
+//! * metadata with an id of [`METADATA`]: none of these is ever asked for the signer of the app;
+//! * any other metadata, such as the channel ids of many Chinese stores, which anybody may invent:
+//!   let through, for no Android goes by it. But where it has the shape of the signatures of all
+//!   schemes so far (signers with digests, certificates, signatures and a key), it is taken for a
+//!   scheme newer than this crate, and the app is refused.
+//!
+//! That shape is a guess about schemes to come: one of another shape would pass. It is the most
+//! that can be told without refusing the apps of stores that keep their notes in the block.
+//!
 //! Source: source.android.com/docs/security/features/apksigning/v2, "APK Signing Block".
 
 use crate::archive::Archive;
@@ -7,6 +22,17 @@ use crate::cursor::Cursor;
 use crate::refusal::{Failure, Refusal};
 
 const MAGIC: &[u8; 16] = b"APK Sig Block 42";
+
+/// Ids of values that are known to be no signature of the app.
+const METADATA: [u32; 6] = [
+    0x4272_6577, // padding, to align the block
+    0x504b_4453, // dependencies, for Google Play (Android Gradle Plugin)
+    0x2146_444e, // "frosting", which Google Play adds to the apps that it delivers
+    0x2b09_189e, // source stamp v1: which store delivered the app; has the shape of a signature
+    0x6dff_800d, // source stamp v2
+    0x7177_7777, // channel id of Walle
+];
+
 /// The block's size, once more, and the magic.
 const FOOTER_LEN: u64 = 24;
 
@@ -36,6 +62,19 @@ impl SigningBlock {
         }
         let pairs = archive.raw(offset.saturating_add(8), size.saturating_sub(FOOTER_LEN))?;
         Ok(Some(Self { offset, pairs }))
+    }
+
+    /// The values that are neither known metadata nor have one of the ids in `known`.
+    pub(super) fn unknown<'a>(&'a self, known: &[u32]) -> Result<Vec<&'a [u8]>, Refusal> {
+        let mut pairs = Cursor::new(&self.pairs);
+        let mut unknown = Vec::new();
+        while !pairs.is_empty() {
+            let (id, value) = next_pair(&mut pairs).ok_or_else(malformed)?;
+            if !METADATA.contains(&id) && !known.contains(&id) {
+                unknown.push(value);
+            }
+        }
+        Ok(unknown)
     }
 
     /// The value with this id.
