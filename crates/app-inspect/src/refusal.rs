@@ -82,6 +82,10 @@ pub enum Refusal {
         "the {scheme} signature does not cover these bytes: the file was changed after signing; sign it again"
     )]
     ChangedAfterSigning { scheme: &'static str },
+    #[error(
+        "the iOS code signature does not cover the file {name} as it is: it was changed, added or removed after signing; sign the app again"
+    )]
+    UnsignedFile { name: String },
     #[error("the {scheme} signature is not valid: {reason}; sign the app again")]
     InvalidSignature { scheme: &'static str, reason: &'static str },
     #[error(

@@ -8,7 +8,8 @@ use std::io::Write;
 
 use app_inspect::{Failure, Kind, Limits, Refusal, Report, inspect};
 
-const SIGNED: [&str; 4] = ["sample.apk", "sample-v1.apk", "sample.aab", "sample.ipa"];
+const SIGNED: [&str; 5] =
+    ["sample.apk", "sample-v1.apk", "sample.aab", "sample.ipa", "sample-nested.ipa"];
 /// Its signatures lie in the signing block only, so packed anew it is not signed.
 const HYBRID: &str = "sample-hybrid.apk";
 const UNSIGNED: [&str; 3] = ["sample-unsigned.apk", "sample-unsigned.ipa", "sample-simulator.ipa"];

@@ -63,7 +63,6 @@ pub(super) fn verify(archive: &Archive, block: &SigningBlock) -> Result<Option<S
     let mut newest = None;
     let mut attributes = Vec::new();
     let mut missing = Vec::new();
-    refuse_newer_schemes(block)?;
     for scheme in SCHEMES {
         let Some(value) = block.value(scheme.block_id, scheme.name)? else {
             missing.push(scheme);
@@ -78,6 +77,7 @@ pub(super) fn verify(archive: &Archive, block: &SigningBlock) -> Result<Option<S
             return Err(Refusal::StrippedSignature { scheme: scheme.name }.into());
         }
     }
+    refuse_newer_schemes(block)?;
     Ok(newest)
 }
 

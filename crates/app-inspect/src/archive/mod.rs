@@ -13,7 +13,10 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
+use aws_lc_rs::digest::Context;
+
 use crate::Limits;
+use crate::certificate::Hash;
 use crate::cursor::Cursor;
 use crate::refusal::{Failure, Refusal};
 
@@ -49,6 +52,11 @@ impl Entry {
     /// The path in the archive. No encoding is promised.
     pub(crate) fn name(&self) -> &[u8] {
         &self.header.name
+    }
+
+    /// Bytes of its content, as the directory says. Reading it fails if there are others.
+    pub(crate) fn len(&self) -> u64 {
+        self.header.inflated
     }
 
     pub(crate) fn is_directory(&self) -> bool {
@@ -120,6 +128,13 @@ impl<'l> Archive<'l> {
         &self.entries
     }
 
+    /// The entries whose names begin with `folder`.
+    pub(crate) fn entries_under(&self, folder: &[u8]) -> impl Iterator<Item = &Entry> {
+        let start = self.entries.partition_point(|entry| entry.name() < folder);
+        let under = self.entries.get(start..).unwrap_or_default();
+        under.iter().take_while(move |entry| entry.name().starts_with(folder))
+    }
+
     /// Where the entry with this name is in [`Archive::entries`].
     pub(crate) fn position(&self, name: &[u8]) -> Option<usize> {
         self.entries.binary_search_by(|entry| entry.name().cmp(name)).ok()
@@ -184,6 +199,12 @@ impl<'l> Archive<'l> {
             wanted = wanted.saturating_sub(taken.len());
         })?;
         Ok(bytes)
+    }
+
+    pub(crate) fn digest(&self, entry: &Entry, hash: Hash) -> Result<Vec<u8>, Failure> {
+        let mut context = Context::new(hash.algorithm());
+        self.stream(entry, |piece| context.update(piece))?;
+        Ok(context.finish().as_ref().to_vec())
     }
 
     /// Inflates an entry and hands it over piece by piece, then checks its size and checksum.

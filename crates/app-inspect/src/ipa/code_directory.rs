@@ -10,10 +10,16 @@ const CODE_DIRECTORY: u32 = 0xfade_0c02;
 const BLOB_WRAPPER: u32 = 0xfade_0b01;
 
 const SLOT_CODE_DIRECTORY: u32 = 0;
+/// Slots of further code directories, with other kinds of hashes.
+const SLOTS_ALTERNATE: std::ops::Range<u32> = 0x1000..0x1005;
 const SLOT_CMS: u32 = 0x10000;
 
-/// Special slot of the hash of `Info.plist`.
-pub(super) const INFO_PLIST_SLOT: usize = 1;
+/// Special slots, as their numbers stand in the code directory.
+const INFO_PLIST_SLOT: usize = 1;
+const CODE_RESOURCES_SLOT: usize = 3;
+
+/// Bytes of the hash by which one bundle names the code directory of another.
+const CODE_HASH_LEN: usize = 20;
 
 /// `CS_ADHOC`.
 const FLAG_AD_HOC: u32 = 0x2;
@@ -24,6 +30,7 @@ const BLOB_HEAD_LEN: usize = 8;
 pub(super) struct EmbeddedSignature<'a> {
     /// The primary code directory.
     pub(super) code_directory: &'a [u8],
+    alternates: Vec<&'a [u8]>,
     /// A CMS signature over the code directory; empty if nobody signed.
     pub(super) cms: &'a [u8],
 }
@@ -35,18 +42,33 @@ impl<'a> EmbeddedSignature<'a> {
         index.take(4)?; // length
         let count = index.u32_be()?;
         let (mut code_directory, mut cms) = (None, None);
+        let mut alternates = Vec::new();
         for _ in 0..count {
             let (slot, offset) = (index.u32_be()?, index.size_be()?);
             let (found, magic) = match slot {
                 SLOT_CODE_DIRECTORY => (&mut code_directory, CODE_DIRECTORY),
                 SLOT_CMS => (&mut cms, BLOB_WRAPPER),
+                slot if SLOTS_ALTERNATE.contains(&slot) => {
+                    alternates.push(blob(bytes, offset, CODE_DIRECTORY)?);
+                    (alternates.len() <= SLOTS_ALTERNATE.len()).then_some(())?;
+                    continue;
+                }
                 _ => continue,
             };
             let blob = blob(bytes, offset, magic)?;
             found.replace(blob).is_none().then_some(())?;
         }
         let cms = cms.and_then(|cms| cms.get(BLOB_HEAD_LEN..)).unwrap_or_default();
-        Some(Self { code_directory: code_directory?, cms })
+        Some(Self { code_directory: code_directory?, alternates, cms })
+    }
+
+    /// The code directory with this hash.
+    pub(super) fn directory_with_hash(&self, hash: &[u8]) -> Option<CodeDirectory<'a>> {
+        (hash.len() == CODE_HASH_LEN).then_some(())?;
+        std::iter::once(&self.code_directory).chain(&self.alternates).find_map(|bytes| {
+            let directory = CodeDirectory::parse(bytes)?;
+            directory.hash.of(bytes).as_ref().starts_with(hash).then_some(directory)
+        })
     }
 }
 
@@ -108,12 +130,22 @@ impl<'a> CodeDirectory<'a> {
         })
     }
 
-    /// Whether `content` is what the special slot with this number, from 1 on, has the hash of.
-    pub(super) fn special_matches(&self, slot: usize, content: &[u8]) -> bool {
-        self.special_hashes
-            .rchunks_exact(self.hash_len)
-            .nth(slot.saturating_sub(1))
-            .is_some_and(|stated| self.matches(stated, content))
+    pub(super) fn info_plist_is(&self, content: &[u8]) -> bool {
+        self.special(INFO_PLIST_SLOT).is_some_and(|stated| self.matches(stated, content))
+    }
+
+    pub(super) fn has_code_resources(&self) -> bool {
+        self.special(CODE_RESOURCES_SLOT).is_some()
+    }
+
+    pub(super) fn code_resources_are(&self, content: &[u8]) -> bool {
+        self.special(CODE_RESOURCES_SLOT).is_some_and(|stated| self.matches(stated, content))
+    }
+
+    /// The hash in the special slot with this number, from 1 on. An empty slot is all zeros.
+    fn special(&self, slot: usize) -> Option<&'a [u8]> {
+        let hash = self.special_hashes.rchunks_exact(self.hash_len).nth(slot.saturating_sub(1))?;
+        hash.iter().any(|byte| *byte != 0).then_some(hash)
     }
 
     /// The stated hashes of the pages, in their order.

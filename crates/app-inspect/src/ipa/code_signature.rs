@@ -1,14 +1,13 @@
-//! Verifies the code signature of an app's main executable.
+//! Verifies the code signature of an executable.
 //!
 //! Checked are the CMS signature over the code directory, and against that directory every page
-//! of the executable and `Info.plist`, which is where the report comes from. Not checked are the
-//! other files of the app (`_CodeSignature/CodeResources`), nested code, entitlements and the
-//! provisioning profile: the phone and the store do that, with Apple's certificates, which are
-//! not here.
+//! of the executable, for each kind of processor, and every file of the app (see [`super::resources`]). Not
+//! checked is what the signature is good for: entitlements, and whether the provisioning profile
+//! allows them. The phone and the store do that, with Apple's certificates, which are not here.
 //!
 //! Source: Apple, "Code Signing Guide", and TN3126 "Inside Code Signing: Hashes".
 
-use super::code_directory::{CodeDirectory, EmbeddedSignature, INFO_PLIST_SLOT};
+use super::code_directory::{CodeDirectory, EmbeddedSignature};
 use super::mach_o::{self, Range};
 use crate::archive::{Archive, Entry};
 use crate::cms;
@@ -17,37 +16,83 @@ use crate::report::Signer;
 
 pub(super) const SCHEME: &str = "iOS code";
 
-/// A code signature inside of an executable.
+/// The code signatures inside of an executable: one, or one for each kind of processor.
 pub(super) struct CodeSignature<'a> {
-    archive: &'a Archive<'a>,
-    executable: &'a Entry,
-    /// Where the slice for phones starts in the executable.
-    slice: u64,
-    /// Where the signature lies in that slice.
-    range: Range,
+    slices: Vec<SignedSlice<'a>>,
 }
 
 impl<'a> CodeSignature<'a> {
     /// The executable's signature, or `None` if it has none.
     pub(super) fn find(
-        archive: &'a Archive,
+        archive: &'a Archive<'a>,
         executable: &'a Entry,
     ) -> Result<Option<Self>, Failure> {
         let head = archive.read_range(executable, 0, mach_o::HEAD_LEN)?;
-        let Some(slice) = mach_o::slice_offset(&head) else { return Ok(None) };
-        let head = archive.read_range(executable, slice, mach_o::HEAD_LEN)?;
-        let range = mach_o::code_signature(&head);
-        Ok(range.map(|range| Self { archive, executable, slice, range }))
+        let all = mach_o::slices(&head, executable.len())
+            .ok_or_else(|| invalid("its executable is malformed"))?;
+        let mut slices = Vec::new();
+        for slice in &all {
+            let len = mach_o::HEAD_LEN.min(slice.len);
+            let head = archive.read_range(executable, slice.offset, len)?;
+            if let Some(range) = mach_o::code_signature(&head) {
+                slices.push(SignedSlice { archive, executable, slice: *slice, range });
+            }
+        }
+        match slices.len() {
+            0 => Ok(None),
+            // Which one runs depends on the phone.
+            signed if signed == all.len() => Ok(Some(Self { slices })),
+            _ => Err(invalid("it covers the code for some processors only").into()),
+        }
     }
 
-    /// Who made it; `None` if it is signed "ad hoc", by nobody.
-    pub(super) fn verify(&self, info_plist: &[u8]) -> Result<Option<Signer>, Failure> {
-        let Range { offset, len } = self.range;
-        if len > self.archive.limits().max_table_bytes {
-            return Err(malformed().into());
+    /// Who made it; `None` if it is signed "ad hoc", by nobody. `verify_files` holds the files
+    /// that belong to the executable to its code directory.
+    pub(super) fn verify(
+        &self,
+        verify_files: impl Fn(&CodeDirectory) -> Result<(), Failure>,
+    ) -> Result<Option<Signer>, Failure> {
+        let mut signers = Vec::new();
+        for slice in &self.slices {
+            signers.push(slice.verify(&verify_files)?);
         }
-        let start = self.slice.saturating_add(offset);
-        let bytes = self.archive.read_range(self.executable, start, len)?;
+        signers.dedup();
+        match <[_; 1]>::try_from(signers) {
+            Ok([signer]) => Ok(signer),
+            Err(_) => Err(invalid("the code for each processor has another signer").into()),
+        }
+    }
+
+    /// Whether a code directory of each slice has this hash, by which somebody else signed it.
+    pub(super) fn verify_with_hash(
+        &self,
+        hash: &[u8],
+        verify_files: impl Fn(&CodeDirectory) -> Result<(), Failure>,
+    ) -> Result<bool, Failure> {
+        for slice in &self.slices {
+            if !slice.verify_with_hash(hash, &verify_files)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// A signed executable for one kind of processor.
+struct SignedSlice<'a> {
+    archive: &'a Archive<'a>,
+    executable: &'a Entry,
+    slice: Range,
+    /// Where the signature lies in the slice.
+    range: Range,
+}
+
+impl SignedSlice<'_> {
+    fn verify(
+        &self,
+        verify_files: impl Fn(&CodeDirectory) -> Result<(), Failure>,
+    ) -> Result<Option<Signer>, Failure> {
+        let bytes = self.read()?;
         let embedded = EmbeddedSignature::parse(&bytes).ok_or_else(malformed)?;
         let directory = CodeDirectory::parse(embedded.code_directory).ok_or_else(malformed)?;
         if embedded.cms.is_empty() {
@@ -56,15 +101,40 @@ impl<'a> CodeSignature<'a> {
         }
         let signer = cms::verify_detached(embedded.cms, embedded.code_directory)
             .map_err(|error| error.refusal(SCHEME))?;
-        if !directory.special_matches(INFO_PLIST_SLOT, info_plist) {
-            return Err(changed().into());
+        self.verify_code(&directory)?;
+        verify_files(&directory)?;
+        Ok(Some(signer))
+    }
+
+    fn verify_with_hash(
+        &self,
+        hash: &[u8],
+        verify_files: impl Fn(&CodeDirectory) -> Result<(), Failure>,
+    ) -> Result<bool, Failure> {
+        let bytes = self.read()?;
+        let embedded = EmbeddedSignature::parse(&bytes).ok_or_else(malformed)?;
+        let Some(directory) = embedded.directory_with_hash(hash) else { return Ok(false) };
+        self.verify_code(&directory)?;
+        verify_files(&directory)?;
+        Ok(true)
+    }
+
+    fn read(&self) -> Result<Vec<u8>, Failure> {
+        let Range { offset, len } = self.range;
+        if len > self.archive.limits().max_table_bytes {
+            return Err(malformed().into());
         }
-        // What comes after the signed code must be the signature, or code could hide there.
-        if directory.code_len != offset {
+        let start = self.slice.offset.saturating_add(offset);
+        self.archive.read_range(self.executable, start, len)
+    }
+
+    fn verify_code(&self, directory: &CodeDirectory) -> Result<(), Failure> {
+        // What comes after the signed code must be the signature, and nothing after that, or code
+        // could hide there.
+        if directory.code_len != self.range.offset || self.range.end() != self.slice.len {
             return Err(invalid("it does not cover the whole executable").into());
         }
-        self.verify_pages(&directory)?;
-        Ok(Some(signer))
+        self.verify_pages(directory)
     }
 
     /// Streams the executable and compares it page by page.
@@ -73,7 +143,7 @@ impl<'a> CodeSignature<'a> {
         if stated.len() as u64 != directory.code_len.div_ceil(directory.page_len as u64) {
             return Err(malformed().into());
         }
-        let mut skip = self.slice;
+        let mut skip = self.slice.offset;
         let mut left = directory.code_len;
         let mut page = Vec::with_capacity(directory.page_len);
         let mut sound = true;
@@ -106,10 +176,10 @@ fn malformed() -> Refusal {
     invalid("it is malformed")
 }
 
-fn changed() -> Refusal {
+pub(super) fn changed() -> Refusal {
     Refusal::ChangedAfterSigning { scheme: SCHEME }
 }
 
-fn invalid(reason: &'static str) -> Refusal {
+pub(super) fn invalid(reason: &'static str) -> Refusal {
     Refusal::InvalidSignature { scheme: SCHEME, reason }
 }

@@ -5,9 +5,11 @@
 use crate::cursor::Cursor;
 
 const FAT: u32 = 0xcafe_babe;
-/// 64-bit, read as little-endian.
+/// Read as little-endian.
 const MACH_O_64: u32 = 0xfeed_facf;
-const CPU_TYPE_ARM64: u32 = 0x0100_000c;
+const MACH_O_32: u32 = 0xfeed_face;
+/// Kinds of processors in one file. Each is verified by itself, with all files of the app.
+const MAX_SLICES: u32 = 4;
 const LC_CODE_SIGNATURE: u32 = 0x1d;
 
 /// Bytes at the start of an executable that hold its header and its load commands.
@@ -20,32 +22,42 @@ pub(super) struct Range {
     pub(super) len: u64,
 }
 
-/// Where the executable for 64-bit ARM starts: at 0, or inside of a universal file.
-pub(super) fn slice_offset(head: &[u8]) -> Option<u64> {
+impl Range {
+    pub(super) fn end(self) -> u64 {
+        self.offset.saturating_add(self.len)
+    }
+}
+
+/// The executables in a file of `len` bytes that begins with `head`: the file itself, or one for
+/// each kind of processor inside of a universal file. `None` if they do not lie in the file.
+pub(super) fn slices(head: &[u8], len: u64) -> Option<Vec<Range>> {
     let mut fields = Cursor::new(head);
-    if fields.u32_be()? != FAT {
-        return Some(0);
+    if fields.u32_be() != Some(FAT) {
+        return Some(vec![Range { offset: 0, len }]);
     }
-    let count = fields.u32_be()?;
+    let count = fields.u32_be().filter(|count| (1..=MAX_SLICES).contains(count))?;
+    let mut slices = Vec::new();
     for _ in 0..count {
-        let cpu_type = fields.u32_be()?;
-        fields.take(4)?; // cpu subtype
-        let offset = fields.u32_be()?;
-        fields.take(8)?; // size and alignment
-        if cpu_type == CPU_TYPE_ARM64 {
-            return Some(offset.into());
-        }
+        fields.take(8)?; // kind of processor
+        let slice = Range { offset: fields.u32_be()?.into(), len: fields.u32_be()?.into() };
+        fields.take(4)?; // alignment
+        (slice.end() <= len).then_some(())?;
+        slices.push(slice);
     }
-    None
+    Some(slices)
 }
 
 /// Where the code signature lies, counted from the start of the slice that `head` begins.
 pub(super) fn code_signature(head: &[u8]) -> Option<Range> {
     let mut fields = Cursor::new(head);
-    (fields.u32_le()? == MACH_O_64).then_some(())?;
+    let rest_of_header = match fields.u32_le()? {
+        MACH_O_64 => 12, // size of the commands, flags, reserved
+        MACH_O_32 => 8,
+        _ => return None,
+    };
     fields.take(12)?; // cpu type, cpu subtype, file type
     let count = fields.u32_le()?;
-    fields.take(12)?; // size of the commands, flags, reserved
+    fields.take(rest_of_header)?;
     for _ in 0..count {
         let mut command = fields;
         let kind = command.u32_le()?;

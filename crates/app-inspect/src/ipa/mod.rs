@@ -1,9 +1,11 @@
 //! iOS app archives.
 
 mod code_directory;
+mod code_resources;
 mod code_signature;
 mod info_plist;
 mod mach_o;
+mod resources;
 
 use crate::archive::{Archive, Entry};
 use crate::refusal::{Failure, Refusal};
@@ -11,6 +13,7 @@ use crate::report::{Report, Signer, identifier, label, optional_text, text};
 
 use code_signature::CodeSignature;
 use info_plist::InfoPlist;
+use resources::Bundle;
 
 const INFO_PLIST: &str = "Info.plist";
 
@@ -61,7 +64,8 @@ fn signer(
     if let Some(executable) = info.text("CFBundleExecutable").and_then(|name| find(&name))
         && let Some(signature) = CodeSignature::find(archive, executable)?
     {
-        return signature.verify(info_bytes);
+        let bundle = Bundle::new(archive, folder, info_bytes, executable);
+        return signature.verify(|directory| bundle.verify(directory));
     }
     // Signing an app leaves this list of its files, so without a signature it was taken away.
     if find("_CodeSignature/CodeResources").is_some() {
