@@ -268,7 +268,7 @@ fn upload(size: Option<u64>) -> Upload {
 fn examined(size: u64, letter: char) -> Examined {
     let content = Content {
         identifier: "com.example.app".into(),
-        version: "1.0.0".into(),
+        version: Some("1.0.0".into()),
         build_number: Some("1".into()),
         signer: None,
     };
@@ -393,10 +393,15 @@ fn bytes_are_held_to_what_was_declared() {
     };
     refused(&declared, &expected('a', None), &examined(10, 'a'), "SHA-256");
     let other = Examined {
-        content: Ok(Content { version: "2.0.0".into(), ..examined(1, 'a').content.unwrap() }),
+        content: Ok(Content { version: Some("2.0.0".into()), ..examined(1, 'a').content.unwrap() }),
         ..examined(10, 'a')
     };
     refused(&plain, &expected('a', None), &other, "expected 1.0.0, got 2.0.0");
+    let silent = Examined {
+        content: Ok(Content { version: None, ..examined(1, 'a').content.unwrap() }),
+        ..examined(10, 'a')
+    };
+    assert_eq!(judge(&plain, &expected('a', None), &silent), Ok(()));
     let built = Upload {
         declared: Declared { build_number: Some("2".into()), ..Declared::default() },
         ..plain.clone()

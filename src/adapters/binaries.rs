@@ -4,11 +4,12 @@
 //! The object store is a folder of the data directory, or a bucket that speaks S3. In the folder,
 //! keeping is a rename; in a bucket it is an upload in parts.
 
+use super::turns::Turns;
 use actors::ports::{Binaries, Content, Examined, PortError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract::{
-    ArtifactId,
+    AppId, ArtifactId,
     artifacts::{ArtifactKind, Signer},
 };
 use futures_util::{Stream, StreamExt};
@@ -41,6 +42,7 @@ pub struct Vault {
     folder: Option<PathBuf>,
     objects: Arc<dyn ObjectStore>,
     prefix: Key,
+    verifications: Turns,
 }
 
 impl Vault {
@@ -59,13 +61,20 @@ impl Vault {
                 folder: Some(folder),
                 objects: Arc::new(objects),
                 prefix: Key::default(),
+                verifications: Turns::two_for_each_processor(),
             });
         };
         let bucket =
             address.strip_prefix("s3://").ok_or_else(|| describe(&"must begin with s3://"))?;
         let (bucket, prefix) = bucket.split_once('/').unwrap_or((bucket, ""));
         let objects = s3().with_bucket_name(bucket).build().map_err(|e| describe(&e))?;
-        Ok(Vault { staging, folder: None, objects: Arc::new(objects), prefix: Key::from(prefix) })
+        Ok(Vault {
+            staging,
+            folder: None,
+            objects: Arc::new(objects),
+            prefix: Key::from(prefix),
+            verifications: Turns::two_for_each_processor(),
+        })
     }
 
     /// Where the bytes of an artifact come in. The name is an id, never a caller's text.
@@ -197,12 +206,20 @@ impl Binaries for Vault {
         }
     }
 
-    async fn examine(&self, id: ArtifactId, kind: ArtifactKind) -> Result<Examined, PortError> {
+    async fn examine(
+        &self,
+        app: AppId,
+        id: ArtifactId,
+        kind: ArtifactKind,
+    ) -> Result<Examined, PortError> {
         let path = self.staged_path(id);
         if self.staged(id).await?.is_none() {
             self.fetch_back(id).await?;
         }
+        let turn = self.verifications.take(app).await.map_err(failed)?;
         blocking(move || {
+            // Kept until the work has ended, also when nobody waits for it any more.
+            let _turn = turn;
             let _alone = lock(&path)?;
             examine(&path, kind)
         })

@@ -8,4 +8,5 @@ pub mod mail;
 pub mod ota;
 pub mod passwords;
 pub mod registries;
+mod turns;
 pub mod upstream;

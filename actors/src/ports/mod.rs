@@ -161,7 +161,13 @@ pub trait Binaries: Send + Sync {
     /// Whether kept bytes can be reached now.
     async fn reach(&self, id: ArtifactId) -> Result<(), PortError>;
     /// Reads the staged (or already kept) bytes whole: their size, hash, and what is inside.
-    async fn examine(&self, id: ArtifactId, kind: ArtifactKind) -> Result<Examined, PortError>;
+    /// Waits for its turn: the bytes of one app do not keep those of others waiting.
+    async fn examine(
+        &self,
+        app: AppId,
+        id: ArtifactId,
+        kind: ArtifactKind,
+    ) -> Result<Examined, PortError>;
     /// Moves the staged bytes to where they are kept. Done already: fine.
     async fn keep(&self, id: ArtifactId, examined: &Examined) -> Result<(), PortError>;
     /// Removes all bytes of an artifact. There are none: fine.
@@ -184,8 +190,8 @@ pub struct Examined {
 pub struct Content {
     /// Bundle identifier or package name.
     pub identifier: String,
-    /// `CFBundleShortVersionString` or `versionName`.
-    pub version: String,
+    /// `CFBundleShortVersionString` or `versionName`, which an Android app may leave out.
+    pub version: Option<String>,
     /// `CFBundleVersion` or `versionCode`.
     pub build_number: Option<String>,
     /// The certificate that signed it.

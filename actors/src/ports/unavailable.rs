@@ -12,7 +12,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use container_engine::Engine;
 use contract::{
-    ArtifactId, BackupId, Email, Password, Sha256, artifacts::ArtifactKind, deployments::GitSource,
+    AppId, ArtifactId, BackupId, Email, Password, Sha256, artifacts::ArtifactKind,
+    deployments::GitSource,
 };
 use futures_util::stream::BoxStream;
 use std::{sync::Arc, time::Duration};
@@ -71,7 +72,12 @@ impl Binaries for Nothing {
     async fn staged(&self, _: ArtifactId) -> Result<Option<u64>, PortError> {
         refused()
     }
-    async fn examine(&self, _: ArtifactId, _: ArtifactKind) -> Result<Examined, PortError> {
+    async fn examine(
+        &self,
+        _: AppId,
+        _: ArtifactId,
+        _: ArtifactKind,
+    ) -> Result<Examined, PortError> {
         refused()
     }
     async fn keep(&self, _: ArtifactId, _: &Examined) -> Result<(), PortError> {

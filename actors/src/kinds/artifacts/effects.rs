@@ -39,7 +39,7 @@ async fn verify(
     world: &World,
 ) -> Result<Outcome, Retry> {
     let binaries = &world.ports.binaries;
-    let examined = binaries.examine(id, upload.artifact.kind).await?;
+    let examined = binaries.examine(upload.artifact.app_id, id, upload.artifact.kind).await?;
     let content = match upload.judge(expected, &examined) {
         Ok(content) => content,
         Err(problem) => return Ok(Outcome::Refused(problem)),

@@ -382,8 +382,10 @@ impl Upload {
             }
         }
         let content = found.content.clone()?;
-        if content.version != self.artifact.version.as_str() {
-            return differs("version", self.artifact.version.as_str(), &content.version);
+        // A file that states no version has the one that was declared.
+        let declared = self.artifact.version.as_str();
+        if let Some(version) = content.version.as_deref().filter(|version| *version != declared) {
+            return differs("version", declared, version);
         }
         if let Some(declared) = &self.declared.build_number {
             let got = content.build_number.as_deref().unwrap_or("none");

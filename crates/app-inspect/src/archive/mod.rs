@@ -106,7 +106,7 @@ impl<'l> Archive<'l> {
         lay_out(&mut entries, directory.offset)?;
         // Every archive begins with an entry or with padding in the shape of one.
         if !entries.is_empty() && read_at(&file, 0, 4)? != LOCAL_HEADER.to_le_bytes() {
-            return Err(Refusal::NotAnArchive.into());
+            return Err(Refusal::StrayBytes { offset: 0 }.into());
         }
         entries.sort_unstable_by(|a, b| a.name().cmp(b.name()));
         if let Some([twice, _]) = entries.array_windows().find(|[a, b]| a.name() == b.name()) {

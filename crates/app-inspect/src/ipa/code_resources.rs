@@ -196,6 +196,35 @@ mod tests {
         assert!(files.unwrap().get("a&b").unwrap().optional);
     }
 
+    /// Whoever signs an app signs a list of their own making.
+    #[test]
+    fn damaged_lists_are_read_without_panic() {
+        let original = "<plist><dict><key>files2</key><dict><key>a</key><dict><key>hash2</key>\
+            <data>AQID</data><key>optional</key><true/></dict><key>b</key><data>AQID</data>\
+            </dict><key>rules2</key><dict><key>^.*</key><real>1</real></dict></dict></plist>";
+        let mut random: u64 = 0x5eed;
+        let mut below = |bound: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) as usize % bound
+        };
+        let mut read = 0;
+        for _ in 0..20_000 {
+            let mut bytes = original.as_bytes().to_vec();
+            for _ in 0..=below(3) {
+                let at = below(bytes.len());
+                match below(3) {
+                    0 => bytes.truncate(at.max(1)),
+                    1 => drop(
+                        bytes.splice(at..at, original.as_bytes().iter().copied().take(below(80))),
+                    ),
+                    _ => bytes.splice(at..=at, [below(256) as u8]).for_each(drop),
+                }
+            }
+            read += usize::from(parse(&bytes).is_some());
+        }
+        assert!(read > 100, "{read}");
+    }
+
     #[test]
     fn what_can_be_read_in_two_ways_is_malformed() {
         let data = "<data>AQID</data>";

@@ -113,6 +113,32 @@ pub fn contents(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
     contents
 }
 
+/// The names of the files that a program sees which reads one local header after the other, and
+/// gives up at anything that is neither one nor a data descriptor.
+pub fn names_in_sequence(archive: &[u8]) -> Vec<Vec<u8>> {
+    let (mut at, mut names) = (0, Vec::new());
+    loop {
+        let rest = &archive[at..];
+        if rest.starts_with(b"PK\x07\x08") && rest.len() >= 16 {
+            at += 16;
+            continue;
+        }
+        if !rest.starts_with(b"PK\x03\x04") || rest.len() < 30 {
+            return names;
+        }
+        let short = |at: usize| usize::from(u16::from_le_bytes([rest[at], rest[at + 1]]));
+        let stored = short(18) + (short(20) << 16);
+        let end = 30 + short(26) + short(28) + stored;
+        if end > rest.len() {
+            return names;
+        }
+        if short(26) > 0 {
+            names.push(rest[30..30 + short(26)].to_vec());
+        }
+        at += end;
+    }
+}
+
 pub fn archive(entries: &[Entry]) -> Vec<u8> {
     let (body, directory) = body_and_directory(entries);
     assemble(entries, body, directory)

@@ -1,0 +1,122 @@
+//! Who may keep a processor busy: so many at a time, and no one app more than half of them.
+
+use contract::AppId;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+
+/// Turns at work that fills a processor. Whoever waits gets one in the order of asking; an app
+/// that asks for many waits for its own first, and not in front of the others.
+pub struct Turns {
+    all: Arc<Semaphore>,
+    of_each_app: usize,
+    /// Of the apps that work or wait.
+    apps: Mutex<HashMap<AppId, Weak<Semaphore>>>,
+}
+
+/// A turn, until it is dropped.
+pub struct Turn {
+    _of_app: OwnedSemaphorePermit,
+    _of_all: OwnedSemaphorePermit,
+}
+
+impl Turns {
+    /// Two for each processor: while one reads the disk, another computes.
+    pub fn two_for_each_processor() -> Turns {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Turns::new(processors.saturating_mul(2))
+    }
+
+    fn new(count: usize) -> Turns {
+        Turns {
+            all: Arc::new(Semaphore::new(count)),
+            of_each_app: count.div_ceil(2),
+            apps: Mutex::default(),
+        }
+    }
+
+    /// Waits for a turn for this app.
+    pub async fn take(&self, app: AppId) -> Result<Turn, AcquireError> {
+        let of_app = self.of_app(app).acquire_owned().await?;
+        let of_all = self.all.clone().acquire_owned().await?;
+        Ok(Turn { _of_app: of_app, _of_all: of_all })
+    }
+
+    fn of_app(&self, app: AppId) -> Arc<Semaphore> {
+        let mut apps = self.apps.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = apps.get(&app).and_then(Weak::upgrade) {
+            return known;
+        }
+        apps.retain(|_, turns| turns.strong_count() > 0);
+        let turns = Arc::new(Semaphore::new(self.of_each_app));
+        apps.insert(app, Arc::downgrade(&turns));
+        turns
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use futures_util::{FutureExt, future::join_all};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn app(letter: char) -> AppId {
+        let id = format!("01ARZ3NDEKTSV4RRFFQ69G5FA{letter}");
+        id.parse().unwrap()
+    }
+
+    #[test]
+    fn one_app_takes_half_and_leaves_the_rest_to_others() {
+        let turns = Turns::new(4);
+        let take = |letter| turns.take(app(letter)).now_or_never().map(Result::unwrap);
+        let first = (take('A').unwrap(), take('A').unwrap());
+        assert!(take('A').is_none(), "half is its share");
+        let second = (take('B').unwrap(), take('B').unwrap());
+        assert!(take('C').is_none(), "all are taken");
+        drop(second.0);
+        assert!(take('A').is_none(), "half is its share still");
+        assert!(take('C').is_some());
+        drop(first);
+        assert!(take('A').is_some());
+    }
+
+    #[test]
+    fn those_who_wait_are_served_in_their_order_and_forgotten() {
+        let turns = Turns::new(1);
+        let held = turns.take(app('A')).now_or_never().unwrap().unwrap();
+        let mut flood = turns.take(app('A')).boxed();
+        let mut other = turns.take(app('B')).boxed();
+        assert!((&mut flood).now_or_never().is_none());
+        assert!((&mut other).now_or_never().is_none());
+        drop(held);
+        // The other asked for all turns before the flood could: it waited for its own.
+        assert!(other.now_or_never().is_some());
+        drop(flood);
+        drop(turns.take(app('C')).now_or_never());
+        assert_eq!(turns.apps.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn never_more_than_so_many_at_once() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let turns = Arc::new(Turns::new(3));
+        let (busy, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let work = (0..64).map(|n| {
+            let (turns, busy, most) = (turns.clone(), busy.clone(), most.clone());
+            runtime.spawn(async move {
+                let _turn = turns.take(app(char::from(b'A' + n % 4))).await.unwrap();
+                most.fetch_max(busy.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                for _ in 0..8 {
+                    tokio::task::yield_now().await;
+                }
+                busy.fetch_sub(1, Ordering::SeqCst);
+            })
+        });
+        let work: Vec<_> = work.collect();
+        runtime.block_on(join_all(work)).into_iter().for_each(Result::unwrap);
+        assert!(most.load(Ordering::SeqCst) <= 3);
+    }
+}
