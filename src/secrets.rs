@@ -27,13 +27,11 @@ pub struct Keys {
 /// The first administrator, as it was made.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct FirstAdministrator {
-    /// To sign in with.
     pub email: String,
     /// To sign in with. Change it, then remove the file.
     pub password: String,
 }
 
-/// Where the keys lie.
 pub fn keys_path(data: &Path) -> PathBuf {
     data.join("secrets/keys.json")
 }

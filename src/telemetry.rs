@@ -46,9 +46,7 @@ struct FunctionFigures {
 
 /// What is looked at when somebody asks for the figures.
 pub struct Gauges {
-    /// Actors in memory.
     pub actors: i64,
-    /// Actors that gave up.
     pub parked: i64,
     /// Changes that wait for the committer.
     pub waiting: i64,
@@ -64,7 +62,6 @@ pub struct Gauges {
     pub drift: i64,
 }
 
-/// Where a gauge is.
 type Read = fn(&Gauges) -> i64;
 
 /// The name of each gauge, what it says, and where it is.

@@ -22,7 +22,6 @@ use store::{Memory, Store};
 
 /// A platform, and what only the edge needs of it.
 pub struct Wired {
-    /// The platform.
     pub platform: Platform,
     /// The bytes of artifacts.
     pub vault: Arc<Vault>,

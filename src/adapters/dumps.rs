@@ -27,7 +27,6 @@ use tokio::{
     sync::mpsc,
 };
 
-/// A folder of backups.
 pub struct DumpFolder(PathBuf);
 
 /// Pieces that may wait for the disk.

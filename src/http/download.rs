@@ -198,7 +198,6 @@ fn disposition(name: &str) -> String {
 
 /// What a `Range` header asks for.
 enum Asked {
-    /// These bytes.
     One(Range<u64>),
     /// Nothing that is there.
     Outside,

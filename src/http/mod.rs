@@ -36,7 +36,6 @@ use std::{
 /// What every request needs. One on each worker; what is shared is behind `Arc`.
 #[derive(Clone)]
 pub struct Edge {
-    /// The platform.
     pub platform: Platform,
     /// The router of this worker.
     pub router: actix::Addr<Router>,
@@ -106,7 +105,6 @@ pub const MOST_UPLOADS: usize = 128;
 /// The largest JSON body, in bytes.
 pub const LARGEST_BODY: usize = 1 << 20;
 
-/// The routes.
 pub fn configure(app: &mut web::ServiceConfig) {
     app.service(
         web::scope("/backend")

@@ -19,7 +19,6 @@ const START_WITHIN: Duration = Duration::from_secs(60);
 
 /// A running service. It is killed when the value is dropped.
 pub struct Server {
-    /// What talks to it.
     pub client: Client,
     /// How long it took until it was ready.
     pub started_in: Duration,

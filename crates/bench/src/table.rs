@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 /// One figure beside its yardstick.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Row {
-    /// What was measured.
     pub what: String,
     /// What the service did, with its unit.
     pub ours: String,
@@ -17,7 +16,6 @@ pub struct Row {
     pub aim: Option<Aim>,
 }
 
-/// What was aimed at.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Aim {
     /// Such as `at least 0.8`.

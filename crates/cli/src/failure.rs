@@ -10,7 +10,6 @@ pub enum Failure {
     Usage {
         /// What is wrong with it.
         problem: String,
-        /// What would be right.
         hint: String,
     },
     /// Something on this machine went wrong.
@@ -33,7 +32,6 @@ pub enum Failure {
     Unreachable {
         /// What happened instead.
         problem: String,
-        /// Where to look.
         hint: String,
     },
 }
@@ -114,7 +112,6 @@ impl Failure {
         })
     }
 
-    /// What to do next.
     pub fn hint(&self) -> String {
         match self {
             Failure::Usage { hint, .. }
