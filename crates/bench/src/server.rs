@@ -38,7 +38,7 @@ impl Server {
         let program = machine::this_program()?.with_file_name("svc");
         if !program.exists() {
             return Err(format!(
-                "{} is missing: build it with cargo build --release -p svc",
+                "{} is missing: build it with make bench",
                 program.display()
             ));
         }

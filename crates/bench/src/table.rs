@@ -70,7 +70,9 @@ pub fn rows(rows: &[Row]) -> String {
 pub fn report(machine: &str, all: &[Row], methods: &[(&str, &str)]) -> String {
     let methods: String = methods
         .iter()
-        .map(|(figure, method)| format!("- `cargo run --release -p bench {figure}`: {method}\n"))
+        .map(|(figure, method)| {
+            format!("- `cargo run --profile dist -p bench {figure}`: {method}\n")
+        })
         .collect();
     format!(
         "# Benchmarks\n\n\
