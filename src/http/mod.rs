@@ -79,7 +79,7 @@ impl Shared {
         let mut process = [0; 4];
         getrandom::fill(&mut process).map_err(|e| e.to_string())?;
         Ok(Shared {
-            figures: Figures::new().map_err(|e| e.to_string())?,
+            figures: Figures::default(),
             openapi: openapi.into(),
             origins,
             trusted_proxies,

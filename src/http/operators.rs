@@ -1,7 +1,7 @@
 //! What operators watch: whether it lives, whether it is ready, its figures, its document.
 
 use super::{Edge, cors};
-use crate::telemetry::Gauges;
+use crate::telemetry::{self, Gauges};
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
 use contract::{
     endpoint::{ActorsCheck, Checks, EngineCheck, Readiness, ReadyState, StoreCheck},
@@ -103,9 +103,7 @@ async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
         drift: count(engine.drift),
     };
     match edge.shared.figures.text(&gauges) {
-        Ok(text) => {
-            HttpResponse::Ok().content_type("text/plain; version=0.0.4; charset=utf-8").body(text)
-        }
+        Ok(text) => HttpResponse::Ok().content_type(telemetry::TEXT).body(text),
         Err(e) => {
             tracing::error!(error = %e, "the figures cannot be written");
             HttpResponse::InternalServerError()

@@ -13,19 +13,9 @@ pub enum Failure {
         hint: String,
     },
     /// Something on this machine went wrong.
-    Local {
-        /// What went wrong.
-        problem: String,
-        /// How to mend it.
-        hint: String,
-    },
+    Local { problem: String, hint: String },
     /// The reply, which is printed, says itself what went wrong.
-    Told {
-        /// What it comes to.
-        problem: String,
-        /// How to mend it.
-        hint: String,
-    },
+    Told { problem: String, hint: String },
     /// The service answered, and said no.
     Refused(Refusal),
     /// No answer came, or one that the service would not give.

@@ -2,9 +2,10 @@
 
 use crate::Labels;
 use contract::Timestamp;
+use data_encoding::HEXLOWER;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use std::{collections::BTreeMap, fmt, fmt::Write, time::Duration};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
 /// What a container is to be.
 ///
@@ -62,10 +63,7 @@ impl ContainerSpec {
     pub fn hash(&self) -> String {
         // A spec always serializes: its maps have text as keys.
         let canonical = serde_json::to_vec(self).unwrap_or_default();
-        Sha256::digest(canonical).iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        HEXLOWER.encode(&Sha256::digest(canonical))
     }
 }
 

@@ -8,4 +8,4 @@ mod session;
 pub use handlers::view;
 pub use lockout::Lockout;
 pub use rules::{Account, Accounts, Command, Registration, Reset, email_claim};
-pub use session::{Session, digest, hex};
+pub use session::{Session, digest};
