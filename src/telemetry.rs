@@ -8,8 +8,12 @@ use prometheus_client::{
     registry::Registry,
 };
 use std::{collections::HashMap, time::Duration};
-use tracing_appender::non_blocking::WorkerGuard;
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt};
+
+/// Lines that may wait for the thread that writes them; further ones are dropped. Room for all of
+/// them is taken at the start.
+const MOST_LINES: usize = 8192;
 
 /// Starts logging to standard error. Lines are written by a thread of their own, until the guard
 /// is dropped.
@@ -18,7 +22,8 @@ pub fn start_logging(filter: &str, format: LogFormat) -> Result<WorkerGuard, Str
     // containers, into the log.
     let filter = EnvFilter::try_new(format!("{filter},bollard=info"))
         .map_err(|e| format!("the log filter is not valid: {e}"))?;
-    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
+    let (writer, guard) =
+        NonBlockingBuilder::default().buffered_lines_limit(MOST_LINES).finish(std::io::stderr());
     let lines = fmt().with_env_filter(filter).with_writer(writer).with_target(false);
     let started = match format {
         LogFormat::Pretty => lines.with_ansi(false).try_init(),

@@ -11,6 +11,7 @@ need node nodejs
 need npm npm
 need aiosmtpd python3-aiosmtpd
 need git git
+need openssl openssl
 need docker docker.io
 need dockerd docker.io
 need docker-registry docker-registry

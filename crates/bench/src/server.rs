@@ -37,10 +37,7 @@ impl Server {
     pub fn start_with(home: &Path, workers: usize, settings: &[(&str, &str)]) -> Outcome<Server> {
         let program = machine::this_program()?.with_file_name("svc");
         if !program.exists() {
-            return Err(format!(
-                "{} is missing: build it with make bench",
-                program.display()
-            ));
+            return Err(format!("{} is missing: build it with make bench", program.display()));
         }
         let port = free_port()?;
         let log = File::create(home.join("log")).or_say("the log")?;
