@@ -60,6 +60,7 @@ impl GroupCommit {
     }
 }
 
+#[allow(clippy::disallowed_methods, reason = "the file is synced right after")]
 fn commit_all(
     db: &sled::Db,
     file: &File,
