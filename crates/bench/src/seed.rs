@@ -143,7 +143,6 @@ fn organization_of(user: UserId) -> Outcome<Organization> {
     })
 }
 
-/// An app of a project.
 pub fn app(project_id: ProjectId) -> Outcome<App> {
     Ok(App {
         project_id,

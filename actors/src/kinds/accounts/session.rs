@@ -2,6 +2,7 @@
 
 use crate::runtime::entries::Deadline;
 use contract::{SessionId, Timestamp, UserId};
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
@@ -94,12 +95,5 @@ store::claims! {
 
 /// The digest of a secret as it is stored: lower-case hex of its SHA-256.
 pub fn digest(secret: &str) -> String {
-    hex(&Sha256::digest(secret))
-}
-
-/// Lower-case hex.
-pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |n: u8| DIGITS.get(usize::from(n)).copied().map_or('0', char::from);
-    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+    HEXLOWER.encode(&Sha256::digest(secret))
 }
