@@ -4,7 +4,7 @@
 //! its parameters, its reply, who may call it, whether it changes anything, and what it can refuse.
 //! The doc comments of the entry are the published documentation.
 
-use crate::{Fault, Scope, Standing, Subject, params};
+use crate::{Fault, FaultKind, Scope, Standing, Subject, params};
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
@@ -48,8 +48,8 @@ pub struct Spec {
     pub scope: Option<Scope>,
     /// The reply holds a secret: it is shown once and never stored for a replay.
     pub secret: bool,
-    /// The refusals of its own, beyond those every function of its standing has: code and reason.
-    pub errors: &'static [(u16, &'static str)],
+    /// The refusals of its own, beyond those every function of its standing has: kind and reason.
+    pub errors: &'static [(FaultKind, &'static str)],
     /// Schema of the parameters.
     pub params: fn(&mut SchemaGenerator) -> Schema,
     /// Schema of the reply.
@@ -157,7 +157,7 @@ macro_rules! functions {
                 effect: $effect:ident
                 $(, scope: $scope:ident)?
                 $(, secret: $secret:literal)?
-                $(, errors: [$($code:literal $why:literal),+ $(,)?])?
+                $(, errors: [$($kind:ident $why:literal),+ $(,)?])?
                 $(,)?
             }
         )+
@@ -189,7 +189,7 @@ macro_rules! functions {
                 effect: $crate::Effect::$effect,
                 scope: functions!(@scope $($scope)?),
                 secret: functions!(@secret $($secret)?),
-                errors: &[$($(($code, $why)),+)?],
+                errors: &[$($(($crate::FaultKind::$kind, $why)),+)?],
                 params: |g| <$params as schemars::JsonSchema>::json_schema(g),
                 reply: |g| g.subschema_for::<$reply>(),
             }),+],

@@ -19,6 +19,7 @@ pub mod deployments;
 pub mod endpoint;
 pub mod env;
 pub mod fault;
+pub mod fault_kind;
 pub mod id;
 pub mod image_builds;
 pub mod images;
@@ -43,6 +44,7 @@ pub mod time;
 pub mod tokens;
 
 pub use fault::{Fault, FieldProblem};
+pub use fault_kind::FaultKind;
 pub use function::{Effect, Function, Prepared, Route, Server, Serves, Spec};
 pub use id::*;
 pub use list::Few;

@@ -1,7 +1,7 @@
 //! The OpenAPI 3.1 document, from the declarations alone.
 
 use crate::{
-    Effect, Spec, Standing,
+    Effect, FaultKind, Spec, Standing,
     artifacts::Artifact,
     endpoint::{FinalizeRequest, Readiness, Received, UploadUrl, UploadUrlRequest},
     fault::Failure,
@@ -75,40 +75,29 @@ fn operation(function: &Spec, group: &str, schemas: &mut SchemaGenerator) -> Val
 /// Every refusal of a function: its own, and those that come with its standing.
 fn refusals(function: &Spec) -> BTreeMap<u16, Vec<String>> {
     let mut all: BTreeMap<u16, Vec<String>> = BTreeMap::new();
-    let mut add = |status: u16, code: u16, why: &str| {
-        all.entry(status).or_default().push(format!("{code}: {why}"))
+    let mut add = |kind: FaultKind, why: &str| {
+        all.entry(kind.status()).or_default().push(format!("{}: {why}", kind.code()))
     };
-    for (code, why) in function.errors {
-        add(status_of(*code), *code, why);
+    for (kind, why) in function.errors {
+        add(*kind, why);
     }
-    add(400, 142, "a parameter is missing, unknown or not valid");
-    add(401, 119, "no or invalid application id");
+    add(FaultKind::Invalid, "a parameter is missing, unknown or not valid");
+    add(FaultKind::Unauthenticated, "no or invalid application id");
     if !matches!(function.who, Standing::Public) {
-        add(401, 119, "no or invalid session, token or key");
+        add(FaultKind::Unauthenticated, "no or invalid session, token or key");
     }
     if !matches!(function.who, Standing::Public | Standing::User) {
-        add(403, 403, &format!("this needs the standing {}", function.who.label()));
+        add(FaultKind::Forbidden, &format!("this requires {}", function.who.required()));
     }
     if matches!(function.who, Standing::Member | Standing::OwnerOrAdmin | Standing::Owner) {
-        add(404, 101, "no such object, or one that the caller may not see");
+        add(FaultKind::NotFound, "no such object, or one that the caller may not see");
     }
-    add(429, 429, "too many requests");
-    add(503, 100, "nothing was done; try again");
+    add(FaultKind::RateLimited, "too many requests");
+    add(FaultKind::Unavailable, "nothing was done; try again");
     if function.effect == Effect::Change {
-        add(424, 141, "interrupted; it may have been done");
+        add(FaultKind::Uncertain, "interrupted; it may have been done");
     }
     all
-}
-
-fn status_of(code: u16) -> u16 {
-    match code {
-        100 => 503,
-        101 => 404,
-        119 | 137 => 409,
-        403 => 403,
-        429 => 429,
-        _ => 400,
-    }
 }
 
 fn security(function: &Spec) -> Value {

@@ -44,7 +44,7 @@ functions! {
         /// Members of the organization who work on it: replaces the list. At most 200.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member_ids: Option<Few<UserId, 0, 200>>,
-    } -> Project { who: Member of (project_id), effect: Change, errors: [142 "a member is not in the organization"] }
+    } -> Project { who: Member of (project_id), effect: Change, errors: [Invalid "a member is not in the organization"] }
 
     /// Delete a project and all below it.
     ///

@@ -39,8 +39,8 @@ fn section(page: &mut String, function: &Spec) {
     let _ = writeln!(page, "\nReply: {}.", kind(reply.as_value()));
     if !function.errors.is_empty() {
         page.push_str("\nErrors of its own:\n\n");
-        for (code, why) in function.errors {
-            let _ = writeln!(page, "- {code}: {why}");
+        for (kind, why) in function.errors {
+            let _ = writeln!(page, "- {} (HTTP {}): {why}", kind.code(), kind.status());
         }
     }
 }

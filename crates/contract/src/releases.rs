@@ -20,7 +20,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,
     } -> Release { who: Member of (app_id), effect: Change, scope: ReleaseCreate,
-        errors: [137 "this channel has a release of this version", 119 "an artifact is not verified"] }
+        errors: [Exists "this channel has a release of this version", NotNow "an artifact is not verified"] }
 
     /// List the releases of an app.
     "svc_getReleases": GetReleases {
@@ -47,7 +47,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,
     } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish,
-        errors: [119 "its state does not allow it, or the target is not configured"] }
+        errors: [NotNow "its state does not allow it, or the target is not configured"] }
 
     /// Take the current release of a channel back, and make an earlier one current again.
     ///
@@ -59,7 +59,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to_release_id: Option<ReleaseId>,
     } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish,
-        errors: [119 "it is not the current release, or there is none to go back to"] }
+        errors: [NotNow "it is not the current release, or there is none to go back to"] }
 
     /// Find the current release of a channel.
     "svc_getLatestRelease": GetLatestRelease {
@@ -69,7 +69,7 @@ functions! {
         /// What the caller runs; the reply then says whether that is out of date.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         current_version: Option<VersionName>,
-    } -> LatestRelease { who: Public of (app_id), effect: Read, errors: [101 "nothing is published"] }
+    } -> LatestRelease { who: Public of (app_id), effect: Read, errors: [NotFound "nothing is published"] }
 }
 
 records! {

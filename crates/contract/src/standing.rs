@@ -42,6 +42,20 @@ impl Standing {
             Standing::Master => "Master key",
         }
     }
+
+    /// What a caller must have, as the end of "this requires …".
+    pub const fn required(self) -> &'static str {
+        match self {
+            Standing::Public => "nothing",
+            Standing::User => "a session",
+            Standing::Member => "the role Member",
+            Standing::OwnerOrAdmin => "the role Owner or Admin",
+            Standing::Owner => "the role Owner",
+            Standing::Admin => "the role Admin",
+            Standing::SuperAdmin => "the role SuperAdmin",
+            Standing::Master => "the master key",
+        }
+    }
 }
 
 /// The object that a standing is asked about.
