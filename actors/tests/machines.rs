@@ -64,6 +64,7 @@ fn release(state: ReleaseState) -> releases::State {
             created_at: Timestamp::from_millis(0),
             published_at: None,
         },
+        created_by_token: None,
         to_tell: vec![],
     }
 }

@@ -122,8 +122,11 @@ pub async fn release(store: &Store) -> Outcome<AppId> {
         created_at: MADE,
         published_at: Some(MADE),
     };
-    let change =
-        put::<Releases>(change, release_id, State { release, to_tell: Default::default() });
+    let change = put::<Releases>(
+        change,
+        release_id,
+        State { release, created_by_token: None, to_tell: Default::default() },
+    );
     let current = Current { release: release_id, since: MADE };
     commit(store, change.create::<Current>(&Current::key(app_id, &channel), current)).await?;
     Ok(app_id)

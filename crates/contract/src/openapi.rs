@@ -66,7 +66,7 @@ fn operation(function: &Spec, group: &str, schemas: &mut SchemaGenerator) -> Val
         "security": security(function),
         "x-standing": function.who.label(),
         "x-effect": if function.effect == Effect::Read { "read" } else { "change" },
-        "x-scope": function.scope.map(|s| s.name()),
+        "x-scope": function.scopes.first().map(|rule| rule.scope.name()),
         "requestBody": {"required": false, "content": {"application/json": {"schema": params}}},
         "responses": responses,
     })
@@ -107,7 +107,7 @@ fn security(function: &Spec) -> Value {
         Standing::Master => {}
         _ => ways.push(json!({"applicationId": [], "session": []})),
     }
-    if function.scope.is_some() {
+    if !function.scopes.is_empty() {
         ways.push(json!({"applicationId": [], "deployToken": []}));
     }
     ways.push(json!({"applicationId": [], "masterKey": []}));

@@ -12,7 +12,7 @@ functions! {
     group "Organizations";
 
     /// Create an organization. The caller becomes its owner.
-    "createOrganization": CreateOrganization { name: Name } -> Organization { who: User, effect: Change }
+    "createOrganization": CreateOrganization { name: Name } -> Organization { who: User, effect: Change, person: required }
 
     /// Read an organization with its members.
     "getOrganization": GetOrganization { organization_id: OrganizationId } -> Organization
@@ -41,7 +41,7 @@ functions! {
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cursor: Option<Cursor>,
-    } -> Page<Organization> { who: User, effect: Read }
+    } -> Page<Organization> { who: User, effect: Read, person: required }
 
     /// Invite somebody into an organization.
     ///
@@ -53,7 +53,7 @@ functions! {
 
     /// Accept an invitation. Accepting twice answers the same membership.
     "acceptInvitation": AcceptInvitation { token: String } -> Organization
-    { who: User, effect: Change, errors: [NotFound "the token is wrong or expired, or meant for another e-mail"] }
+    { who: User, effect: Change, person: required, errors: [NotFound "the token is wrong or expired, or meant for another e-mail"] }
 
     /// Change the role of a member.
     "updateMember": UpdateMember { organization_id: OrganizationId, user_id: UserId, role: MemberRole } -> Organization

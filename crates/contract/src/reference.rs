@@ -30,8 +30,8 @@ fn section(page: &mut String, function: &Spec) {
         function.documentation(),
         function.who.label()
     );
-    if let Some(scope) = function.scope {
-        let _ = write!(page, ", or a deploy token with `{}`", scope.name());
+    if let Some(rule) = function.scopes.first() {
+        let _ = write!(page, ", or a deploy token with `{}`", rule.scope.name());
     }
     page.push_str(".\n");
     parameters(page, params.as_value());

@@ -19,7 +19,7 @@ functions! {
         channel: Channel,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,
-    } -> Release { who: Member of (app_id), effect: Change, scope: ReleaseCreate,
+    } -> Release { who: Member of (app_id), effect: Change, scope: ReleaseCreate, person: required,
         errors: [Exists "this channel has a release of this version", NotNow "an artifact is not verified"] }
 
     /// List the releases of an app.
@@ -46,7 +46,7 @@ functions! {
         /// Replaces the release notes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,
-    } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish,
+    } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish or own ReleaseCreate,
         errors: [NotNow "its state does not allow it, or the target is not configured"] }
 
     /// Take the current release of a channel back, and make an earlier one current again.

@@ -12,7 +12,8 @@ use crate::{
     world::World,
 };
 use contract::{
-    AppId, ArtifactId, Channel, Fault, Notes, PublicationId, ReleaseId, Timestamp, VersionName,
+    AppId, ArtifactId, Channel, Fault, Notes, PublicationId, ReleaseId, Timestamp, TokenId,
+    VersionName,
     releases::{Publication, PublicationState, Release, ReleaseState, Target},
 };
 use futures_util::future::LocalBoxFuture;
@@ -29,6 +30,9 @@ pub struct Releases;
 pub struct State {
     /// What is shown.
     pub release: Release,
+    /// The deploy token that created it. With `release:create`, that one may publish it too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by_token: Option<TokenId>,
     /// Releases of the channel that have yet to be told that the pointer moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to_tell: Vec<ReleaseId>,
@@ -194,7 +198,7 @@ fn create(Draft { release, artifacts }: Draft) -> Step<Releases> {
     let also = artifacts.iter().fold(Change::new(), |change, (id, seen)| {
         change.require(id, seen).merge::<Hold>(id, HoldDelta::Take(release.id))
     });
-    Step::put(State { release, to_tell: Vec::new() }).also(also)
+    Step::put(State { release, created_by_token: None, to_tell: Vec::new() }).also(also)
 }
 
 /// Whether users get it.
