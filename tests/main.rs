@@ -31,6 +31,7 @@ mod library;
 mod limits;
 mod mail;
 mod market;
+mod openapi;
 mod panics;
 mod support;
 mod uploads;

@@ -64,7 +64,7 @@ functions! {
         /// Answer when it has come to rest, or after 25 seconds as it is then.
         #[serde(default)]
         wait: bool,
-    } -> Instance { who: Member of (instance_id), effect: Change }
+    } -> Instance { who: Member of (instance_id), effect: Change, errors: [NotNow "it is provisioning, starting or stopping"] }
 
     /// Delete an instance for good. Its volumes are kept for seven days as a last backup, unless
     /// its data is to go at once.

@@ -71,7 +71,7 @@ functions! {
         /// Answer when it has come to rest, or after 25 seconds as it is then.
         #[serde(default)]
         wait: bool,
-    } -> Instance { who: Member of (app_id), effect: Change }
+    } -> Instance { who: Member of (app_id), effect: Change, errors: [NotNow "it is provisioning, starting or stopping"] }
 
     /// Read a market server, with its services as they are now.
     "svc_getMarketServerStatus": GetMarketServerStatus { app_id: AppId } -> MarketServerStatus

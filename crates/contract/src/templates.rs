@@ -73,7 +73,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,
     } -> Template { who: SuperAdmin, effect: Change,
-        errors: [Exists "the template has this version", NotNow "an image version is deprecated"] }
+        errors: [Exists "the template has this version", Invalid "an image version is deprecated"] }
 
     /// Read a template, by its id or its slug. The public sees published ones.
     "getTemplate": GetTemplate {
