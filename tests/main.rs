@@ -32,6 +32,7 @@ mod library;
 mod limits;
 mod mail;
 mod market;
+mod openapi;
 mod panics;
 mod releases;
 mod support;

@@ -69,7 +69,7 @@ impl Serves<SetTier> for Platform {
             view(&platform, p.user_id, account)
         });
         let reply = reply.await?;
-        self.gate.tier_changed(p.user_id, before, p.tier);
+        self.authn.tier_changed(p.user_id, before, p.tier);
         Ok(reply)
     }
 }

@@ -31,7 +31,7 @@ const fn name(name: &'static str) -> HeaderName {
 }
 
 static REQUEST_ID: HeaderName = name("x-request-id");
-static ONCE: Names<3> =
+static IDEMPOTENCY_KEY: Names<3> =
     [name("x-backend-request-id"), name("x-parse-request-id"), name("idempotency-key")];
 static APPLICATION_ID: Names<2> =
     [name("x-backend-application-id"), name("x-parse-application-id")];
@@ -88,8 +88,8 @@ pub fn address(head: &RequestHead, edge: &Edge) -> IpAddr {
 
 /// The client's own id for a change that is to happen once. One that cannot be kept is refused: the
 /// client counts on it.
-pub fn once(head: &RequestHead) -> Result<Option<String>, Fault> {
-    let sent = ONCE.iter().find_map(|name| head.headers.get(name));
+pub fn idempotency_key(head: &RequestHead) -> Result<Option<String>, Fault> {
+    let sent = IDEMPOTENCY_KEY.iter().find_map(|name| head.headers.get(name));
     match sent.map(|value| value.to_str()) {
         None | Some(Ok("")) => Ok(None),
         Some(Ok(id)) if id.len() <= LONGEST_HEADER => Ok(Some(id.to_owned())),

@@ -41,8 +41,8 @@ pub fn declared(service: &Service) -> Vec<Declared> {
         });
         functions.push(Declared {
             name: name.to_owned(),
-            standing: operation["x-standing"].as_str().unwrap().to_owned(),
-            scope: operation["x-scope"].as_str().map(str::to_owned),
+            standing: operation["x-required-role"].as_str().unwrap().to_owned(),
+            scope: operation["x-scopes"][0]["scope"].as_str().map(str::to_owned),
             fields: fields.collect(),
         });
     }

@@ -100,12 +100,12 @@ pub async fn release(store: &Store) -> Outcome<AppId> {
         finalized_at: Some(MADE),
     };
     let upload = Upload {
+        claims_bytes: false,
         artifact,
         offset: 25_000_000,
         length: Some(25_000_000),
         declared: Default::default(),
         expires_at: MADE,
-        claim: None,
     };
     let change = put::<Artifacts>(change, artifact_id, upload);
     let release = Release {

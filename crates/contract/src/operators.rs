@@ -27,11 +27,11 @@ functions! {
 
     /// Restart an actor from its stored state, parked ones too.
     "svc_admin_restartActor": RestartActor { actor_id: Name } -> Actor
-    { who: SuperAdmin, effect: Change, errors: [101 "no such actor is in memory"] }
+    { who: SuperAdmin, effect: Change, errors: [NotFound "no such actor is in memory"] }
 
     /// Set the tier of an account. It holds from the account's next call.
     "svc_admin_setTier": SetTier { user_id: UserId, tier: Tier } -> User
-    { who: SuperAdmin, effect: Change, errors: [101 "no such user"] }
+    { who: SuperAdmin, effect: Change, errors: [NotFound "no such user"] }
 
     /// Read the audit log.
     "svc_admin_getAuditLog": GetAuditLog {

@@ -12,7 +12,7 @@ functions! {
     group "Organizations";
 
     /// Create an organization. The caller becomes its owner.
-    "createOrganization": CreateOrganization { name: Name } -> Organization { who: User, effect: Change }
+    "createOrganization": CreateOrganization { name: Name } -> Organization { who: User, effect: Change, person: required }
 
     /// Read an organization with its members.
     "getOrganization": GetOrganization { organization_id: OrganizationId } -> Organization
@@ -33,7 +33,7 @@ functions! {
         #[serde(default)]
         cascade: bool,
     } -> DeletedOrganization { who: Owner of (organization_id), effect: Change,
-        errors: [119 "it still has projects, or it is the personal organization"] }
+        errors: [NotNow "it still has projects, or it is the personal organization"] }
 
     /// List the organizations that the user is a member of.
     "listOrganizations": ListOrganizations {
@@ -41,7 +41,7 @@ functions! {
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cursor: Option<Cursor>,
-    } -> Page<Organization> { who: User, effect: Read }
+    } -> Page<Organization> { who: User, effect: Read, person: required }
 
     /// Invite somebody into an organization.
     ///
@@ -49,21 +49,21 @@ functions! {
     /// e-mail. Inviting the same e-mail again renews it.
     "inviteMember": InviteMember { organization_id: OrganizationId, email: Email, role: MemberRole } -> Invitation
     { who: OwnerOrAdmin of (organization_id), effect: Change, secret: true,
-        errors: [137 "already a member", 119 "a personal organization has no other members"] }
+        errors: [Exists "already a member", NotNow "a personal organization has no other members"] }
 
     /// Accept an invitation. Accepting twice answers the same membership.
     "acceptInvitation": AcceptInvitation { token: String } -> Organization
-    { who: User, effect: Change, errors: [101 "the token is wrong or expired, or meant for another e-mail"] }
+    { who: User, effect: Change, person: required, errors: [NotFound "the token is wrong or expired, or meant for another e-mail"] }
 
     /// Change the role of a member.
     "updateMember": UpdateMember { organization_id: OrganizationId, user_id: UserId, role: MemberRole } -> Organization
     { who: OwnerOrAdmin of (organization_id), effect: Change,
-        errors: [101 "not a member", 119 "the owner's role cannot be changed"] }
+        errors: [NotFound "not a member", NotNow "the owner's role cannot be changed"] }
 
     /// Remove a member. Members may remove themselves; the owner cannot be removed.
     "removeMember": RemoveMember { organization_id: OrganizationId, user_id: UserId } -> Nothing
     { who: OwnerOrAdmin of (organization_id, user_id), effect: Change,
-        errors: [101 "not a member", 119 "the owner cannot be removed"] }
+        errors: [NotFound "not a member", NotNow "the owner cannot be removed"] }
 }
 
 records! {

@@ -107,6 +107,7 @@ impl<'de> Deserialize<'de> for Cursor {
 /// One page of a list, newest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "{T}Page")]
 pub struct Page<T> {
     /// The items.
     pub items: Vec<T>,

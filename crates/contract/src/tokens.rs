@@ -17,7 +17,7 @@ functions! {
         /// No end where nothing is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires_at: Option<Timestamp>,
-    } -> NewDeployToken { who: Member of (app_id), effect: Change, secret: true }
+    } -> NewDeployToken { who: Member of (app_id), effect: Change, person: required, secret: true }
 
     /// List deploy tokens: those of an app, or the caller's own.
     "svc_getDeployTokens": GetDeployTokens {

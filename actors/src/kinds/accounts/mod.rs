@@ -4,6 +4,7 @@ mod handlers;
 mod lockout;
 mod rules;
 mod session;
+mod session_routes;
 
 pub use handlers::view;
 pub use lockout::Lockout;
