@@ -69,7 +69,10 @@ fn the_document_says_what_the_service_answers() {
     let security = |path: &str| document["paths"][path]["post"]["security"].to_string();
     assert!(!security("/functions/createOrganization").contains("masterKey"));
     assert!(security("/functions/svc_getProject").contains("masterKey"));
-    assert_eq!(security(upload), r#"[{"session":[]},{"deployToken":["artifact:upload"]}]"#);
+    assert_eq!(
+        security(upload),
+        r#"[{"session":[]},{"masterKey":[]},{"deployToken":["artifact:upload"]}]"#
+    );
     let required =
         |path: &str| document["paths"][path]["post"]["requestBody"]["required"].as_bool();
     assert_eq!(required("/functions/svc_getProject"), Some(true));
