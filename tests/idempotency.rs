@@ -1,8 +1,7 @@
 //! A change that carries a request id happens once.
 
-use crate::support::service::{Answer, Person, Service};
+use crate::support::service::{Answer, Person, Service, together};
 use serde_json::{Value, json};
-use std::sync::Barrier;
 
 fn once(service: &Service, who: &Person, function: &str, params: Value, id: &str) -> Answer {
     service.try_call(Some(who), function, params, Some(id)).unwrap()
@@ -10,22 +9,6 @@ fn once(service: &Service, who: &Person, function: &str, params: Value, id: &str
 
 fn count(service: &Service, who: &Person, function: &str, params: Value) -> usize {
     service.call(Some(who), function, params).ok()["items"].as_array().unwrap().len()
-}
-
-/// All answers of so many callers who send the same at the same moment.
-fn together(callers: usize, send: impl Fn() -> Answer + Sync) -> Vec<Answer> {
-    let gate = Barrier::new(callers);
-    std::thread::scope(|threads| {
-        let all: Vec<_> = (0..callers)
-            .map(|_| {
-                threads.spawn(|| {
-                    gate.wait();
-                    send()
-                })
-            })
-            .collect();
-        all.into_iter().map(|thread| thread.join().unwrap()).collect()
-    })
 }
 
 #[test]

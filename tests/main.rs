@@ -11,6 +11,7 @@
     reason = "tests say so by failing"
 )]
 
+mod accounts;
 mod admin;
 mod backups;
 mod browsers;
@@ -26,11 +27,13 @@ mod faults;
 mod idempotency;
 mod identity;
 mod instances;
+mod invitations;
 mod journey;
 mod library;
 mod limits;
 mod mail;
 mod market;
+mod operators;
 mod panics;
 mod support;
 mod uploads;

@@ -2,7 +2,7 @@
 
 use crate::{
     call::{authn::Gate, context::Call},
-    kinds::accounts::Lockout,
+    kinds::{accounts::Lockout, organizations::MailLimit},
     ports::Ports,
     runtime::directory::Rules,
     world::{Owners, RESOURCES, World},
@@ -62,6 +62,8 @@ pub struct Platform {
     pub gate: Arc<Gate>,
     /// Failed sign-ins.
     pub lockout: Arc<Lockout>,
+    /// Invitations sent.
+    pub invitations: Arc<MailLimit>,
     /// What is settled.
     pub settings: Arc<Settings>,
     /// When the process started.
@@ -106,7 +108,8 @@ impl Platform {
         let settings = Arc::new(settings);
         let world = World::start(store, ports, arbiters, rules).await?;
         let gate = Arc::new(Gate::new(settings.clone()));
-        Ok(Platform { world, gate, lockout: Arc::default(), settings, started_at })
+        let (lockout, invitations) = Default::default();
+        Ok(Platform { world, gate, lockout, invitations, settings, started_at })
     }
 
     /// The doors to the owners.

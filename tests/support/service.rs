@@ -371,6 +371,22 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// All answers of so many callers who send the same at the same moment.
+pub fn together(callers: usize, send: impl Fn() -> Answer + Sync) -> Vec<Answer> {
+    let gate = std::sync::Barrier::new(callers);
+    std::thread::scope(|threads| {
+        let all: Vec<_> = (0..callers)
+            .map(|_| {
+                threads.spawn(|| {
+                    gate.wait();
+                    send()
+                })
+            })
+            .collect();
+        all.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
 fn person(signed_in: &Value) -> Person {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     Person {

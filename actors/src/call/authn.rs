@@ -182,13 +182,13 @@ fn token(world: &World, bearer: &str, now: Timestamp) -> Result<SignedIn, Fault>
     let key = world.store.holder::<Kept<Tokens>>(&claim).map_err(unread)?.ok_or_else(invalid)?;
     let token = world.store.get::<Kept<Tokens>>(&key).map_err(unread)?.ok_or_else(invalid)?;
     let state = &token.record.state;
-    let ended = state.revoked_at.is_some() || state.expires_at.is_some_and(|end| end <= now);
-    if ended {
-        return Err(invalid());
-    }
     let id = state.created_by;
     let account: Arc<Stored<Kept<Accounts>>> =
         authz::account(&world.store, id).map_err(|_| invalid())?;
+    let revoked = state.revoked_at(&account.record.state).is_some();
+    if revoked || state.expires_at.is_some_and(|end| end <= now) {
+        return Err(invalid());
+    }
     let token_id = key.parse().map_err(|_| invalid())?;
     let used = world.store.get::<LastUse>(&key).map_err(unread)?;
     if used.is_none_or(|used| now.since(used.record.at) >= LastUse::EVERY) {

@@ -56,6 +56,7 @@ pub enum Proof {
 }
 
 /// One call.
+#[derive(Clone)]
 pub struct Call {
     /// The function or endpoint.
     pub function: &'static str,

@@ -6,6 +6,6 @@ mod rules;
 mod session;
 
 pub use handlers::view;
-pub use lockout::Lockout;
+pub use lockout::{Guesser, Lockout};
 pub use rules::{Account, Accounts, Command, Registration, Reset, email_claim};
-pub use session::{Session, digest, hex};
+pub use session::{Session, digest, hex, keyed_digest};

@@ -2,19 +2,21 @@
 
 use super::{Command, LastUse, Token, Tokens};
 use crate::{
-    call::{authn::TOKEN_PREFIX, context::Call, lookup::unread, pagination},
+    call::{authn::TOKEN_PREFIX, authz, context::Call, lookup::unread, pagination},
     kinds::accounts::digest,
     platform::Platform,
 };
 use contract::{
-    Fault, Page, Serves, Timestamp, TokenId,
+    Fault, Page, Serves, TokenId,
     tokens::{CreateDeployToken, DeployToken, GetDeployTokens, NewDeployToken, RevokeDeployToken},
 };
 use store::Store;
 
 /// A token as people see it.
-fn view(id: TokenId, token: &Token, last_used_at: Option<Timestamp>) -> DeployToken {
-    DeployToken {
+fn view(store: &Store, id: TokenId, token: &Token) -> Result<DeployToken, Fault> {
+    let used = store.get::<LastUse>(&id.to_string()).map_err(unread)?;
+    let maker = authz::account(store, token.created_by)?;
+    Ok(DeployToken {
         id,
         name: token.name.clone(),
         scopes: token.scopes.clone(),
@@ -22,13 +24,9 @@ fn view(id: TokenId, token: &Token, last_used_at: Option<Timestamp>) -> DeployTo
         created_by: token.created_by,
         created_at: token.created_at,
         expires_at: token.expires_at,
-        last_used_at,
-        revoked_at: token.revoked_at,
-    }
-}
-
-fn last_use(store: &Store, id: TokenId) -> Result<Option<Timestamp>, Fault> {
-    Ok(store.get::<LastUse>(&id.to_string()).map_err(unread)?.map(|used| used.record.at))
+        last_used_at: used.map(|used| used.record.at),
+        revoked_at: token.revoked_at(&maker.record.state),
+    })
 }
 
 impl Serves<CreateDeployToken> for Platform {
@@ -41,19 +39,23 @@ impl Serves<CreateDeployToken> for Platform {
         let id: TokenId = self.world.ports.random.id(cx.now);
         let secret =
             self.world.ports.random.secret(TOKEN_PREFIX, 40).map_err(|_| Fault::Internal)?;
+        let maker = cx.user()?;
         let token = Token {
             name: p.name,
             scopes,
             app_id: p.app_id,
-            created_by: cx.user()?.id,
+            created_by: maker.id,
             created_at: cx.now,
             expires_at: p.expires_at,
             revoked_at: None,
             digest: digest(&secret),
+            epoch: maker.account.record.state.token_epoch,
         };
         let command = Command::Create(Box::new(token));
+        let world = self.world.clone();
         cx.change(&self.world, &self.owners()?.tokens, id, command, move |token| {
-            Ok(NewDeployToken { token: secret.clone(), deploy_token: view(id, token, None) })
+            let deploy_token = view(&world.store, id, token)?;
+            Ok(NewDeployToken { token: secret.clone(), deploy_token })
         })
         .await
     }
@@ -67,17 +69,16 @@ impl Serves<GetDeployTokens> for Platform {
         };
         let store = &self.world.store;
         pagination::page::<Tokens, _>(store, &entry, (p.limit, p.cursor), |id, seen| {
-            Ok(Some(view(id, &seen.record.state, last_use(store, id)?)))
+            Ok(Some(view(store, id, &seen.record.state)?))
         })
     }
 }
 
 impl Serves<RevokeDeployToken> for Platform {
     async fn serve(&self, cx: &Call, p: RevokeDeployToken) -> Result<DeployToken, Fault> {
-        let used = last_use(&self.world.store, p.token_id)?;
-        let owners = &self.owners()?.tokens;
+        let (world, owners) = (self.world.clone(), &self.owners()?.tokens);
         cx.change(&self.world, owners, p.token_id, Command::Revoke, move |token| {
-            Ok(view(p.token_id, token, used))
+            view(&world.store, p.token_id, token)
         })
         .await
     }
