@@ -81,9 +81,11 @@ pub struct Call {
 impl Call {
     /// The user, or a refusal for those who have none.
     pub fn user(&self) -> Result<&SignedIn, Fault> {
-        let nobody =
-            || Fault::Unauthenticated("this needs a user: sign in with loginWithEmail".into());
-        self.caller.user.as_ref().ok_or_else(nobody)
+        let nobody = || match self.caller.master {
+            true => "this needs a person, and the master key alone is nobody: sign in with loginWithEmail",
+            false => "this needs a user: sign in with loginWithEmail",
+        };
+        self.caller.user.as_ref().ok_or_else(|| Fault::Unauthenticated(nobody().into()))
     }
 
     /// The session, or a refusal for those who came without one.

@@ -36,7 +36,7 @@ functions! {
     { who: Public, effect: Change, secret: true, errors: [101 "wrong e-mail or password", 429 "too many failures for this e-mail"] }
 
     /// Read the account that is signed in.
-    "getCurrentUser": GetCurrentUser {} -> User { who: User, effect: Read }
+    "getCurrentUser": GetCurrentUser {} -> User { who: User, effect: Read, person: required }
 
     /// Change the profile of the account that is signed in.
     "updateProfile": UpdateProfile {
@@ -46,7 +46,7 @@ functions! {
         avatar_url: Patch<WebUrl>,
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         company: Patch<Name>,
-    } -> User { who: User, effect: Change }
+    } -> User { who: User, effect: Change, person: required }
 
     /// Change the password and end every other session.
     ///
@@ -58,11 +58,11 @@ functions! {
         #[serde(default)]
         revoke_tokens: bool,
     } -> NewSession
-    { who: User, effect: Change, secret: true,
+    { who: User, effect: Change, person: required, secret: true,
         errors: [101 "the current password is wrong", 429 "too many wrong current passwords"] }
 
     /// End the calling session.
-    "logout": Logout {} -> Nothing { who: User, effect: Change }
+    "logout": Logout {} -> Nothing { who: User, effect: Change, person: required }
 
     /// List the sessions of the account that is signed in.
     "svc_getSessions": GetSessions {
@@ -70,11 +70,11 @@ functions! {
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cursor: Option<Cursor>,
-    } -> Page<Session> { who: User, effect: Read }
+    } -> Page<Session> { who: User, effect: Read, person: required }
 
     /// End one session of the account that is signed in.
     "svc_revokeSession": RevokeSession { session_id: SessionId } -> Nothing
-    { who: User, effect: Change, errors: [101 "no such session of this account"] }
+    { who: User, effect: Change, person: required, errors: [101 "no such session of this account"] }
 
     /// Ask for a mail with a token to set a new password.
     ///

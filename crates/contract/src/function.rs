@@ -46,6 +46,8 @@ pub struct Spec {
     pub effect: Effect,
     /// The deploy token scope that may stand in for a session.
     pub scope: Option<Scope>,
+    /// A user must stand behind the call: the master key alone is refused.
+    pub person: bool,
     /// The reply holds a secret: it is shown once and never stored for a replay.
     pub secret: bool,
     /// The refusals of its own, beyond those every function of its standing has: code and reason.
@@ -156,6 +158,7 @@ macro_rules! functions {
                 who: $who:ident $(of ($($subject:ident),+))?,
                 effect: $effect:ident
                 $(, scope: $scope:ident)?
+                $(, person: $person:ident)?
                 $(, secret: $secret:literal)?
                 $(, errors: [$($code:literal $why:literal),+ $(,)?])?
                 $(,)?
@@ -188,6 +191,7 @@ macro_rules! functions {
                 who: $crate::Standing::$who,
                 effect: $crate::Effect::$effect,
                 scope: functions!(@scope $($scope)?),
+                person: functions!(@person $($person)?),
                 secret: functions!(@secret $($secret)?),
                 errors: &[$($(($code, $why)),+)?],
                 params: |g| <$params as schemars::JsonSchema>::json_schema(g),
@@ -215,6 +219,8 @@ macro_rules! functions {
     (@subject $this:ident, $($subject:ident),+) => { $crate::Subject::from(($($this.$subject.clone()),+)) };
     (@scope) => { None };
     (@scope $scope:ident) => { Some($crate::Scope::$scope) };
+    (@person) => { false };
+    (@person required) => { true };
     (@secret) => { false };
     (@secret $secret:literal) => { $secret };
 }

@@ -121,7 +121,9 @@ fn security(function: &Spec) -> Value {
     if function.scope.is_some() {
         ways.push(json!({"applicationId": [], "deployToken": []}));
     }
-    ways.push(json!({"applicationId": [], "masterKey": []}));
+    if !function.person {
+        ways.push(json!({"applicationId": [], "masterKey": []}));
+    }
     Value::Array(ways)
 }
 

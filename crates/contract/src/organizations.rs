@@ -12,7 +12,8 @@ functions! {
     group "Organizations";
 
     /// Create an organization. The caller becomes its owner.
-    "createOrganization": CreateOrganization { name: Name } -> Organization { who: User, effect: Change }
+    "createOrganization": CreateOrganization { name: Name } -> Organization
+    { who: User, effect: Change, person: required }
 
     /// Read an organization with its members.
     "getOrganization": GetOrganization { organization_id: OrganizationId } -> Organization
@@ -35,7 +36,7 @@ functions! {
     } -> DeletedOrganization { who: Owner of (organization_id), effect: Change,
         errors: [119 "it still has projects, or it is the personal organization"] }
 
-    /// List the organizations that the user is a member of.
+    /// List the organizations that the user is a member of; all, for the master key.
     "listOrganizations": ListOrganizations {
         #[serde(default)]
         limit: Limit,
@@ -74,7 +75,7 @@ functions! {
 
     /// Accept an invitation. Accepting twice answers the same membership.
     "acceptInvitation": AcceptInvitation { token: String } -> Organization
-    { who: User, effect: Change, errors: [101 "the token is wrong or expired, or meant for another e-mail"] }
+    { who: User, effect: Change, person: required, errors: [101 "the token is wrong or expired, or meant for another e-mail"] }
 
     /// Change the role of a member.
     "updateMember": UpdateMember { organization_id: OrganizationId, user_id: UserId, role: MemberRole } -> Organization

@@ -78,7 +78,7 @@ impl Cursor {
         let byte = |i: usize| text.get(i..i + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
         let bytes: Option<Vec<u8>> = (0..text.len()).step_by(2).map(byte).collect();
         let key = String::from_utf8(bytes?).ok()?;
-        key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_').then_some(key)
+        key.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)).then_some(key)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Command, LastUse, Token, Tokens};
 use crate::{
-    call::{authn::TOKEN_PREFIX, authz, context::Call, lookup::unread, pagination},
+    call::{authn::TOKEN_PREFIX, authz, context::Call, lookup::{Seen, unread}, pagination},
     kinds::accounts::digest,
     platform::Platform,
 };
@@ -63,14 +63,14 @@ impl Serves<CreateDeployToken> for Platform {
 
 impl Serves<GetDeployTokens> for Platform {
     async fn serve(&self, cx: &Call, p: GetDeployTokens) -> Result<Page<DeployToken>, Fault> {
-        let entry = match p.app_id {
-            Some(app) => format!("app/{app}"),
-            None => format!("maker/{}", cx.user()?.id),
+        let (store, page) = (&self.world.store, (p.limit, p.cursor));
+        let show = |id, seen: &Seen<Tokens>| Ok(Some(view(store, id, &seen.record.state)?));
+        let entry = match (p.app_id, &cx.caller.user) {
+            (Some(app), _) => format!("app/{app}"),
+            (None, Some(user)) => format!("maker/{}", user.id),
+            (None, None) => return pagination::whole::<Tokens, _>(store, page, show),
         };
-        let store = &self.world.store;
-        pagination::page::<Tokens, _>(store, &entry, (p.limit, p.cursor), |id, seen| {
-            Ok(Some(view(store, id, &seen.record.state)?))
-        })
+        pagination::page::<Tokens, _>(store, &entry, page, show)
     }
 }
 
