@@ -129,7 +129,8 @@ fn a_recipient_is_invited_three_times_an_hour() {
 
     // From another organization too: it is the recipient who is spared.
     let other = acme.call(&acme.ada, "createOrganization", json!({"name": "Other"})).ok();
-    let params = json!({"organizationId": other["id"], "email": "BOB@example.com", "role": "admin"});
+    let params =
+        json!({"organizationId": other["id"], "email": "BOB@example.com", "role": "admin"});
     assert_eq!(acme.call(&acme.ada, "inviteMember", params).refusal(), (429, 429));
     // What is refused for another reason sends nothing and counts for nothing.
     for _ in 0..4 {

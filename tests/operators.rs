@@ -61,7 +61,7 @@ fn an_administrator_finds_people_organizations_and_projects() {
     let organizations = all(ask("svc_admin_getOrganizations"), json!({}));
     assert_eq!(organizations.len(), 5, "each personal one, and Acme: {organizations:?}");
     let found = all(ask("svc_admin_getOrganizations"), json!({"query": "acme"}));
-    assert_eq!(found, [acme.clone()]);
+    assert_eq!(found, std::slice::from_ref(&acme));
     let projects = all(ask("svc_admin_getProjects"), json!({"query": "shop"}));
     assert_eq!(ids(&projects), [project.as_str().unwrap()]);
 

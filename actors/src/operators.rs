@@ -68,7 +68,9 @@ fn is_meant(query: Option<&Query>, id: &str, texts: &[&str]) -> bool {
 impl Serves<GetUsers> for Platform {
     async fn serve(&self, _: &Call, p: GetUsers) -> Result<Page<User>, Fault> {
         let email = p.query.as_ref().and_then(|query| query.as_str().parse::<Email>().ok());
-        if let Some((id, account)) = email.map(|email| self.account_of(&email)).transpose()?.flatten() {
+        if let Some((id, account)) =
+            email.map(|email| self.account_of(&email)).transpose()?.flatten()
+        {
             let user = view(self, id, &account.record.state)?;
             return Ok(Page { items: vec![user], next_cursor: None });
         }

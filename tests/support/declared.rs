@@ -102,7 +102,8 @@ pub fn scene(service: &Service) -> Scene {
     let deployment = call(&owner, "triggerDeployment", deployment);
     let tokens = call(&owner, "svc_getDeployTokens", json!({"appId": app}));
     let sessions = call(&owner, "svc_getSessions", json!({}));
-    let invited = json!({"organizationId": organization, "email": "late@example.com", "role": "client"});
+    let invited =
+        json!({"organizationId": organization, "email": "late@example.com", "role": "client"});
     let invited = call(&owner, "inviteMember", invited);
     let ids = json!({
         "organizationId": organization,

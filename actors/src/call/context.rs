@@ -82,7 +82,9 @@ impl Call {
     /// The user, or a refusal for those who have none.
     pub fn user(&self) -> Result<&SignedIn, Fault> {
         let nobody = || match self.caller.master {
-            true => "this needs a person, and the master key alone is nobody: sign in with loginWithEmail",
+            true => {
+                "this needs a person, and the master key alone is nobody: sign in with loginWithEmail"
+            }
             false => "this needs a user: sign in with loginWithEmail",
         };
         self.caller.user.as_ref().ok_or_else(|| Fault::Unauthenticated(nobody().into()))

@@ -39,12 +39,13 @@ pub fn login(cx: &Context<'_>, args: args::Login) -> Result<(), Failure> {
     };
     let password = password.trim_end_matches(['\r', '\n']).parse::<PasswordAttempt>();
     let password = invalid_to_usage("password", password)?;
-    let signed_in = client.call(&LoginWithEmail { email: email.into(), password }).map_err(|failure| {
-        match failure.refused_with(101) {
-            Some(_) => failure.advise("check e-mail, password and --api-url, and try again"),
-            None => failure,
-        }
-    })?;
+    let signed_in =
+        client.call(&LoginWithEmail { email: email.into(), password }).map_err(|failure| {
+            match failure.refused_with(101) {
+                Some(_) => failure.advise("check e-mail, password and --api-url, and try again"),
+                None => failure,
+            }
+        })?;
     cx.login_file.write(&Login {
         api_url: api_url.to_owned(),
         application_id,

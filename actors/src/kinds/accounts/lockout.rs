@@ -71,7 +71,12 @@ impl Lockout {
             let attempt = Attempt { by, at: now, open: true };
             match self.admit(target, attempt) {
                 Verdict::Pass => {
-                    return Ok(Guess { lockout: self, target: target.into(), attempt, failed: true });
+                    return Ok(Guess {
+                        lockout: self,
+                        target: target.into(),
+                        attempt,
+                        failed: true,
+                    });
                 }
                 Verdict::Wait => ended.await,
                 Verdict::Locked(seconds) => return Err(locked(by, seconds)),

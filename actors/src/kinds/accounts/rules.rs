@@ -303,3 +303,31 @@ impl Account {
         self.updated_at = now;
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn stored(reset: Value) -> Value {
+        json!({
+            "email": "ada@example.com", "name": "Ada", "avatar_url": null, "company": null,
+            "password_hash": "$argon2id$", "tier": "free", "superadmin": false, "epoch": 3,
+            "personal": "org_01J9ZQ8F5W7V3T6M2K4N8R0P1S", "devices": ["12ca17b49af2"],
+            "reset": reset,
+            "created_at": "2026-01-31T12:00:00.000Z", "updated_at": "2026-01-31T12:00:00.000Z",
+        })
+    }
+
+    #[test]
+    fn an_account_of_an_earlier_version_keeps_its_reset_and_its_claims() {
+        let reset = json!({"digest": "abc", "expires_at": "2026-01-31T13:00:00.000Z"});
+        let account: Account = serde_json::from_value(stored(reset)).unwrap();
+        assert_eq!(Accounts::claims(&account), ["email/ada@example.com", "reset/abc"]);
+        let again: Account = serde_json::from_value(json!(account)).unwrap();
+        assert_eq!(again, account);
+        let account: Account = serde_json::from_value(stored(Value::Null)).unwrap();
+        assert_eq!((account.resets, account.token_epoch), (vec![], 0));
+    }
+}

@@ -2,7 +2,13 @@
 
 use super::{Command, LastUse, Token, Tokens};
 use crate::{
-    call::{authn::TOKEN_PREFIX, authz, context::Call, lookup::{Seen, unread}, pagination},
+    call::{
+        authn::TOKEN_PREFIX,
+        authz,
+        context::Call,
+        lookup::{Seen, unread},
+        pagination,
+    },
     kinds::accounts::digest,
     platform::Platform,
 };
