@@ -291,3 +291,29 @@ fn a_new_password_ends_deploy_tokens_where_that_is_wanted() {
     assert_eq!(revoked(&ada), [true, true]);
     assert!(works(&make(&ada)));
 }
+
+#[test]
+fn of_many_who_change_a_password_at_once_one_does() {
+    let service = open();
+    let ada = service.register("ada");
+    let turn = AtomicUsize::new(0);
+    let answers = together(16, || {
+        let new = format!("horse number {}", turn.fetch_add(1, Relaxed));
+        let params = json!({"currentPassword": "correct horse", "newPassword": new});
+        let answer = service.call(Some(&ada), "changePassword", params);
+        Answer { body: json!({"new": new, "answer": answer.body}), ..answer }
+    });
+    assert_eq!(statuses(&answers, 200), 1, "{answers:?}");
+    for answer in answers.iter().filter(|answer| answer.status != 200) {
+        let code = &answer.body["answer"]["code"];
+        let lost = (answer.status, code.as_i64().unwrap());
+        assert!([(404, 101), (401, 119)].contains(&lost), "{answer:?}");
+    }
+    let done = answers.iter().find(|answer| answer.status == 200).unwrap();
+    let ada = Person {
+        token: done.body["answer"]["result"]["sessionToken"].as_str().unwrap().to_owned(),
+        ..ada
+    };
+    service.call(Some(&ada), "getCurrentUser", json!({})).ok();
+    service.sign_in(&ada, done.body["new"].as_str().unwrap());
+}

@@ -351,3 +351,37 @@ impl Organization {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use contract::{Id, UserId};
+    use ulid::Ulid;
+
+    #[test]
+    fn an_organization_has_at_most_200_pending_invitations() {
+        let day = |n: i64| Timestamp::from_millis(n * 24 * 3600 * 1000);
+        let at = Moment { id: OrganizationId::of(Ulid(1)), now: day(0) };
+        let Step { next, .. } = create(&at, "Acme".parse().unwrap(), UserId::of(Ulid(2)));
+        let crate::runtime::resource::Next::Put(mut acme) = next else { unreachable!() };
+        let mut invite = |n: u128, now: Timestamp| {
+            let invitation = Invitation {
+                id: InvitationId::of(Ulid(n)),
+                email: format!("person{n}@example.com").parse().unwrap(),
+                role: MemberRole::Client,
+                digest: n.to_string(),
+                created_at: now,
+                expires_at: now + INVITATION_LIFETIME,
+                accepted_by: None,
+            };
+            acme.invite(now, invitation, None)
+        };
+        for n in 0..200 {
+            assert_eq!(invite(n, day(i64::from(n >= 100))), Ok(()), "{n}");
+        }
+        assert!(matches!(invite(200, day(1)), Err(Fault::NotNow(_))));
+        assert_eq!(invite(199, day(1)), Ok(()), "one that is renewed takes no more room");
+        assert_eq!(invite(200, day(7)), Ok(()), "those that expired take none");
+    }
+}
