@@ -82,7 +82,7 @@ pub fn address(head: &RequestHead, edge: &Edge) -> IpAddr {
     if trusted.is_empty() || !trusted.contains(&peer) {
         if head.headers.contains_key(header::X_FORWARDED_FOR) {
             UNKNOWN_PROXY.call_once(|| {
-                tracing::warn!(%peer, "a request that a proxy forwarded came from an address that is no trusted proxy: if it is yours, set SVC_TRUSTED_PROXIES; until then all its clients count as one, for limits and for failed sign-ins");
+                tracing::warn!(%peer, "a request with X-Forwarded-For came from an address that is no trusted proxy; if a proxy of yours runs there, set SVC_TRUSTED_PROXIES: until then all its clients count as one address, for limits and for failed sign-ins");
             });
         }
         return peer;

@@ -141,7 +141,7 @@ impl Serves<ListOrganizations> for Platform {
         cx: &Call,
         p: ListOrganizations,
     ) -> Result<Page<wire::Organization>, Fault> {
-        let Some(user) = &cx.caller.user else {
+        let Some(user) = cx.listed_user()? else {
             return self.all_organizations((p.limit, p.cursor), |_, _| true);
         };
         let mut all = Vec::new();

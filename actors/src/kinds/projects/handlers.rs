@@ -46,7 +46,7 @@ impl Serves<CreateProject> for Platform {
 
 impl Serves<GetProjects> for Platform {
     async fn serve(&self, cx: &Call, p: GetProjects) -> Result<Page<Project>, Fault> {
-        let Some(user) = cx.caller.user.as_ref().map(|user| user.id) else {
+        let Some(user) = cx.listed_user()?.map(|user| user.id) else {
             return self.all_projects(p.organization_id, (p.limit, p.cursor), |_| true);
         };
         let reach = &reach(&self.world, user)?.record;

@@ -71,7 +71,7 @@ impl Serves<GetDeployTokens> for Platform {
     async fn serve(&self, cx: &Call, p: GetDeployTokens) -> Result<Page<DeployToken>, Fault> {
         let (store, page) = (&self.world.store, (p.limit, p.cursor));
         let show = |id, seen: &Seen<Tokens>| Ok(Some(view(store, id, &seen.record.state)?));
-        let entry = match (p.app_id, &cx.caller.user) {
+        let entry = match (p.app_id, cx.listed_user()?) {
             (Some(app), _) => format!("app/{app}"),
             (None, Some(user)) => format!("maker/{}", user.id),
             (None, None) => return pagination::whole::<Tokens, _>(store, page, show),
