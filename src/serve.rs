@@ -92,7 +92,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
     for arbiter in &owners {
         arbiter.stop();
     }
-    platform.world.store.close();
+    platform.world.store.raw().close();
     stopped
 }
 

@@ -1,12 +1,17 @@
 //! The functions of the group Operators.
 
 use crate::{
-    call::{audit::Event, authz, context::Call, lookup::unread, pagination},
+    call::{
+        audit::{Event, EventIndex},
+        authz,
+        context::Call,
+        pagination,
+    },
     kinds::accounts::{self, Accounts, view},
     platform::Platform,
 };
 use contract::{
-    Cursor, Email, Fault, Name, Page, Serves, Timestamp,
+    Cursor, Email, EventId, Fault, Name, Page, Serves, Timestamp,
     authentication::User,
     operators::{
         Actor, ActorList, ActorState, AuditEvent, GetActors, GetAllProjects, GetAuditLog,
@@ -71,11 +76,10 @@ impl Serves<GetUsers> for Platform {
         if let Some((id, account)) =
             email.map(|email| self.account_of(&email)).transpose()?.flatten()
         {
-            let user = view(self, id, &account.record.state)?;
+            let user = view(self, id, &account)?;
             return Ok(Page { items: vec![user], next_cursor: None });
         }
-        pagination::whole::<Accounts, _>(&self.world.store, (p.limit, p.cursor), |id, seen| {
-            let account = &seen.record.state;
+        pagination::whole::<Accounts, _>(&self.world.store, (p.limit, p.cursor), |id, account| {
             let texts = [account.email.as_str(), account.name.as_str()];
             is_meant(p.query.as_ref(), &id.to_string(), &texts)
                 .then(|| view(self, id, account))
@@ -114,7 +118,7 @@ impl Serves<RestartActor> for Platform {
 
 impl Serves<SetTier> for Platform {
     async fn serve(&self, cx: &Call, p: SetTier) -> Result<User, Fault> {
-        let before = authz::account(&self.world.store, p.user_id)?.record.state.tier;
+        let before = authz::account(&self.world.store, p.user_id)?.state.tier;
         let platform = self.clone();
         let owners = &self.owners()?.accounts;
         let command = accounts::Command::SetTier(p.tier);
@@ -130,18 +134,15 @@ impl Serves<SetTier> for Platform {
 impl Serves<GetAuditLog> for Platform {
     async fn serve(&self, _: &Call, p: GetAuditLog) -> Result<Page<AuditEvent>, Fault> {
         let store = &self.world.store;
-        let keys = |after: Option<&str>, limit| match p.user_id {
-            Some(user) => store.newest::<Event>(&format!("user/{user}"), after, limit),
+        let keys = |after: Option<&EventId>, limit| match p.user_id {
+            Some(user) => store.newest(&EventIndex::User { user }, after, limit),
             None => store.keys::<Event>(after, limit),
         };
         let is = |wanted: &Option<Name>, text: &str| {
             wanted.as_ref().is_none_or(|wanted| wanted.as_str() == text)
         };
-        pagination::search(keys, (p.limit, p.cursor), |key| {
-            let Some(event) = store.get::<Event>(key).map_err(unread)? else {
-                return Ok(ControlFlow::Continue(None));
-            };
-            let event = &event.record.0;
+        pagination::search::<Event, _>(store, keys, (p.limit, p.cursor), |_, event| {
+            let event = &event.0;
             // Newest first: all that follow are older.
             if p.since.is_some_and(|since| event.at < since) {
                 return Ok(ControlFlow::Break(()));

@@ -2,10 +2,14 @@
 
 use crate::{
     call::{authn::Gate, context::Call},
-    kinds::{accounts::Lockout, organizations::MailLimit},
+    kinds::{
+        accounts::Lockout,
+        organizations::MailLimit,
+        table::{Owners, STORED},
+    },
     ports::Ports,
     runtime::directory::Rules,
-    world::{Owners, RESOURCES, World},
+    world::World,
 };
 use actix_rt::ArbiterHandle;
 use contract::{Fault, Server, Timestamp, authentication::Tier, text::Slug};
@@ -92,7 +96,7 @@ const DERIVED: &[&str] = &[
 
 /// The kinds of records in the store.
 pub fn kinds() -> Vec<&'static str> {
-    [RESOURCES, DERIVED].concat()
+    [STORED, DERIVED].concat()
 }
 
 impl Platform {

@@ -50,7 +50,7 @@ fn census(edge: &Edge) -> Census {
 
 async fn readyz(edge: web::Data<Edge>) -> HttpResponse {
     let platform = &edge.platform;
-    let flush = platform.world.store.last_flush_ms();
+    let flush = platform.world.store.raw().last_flush_ms();
     let census = census(&edge);
     let actors_ok = census.gave_up == 0 && census.stuck == 0;
     let engine = platform.world.engine_health.get();
@@ -95,8 +95,8 @@ async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
     let gauges = Gauges {
         actors: count(census.all),
         parked: count(census.gave_up),
-        waiting: count(store.waiting()),
-        store_bytes: count(store.size_on_disk()),
+        waiting: count(store.raw().waiting()),
+        store_bytes: count(store.raw().size_on_disk()),
         buckets: count(edge.platform.gate.limiter.len() as u64),
         engine_up: i64::from(engine.joined && engine.away.is_none()),
         orphans: count(engine.orphans),

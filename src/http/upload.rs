@@ -64,7 +64,7 @@ pub(super) fn open(
 ) -> Result<(ArtifactId, Upload), Fault> {
     let platform = &edge.platform;
     let id: ArtifactId = signed(req, edge, used, "artifact")?;
-    let upload = platform.upload(id)?.record.state.clone();
+    let upload = platform.upload(id)?.state.clone();
     if upload.artifact.state == ArtifactState::Deleted {
         return Err(Fault::NotFound("artifact"));
     }
@@ -162,7 +162,7 @@ async fn receive(
     let mut staged = on_disk(move || lock(&path)).await??;
     // Read again under the lock: another writer may have been at work, or the bytes may be under
     // verification by now.
-    let upload = edge.platform.upload(id)?.record.state.clone();
+    let upload = edge.platform.upload(id)?.state.clone();
     if let Err(fault) = check_open(&upload) {
         edge.vault.forget_stray(id, &staged);
         return Err(fault);

@@ -79,7 +79,7 @@ impl<'a> Batch<'a> {
                     self.inner.kind(tree)?;
                     if part.seen.iter().any(|seen| seen.tree == tree && seen.key == key) {
                         let twice = format!("{tree}/{key} is written twice in one change");
-                        return Err(StoreError::Unreadable(twice));
+                        return Err(StoreError::Unwritable(twice));
                     }
                     part.rows.push((keys::record(tree, &key), value));
                     part.seen.push(Seen { tree, key, cached });

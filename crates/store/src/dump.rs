@@ -28,7 +28,7 @@ impl Store {
     /// Reads what [`dump`](Store::dump) wrote into a store that is empty.
     pub fn load(&self, input: &mut impl BufRead) -> Result<u64, StoreError> {
         if !self.inner.rows()?.is_empty() {
-            return Err(StoreError::Unreadable(
+            return Err(StoreError::Unwritable(
                 "the store is not empty: restore into a new data directory".into(),
             ));
         }

@@ -1,23 +1,17 @@
 //! The functions of the group Authentication.
 
 use super::{
-    Account, Accounts, Command, Guesser, Registration, Reset, Session,
+    Account, AccountClaim, Accounts, Command, Guesser, Registration, Reset, Session, SessionClaim,
+    SessionIndex,
     lockout::Guess,
-    rules::{RESET_LIFETIME, email_claim, no_such_reset, reset_claim},
+    rules::{RESET_LIFETIME, no_such_reset, taken},
     session::{digest, keyed_digest},
 };
 use crate::{
-    call::{
-        authz,
-        context::Call,
-        lookup::{Seen, unread},
-        pagination,
-        rate_limit::network,
-    },
+    call::{authz, context::Call, pagination, rate_limit::network},
     kinds::organizations::{Member, Organization},
     platform::Platform,
     ports::PortError,
-    runtime::resource::Kept,
 };
 use contract::{
     Email, Fault, Name, OrganizationId, Page, Password, PasswordAttempt, Serves, Timestamp, UserId,
@@ -27,14 +21,14 @@ use contract::{
         Role, SignedIn, Tier, UpdateProfile, User,
     },
 };
-use store::Stored;
+use store::Snapshot;
 
 /// An account as people see it.
 pub fn view(platform: &Platform, id: UserId, account: &Account) -> Result<User, Fault> {
     let role = if account.superadmin {
         Role::Superadmin
     } else {
-        authz::reach(&platform.world, id)?.record.role()
+        authz::reach(&platform.world, id)?.role()
     };
     Ok(User {
         id,
@@ -140,10 +134,8 @@ impl Platform {
     }
 
     /// Finds the account of an e-mail.
-    pub fn account_of(&self, email: &Email) -> Result<Option<(UserId, Seen<Accounts>)>, Fault> {
-        let key = self.world.store.holder::<Kept<Accounts>>(&email_claim(email)).map_err(unread)?;
-        let Some(id) = key.and_then(|key| key.parse().ok()) else { return Ok(None) };
-        Ok(Some((id, authz::account(&self.world.store, id)?)))
+    pub fn account_of(&self, email: &Email) -> Result<Option<(UserId, Snapshot<Accounts>)>, Fault> {
+        self.world.store.held_by(&AccountClaim::email(email))
     }
 }
 
@@ -160,7 +152,7 @@ fn busy(e: &PortError) -> Fault {
 impl Serves<RegisterUser> for Platform {
     async fn serve(&self, cx: &Call, p: RegisterUser) -> Result<SignedIn, Fault> {
         if self.account_of(&p.email)?.is_some() {
-            return Err(<Accounts as crate::runtime::resource::Resource>::taken(""));
+            return Err(taken());
         }
         let user: UserId = self.world.ports.random.id(cx.now);
         let password_hash = self.hash(p.password).await?;
@@ -170,16 +162,10 @@ impl Serves<RegisterUser> for Platform {
         registration.account.known_addresses.push(self.address_digest(user, cx));
         registration.session = Some((key, session));
         let platform = self.clone();
-        cx.change(
-            &self.world,
-            &self.owners()?.accounts,
-            user,
-            Command::Create(Box::new(registration)),
-            move |account| {
-                let user = view(&platform, user, account)?;
-                Ok(SignedIn { user, session_token: session_token.clone(), expires_at })
-            },
-        )
+        cx.create(&self.world, &self.owners()?.accounts, user, registration, move |account| {
+            let user = view(&platform, user, account)?;
+            Ok(SignedIn { user, session_token: session_token.clone(), expires_at })
+        })
         .await
     }
 }
@@ -190,17 +176,16 @@ impl Serves<LoginWithEmail> for Platform {
         let found = self.account_of(&email)?;
         let address = network(cx.address);
         let is_known = found.as_ref().is_some_and(|(user, account)| {
-            account.record.state.known_addresses.contains(&self.address_digest(*user, cx))
+            account.known_addresses.contains(&self.address_digest(*user, cx))
         });
         let by = if is_known { Guesser::Known(address) } else { Guesser::Stranger(address) };
         let guess = self.lockout.begin(&email.key(), by, cx.now).await?;
-        let hash = found.as_ref().map(|(_, account)| account.record.state.password_hash.clone());
+        let hash = found.as_ref().map(|(_, account)| account.password_hash.clone());
         let right = self.verify(guess, p.password, hash).await?;
         let Some((user, account)) = found.filter(|_| right) else {
             return Err(Fault::BadCredentials);
         };
-        let (session_token, key, session) =
-            self.begin_session(cx, user, account.record.state.epoch)?;
+        let (session_token, key, session) = self.begin_session(cx, user, account.epoch)?;
         let expires_at = session.expires_at;
         let platform = self.clone();
         let command = Command::SignIn { session, key, address: self.address_digest(user, cx) };
@@ -215,7 +200,7 @@ impl Serves<LoginWithEmail> for Platform {
 impl Serves<GetCurrentUser> for Platform {
     async fn serve(&self, cx: &Call, _: GetCurrentUser) -> Result<User, Fault> {
         let user = cx.user()?;
-        view(self, user.id, &user.account.record.state)
+        view(self, user.id, &user.account.state)
     }
 }
 
@@ -236,7 +221,7 @@ impl Serves<ChangePassword> for Platform {
         let user = cx.user()?;
         // Apart from sign-ins: who fails there must not keep the person from changing the password.
         let guess = self.lockout.begin(&user.id.to_string(), Guesser::Session, cx.now).await?;
-        let seen = user.account.record.state.password_hash.clone();
+        let seen = user.account.password_hash.clone();
         if !self.verify(guess, p.current_password, Some(seen.clone())).await? {
             return Err(Fault::WrongCurrentPassword);
         }
@@ -248,7 +233,7 @@ impl Platform {
     /// Sets a new password on the strength of the session alone, as client libraries do.
     pub async fn set_password(&self, cx: &Call, password: Password) -> Result<NewSession, Fault> {
         cx.session()?;
-        let seen = cx.user()?.account.record.state.password_hash.clone();
+        let seen = cx.user()?.account.password_hash.clone();
         self.replace_password(cx, seen, password, false).await
     }
 
@@ -263,7 +248,7 @@ impl Platform {
         let user = cx.user()?;
         let password_hash = self.hash(password).await?;
         let (session_token, key, session) =
-            self.begin_session(cx, user.id, user.account.record.state.epoch)?;
+            self.begin_session(cx, user.id, user.account.state.epoch)?;
         let expires_at = session.expires_at;
         let session = (key, session);
         let command = Command::ChangePassword { password_hash, seen, session, revoke_tokens };
@@ -278,7 +263,7 @@ impl Serves<Logout> for Platform {
     async fn serve(&self, cx: &Call, _: Logout) -> Result<Nothing, Fault> {
         let (key, _) = cx.session()?;
         // As it is now: this very call may have noted that the session is in use.
-        let session = self.world.store.get::<Session>(key).map_err(unread)?;
+        let session = self.world.store.get::<Session>(&key.to_owned())?;
         let Some(session) = session else { return Ok(Nothing {}) };
         let command = Command::SignOut { key: key.to_owned(), session };
         cx.change(&self.world, &self.owners()?.accounts, cx.user()?.id, command, |_| Ok(Nothing {}))
@@ -290,15 +275,10 @@ impl Serves<GetSessions> for Platform {
     async fn serve(&self, cx: &Call, p: GetSessions) -> Result<Page<auth::Session>, Fault> {
         let user = cx.user()?;
         let current = cx.session().ok().map(|(key, _)| key);
-        let keys =
-            self.world.store.newest::<Session>(&format!("user/{}", user.id), None, usize::MAX);
         let mut sessions = Vec::new();
-        for key in keys.map_err(unread)? {
-            let Some(stored) = self.world.store.get::<Session>(&key).map_err(unread)? else {
-                continue;
-            };
-            let Stored { record: session, .. } = stored.as_ref();
-            if session.epoch == user.account.record.state.epoch && session.expires_at > cx.now {
+        for key in self.world.store.all(&SessionIndex::User { user: user.id })? {
+            let Some(session) = self.world.store.get::<Session>(&key)? else { continue };
+            if session.epoch == user.account.state.epoch && session.expires_at > cx.now {
                 sessions.push(auth::Session {
                     id: session.id,
                     current: current == Some(key.as_str()),
@@ -317,11 +297,9 @@ impl Serves<RevokeSession> for Platform {
     async fn serve(&self, cx: &Call, p: RevokeSession) -> Result<Nothing, Fault> {
         let user = cx.user()?.id;
         let none = || Fault::NotFound("session");
-        let key =
-            self.world.store.holder::<Session>(&format!("id/{}", p.session_id)).map_err(unread)?;
-        let key = key.ok_or_else(none)?;
-        let session = self.world.store.get::<Session>(&key).map_err(unread)?.ok_or_else(none)?;
-        if session.record.user != user {
+        let held = self.world.store.held_by(&SessionClaim::Id { id: p.session_id })?;
+        let (key, session) = held.ok_or_else(none)?;
+        if session.user != user {
             return Err(none());
         }
         let command = Command::SignOut { key, session };
@@ -377,16 +355,14 @@ impl Serves<ResetPassword> for Platform {
             return Err(no_such_reset());
         }
         let digest = digest(&p.token);
-        let holder =
-            self.world.store.holder::<Kept<Accounts>>(&reset_claim(&digest)).map_err(unread)?;
-        let user: UserId = holder.and_then(|key| key.parse().ok()).ok_or_else(no_such_reset)?;
-        let account = authz::account(&self.world.store, user)?;
+        let held = self.world.store.held_by(&AccountClaim::reset(&digest))?;
+        let (user, account) = held.ok_or_else(no_such_reset)?;
         let password_hash = self.hash(p.new_password).await?;
         let command = Command::Reset { password_hash, digest, revoke_tokens: p.revoke_tokens };
         let reply = cx
             .change(&self.world, &self.owners()?.accounts, user, command, |_| Ok(Nothing {}))
             .await?;
-        self.lockout.forget(&account.record.state.email.key());
+        self.lockout.forget(&account.email.key());
         Ok(reply)
     }
 }

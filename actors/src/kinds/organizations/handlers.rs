@@ -1,7 +1,7 @@
 //! The functions of the group Organizations.
 
 use super::{
-    Command, Invitation, Organization, Organizations,
+    Command, Invitation, New, Organization, Organizations,
     mail_limit::{Share, UsedUp},
     rules::{INVITATION_LIFETIME, invitation_claim},
 };
@@ -9,12 +9,11 @@ use crate::{
     call::{
         authz::{self, reach},
         context::Call,
-        lookup::unread,
         pagination,
     },
     kinds::{accounts::digest, projects::Projects},
     platform::Platform,
-    runtime::resource::Kept,
+    runtime::entries::Under,
     world::World,
 };
 use contract::{
@@ -39,7 +38,7 @@ fn view(world: &World, id: OrganizationId, o: &Organization) -> Result<wire::Org
     let mut members = Vec::with_capacity(o.members.len());
     for member in &o.members {
         if let Ok(account) = authz::account(&world.store, member.user) {
-            let account = &account.record.state;
+            let account = &account.state;
             members.push(Member {
                 user_id: member.user,
                 email: account.email.clone(),
@@ -68,9 +67,8 @@ impl Platform {
         wanted: impl Fn(OrganizationId, &Organization) -> bool,
     ) -> Result<Page<wire::Organization>, Fault> {
         pagination::whole::<Organizations, _>(&self.world.store, page, |id, seen| {
-            let organization = &seen.record.state;
-            let shown = !organization.deleting && wanted(id, organization);
-            shown.then(|| view(&self.world, id, organization)).transpose()
+            let shown = !seen.deleting && wanted(id, seen);
+            shown.then(|| view(&self.world, id, seen)).transpose()
         })
     }
 
@@ -89,14 +87,17 @@ impl Platform {
 
 impl Serves<CreateOrganization> for Platform {
     async fn serve(&self, cx: &Call, p: CreateOrganization) -> Result<wire::Organization, Fault> {
-        let command = Command::Create { name: p.name, owner: cx.user()?.id };
-        self.change_organization(cx, self.world.ports.random.id(cx.now), command).await
+        let id: OrganizationId = self.world.ports.random.id(cx.now);
+        let new = New { name: p.name, owner: cx.user()?.id };
+        let world: Arc<World> = self.world.clone();
+        let reply = move |organization: &Organization| view(&world, id, organization);
+        cx.create(&self.world, &self.owners()?.organizations, id, new, reply).await
     }
 }
 
 impl Serves<GetOrganization> for Platform {
     async fn serve(&self, cx: &Call, p: GetOrganization) -> Result<wire::Organization, Fault> {
-        view(&self.world, p.organization_id, &cx.place.organization()?.1.record.state)
+        view(&self.world, p.organization_id, &cx.ancestry.organization()?.1.state)
     }
 }
 
@@ -114,11 +115,7 @@ impl Serves<DeleteOrganization> for Platform {
                 "this organization still has projects: delete them first, or set cascade".into(),
             )
         };
-        let projects = self
-            .world
-            .store
-            .count::<Kept<Projects>>(&format!("organization/{id}"))
-            .map_err(unread)?;
+        let projects = self.world.store.count::<Projects>(&Under::<Organizations>(id))?;
         if projects > 0 && !p.cascade {
             return Err(has_projects());
         }
@@ -145,11 +142,10 @@ impl Serves<ListOrganizations> for Platform {
             return self.all_organizations((p.limit, p.cursor), |_, _| true);
         };
         let mut all = Vec::new();
-        for id in reach(&self.world, user.id)?.record.organizations.keys().copied() {
-            let seen =
-                self.world.store.get::<Kept<Organizations>>(&id.to_string()).map_err(unread)?;
-            if let Some(seen) = seen.filter(|o| !o.record.state.deleting) {
-                all.push(view(&self.world, id, &seen.record.state)?);
+        for id in reach(&self.world, user.id)?.organizations.keys().copied() {
+            let seen = self.world.store.get::<Organizations>(&id)?;
+            if let Some(seen) = seen.filter(|o| !o.deleting) {
+                all.push(view(&self.world, id, &seen)?);
             }
         }
         Ok(pagination::slice(all, |o| o.id.to_string(), (p.limit, p.cursor)))
@@ -205,14 +201,14 @@ impl Serves<InviteMember> for Platform {
         let mail_counted =
             self.invitations.count(&shares(cx, &p), cx.now).map_err(|used| used_up(&used))?;
         let reply = show(p.organization_id, &invitation, Some(token.clone()));
-        let name = cx.place.organization()?.1.record.state.name.clone();
+        let name = cx.ancestry.organization()?.1.name.clone();
         let command = Command::Invite { invitation, known };
         let owners = &self.owners()?.organizations;
         let reply = cx
             .change(&self.world, owners, p.organization_id, command, move |_| Ok(reply.clone()))
             .await?;
         mail_counted.was_sent();
-        let inviter = cx.caller.user.as_ref().map(|user| &user.account.record.state.email);
+        let inviter = cx.caller.user.as_ref().map(|user| &user.account.email);
         let text = invitation_mail(inviter, &name, &self.settings.api_url, &token);
         let mail = self.world.ports.mail.clone();
         actix_rt::spawn(async move {
@@ -235,8 +231,8 @@ fn invitation_mail(inviter: Option<&Email>, name: &Name, api_url: &str, token: &
 
 impl Serves<GetInvitations> for Platform {
     async fn serve(&self, cx: &Call, p: GetInvitations) -> Result<Page<wire::Invitation>, Fault> {
-        let (id, organization) = cx.place.organization()?;
-        let all = organization.record.state.invitations.iter();
+        let (id, organization) = cx.ancestry.organization()?;
+        let all = organization.invitations.iter();
         let pending = all.filter(|i| i.is_pending(cx.now)).map(|i| show(id, i, None)).collect();
         Ok(pagination::slice(pending, |i| i.id.to_string(), (p.limit, p.cursor)))
     }
@@ -257,17 +253,9 @@ impl Serves<AcceptInvitation> for Platform {
             return Err(none());
         }
         let digest = digest(&p.token);
-        let holder = self
-            .world
-            .store
-            .holder::<Kept<Organizations>>(&invitation_claim(&digest))
-            .map_err(unread)?;
-        let id: OrganizationId = holder.and_then(|key| key.parse().ok()).ok_or_else(none)?;
-        let command = Command::Accept {
-            digest,
-            user: user.id,
-            email: user.account.record.state.email.clone(),
-        };
+        let id = self.world.store.holder(&invitation_claim(&digest))?.ok_or_else(none)?;
+        let command =
+            Command::Accept { digest, user: user.id, email: user.account.state.email.clone() };
         self.change_organization(cx, id, command).await
     }
 }

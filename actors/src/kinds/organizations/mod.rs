@@ -8,4 +8,4 @@ mod rules;
 
 pub use mail_limit::MailLimit;
 pub use memberships::{Held, Reach, ReachDelta};
-pub use rules::{Command, Invitation, Member, Organization, Organizations};
+pub use rules::{Command, Invitation, Member, New, Organization, Organizations};

@@ -2,25 +2,20 @@
 
 use super::{Command, LastUse, Token, Tokens};
 use crate::{
-    call::{
-        authn::TOKEN_PREFIX,
-        authz,
-        context::Call,
-        lookup::{Seen, unread},
-        pagination,
-    },
-    kinds::accounts::digest,
+    call::{authn::TOKEN_PREFIX, authz, context::Call, pagination},
+    kinds::{accounts::digest, apps::Apps, tokens::TokenIndex},
     platform::Platform,
+    runtime::{entries::Under, store::Store},
 };
 use contract::{
     Fault, Page, Serves, TokenId,
     tokens::{CreateDeployToken, DeployToken, GetDeployTokens, NewDeployToken, RevokeDeployToken},
 };
-use store::Store;
+use store::Snapshot;
 
 /// A token as people see it.
 fn view(store: &Store, id: TokenId, token: &Token) -> Result<DeployToken, Fault> {
-    let used = store.get::<LastUse>(&id.to_string()).map_err(unread)?;
+    let used = store.get::<LastUse>(&id)?;
     let maker = authz::account(store, token.created_by)?;
     Ok(DeployToken {
         id,
@@ -30,8 +25,8 @@ fn view(store: &Store, id: TokenId, token: &Token) -> Result<DeployToken, Fault>
         created_by: token.created_by,
         created_at: token.created_at,
         expires_at: token.expires_at,
-        last_used_at: used.map(|used| used.record.at),
-        revoked_at: token.revoked_at(&maker.record.state),
+        last_used_at: used.map(|used| used.at),
+        revoked_at: token.revoked_at(&maker),
     })
 }
 
@@ -55,11 +50,10 @@ impl Serves<CreateDeployToken> for Platform {
             expires_at: p.expires_at,
             revoked_at: None,
             digest: digest(&secret),
-            epoch: maker.account.record.state.token_epoch,
+            epoch: maker.account.token_epoch,
         };
-        let command = Command::Create(Box::new(token));
         let world = self.world.clone();
-        cx.change(&self.world, &self.owners()?.tokens, id, command, move |token| {
+        cx.create(&self.world, &self.owners()?.tokens, id, token, move |token| {
             let deploy_token = view(&world.store, id, token)?;
             Ok(NewDeployToken { token: secret.clone(), deploy_token })
         })
@@ -70,13 +64,14 @@ impl Serves<CreateDeployToken> for Platform {
 impl Serves<GetDeployTokens> for Platform {
     async fn serve(&self, cx: &Call, p: GetDeployTokens) -> Result<Page<DeployToken>, Fault> {
         let (store, page) = (&self.world.store, (p.limit, p.cursor));
-        let show = |id, seen: &Seen<Tokens>| Ok(Some(view(store, id, &seen.record.state)?));
-        let entry = match (p.app_id, cx.listed_user()?) {
-            (Some(app), _) => format!("app/{app}"),
-            (None, Some(user)) => format!("maker/{}", user.id),
-            (None, None) => return pagination::whole::<Tokens, _>(store, page, show),
-        };
-        pagination::page::<Tokens, _>(store, &entry, page, show)
+        let show = |id, seen: &Snapshot<Tokens>| Ok(Some(view(store, id, seen)?));
+        match (p.app_id, cx.listed_user()?) {
+            (Some(app), _) => pagination::page(store, &Under::<Apps>(app), page, show),
+            (None, Some(user)) => {
+                pagination::page(store, &TokenIndex::Maker { user: user.id }, page, show)
+            }
+            (None, None) => pagination::whole(store, page, show),
+        }
     }
 }
 
