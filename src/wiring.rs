@@ -22,7 +22,6 @@ use store::{Memory, Store};
 
 /// A platform, and what only the edge needs of it.
 pub struct Wired {
-    /// The platform.
     pub platform: Platform,
     /// The bytes of artifacts.
     pub vault: Arc<Vault>,
@@ -48,7 +47,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     let ports = Ports {
         clock: clock::system(),
         random: random.clone(),
-        passwords: Arc::new(Argon2id::new().map_err(|e| e.to_string())?),
+        passwords: Arc::new(Argon2id::default()),
         binaries: vault.clone(),
         mail: mail(args.mail_url.as_deref(), &args.mail_from)?,
         publishers: Arc::new(HashMap::from([(Target::Ota, ota)])),

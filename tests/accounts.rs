@@ -1,8 +1,10 @@
 //! What protects an account: sign-ins that fail, forgotten passwords, and what ends with a password.
 
-use crate::support::service::{Answer, Person, Service, eventually, together};
+use crate::support::{
+    load::together,
+    service::{Answer, Person, Service, eventually},
+};
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 fn open() -> Service {
     Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise"), ("SVC_LOG", "warn")])
@@ -141,11 +143,11 @@ fn ten_failures_lock_an_address_out_and_ten_more_all_that_are_new() {
 fn many_sign_ins_at_once_count_as_many() {
     let service = open();
     let ada = service.register("ada");
-    let right = together(16, || sign_in_from(&service, 1, &ada.email, "correct horse"));
+    let right = together(16, |_| sign_in_from(&service, 1, &ada.email, "correct horse"));
     assert_eq!(statuses(&right, 200), 16, "{right:?}");
-    let wrong = together(16, || sign_in_from(&service, 7, &ada.email, "wrong horse"));
+    let wrong = together(16, |_| sign_in_from(&service, 7, &ada.email, "wrong horse"));
     assert_eq!((statuses(&wrong, 404), statuses(&wrong, 429)), (10, 6), "{wrong:?}");
-    let right = together(16, || sign_in_from(&service, 1, &ada.email, "correct horse"));
+    let right = together(16, |_| sign_in_from(&service, 1, &ada.email, "correct horse"));
     assert_eq!(statuses(&right, 200), 16, "{right:?}");
 }
 
@@ -174,10 +176,9 @@ fn at_most_three_mails_an_hour_and_each_token_holds() {
     let ask = |service: &Service, email: &str| {
         service.call(None, "requestPasswordReset", json!({"email": email}))
     };
-    let counter = AtomicUsize::new(0);
-    let answers = together(16, || {
+    let answers = together(16, |caller| {
         let emails = ["ada@example.com", "ADA@example.com"];
-        ask(&service, emails[counter.fetch_add(1, Relaxed) % 2])
+        ask(&service, emails[caller % 2])
     });
     assert_eq!(statuses(&answers, 200), 16, "{answers:?}");
     assert_eq!(ask(&service, "nobody@example.com").ok(), json!({}));
@@ -212,7 +213,7 @@ fn at_most_three_mails_an_hour_and_each_token_holds() {
 
     // A later token does not replace an earlier one; the first one used ends them all.
     assert_eq!(reset(&service, &tokens[3], "short").refusal(), (400, 142));
-    let answers = together(16, || reset(&service, &tokens[3], "another horse"));
+    let answers = together(16, |_| reset(&service, &tokens[3], "another horse"));
     assert_eq!((statuses(&answers, 200), statuses(&answers, 401)), (1, 15), "{answers:?}");
     for token in &tokens {
         assert_eq!(reset(&service, token, "a third horse").refusal(), (401, 119));
@@ -296,9 +297,8 @@ fn a_new_password_ends_deploy_tokens_where_that_is_wanted() {
 fn of_many_who_change_a_password_at_once_one_does() {
     let service = open();
     let ada = service.register("ada");
-    let turn = AtomicUsize::new(0);
-    let answers = together(16, || {
-        let new = format!("horse number {}", turn.fetch_add(1, Relaxed));
+    let answers = together(16, |caller| {
+        let new = format!("horse number {caller}");
         let params = json!({"currentPassword": "correct horse", "newPassword": new});
         let answer = service.call(Some(&ada), "changePassword", params);
         Answer { body: json!({"new": new, "answer": answer.body}), ..answer }

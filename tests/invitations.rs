@@ -1,6 +1,9 @@
 //! Invitations into an organization: who sees them, who withdraws them, how many go out.
 
-use crate::support::service::{Answer, Person, Service, together};
+use crate::support::{
+    load::together,
+    service::{Answer, Person, Service},
+};
 use serde_json::{Value, json};
 
 struct Acme {
@@ -94,7 +97,7 @@ fn many_accept_and_withdraw_at_once() {
     let acme = Acme::new();
     let [bob, eve] = ["bob", "eve"].map(|name| acme.service.register(name));
     let token = acme.invite(&bob.email).ok()["acceptToken"].clone();
-    let answers = together(16, || acme.accept(&bob, &token));
+    let answers = together(16, |_| acme.accept(&bob, &token));
     let first = answers[0].body["result"].clone();
     assert_eq!(first["members"].as_array().unwrap().len(), 2, "{first}");
     for answer in &answers {
@@ -103,9 +106,8 @@ fn many_accept_and_withdraw_at_once() {
 
     // Withdrawn and accepted at the same moment: one of the two happened.
     let invitation = acme.invite(&eve.email).ok();
-    let turn = std::sync::atomic::AtomicUsize::new(0);
-    let answers = together(16, || {
-        if turn.fetch_add(1, std::sync::atomic::Ordering::Relaxed).is_multiple_of(2) {
+    let answers = together(16, |caller| {
+        if caller % 2 == 0 {
             acme.revoke(&acme.ada, &invitation["id"])
         } else {
             acme.accept(&eve, &invitation["acceptToken"])
@@ -120,7 +122,7 @@ fn many_accept_and_withdraw_at_once() {
 #[test]
 fn a_recipient_is_invited_three_times_an_hour() {
     let acme = Acme::new();
-    let answers = together(16, || acme.invite("bob@example.com"));
+    let answers = together(16, |_| acme.invite("bob@example.com"));
     assert_eq!((count(&answers, 200), count(&answers, 429)), (3, 13), "{answers:?}");
     assert_eq!(acme.pending(&acme.ada).len(), 1);
     let refused = answers.iter().find(|answer| answer.status == 429).unwrap();

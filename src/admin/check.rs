@@ -39,7 +39,6 @@ struct Gathered {
     held: BTreeSet<(String, String)>,
     /// Which organization, project or app something hangs from.
     parents: Vec<(String, String)>,
-    /// Every resource.
     known: BTreeSet<String>,
     /// The hash of each verified artifact.
     verified: BTreeMap<String, String>,

@@ -362,7 +362,7 @@ mod tests {
     #[tokio::test]
     async fn nothing_comes_after_an_answer_that_was_replaced_and_nothing_is_after_head() {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
-        let shared = Arc::new(Shared::new(vec![], Default::default(), Default::default()).unwrap());
+        let shared = Arc::new(Shared::new(Default::default(), Default::default()).unwrap());
         let (mut client, server) = tokio::io::duplex(64 << 10);
         let mut connection = Connection::new(server, shared.clone());
         connection.write_all(LIBRARY).await.unwrap();

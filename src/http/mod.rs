@@ -28,7 +28,7 @@ use std::{
     collections::HashSet,
     net::IpAddr,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
@@ -36,7 +36,6 @@ use std::{
 /// What every request needs. One on each worker; what is shared is behind `Arc`.
 #[derive(Clone)]
 pub struct Edge {
-    /// The platform.
     pub platform: Platform,
     /// The router of this worker.
     pub router: actix::Addr<Router>,
@@ -52,8 +51,8 @@ pub struct Edge {
 pub struct Shared {
     /// The figures of `/metrics`.
     pub figures: Figures,
-    /// The document at `/openapi.json`.
-    pub openapi: web::Bytes,
+    /// The document at `/openapi.json`, once somebody asked for it: to make it takes megabytes.
+    pub openapi: OnceLock<web::Bytes>,
     /// Origins that browsers may call from; empty: any.
     pub origins: HashSet<String>,
     /// Proxies whose `X-Forwarded-For` is believed.
@@ -72,16 +71,12 @@ pub struct Shared {
 
 impl Shared {
     /// For a process that begins.
-    pub fn new(
-        openapi: Vec<u8>,
-        origins: HashSet<String>,
-        trusted_proxies: HashSet<IpAddr>,
-    ) -> Result<Self, String> {
+    pub fn new(origins: HashSet<String>, trusted_proxies: HashSet<IpAddr>) -> Result<Self, String> {
         let mut process = [0; 4];
         getrandom::fill(&mut process).map_err(|e| e.to_string())?;
         Ok(Shared {
-            figures: Figures::new().map_err(|e| e.to_string())?,
-            openapi: openapi.into(),
+            figures: Figures::default(),
+            openapi: OnceLock::new(),
             origins,
             trusted_proxies,
             in_flight: Permits::new(MOST_IN_FLIGHT),
@@ -106,7 +101,6 @@ pub const MOST_UPLOADS: usize = 128;
 /// The largest JSON body, in bytes.
 pub const LARGEST_BODY: usize = 1 << 20;
 
-/// The routes.
 pub fn configure(app: &mut web::ServiceConfig) {
     app.service(
         web::scope("/backend")

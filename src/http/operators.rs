@@ -1,7 +1,7 @@
 //! What operators watch: whether it lives, whether it is ready, its figures, its document.
 
 use super::{Edge, cors};
-use crate::telemetry::Gauges;
+use crate::telemetry::{self, Gauges};
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
 use contract::{
     endpoint::{ActorsCheck, Checks, EngineCheck, Readiness, ReadyState, StoreCheck},
@@ -103,9 +103,7 @@ async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
         drift: count(engine.drift),
     };
     match edge.shared.figures.text(&gauges) {
-        Ok(text) => {
-            HttpResponse::Ok().content_type("text/plain; version=0.0.4; charset=utf-8").body(text)
-        }
+        Ok(text) => HttpResponse::Ok().content_type(telemetry::TEXT).body(text),
         Err(e) => {
             tracing::error!(error = %e, "the figures cannot be written");
             HttpResponse::InternalServerError()
@@ -115,8 +113,10 @@ async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
 }
 
 async fn openapi(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
-    let mut answer =
-        HttpResponse::Ok().content_type("application/json").body(edge.shared.openapi.clone());
+    let api_url = &edge.platform.settings.api_url;
+    let document = || contract::openapi::document(api_url, contract::GROUPS).to_string().into();
+    let document = edge.shared.openapi.get_or_init(document).clone();
+    let mut answer = HttpResponse::Ok().content_type("application/json").body(document);
     cors::allow(req.head(), &edge, answer.headers_mut());
     answer
 }

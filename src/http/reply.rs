@@ -23,7 +23,6 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub struct Heading<'a> {
     /// The head of the request.
     pub head: &'a RequestHead,
-    /// The service.
     pub edge: &'a Edge,
     /// The id of the request.
     pub request_id: &'a str,

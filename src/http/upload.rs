@@ -20,8 +20,8 @@ use actors::kinds::artifacts::{
     Upload,
     address::{self, Use},
 };
-use base64::Engine;
 use contract::{ArtifactId, Fault, Id, artifacts::ArtifactState, endpoint::Received};
+use data_encoding::BASE64;
 use serde::Deserialize;
 
 const OFFSET: HeaderName = HeaderName::from_static("upload-offset");
@@ -254,6 +254,6 @@ fn read_digest(text: &str) -> Result<[u8; 32], Fault> {
         .split(',')
         .find_map(|part| part.trim().strip_prefix("sha-256=:")?.strip_suffix(':'))
         .ok_or_else(bad)?;
-    let bytes = base64::engine::general_purpose::STANDARD.decode(value).map_err(|_| bad())?;
+    let bytes = BASE64.decode(value.as_bytes()).map_err(|_| bad())?;
     bytes.try_into().map_err(|_| bad())
 }

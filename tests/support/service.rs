@@ -1,5 +1,6 @@
 //! A service of its own for a test: the real program in an empty directory, on a free port.
 
+use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 use std::{
     net::TcpListener,
@@ -342,23 +343,27 @@ impl Service {
 
     /// Uploads a fixture and has it verified; the artifact.
     pub fn upload(&self, who: &Person, app: &Value, file: &str, version: &str) -> Value {
+        let id = self.send(who, app, file, Some(version));
         let bytes = std::fs::read(fixture(file)).unwrap();
-        let post = |path: &str, body: Value| {
-            let request = self.http.post(format!("{}/api/v1/artifacts/{path}", self.url));
-            let request = request.header("X-Backend-Session-Token", &who.token).json(&body);
-            let answer = Self::answer(request.send().unwrap()).unwrap();
-            assert_eq!(answer.status, 201, "{}", answer.body);
-            answer.body
-        };
-        let opened = post(
-            "upload-url",
-            json!({"appId": app, "platform": "android", "fileName": file, "version": version}),
-        );
-        let address = opened["uploadUrl"].as_str().unwrap();
-        let put = self.http.put(address).body(bytes.clone()).send().unwrap();
-        assert_eq!(put.status(), 200);
-        let id = opened["artifactId"].as_str().unwrap();
-        post(&format!("{id}/finalize"), json!({"sha256": sha256(&bytes)}))
+        let verified =
+            self.post(Some(who), &format!("{id}/finalize"), &json!({"sha256": sha256(&bytes)}));
+        assert_eq!(verified.status, 201, "{}", verified.body);
+        verified.body
+    }
+
+    /// Uploads a fixture; the id of the artifact, which waits to be finalized.
+    pub fn send(&self, who: &Person, app: &Value, file: &str, version: Option<&str>) -> String {
+        let platform = if file.ends_with(".ipa") { "ios" } else { "android" };
+        let mut opening = json!({"appId": app, "platform": platform, "fileName": file});
+        if let Some(version) = version {
+            opening["version"] = json!(version);
+        }
+        let opened = self.post(Some(who), "upload-url", &opening);
+        assert_eq!(opened.status, 201, "{}", opened.body);
+        let bytes = std::fs::read(fixture(file)).unwrap();
+        let put = self.http.put(opened.body["uploadUrl"].as_str().unwrap()).body(bytes).send();
+        assert_eq!(put.unwrap().status(), 200);
+        opened.body["artifactId"].as_str().unwrap().to_owned()
     }
 }
 
@@ -369,22 +374,6 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(begun.elapsed() < Duration::from_secs(20), "{what}: not within 20 s");
         std::thread::sleep(Duration::from_millis(20));
     }
-}
-
-/// All answers of so many callers who send the same at the same moment.
-pub fn together(callers: usize, send: impl Fn() -> Answer + Sync) -> Vec<Answer> {
-    let gate = std::sync::Barrier::new(callers);
-    std::thread::scope(|threads| {
-        let all: Vec<_> = (0..callers)
-            .map(|_| {
-                threads.spawn(|| {
-                    gate.wait();
-                    send()
-                })
-            })
-            .collect();
-        all.into_iter().map(|thread| thread.join().unwrap()).collect()
-    })
 }
 
 fn person(signed_in: &Value) -> Person {
@@ -413,5 +402,5 @@ pub fn fixture(name: &str) -> PathBuf {
 /// SHA-256 in lower-case hex.
 pub fn sha256(bytes: &[u8]) -> String {
     use sha2::Digest;
-    sha2::Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+    HEXLOWER.encode(&sha2::Sha256::digest(bytes))
 }

@@ -1,8 +1,9 @@
 //! A change that carries a request id happens once. Its reply is kept for 24 hours, written in the
 //! transaction of the change itself, and given again to whoever repeats the call.
 
-use crate::{kinds::accounts::hex, runtime::entries::Deadline};
+use crate::runtime::entries::Deadline;
 use contract::{Fault, FieldProblem, Timestamp};
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
@@ -32,7 +33,7 @@ impl ReplayKey {
     ) -> Self {
         let fingerprint = Sha256::digest([*secret, *fingerprint].concat());
         let key = Sha256::digest([caller, "\n", function, "\n", request_id].concat());
-        ReplayKey { key: hex(&key), fingerprint: hex(&fingerprint) }
+        ReplayKey { key: HEXLOWER.encode(&key), fingerprint: HEXLOWER.encode(&fingerprint) }
     }
 }
 

@@ -16,7 +16,6 @@ use std::{future::Future, time::Instant};
 use store::{Snapshot, Store};
 use tokio::sync::oneshot;
 
-/// How it is measured.
 pub const METHOD: &str = "In this process: 100,000 stored projects are each asked something that \
     they refuse, 64 at a time, which wakes their owners (directory, guard, record, health) and \
     writes nothing. The yardstick is as many plain actix actors on the same two arbiters, which \

@@ -107,7 +107,6 @@ impl Client {
         self.patience
     }
 
-    /// Calls a function.
     pub fn call<F: Function>(&self, params: &F) -> Result<F::Reply, Failure> {
         let spec = contract::all().find(|spec| spec.name == F::NAME);
         let secret = spec.is_some_and(|spec| spec.secret);
@@ -181,11 +180,11 @@ impl Client {
         secret: bool,
         params: &P,
     ) -> Result<R, Failure> {
-        if self.settings.application_id.is_none() {
+        if !self.settings.may_call() {
             return Err(Failure::usage(
                 "no application id is known",
                 "say --application-id, set SVC_APPLICATION_ID, or sign in with `svc login`; who \
-                 operates the service knows it",
+                 operates the service knows it. A deploy token in SVC_TOKEN needs none",
             ));
         }
         let url = format!("{}/backend/functions/{name}", self.api_url());

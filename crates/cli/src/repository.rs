@@ -1,9 +1,8 @@
 //! The repository that a command runs in, and its configuration.
 
 use crate::failure::Failure;
-use contract::{AppId, VersionName, apps::Platform};
+use contract::{AppId, apps::Platform};
 use serde::Deserialize;
-use serde_json::Value;
 use std::{
     collections::BTreeMap,
     fs,
@@ -19,7 +18,6 @@ pub const WORKFLOW: &str = ".github/workflows/svc-build.yml";
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Config {
-    /// What is built.
     pub platforms: Vec<Platform>,
     /// The shell command that builds, by platform and profile.
     pub build: BTreeMap<Platform, BTreeMap<String, String>>,
@@ -54,7 +52,6 @@ impl Repository {
         Repository { root: root.to_owned() }
     }
 
-    /// Its topmost folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -68,12 +65,6 @@ impl Repository {
                 "`svc doctor` says what belongs into it",
             )
         })
-    }
-
-    /// The version in `package.json`.
-    pub fn version(&self) -> Option<VersionName> {
-        let package: Value = serde_json::from_str(&self.text(PACKAGE)?).ok()?;
-        package.get("version")?.as_str()?.parse().ok()
     }
 
     /// Where a file of the configuration is. What lies outside the repository, or is reached

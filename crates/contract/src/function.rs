@@ -46,6 +46,8 @@ pub struct Spec {
     pub effect: Effect,
     /// The deploy token scope that may stand in for a session.
     pub scope: Option<Scope>,
+    /// The scope that is enough for what the deploy token itself created.
+    pub own_scope: Option<Scope>,
     /// A user must stand behind the call: the master key alone is refused.
     pub person: bool,
     /// The reply holds a secret: it is shown once and never stored for a replay.
@@ -157,7 +159,7 @@ macro_rules! functions {
             {
                 who: $who:ident $(of ($($subject:ident),+))?,
                 effect: $effect:ident
-                $(, scope: $scope:ident)?
+                $(, scope: $scope:ident $(or own $own_scope:ident)?)?
                 $(, person: $person:ident)?
                 $(, secret: $secret:literal)?
                 $(, errors: [$($code:literal $why:literal),+ $(,)?])?
@@ -191,6 +193,7 @@ macro_rules! functions {
                 who: $crate::Standing::$who,
                 effect: $crate::Effect::$effect,
                 scope: functions!(@scope $($scope)?),
+                own_scope: functions!(@scope $($($own_scope)?)?),
                 person: functions!(@person $($person)?),
                 secret: functions!(@secret $($secret)?),
                 errors: &[$($(($code, $why)),+)?],

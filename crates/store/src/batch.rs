@@ -31,7 +31,6 @@ struct Part {
 }
 
 impl<'a> Batch<'a> {
-    /// Nothing yet.
     pub(crate) fn new(inner: &'a Inner) -> Self {
         Batch { inner, rows: HashMap::new(), seen: Vec::new() }
     }

@@ -5,7 +5,6 @@
 use crate::{CLAIMS, INDEX, Record, StoreError};
 use std::ops::Range;
 
-/// The key of a record.
 pub(crate) fn record(kind: &str, key: &str) -> Vec<u8> {
     [kind, "/", key].concat().into_bytes()
 }

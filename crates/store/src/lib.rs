@@ -7,6 +7,8 @@
 //! To its users each kind of record has a tree of its own. Under them is one tree of sled, because
 //! a batch of one tree costs sled half of what a transaction over several does.
 
+#![warn(missing_docs)]
+
 mod batch;
 mod change;
 mod check;

@@ -221,6 +221,10 @@ async fn a_directory_belongs_to_one_and_outlives_it() {
 }
 
 #[tokio::test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the process reads it back, not another after a crash"
+)]
 async fn older_records_are_upgraded_and_newer_ones_refused() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));

@@ -8,4 +8,4 @@ mod session;
 pub use handlers::view;
 pub use lockout::{Guesser, Lockout};
 pub use rules::{Account, AccountClaim, Accounts, Command, Registration, Reset};
-pub use session::{Session, SessionClaim, SessionIndex, digest, hex, keyed_digest};
+pub use session::{Session, SessionClaim, SessionIndex, digest, keyed_digest};

@@ -2,6 +2,7 @@
 
 use crate::runtime::entries::Deadline;
 use contract::{SessionId, Timestamp, UserId};
+use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -95,7 +96,7 @@ store::claims! {
 
 /// The digest of a secret as it is stored: lower-case hex of its SHA-256.
 pub fn digest(secret: &str) -> String {
-    hex(&Sha256::digest(secret))
+    HEXLOWER.encode(&Sha256::digest(secret))
 }
 
 /// Like [`digest`], and nobody without the key can find the text by trying: HMAC-SHA256.
@@ -105,12 +106,5 @@ pub fn keyed_digest(key: &[u8; 32], text: &str) -> String {
     block.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
     let mut mac = <Hmac<Sha256> as KeyInit>::new(&block.into());
     mac.update(text.as_bytes());
-    hex(&mac.finalize().into_bytes())
-}
-
-/// Lower-case hex.
-pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |n: u8| DIGITS.get(usize::from(n)).copied().map_or('0', char::from);
-    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+    HEXLOWER.encode(&mac.finalize().into_bytes())
 }
