@@ -136,7 +136,7 @@ pub fn of_version(
     channel: &Channel,
     version: &VersionName,
 ) -> Result<Option<ReleaseId>, Fault> {
-    Ok(world.store.holder(&ReleaseClaim::of(app, channel, version))?)
+    world.store.holder(&ReleaseClaim::of(app, channel, version))
 }
 
 /// The artifact, where a release of this app and version can hold it.
