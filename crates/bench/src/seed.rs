@@ -105,7 +105,7 @@ pub async fn release(store: &Store) -> Outcome<AppId> {
         length: Some(25_000_000),
         declared: Default::default(),
         expires_at: MADE,
-        claim: None,
+        claims_bytes: false,
     };
     let change = put::<Artifacts>(change, artifact_id, upload);
     let release = Release {
