@@ -2,8 +2,11 @@
 
 use crate::{
     call::{authn::Authn, context::Call},
-    kinds::accounts::Lockout,
-    kinds::table::{Owners, STORED},
+    kinds::{
+        accounts::Lockout,
+        organizations::MailLimit,
+        table::{Owners, STORED},
+    },
     ports::Ports,
     runtime::directory::Rules,
     world::World,
@@ -63,6 +66,8 @@ pub struct Platform {
     pub authn: Arc<Authn>,
     /// Failed sign-ins.
     pub lockout: Arc<Lockout>,
+    /// Invitations sent.
+    pub invitations: Arc<MailLimit>,
     /// What is settled.
     pub settings: Arc<Settings>,
     /// When the process started.
@@ -107,7 +112,8 @@ impl Platform {
         let settings = Arc::new(settings);
         let world = World::start(store, ports, arbiters, rules).await?;
         let authn = Arc::new(Authn::new(settings.clone()));
-        Ok(Platform { world, authn, lockout: Arc::default(), settings, started_at })
+        let (lockout, invitations) = Default::default();
+        Ok(Platform { world, authn, lockout, invitations, settings, started_at })
     }
 
     /// The doors to the owners.

@@ -14,7 +14,7 @@ use futures_util::{Stream, StreamExt};
 use serde_json::{Map, Value};
 use std::{
     net::{IpAddr, Ipv4Addr},
-    sync::Arc,
+    sync::{Arc, Once},
     time::Duration,
 };
 
@@ -22,6 +22,9 @@ use std::{
 const BODY_WITHIN: Duration = Duration::from_secs(30);
 /// Longer credentials and ids are not looked at.
 const LONGEST_HEADER: usize = 256;
+
+/// A proxy that nobody told us of is reported once.
+static UNKNOWN_PROXY: Once = Once::new();
 
 /// The names of a header; the first that a request has wins.
 type Names<const N: usize> = [HeaderName; N];
@@ -77,6 +80,11 @@ pub fn address(head: &RequestHead, edge: &Edge) -> IpAddr {
     let peer = peer(head);
     let trusted = &edge.shared.trusted_proxies;
     if trusted.is_empty() || !trusted.contains(&peer) {
+        if head.headers.contains_key(header::X_FORWARDED_FOR) {
+            UNKNOWN_PROXY.call_once(|| {
+                tracing::warn!(%peer, "a request with X-Forwarded-For came from an address that is no trusted proxy; if a proxy of yours runs there, set SVC_TRUSTED_PROXIES: until then all its clients count as one address, for limits and for failed sign-ins");
+            });
+        }
         return peer;
     }
     // A proxy adds to the last line, or adds a line.

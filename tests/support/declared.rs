@@ -102,6 +102,9 @@ pub fn scene(service: &Service) -> Scene {
     let deployment = call(&owner, "triggerDeployment", deployment);
     let tokens = call(&owner, "svc_getDeployTokens", json!({"appId": app}));
     let sessions = call(&owner, "svc_getSessions", json!({}));
+    let invited =
+        json!({"organizationId": organization, "email": "late@example.com", "role": "client"});
+    let invited = call(&owner, "inviteMember", invited);
     let ids = json!({
         "organizationId": organization,
         "projectId": project,
@@ -113,6 +116,7 @@ pub fn scene(service: &Service) -> Scene {
         "toReleaseId": release,
         "tokenId": tokens["items"][0]["id"],
         "sessionId": sessions["items"][0]["id"],
+        "invitationId": invited["id"],
         "userId": admin.id,
         "memberIds": [listed.id],
         "actorId": project,

@@ -7,7 +7,7 @@ use crate::{
         rate_limit::{Allowance, Limiter, RateKey},
     },
     kinds::{
-        accounts::{Accounts, Session, digest},
+        accounts::{Session, digest},
         tokens::{LastUse, TokenClaim},
     },
     platform::Settings,
@@ -189,13 +189,12 @@ fn token(world: &World, bearer: &str, now: Timestamp) -> Result<SignedIn, Fault>
     }
     let held = world.store.held_by(&TokenClaim::of(&digest(bearer)))?;
     let (token_id, token) = held.ok_or_else(invalid)?;
-    let state = &token.state;
-    let ended = state.revoked_at.is_some() || state.expires_at.is_some_and(|end| end <= now);
-    if ended {
+    let id = token.created_by;
+    let account = authz::account(&world.store, id).map_err(|_| invalid())?;
+    let revoked = token.revoked_at(&account).is_some();
+    if revoked || token.expires_at.is_some_and(|end| end <= now) {
         return Err(invalid());
     }
-    let id = state.created_by;
-    let account: Snapshot<Accounts> = authz::account(&world.store, id).map_err(|_| invalid())?;
     let used = world.store.get::<LastUse>(&token_id)?;
     if used.is_none_or(|used| now.since(used.at) >= LastUse::EVERY) {
         world.store.note(Change::new().merge::<LastUse>(&token_id, now));

@@ -199,7 +199,7 @@ pub fn reaches_project(held: &Held, project: &Project, user: UserId) -> bool {
 
 /// Whether a member made the project, and has not left the organization since.
 fn is_creator(held: &Held, project: &Project, user: UserId) -> bool {
-    project.owner_id == user && project.created_at >= held.since
+    project.owner_id == Some(user) && project.created_at >= held.since
 }
 
 /// The account of a user.

@@ -90,9 +90,20 @@ pub struct Call {
 impl Call {
     /// The user, or a refusal for those who have none.
     pub fn user(&self) -> Result<&SignedIn, Fault> {
-        let nobody =
-            || Fault::Unauthenticated("this needs a user: sign in with loginWithEmail".into());
-        self.caller.user.as_ref().ok_or_else(nobody)
+        let why = if self.caller.master {
+            "this needs a person, and the master key alone is nobody: sign in with loginWithEmail"
+        } else {
+            "this needs a user: sign in with loginWithEmail"
+        };
+        self.caller.user.as_ref().ok_or_else(|| Fault::Unauthenticated(why.into()))
+    }
+
+    /// The user whose things a list shows; `None` for the master key alone, which sees everybody's.
+    pub fn listed_user(&self) -> Result<Option<&SignedIn>, Fault> {
+        match &self.caller {
+            Caller { master: true, user: None } => Ok(None),
+            _ => self.user().map(Some),
+        }
     }
 
     /// The session, or a refusal for those who came without one.

@@ -24,12 +24,17 @@ pub enum RateKey {
 }
 
 impl RateKey {
-    /// A client's address. An IPv6 network of 64 bits is one client: it has them all to itself.
+    /// A client's address.
     pub fn address(address: IpAddr) -> Self {
-        RateKey::Address(match address {
-            IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
-            v4 => v4,
-        })
+        RateKey::Address(network(address))
+    }
+}
+
+/// What of an address is one client. An IPv6 network of 64 bits is: it has them all to itself.
+pub fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
+        v4 => v4,
     }
 }
 

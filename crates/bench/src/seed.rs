@@ -58,7 +58,7 @@ fn project(id: ProjectId, organization_id: OrganizationId) -> Outcome<Project> {
     Ok(Project {
         id,
         organization_id,
-        owner_id: Random::default().id(MADE),
+        owner_id: Some(Random::default().id(MADE)),
         name: text("A project of a team")?,
         description: Some(text("What this team builds, said in one line.")?),
         member_ids: Vec::new(),

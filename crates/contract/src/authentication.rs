@@ -1,7 +1,8 @@
 //! Accounts, sessions and passwords.
 
 use crate::{
-    Email, Name, Page, Password, SessionId, Timestamp, UserId, WebUrl, page::*, patch::Patch,
+    Email, Name, Page, Password, PasswordAttempt, SessionId, Timestamp, UserId, WebUrl, page::*,
+    patch::Patch,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,10 +24,17 @@ functions! {
 
     /// Sign in with e-mail and password.
     ///
-    /// Ten failures for one e-mail within 15 minutes end in code 429, except from an address that
-    /// this account has signed in from before.
-    "loginWithEmail": LoginWithEmail { email: Email, password: Password } -> SignedIn
-    { who: Public, effect: Change, session: ignored, secret: true, errors: [BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"] }
+    /// Whatever does not sign in is answered alike, a text that cannot be an e-mail or a password
+    /// too. After ten failures for one e-mail within 15 minutes an address gets code 429 for that
+    /// e-mail, whatever the password. After twenty from addresses that the account has never
+    /// signed in from, all such addresses get it.
+    "loginWithEmail": LoginWithEmail {
+        #[schemars(extend("format" = "email"))]
+        email: String,
+        password: PasswordAttempt,
+    } -> SignedIn
+    { who: Public, effect: Change, session: ignored, secret: true,
+        errors: [BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"] }
 
     /// Read the account that is signed in.
     "getCurrentUser": GetCurrentUser {} -> User { who: User, effect: Read, person: required }
@@ -44,8 +52,15 @@ functions! {
     /// Change the password and end every other session.
     ///
     /// The calling session gets a new token, in this reply only.
-    "changePassword": ChangePassword { current_password: Password, new_password: Password } -> NewSession
-    { who: User, effect: Change, person: required, secret: true, errors: [NotFound "the current password is wrong"] }
+    "changePassword": ChangePassword {
+        current_password: PasswordAttempt,
+        new_password: Password,
+        /// Whether to end all deploy tokens of the account, too.
+        #[serde(default)]
+        revoke_tokens: bool,
+    } -> NewSession
+    { who: User, effect: Change, person: required, secret: true,
+        errors: [BadCredentials "the current password is wrong", RateLimited "too many wrong current passwords"] }
 
     /// End the calling session.
     "logout": Logout {} -> Nothing { who: User, effect: Change, person: required }
@@ -64,13 +79,28 @@ functions! {
 
     /// Ask for a mail with a token to set a new password.
     ///
-    /// The answer is the same whether the account exists or not. The token holds for one hour.
-    /// Where no mail is configured, the token appears once in the operator's log.
-    "requestPasswordReset": RequestPasswordReset { email: Email } -> Nothing { who: Public, effect: Change, session: ignored }
+    /// The answer is the same whether the account exists or not. The token holds for one hour, and
+    /// asking again does not end it. An account is sent at most three such mails within an hour;
+    /// further calls send nothing. Where no mail is configured, the token appears once in the
+    /// operator's log.
+    "requestPasswordReset": RequestPasswordReset { email: Email } -> Nothing
+    { who: Public, effect: Change, session: ignored }
 
-    /// Set a new password with a token from the mail, and end every session.
-    "resetPassword": ResetPassword { token: String, new_password: Password } -> Nothing
+    /// Set a new password with a token from the mail, and end every session and deploy token.
+    ///
+    /// All other tokens for a new password end, too.
+    "resetPassword": ResetPassword {
+        token: String,
+        new_password: Password,
+        /// Whether to end all deploy tokens of the account, too.
+        #[serde(default = "yes")]
+        revoke_tokens: bool,
+    } -> Nothing
     { who: Public, effect: Change, session: ignored, errors: [Unauthenticated "the token is wrong, used or expired"] }
+}
+
+fn yes() -> bool {
+    true
 }
 
 records! {

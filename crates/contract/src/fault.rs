@@ -27,6 +27,9 @@ pub enum Fault {
     /// The e-mail or the password is wrong. It does not say which.
     #[error("wrong e-mail or password")]
     BadCredentials,
+    /// The current password, which was asked for again, is wrong.
+    #[error("the current password is wrong")]
+    WrongCurrentPassword,
     /// The caller is not who it has to be: no or invalid application id, session, token or key.
     #[error("{0}")]
     Unauthenticated(String),
@@ -94,6 +97,14 @@ pub enum Fault {
         /// Seconds until a call will pass.
         retry_after: u64,
     },
+    /// Too many of one thing, such as failed sign-ins.
+    #[error("{what}; try again in {}", span(*.retry_after))]
+    TooMany {
+        /// What there were too many of.
+        what: String,
+        /// Seconds until the next one will pass.
+        retry_after: u64,
+    },
     /// The service has too much to do, and did nothing.
     #[error("the service is busy; nothing was done, try again in a moment")]
     Busy,
@@ -147,6 +158,15 @@ pub enum Fault {
     UsernameTaken,
 }
 
+/// A span of time in words, never shorter than it is.
+fn span(seconds: u64) -> String {
+    match seconds {
+        0..=1 => "a second".into(),
+        2..=90 => format!("{seconds} seconds"),
+        _ => format!("{} minutes", seconds.div_ceil(60)),
+    }
+}
+
 fn sentence(problems: &[FieldProblem]) -> String {
     let parts: Vec<_> = problems.iter().map(|p| format!("{}: {}", p.field, p.problem)).collect();
     parts.join("; ")
@@ -171,7 +191,9 @@ impl Fault {
     /// Seconds for `Retry-After`, where trying the same call again can help.
     pub fn retry_after(&self) -> Option<u64> {
         match self {
-            Fault::RateLimited { retry_after } => Some(*retry_after),
+            Fault::RateLimited { retry_after } | Fault::TooMany { retry_after, .. } => {
+                Some(*retry_after)
+            }
             Fault::Busy | Fault::Stale => Some(1),
             Fault::Unavailable(_) | Fault::Parked(_) => Some(5),
             _ => None,
@@ -200,7 +222,7 @@ impl Fault {
             }
             Fault::NoAnswer(_) => Kind::NoAnswer,
             Fault::NotFound(_) | Fault::NoRoute => Kind::NotFound,
-            Fault::BadCredentials => Kind::BadCredentials,
+            Fault::BadCredentials | Fault::WrongCurrentPassword => Kind::BadCredentials,
             Fault::Unauthenticated(_) => Kind::Unauthenticated,
             Fault::NotNow(_) | Fault::WrongOffset { .. } | Fault::Incomplete { .. } => Kind::NotNow,
             Fault::Exists(_) => Kind::Exists,
@@ -216,7 +238,7 @@ impl Fault {
             Fault::HeadersTooLarge => Kind::HeadersTooLarge,
             Fault::NotAsDeclared(_) => Kind::NotAsDeclared,
             Fault::Forbidden(_) | Fault::MissingScope(_) => Kind::Forbidden,
-            Fault::RateLimited { .. } => Kind::RateLimited,
+            Fault::RateLimited { .. } | Fault::TooMany { .. } => Kind::RateLimited,
             Fault::Again { code, status, .. } => return (*code, *status),
             Fault::InvalidSession => Kind::InvalidSession,
             Fault::UsernameTaken => Kind::UsernameTaken,

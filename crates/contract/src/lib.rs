@@ -51,7 +51,10 @@ pub use list::Few;
 pub use page::{Cursor, Limit, Page};
 pub use patch::Patch;
 pub use standing::{Requirement, Scope, ScopeRule, Standing, Subject};
-pub use text::{Channel, Description, Email, Name, Notes, Password, Sha256, VersionName, WebUrl};
+pub use text::{
+    Channel, Description, Email, Name, Notes, Password, PasswordAttempt, Sha256, VersionName,
+    WebUrl,
+};
 pub use time::Timestamp;
 
 macro_rules! groups {

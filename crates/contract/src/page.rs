@@ -73,7 +73,7 @@ impl Cursor {
             return None;
         }
         let key = String::from_utf8(HEXLOWER.decode(text.as_bytes()).ok()?).ok()?;
-        key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_').then_some(key)
+        key.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)).then_some(key)
     }
 }
 
