@@ -27,9 +27,9 @@ use store::Snapshot;
 pub fn check_credential(caller: &Caller, spec: &Spec) -> Result<(), Fault> {
     let refused = |why: &str| Err(Fault::Unauthenticated(why.into()));
     match (&caller.user, spec.who) {
-        (None, _) if caller.master && spec.person => {
-            refused("this needs a person: send a session along with the master key")
-        }
+        (None, _) if caller.master && spec.person => refused(
+            "the master key alone stands for nobody: sign in with loginWithEmail, and send the session along",
+        ),
         _ if caller.master => Ok(()),
         (_, Standing::Public) => Ok(()),
         (None, Standing::Master) => refused("this needs the master key"),

@@ -42,7 +42,7 @@ functions! {
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cursor: Option<Cursor>,
-    } -> Page<Organization> { who: User, effect: Read, person: required }
+    } -> Page<Organization> { who: User, effect: Read }
 
     /// Invite somebody into an organization.
     ///

@@ -18,7 +18,7 @@ functions! {
         organization_id: Option<OrganizationId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<Description>,
-    } -> Project { who: Member of (organization_id), effect: Change, person: required }
+    } -> Project { who: Member of (organization_id), effect: Change }
 
     /// List the projects that the user reaches; all, for the master key.
     "svc_getProjects": GetProjects {
@@ -29,7 +29,7 @@ functions! {
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cursor: Option<Cursor>,
-    } -> Page<Project> { who: User, effect: Read, person: required }
+    } -> Page<Project> { who: User, effect: Read }
 
     /// Read a project.
     "svc_getProject": GetProject { project_id: ProjectId } -> Project { who: Member of (project_id), effect: Read }
