@@ -1,11 +1,11 @@
 //! The functions of the group Backups.
 
 use super::{
-    Backups, Command, Schedule, State,
+    Backups, Command, Schedule, State, cron,
     effects::{instance_of, role},
     restore_check::{NOT_TOLD, tells_health},
     rules::{BackupClaim, taken},
-    schedule::{Made, begin, databases, next},
+    schedule::{Made, begin, databases},
 };
 use crate::{
     call::{context::Call, pagination},
@@ -26,14 +26,11 @@ use contract::{
     },
     instances::{InstanceKind, ServiceState},
 };
-use std::time::Duration;
 use store::Snapshot;
 
 /// How many backups a schedule keeps where nothing is said, and the most.
 const USUAL_KEPT: u32 = 7;
 const MOST_KEPT: u32 = 100;
-/// Schedules may not be denser.
-const CLOSEST: Duration = Duration::from_secs(600);
 
 impl Platform {
     async fn back_up(
@@ -187,15 +184,7 @@ impl Serves<ScheduleBackups> for Platform {
         let schedule = match p.cron {
             None => None,
             Some(cron) => {
-                let wrong = |e: String| Fault::invalid("cron", e);
-                let next_at = next(&cron, cx.now).map_err(wrong)?;
-                let after = next(&cron, next_at).map_err(wrong)?;
-                if after.since(next_at) < CLOSEST {
-                    return Err(Fault::invalid(
-                        "cron",
-                        "must leave ten minutes between two backups",
-                    ));
-                }
+                let next_at = cron::first(&cron, cx.now).map_err(|e| Fault::invalid("cron", e))?;
                 Some(Schedule { cron, keep, verify: p.verify, next_at })
             }
         };

@@ -1,6 +1,7 @@
 //! Backups of instances' databases. A dump counts only once its tool ended well, the whole of it was
 //! written and hashed, and its end is the end that such a dump has.
 
+mod cron;
 mod dump;
 mod effects;
 mod handlers;

@@ -1,6 +1,6 @@
 //! Backups that are made again and again. The schedule is the instance's; each backup is its own.
 
-use super::{Backups, Begin, Command, State, effects::role};
+use super::{Backups, Begin, Command, State, cron, effects::role};
 use crate::{
     kinds::instances::{self, Instance, InstanceIndex, Instances},
     runtime::{
@@ -14,7 +14,6 @@ use contract::{
     backups::{Backup, BackupKind, BackupState, RestoreState},
     text::CronExpression,
 };
-use croner::parser::CronParser;
 use serde::{Deserialize, Serialize};
 
 /// When a database is dumped.
@@ -33,15 +32,6 @@ pub struct Schedule {
 
 /// How many scheduled backups that failed are kept to be seen.
 const SHOWN_FAILURES: u32 = 10;
-
-/// The next time after a moment that a schedule names.
-pub fn next(cron: &CronExpression, after: Timestamp) -> Result<Timestamp, String> {
-    let parsed = CronParser::new().parse(cron.as_str()).map_err(|e| e.to_string())?;
-    let after = jiff::Timestamp::from_millisecond(after.as_millis()).map_err(|e| e.to_string())?;
-    let after = after.to_zoned(jiff::tz::TimeZone::UTC);
-    let next = parsed.find_next_occurrence(&after, false).map_err(|e| e.to_string())?;
-    Ok(Timestamp::from_millis(next.timestamp().as_millisecond()))
-}
 
 /// How a backup comes about.
 #[derive(Debug, Clone, Copy)]
@@ -107,7 +97,7 @@ pub async fn run_due(world: &World) -> Result<(), Fault> {
 
 fn after(schedule: &Schedule, now: Timestamp) -> Timestamp {
     // A schedule that was read once can be read again; if not, it waits for a day.
-    next(&schedule.cron, now).unwrap_or(now + std::time::Duration::from_secs(24 * 3600))
+    cron::next(&schedule.cron, now).unwrap_or(now + std::time::Duration::from_secs(24 * 3600))
 }
 
 /// Removes what is more than a schedule keeps, after this backup of it has come to its end.
@@ -198,15 +188,5 @@ mod tests {
         assert_eq!(too_many(&[None, Good, None], 1), [2]);
         assert_eq!(too_many(&[None; 12], 3), [10, 11]);
         assert_eq!(too_many(&[Good, Unknown], 1), [0; 0]);
-    }
-
-    #[test]
-    fn the_next_time_is_in_utc_and_after_now() {
-        let at = |text: &str| text.parse::<Timestamp>().unwrap();
-        let daily: CronExpression = "30 3 * * *".parse().unwrap();
-        let next_of = |cron, now: &str| next(cron, at(now)).unwrap();
-        assert_eq!(next_of(&daily, "2026-01-31T03:29:59.000Z"), at("2026-01-31T03:30:00.000Z"));
-        assert_eq!(next_of(&daily, "2026-01-31T03:30:00.000Z"), at("2026-02-01T03:30:00.000Z"));
-        assert!(next(&"99 * * * *".parse().unwrap(), at("2026-01-31T03:30:00.000Z")).is_err());
     }
 }
