@@ -12,7 +12,6 @@ use actors::{
         deployments::Deployments,
         image_builds::ImageBuilds,
         images::{ImageIndex, Images},
-        instances as owned,
     },
     world::World,
 };
@@ -20,7 +19,7 @@ use bytes::Bytes;
 use container_engine::fake::{ExecCall, Fake, Operation, Script, Step, Times, Trouble};
 use contract::{
     BackupId, DeploymentId, InstanceId, JobId,
-    backups::{BackupKind, BackupState, RestoreState},
+    backups::{BackupState, RestoreState},
     deployments::DeploymentState,
     image_builds::BuildJobState,
     instances::{InstanceState, Role},
@@ -107,18 +106,8 @@ fn tools(call: &ExecCall) -> Option<Script> {
     }
 }
 
-/// An instance with a schedule that keeps one backup.
-async fn scheduled(world: &Arc<World>) -> InstanceId {
-    let id = running(world).await;
-    let (cron, next_at) = ("30 3 * * *".parse().unwrap(), "2999-01-31T03:30:00Z".parse().unwrap());
-    let schedule = backups::Schedule { cron, keep: 1, verify: false, next_at };
-    let command = owned::Command::Schedule(BackupKind::SqlDb, Some(schedule));
-    world.owners().unwrap().instances.ask(id, command).await.unwrap();
-    id
-}
-
-/// A backup is made and takes the place of the one before; it is verified, put back and deleted. The
-/// trouble that the programs in the database met, they meet again each time.
+/// A schedule that keeps one makes a backup, which takes the place of the one before; it is verified,
+/// put back and deleted. The trouble that the programs in the database met, they meet again each time.
 async fn back_up(
     world: &Arc<World>,
     engine: &Fake,
@@ -131,7 +120,7 @@ async fn back_up(
     for _ in 0..2 {
         let id: BackupId = world.ports.random.id(world.ports.clock.now());
         let begun = scene::backing_up(id, instance, world.ports.clock.now());
-        let create = backups::Begin { backup: begun.backup, verify: false };
+        let create = backups::Begin { backup: begun.backup, keep: Some(1), verify: false };
         owners.create(id, create).await.unwrap();
         comes_to::<Backups>(world, id, told, |backup| {
             let backup = backup.unwrap();
@@ -174,7 +163,7 @@ async fn back_up(
 fn a_backup_stands_each_failure() {
     run(|world, engine| async move {
         engine.on_exec(tools);
-        let instance = scheduled(&world).await;
+        let instance = running(&world).await;
         for (operation, trouble) in pairs(&BACKS_UP_WITH) {
             let again = (operation == Operation::Exec).then_some(&trouble);
             let of = (instance, again);
@@ -188,7 +177,7 @@ fn a_backup_stands_each_failure() {
 fn a_backup_may_do_each_thing_twice() {
     run(|world, engine| async move {
         engine.on_exec(tools);
-        let instance = scheduled(&world).await;
+        let instance = running(&world).await;
         for operation in BACKS_UP_WITH {
             let again = (operation == Operation::Exec).then_some(&Trouble::HangAfter);
             let of = (instance, again);

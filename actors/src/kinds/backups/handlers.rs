@@ -5,7 +5,7 @@ use super::{
     effects::{instance_of, role},
     restore_check::{NOT_TOLD, tells_health},
     rules::{BackupClaim, taken},
-    schedule::{Made, begin, databases},
+    schedule::{begin, databases},
 };
 use crate::{
     call::{context::Call, pagination},
@@ -57,7 +57,7 @@ impl Platform {
             return Err(taken());
         }
         let backup: BackupId = self.world.ports.random.id(cx.now);
-        let begin = begin(backup, (id, instance), kind, Made { scheduled: false, verify }, cx.now);
+        let begin = begin(backup, (id, instance), kind, (None, verify), cx.now);
         let owners = &self.owners()?.backups;
         cx.create(&self.world, owners, backup, begin, |state| Ok(state.backup.clone())).await
     }

@@ -33,21 +33,12 @@ pub struct Schedule {
 /// How many scheduled backups that failed are kept to be seen.
 const SHOWN_FAILURES: u32 = 10;
 
-/// How a backup comes about.
-#[derive(Debug, Clone, Copy)]
-pub struct Made {
-    /// By a schedule.
-    pub scheduled: bool,
-    /// Whether it is verified once it is ready.
-    pub verify: bool,
-}
-
-/// A backup that begins now.
+/// A backup that begins now. `keep`: how many its schedule keeps.
 pub fn begin(
     id: BackupId,
     instance: (InstanceId, &Instance),
     kind: BackupKind,
-    Made { scheduled, verify }: Made,
+    (keep, verify): (Option<u32>, bool),
     now: Timestamp,
 ) -> Begin {
     let backup = Backup {
@@ -56,7 +47,7 @@ pub fn begin(
         app_id: instance.1.app_id,
         kind,
         state: BackupState::Running,
-        scheduled,
+        scheduled: keep.is_some(),
         size: None,
         sha256: None,
         error: None,
@@ -65,7 +56,7 @@ pub fn begin(
         created_at: now,
         finished_at: None,
     };
-    Begin { backup, verify }
+    Begin { backup, keep, verify }
 }
 
 /// Makes the backups that are due.
@@ -85,7 +76,7 @@ pub async fn run_due(world: &World) -> Result<(), Fault> {
                 continue;
             }
             let new: BackupId = world.ports.random.id(now);
-            let made = Made { scheduled: true, verify: schedule.verify };
+            let made = (Some(schedule.keep), schedule.verify);
             match owners.backups.create(new, begin(new, (id, instance), *kind, made, now)).await {
                 Ok(_) => {}
                 Err(fault) => tracing::warn!(%id, error = %fault, "a backup was not begun"),
@@ -100,11 +91,9 @@ fn after(schedule: &Schedule, now: Timestamp) -> Timestamp {
     cron::next(&schedule.cron, now).unwrap_or(now + std::time::Duration::from_secs(24 * 3600))
 }
 
-/// Removes what is more than a schedule keeps, after this backup of it has come to its end.
-pub(super) async fn thin(world: &World, made: &Backup) -> Result<(), Retry> {
-    let instance = world.store.get::<Instances>(&made.instance_id)?;
-    let schedule = instance.as_ref().and_then(|i| i.state.schedules.get(&made.kind));
-    let Some(Schedule { keep, .. }) = schedule else { return Ok(()) };
+/// Removes what is more than the schedule of this backup keeps, once this backup has come to its end.
+pub(super) async fn thin(world: &World, state: &State) -> Result<(), Retry> {
+    let State { backup: made, keep: Some(keep), .. } = state else { return Ok(()) };
     let mut scheduled = Vec::new();
     for key in world.store.all::<Backups>(&Under::<Instances>(made.instance_id))? {
         if let Some(seen) = world.store.get::<Backups>(&key)? {
