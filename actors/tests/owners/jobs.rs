@@ -8,23 +8,28 @@ use super::{
 };
 use actors::{
     kinds::{
+        apps::Apps,
+        backup_schedules,
         backups::{self, Backups, Command, State},
         deployments::Deployments,
         image_builds::ImageBuilds,
         images::{ImageIndex, Images},
+        instances as owned,
     },
+    runtime::entries::Under,
     world::World,
 };
 use bytes::Bytes;
 use container_engine::fake::{ExecCall, Fake, Operation, Script, Step, Times, Trouble};
 use contract::{
-    BackupId, DeploymentId, InstanceId, JobId,
-    backups::{BackupState, RestoreState},
+    BackupId, DeploymentId, InstanceId, JobId, ScheduleId,
+    backups::{BackupKind, BackupSchedule, BackupState, RestoreState},
     deployments::DeploymentState,
     image_builds::BuildJobState,
     instances::{InstanceState, Role},
 };
-use std::sync::Arc;
+use futures_util::future::{join, join_all};
+use std::{sync::Arc, time::Duration};
 
 async fn running(world: &Arc<World>) -> InstanceId {
     let id = create(world).await;
@@ -183,6 +188,56 @@ fn a_backup_may_do_each_thing_twice() {
             let of = (instance, again);
             let back_up = async |told: &str| back_up(&world, &engine, of, told).await;
             is_done_twice(&world, &engine, &[&[operation]], |o| &o.backups, back_up).await;
+        }
+    });
+}
+
+#[test]
+fn a_schedule_makes_each_backup_once() {
+    run(|world, engine| async move {
+        engine.on_exec(tools);
+        let instance_id = running(&world).await;
+        let (owners, now) = (world.owners().unwrap(), world.ports.clock.now());
+        let id: ScheduleId = world.ports.random.id(now);
+        let schedule = BackupSchedule {
+            id,
+            app_id: state(&world, instance_id).unwrap().app_id,
+            instance_id,
+            database: BackupKind::SqlDb,
+            cron: "30 3 * * *".parse().unwrap(),
+            keep: 7,
+            verify: false,
+            next_at: now,
+        };
+        let schedules = &owners.backup_schedules;
+        schedules.create(id, schedule).await.unwrap();
+        // Whoever says that its time has come, and whenever it is restarted: that was one time.
+        let due = join_all((0..16).map(|_| schedules.ask(id, backup_schedules::Command::Due)));
+        let (told, _) = join(due, schedules.restart(id)).await;
+        assert!(told.iter().any(Result::is_ok), "{told:?}");
+        schedules.restart(id).await.unwrap();
+        let rest = schedules.wait_idle(id, Duration::from_secs(60)).await.unwrap().unwrap();
+        assert!(rest.next_at > now);
+        let made = world.store.all::<Backups>(&Under::<Apps>(rest.app_id)).unwrap();
+        let [backup] = made[..] else { panic!("{made:?}") };
+        comes_to::<Backups>(&world, backup, "on schedule", |backup| {
+            let backup = &backup.unwrap().backup;
+            backup.state == BackupState::Ready && backup.scheduled
+        })
+        .await;
+
+        // Of an instance that is to be stopped none is made; with one that is deleted it ends.
+        let next = |next_at| BackupSchedule { next_at, ..(*rest).clone() };
+        for (command, stays) in
+            [(owned::Command::Stop, true), (owned::Command::Delete { data: true }, false)]
+        {
+            owners.instances.ask(instance_id, command).await.unwrap();
+            let due = next(world.ports.clock.now());
+            schedules.ask(id, backup_schedules::Command::Replace(due)).await.unwrap();
+            schedules.ask(id, backup_schedules::Command::Due).await.unwrap();
+            let left = schedules.wait_idle(id, Duration::from_secs(60)).await.unwrap();
+            assert_eq!(left.is_some(), stays);
+            assert_eq!(world.store.all::<Backups>(&Under::<Apps>(rest.app_id)).unwrap(), made);
         }
     });
 }

@@ -1,7 +1,6 @@
 //! Backups of instances' databases. A dump counts only once its tool ended well, the whole of it was
 //! written and hashed, and its end is the end that such a dump has.
 
-mod cron;
 mod dump;
 mod effects;
 mod handlers;
@@ -10,5 +9,6 @@ mod rules;
 mod schedule;
 
 pub use dump::TAIL;
+pub(crate) use handlers::can_be_verified;
 pub use rules::{BackupClaim, BackupIndex, Backups, Begin, Command, Effect, Outcome, State};
-pub use schedule::{Schedule, run_due};
+pub use schedule::{Schedule, begin, databases, run_due};

@@ -1,6 +1,7 @@
 //! Backups that are made again and again. The schedule is the instance's; each backup is its own.
 
-use super::{Backups, Begin, Command, State, cron, effects::role};
+use super::{Backups, Begin, Command, State, effects::role};
+use crate::kinds::backup_schedules::cron;
 use crate::{
     kinds::instances::{self, Instance, InstanceIndex, Instances},
     runtime::{
