@@ -11,4 +11,4 @@ mod schedule;
 pub use dump::TAIL;
 pub(crate) use handlers::can_be_verified;
 pub use rules::{BackupClaim, BackupIndex, Backups, Begin, Command, Effect, Outcome, State};
-pub use schedule::{Schedule, begin, databases, run_due};
+pub use schedule::{begin, databases};

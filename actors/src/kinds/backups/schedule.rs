@@ -1,35 +1,15 @@
-//! Backups that are made again and again. The schedule is the instance's; each backup is its own.
+//! What becomes of the backups that a schedule makes: how they begin, and which of them stay.
 
 use super::{Backups, Begin, Command, State, effects::role};
-use crate::kinds::backup_schedules::cron;
 use crate::{
-    kinds::instances::{self, Instance, InstanceIndex, Instances},
-    runtime::{
-        entries::{SortedMoment, Under},
-        resource::Retry,
-    },
+    kinds::instances::{Instance, Instances},
+    runtime::{entries::Under, resource::Retry},
     world::World,
 };
 use contract::{
-    BackupId, Fault, InstanceId, Timestamp,
+    BackupId, InstanceId, Timestamp,
     backups::{Backup, BackupKind, BackupState, RestoreState},
-    text::CronExpression,
 };
-use serde::{Deserialize, Serialize};
-
-/// When a database is dumped.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Schedule {
-    /// When, in UTC.
-    pub cron: CronExpression,
-    /// How many are kept.
-    pub keep: u32,
-    /// Whether each of them is verified.
-    #[serde(default)]
-    pub verify: bool,
-    /// The next time.
-    pub next_at: Timestamp,
-}
 
 /// How many scheduled backups that failed are kept to be seen.
 const SHOWN_FAILURES: u32 = 10;
@@ -58,38 +38,6 @@ pub fn begin(
         finished_at: None,
     };
     Begin { backup, keep, verify }
-}
-
-/// Makes the backups that are due.
-pub async fn run_due(world: &World) -> Result<(), Fault> {
-    let now = world.ports.clock.now();
-    let due = world.store.before(&InstanceIndex::Backup { at: SortedMoment(now) }, usize::MAX)?;
-    let Ok(owners) = world.owners() else { return Ok(()) };
-    for id in due {
-        let Some(seen) = world.store.get::<Instances>(&id)? else { continue };
-        let instance = &seen.state;
-        for (kind, schedule) in instance.schedules.iter().filter(|(_, s)| s.next_at <= now) {
-            // First the next time: a crash here costs one backup, and never makes two.
-            let (from, to) = (schedule.next_at, after(schedule, now));
-            let advance = instances::Command::Advance { database: *kind, from, to };
-            if let Err(fault) = owners.instances.ask(id, advance).await {
-                tracing::warn!(%id, error = %fault, "a schedule did not go on");
-                continue;
-            }
-            let new: BackupId = world.ports.random.id(now);
-            let made = (Some(schedule.keep), schedule.verify);
-            match owners.backups.create(new, begin(new, (id, instance), *kind, made, now)).await {
-                Ok(_) => {}
-                Err(fault) => tracing::warn!(%id, error = %fault, "a backup was not begun"),
-            }
-        }
-    }
-    Ok(())
-}
-
-fn after(schedule: &Schedule, now: Timestamp) -> Timestamp {
-    // A schedule that was read once can be read again; if not, it waits for a day.
-    cron::next(&schedule.cron, now).unwrap_or(now + std::time::Duration::from_secs(24 * 3600))
 }
 
 /// Removes what is more than the schedule of this backup keeps, once this backup has come to its end.
