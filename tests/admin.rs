@@ -180,6 +180,11 @@ fn a_store_of_every_earlier_shape_is_read() {
             let instance = &instances["items"][0];
             // The key that it was sealed with is not part of the store.
             assert_eq!(instance["env"], json!({"GREETING": "••••••••"}), "{instance}");
+            let schedule = call("svc_getBackupSchedule", of_app.clone());
+            assert_eq!(
+                (&schedule["cron"], &schedule["verify"]),
+                (&json!("30 3 * * *"), &json!(true))
+            );
             let deployments = call("listDeployments", of_app);
             assert_eq!(deployments["items"][0]["instanceId"], instance["id"], "{deployments}");
         }

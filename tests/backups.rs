@@ -3,10 +3,10 @@
 use crate::{
     instances::{backend, made, until},
     support::engine::{Installed, docker, engine, template},
-    support::service::{Person, eventually, sha256},
+    support::service::{Person, Service, eventually, sha256},
 };
 use serde_json::{Value, json};
-use std::{process::Command, time::Duration};
+use std::{collections::BTreeSet, process::Command, time::Duration};
 
 /// Waits until a backup is whole or given up; the backup then.
 pub fn finished(service: &Installed, who: &Person, backup: &Value) -> Value {
@@ -304,8 +304,60 @@ fn a_document_database_is_put_back_as_it_was() {
     let daily = daily.ok();
     assert_eq!((&daily["database"], &daily["keep"]), (&json!("documentDb"), &json!(2)));
     assert!(daily["nextAt"].as_str().unwrap().ends_with("T03:30:00.000Z"), "{daily}");
-    let ended = call("svc_scheduleBackups", json!({"appId": app})).ok();
-    assert_eq!((&ended["cron"], &ended["nextAt"]), (&Value::Null, &Value::Null));
+}
+
+#[test]
+fn a_database_has_one_schedule() {
+    let mut service = Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise")]);
+    let ada = service.register("ada");
+    let (project, app) = service.project_with_app(&ada, None);
+    let backend = json!({"projectId": project, "appId": app, "name": "Backend"});
+    service.call(Some(&ada), "svc_createBackendInstance", backend).ok();
+    let of_app = json!({"appId": app});
+    let call = |service: &Service, function: &str, params: &Value| {
+        service.call(Some(&ada), function, params.clone())
+    };
+    let get = |service: &Service| call(service, "svc_getBackupSchedule", &of_app);
+    assert_eq!(get(&service).refusal(), (404, 101));
+    let unsaid = call(&service, "svc_scheduleBackups", &of_app);
+    assert_eq!(unsaid.refusal(), (400, 142));
+    assert!(unsaid.body["error"].as_str().unwrap().contains("cron"), "{}", unsaid.body);
+    for dense in ["* * * * *", "0,5 3 * * *", "* 3 * * *"] {
+        let params = json!({"appId": app, "cron": dense});
+        assert_eq!(call(&service, "svc_scheduleBackups", &params).refusal(), (400, 142), "{dense}");
+    }
+
+    // Of sixteen at once each is answered, and one schedule is left.
+    let daily = json!({"appId": app, "cron": "30 3 * * *", "keep": 2});
+    let ids: BTreeSet<String> = std::thread::scope(|threads| {
+        let all = [(); 16].map(|()| {
+            threads.spawn(|| call(&service, "svc_scheduleBackups", &daily).ok()["id"].to_string())
+        });
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert_eq!(ids.len(), 1, "{ids:?}");
+    let schedule = get(&service).ok();
+    assert_eq!((&schedule["database"], &schedule["keep"]), (&json!("sqlDb"), &json!(2)));
+
+    // A day later it makes one, which fails, because here is nothing that runs; and moves on.
+    service.stop();
+    service.set("SVC_CLOCK_AHEAD", "86400");
+    service.boot();
+    let backups = || call(&service, "svc_getBackups", &of_app).ok()["items"].clone();
+    eventually("the backup is made", || backups()[0]["state"] == "failed");
+    assert_eq!((&backups()[0]["scheduled"], &backups()[1]), (&json!(true), &Value::Null));
+    let next = get(&service).ok()["nextAt"].clone();
+    assert!(next.as_str() > schedule["nextAt"].as_str(), "{next}");
+
+    let ended = call(&service, "svc_unscheduleBackups", &of_app).ok();
+    assert_eq!(ended["deleted"], schedule["id"]);
+    assert_eq!(call(&service, "svc_unscheduleBackups", &of_app).refusal(), (404, 101));
+    assert_eq!(get(&service).refusal(), (404, 101));
+
+    // An app takes its schedule with it.
+    call(&service, "svc_scheduleBackups", &daily).ok();
+    call(&service, "deleteApp", &of_app).ok();
+    assert_eq!(get(&service).refusal(), (404, 101));
 }
 
 #[test]

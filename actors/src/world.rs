@@ -2,7 +2,7 @@
 
 use crate::{
     background::engine_health::EngineHealth,
-    kinds::{instances::metrics::LastLooks, table::Owners},
+    kinds::{backup_schedules, instances::metrics::LastLooks, table::Owners},
     ports::Ports,
     runtime::{directory::Rules, health::Registry, store::Store},
 };
@@ -42,6 +42,10 @@ impl World {
             last_looks: LastLooks::default(),
             owners: OnceLock::new(),
         });
+        // Before there are owners, who would remember the records as they were.
+        if let Err(fault) = backup_schedules::carry_over(&world).await {
+            tracing::error!(error = %fault, "schedules of an earlier version were not carried over");
+        }
         let owners = Owners::start(&world, arbiters, rules).await?;
         let _ = world.owners.set(owners.clone());
         owners.resume().await;

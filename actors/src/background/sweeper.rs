@@ -2,7 +2,7 @@
 
 use crate::{
     call::idempotency::StoredReply,
-    kinds::{accounts::Session, backups, instances::metrics::Hour},
+    kinds::{accounts::Session, instances::metrics::Hour},
     platform::Platform,
     runtime::{entries::Deadline, guard::Guard, handle::Handle, resource::Resource, store::Store},
 };
@@ -58,7 +58,6 @@ pub async fn sweep(platform: &Platform) {
         forget::<StoredReply>(store, now, |replay| replay.expires_at).await,
         forget::<Hour>(store, now, |hour| hour.expires_at).await,
         owners.tell_overdue(store, now).await,
-        backups::run_due(world).await,
     ] {
         if let Err(e) = done {
             tracing::warn!(error = %e, "a sweep was not finished; it goes on in a moment");

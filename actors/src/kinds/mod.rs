@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod apps;
 pub mod artifacts;
+pub mod backup_schedules;
 pub mod backups;
 pub mod deployments;
 pub mod image_builds;

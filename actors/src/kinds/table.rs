@@ -2,10 +2,10 @@
 //! owners, what it hangs from, who goes with whom, and who is told when its time is over.
 
 use super::{
-    accounts::Accounts, apps::Apps, artifacts::Artifacts, backups::Backups,
-    deployments::Deployments, image_builds::ImageBuilds, images::Images, instances::Instances,
-    organizations::Organizations, projects::Projects, releases::Releases, templates::Templates,
-    tokens::Tokens,
+    accounts::Accounts, apps::Apps, artifacts::Artifacts, backup_schedules::BackupSchedules,
+    backups::Backups, deployments::Deployments, image_builds::ImageBuilds, images::Images,
+    instances::Instances, organizations::Organizations, projects::Projects, releases::Releases,
+    templates::Templates, tokens::Tokens,
 };
 use crate::{
     background::sweeper,
@@ -22,7 +22,7 @@ use crate::{
 use actix_rt::ArbiterHandle;
 use contract::{
     AppId, ArtifactId, BackupId, DeploymentId, Fault, ImageId, InstanceId, JobId, OrganizationId,
-    ProjectId, ReleaseId, Subject, TemplateId, Timestamp, TokenId, UserId,
+    ProjectId, ReleaseId, ScheduleId, Subject, TemplateId, Timestamp, TokenId, UserId,
 };
 use std::{any::Any, sync::Arc};
 use store::{Claims, Entries, Entry, Record, Snapshot, StoreError};
@@ -218,6 +218,9 @@ kinds! {
     }
     deployments / deployment: Deployments {
         id: DeploymentId, stored: "deployment", noun: "deployment", subject: Deployment, under: Apps,
+    }
+    backup_schedules / backup_schedule: BackupSchedules {
+        id: ScheduleId, stored: "backupSchedule", noun: "backup schedule", under: Apps,
     }
     backups / backup: Backups {
         id: BackupId, stored: "backup", noun: "backup", subject: Backup, under: Apps,

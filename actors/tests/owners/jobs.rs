@@ -8,24 +8,28 @@ use super::{
 };
 use actors::{
     kinds::{
+        apps::Apps,
+        backup_schedules,
         backups::{self, Backups, Command, State},
         deployments::Deployments,
         image_builds::ImageBuilds,
         images::{ImageIndex, Images},
         instances as owned,
     },
+    runtime::entries::Under,
     world::World,
 };
 use bytes::Bytes;
 use container_engine::fake::{ExecCall, Fake, Operation, Script, Step, Times, Trouble};
 use contract::{
-    BackupId, DeploymentId, InstanceId, JobId,
-    backups::{BackupKind, BackupState, RestoreState},
+    BackupId, DeploymentId, InstanceId, JobId, ScheduleId,
+    backups::{BackupKind, BackupSchedule, BackupState, RestoreState},
     deployments::DeploymentState,
     image_builds::BuildJobState,
     instances::{InstanceState, Role},
 };
-use std::sync::Arc;
+use futures_util::future::{join, join_all};
+use std::{sync::Arc, time::Duration};
 
 async fn running(world: &Arc<World>) -> InstanceId {
     let id = create(world).await;
@@ -107,18 +111,8 @@ fn tools(call: &ExecCall) -> Option<Script> {
     }
 }
 
-/// An instance with a schedule that keeps one backup.
-async fn scheduled(world: &Arc<World>) -> InstanceId {
-    let id = running(world).await;
-    let (cron, next_at) = ("30 3 * * *".parse().unwrap(), "2999-01-31T03:30:00Z".parse().unwrap());
-    let schedule = backups::Schedule { cron, keep: 1, verify: false, next_at };
-    let command = owned::Command::Schedule(BackupKind::SqlDb, Some(schedule));
-    world.owners().unwrap().instances.ask(id, command).await.unwrap();
-    id
-}
-
-/// A backup is made and takes the place of the one before; it is verified, put back and deleted. The
-/// trouble that the programs in the database met, they meet again each time.
+/// A schedule that keeps one makes a backup, which takes the place of the one before; it is verified,
+/// put back and deleted. The trouble that the programs in the database met, they meet again each time.
 async fn back_up(
     world: &Arc<World>,
     engine: &Fake,
@@ -131,7 +125,7 @@ async fn back_up(
     for _ in 0..2 {
         let id: BackupId = world.ports.random.id(world.ports.clock.now());
         let begun = scene::backing_up(id, instance, world.ports.clock.now());
-        let create = backups::Begin { backup: begun.backup, verify: false };
+        let create = backups::Begin { backup: begun.backup, keep: Some(1), verify: false };
         owners.create(id, create).await.unwrap();
         comes_to::<Backups>(world, id, told, |backup| {
             let backup = backup.unwrap();
@@ -174,7 +168,7 @@ async fn back_up(
 fn a_backup_stands_each_failure() {
     run(|world, engine| async move {
         engine.on_exec(tools);
-        let instance = scheduled(&world).await;
+        let instance = running(&world).await;
         for (operation, trouble) in pairs(&BACKS_UP_WITH) {
             let again = (operation == Operation::Exec).then_some(&trouble);
             let of = (instance, again);
@@ -188,12 +182,62 @@ fn a_backup_stands_each_failure() {
 fn a_backup_may_do_each_thing_twice() {
     run(|world, engine| async move {
         engine.on_exec(tools);
-        let instance = scheduled(&world).await;
+        let instance = running(&world).await;
         for operation in BACKS_UP_WITH {
             let again = (operation == Operation::Exec).then_some(&Trouble::HangAfter);
             let of = (instance, again);
             let back_up = async |told: &str| back_up(&world, &engine, of, told).await;
             is_done_twice(&world, &engine, &[&[operation]], |o| &o.backups, back_up).await;
+        }
+    });
+}
+
+#[test]
+fn a_schedule_makes_each_backup_once() {
+    run(|world, engine| async move {
+        engine.on_exec(tools);
+        let instance_id = running(&world).await;
+        let (owners, now) = (world.owners().unwrap(), world.ports.clock.now());
+        let id: ScheduleId = world.ports.random.id(now);
+        let schedule = BackupSchedule {
+            id,
+            app_id: state(&world, instance_id).unwrap().app_id,
+            instance_id,
+            database: BackupKind::SqlDb,
+            cron: "30 3 * * *".parse().unwrap(),
+            keep: 7,
+            verify: false,
+            next_at: now,
+        };
+        let schedules = &owners.backup_schedules;
+        schedules.create(id, schedule).await.unwrap();
+        // Whoever says that its time has come, and whenever it is restarted: that was one time.
+        let due = join_all((0..16).map(|_| schedules.ask(id, backup_schedules::Command::Due)));
+        let (told, _) = join(due, schedules.restart(id)).await;
+        assert!(told.iter().any(Result::is_ok), "{told:?}");
+        schedules.restart(id).await.unwrap();
+        let rest = schedules.wait_idle(id, Duration::from_secs(60)).await.unwrap().unwrap();
+        assert!(rest.next_at > now);
+        let made = world.store.all::<Backups>(&Under::<Apps>(rest.app_id)).unwrap();
+        let [backup] = made[..] else { panic!("{made:?}") };
+        comes_to::<Backups>(&world, backup, "on schedule", |backup| {
+            let backup = &backup.unwrap().backup;
+            backup.state == BackupState::Ready && backup.scheduled
+        })
+        .await;
+
+        // Of an instance that is to be stopped none is made; with one that is deleted it ends.
+        let next = |next_at| BackupSchedule { next_at, ..(*rest).clone() };
+        for (command, stays) in
+            [(owned::Command::Stop, true), (owned::Command::Delete { data: true }, false)]
+        {
+            owners.instances.ask(instance_id, command).await.unwrap();
+            let due = next(world.ports.clock.now());
+            schedules.ask(id, backup_schedules::Command::Replace(due)).await.unwrap();
+            schedules.ask(id, backup_schedules::Command::Due).await.unwrap();
+            let left = schedules.wait_idle(id, Duration::from_secs(60)).await.unwrap();
+            assert_eq!(left.is_some(), stays);
+            assert_eq!(world.store.all::<Backups>(&Under::<Apps>(rest.app_id)).unwrap(), made);
         }
     });
 }

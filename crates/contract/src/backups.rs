@@ -1,8 +1,8 @@
 //! Backups of instances' databases: dumps that were read whole and hashed before they count.
 
 use crate::{
-    AppId, BackupId, InstanceId, Page, Sha256, Timestamp, instances::InstanceKind, page::*,
-    text::CronExpression,
+    AppId, BackupId, InstanceId, Page, ScheduleId, Sha256, Timestamp, instances::InstanceKind,
+    page::*, text::CronExpression,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,8 +68,8 @@ functions! {
     "svc_deleteBackup": DeleteBackup { backup_id: BackupId } -> DeletedBackup
     { who: OwnerOrAdmin of (backup_id), effect: Change, errors: [NotNow "it is being written or put back"] }
 
-    /// Dump a database again and again. A schedule for the same database is replaced; without
-    /// `cron` it ends.
+    /// Dump a database again and again. A schedule of the same database is replaced. While the
+    /// instance is stopped, no backup is made.
     "svc_scheduleBackups": ScheduleBackups {
         app_id: AppId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,8 +78,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         database: Option<BackupKind>,
         /// When, in UTC: minute, hour, day, month, day of the week. At most every ten minutes.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        cron: Option<CronExpression>,
+        cron: CronExpression,
         /// How many of its backups are kept, 1 to 100; 7 where nothing is given. Those that somebody
         /// asked for are not counted, and never removed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,7 +87,32 @@ functions! {
         /// kept.
         #[serde(default)]
         verify: bool,
-    } -> BackupSchedule { who: OwnerOrAdmin of (app_id), effect: Change }
+    } -> BackupSchedule { who: OwnerOrAdmin of (app_id), effect: Change,
+        errors: [NotNow "the instance has no such database"] }
+
+    /// Get the backup schedule of a database.
+    "svc_getBackupSchedule": GetBackupSchedule {
+        app_id: AppId,
+        /// Needed where the app has both a backend and a market server.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<InstanceKind>,
+        /// The instance's only database where nothing is given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        database: Option<BackupKind>,
+    } -> BackupSchedule { who: Member of (app_id), effect: Read,
+        errors: [NotNow "the instance has no such database"] }
+
+    /// End the backup schedule of a database. The backups that it made stay.
+    "svc_unscheduleBackups": UnscheduleBackups {
+        app_id: AppId,
+        /// Needed where the app has both a backend and a market server.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<InstanceKind>,
+        /// The instance's only database where nothing is given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        database: Option<BackupKind>,
+    } -> UnscheduledBackups { who: OwnerOrAdmin of (app_id), effect: Change,
+        errors: [NotNow "the instance has no such database"] }
 }
 
 records! {
@@ -130,15 +154,22 @@ records! {
 
     /// When a database is dumped.
     pub struct BackupSchedule {
+        id: ScheduleId,
+        app_id: AppId,
         instance_id: InstanceId,
         database: BackupKind,
-        /// Null where there is no schedule any more.
-        cron: Option<CronExpression>,
+        /// In UTC.
+        cron: CronExpression,
+        /// How many of its backups are kept.
         keep: u32,
+        /// Whether each backup is verified.
         verify: bool,
-        /// When the next one is made.
-        next_at: Option<Timestamp>,
+        /// When the next backup is made.
+        next_at: Timestamp,
     }
+
+    /// The schedule that ended.
+    pub struct UnscheduledBackups { deleted: ScheduleId }
 }
 
 /// Which database a backup is of.

@@ -20,6 +20,8 @@ pub trait Id:
     const PREFIX: &'static str;
     /// The id with this unique part.
     fn of(unique: Ulid) -> Self;
+    /// Its unique part.
+    fn unique(self) -> Ulid;
 }
 
 macro_rules! ids {
@@ -33,6 +35,9 @@ macro_rules! ids {
                 const PREFIX: &'static str = $prefix;
                 fn of(unique: Ulid) -> Self {
                     $name(unique)
+                }
+                fn unique(self) -> Ulid {
+                    self.0
                 }
             }
             impl fmt::Display for $name {
@@ -115,6 +120,8 @@ ids! {
     TemplateId "tpl",
     /// A backup of an instance's database.
     BackupId "bak",
+    /// A schedule of backups.
+    ScheduleId "sch",
     /// A deployment of an app.
     DeploymentId "dep",
     /// A registered container image.

@@ -53,7 +53,7 @@ pub(super) async fn perform(
             Ok(Outcome::Disposed)
         }
         Effect::Thin => {
-            schedule::thin(&world, &kept.state.backup).await?;
+            schedule::thin(&world, &kept.state).await?;
             Ok(Outcome::Thinned)
         }
         Effect::Clean | Effect::Discard => {

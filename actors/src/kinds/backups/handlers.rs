@@ -1,11 +1,11 @@
 //! The functions of the group Backups.
 
 use super::{
-    Backups, Command, Schedule, State,
+    Backups, Command, State,
     effects::{instance_of, role},
     restore_check::{NOT_TOLD, tells_health},
     rules::{BackupClaim, taken},
-    schedule::{Made, begin, databases, next},
+    schedule::begin,
 };
 use crate::{
     call::{context::Call, pagination},
@@ -20,20 +20,13 @@ use crate::{
 use contract::{
     AppId, BackupId, Fault, Page, Serves,
     backups::{
-        Backup, BackupDownloadUrl, BackupKind, BackupSchedule, BackupState, CreateDocumentDbBackup,
+        Backup, BackupDownloadUrl, BackupKind, BackupState, CreateDocumentDbBackup,
         CreateSqlDbBackup, DeleteBackup, DeletedBackup, GetBackupDownloadUrl, GetBackups,
-        RestoreBackup, ScheduleBackups, VerifyBackup,
+        RestoreBackup, VerifyBackup,
     },
     instances::{InstanceKind, ServiceState},
 };
-use std::time::Duration;
 use store::Snapshot;
-
-/// How many backups a schedule keeps where nothing is said, and the most.
-const USUAL_KEPT: u32 = 7;
-const MOST_KEPT: u32 = 100;
-/// Schedules may not be denser.
-const CLOSEST: Duration = Duration::from_secs(600);
 
 impl Platform {
     async fn back_up(
@@ -60,7 +53,7 @@ impl Platform {
             return Err(taken());
         }
         let backup: BackupId = self.world.ports.random.id(cx.now);
-        let begin = begin(backup, (id, instance), kind, Made { scheduled: false, verify }, cx.now);
+        let begin = begin(backup, (id, instance), kind, (None, verify), cx.now);
         let owners = &self.owners()?.backups;
         cx.create(&self.world, owners, backup, begin, |state| Ok(state.backup.clone())).await
     }
@@ -85,7 +78,8 @@ impl Platform {
     }
 }
 
-fn can_be_verified(instance: &Instance, kind: BackupKind) -> Result<(), Fault> {
+/// Refused where nothing tells whether this database is well.
+pub(crate) fn can_be_verified(instance: &Instance, kind: BackupKind) -> Result<(), Fault> {
     match instance.part(role(kind)) {
         Some(part) if !tells_health(part) => Err(Fault::NotNow(NOT_TOLD.into())),
         _ => Ok(()),
@@ -163,56 +157,5 @@ impl Serves<DeleteBackup> for Platform {
             Ok(DeletedBackup { deleted: id })
         })
         .await
-    }
-}
-
-impl Serves<ScheduleBackups> for Platform {
-    async fn serve(&self, cx: &Call, p: ScheduleBackups) -> Result<BackupSchedule, Fault> {
-        let keep = p.keep.unwrap_or(USUAL_KEPT);
-        if !(1..=MOST_KEPT).contains(&keep) {
-            return Err(Fault::invalid("keep", format!("must be from 1 to {MOST_KEPT}")));
-        }
-        let (id, seen) = self.only_instance(p.app_id, p.kind)?;
-        let there = databases(&seen.state);
-        let database = match (p.database, there.as_slice()) {
-            (Some(database), there) if there.contains(&database) => database,
-            (None, [only]) => *only,
-            (None, [_, _, ..]) => {
-                return Err(Fault::invalid("database", "is needed: the instance has two"));
-            }
-            _ => return Err(Fault::NotNow("this instance has no such database".into())),
-        };
-        if p.verify {
-            can_be_verified(&seen.state, database)?;
-        }
-        let schedule = match p.cron {
-            None => None,
-            Some(cron) => {
-                let wrong = |e: String| Fault::invalid("cron", e);
-                let next_at = next(&cron, cx.now).map_err(wrong)?;
-                let after = next(&cron, next_at).map_err(wrong)?;
-                if after.since(next_at) < CLOSEST {
-                    return Err(Fault::invalid(
-                        "cron",
-                        "must leave ten minutes between two backups",
-                    ));
-                }
-                Some(Schedule { cron, keep, verify: p.verify, next_at })
-            }
-        };
-        let owners = &self.owners()?.instances;
-        let command = instances::Command::Schedule(database, schedule);
-        let show = move |instance: &instances::Instance| {
-            let schedule = instance.schedules.get(&database);
-            Ok(BackupSchedule {
-                instance_id: id,
-                database,
-                cron: schedule.map(|schedule| schedule.cron.clone()),
-                keep: schedule.map_or(keep, |schedule| schedule.keep),
-                verify: schedule.is_some_and(|schedule| schedule.verify),
-                next_at: schedule.map(|schedule| schedule.next_at),
-            })
-        };
-        cx.change(&self.world, owners, id, command, show).await
     }
 }

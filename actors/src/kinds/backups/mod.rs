@@ -9,5 +9,6 @@ mod rules;
 mod schedule;
 
 pub use dump::TAIL;
+pub(crate) use handlers::can_be_verified;
 pub use rules::{BackupClaim, BackupIndex, Backups, Begin, Command, Effect, Outcome, State};
-pub use schedule::{Schedule, run_due};
+pub use schedule::{begin, databases};

@@ -44,6 +44,9 @@ pub struct State {
     /// carried out says nothing.
     #[serde(default)]
     pub useless: bool,
+    /// How many its schedule keeps; of one that somebody asked for, nothing.
+    #[serde(default)]
+    pub keep: Option<u32>,
     /// It may be one more than its schedule keeps.
     #[serde(default)]
     pub surplus: bool,
@@ -56,6 +59,8 @@ pub struct State {
 pub struct Begin {
     /// As it begins.
     pub backup: Backup,
+    /// How many its schedule keeps; of one that somebody asked for, nothing.
+    pub keep: Option<u32>,
     /// Whether it is verified once it is ready.
     pub verify: bool,
 }
@@ -168,7 +173,7 @@ impl Resource for Backups {
     type Outcome = Outcome;
 
     fn create(at: &Moment<Self>, begin: Begin) -> Result<Step<Self>, Fault> {
-        let state = State::new(begin.backup, Some(at.now + WITHIN), begin.verify);
+        let state = State::new(begin, at.now + WITHIN);
         Ok(Step::put(state).intend(Intent::Now(Effect::Dump)))
     }
 
@@ -213,11 +218,12 @@ impl Resource for Backups {
 
 impl State {
     /// One that begins.
-    pub fn new(backup: Backup, deadline: Option<Timestamp>, verify: bool) -> State {
+    fn new(Begin { backup, keep, verify }: Begin, deadline: Timestamp) -> State {
         State {
             backup,
-            deadline,
+            deadline: Some(deadline),
             verify,
+            keep,
             on_trial: false,
             useless: false,
             surplus: false,
@@ -305,7 +311,7 @@ impl State {
                 *state = BackupState::Ready;
                 (self.backup.size, self.backup.sha256) = (Some(size), Some(sha256));
                 self.backup.finished_at = Some(at.now);
-                self.surplus = self.backup.scheduled;
+                self.surplus = self.keep.is_some();
                 if self.verify {
                     return self.verify(at);
                 }
@@ -314,7 +320,7 @@ impl State {
                 *state = BackupState::Failed;
                 self.backup.error = Some(why);
                 self.backup.finished_at = Some(at.now);
-                self.surplus = self.backup.scheduled;
+                self.surplus = self.keep.is_some();
                 self.deadline = None;
                 return Step::put(self).intend(Intent::Now(Effect::Clean));
             }

@@ -1,63 +1,25 @@
-//! Backups that are made again and again. The schedule is the instance's; each backup is its own.
+//! What becomes of the backups that a schedule makes: how they begin, and which of them stay.
 
 use super::{Backups, Begin, Command, State, effects::role};
 use crate::{
-    kinds::instances::{self, Instance, InstanceIndex, Instances},
-    runtime::{
-        entries::{SortedMoment, Under},
-        resource::Retry,
-    },
+    kinds::instances::{Instance, Instances},
+    runtime::{entries::Under, resource::Retry},
     world::World,
 };
 use contract::{
-    BackupId, Fault, InstanceId, Timestamp,
+    BackupId, InstanceId, Timestamp,
     backups::{Backup, BackupKind, BackupState, RestoreState},
-    text::CronExpression,
 };
-use croner::parser::CronParser;
-use serde::{Deserialize, Serialize};
-
-/// When a database is dumped.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Schedule {
-    /// When, in UTC.
-    pub cron: CronExpression,
-    /// How many are kept.
-    pub keep: u32,
-    /// Whether each of them is verified.
-    #[serde(default)]
-    pub verify: bool,
-    /// The next time.
-    pub next_at: Timestamp,
-}
 
 /// How many scheduled backups that failed are kept to be seen.
 const SHOWN_FAILURES: u32 = 10;
 
-/// The next time after a moment that a schedule names.
-pub fn next(cron: &CronExpression, after: Timestamp) -> Result<Timestamp, String> {
-    let parsed = CronParser::new().parse(cron.as_str()).map_err(|e| e.to_string())?;
-    let after = jiff::Timestamp::from_millisecond(after.as_millis()).map_err(|e| e.to_string())?;
-    let after = after.to_zoned(jiff::tz::TimeZone::UTC);
-    let next = parsed.find_next_occurrence(&after, false).map_err(|e| e.to_string())?;
-    Ok(Timestamp::from_millis(next.timestamp().as_millisecond()))
-}
-
-/// How a backup comes about.
-#[derive(Debug, Clone, Copy)]
-pub struct Made {
-    /// By a schedule.
-    pub scheduled: bool,
-    /// Whether it is verified once it is ready.
-    pub verify: bool,
-}
-
-/// A backup that begins now.
+/// A backup that begins now. `keep`: how many its schedule keeps.
 pub fn begin(
     id: BackupId,
     instance: (InstanceId, &Instance),
     kind: BackupKind,
-    Made { scheduled, verify }: Made,
+    (keep, verify): (Option<u32>, bool),
     now: Timestamp,
 ) -> Begin {
     let backup = Backup {
@@ -66,7 +28,7 @@ pub fn begin(
         app_id: instance.1.app_id,
         kind,
         state: BackupState::Running,
-        scheduled,
+        scheduled: keep.is_some(),
         size: None,
         sha256: None,
         error: None,
@@ -75,46 +37,12 @@ pub fn begin(
         created_at: now,
         finished_at: None,
     };
-    Begin { backup, verify }
+    Begin { backup, keep, verify }
 }
 
-/// Makes the backups that are due.
-pub async fn run_due(world: &World) -> Result<(), Fault> {
-    let now = world.ports.clock.now();
-    let due = world.store.before(&InstanceIndex::Backup { at: SortedMoment(now) }, usize::MAX)?;
-    let Ok(owners) = world.owners() else { return Ok(()) };
-    for id in due {
-        let Some(seen) = world.store.get::<Instances>(&id)? else { continue };
-        let instance = &seen.state;
-        for (kind, schedule) in instance.schedules.iter().filter(|(_, s)| s.next_at <= now) {
-            // First the next time: a crash here costs one backup, and never makes two.
-            let (from, to) = (schedule.next_at, after(schedule, now));
-            let advance = instances::Command::Advance { database: *kind, from, to };
-            if let Err(fault) = owners.instances.ask(id, advance).await {
-                tracing::warn!(%id, error = %fault, "a schedule did not go on");
-                continue;
-            }
-            let new: BackupId = world.ports.random.id(now);
-            let made = Made { scheduled: true, verify: schedule.verify };
-            match owners.backups.create(new, begin(new, (id, instance), *kind, made, now)).await {
-                Ok(_) => {}
-                Err(fault) => tracing::warn!(%id, error = %fault, "a backup was not begun"),
-            }
-        }
-    }
-    Ok(())
-}
-
-fn after(schedule: &Schedule, now: Timestamp) -> Timestamp {
-    // A schedule that was read once can be read again; if not, it waits for a day.
-    next(&schedule.cron, now).unwrap_or(now + std::time::Duration::from_secs(24 * 3600))
-}
-
-/// Removes what is more than a schedule keeps, after this backup of it has come to its end.
-pub(super) async fn thin(world: &World, made: &Backup) -> Result<(), Retry> {
-    let instance = world.store.get::<Instances>(&made.instance_id)?;
-    let schedule = instance.as_ref().and_then(|i| i.state.schedules.get(&made.kind));
-    let Some(Schedule { keep, .. }) = schedule else { return Ok(()) };
+/// Removes what is more than the schedule of this backup keeps, once this backup has come to its end.
+pub(super) async fn thin(world: &World, state: &State) -> Result<(), Retry> {
+    let State { backup: made, keep: Some(keep), .. } = state else { return Ok(()) };
     let mut scheduled = Vec::new();
     for key in world.store.all::<Backups>(&Under::<Instances>(made.instance_id))? {
         if let Some(seen) = world.store.get::<Backups>(&key)? {
@@ -198,15 +126,5 @@ mod tests {
         assert_eq!(too_many(&[None, Good, None], 1), [2]);
         assert_eq!(too_many(&[None; 12], 3), [10, 11]);
         assert_eq!(too_many(&[Good, Unknown], 1), [0; 0]);
-    }
-
-    #[test]
-    fn the_next_time_is_in_utc_and_after_now() {
-        let at = |text: &str| text.parse::<Timestamp>().unwrap();
-        let daily: CronExpression = "30 3 * * *".parse().unwrap();
-        let next_of = |cron, now: &str| next(cron, at(now)).unwrap();
-        assert_eq!(next_of(&daily, "2026-01-31T03:29:59.000Z"), at("2026-01-31T03:30:00.000Z"));
-        assert_eq!(next_of(&daily, "2026-01-31T03:30:00.000Z"), at("2026-02-01T03:30:00.000Z"));
-        assert!(next(&"99 * * * *".parse().unwrap(), at("2026-01-31T03:30:00.000Z")).is_err());
     }
 }

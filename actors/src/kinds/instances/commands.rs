@@ -75,22 +75,6 @@ impl Instance {
             Command::Replace { role, next, secrets, deployment, within } => {
                 self.with(secrets).replace(role, *next, deployment, (now, within))
             }
-            Command::Schedule(database, schedule) => {
-                let mut instance = self;
-                match schedule {
-                    Some(schedule) => instance.schedules.insert(database, schedule),
-                    None => instance.schedules.remove(&database),
-                };
-                Ok(Step::put(instance))
-            }
-            Command::Advance { database, from, to } => {
-                let mut instance = self;
-                match instance.schedules.get_mut(&database) {
-                    Some(schedule) if schedule.next_at == from => schedule.next_at = to,
-                    _ => return Ok(Step::keep()),
-                }
-                Ok(Step::put(instance))
-            }
             Command::Withdraw(deployment, why) => self.withdraw(deployment, why),
         }
     }

@@ -1,6 +1,6 @@
 //! What is kept of an instance: what was asked for, and what was seen last.
 
-use crate::{kinds::backups::Schedule, ports::sealed::Sealed};
+use crate::ports::sealed::Sealed;
 use contract::{
     AppId, DeploymentId, ImageId, Name, ProjectId, TemplateId, Timestamp, VersionName,
     backups::BackupKind,
@@ -8,7 +8,7 @@ use contract::{
         DesiredState, InstanceKind, InstanceState, Resources, Role, ServiceHealth, ServiceState,
     },
     templates::{SemanticVersion, TemplateService},
-    text::{EnvName, Slug},
+    text::{CronExpression, EnvName, Slug},
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
@@ -34,9 +34,9 @@ pub struct Instance {
     pub secrets: BTreeMap<String, Sealed>,
     /// Its services, in the order in which they start.
     pub parts: Vec<Part>,
-    /// When its databases are dumped.
-    #[serde(default)]
-    pub schedules: BTreeMap<BackupKind, Schedule>,
+    /// Schedules of an earlier version, until they are carried over to records of their own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub schedules: BTreeMap<BackupKind, EarlierSchedule>,
     /// What was asked for.
     pub desired: DesiredState,
     /// What it is.
@@ -59,6 +59,20 @@ pub struct Instance {
     pub created_at: Timestamp,
     /// When its state last changed.
     pub updated_at: Timestamp,
+}
+
+/// When a database is dumped, as earlier versions kept it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EarlierSchedule {
+    /// When, in UTC.
+    pub cron: CronExpression,
+    /// How many are kept.
+    pub keep: u32,
+    /// Whether each of them is verified.
+    #[serde(default)]
+    pub verify: bool,
+    /// The next time.
+    pub next_at: Timestamp,
 }
 
 /// A service of an instance, and its containers.

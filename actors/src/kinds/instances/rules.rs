@@ -10,7 +10,6 @@ use super::{
 use crate::{
     kinds::{
         apps::{self, App, Apps},
-        backups::Schedule,
         deployments::Served,
         images::Images,
         projects::Projects,
@@ -26,7 +25,6 @@ use crate::{
 };
 use contract::{
     AppId, DeploymentId, Fault, ImageId, InstanceId, Timestamp,
-    backups::BackupKind,
     instances::{InstanceKind, Role},
 };
 use futures_util::future::LocalBoxFuture;
@@ -80,18 +78,6 @@ pub enum Command {
         /// How long it may take to become well.
         within: Duration,
     },
-    /// Dump a database again and again, or not any more.
-    Schedule(BackupKind, Option<Schedule>),
-    /// A backup was made on schedule: the next one is due then. Nothing, where the schedule is not
-    /// the one that was due.
-    Advance {
-        /// Of which database.
-        database: BackupKind,
-        /// When it was due.
-        from: Timestamp,
-        /// When it is due next.
-        to: Timestamp,
-    },
     /// A deployment does not want its candidate any more.
     Withdraw(DeploymentId, String),
 }
@@ -135,8 +121,6 @@ impl std::fmt::Debug for Command {
             Command::Overdue => "Overdue",
             Command::Extend { .. } => "Extend",
             Command::Replace { .. } => "Replace",
-            Command::Schedule(..) => "Schedule",
-            Command::Advance { .. } => "Advance",
             Command::Withdraw(..) => "Withdraw",
         })
     }
@@ -171,8 +155,8 @@ store::entries! {
     /// What instances are found by.
     pub enum InstanceIndex of Instances {
         All = "all",
-        /// A schedule makes the next backup at this moment.
-        Backup { at: SortedMoment } = "backup",
+        /// It holds schedules of an earlier version. The spelling is theirs: they are due then.
+        EarlierSchedules { at: SortedMoment } = "backup",
     }
 }
 
@@ -246,7 +230,7 @@ impl Resource for Instances {
             .and(Under::<Projects>(instance.project_id))
             .and(Under::<Templates>(instance.template_id))
             .and(InstanceIndex::All)
-            .and_all(next.map(|at| InstanceIndex::Backup { at: SortedMoment(at) }))
+            .and_all(next.map(|at| InstanceIndex::EarlierSchedules { at: SortedMoment(at) }))
     }
 
     fn claims(instance: &Instance) -> Vec<Unique<Self>> {

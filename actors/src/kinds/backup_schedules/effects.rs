@@ -1,0 +1,42 @@
+//! What a backup schedule does outside of its record.
+
+use super::rules::{BackupSchedules, Effect, Outcome};
+use crate::{
+    kinds::{apps::Apps, backups, instances::Instances},
+    runtime::resource::{Input, Kept, Resource, Retry},
+    world::World,
+};
+use contract::{Fault, instances::DesiredState};
+use std::sync::Arc;
+use store::Change;
+
+pub(super) async fn perform(
+    Effect::BackUp(id): Effect,
+    schedule: Arc<Kept<BackupSchedules>>,
+    world: Arc<World>,
+) -> Result<Outcome, Retry> {
+    let instance = world.store.get::<Instances>(&schedule.instance_id)?;
+    let app = world.store.get::<Apps>(&schedule.app_id)?;
+    let (Some(instance), Some(app)) = (
+        instance.filter(|instance| !instance.is_deleted()),
+        app.filter(|app| !Apps::is_deleted(app)),
+    ) else {
+        return Ok(Outcome::NoInstance);
+    };
+    // Its database does not run because somebody wants that: a backup that fails tells nobody anything.
+    if instance.desired != DesiredState::Running {
+        return Ok(Outcome::Done);
+    }
+    let of = (schedule.instance_id, &instance.state);
+    let made = (Some(schedule.keep), schedule.verify);
+    let begin = backups::begin(id, of, schedule.database, made, world.ports.clock.now());
+    // An app that goes at the same time goes without another backup.
+    let app_id = schedule.app_id;
+    let held = Arc::new(move |_: &_| Ok(Change::new().require(&app_id, &app)));
+    match world.owners()?.backups.ask_with(id, Input::Create(Box::new(begin)), held).await {
+        // Not found: it was made and is deleted already.
+        Ok(_) | Err(Fault::NotFound(_)) => Ok(Outcome::Done),
+        // The database may be dumped or put back just now; the schedule's turn comes after that.
+        Err(fault) => Err(fault.into()),
+    }
+}

@@ -1,0 +1,95 @@
+//! The functions of the group Backups that are about schedules.
+
+use super::{BackupScheduleClaim, BackupSchedules, Command, cron};
+use crate::{
+    call::context::Call,
+    kinds::{
+        backups::{can_be_verified, databases},
+        instances::Instance,
+    },
+    platform::Platform,
+    runtime::{resource::Row, store::Held},
+};
+use contract::{
+    AppId, Fault, Serves,
+    backups::{
+        BackupKind, BackupSchedule, GetBackupSchedule, ScheduleBackups, UnscheduleBackups,
+        UnscheduledBackups,
+    },
+    instances::InstanceKind,
+};
+
+/// How many backups a schedule keeps where nothing is said, and the most.
+const USUAL_KEPT: u32 = 7;
+const MOST_KEPT: u32 = 100;
+
+impl Platform {
+    /// The schedule of a database of the app's instance.
+    fn schedule(
+        &self,
+        app: AppId,
+        kind: Option<InstanceKind>,
+        database: Option<BackupKind>,
+    ) -> Result<Held<BackupSchedules>, Fault> {
+        let (id, instance) = self.only_instance(app, kind)?;
+        let claim = BackupScheduleClaim::of(id, database_of(&instance, database)?);
+        self.world.store.held_by(&claim)?.ok_or(Fault::NotFound(BackupSchedules::NOUN))
+    }
+}
+
+/// The database that is meant: the only one where none is named.
+fn database_of(instance: &Instance, named: Option<BackupKind>) -> Result<BackupKind, Fault> {
+    match (named, databases(instance).as_slice()) {
+        (Some(named), there) if there.contains(&named) => Ok(named),
+        (None, [only]) => Ok(*only),
+        (None, [_, _, ..]) => Err(Fault::invalid("database", "is needed: the instance has two")),
+        _ => Err(Fault::NotNow("this instance has no such database".into())),
+    }
+}
+
+impl Serves<ScheduleBackups> for Platform {
+    async fn serve(&self, cx: &Call, p: ScheduleBackups) -> Result<BackupSchedule, Fault> {
+        let keep = p.keep.unwrap_or(USUAL_KEPT);
+        if !(1..=MOST_KEPT).contains(&keep) {
+            return Err(Fault::invalid("keep", format!("must be from 1 to {MOST_KEPT}")));
+        }
+        let next_at = cron::first(&p.cron, cx.now).map_err(|e| Fault::invalid("cron", e))?;
+        let (instance_id, instance) = self.only_instance(p.app_id, p.kind)?;
+        let database = database_of(&instance, p.database)?;
+        if p.verify {
+            can_be_verified(&instance, database)?;
+        }
+        let (app_id, cron, verify) = (p.app_id, p.cron, p.verify);
+        let there = self.world.store.holder(&BackupScheduleClaim::of(instance_id, database))?;
+        let id = there.unwrap_or_else(|| self.world.ports.random.id(cx.now));
+        let schedule =
+            BackupSchedule { id, app_id, instance_id, database, cron, keep, verify, next_at };
+        let owners = &self.owners()?.backup_schedules;
+        let show = |schedule: &BackupSchedule| Ok(schedule.clone());
+        if there.is_none() {
+            return cx.create(&self.world, owners, id, schedule, show).await;
+        }
+        let replace = Command::Replace(schedule);
+        cx.change(&self.world, owners, id, replace, show).await.map_err(|fault| match fault {
+            // It ended meanwhile. The call is decided anew, and makes another one.
+            Fault::NotFound(_) => Fault::Stale,
+            fault => fault,
+        })
+    }
+}
+
+impl Serves<GetBackupSchedule> for Platform {
+    async fn serve(&self, _: &Call, p: GetBackupSchedule) -> Result<BackupSchedule, Fault> {
+        let (_, schedule) = self.schedule(p.app_id, p.kind, p.database)?;
+        Ok(schedule.state.clone())
+    }
+}
+
+impl Serves<UnscheduleBackups> for Platform {
+    async fn serve(&self, cx: &Call, p: UnscheduleBackups) -> Result<UnscheduledBackups, Fault> {
+        let (id, _) = self.schedule(p.app_id, p.kind, p.database)?;
+        let owners = &self.owners()?.backup_schedules;
+        let show = move |_: &BackupSchedule| Ok(UnscheduledBackups { deleted: id });
+        cx.change(&self.world, owners, id, Command::Remove, show).await
+    }
+}

@@ -1,0 +1,146 @@
+//! The rules of a backup schedule: when its time has come, it makes a backup and moves on.
+
+use super::cron;
+use crate::{
+    kinds::apps::Apps,
+    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
+    world::World,
+};
+use contract::{
+    AppId, BackupId, Fault, Id, InstanceId, ScheduleId, Timestamp,
+    backups::{BackupKind, BackupSchedule},
+};
+use futures_util::future::LocalBoxFuture;
+use serde::{Deserialize, Serialize};
+use std::{sync::Arc, time::Duration};
+use ulid::Ulid;
+
+/// The backup schedules.
+#[derive(Debug, Clone, Copy)]
+pub struct BackupSchedules;
+
+/// How long a schedule waits whose expression can no longer be read.
+const UNREADABLE: Duration = Duration::from_secs(24 * 3600);
+
+/// What can be asked of a schedule.
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// Another schedule of the same database takes its place.
+    Replace(BackupSchedule),
+    /// The time of the next backup has come.
+    Due,
+    /// Remove it.
+    Remove,
+}
+
+/// What a schedule does outside of its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Effect {
+    /// Make this backup. Its id is settled, so that it is made once.
+    BackUp(BackupId),
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The backup is there, or there is nothing to back up now.
+    Done,
+    /// The instance is deleted.
+    NoInstance,
+}
+
+impl Resource for BackupSchedules {
+    type New = BackupSchedule;
+    type State = BackupSchedule;
+    type Command = Command;
+    type Effect = Effect;
+    type Outcome = Outcome;
+
+    fn create(_: &Moment<Self>, schedule: BackupSchedule) -> Result<Step<Self>, Fault> {
+        Ok(Step::put(schedule))
+    }
+
+    fn on_command(
+        schedule: BackupSchedule,
+        at: &Moment<Self>,
+        command: Command,
+    ) -> Result<Step<Self>, Fault> {
+        Ok(match command {
+            Command::Replace(schedule) => Step::put(schedule),
+            Command::Due if at.now < schedule.next_at => Step::keep(),
+            Command::Due => {
+                let backup = Effect::BackUp(backup_at(at));
+                let next_at = cron::next(&schedule.cron, at.now).unwrap_or(at.now + UNREADABLE);
+                Step::put(BackupSchedule { next_at, ..schedule }).intend(Intent::Now(backup))
+            }
+            Command::Remove => Step::remove(),
+        })
+    }
+
+    fn on_outcome(_: BackupSchedule, _: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+        match outcome {
+            Outcome::Done => Step::keep().intend(Intent::None),
+            Outcome::NoInstance => Step::remove(),
+        }
+    }
+
+    fn is_deleted(_: &BackupSchedule) -> bool {
+        false
+    }
+
+    /// A database has one schedule. Whoever comes second replaces the first one's.
+    fn claims(schedule: &BackupSchedule) -> Vec<Unique<Self>> {
+        let claim = BackupScheduleClaim::of(schedule.instance_id, schedule.database);
+        vec![Unique::new(claim, || Fault::Stale)]
+    }
+
+    fn deadline(schedule: &BackupSchedule) -> Option<(Timestamp, Command)> {
+        Some((schedule.next_at, Command::Due))
+    }
+
+    fn perform(
+        effect: Effect,
+        _: ScheduleId,
+        kept: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+        Box::pin(super::effects::perform(effect, kept, world))
+    }
+}
+
+impl Child for BackupSchedules {
+    type Parent = Apps;
+
+    fn parent(schedule: &BackupSchedule) -> Option<AppId> {
+        Some(schedule.app_id)
+    }
+
+    fn delete() -> Command {
+        Command::Remove
+    }
+}
+
+store::claims! {
+    /// What no two backup schedules have in common: the database.
+    pub enum BackupScheduleClaim of BackupSchedules {
+        Sql { instance: InstanceId } = "sql",
+        Document { instance: InstanceId } = "document",
+    }
+}
+
+impl BackupScheduleClaim {
+    /// This database.
+    pub fn of(instance: InstanceId, database: BackupKind) -> Self {
+        match database {
+            BackupKind::SqlDb => BackupScheduleClaim::Sql { instance },
+            BackupKind::DocumentDb => BackupScheduleClaim::Document { instance },
+        }
+    }
+}
+
+/// The id of the backup that a schedule makes at a moment. A schedule makes one at a moment, so the
+/// schedule's own unique part and the time are unique together.
+fn backup_at(at: &Moment<BackupSchedules>) -> BackupId {
+    let now = u64::try_from(at.now.as_millis()).unwrap_or_default();
+    BackupId::of(Ulid::from_parts(now, at.id.unique().random()))
+}
