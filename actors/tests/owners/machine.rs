@@ -127,6 +127,7 @@ enum Event {
     Observe,
     Replace(u128),
     Withdraw(u128),
+    Update(u32),
     Overdue(u64),
     Kill(usize),
     Vanish(usize),
@@ -146,6 +147,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => Just(Event::Observe),
         2 => (1..4_u128).prop_map(Event::Replace),
         1 => (1..4_u128).prop_map(Event::Withdraw),
+        1 => (0..4_u32).prop_map(Event::Update),
         1 => (0..700_u64).prop_map(Event::Overdue),
         1 => (0..4_usize).prop_map(Event::Kill),
         1 => (0..4_usize).prop_map(Event::Vanish),
@@ -170,6 +172,7 @@ fn happen(world: &mut World, event: Event) {
             let why = "not wanted".to_owned();
             world.take(Input::Command(Command::Withdraw(scene::deployment(n), why)));
         }
+        Event::Update(n) => world.take(Input::Command(scene::resize(n))),
         Event::Overdue(seconds) => {
             world.now = world.now + Duration::from_secs(seconds);
             world.take(Input::Command(Command::Overdue));

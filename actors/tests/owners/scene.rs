@@ -90,6 +90,12 @@ pub fn replace_with(n: u128, image: ServiceImage) -> Command {
     }
 }
 
+/// Other resources for the server.
+pub fn resize(n: u32) -> Command {
+    let resources = Resources { memory_mb: 512 + n, cpus: 1.0 };
+    Command::Update { name: None, resources: Some(resources), env: None }
+}
+
 fn read<T: serde::de::DeserializeOwned>(record: serde_json::Value) -> T {
     serde_json::from_value(record).unwrap()
 }

@@ -13,8 +13,9 @@ use crate::{
     },
 };
 use contract::{
-    DeploymentId, Fault, Timestamp,
-    instances::{DesiredState, InstanceState, Role},
+    DeploymentId, Fault, Name, Timestamp,
+    instances::{DesiredState, InstanceState, Resources, Role},
+    text::EnvName,
 };
 use std::{collections::BTreeMap, time::Duration};
 use store::Change;
@@ -23,6 +24,8 @@ use store::Change;
 const OVERDUE: Duration = Duration::from_secs(30);
 /// The deadline of a deletion. A deletion that is overdue continues.
 const DELETE_WITHIN: Duration = Duration::from_secs(10 * 60);
+/// How long an updated server may take to become healthy.
+const UPDATE_WITHIN: Duration = Duration::from_secs(5 * 60);
 
 impl Instance {
     pub(super) fn on_command(
@@ -65,6 +68,7 @@ impl Instance {
                 let unused = Change::new().merge::<Uses>(&key, UsesDelta::Less(1));
                 Ok(Step::put(instance).intend(Intent::Now(Effect::Reconcile)).also(unused))
             }
+            Command::Update { name, resources, env } => self.update(name, resources, env, now),
             Command::Observe { lost } => match self.state {
                 S::Running | S::Degraded | S::Stopped | S::Failed => Ok(self.observe(&lost)),
                 _ => Ok(Step::keep()),
@@ -265,6 +269,31 @@ impl Instance {
         let revision = service.next_revision(change, deployment);
         let deadline = now + within;
         service.candidate = Some(Candidate { revision, deadline, failed: None });
+        Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))
+    }
+
+    /// New resources or variables need a new revision of the server.
+    fn update(
+        mut self,
+        name: Option<Name>,
+        resources: Option<Resources>,
+        env: Option<BTreeMap<EnvName, Sealed>>,
+        now: Timestamp,
+    ) -> Result<Step<Instances>, Fault> {
+        self.name = name.unwrap_or(self.name);
+        let resized = resources.is_some_and(|resources| resources != self.resources);
+        self.resources = resources.unwrap_or(self.resources);
+        self.updated_at = now;
+        if !resized && env.is_none() {
+            return Ok(Step::put(self));
+        }
+        let change = ServiceChange { env, ..ServiceChange::default() };
+        if self.state != InstanceState::Stopped {
+            return self.replace(Role::Server, change, None, (now, UPDATE_WITHIN));
+        }
+        let service = self.service_mut(Role::Server).ok_or(Fault::NotFound("server"))?;
+        let revision = service.next_revision(change, None);
+        self.make_live(Role::Server, revision, now);
         Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))
     }
 

@@ -274,7 +274,7 @@ fn is_initial(role: Role) -> bool {
     !matches!(role, Role::Dashboard | Role::Storefront)
 }
 
-fn check_resources(resources: Resources) -> Result<(), Fault> {
+pub(super) fn check_resources(resources: Resources) -> Result<(), Fault> {
     if !(128..=65_536).contains(&resources.memory_mb) {
         return Err(Fault::invalid("resources.memoryMb", "must be from 128 to 65536"));
     }

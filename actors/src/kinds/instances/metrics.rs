@@ -62,14 +62,15 @@ fn percent(used: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { round(used as f64 / of as f64 * 100.0) }
 }
 
-/// The current usage. An instance that does not run is refused: its usage is not zero.
-pub async fn current(world: &World, id: InstanceId, instance: &Instance) -> Result<Metrics, Fault> {
+/// The current usage. `None`: the instance does not run.
+pub async fn current(
+    world: &World,
+    id: InstanceId,
+    instance: &Instance,
+) -> Result<Option<Metrics>, Fault> {
     let readings = read(world, id, instance).await?;
     if readings.is_empty() {
-        return Err(Fault::NotNow(format!(
-            "this instance is {}; start it to see what it uses",
-            instance.state_name()
-        )));
+        return Ok(None);
     }
     let services = if readings.iter().all(|(_, before, after)| {
         before.as_ref().is_some_and(|before| cpu_percent(before, after).is_some())
@@ -79,9 +80,9 @@ pub async fn current(world: &World, id: InstanceId, instance: &Instance) -> Resu
         world.ports.clock.sleep(APART).await;
         read(world, id, instance).await?
     };
-    Ok(sum(services.iter().map(|(role, before, after)| service(*role, before.as_ref(), after)), {
-        world.ports.clock.now()
-    }))
+    let services =
+        services.iter().map(|(role, before, after)| service(*role, before.as_ref(), after));
+    Ok(Some(sum(services, world.ports.clock.now())))
 }
 
 /// For each service: the reading before, and the new one.

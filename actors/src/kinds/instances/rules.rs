@@ -23,9 +23,10 @@ use crate::{
     world::World,
 };
 use contract::{
-    AppId, DeploymentId, Fault, ImageId, InstanceId, Timestamp,
+    AppId, DeploymentId, Fault, ImageId, InstanceId, Name, Timestamp,
     backups::BackupKind,
-    instances::{InstanceKind, Role},
+    instances::{InstanceKind, Resources, Role},
+    text::EnvName,
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,12 @@ pub enum Command {
     Delete {
         /// Remove the volumes too.
         data: bool,
+    },
+    /// Change the name, or the server's resources and variables. `None` keeps what was set.
+    Update {
+        name: Option<Name>,
+        resources: Option<Resources>,
+        env: Option<BTreeMap<EnvName, Sealed>>,
     },
     /// Reconcile an instance at rest: its containers may have changed.
     Observe {
@@ -119,6 +126,7 @@ impl std::fmt::Debug for Command {
             Command::Stop => "Stop",
             Command::Restart => "Restart",
             Command::Delete { .. } => "Delete",
+            Command::Update { .. } => "Update",
             Command::Observe { .. } => "Observe",
             Command::Overdue => "Overdue",
             Command::AddService { .. } => "AddService",

@@ -55,51 +55,13 @@ pub(super) fn view(world: &World, id: InstanceId, instance: &Instance) -> wire::
     }
 }
 
-/// The variables that callers set. Values that are secrets are masked.
+/// The variables that callers set. Only those that the template declares plain are shown.
 fn masked(sealer: &Sealer, id: InstanceId, live: &Revision) -> BTreeMap<String, String> {
     let owner = id.to_string();
+    let plain = &live.template().plain_env;
     let show = |(name, sealed): (&EnvName, _)| {
-        let value = sealer.open(&owner, sealed).ok();
-        let value = value.filter(|value| !is_secret(name.as_str(), value));
+        let value = sealer.open(&owner, sealed).ok().filter(|_| plain.contains(name));
         (name.to_string(), value.unwrap_or_else(|| MASK.to_owned()))
     };
     live.env.iter().map(show).collect()
-}
-
-/// Words in the names of variables that hold secrets.
-const SECRET_WORDS: [&str; 12] = [
-    "SECRET",
-    "TOKEN",
-    "PASS",
-    "PWD",
-    "KEY",
-    "CREDENTIAL",
-    "PRIVATE",
-    "SALT",
-    "DSN",
-    "AUTH",
-    "CERT",
-    "SIGNING",
-];
-
-/// Whether a variable holds a secret, by its name, or because its value is an address with a
-/// password in it.
-fn is_secret(name: &str, value: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    let address = value.split_once("://").is_some_and(|(_, rest)| {
-        rest.split('/').next().is_some_and(|authority| authority.contains('@'))
-    });
-    address || SECRET_WORDS.iter().any(|word| name.contains(word))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_secret;
-
-    #[test]
-    fn secrets_are_known_by_name_or_by_what_they_look_like() {
-        assert!(is_secret("stripe_api_key", "x") && is_secret("DB_PASSWORD", "x"));
-        assert!(is_secret("REDIS_URL", "redis://u:p@host/0"));
-        assert!(!is_secret("LOG_LEVEL", "info") && !is_secret("HOME_PAGE", "https://a.example/@b"));
-    }
 }

@@ -3,7 +3,11 @@
 use crate::{
     call::{context::Call, pagination},
     kinds::{
-        instances::{Command, Instances, create::NewInstance, view::view},
+        instances::{
+            Command, Instances,
+            create::{NewInstance, check_resources},
+            view::view,
+        },
         projects::Projects,
     },
     platform::Platform,
@@ -14,8 +18,9 @@ use contract::{
     backend_instances::{
         CreateBackendInstance, DeleteBackendInstance, DeletedInstance, GetBackendInstance,
         GetBackendInstances, RestartBackendInstance, StartBackendInstance, StopBackendInstance,
+        UpdateBackendInstance,
     },
-    instances::{Instance, InstanceKind},
+    instances::{Instance, InstanceKind, Role},
 };
 
 impl Serves<CreateBackendInstance> for Platform {
@@ -66,6 +71,23 @@ impl Serves<StopBackendInstance> for Platform {
 impl Serves<RestartBackendInstance> for Platform {
     async fn serve(&self, cx: &Call, p: RestartBackendInstance) -> Result<Instance, Fault> {
         self.ask_instance(cx, p.instance_id, Command::Restart, p.wait).await
+    }
+}
+
+impl Serves<UpdateBackendInstance> for Platform {
+    async fn serve(&self, cx: &Call, p: UpdateBackendInstance) -> Result<Instance, Fault> {
+        let (id, seen) = cx.ancestry.instance()?;
+        p.resources.map(check_resources).transpose()?;
+        let env = match &p.env {
+            Some(env) => {
+                let server = seen.state.service(Role::Server);
+                let server = server.ok_or(Fault::NotFound("server of this instance"))?;
+                Some(self.seal_env(id, server.live.template(), env)?)
+            }
+            None => None,
+        };
+        let command = Command::Update { name: p.name, resources: p.resources, env };
+        self.ask_instance(cx, id, command, false).await
     }
 }
 

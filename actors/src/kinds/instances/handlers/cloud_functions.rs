@@ -29,7 +29,7 @@ impl Platform {
         let mut env = env.map_err(seal_fault)?;
         let application_id = env.remove("PARSE_SERVER_APPLICATION_ID").ok_or_else(|| {
             Fault::NotNow(
-                "this backend is not a Parse Server: its template does not set PARSE_SERVER_APPLICATION_ID"
+                "this instance is not a Parse Server: its template does not set PARSE_SERVER_APPLICATION_ID"
                     .into(),
             )
         })?;
@@ -61,7 +61,7 @@ impl Platform {
 
 impl Serves<ListCloudFunctions> for Platform {
     async fn serve(&self, _: &Call, p: ListCloudFunctions) -> Result<CloudFunctions, Fault> {
-        let (id, seen) = self.only_instance(p.app_id, Some(InstanceKind::Backend))?;
+        let (id, seen) = self.only_instance(p.app_id, p.kind.or(Some(InstanceKind::Backend)))?;
         let server = self.parse_server(id, &seen.state)?;
         let functions = self.world.ports.parse.functions(&server).await.map_err(fault)?;
         Ok(CloudFunctions { functions: functions.into_iter().collect() })
@@ -70,7 +70,7 @@ impl Serves<ListCloudFunctions> for Platform {
 
 impl Serves<RunCloudFunction> for Platform {
     async fn serve(&self, cx: &Call, p: RunCloudFunction) -> Result<Value, Fault> {
-        let (id, seen) = self.only_instance(p.app_id, Some(InstanceKind::Backend))?;
+        let (id, seen) = self.only_instance(p.app_id, p.kind.or(Some(InstanceKind::Backend)))?;
         let server = self.parse_server(id, &seen.state)?;
         let call = FunctionCall {
             name: p.function_name,

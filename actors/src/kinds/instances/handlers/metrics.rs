@@ -29,7 +29,12 @@ impl Serves<GetAppMetrics> for Platform {
     async fn serve(&self, _: &Call, p: GetAppMetrics) -> Result<AppMetrics, Fault> {
         let (id, seen) = self.only_instance(p.app_id, p.kind)?;
         let instance = &seen.state;
-        let metrics = metrics::current(&self.world, id, instance).await?;
+        let metrics = metrics::current(&self.world, id, instance).await?.ok_or_else(|| {
+            Fault::NotNow(format!(
+                "this instance is {}; start it to see what it uses",
+                instance.state_name()
+            ))
+        })?;
         let counts = match instance.kind {
             InstanceKind::Backend => self.count_users(id, instance).await,
             InstanceKind::Market => Err("market servers do not count their users".into()),

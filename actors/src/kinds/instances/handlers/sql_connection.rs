@@ -4,14 +4,14 @@
 use super::{engine_fault, seal_fault};
 use crate::{
     call::context::Call,
-    kinds::instances::{container_spec, names},
+    kinds::instances::{Instance, container_spec, names},
     platform::Platform,
 };
 use container_engine::{Engine, EngineError, Exec, Output};
 use contract::{
     Fault, Serves,
     instance_helpers::{SqlConnection, SqlStep, SqlStepName, TestSqlConnection},
-    instances::{Role, ServiceState},
+    instances::{DesiredState, Role, ServiceState},
 };
 use futures_util::StreamExt;
 use std::{
@@ -28,7 +28,7 @@ impl Serves<TestSqlConnection> for Platform {
             .and_then(|service| Some((service, service.live.template().database.as_ref()?)))
             .ok_or_else(|| Fault::NotNow("this instance has no SQL database".into()))?;
         if service.live.state != ServiceState::Running {
-            return Err(instance.not_running("SQL database"));
+            return Ok(stopped(instance));
         }
         let sealer = &self.world.ports.sealer;
         let password = match &database.password_secret {
@@ -42,6 +42,26 @@ impl Serves<TestSqlConnection> for Platform {
         };
         let name = names::container(id, Role::SqlDb, service.live.generation);
         test(self.world.ports.engine.as_ref(), &name, &login).await.map_err(engine_fault)
+    }
+}
+
+/// The answer for a database that does not run.
+fn stopped(instance: &Instance) -> SqlConnection {
+    let hint = match instance.desired {
+        DesiredState::Running => "see why with svc_getInstanceLogs, or restart the instance",
+        DesiredState::Stopped | DesiredState::Deleted => "start the instance",
+    };
+    SqlConnection {
+        ok: false,
+        latency_ms: 0.0,
+        server_version: None,
+        databases: None,
+        steps: Vec::new(),
+        error: Some(format!(
+            "this instance is {}, and its SQL database does not run",
+            instance.state_name()
+        )),
+        hint: Some(hint.into()),
     }
 }
 

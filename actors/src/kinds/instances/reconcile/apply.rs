@@ -87,7 +87,7 @@ impl Instance {
         // Only operators see the engine's own message: it describes the inside of this machine.
         tracing::warn!(name = %self.name, why, "an instance waits for the container engine");
         self.last_error =
-            Some("waiting for the container engine or a registry, which does not answer".into());
+            Some("it waits for the container engine or a registry, which does not answer".into());
         let (shortest, longest) = UNREACHABLE_PAUSE;
         reconcile_after((now.since(since) / 4).clamp(shortest, longest))
     }
