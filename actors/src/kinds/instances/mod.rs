@@ -17,16 +17,16 @@
 //! | `starting` | start each service once those before it are healthy; give up after three attempts or at the deadline | `running`; `degraded` when a service is left out; `failed` | Stop |
 //! | `running`, `degraded` | report a crash; start what was never started; provision, start, switch or reject a candidate; remove what has drained | `running` or `degraded` by health; a crash leads to `starting`, the sixth in ten minutes to `failed` | Stop, Restart, Replace, Update, Observe |
 //! | `stopping` | remove candidates and retired containers; stop services in reverse order | `stopped` | Start |
-//! | `stopped` | only on Observe: as `stopping` | `stopped` | Start, Restart, Update, Observe |
+//! | `stopped` | on Observe and Update: as `stopping` | `stopped` | Start, Restart, Update, Observe |
 //! | `restarting` | first half: as `stopping`; second half (`coming_up`): as `starting` | as `starting` | Stop |
 //! | `failed` | remove candidates and retired containers; what runs stays | `failed`; after crashes `starting` when five minutes have passed | Start, Stop, Restart, Replace, Update, Observe |
 //! | `deleting` | as `stopping`; then clear | `deleted`; with `delete_data` the record is removed | Delete with data |
 //! | `deleted` | nothing until the deadline, seven days later | `deleting` with `delete_data` | Delete with data |
 //!
-//! Every state but the last two also accepts Delete, AddService, Withdraw, and an Update of the name alone. A command that asks
-//! for what already holds keeps the record. Any other command is refused with a reason; Observe in
-//! a transient state is ignored, because a step is already pending. A deadline that passes is the
-//! command Overdue.
+//! Every state but the last two also accepts Delete, AddService, Withdraw, and an Update of the name
+//! alone. A command that asks for what already holds keeps the record. Any other command is refused
+//! with a reason; Observe in a transient state is ignored, because a step is already pending. A
+//! deadline that passes is the command Overdue.
 //!
 //! An engine that does not answer changes no state: deadlines stand still until it does.
 
