@@ -27,7 +27,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resources: Option<Resources>,
     } -> Instance { who: Member of (project_id), effect: Change,
-        errors: [137 "the app has a backend", 119 "the template is not published, or an image version is deprecated"] }
+        errors: [Exists "the app has a backend", NotNow "the template is not published, or an image version is deprecated"] }
 
     /// List the backend instances of a project.
     "svc_getBackendInstances": GetBackendInstances {
@@ -64,7 +64,7 @@ functions! {
         /// Answer when it has come to rest, or after 25 seconds as it is then.
         #[serde(default)]
         wait: bool,
-    } -> Instance { who: Member of (instance_id), effect: Change }
+    } -> Instance { who: Member of (instance_id), effect: Change, errors: [NotNow "it is provisioning, starting or stopping"] }
 
     /// Change an instance. What its server may use, and its environment, come with a new container,
     /// which takes the place of the one that serves once it is healthy.
@@ -79,7 +79,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resources: Option<Resources>,
     } -> Instance { who: Member of (instance_id), effect: Change,
-        errors: [119 "the instance is on its way to another state, or another container is starting"] }
+        errors: [NotNow "the instance is on its way to another state, or another container is starting"] }
 
     /// Delete an instance for good. Its volumes are kept for seven days as a last backup, unless
     /// its data is to go at once.

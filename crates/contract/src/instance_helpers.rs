@@ -43,7 +43,7 @@ functions! {
         app_id: AppId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
-    } -> AppMetrics { who: Member of (app_id), effect: Read, errors: [119 "the instance does not run"] }
+    } -> AppMetrics { who: Member of (app_id), effect: Read, errors: [NotNow "the instance does not run"] }
 
     /// Try the connection to an instance's SQL database, step by step. A database that does not run
     /// is answered with `ok: false` and a hint.
@@ -54,7 +54,7 @@ functions! {
         /// The instance's own database where nothing is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         database: Option<Identifier>,
-    } -> SqlConnection { who: Member of (app_id), effect: Read, errors: [119 "the instance has no SQL database"] }
+    } -> SqlConnection { who: Member of (app_id), effect: Read, errors: [NotNow "the instance has no SQL database"] }
 
     /// List the cloud functions of an app's backend.
     "svc_listCloudFunctions": ListCloudFunctions {
@@ -62,7 +62,7 @@ functions! {
         /// The backend where nothing is given. Market servers have no cloud functions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
-    } -> CloudFunctions { who: Member of (app_id), effect: Read, errors: [100 "the backend does not answer", 119 "it does not run"] }
+    } -> CloudFunctions { who: Member of (app_id), effect: Read, errors: [NoAnswer "the backend does not answer", NotNow "it does not run"] }
 
     /// Call a cloud function of an app's backend. Its reply is answered as it is; its error keeps
     /// its code and message, under 141.
@@ -79,7 +79,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session_token: Option<SessionToken>,
     } -> Value { who: Member of (app_id), effect: Change,
-        errors: [141 "the function failed", 100 "the backend does not answer", 119 "it does not run"] }
+        errors: [CalledFailed "the function failed", NoAnswer "the backend does not answer", NotNow "it does not run"] }
 
     /// Read the secrets that were made for an app's instance, such as its backend's own master key.
     "svc_getInstanceSecrets": GetInstanceSecrets {

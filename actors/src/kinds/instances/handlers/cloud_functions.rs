@@ -85,7 +85,7 @@ impl Serves<RunCloudFunction> for Platform {
             }
             answer.map_err(fault)
         };
-        cx.once(&self.world, run).await
+        cx.do_once(&self.world, run).await
     }
 }
 
