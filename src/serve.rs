@@ -20,7 +20,7 @@ use actix_service::{ServiceFactory, ServiceFactoryExt, fn_service, map_config};
 use actix_web::{App, dev::AppConfig, web};
 use actors::{
     background::{
-        instance_reconciler::{Pace, Watch},
+        instance_reconciler::{InstanceReconciler, Intervals},
         sweeper::Housekeeper,
     },
     call::router::Router,
@@ -56,8 +56,9 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
     let handles: Vec<_> = owners.iter().map(Arbiter::handle).collect();
     let Wired { platform, vault, dumps, first_start } = wiring::start(args, &handles).await?;
     Housekeeper::start(platform.clone());
-    let pace = Pace { every: Duration::from_secs(args.watch_interval.max(1)), ..Pace::default() };
-    Watch::start(platform.world.clone(), pace);
+    let round = Duration::from_secs(args.watch_interval.max(1));
+    let intervals = Intervals { round, ..Intervals::default() };
+    InstanceReconciler::start(platform.world.clone(), intervals);
     let shared = Arc::new(shared(args)?);
     let workers = args
         .workers

@@ -2,8 +2,8 @@
 
 use crate::{
     adapters::{
-        binaries::Vault, clock, dumps::DumpFolder, git::Git, mail::mail, ota::Ota,
-        passwords::Argon2id, registries, upstream::Loopback,
+        binaries::Vault, clock, dumps::DumpFolder, git::Git, loopback::Loopback, mail::mail,
+        ota::Ota, parse::ParseClient, passwords::Argon2id, registries,
     },
     config::ServeArgs,
     secrets,
@@ -53,6 +53,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         publishers: Arc::new(HashMap::from([(Target::Ota, ota)])),
         engine: Arc::new(Docker::connect(args.docker_host.as_deref()).map_err(|e| e.to_string())?),
         upstream: Arc::new(Loopback),
+        parse: Arc::new(ParseClient),
         sources: Arc::new(
             Git::new(args.data.join("checkouts"), args.git_private_hosts.clone())
                 .map_err(|e| format!("checkouts: {e}"))?,

@@ -38,7 +38,7 @@ pub fn made(service: &Installed, function: &str, mut wanted: Value) -> (Person, 
 
 /// A backend that runs: somebody, the project, and the instance.
 pub fn backend(service: &Installed) -> (Person, Value, Value) {
-    let wanted = json!({"env": {"GREETING": "hi", "API_TOKEN": "s3cret"}});
+    let wanted = json!({"env": {"PARSE_SERVER_LOG_LEVEL": "info", "SLACK_URL": "s3cret"}});
     let (ada, project, made) = made(service, "svc_createBackendInstance", wanted);
     let running = until(service, &ada, &made["id"], &["running", "failed"]);
     assert_eq!(running["state"], "running", "{running}");
@@ -74,7 +74,9 @@ fn a_backend_lives_in_real_containers() {
     };
 
     // What was made: an app of its own, secrets that nobody sees, containers that are safe.
-    assert_eq!(instance["env"], json!({"GREETING": "hi", "API_TOKEN": "••••••••"}));
+    // Only what the template declares plain is shown.
+    let shown = json!({"PARSE_SERVER_LOG_LEVEL": "info", "SLACK_URL": "••••••••"});
+    assert_eq!(instance["env"], shown);
     let members = call("getApp", json!({"appId": app})).ok();
     assert_eq!((&members["name"], &members["backendInstanceId"]), (&json!("Backend"), id));
     let taken = json!({"projectId": project["id"], "name": "Again", "appId": app});
@@ -116,7 +118,7 @@ fn a_backend_lives_in_real_containers() {
         assert_eq!(once(&slow).refusal(), (424, 100));
         assert_eq!(first.join().unwrap().ok(), "slow");
     });
-    let listed = call("svc_listCloudFunctions", json!({"appId": app})).ok();
+    let listed = call("svc_listCloudFunctions", json!({"appId": app, "kind": "backend"})).ok();
     assert!(listed["functions"].as_array().unwrap().contains(&json!("hello")), "{listed}");
     let url = format!("{}/parse", instance["url"].as_str().unwrap());
     let direct = service.http.post(format!("{url}/functions/hello"));
@@ -146,7 +148,16 @@ fn a_backend_lives_in_real_containers() {
     assert_eq!(stopped["state"], "stopped", "{stopped}");
     assert_eq!(run("hello", json!({})).refusal(), (409, 119));
     assert_eq!(once(&slow).ok(), "slow", "the reply of the first one");
-    assert_eq!(call("svc_getServerMetrics", json!({"instanceId": id})).refusal(), (409, 119));
+    let metrics = call("svc_getServerMetrics", json!({"instanceId": id})).ok();
+    assert!(metrics["current"].is_null() && metrics["history"].is_array(), "{metrics}");
+    let sql = call("svc_testSqlConnection", json!({"appId": app, "kind": "backend"})).ok();
+    assert_eq!((&sql["ok"], &sql["hint"]), (&json!(false), &json!("start the instance")), "{sql}");
+    let wrong = json!({"instanceId": id, "resources": {"memoryMb": 1, "cpus": 1.0}});
+    assert_eq!(call("svc_updateBackendInstance", wrong).refusal(), (400, 142));
+    let update = json!({"instanceId": id, "name": "Renamed", "env": {"VERBOSE": "0"}});
+    let updated = call("svc_updateBackendInstance", update).ok();
+    assert_eq!((&updated["name"], &updated["env"]), (&json!("Renamed"), &json!({"VERBOSE": "0"})));
+    until(&service, &ada, id, &["stopped"]);
     let gone = service.http.get(format!("{url}/health")).send().unwrap();
     assert_eq!(gone.status(), 503);
     assert_eq!(gone.json::<Value>().unwrap()["code"], 100);
@@ -156,6 +167,21 @@ fn a_backend_lives_in_real_containers() {
     until(&service, &ada, id, &["running"]);
     let metrics = call("svc_getAppMetrics", json!({"appId": app})).ok();
     assert_eq!(metrics["userCount"], 1, "{metrics}");
+
+    // A server that runs is replaced by one with more memory; its variables stay.
+    let update = json!({"instanceId": id, "resources": {"memoryMb": 600, "cpus": 1.0}});
+    call("svc_updateBackendInstance", update).ok();
+    eventually("the server has more memory", || {
+        let of =
+            |container: &String| docker(&["inspect", "-f", "{{.HostConfig.Memory}}", container]);
+        let containers = service.objects(Some(id.as_str().unwrap()));
+        containers.iter().take(2).any(|c| of(c).trim() == (600 << 20).to_string())
+    });
+    eventually("the new server serves", || {
+        let params = json!({"instanceId": id});
+        let services = call("svc_getBackendInstance", params).ok()["services"].clone();
+        run("hello", json!({"name": "Ada"})).status == 200 && services[1]["health"] == "healthy"
+    });
 
     // Nothing is left behind.
     call("svc_deleteBackendInstance", json!({"instanceId": id, "deleteData": true})).ok();

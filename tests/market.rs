@@ -116,16 +116,16 @@ fn a_market_server_is_deployed_without_a_failed_request_and_its_data_comes_back(
         deployed(&service, &ada, &call("triggerDeployment", params).ok())
     };
     under_load(ask, || {
-        let first = deploy(json!({"GREETING": "one"}));
+        let first = deploy(json!({"NODE_OPTIONS": "--no-deprecation"}));
         assert_eq!(first["state"], "live", "{first}");
-        assert_eq!(deploy(json!({"GREETING": "two"}))["state"], "live");
+        assert_eq!(deploy(json!({"NODE_OPTIONS": "--trace-warnings"}))["state"], "live");
         let sick = deploy(json!({"NODE_OPTIONS": "--require=/nowhere.js"}));
         assert_eq!(sick["state"], "failed", "{sick}");
         let back = call("rollbackDeployment", json!({"appId": app})).ok();
         assert_eq!(deployed(&service, &ada, &back)["state"], "live");
     });
     let status = call("svc_getMarketServerStatus", json!({"appId": app})).ok();
-    assert_eq!(status["services"][1]["env"], json!({"GREETING": "one"}));
+    assert_eq!(status["services"][1]["env"], json!({"NODE_OPTIONS": "--no-deprecation"}));
 }
 
 #[test]

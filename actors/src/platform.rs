@@ -87,7 +87,7 @@ const DERIVED: &[&str] = &[
     <crate::kinds::tokens::LastUse as Record>::TREE,
     <crate::runtime::ref_count::Uses as Record>::TREE,
     <crate::kinds::templates::catalogue::Shipped as Record>::TREE,
-    <crate::kinds::instances::metrics::Hour as Record>::TREE,
+    <crate::kinds::instances::metrics::HourlyMetrics as Record>::TREE,
     <crate::kinds::deployments::Served as Record>::TREE,
     <crate::runtime::progress_log::Line as Record>::TREE,
     <crate::call::idempotency::StoredReply as Record>::TREE,

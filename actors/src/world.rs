@@ -2,7 +2,7 @@
 
 use crate::{
     background::engine_health::EngineHealth,
-    kinds::{backup_schedules, instances::metrics::LastLooks, table::Owners},
+    kinds::{backup_schedules, instances::metrics::LastReadings, table::Owners},
     ports::Ports,
     runtime::{directory::Rules, health::Registry, store::Store},
 };
@@ -18,10 +18,10 @@ pub struct World {
     pub ports: Ports,
     /// Every actor in memory.
     pub registry: Registry,
-    /// Whether the container engine is there.
+    /// Whether the container engine answers.
     pub engine_health: EngineHealth,
-    /// What containers used when they were last looked at.
-    pub last_looks: LastLooks,
+    /// The last resource reading of each container.
+    pub last_readings: LastReadings,
     owners: OnceLock<Owners>,
 }
 
@@ -39,7 +39,7 @@ impl World {
             ports,
             registry: Registry::default(),
             engine_health: EngineHealth::default(),
-            last_looks: LastLooks::default(),
+            last_readings: LastReadings::default(),
             owners: OnceLock::new(),
         });
         // Before there are owners, who would remember the records as they were.

@@ -9,7 +9,7 @@ use actors::{
         accounts::{Accounts, Session},
         artifacts::{Artifacts, Hold},
         deployments::Served,
-        instances::{Instances, metrics::Hour},
+        instances::{Instances, metrics::HourlyMetrics},
         organizations::{Organizations, Reach},
         releases::{Current, Releases},
         table::{self, Visitor},
@@ -159,7 +159,7 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
         g.parents.push(("a line of a log".into(), line.of.clone()));
     })?;
     one::<LastUse>(store, findings, |_, _| {})?;
-    one::<Hour>(store, findings, |_, _| {})?;
+    one::<HourlyMetrics>(store, findings, |_, _| {})?;
     one::<Shipped>(store, findings, |_, _| {})?;
     one::<Served>(store, findings, |_, _| {})?;
     one::<Session>(store, findings, |_, _| {})?;

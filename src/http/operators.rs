@@ -44,9 +44,9 @@ pub(super) async fn readyz(edge: web::Data<Edge>) -> HttpResponse {
     let flush = platform.world.store.raw().last_flush_ms();
     let census = census(&edge);
     let actors_ok = census.gave_up == 0 && census.stuck == 0;
-    let engine = platform.world.engine_health.get();
-    let status = match (&flush, actors_ok && engine.away.is_none()) {
-        _ if edge.shared.stopping.load(Relaxed) || !engine.looked => ReadyState::Starting,
+    let engine = platform.world.engine_health.status();
+    let status = match (&flush, actors_ok && engine.unreachable.is_none()) {
+        _ if edge.shared.stopping.load(Relaxed) || !engine.checked => ReadyState::Starting,
         (Err(_), _) => ReadyState::Starting,
         (Ok(_), true) => ReadyState::Ready,
         (Ok(_), false) => ReadyState::Degraded,
@@ -61,9 +61,9 @@ pub(super) async fn readyz(edge: web::Data<Edge>) -> HttpResponse {
                 gave_up: census.gave_up,
             },
             engine: EngineCheck {
-                ok: engine.away.is_none(),
-                since: engine.away.as_ref().map(|(since, _)| *since),
-                error: engine.away.map(|(_, error)| error),
+                ok: engine.unreachable.is_none(),
+                since: engine.unreachable.as_ref().map(|(since, _)| *since),
+                error: engine.unreachable.map(|(_, error)| error),
                 orphans: engine.orphans,
             },
         },
@@ -82,14 +82,14 @@ pub(super) async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
     let census = census(&edge);
     let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let store = &edge.platform.world.store;
-    let engine = edge.platform.world.engine_health.get();
+    let engine = edge.platform.world.engine_health.status();
     let gauges = Gauges {
         actors: count(census.all),
         parked: count(census.gave_up),
         waiting: count(store.raw().waiting()),
         store_bytes: count(store.raw().size_on_disk()),
         buckets: count(edge.platform.authn.limiter.len() as u64),
-        engine_up: i64::from(engine.joined && engine.away.is_none()),
+        engine_up: i64::from(engine.observed_all && engine.unreachable.is_none()),
         orphans: count(engine.orphans),
         drift: count(engine.drift),
     };

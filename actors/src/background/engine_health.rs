@@ -1,76 +1,66 @@
-//! Whether the container engine is there, and what it has that nobody knows of.
+//! The health of the container engine, as the instance reconciler last found it.
 
 use container_engine::EngineError;
 use contract::Timestamp;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Whether the engine is there, as it was found last.
 #[derive(Debug, Default)]
-pub struct EngineHealth(Mutex<Found>);
+pub struct EngineHealth(Mutex<EngineStatus>);
 
-/// What was found of the engine.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
-    /// Everything was looked at once, or the engine was found to be away.
-    pub looked: bool,
-    /// Everything was looked at once: the records say where containers are.
-    pub joined: bool,
-    /// Since when it is away, and why.
-    pub away: Option<(Timestamp, String)>,
-    /// Containers of ours that no record knows.
+pub struct EngineStatus {
+    /// The first round ended, or found the engine unreachable.
+    pub checked: bool,
+    /// A round observed all containers since the start: the ports in the records are right.
+    pub observed_all: bool,
+    /// Since when the engine does not answer, and why.
+    pub unreachable: Option<(Timestamp, String)>,
+    /// Containers with our label that no record names.
     pub orphans: u64,
-    /// How often an instance at rest was not as its record said, since the process started.
+    /// How often an instance at rest differed from its record since the start.
     pub drift: u64,
 }
 
 impl EngineHealth {
-    fn change(&self, change: impl FnOnce(&mut Found)) {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    fn lock(&self) -> MutexGuard<'_, EngineStatus> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was found last.
-    pub fn get(&self) -> Found {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn status(&self) -> EngineStatus {
+        self.lock().clone()
     }
 
-    /// Whether it does not answer.
-    pub fn is_away(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).away.is_some()
+    pub fn is_unreachable(&self) -> bool {
+        self.lock().unreachable.is_some()
     }
 
-    pub(super) fn lost(&self, why: &EngineError, now: Timestamp) {
-        self.change(|found| {
-            if found.away.is_none() {
-                tracing::warn!(error = %why, "the container engine is away");
-            }
-            found.looked = true;
-            let since = found.away.take().map_or(now, |(since, _)| since);
-            found.away = Some((since, why.to_string()));
-        });
+    pub fn has_observed_all(&self) -> bool {
+        self.lock().observed_all
     }
 
-    pub(super) fn found(&self) {
-        self.change(|found| {
-            if found.away.take().is_some() {
-                tracing::info!("the container engine is back");
-            }
-        });
+    pub(super) fn set_unreachable(&self, why: &EngineError, now: Timestamp) {
+        let mut status = self.lock();
+        if status.unreachable.is_none() {
+            tracing::warn!(error = %why, "the container engine is unreachable");
+        }
+        status.checked = true;
+        let since = status.unreachable.take().map_or(now, |(since, _)| since);
+        status.unreachable = Some((since, why.to_string()));
     }
 
-    pub(super) fn joined(&self) {
-        self.change(|found| (found.looked, found.joined) = (true, true));
+    pub(super) fn set_reachable(&self) {
+        if self.lock().unreachable.take().is_some() {
+            tracing::info!("the container engine answers again");
+        }
     }
 
-    /// Whether the records say where containers are.
-    pub fn has_joined(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).joined
+    pub(super) fn set_observed_all(&self, drifted: u64) {
+        let mut status = self.lock();
+        (status.checked, status.observed_all) = (true, true);
+        status.drift += drifted;
     }
 
-    pub(super) fn drifted(&self, count: u64) {
-        self.change(|found| found.drift += count);
-    }
-
-    pub(super) fn orphans(&self, count: u64) {
-        self.change(|found| found.orphans = count);
+    pub(super) fn set_orphans(&self, count: u64) {
+        self.lock().orphans = count;
     }
 }

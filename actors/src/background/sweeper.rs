@@ -2,7 +2,7 @@
 
 use crate::{
     call::idempotency::StoredReply,
-    kinds::{accounts::Session, instances::metrics::Hour},
+    kinds::{accounts::Session, instances::metrics::HourlyMetrics},
     platform::Platform,
     runtime::{entries::Deadline, guard::Guard, handle::Handle, resource::Resource, store::Store},
 };
@@ -56,7 +56,7 @@ pub async fn sweep(platform: &Platform) {
     for done in [
         forget::<Session>(store, now, |session| session.expires_at).await,
         forget::<StoredReply>(store, now, |replay| replay.expires_at).await,
-        forget::<Hour>(store, now, |hour| hour.expires_at).await,
+        forget::<HourlyMetrics>(store, now, |hour| hour.expires_at).await,
         owners.tell_overdue(store, now).await,
     ] {
         if let Err(e) = done {

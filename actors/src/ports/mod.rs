@@ -3,6 +3,7 @@
 mod clock;
 #[cfg(feature = "nothing")]
 mod manual_clock;
+pub mod parse;
 pub mod sealed;
 #[cfg(feature = "nothing")]
 pub mod unavailable;
@@ -11,7 +12,10 @@ pub use clock::{Clock, Time};
 #[cfg(feature = "nothing")]
 pub use manual_clock::ManualClock;
 
-use crate::{kinds::images::Registries, ports::sealed::Sealer};
+use crate::{
+    kinds::images::Registries,
+    ports::{parse::ParseServers, sealed::Sealer},
+};
 use async_trait::async_trait;
 use bytes::Bytes;
 use container_engine::Engine;
@@ -50,6 +54,8 @@ pub struct Ports {
     pub engine: Arc<dyn Engine>,
     /// The servers in those containers.
     pub upstream: Arc<dyn Upstream>,
+    /// Parse Servers among them.
+    pub parse: Arc<dyn ParseServers>,
     /// What deployments are built of.
     pub sources: Arc<dyn Sources>,
     /// The bytes of backups.
@@ -274,57 +280,11 @@ pub enum DumpError {
     Disk(String),
 }
 
-/// A server in a container of ours, at a port of the loopback address.
+/// The servers in containers of ours, at ports of the loopback address.
 #[async_trait]
 pub trait Upstream: Send + Sync {
-    /// Whether this path answers within that time, with a status from 200 to 399.
-    async fn is_well(&self, port: u16, path: &str, within: Duration) -> bool;
-    /// Asks it something: `POST` where there is a body, `GET` where there is none.
-    async fn ask(&self, ask: Ask) -> Result<Answered, UpstreamError>;
-}
-
-/// A question to a server in a container.
-pub struct Ask {
-    /// Its port of the loopback address.
-    pub port: u16,
-    /// The path with the query.
-    pub path: String,
-    /// Header fields beyond the usual ones.
-    pub headers: Vec<(&'static str, String)>,
-    /// A JSON body.
-    pub body: Option<serde_json::Value>,
-    /// How long it may take, from the connection to the last byte.
-    pub within: Duration,
-}
-
-/// Its answer.
-#[derive(Debug, Clone)]
-pub struct Answered {
-    /// The status.
-    pub status: u16,
-    /// At most 1 MiB.
-    pub body: Bytes,
-}
-
-impl Answered {
-    /// The body, where it is JSON.
-    pub fn json(&self) -> Option<serde_json::Value> {
-        serde_json::from_slice(&self.body).ok()
-    }
-}
-
-/// Why there is no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum UpstreamError {
-    /// Nobody listens: nothing was done.
-    #[error("nobody listens")]
-    NotConnected,
-    /// It may have been done.
-    #[error("no answer in time")]
-    NoAnswer,
-    /// The answer is larger than is read.
-    #[error("the answer is too large")]
-    TooLarge,
+    /// Whether this path answers in time, with a status from 200 to 399.
+    async fn is_healthy(&self, port: u16, path: &str, within: Duration) -> bool;
 }
 
 /// Mail to people.

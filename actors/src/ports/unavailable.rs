@@ -3,8 +3,9 @@
 use crate::{
     kinds::images::Registries,
     ports::{
-        Answered, Ask, Binaries, Checkout, Clock, DumpError, Dumps, Examined, Mail, Passwords,
-        PortError, Ports, Random, Site, SourceError, Sources, Upstream, UpstreamError, Written,
+        Binaries, Checkout, Clock, DumpError, Dumps, Examined, Mail, Passwords, PortError, Ports,
+        Random, Site, SourceError, Sources, Upstream, Written,
+        parse::{FunctionCall, ParseError, ParseServer, ParseServers, UserCounts},
         sealed::Sealer,
     },
 };
@@ -12,11 +13,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use container_engine::Engine;
 use contract::{
-    AppId, ArtifactId, BackupId, Email, Password, PasswordAttempt, Sha256, artifacts::ArtifactKind,
-    deployments::GitSource,
+    AppId, ArtifactId, BackupId, Email, Password, PasswordAttempt, Sha256, Timestamp,
+    artifacts::ArtifactKind, deployments::GitSource,
 };
 use futures_util::stream::BoxStream;
-use std::{sync::Arc, time::Duration};
+use serde_json::Value;
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 /// Ports of nothing but the time and a container engine.
 pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
@@ -30,6 +32,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         publishers: Arc::default(),
         engine,
         upstream: nothing.clone(),
+        parse: nothing.clone(),
         sources: nothing.clone(),
         dumps: nothing,
         registries: Arc::new(Registries::default()),
@@ -121,10 +124,20 @@ impl Dumps for Nothing {
 
 #[async_trait]
 impl Upstream for Nothing {
-    async fn is_well(&self, _: u16, _: &str, _: Duration) -> bool {
+    async fn is_healthy(&self, _: u16, _: &str, _: Duration) -> bool {
         false
     }
-    async fn ask(&self, _: Ask) -> Result<Answered, UpstreamError> {
-        Err(UpstreamError::NotConnected)
+}
+
+#[async_trait]
+impl ParseServers for Nothing {
+    async fn functions(&self, _: &ParseServer) -> Result<BTreeSet<String>, ParseError> {
+        Err(ParseError::NotConnected)
+    }
+    async fn run(&self, _: &ParseServer, _: FunctionCall) -> Result<Value, ParseError> {
+        Err(ParseError::NotConnected)
+    }
+    async fn count_users(&self, _: &ParseServer, _: Timestamp) -> Result<UserCounts, ParseError> {
+        Err(ParseError::NotConnected)
     }
 }

@@ -31,13 +31,13 @@ pub async fn create(world: &Arc<World>) -> InstanceId {
     let mut instance = scene::instance(now);
     instance.template_id = template.state.id;
     instance.app_id = world.ports.random.id(now);
-    for part in &mut instance.parts {
+    for service in &mut instance.services {
         let services = &template.state.versions[0].services;
-        let service = services.iter().find(|service| service.role == part.role).unwrap();
-        part.live.definition.service = service.clone();
-        part.live.image.image_id = Some(service.image_id);
-        part.live.image.version = service.image_version.clone();
-        part.live.image.reference = None;
+        let template = services.iter().find(|template| template.role == service.role).unwrap();
+        service.live.definition.service = template.clone();
+        service.live.image.image_id = Some(template.image_id);
+        service.live.image.version = template.image_version.clone();
+        service.live.image.reference = None;
     }
     let id: InstanceId = world.ports.random.id(now);
     for name in ["sql_password", "master_key"] {
@@ -70,11 +70,11 @@ async fn live(world: &Arc<World>, engine: &Fake, told: &str) {
     until(world, id, S::Stopped, told).await;
     owners.ask(id, Command::Start).await.unwrap();
     until(world, id, S::Running, told).await;
-    let image = state(world, id).unwrap().part(Role::Server).unwrap().live.image.clone();
+    let image = state(world, id).unwrap().service(Role::Server).unwrap().live.image.clone();
     let replacing = owners.ask(id, scene::replace_with(1, image)).await.unwrap();
-    assert!(replacing.is_at_work(), "{told}");
+    assert!(replacing.is_in_transition(), "{told}");
     comes_to::<Instances>(world, id, told, |instance| {
-        let server = instance.and_then(|instance| instance.part(Role::Server));
+        let server = instance.and_then(|instance| instance.service(Role::Server));
         server.is_some_and(|server| server.live.generation == 2 && server.candidate.is_none())
     })
     .await;

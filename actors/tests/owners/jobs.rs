@@ -63,7 +63,7 @@ async fn deploy(world: &Arc<World>, engine: &Fake, instance: InstanceId, told: &
         deployment.deployment.state == DeploymentState::Live && !deployment.in_lane
     })
     .await;
-    let server = state(world, instance).unwrap().part(Role::Server).unwrap().clone();
+    let server = state(world, instance).unwrap().service(Role::Server).unwrap().clone();
     assert_eq!(server.live.deployment, Some(id), "{told}");
     assert_eq!(engine.containers().len(), 2, "{told}: {:?}", engine.containers());
 }

@@ -3,7 +3,9 @@
 
 use super::scene;
 use actors::{
-    kinds::instances::{Act, Command, Effect, Instances, Look, Outcome, Seen, plan},
+    kinds::instances::{
+        Action, Command, Effect, Instances, Observation, ObservedContainer, Outcome, plan,
+    },
     runtime::resource::{Input, Kept, Moment, step},
 };
 use contract::{
@@ -17,7 +19,7 @@ use std::{collections::BTreeMap, time::Duration};
 struct World {
     id: InstanceId,
     now: Timestamp,
-    containers: BTreeMap<(Role, u32), Seen>,
+    containers: BTreeMap<(Role, u32), ObservedContainer>,
     kept: Option<Kept<Instances>>,
     /// When the intent is due.
     due: Timestamp,
@@ -42,17 +44,17 @@ impl World {
     }
 
     /// What the engine does, and shows after it.
-    fn perform(&mut self, act: &Act) {
-        let fresh = |now| Seen {
+    fn perform(&mut self, action: &Action) {
+        let fresh = |now| ObservedContainer {
             state: ServiceState::Running,
             health: ServiceHealth::Healthy,
             port: Some(4000),
             started_at: Some(now),
             ending: None,
         };
-        match *act {
-            Act::Provision(role, generation) => {
-                let made = Seen {
+        match *action {
+            Action::Provision(role, generation) => {
+                let made = ObservedContainer {
                     state: ServiceState::Created,
                     health: ServiceHealth::Unknown,
                     port: None,
@@ -61,14 +63,14 @@ impl World {
                 };
                 self.containers.entry((role, generation)).or_insert(made);
             }
-            Act::Start(role, generation) => {
+            Action::Start(role, generation) => {
                 self.containers.insert((role, generation), fresh(self.now));
             }
-            Act::Stop(role, generation) => self.end(role, generation),
-            Act::Remove(role, generation) => {
+            Action::Stop(role, generation) => self.end(role, generation),
+            Action::Remove(role, generation) => {
                 self.containers.remove(&(role, generation));
             }
-            Act::Clear => self.containers.clear(),
+            Action::Clear => self.containers.clear(),
             _ => {}
         }
     }
@@ -87,22 +89,22 @@ impl World {
             return;
         };
         self.now = self.now.max(self.due);
-        if outcome == Fate::Away {
-            return self.take(Input::Outcome(Outcome::Away("no answer".into())));
+        if outcome == Fate::Unreachable {
+            return self.take(Input::Outcome(Outcome::Unreachable("no answer".into())));
         }
-        let look = Look { containers: self.containers.clone() };
-        let act = plan(&state, &look, self.now);
+        let observation = Observation { containers: self.containers.clone() };
+        let action = plan(&state, &observation, self.now);
         if outcome == Fate::Crash {
             // It is done, and nobody learns of it.
-            return self.perform(&act);
+            return self.perform(&action);
         }
         let refused =
-            outcome == Fate::Refused && matches!(act, Act::Provision(..) | Act::Start(..));
+            outcome == Fate::Refused && matches!(action, Action::Provision(..) | Action::Start(..));
         if !refused {
-            self.perform(&act);
+            self.perform(&action);
         }
-        let done = if refused { Err("no".into()) } else { Ok(None) };
-        self.take(Input::Outcome(Outcome::Looked { look, act, done, log: vec![] }));
+        let result = if refused { Err("no".into()) } else { Ok(None) };
+        self.take(Input::Outcome(Outcome::Reconciled { observation, action, result, log: vec![] }));
     }
 }
 
@@ -110,7 +112,7 @@ impl World {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fate {
     Done,
-    Away,
+    Unreachable,
     Crash,
     Refused,
 }
@@ -122,9 +124,10 @@ enum Event {
     Stop,
     Restart,
     Delete(bool),
-    Look,
+    Observe,
     Replace(u128),
     Withdraw(u128),
+    Update(u32),
     Overdue(u64),
     Kill(usize),
     Vanish(usize),
@@ -134,16 +137,17 @@ enum Event {
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         8 => Just(Event::Work(Fate::Done)),
-        2 => Just(Event::Work(Fate::Away)),
+        2 => Just(Event::Work(Fate::Unreachable)),
         2 => Just(Event::Work(Fate::Crash)),
         1 => Just(Event::Work(Fate::Refused)),
         1 => Just(Event::Start),
         1 => Just(Event::Stop),
         1 => Just(Event::Restart),
         1 => any::<bool>().prop_map(Event::Delete),
-        2 => Just(Event::Look),
+        2 => Just(Event::Observe),
         2 => (1..4_u128).prop_map(Event::Replace),
         1 => (1..4_u128).prop_map(Event::Withdraw),
+        1 => (0..4_u32).prop_map(Event::Update),
         1 => (0..700_u64).prop_map(Event::Overdue),
         1 => (0..4_usize).prop_map(Event::Kill),
         1 => (0..4_usize).prop_map(Event::Vanish),
@@ -162,12 +166,13 @@ fn happen(world: &mut World, event: Event) {
         Event::Stop => world.take(Input::Command(Command::Stop)),
         Event::Restart => world.take(Input::Command(Command::Restart)),
         Event::Delete(data) => world.take(Input::Command(Command::Delete { data })),
-        Event::Look => world.take(Input::Command(Command::Look(vec![]))),
+        Event::Observe => world.take(Input::Command(Command::Observe { lost: vec![] })),
         Event::Replace(n) => world.take(Input::Command(scene::replace(n))),
         Event::Withdraw(n) => {
             let why = "not wanted".to_owned();
             world.take(Input::Command(Command::Withdraw(scene::deployment(n), why)));
         }
+        Event::Update(n) => world.take(Input::Command(scene::resize(n))),
         Event::Overdue(seconds) => {
             world.now = world.now + Duration::from_secs(seconds);
             world.take(Input::Command(Command::Overdue));
@@ -198,7 +203,7 @@ fn check(world: &World, event: &Event) {
         return;
     };
     let told = format!("{event:?}: {:?} {:?}", instance.state, intent);
-    if instance.is_at_work() {
+    if instance.is_in_transition() {
         assert!(intent.is_some(), "what is on its way has an intent: {told}");
     }
     let transient = [S::Provisioning, S::Starting, S::Stopping, S::Restarting, S::Deleting];
@@ -208,28 +213,28 @@ fn check(world: &World, event: &Event) {
     if matches!(instance.state, S::Deleting | S::Deleted) {
         assert_eq!(instance.desired, DesiredState::Deleted, "{told}");
     }
-    for part in &instance.parts {
-        let mut generations: Vec<_> = part.retired.iter().map(|r| r.generation).collect();
-        generations.push(part.live.generation);
-        generations.extend(part.candidate.as_ref().map(|c| c.next.generation));
+    for service in &instance.services {
+        let mut generations: Vec<_> = service.retired.iter().map(|r| r.generation).collect();
+        generations.push(service.live.generation);
+        generations.extend(service.candidate.as_ref().map(|c| c.revision.generation));
         generations.sort_unstable();
         let count = generations.len();
         generations.dedup();
         assert_eq!(generations.len(), count, "each container is one thing: {told}");
-        assert!(part.generation >= *generations.last().unwrap(), "{told}");
+        assert!(service.generation >= *generations.last().unwrap(), "{told}");
     }
 }
 
-/// Nothing happens any more but what time and the watch do.
+/// Nothing happens any more but what time and the reconciler do.
 fn settle(world: &mut World) {
-    let running = |seen: &&mut Seen| seen.state == ServiceState::Running;
+    let running = |seen: &&mut ObservedContainer| seen.state == ServiceState::Running;
     world.containers.values_mut().filter(running).for_each(|s| s.health = ServiceHealth::Healthy);
     for _ in 0..400 {
         match world.kept.clone() {
             None => return,
             Some(Kept { intent: Some(_), .. }) => world.work(Fate::Done),
             Some(Kept { state: instance, intent: None }) => {
-                world.take(Input::Command(Command::Look(vec![])));
+                world.take(Input::Command(Command::Observe { lost: vec![] }));
                 if world.kept.as_ref().is_some_and(|kept| kept.intent.is_some()) {
                     world.work(Fate::Done);
                 }
@@ -267,7 +272,7 @@ proptest! {
             prop_assert!(world.containers.is_empty());
             return Ok(());
         };
-        let live = |role: Role| instance.part(role).unwrap().live.generation;
+        let live = |role: Role| instance.service(role).unwrap().live.generation;
         let running: Vec<_> = world
             .containers
             .iter()
@@ -293,13 +298,14 @@ proptest! {
 #[test]
 fn the_databases_come_up_first_and_go_down_last() {
     let mut world = World::new();
-    let mut acts = Vec::new();
+    let mut actions = Vec::new();
     let mut run = |world: &mut World| {
         while let Some(Kept { state, intent: Some(_) }) = world.kept.clone() {
             world.now = world.now.max(world.due);
-            let act = plan(&state, &Look { containers: world.containers.clone() }, world.now);
-            if matches!(act, Act::Start(..) | Act::Stop(..)) {
-                acts.push(format!("{act:?}"));
+            let action =
+                plan(&state, &Observation { containers: world.containers.clone() }, world.now);
+            if matches!(action, Action::Start(..) | Action::Stop(..)) {
+                actions.push(format!("{action:?}"));
             }
             world.work(Fate::Done);
         }
@@ -315,7 +321,7 @@ fn the_databases_come_up_first_and_go_down_last() {
         "Start(SqlDb, 1)",
         "Start(Server, 1)",
     ];
-    assert_eq!(acts, expected);
+    assert_eq!(actions, expected);
     assert_eq!(world.kept.unwrap().state.state, S::Running);
 }
 
@@ -325,7 +331,7 @@ fn what_crashes_again_and_again_is_left_alone_for_a_while() {
     settle(&mut world);
     for _ in 0..6 {
         world.end(Role::Server, 1);
-        world.take(Input::Command(Command::Look(vec![])));
+        world.take(Input::Command(Command::Observe { lost: vec![] }));
         while world.kept.as_ref().is_some_and(|kept| kept.intent.is_some()) {
             world.work(Fate::Done);
         }
@@ -352,21 +358,21 @@ fn a_candidate_that_ends_leaves_the_one_that_serves() {
     world.end(Role::Server, 2);
     settle(&mut world);
     let instance = world.kept.unwrap().state;
-    let server = instance.part(Role::Server).unwrap();
+    let server = instance.service(Role::Server).unwrap();
     assert_eq!((server.live.generation, server.candidate.is_none()), (1, true));
-    let given_up = server.given_up.as_ref().unwrap();
-    assert_eq!(given_up.deployment, Some(scene::deployment(1)));
-    assert!(given_up.why.contains("was killed"), "{}", given_up.why);
+    let rejected = server.rejected.as_ref().unwrap();
+    assert_eq!(rejected.deployment, Some(scene::deployment(1)));
+    assert!(rejected.why.contains("was killed"), "{}", rejected.why);
     assert_eq!(instance.state, S::Running);
 }
 
 #[test]
-fn an_engine_that_is_away_stops_the_clock() {
+fn an_unreachable_engine_stops_the_clock() {
     let mut world = World::new();
     world.work(Fate::Done);
     let before = world.kept.as_ref().unwrap().state.deadline.unwrap();
     for _ in 0..200 {
-        world.work(Fate::Away);
+        world.work(Fate::Unreachable);
     }
     assert!(world.now > before, "longer than it may take");
     world.take(Input::Command(Command::Overdue));

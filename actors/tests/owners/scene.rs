@@ -2,7 +2,7 @@
 
 use actors::kinds::{
     backups, deployments, image_builds,
-    instances::{Command, Definition, Incarnation, Instance, Next, Part, Source},
+    instances::{Command, Definition, Instance, Revision, Service, ServiceChange, ServiceImage},
 };
 use contract::{
     AppId, BackupId, DeploymentId, Id, ImageId, InstanceId, JobId, ProjectId, TemplateId,
@@ -22,8 +22,8 @@ pub fn deployment(n: u128) -> DeploymentId {
     DeploymentId::of(Ulid(n))
 }
 
-fn source() -> Source {
-    Source {
+fn image() -> ServiceImage {
+    ServiceImage {
         image_id: Some(ImageId::of(Ulid(3))),
         name: "an-image".parse().unwrap(),
         version: "1.0.0".parse().unwrap(),
@@ -31,7 +31,7 @@ fn source() -> Source {
     }
 }
 
-fn part(role: Role) -> Part {
+fn service(role: Role) -> Service {
     let service = json!({
         "role": role,
         "imageId": ImageId::of(Ulid(3)),
@@ -39,7 +39,7 @@ fn part(role: Role) -> Part {
     });
     let service: TemplateService = serde_json::from_value(service).unwrap();
     let definition = Definition { template_version: "1.0.0".parse().unwrap(), service };
-    Part::new(Incarnation::new(1, definition, source(), BTreeMap::new()))
+    Service::new(Revision::new(1, definition, image(), BTreeMap::new()))
 }
 
 pub fn instance(now: Timestamp) -> Instance {
@@ -53,14 +53,14 @@ pub fn instance(now: Timestamp) -> Instance {
         resources: Resources::default(),
         secrets: BTreeMap::new(),
         schedules: BTreeMap::new(),
-        parts: vec![part(Role::SqlDb), part(Role::Server)],
+        services: vec![service(Role::SqlDb), service(Role::Server)],
         desired: DesiredState::Running,
         state: InstanceState::Provisioning,
         deadline: Some(now + Duration::from_secs(600)),
         coming_up: false,
         delete_data: false,
         crashes: vec![],
-        away_since: None,
+        unreachable_since: None,
         last_error: None,
         last_log: vec![],
         created_at: now,
@@ -70,24 +70,30 @@ pub fn instance(now: Timestamp) -> Instance {
 
 /// What the server is.
 pub fn definition() -> Definition {
-    part(Role::Server).live.definition
+    service(Role::Server).live.definition
 }
 
 /// A new container for the server.
 pub fn replace(n: u128) -> Command {
-    replace_with(n, source())
+    replace_with(n, image())
 }
 
 /// A new container for the server, of this image.
-pub fn replace_with(n: u128, image: Source) -> Command {
-    let next = Next { image: Some(image), ..Next::default() };
+pub fn replace_with(n: u128, image: ServiceImage) -> Command {
+    let change = ServiceChange { image: Some(image), ..ServiceChange::default() };
     Command::Replace {
         role: Role::Server,
-        next: Box::new(next),
+        change: Box::new(change),
         secrets: BTreeMap::new(),
         deployment: Some(deployment(n)),
         within: Duration::from_secs(300),
     }
+}
+
+/// Other resources for the server.
+pub fn resize(n: u32) -> Command {
+    let resources = Resources { memory_mb: 512 + n, cpus: 1.0 };
+    Command::Update { name: None, resources: Some(resources), env: None }
 }
 
 fn read<T: serde::de::DeserializeOwned>(record: serde_json::Value) -> T {

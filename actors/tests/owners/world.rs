@@ -2,11 +2,11 @@
 
 use actix_rt::Arbiter;
 use actors::{
-    background::instance_reconciler::{Pace, Watch},
+    background::instance_reconciler::{InstanceReconciler, Intervals},
     kinds::templates::catalogue::Catalogue,
     ports::{
-        Answered, Ask, Checkout, DumpError, Dumps, ManualClock, Ports, SourceError, Sources,
-        Upstream, UpstreamError, Written, unavailable,
+        Checkout, DumpError, Dumps, ManualClock, Ports, SourceError, Sources, Upstream, Written,
+        unavailable,
     },
     runtime::directory::Rules,
     world::World,
@@ -55,8 +55,8 @@ pub async fn start(
     let world = World::start(store, ports, &handles, Rules::default()).await.unwrap();
     let catalogue = Catalogue::read(include_str!("../../../data/catalogue.json")).unwrap();
     catalogue.register(&world).await.unwrap();
-    let pace = Pace { every: Duration::from_millis(200), ..Pace::default() };
-    Watch::start(world.clone(), pace);
+    let intervals = Intervals { round: Duration::from_millis(200), ..Intervals::default() };
+    InstanceReconciler::start(world.clone(), intervals);
     world
 }
 
@@ -91,13 +91,10 @@ struct Servers(Fake);
 
 #[async_trait]
 impl Upstream for Servers {
-    async fn is_well(&self, port: u16, _: &str, _: Duration) -> bool {
+    async fn is_healthy(&self, port: u16, _: &str, _: Duration) -> bool {
         let names = self.0.containers();
         let containers = names.iter().filter_map(|name| self.0.peek(name));
         containers.into_iter().any(|c| c.port == Some(port) && c.is_running())
-    }
-    async fn ask(&self, _: Ask) -> Result<Answered, UpstreamError> {
-        Err(UpstreamError::NotConnected)
     }
 }
 

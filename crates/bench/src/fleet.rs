@@ -8,7 +8,7 @@ use crate::{
 use actors::{
     kinds::{
         apps::Apps,
-        instances::{Definition, Incarnation, Instance, Instances, Part, Source, names},
+        instances::{Definition, Instance, Instances, Revision, Service, ServiceImage, names},
     },
     ports::Random,
 };
@@ -71,9 +71,9 @@ fn instance(project_id: ProjectId, app_id: AppId, servers: &Servers<'_>) -> Outc
         resources: Resources::default(),
         secrets: Default::default(),
         schedules: Default::default(),
-        parts: vec![
-            part(Role::SqlDb, None, &database)?,
-            part(Role::Server, Some(servers.port), &json!({"http": servers.health}))?,
+        services: vec![
+            service(Role::SqlDb, None, &database)?,
+            service(Role::Server, Some(servers.port), &json!({"http": servers.health}))?,
         ],
         desired: DesiredState::Running,
         state: InstanceState::Running,
@@ -81,7 +81,7 @@ fn instance(project_id: ProjectId, app_id: AppId, servers: &Servers<'_>) -> Outc
         coming_up: false,
         delete_data: false,
         crashes: Vec::new(),
-        away_since: None,
+        unreachable_since: None,
         last_error: None,
         last_log: Vec::new(),
         created_at: seed::MADE,
@@ -89,24 +89,24 @@ fn instance(project_id: ProjectId, app_id: AppId, servers: &Servers<'_>) -> Outc
     })
 }
 
-fn part(role: Role, port: Option<u16>, health: &Value) -> Outcome<Part> {
-    let image: ImageId = Random::default().id(seed::MADE);
+fn service(role: Role, port: Option<u16>, health: &Value) -> Outcome<Service> {
+    let image_id: ImageId = Random::default().id(seed::MADE);
     let service = json!({
-        "role": role, "imageId": image, "imageVersion": "1.0.0",
+        "role": role, "imageId": image_id, "imageVersion": "1.0.0",
         "port": port, "healthCheck": health,
     });
-    let source = Source {
-        image_id: Some(image),
+    let image = ServiceImage {
+        image_id: Some(image_id),
         name: seed::text("an-image")?,
         version: seed::text("1.0.0")?,
         reference: Some(format!("an-image@sha256:{}", "5d".repeat(32))),
     };
     let service = serde_json::from_value(service).or_say("a service")?;
     let definition = Definition { template_version: seed::text("1.0.0")?, service };
-    let mut live = Incarnation::new(1, definition, source, Default::default());
+    let mut live = Revision::new(1, definition, image, Default::default());
     (live.state, live.health, live.port) = (ServiceState::Running, ServiceHealth::Healthy, port);
     live.started_at = Some(seed::MADE);
-    Ok(Part::new(live))
+    Ok(Service::new(live))
 }
 
 fn container(id: InstanceId, role: Role, port: Option<u16>, status: &str) -> Value {

@@ -66,6 +66,21 @@ functions! {
         wait: bool,
     } -> Instance { who: Member of (instance_id), effect: Change, errors: [NotNow "it is provisioning, starting or stopping"] }
 
+    /// Change an instance. What its server may use, and its environment, come with a new container,
+    /// which takes the place of the one that serves once it is healthy.
+    "svc_updateBackendInstance": UpdateBackendInstance {
+        instance_id: InstanceId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<Name>,
+        /// For the server, in place of what was set before. What the template sets itself cannot be
+        /// replaced.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        env: Option<Env>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resources: Option<Resources>,
+    } -> Instance { who: Member of (instance_id), effect: Change,
+        errors: [NotNow "the instance is on its way to another state, or another container is starting"] }
+
     /// Delete an instance for good. Its volumes are kept for seven days as a last backup, unless
     /// its data is to go at once.
     "svc_deleteBackendInstance": DeleteBackendInstance {
@@ -80,7 +95,7 @@ functions! {
         /// How far back the history goes, 1 to 1440; 60 where nothing is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         minutes: Option<u32>,
-    } -> ServerMetrics { who: Member of (instance_id), effect: Read, errors: [NotNow "the instance does not run"] }
+    } -> ServerMetrics { who: Member of (instance_id), effect: Read }
 }
 
 records! {
@@ -89,7 +104,8 @@ records! {
 
     /// What an instance uses and has used.
     pub struct ServerMetrics {
-        current: Metrics,
+        /// Null while the instance does not run.
+        current: Option<Metrics>,
         /// Oldest first, one for each minute.
         history: Vec<Metrics>,
     }

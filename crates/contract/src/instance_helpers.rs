@@ -45,7 +45,8 @@ functions! {
         kind: Option<InstanceKind>,
     } -> AppMetrics { who: Member of (app_id), effect: Read, errors: [NotNow "the instance does not run"] }
 
-    /// Try the connection to an instance's SQL database, step by step.
+    /// Try the connection to an instance's SQL database, step by step. A database that does not run
+    /// is answered with `ok: false` and a hint.
     "svc_testSqlConnection": TestSqlConnection {
         app_id: AppId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,13 +57,20 @@ functions! {
     } -> SqlConnection { who: Member of (app_id), effect: Read, errors: [NotNow "the instance has no SQL database"] }
 
     /// List the cloud functions of an app's backend.
-    "svc_listCloudFunctions": ListCloudFunctions { app_id: AppId } -> CloudFunctions
-    { who: Member of (app_id), effect: Read, errors: [NoAnswer "the backend does not answer", NotNow "it does not run"] }
+    "svc_listCloudFunctions": ListCloudFunctions {
+        app_id: AppId,
+        /// The backend where nothing is given. Market servers have no cloud functions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<InstanceKind>,
+    } -> CloudFunctions { who: Member of (app_id), effect: Read, errors: [NoAnswer "the backend does not answer", NotNow "it does not run"] }
 
     /// Call a cloud function of an app's backend. Its reply is answered as it is; its error keeps
     /// its code and message, under 141.
     "svc_runCloudFunction": RunCloudFunction {
         app_id: AppId,
+        /// The backend where nothing is given. Market servers have no cloud functions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<InstanceKind>,
         function_name: CloudFunctionName,
         /// None where nothing is given.
         #[serde(default)]

@@ -24,7 +24,7 @@ records! {
         template_id: TemplateId,
         template_version: SemanticVersion,
         services: Vec<Service>,
-        /// What was set for its server. Values that are secrets are masked.
+        /// What was set for its server. Values are masked, but those that the template declares plain.
         env: BTreeMap<String, String>,
         resources: Resources,
         /// Why it is not as it should be.
@@ -55,7 +55,8 @@ records! {
         restarts: u32,
         /// Why the last new container of it, which was to take the place of this one, did not.
         given_up: Option<String>,
-        /// What was set for it beyond its template. Values that are secrets are masked.
+        /// What was set for it beyond its template. Values are masked, but those that the template
+        /// declares plain.
         env: BTreeMap<String, String>,
     }
 

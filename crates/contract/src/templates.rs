@@ -6,7 +6,9 @@ use crate::{
     instances::{InstanceKind, Role},
     page::*,
     patch::Patch,
-    text::{Argument, ContainerPath, Currency, HttpPath, Identifier, PlanCode, Query, Slug},
+    text::{
+        Argument, ContainerPath, Currency, EnvName, HttpPath, Identifier, PlanCode, Query, Slug,
+    },
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -178,6 +180,10 @@ pub struct TemplateService {
     /// `${instance.id}`, `${instance.appId}` and `${instance.url}` for what they say.
     #[serde(default)]
     pub env: Env,
+    /// Names of variables that callers set and that are no secrets: their values are shown. All
+    /// other values that callers set are masked.
+    #[serde(default, skip_serializing_if = "Few::is_none")]
+    pub plain_env: Few<EnvName, 0, 100>,
     /// Where it keeps its data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<ContainerPath>,

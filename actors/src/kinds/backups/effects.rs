@@ -7,7 +7,7 @@ use super::{
     schedule,
 };
 use crate::{
-    kinds::instances::{Instance, Instances, Part, names, secret},
+    kinds::instances::{Instance, Instances, Service, names, secret},
     ports::{DumpError, Written},
     runtime::{
         resource::{Kept, Retry},
@@ -91,15 +91,15 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// The database of this part of an instance, in this container; or what the template lacks.
+    /// The database of this service, in this container; or what the template lacks.
     pub fn of(
         world: &World,
         id: InstanceId,
         instance: &Instance,
-        part: &Part,
+        service: &Service,
         container: String,
     ) -> Result<Running, String> {
-        let database = part.live.service().database.clone();
+        let database = service.live.template().database.clone();
         let database = database.ok_or("the template does not say what is in the database")?;
         let password = match &database.password_secret {
             Some(name) => secret(&world.ports.sealer, id, instance, name.as_str())
@@ -115,10 +115,11 @@ fn running(state: &State, world: &World) -> Result<Result<Running, String>, Retr
     let backup = &state.backup;
     let Some(found) = instance_of(backup, &world.store)? else { return Ok(Err(DELETED.into())) };
     let (instance, role) = (&found.state, role(backup.kind));
-    let part = instance.part(role).filter(|part| part.live.state == ServiceState::Running);
-    let Some(part) = part else { return Ok(Err("the database does not run".into())) };
-    let container = names::container(backup.instance_id, role, part.live.generation);
-    Ok(Running::of(world, backup.instance_id, instance, part, container))
+    let service =
+        instance.service(role).filter(|service| service.live.state == ServiceState::Running);
+    let Some(service) = service else { return Ok(Err("the database does not run".into())) };
+    let container = names::container(backup.instance_id, role, service.live.generation);
+    Ok(Running::of(world, backup.instance_id, instance, service, container))
 }
 
 async fn write(id: BackupId, state: &State, world: &World) -> Result<Outcome, Retry> {

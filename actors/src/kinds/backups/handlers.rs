@@ -12,7 +12,7 @@ use crate::{
     kinds::{
         apps::Apps,
         artifacts::address::{self, Use},
-        instances::{self, Instance, Instances},
+        instances::{Instance, Instances},
     },
     platform::{DOWNLOAD_LIFETIME, Platform},
     runtime::entries::Under,
@@ -39,11 +39,11 @@ impl Platform {
     ) -> Result<Backup, Fault> {
         let (id, seen) = self.only_instance(app, instance)?;
         let instance = &seen.state;
-        let part = instance
-            .part(role(kind))
+        let service = instance
+            .service(role(kind))
             .ok_or_else(|| Fault::NotNow("this instance has no such database".into()))?;
-        if part.live.state != ServiceState::Running {
-            return Err(instances::not_running(instance, "database"));
+        if service.live.state != ServiceState::Running {
+            return Err(instance.not_running("database"));
         }
         if verify {
             can_be_verified(instance, kind)?;
@@ -80,8 +80,8 @@ impl Platform {
 
 /// Refused where nothing tells whether this database is well.
 pub(crate) fn can_be_verified(instance: &Instance, kind: BackupKind) -> Result<(), Fault> {
-    match instance.part(role(kind)) {
-        Some(part) if !tells_health(part) => Err(Fault::NotNow(NOT_TOLD.into())),
+    match instance.service(role(kind)) {
+        Some(service) if !tells_health(service) => Err(Fault::NotNow(NOT_TOLD.into())),
         _ => Ok(()),
     }
 }
@@ -130,9 +130,9 @@ impl Serves<RestoreBackup> for Platform {
         let backup = &cx.ancestry.backup()?.1.state.backup;
         let found = self.backed_up(backup)?;
         let instance = &found.state;
-        let part = instance.part(role(backup.kind));
-        if part.is_none_or(|part| part.live.state != ServiceState::Running) {
-            return Err(instances::not_running(instance, "database"));
+        let service = instance.service(role(backup.kind));
+        if service.is_none_or(|service| service.live.state != ServiceState::Running) {
+            return Err(instance.not_running("database"));
         }
         let owners = &self.owners()?.backups;
         let show = |state: &State| Ok(state.backup.clone());

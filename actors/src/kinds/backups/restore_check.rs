@@ -4,7 +4,7 @@
 
 use super::effects::{DELETED, Running, instance_of, role};
 use crate::{
-    kinds::instances::{self, Instance, Part, names},
+    kinds::instances::{self, Instance, Service, names},
     runtime::resource::Retry,
     world::World,
 };
@@ -43,7 +43,7 @@ pub(super) async fn begin(
 
 /// Removes it with all that it has.
 pub(super) async fn dispose(id: BackupId, world: &World) -> Result<(), Retry> {
-    let (engine, name) = (&world.ports.engine, names::trial(id));
+    let (engine, name) = (&world.ports.engine, names::restore_check(id));
     let gone = async {
         engine.remove_container(&name).await?;
         engine.remove_volume(&name).await?;
@@ -58,15 +58,16 @@ fn plan(
     instance: &Instance,
     world: &World,
 ) -> Result<(ContainerSpec, Running), String> {
-    let (instance_id, name) = (backup.instance_id, names::trial(id));
-    let part = instance.part(role(backup.kind)).ok_or("the instance has no such database")?;
-    let image = part.live.image.reference.as_deref().ok_or("the database never ran")?;
-    if !tells_health(part) {
+    let (instance_id, name) = (backup.instance_id, names::restore_check(id));
+    let service = instance.service(role(backup.kind)).ok_or("the instance has no such database")?;
+    let image = service.live.image.reference.as_deref().ok_or("the database never ran")?;
+    if !tells_health(service) {
         return Err(NOT_TOLD.into());
     }
-    let running = Running::of(world, instance_id, instance, part, name.clone())?;
-    let spec = instances::container(&world.ports, instance_id, instance, part, &part.live, image)
-        .map_err(|e| e.to_string())?;
+    let running = Running::of(world, instance_id, instance, service, name.clone())?;
+    let spec =
+        instances::container(&world.ports, instance_id, instance, service, &service.live, image)
+            .map_err(|e| e.to_string())?;
     let mut mounts = spec.mounts;
     mounts.iter_mut().for_each(|mount| mount.volume.clone_from(&name));
     let labels = labels(id, world);
@@ -74,12 +75,12 @@ fn plan(
     Ok((spec, running))
 }
 
-/// Why the backups of a database cannot be verified, where its part does not [tell](tells_health).
+/// Why the backups of a database cannot be verified, where its service does not [tell](tells_health).
 pub(super) const NOT_TOLD: &str = "the template gives this database no health check by a command, so nobody knows when an empty one is up";
 
 /// Whether it can be found out when an empty database of this kind is up.
-pub(super) fn tells_health(part: &Part) -> bool {
-    matches!(part.live.service().health_check, Some(HealthCheck::Command(_)))
+pub(super) fn tells_health(service: &Service) -> bool {
+    matches!(service.live.template().health_check, Some(HealthCheck::Command(_)))
 }
 
 fn labels(id: BackupId, world: &World) -> Labels {

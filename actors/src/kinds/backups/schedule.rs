@@ -106,7 +106,7 @@ fn surplus<I: Copy>(newest_first: &[(I, Worth)], keep: u32) -> Vec<I> {
 /// The databases that an instance has.
 pub fn databases(instance: &Instance) -> Vec<BackupKind> {
     let all = [BackupKind::DocumentDb, BackupKind::SqlDb];
-    all.into_iter().filter(|kind| instance.part(role(*kind)).is_some()).collect()
+    all.into_iter().filter(|kind| instance.service(role(*kind)).is_some()).collect()
 }
 
 #[cfg(test)]

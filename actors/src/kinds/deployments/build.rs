@@ -36,7 +36,7 @@ pub(super) async fn image(
     let source = &state.image;
     let reference = match (&source.reference, source.image_id, &state.deployment.source.git) {
         (Some(reference), _, _) => reference.clone(),
-        (None, Some(image), _) => images::settle(world, image, &source.version).await?,
+        (None, Some(image), _) => images::resolve_digest(world, image, &source.version).await?,
         (None, None, Some(git)) => return of_git(world, id, state.deployment.app_id, git).await,
         (None, None, None) => return Err(NotBuilt::Refused("it names no image".into())),
     };

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     kinds::{
         image_builds::from_source::NotBuilt,
-        instances::{self, GivenUp, Instance, Instances, Next, missing_secrets},
+        instances::{self, Instance, Instances, RejectedRevision, ServiceChange, missing_secrets},
     },
     runtime::{
         progress_log::{self, say},
@@ -82,20 +82,20 @@ impl Work<'_> {
         // One that is on its way somewhere is waited for.
         use InstanceState::{Provisioning, Restarting, Starting, Stopping};
         let passing = [Provisioning, Starting, Stopping, Restarting].contains(&instance.state);
-        let Some(part) = instance.part(self.state.role) else {
+        let Some(service) = instance.service(self.state.role) else {
             return Ok(Outcome::Failed("the service was removed".into()));
         };
-        if passing && part.live.deployment != Some(self.id) {
+        if passing && service.live.deployment != Some(self.id) {
             return Ok(Outcome::Wait);
         }
         let State { definition, image, env, .. } = self.state.clone();
         let id = self.state.deployment.instance_id;
-        let service = definition.as_ref().map_or(part.live.service(), |d| &d.service);
-        let secrets = missing_secrets(self.world, id, &instance, service)?;
-        let next = Next { definition, image: Some(image), env };
+        let template = definition.as_ref().map_or(service.live.template(), |d| &d.service);
+        let secrets = missing_secrets(self.world, id, &instance, template)?;
+        let change = ServiceChange { definition, image: Some(image), env };
         let command = instances::Command::Replace {
             role: self.state.role,
-            next: Box::new(next),
+            change: Box::new(change),
             secrets,
             deployment: Some(self.id),
             within: WELL_WITHIN,
@@ -104,8 +104,8 @@ impl Work<'_> {
         match owners.ask(id, command).await {
             Ok(instance) => {
                 self.say(StepName::Start, "a container comes up beside the one that serves");
-                let part = instance.part(self.state.role);
-                let made = part.and_then(|part| part.made_by(self.id));
+                let service = instance.service(self.state.role);
+                let made = service.and_then(|service| service.created_by(self.id));
                 let made = made.map(|made| (Box::new(made.definition.clone()), made.env.clone()));
                 Ok(Outcome::Offered(made))
             }
@@ -125,17 +125,17 @@ impl Work<'_> {
         let Some(instance) = self.instance()? else {
             return Ok(Outcome::Failed("the instance was deleted".into()));
         };
-        let Some(part) = instance.part(self.state.role) else {
+        let Some(service) = instance.service(self.state.role) else {
             return Ok(Outcome::Failed("the service was removed".into()));
         };
-        if part.live.deployment == Some(self.id) {
+        if service.live.deployment == Some(self.id) {
             return self.live(&instance);
         }
-        if part.candidate.as_ref().is_some_and(|c| c.is_of(self.id)) {
+        if service.candidate.as_ref().is_some_and(|c| c.is_of(self.id)) {
             return Ok(Outcome::Wait);
         }
-        let given_up = part.given_up.as_ref().filter(|g| g.deployment == Some(self.id));
-        let Some(GivenUp { why, log, .. }) = given_up else {
+        let rejected = service.rejected.as_ref().filter(|g| g.deployment == Some(self.id));
+        let Some(RejectedRevision { why, log, .. }) = rejected else {
             return Ok(Outcome::Failed("the new container was given up".into()));
         };
         let lines = log.iter().map(|line| format!("| {line}"));
@@ -177,7 +177,7 @@ impl Work<'_> {
             self.world.owners()?.deployments.ask_if_there(before, command).await?;
         }
         let draining = self.instance()?.is_some_and(|instance| {
-            instance.part(self.state.role).is_some_and(|part| !part.retired.is_empty())
+            instance.service(self.state.role).is_some_and(|service| !service.retired.is_empty())
         });
         if draining {
             return Ok(Outcome::Wait);
@@ -195,14 +195,14 @@ impl Work<'_> {
         let owners = &self.world.owners()?.instances;
         owners.ask_if_there(self.state.deployment.instance_id, command).await?;
         let Some(instance) = self.instance()? else { return Ok(Outcome::Undone) };
-        let Some(part) = instance.part(self.state.role) else { return Ok(Outcome::Undone) };
-        if part.live.deployment == Some(self.id) {
+        let Some(service) = instance.service(self.state.role) else { return Ok(Outcome::Undone) };
+        if service.live.deployment == Some(self.id) {
             return Ok(match self.live(&instance)? {
                 Outcome::Failed(_) => Outcome::Undone,
                 other => other,
             });
         }
-        let ours = part.candidate.as_ref().is_some_and(|c| c.is_of(self.id));
+        let ours = service.candidate.as_ref().is_some_and(|c| c.is_of(self.id));
         Ok(if ours { Outcome::Wait } else { Outcome::Undone })
     }
 

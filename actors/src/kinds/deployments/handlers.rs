@@ -6,7 +6,7 @@ use crate::{
     kinds::{
         apps::Apps,
         images,
-        instances::{Definition, Instance, Instances, Source},
+        instances::{Definition, Instance, Instances, ServiceImage},
     },
     platform::Platform,
     ports::sealed::Sealed,
@@ -57,7 +57,7 @@ struct Plan {
     target: DeploymentTarget,
     source: DeploymentSource,
     definition: Option<Definition>,
-    image: Source,
+    image: ServiceImage,
     env: Option<BTreeMap<EnvName, Sealed>>,
     rollback_of: Option<DeploymentId>,
 }
@@ -97,7 +97,7 @@ impl Platform {
         let found = self.world.store.get::<Instances>(&id)?;
         let found = found.ok_or(Fault::NotFound("instance of this app"))?;
         let instance = &found.state;
-        if instance.part(role).is_none() {
+        if instance.service(role).is_none() {
             return Err(Fault::NotFound("service of this instance"));
         }
         if instance.desired != DesiredState::Running {
@@ -149,12 +149,12 @@ impl Platform {
         source: &DeploymentSource,
         instance: &Instance,
         role: Role,
-    ) -> Result<(Source, Option<Definition>), Fault> {
+    ) -> Result<(ServiceImage, Option<Definition>), Fault> {
         if source.git.is_some() {
             // Its version is the commit, which is not known yet.
             let version: VersionName = "git".parse().map_err(|_| Fault::Internal)?;
             let name: Slug = "git".parse().map_err(|_| Fault::Internal)?;
-            return Ok((Source { image_id: None, name, version, reference: None }, None));
+            return Ok((ServiceImage { image_id: None, name, version, reference: None }, None));
         }
         let (id, version, definition) =
             match (&source.image_id, &source.version, &source.template_version) {
@@ -169,7 +169,7 @@ impl Platform {
                 _ => return Err(Fault::Invalid(source.problem().into_iter().collect())),
             };
         let name = images::usable(&self.world.store, id, &version)?.state.name.clone();
-        Ok((Source { image_id: Some(id), name, version, reference: None }, definition))
+        Ok((ServiceImage { image_id: Some(id), name, version, reference: None }, definition))
     }
 }
 
@@ -181,8 +181,8 @@ impl Serves<TriggerDeployment> for Platform {
         let (target, id, seen) = self.target(p.app_id, p.target)?;
         let (instance, role) = (&seen.state, place(target).1);
         let (image, definition) = self.sourced(&p.source, instance, role)?;
-        let part = instance.part(role).ok_or(Fault::NotFound("service of this instance"))?;
-        let becomes = definition.as_ref().unwrap_or(&part.live.definition);
+        let service = instance.service(role).ok_or(Fault::NotFound("service of this instance"))?;
+        let becomes = definition.as_ref().unwrap_or(&service.live.definition);
         let env = p.env.as_ref().map(|env| self.seal_env(id, &becomes.service, env)).transpose()?;
         let plan = Plan {
             app: p.app_id,
@@ -249,7 +249,7 @@ impl Serves<RollbackDeployment> for Platform {
             return Err(nothing("this deployment is not the one that serves"));
         }
         // Where what serves came by no deployment that did, the last one that did is gone back to.
-        let live = seen.state.part(place(target).1).and_then(|part| part.live.deployment);
+        let live = seen.state.service(place(target).1).and_then(|service| service.live.deployment);
         let mut earlier = served.iter().skip(usize::from(live == Some(serves)));
         let to = match p.to_deployment_id {
             Some(to) => earlier.find(|id| **id == to).copied(),

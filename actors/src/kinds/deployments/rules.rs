@@ -10,7 +10,7 @@ use super::history::Served;
 use crate::{
     kinds::{
         apps::Apps,
-        instances::{Definition, Source},
+        instances::{Definition, ServiceImage},
     },
     ports::sealed::Sealed,
     runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
@@ -51,7 +51,7 @@ pub struct State {
     #[serde(default)]
     pub definition: Option<Definition>,
     /// What it runs; its reference is settled by the build.
-    pub image: Source,
+    pub image: ServiceImage,
     /// The end of a state that must end.
     pub deadline: Option<Timestamp>,
     /// It is under way, or waits for its turn: those of one service go one after the other, in the

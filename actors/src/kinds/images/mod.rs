@@ -6,5 +6,5 @@ mod resolve_digest;
 mod rules;
 
 pub use registries::Registries;
-pub use resolve_digest::{settle, usable};
+pub use resolve_digest::{resolve_digest, usable};
 pub use rules::{Command, ImageClaim, ImageIndex, Images};

@@ -30,7 +30,7 @@ pub fn usable(
 
 /// The reference of a version by its digest. One that came without a digest is asked of its
 /// registry, once, and is the same from then on.
-pub async fn settle(
+pub async fn resolve_digest(
     world: &World,
     id: ImageId,
     version: &VersionName,

@@ -1,8 +1,8 @@
-//! What becomes of an instance when something is asked of it. Pure.
+//! Applies a command to the record. Pure.
 
 use super::{
     reconcile::apply::START_WITHIN,
-    record::{Candidate, Instance, Next, Part},
+    record::{Candidate, Instance, Service, ServiceChange},
     rules::{Command, Effect, Instances},
 };
 use crate::{
@@ -13,17 +13,19 @@ use crate::{
     },
 };
 use contract::{
-    DeploymentId, Fault, Timestamp,
-    instances::{DesiredState, InstanceState, Role},
+    DeploymentId, Fault, Name, Timestamp,
+    instances::{DesiredState, InstanceState, Resources, Role},
+    text::EnvName,
 };
 use std::{collections::BTreeMap, time::Duration};
 use store::Change;
 
-/// How long after its end a state is ended from outside.
+/// How long an instance may end an overdue state by itself, which knows the reason better.
 const OVERDUE: Duration = Duration::from_secs(30);
-/// How long a deletion may take before somebody should look at it. It goes on for as long as it
-/// takes.
+/// The deadline of a deletion. A deletion that is overdue continues.
 const DELETE_WITHIN: Duration = Duration::from_secs(10 * 60);
+/// How long an updated server may take to become healthy.
+const UPDATE_WITHIN: Duration = Duration::from_secs(5 * 60);
 
 impl Instance {
     pub(super) fn on_command(
@@ -45,35 +47,38 @@ impl Instance {
             },
             Command::Restart => match self.state {
                 S::Stopped => Ok(self.begin_start(now)),
-                // What hangs is stopped as well.
+                // Restart also stops what hangs.
                 S::Running | S::Degraded | S::Failed => {
                     Ok(self.begin_stop(S::Restarting, DesiredState::Running, now))
                 }
                 S::Restarting => Ok(Step::keep()),
-                _ => Err(self.not_now("restart it when it has come to rest")),
+                _ => Err(self.not_now("restart it when it is running, stopped or failed")),
             },
             Command::Delete { data } => {
                 let within = self.stop_within() + DELETE_WITHIN;
-                let mut going = self;
-                going.delete_data = data;
-                going.state = S::Deleting;
-                going.desired = DesiredState::Deleted;
-                going.deadline = Some(now + within);
-                going.updated_at = now;
-                going.drop_candidates("the instance is deleted");
-                // From now on its template may go, too: what is left to do needs no template.
-                let key = going.template_id.to_string();
+                let mut instance = self;
+                instance.delete_data = data;
+                instance.state = S::Deleting;
+                instance.desired = DesiredState::Deleted;
+                instance.deadline = Some(now + within);
+                instance.updated_at = now;
+                instance.fail_candidates("the instance is deleted");
+                // Deletion needs no template, so the template may be deleted now.
+                let key = instance.template_id.to_string();
                 let unused = Change::new().merge::<Uses>(&key, UsesDelta::Less(1));
-                Ok(Step::put(going).intend(Intent::Now(Effect::Reconcile)).also(unused))
+                Ok(Step::put(instance).intend(Intent::Now(Effect::Reconcile)).also(unused))
             }
-            Command::Look(lost) => match self.state {
-                S::Running | S::Degraded | S::Stopped | S::Failed => Ok(self.look(&lost)),
+            Command::Update { name, resources, env } => self.update(name, resources, env, now),
+            Command::Observe { lost } => match self.state {
+                S::Running | S::Degraded | S::Stopped | S::Failed => Ok(self.observe(&lost)),
                 _ => Ok(Step::keep()),
             },
             Command::Overdue => self.overdue(now),
-            Command::Extend { part, secrets } => self.with(secrets).extend(*part, now),
-            Command::Replace { role, next, secrets, deployment, within } => {
-                self.with(secrets).replace(role, *next, deployment, (now, within))
+            Command::AddService { service, secrets } => {
+                self.with(secrets).add_service(*service, now)
+            }
+            Command::Replace { role, change, secrets, deployment, within } => {
+                self.with(secrets).replace(role, *change, deployment, (now, within))
             }
             Command::Withdraw(deployment, why) => self.withdraw(deployment, why),
         }
@@ -123,47 +128,46 @@ impl Instance {
         self.coming_up = false;
         self.deadline = Some(now + self.stop_within());
         self.updated_at = now;
-        for part in &mut self.parts {
-            part.left_out = false;
+        for service in &mut self.services {
+            service.left_out = false;
         }
-        // Who asks for it to run has seen why it did not.
         self.crashes.clear();
-        self.drop_candidates("the instance was stopped meanwhile");
+        self.fail_candidates("the instance was stopped meanwhile");
         Step::put(self).intend(Intent::Now(Effect::Reconcile))
     }
 
-    fn look(mut self, lost: &[Role]) -> Step<Instances> {
-        let step = if lost.is_empty() {
-            Step::keep()
-        } else {
-            let parts = self.parts.iter_mut().filter(|part| lost.contains(&part.role()));
-            parts.for_each(|part| part.live.port = None);
-            Step::put(self)
-        };
+    fn observe(mut self, lost: &[Role]) -> Step<Instances> {
+        for service in self.services.iter_mut().filter(|s| lost.contains(&s.role)) {
+            service.live.port = None;
+        }
+        let step = if lost.is_empty() { Step::keep() } else { Step::put(self) };
         step.intend(Intent::Now(Effect::Reconcile))
     }
 
-    /// The time of a state is over. What should have come up has failed; what should go is asked to
-    /// go once more, whatever its owner is waiting for; what failed for a while is tried again.
+    /// The deadline passed. An instance that starts fails. An instance that stops reconciles at once,
+    /// whatever pause it is in. An instance that failed after crashes starts again.
     fn overdue(mut self, now: Timestamp) -> Result<Step<Instances>, Fault> {
         use InstanceState as S;
-        // Time limits stand still while the engine is away.
-        if self.away_since.is_some() || self.deadline.is_none_or(|deadline| now < deadline) {
+        // Deadlines stand still while the engine is unreachable.
+        if self.unreachable_since.is_some() || self.deadline.is_none_or(|deadline| now < deadline) {
             return Ok(Step::keep());
         }
         let late = self.deadline.is_some_and(|deadline| now >= deadline + OVERDUE);
         Ok(match self.state {
-            // Its own look says more about why; it comes before that.
+            // The plan fails the instance as well, and knows which service is late.
             S::Starting if !late => Step::keep(),
             S::Restarting if self.coming_up && !late => Step::keep(),
             S::Provisioning | S::Starting => {
                 let why = "it did not come up in time";
                 (self.state, self.deadline, self.updated_at) = (S::Failed, None, now);
                 self.last_error = Some(why.into());
-                self.drop_candidates(why);
-                // What is left of candidates goes.
-                let next =
-                    if self.is_at_work() { Intent::Now(Effect::Reconcile) } else { Intent::None };
+                self.fail_candidates(why);
+                // Containers of candidates are still to be removed.
+                let next = if self.is_in_transition() {
+                    Intent::Now(Effect::Reconcile)
+                } else {
+                    Intent::None
+                };
                 Step::put(self).intend(next)
             }
             S::Failed => {
@@ -185,44 +189,45 @@ impl Instance {
         self
     }
 
-    fn extend(mut self, part: Part, now: Timestamp) -> Result<Step<Instances>, Fault> {
-        if self.part(part.role()).is_some() {
+    fn add_service(mut self, service: Service, now: Timestamp) -> Result<Step<Instances>, Fault> {
+        if self.service(service.role).is_some() {
             return Err(Fault::Stale);
         }
-        self.parts.push(part);
-        self.parts.sort_by_key(Part::role);
+        self.services.push(service);
+        self.services.sort_by_key(|service| service.role);
         self.updated_at = now;
         let running = matches!(self.state, InstanceState::Running | InstanceState::Degraded);
         if running {
             self.start(now);
         }
-        let next = if self.is_at_work() { Intent::Now(Effect::Reconcile) } else { Intent::Keep };
+        let next =
+            if self.is_in_transition() { Intent::Now(Effect::Reconcile) } else { Intent::Keep };
         Ok(Step::put(self).intend(next))
     }
 
     fn replace(
         mut self,
         role: Role,
-        next: Next,
+        change: ServiceChange,
         deployment: Option<DeploymentId>,
         (now, within): (Timestamp, Duration),
     ) -> Result<Step<Instances>, Fault> {
         let state = self.state;
-        let part = self.part_mut(role).ok_or(Fault::NotFound("service of this instance"))?;
+        let service = self.service_mut(role).ok_or(Fault::NotFound("service of this instance"))?;
         let asked_before = |wants: Option<DeploymentId>| wants.is_some() && wants == deployment;
-        let given_up = part.given_up.as_ref().and_then(|given_up| given_up.deployment);
-        if asked_before(part.live.deployment) || asked_before(given_up) {
+        let rejected = service.rejected.as_ref().and_then(|rejected| rejected.deployment);
+        if asked_before(service.live.deployment) || asked_before(rejected) {
             return Ok(Step::keep());
         }
-        // Where nothing serves, there is nothing to stand beside.
-        let instead = match state {
+        // A service that does not serve is replaced at once, without a candidate.
+        let at_once = match state {
             InstanceState::Failed => true,
-            InstanceState::Running | InstanceState::Degraded => part.left_out,
+            InstanceState::Running | InstanceState::Degraded => service.left_out,
             _ => return Err(self.not_now("deploy to it when it runs")),
         };
-        if instead {
-            let next = part.succeed(next, deployment);
-            self.put_in_place(role, next, now);
+        if at_once {
+            let revision = service.next_revision(change, deployment);
+            self.make_live(role, revision, now);
             return Ok(match state {
                 InstanceState::Failed => {
                     self.begin_stop(InstanceState::Restarting, DesiredState::Running, now)
@@ -233,36 +238,58 @@ impl Instance {
                 }
             });
         }
-        match &part.candidate {
-            // asked for twice by the same one
-            Some(candidate) if asked_before(candidate.next.deployment) => {
+        match &service.candidate {
+            Some(candidate) if asked_before(candidate.revision.deployment) => {
                 return Ok(Step::keep());
             }
             Some(_) => {
                 return Err(Fault::NotNow(format!(
-                    "another container of the {} is on its way up; wait for it",
+                    "another revision of the {} is starting; wait for it",
                     role.label()
                 )));
             }
             None => {}
         }
-        let next = part.succeed(next, deployment);
+        let revision = service.next_revision(change, deployment);
         let deadline = now + within;
-        part.candidate = Some(Candidate { next, deadline, failed: None });
+        service.candidate = Some(Candidate { revision, deadline, failed: None });
+        Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))
+    }
+
+    /// New resources or variables need a new revision of the server.
+    fn update(
+        mut self,
+        name: Option<Name>,
+        resources: Option<Resources>,
+        env: Option<BTreeMap<EnvName, Sealed>>,
+        now: Timestamp,
+    ) -> Result<Step<Instances>, Fault> {
+        self.name = name.unwrap_or(self.name);
+        let resized = resources.is_some_and(|resources| resources != self.resources);
+        self.resources = resources.unwrap_or(self.resources);
+        self.updated_at = now;
+        if !resized && env.is_none() {
+            return Ok(Step::put(self));
+        }
+        let change = ServiceChange { env, ..ServiceChange::default() };
+        if self.state != InstanceState::Stopped {
+            return self.replace(Role::Server, change, None, (now, UPDATE_WITHIN));
+        }
+        let service = self.service_mut(Role::Server).ok_or(Fault::NotFound("server"))?;
+        let revision = service.next_revision(change, None);
+        self.make_live(Role::Server, revision, now);
         Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))
     }
 
     fn withdraw(mut self, deployment: DeploymentId, why: String) -> Result<Step<Instances>, Fault> {
-        let candidates = self.parts.iter_mut().filter_map(|part| part.candidate.as_mut());
+        let candidates = self.services.iter_mut().filter_map(|service| service.candidate.as_mut());
         let mut wanted = candidates.filter(|candidate| candidate.is_of(deployment));
         let Some(candidate) = wanted.next() else { return Ok(Step::keep()) };
         candidate.failed.get_or_insert((why, Vec::new()));
         Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))
     }
 
-    /// Why it cannot be done now.
     fn not_now(&self, instead: &str) -> Fault {
-        let state = format!("{:?}", self.state).to_lowercase();
-        Fault::NotNow(format!("this instance is {state}; {instead}"))
+        Fault::NotNow(format!("this instance is {}; {instead}", self.state_name()))
     }
 }

@@ -1,9 +1,9 @@
-//! What a container of an instance is to be: the template's words, the instance's secrets, and what
-//! was set for it, in the engine's terms.
+//! The specification of a revision's container: the template, the instance's secrets and the
+//! caller's variables, in the engine's terms.
 
 use super::{
     names,
-    record::{Incarnation, Instance, Part},
+    record::{Instance, Revision, Service},
 };
 use crate::{
     kinds::templates::placeholder::{Placeholder, fill},
@@ -20,25 +20,24 @@ use contract::{
 };
 use std::{collections::BTreeMap, time::Duration};
 
-/// What a service may use where neither template nor caller says.
+/// The memory limit of a service whose template sets none.
 const MEMORY_MB: u32 = 512;
-/// Processes and threads of one container.
+/// The limit of processes and threads of one container.
 const PIDS: u32 = 512;
-/// Folders in memory where the template names none.
+/// The in-memory folders of a service whose template names none.
 const SCRATCH: [&str; 2] = ["/tmp", "/run"];
 
-/// What the container of this incarnation is to be, of this image.
 pub fn container(
     ports: &Ports,
     id: InstanceId,
     instance: &Instance,
-    part: &Part,
-    incarnation: &Incarnation,
+    service: &Service,
+    revision: &Revision,
     image: &str,
 ) -> Result<ContainerSpec, SealError> {
     let (site, sealer) = (&ports.site, &ports.sealer);
-    let (service, role) = (incarnation.service(), part.role());
-    let scratch = match &service.scratch {
+    let (template, role) = (revision.template(), service.role);
+    let scratch = match &template.scratch {
         Some(folders) => folders.iter().map(ToString::to_string).collect(),
         None => SCRATCH.map(str::to_owned).to_vec(),
     };
@@ -47,27 +46,28 @@ pub fn container(
         path: path.to_string(),
     };
     Ok(ContainerSpec {
-        name: names::container(id, role, incarnation.generation),
+        name: names::container(id, role, revision.generation),
         image: image.to_owned(),
-        command: service.command.as_ref().map(|c| c.iter().map(ToString::to_string).collect()),
-        env: environment(site, sealer, id, instance, incarnation)?,
+        command: template.command.as_ref().map(|c| c.iter().map(ToString::to_string).collect()),
+        env: environment(site, sealer, id, instance, revision)?,
         network: names::network(id),
         alias: role.label().to_owned(),
-        port: service.port,
-        mounts: service.volume.iter().map(mount).collect(),
+        port: template.port,
+        mounts: template.volume.iter().map(mount).collect(),
         scratch,
-        read_only: !service.writable,
+        read_only: !template.writable,
         user: None,
         capabilities: if role.is_database() { DATABASE_CAPABILITIES.to_vec() } else { vec![] },
-        limits: limits(instance, service),
-        health: health(service.health_check.as_ref()),
-        grace: part.grace(),
-        labels: names::of_container(&site.installation, id, role, incarnation.generation),
+        limits: limits(instance, template),
+        health: health(template.health_check.as_ref()),
+        grace: service.grace(),
+        labels: names::of_container(&site.installation, id, role, revision.generation),
     })
 }
 
-/// The entry points of databases give their files to the user that they run as; and the init process
-/// passes the wish to end on to that user's processes, or the database would be killed.
+/// The entry point of a database changes the owner of its files and switches to another user. The
+/// init process must be able to signal that user's processes, or the database would be killed when
+/// it stops.
 const DATABASE_CAPABILITIES: [Capability; 6] = [
     Capability::Chown,
     Capability::DacOverride,
@@ -77,17 +77,17 @@ const DATABASE_CAPABILITIES: [Capability; 6] = [
     Capability::SetUid,
 ];
 
-fn limits(instance: &Instance, service: &TemplateService) -> Limits {
-    let (memory_mb, cpus) = match service.role {
+fn limits(instance: &Instance, template: &TemplateService) -> Limits {
+    let (memory_mb, cpus) = match template.role {
         Role::Server => (instance.resources.memory_mb, instance.resources.cpus),
-        _ => (service.memory_mb.unwrap_or(MEMORY_MB), 1.0),
+        _ => (template.memory_mb.unwrap_or(MEMORY_MB), 1.0),
     };
-    // Between 0.1 and 64, so it fits.
+    // From 0.1 to 64 processors, so the cast is exact.
     let cpu_millis = (cpus * 1000.0).round() as u32;
     Limits { memory: u64::from(memory_mb) << 20, cpu_millis, pids: PIDS }
 }
 
-/// Checks over HTTP are done from outside.
+/// The engine runs health checks that are commands. HTTP checks are ours.
 fn health(check: Option<&HealthCheck>) -> Option<HealthCommand> {
     let Some(HealthCheck::Command(command)) = check else { return None };
     Some(HealthCommand {
@@ -99,21 +99,21 @@ fn health(check: Option<&HealthCheck>) -> Option<HealthCommand> {
     })
 }
 
-/// What was set for it stands beside what the template says, and never in its place.
+/// The variables of a revision. The template's take precedence over the caller's.
 pub(super) fn environment(
     site: &Site,
     sealer: &Sealer,
     id: InstanceId,
     instance: &Instance,
-    incarnation: &Incarnation,
+    revision: &Revision,
 ) -> Result<BTreeMap<String, String>, SealError> {
     let owner = id.to_string();
     let secrets = open_all(sealer, &owner, &instance.secrets)?;
     let mut env = BTreeMap::new();
-    for (name, sealed) in &incarnation.env {
+    for (name, sealed) in &revision.env {
         env.insert(name.to_string(), sealer.open(&owner, sealed)?);
     }
-    for (name, value) in incarnation.service().env.iter() {
+    for (name, value) in revision.template().env.iter() {
         let value = fill(value.as_str(), |placeholder| match placeholder {
             Placeholder::Secret(name) => secrets.get(*name).cloned(),
             Placeholder::InstanceId => Some(owner.clone()),
@@ -125,7 +125,6 @@ pub(super) fn environment(
     Ok(env)
 }
 
-/// One secret of an instance, opened.
 pub fn secret(
     sealer: &Sealer,
     id: InstanceId,
@@ -136,7 +135,6 @@ pub fn secret(
     sealed.map(|sealed| sealer.open(&id.to_string(), sealed)).transpose()
 }
 
-/// All secrets of an instance, opened.
 pub(super) fn open_all(
     sealer: &Sealer,
     owner: &str,

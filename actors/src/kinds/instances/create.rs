@@ -1,7 +1,7 @@
-//! Making an instance of a template.
+//! Creates an instance from a template.
 
 use super::{
-    record::{Definition, Incarnation, Instance, Part, Source},
+    record::{Definition, Instance, Revision, Service, ServiceImage},
     rules::{Creation, ForApp},
 };
 use crate::{
@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use store::Snapshot;
 
 /// What a caller asks for.
-pub(super) struct Wanted {
+pub(super) struct NewInstance {
     pub kind: InstanceKind,
     pub project_id: ProjectId,
     pub app_id: Option<AppId>,
@@ -40,46 +40,46 @@ pub(super) struct Wanted {
     pub resources: Option<Resources>,
 }
 
-/// How long an instance's own secrets are, in letters and digits.
+/// Letters and digits of a generated secret.
 const SECRET_LENGTH: usize = 40;
 
 impl Platform {
-    /// What an instance is made from, of what there is now.
+    /// Everything that a new instance is written from.
     pub(super) fn creation(
         &self,
         cx: &Call,
         id: InstanceId,
-        wanted: Wanted,
+        new: NewInstance,
     ) -> Result<Creation, Fault> {
-        let template = self.template_for(&wanted)?;
+        let template = self.template_for(&new)?;
         let state = &template.state;
         let current =
             state.versions.iter().find(|v| Some(&v.version) == state.current_version.as_ref());
         let version = current.ok_or(Fault::NotFound("version of this template"))?;
-        let resources = wanted.resources.unwrap_or_default();
+        let resources = new.resources.unwrap_or_default();
         check_resources(resources)?;
-        let (app_id, app) = self.app_for(cx, &wanted)?;
+        let (app_id, app) = self.app_for(cx, &new)?;
         let mut images = BTreeMap::new();
-        let mut parts = Vec::new();
-        for service in version.services.iter().filter(|service| starts_with(service.role)) {
+        let mut services = Vec::new();
+        for service in version.services.iter().filter(|service| is_initial(service.role)) {
             let seen = images::usable(&self.world.store, service.image_id, &service.image_version)?;
-            let env = if service.role == Role::Server { &wanted.env } else { &Env::default() };
+            let env = if service.role == Role::Server { &new.env } else { &Env::default() };
             let definition =
                 Definition { template_version: version.version.clone(), service: service.clone() };
-            parts.push(self.part(id, definition, &seen.state, env)?);
+            services.push(self.new_service(id, definition, &seen.state, env)?);
             images.insert(service.image_id, seen);
         }
-        parts.sort_by_key(Part::role);
+        services.sort_by_key(|service: &Service| service.role);
         let instance = Instance {
-            project_id: wanted.project_id,
+            project_id: new.project_id,
             app_id,
-            kind: wanted.kind,
-            name: wanted.name,
+            kind: new.kind,
+            name: new.name,
             template_id: state.id,
             template_version: version.version.clone(),
             resources,
             secrets: new_secrets(&self.world, id, secret_names(&version.services))?,
-            parts,
+            services,
             schedules: BTreeMap::new(),
             desired: DesiredState::Running,
             state: InstanceState::Provisioning,
@@ -87,7 +87,7 @@ impl Platform {
             coming_up: false,
             delete_data: false,
             crashes: Vec::new(),
-            away_since: None,
+            unreachable_since: None,
             last_error: None,
             last_log: Vec::new(),
             created_at: cx.now,
@@ -97,25 +97,25 @@ impl Platform {
         Ok(Creation { instance, template, images, app })
     }
 
-    /// The template that was named, or the default.
-    fn template_for(&self, wanted: &Wanted) -> Result<Snapshot<Templates>, Fault> {
+    /// The requested template, or the default one.
+    fn template_for(&self, new: &NewInstance) -> Result<Snapshot<Templates>, Fault> {
         let defaults = &self.settings.default_templates;
-        let slug = match wanted.kind {
+        let slug = match new.kind {
             InstanceKind::Backend => &defaults.backend,
             InstanceKind::Market => &defaults.market,
         };
-        let id = match wanted.template_id {
+        let id = match new.template_id {
             Some(id) => id,
             None => {
                 let id = self.world.store.holder(&TemplateClaim::Slug { slug: slug.clone() })?;
                 id.ok_or_else(|| {
-                    Fault::invalid("templateId", "is needed: the default template is not there")
+                    Fault::invalid("templateId", "is needed: there is no default template")
                 })?
             }
         };
         let template = self.template(id)?;
         let state = &template.state;
-        if state.kind != wanted.kind {
+        if state.kind != new.kind {
             return Err(Fault::invalid(
                 "templateId",
                 "must be a template of this kind of instance",
@@ -130,56 +130,56 @@ impl Platform {
         }
     }
 
-    /// The app that was named, which must be of the project; or a new one.
-    fn app_for(&self, cx: &Call, wanted: &Wanted) -> Result<(AppId, ForApp), Fault> {
-        let Some(id) = wanted.app_id else {
-            let app = App::new(wanted.project_id, wanted.name.clone(), cx.now);
+    /// The requested app, which must be in the project; or a new one.
+    fn app_for(&self, cx: &Call, new: &NewInstance) -> Result<(AppId, ForApp), Fault> {
+        let Some(id) = new.app_id else {
+            let app = App::new(new.project_id, new.name.clone(), cx.now);
             return Ok((self.world.ports.random.id(cx.now), ForApp::New(Box::new(app))));
         };
         let found = self.world.store.get::<Apps>(&id)?;
         let ours = found.filter(|found| {
             let app = &found.state;
-            app.project_id == wanted.project_id && !app.deleting
+            app.project_id == new.project_id && !app.deleting
         });
-        ours.map(|seen| (id, ForApp::Known(seen))).ok_or(Fault::NotFound("app of this project"))
+        ours.map(|seen| (id, ForApp::Existing(seen))).ok_or(Fault::NotFound("app of this project"))
     }
 
-    fn part(
+    fn new_service(
         &self,
         id: InstanceId,
         definition: Definition,
         image: &DockerImage,
         env: &Env,
-    ) -> Result<Part, Fault> {
-        let service = &definition.service;
-        let source = Source {
-            image_id: Some(service.image_id),
+    ) -> Result<Service, Fault> {
+        let template = &definition.service;
+        let image = ServiceImage {
+            image_id: Some(template.image_id),
             name: image.name.clone(),
-            version: service.image_version.clone(),
+            version: template.image_version.clone(),
             reference: None,
         };
-        let env = self.seal_env(id, service, env)?;
-        Ok(Part::new(Incarnation::new(1, definition, source, env)))
+        let env = self.seal_env(id, template, env)?;
+        Ok(Service::new(Revision::new(1, definition, image, env)))
     }
 
-    /// A service of the instance's template that was not there from the start.
-    pub(super) fn later_part(
+    /// A service that the template defines and the instance does not have yet.
+    pub(super) fn additional_service(
         &self,
         id: InstanceId,
         instance: &Instance,
         role: Role,
         env: &Env,
-    ) -> Result<Part, Fault> {
+    ) -> Result<Service, Fault> {
         let definition = self.definition(instance, &instance.template_version, role)?;
         let definition = definition.ok_or_else(|| {
             Fault::NotNow(format!("the template of this instance has no {}", role.label()))
         })?;
         let TemplateService { image_id, image_version, .. } = &definition.service;
         let seen = images::usable(&self.world.store, *image_id, image_version)?;
-        self.part(id, definition, &seen.state, env)
+        self.new_service(id, definition, &seen.state, env)
     }
 
-    /// What a version of the instance's template says of a service; none where it has no such one.
+    /// A service as a version of the instance's template defines it, if it does.
     pub(crate) fn definition(
         &self,
         instance: &Instance,
@@ -194,17 +194,17 @@ impl Platform {
         Ok(service.map(|service| Definition { template_version, service }))
     }
 
-    /// What was set for a service, sealed. What the template sets cannot be replaced.
+    /// Seals the variables that a caller sets. A caller cannot set a variable of the template.
     pub(crate) fn seal_env(
         &self,
         id: InstanceId,
-        service: &TemplateService,
+        template: &TemplateService,
         env: &Env,
     ) -> Result<BTreeMap<EnvName, Sealed>, Fault> {
-        let taken = env.keys().filter(|name| service.env.contains_key(*name));
+        let taken = env.keys().filter(|name| template.env.contains_key(*name));
         let problem = |name: &EnvName| FieldProblem {
             field: format!("env.{name}"),
-            problem: "is set by the template, and cannot be replaced".into(),
+            problem: "is set by the template and cannot be replaced".into(),
         };
         let problems: Vec<_> = taken.map(problem).collect();
         if !problems.is_empty() {
@@ -224,20 +224,19 @@ fn seal(world: &World, id: InstanceId, secret: &str) -> Result<Sealed, Fault> {
     })
 }
 
-/// The secrets that a service asks for and an instance has not yet: its template's version is a later
-/// one.
+/// Generates the secrets that a service needs and the instance does not have: they are new in the
+/// service's template version.
 pub(crate) fn missing_secrets(
     world: &World,
     id: InstanceId,
     instance: &Instance,
-    service: &TemplateService,
+    template: &TemplateService,
 ) -> Result<BTreeMap<String, Sealed>, Fault> {
-    let mut names = secret_names(std::slice::from_ref(service));
+    let mut names = secret_names(std::slice::from_ref(template));
     names.retain(|name| !instance.secrets.contains_key(name));
     new_secrets(world, id, names)
 }
 
-/// A new secret of an instance under each of these names.
 fn new_secrets(
     world: &World,
     id: InstanceId,
@@ -253,7 +252,7 @@ fn new_secrets(
     names.into_iter().map(secret).collect()
 }
 
-/// The secrets that services ask for.
+/// The secrets that services refer to.
 fn secret_names(services: &[TemplateService]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for service in services {
@@ -270,12 +269,12 @@ fn secret_names(services: &[TemplateService]) -> BTreeSet<String> {
     names
 }
 
-/// Dashboard and storefront are deployed on their own.
-fn starts_with(role: Role) -> bool {
+/// Dashboard and storefront are added by functions of their own.
+fn is_initial(role: Role) -> bool {
     !matches!(role, Role::Dashboard | Role::Storefront)
 }
 
-fn check_resources(resources: Resources) -> Result<(), Fault> {
+pub(super) fn check_resources(resources: Resources) -> Result<(), Fault> {
     if !(128..=65_536).contains(&resources.memory_mb) {
         return Err(Fault::invalid("resources.memoryMb", "must be from 128 to 65536"));
     }

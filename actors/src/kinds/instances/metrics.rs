@@ -1,7 +1,7 @@
-//! What instances use: now, and over the last day. The engine gives counters; a rate needs two
-//! looks, so the last look at each container is kept.
+//! Resource usage of instances: now, and of the last day. The engine answers with counters; a rate
+//! needs two readings, so the last reading of each container is kept.
 
-use super::{Instance, names};
+use super::{Instance, Service, names};
 use crate::{
     runtime::{entries::Deadline, store::Store},
     world::World,
@@ -15,36 +15,36 @@ use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, sync::Mutex, time::Duration};
 use store::{Entries, Merge, Record};
 
-/// Two looks closer than this make no rate.
+/// Two readings that are closer make no rate.
 const CLOSEST: Duration = Duration::from_millis(500);
-/// A look older than this says nothing of now.
+/// An older reading makes no rate.
 const OLDEST: Duration = Duration::from_secs(120);
-/// Where there is no earlier look, one is taken this long before.
+/// The pause between two readings when there is no earlier one.
 const APART: Duration = Duration::from_secs(1);
 
-/// The last look at each container, by its name.
+/// The last reading of each container, by its name.
 #[derive(Debug, Default)]
-pub struct LastLooks(Mutex<HashMap<String, Usage>>);
+pub struct LastReadings(Mutex<HashMap<String, Usage>>);
 
-impl LastLooks {
+impl LastReadings {
     fn replace(&self, name: &str, usage: Usage) -> Option<Usage> {
-        let mut looks = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match looks.get(name) {
-            // Too close: the earlier one stays, so that the next look has something to compare with.
+        let mut readings = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match readings.get(name) {
+            // The earlier reading stays, so that the next one makes a rate.
             Some(before) if usage.at.since(before.at) < CLOSEST => Some(*before),
-            _ => looks.insert(name.to_owned(), usage),
+            _ => readings.insert(name.to_owned(), usage),
         }
     }
 
-    /// Forgets containers that are not looked at any more.
+    /// Drops the readings of containers that are not read any more.
     pub fn forget_old(&self, now: Timestamp) {
-        let mut looks = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        looks.retain(|_, usage| now.since(usage.at) < OLDEST);
+        let mut readings = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        readings.retain(|_, usage| now.since(usage.at) < OLDEST);
     }
 }
 
-/// The share of one processor that was used between two looks, in percent. `None`: the looks are of
-/// two runs of the container, or too close or too far apart.
+/// The used share of one processor between two readings, in percent. `None`: the container was
+/// restarted between them, or they are too close or too far apart.
 pub fn cpu_percent(before: &Usage, after: &Usage) -> Option<f64> {
     let apart = after.at.since(before.at);
     if before.started_at != after.started_at || !(CLOSEST..=OLDEST).contains(&apart) {
@@ -58,42 +58,45 @@ fn round(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
-fn percent(part: u64, of: u64) -> f64 {
-    if of == 0 { 0.0 } else { round(part as f64 / of as f64 * 100.0) }
+fn percent(used: u64, of: u64) -> f64 {
+    if of == 0 { 0.0 } else { round(used as f64 / of as f64 * 100.0) }
 }
 
-/// What an instance uses now. Refused where it does not run: that is not zero.
-pub async fn current(world: &World, id: InstanceId, instance: &Instance) -> Result<Metrics, Fault> {
-    let looks = look(world, id, instance).await?;
-    if looks.is_empty() {
-        return Err(Fault::NotNow(format!(
-            "this instance is {}; start it to see what it uses",
-            format!("{:?}", instance.state).to_lowercase()
-        )));
+/// The current usage. `None`: the instance does not run.
+pub async fn current(
+    world: &World,
+    id: InstanceId,
+    instance: &Instance,
+) -> Result<Option<Metrics>, Fault> {
+    let readings = read(world, id, instance).await?;
+    if readings.is_empty() {
+        return Ok(None);
     }
-    let services = if looks.iter().all(|(_, before, after)| {
+    let services = if readings.iter().all(|(_, before, after)| {
         before.as_ref().is_some_and(|before| cpu_percent(before, after).is_some())
     }) {
-        looks
+        readings
     } else {
         world.ports.clock.sleep(APART).await;
-        look(world, id, instance).await?
+        read(world, id, instance).await?
     };
-    Ok(sum(services.iter().map(|(role, before, after)| service(*role, before.as_ref(), after)), {
-        world.ports.clock.now()
-    }))
+    let services =
+        services.iter().map(|(role, before, after)| service(*role, before.as_ref(), after));
+    Ok(Some(sum(services, world.ports.clock.now())))
 }
 
-type Looks = Vec<(Role, Option<Usage>, Usage)>;
+/// For each service: the reading before, and the new one.
+type Readings = Vec<(Role, Option<Usage>, Usage)>;
 
-/// Looks at every container that serves; what was seen before, and now.
-pub async fn look(world: &World, id: InstanceId, instance: &Instance) -> Result<Looks, Fault> {
-    let mut looks = Vec::new();
-    for part in instance.parts.iter().filter(|part| part.live.state == ServiceState::Running) {
-        let name = names::container(id, part.role(), part.live.generation);
+/// Reads the counters of every running container.
+pub async fn read(world: &World, id: InstanceId, instance: &Instance) -> Result<Readings, Fault> {
+    let mut readings = Vec::new();
+    let running = |service: &&Service| service.live.state == ServiceState::Running;
+    for service in instance.services.iter().filter(running) {
+        let name = names::container(id, service.role, service.live.generation);
         match world.ports.engine.usage(&name).await {
             Ok(Some(usage)) => {
-                looks.push((part.role(), world.last_looks.replace(&name, usage), usage));
+                readings.push((service.role, world.last_readings.replace(&name, usage), usage));
             }
             Ok(None) | Err(container_engine::EngineError::Missing(_)) => {}
             Err(e) => {
@@ -102,10 +105,9 @@ pub async fn look(world: &World, id: InstanceId, instance: &Instance) -> Result<
             }
         }
     }
-    Ok(looks)
+    Ok(readings)
 }
 
-/// What one service uses.
 pub fn service(role: Role, before: Option<&Usage>, after: &Usage) -> ServiceMetrics {
     ServiceMetrics {
         role,
@@ -119,7 +121,7 @@ pub fn service(role: Role, before: Option<&Usage>, after: &Usage) -> ServiceMetr
     }
 }
 
-/// What all services use together.
+/// The usage of all services together.
 pub fn sum(services: impl Iterator<Item = ServiceMetrics>, at: Timestamp) -> Metrics {
     let services: Vec<_> = services.collect();
     let total = |of: fn(&ServiceMetrics) -> u64| services.iter().map(of).sum::<u64>();
@@ -137,22 +139,22 @@ pub fn sum(services: impl Iterator<Item = ServiceMetrics>, at: Timestamp) -> Met
     }
 }
 
-/// One hour of samples of an instance, one a minute.
+/// The samples of an instance within one hour, one a minute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Hour {
-    /// The samples, oldest first.
+pub struct HourlyMetrics {
+    /// Oldest first.
     pub samples: Vec<Sample>,
-    /// When it is forgotten.
+    /// When the record is removed.
     pub expires_at: Timestamp,
 }
 
-/// What an instance used at a moment.
+/// The usage of an instance at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// When.
     #[serde(rename = "t")]
     pub at: Timestamp,
-    /// What each service used.
+    /// For each service: the processor share, then memory, its limit, bytes received and sent, and
+    /// processes.
     #[serde(rename = "s")]
     pub services: Vec<(Role, Option<f64>, [u64; 5])>,
 }
@@ -162,7 +164,6 @@ const KEPT: Duration = Duration::from_secs(25 * 3600);
 const HOUR: i64 = 3_600_000;
 
 impl Sample {
-    /// Of metrics.
     pub fn of(metrics: &Metrics) -> Sample {
         let service = |s: &ServiceMetrics| {
             let sizes = [
@@ -196,14 +197,14 @@ impl Sample {
     }
 }
 
-impl Hour {
+impl HourlyMetrics {
     /// The key of the hour of this moment.
     pub fn key(id: InstanceId, at: Timestamp) -> String {
         format!("{id}:{:08}", at.as_millis().div_euclid(HOUR))
     }
 }
 
-impl Record for Hour {
+impl Record for HourlyMetrics {
     const TREE: &'static str = "metrics";
     const SCHEMA: u16 = 1;
     type Key = String;
@@ -214,17 +215,17 @@ impl Record for Hour {
     }
 }
 
-impl Merge for Hour {
+impl Merge for HourlyMetrics {
     type Delta = Sample;
     fn merge(old: Option<Self>, sample: &Sample) -> Option<Self> {
-        let first = || Hour { samples: Vec::new(), expires_at: sample.at + KEPT };
+        let first = || HourlyMetrics { samples: Vec::new(), expires_at: sample.at + KEPT };
         let mut hour = old.unwrap_or_else(first);
         hour.samples.push(sample.clone());
         Some(hour)
     }
 }
 
-/// What an instance used in the last `minutes`, oldest first.
+/// The usage in the last `minutes`, oldest first.
 pub fn history(
     store: &Store,
     id: InstanceId,
@@ -235,8 +236,8 @@ pub fn history(
     let mut found = Vec::new();
     let hours = since.as_millis().div_euclid(HOUR)..=now.as_millis().div_euclid(HOUR);
     for hour in hours {
-        let key = Hour::key(id, Timestamp::from_millis(hour * HOUR));
-        if let Some(hour) = store.get::<Hour>(&key)? {
+        let key = HourlyMetrics::key(id, Timestamp::from_millis(hour * HOUR));
+        if let Some(hour) = store.get::<HourlyMetrics>(&key)? {
             let wanted = hour.samples.iter().filter(|sample| sample.at >= since);
             found.extend(wanted.map(Sample::metrics));
         }
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_needs_two_looks_at_one_run() {
+    fn a_rate_needs_two_readings_of_one_run() {
         let before = usage(10_000, 1, 1_000_000_000);
         assert_eq!(cpu_percent(&before, &usage(12_000, 1, 2_000_000_000)), Some(50.0));
         assert_eq!(cpu_percent(&before, &usage(12_000, 2, 2_000_000_000)), None, "restarted");

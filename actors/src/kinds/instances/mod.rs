@@ -1,5 +1,34 @@
-//! Instances: backends and market servers in containers. What is to be done next is decided in
-//! `reconcile/plan.rs`, and what becomes of it in `reconcile/apply.rs`; both are pure.
+//! Instances: backends and market servers in containers.
+//!
+//! An instance is reconciled: each step observes its containers, plans one action, executes it and
+//! applies the outcome to the record (`reconcile/`), until the plan says `Rest`. A command
+//! (`commands.rs`) changes what is desired and starts the next step. All of it is pure but
+//! `reconcile/observe.rs` and `reconcile/execute.rs`.
+//!
+//! The words: an instance has **services**. A service has **revisions**, each one container: the
+//! **live** one serves, a **candidate** replaces it once it is healthy, **retired** ones finish
+//! their requests, and the last candidate that failed is kept as **rejected**.
+//!
+//! # What each state does
+//!
+//! | state | actions, first that applies | then | commands accepted |
+//! |---|---|---|---|
+//! | `provisioning` | provision missing containers; then as `starting`, which it becomes | `starting` | Stop |
+//! | `starting` | start each service once those before it are healthy; give up after three attempts or at the deadline | `running`; `degraded` when a service is left out; `failed` | Stop |
+//! | `running`, `degraded` | report a crash; start what was never started; provision, start, switch or reject a candidate; remove what has drained | `running` or `degraded` by health; a crash leads to `starting`, the sixth in ten minutes to `failed` | Stop, Restart, Replace, Update, Observe |
+//! | `stopping` | remove candidates and retired containers; stop services in reverse order | `stopped` | Start |
+//! | `stopped` | on Observe and Update: as `stopping` | `stopped` | Start, Restart, Update, Observe |
+//! | `restarting` | first half: as `stopping`; second half (`coming_up`): as `starting` | as `starting` | Stop |
+//! | `failed` | remove candidates and retired containers; what runs stays | `failed`; after crashes `starting` when five minutes have passed | Start, Stop, Restart, Replace, Update, Observe |
+//! | `deleting` | as `stopping`; then clear | `deleted`; with `delete_data` the record is removed | Delete with data |
+//! | `deleted` | nothing until the deadline, seven days later | `deleting` with `delete_data` | Delete with data |
+//!
+//! Every state but the last two also accepts Delete, AddService, Withdraw, and an Update of the name
+//! alone. A command that asks for what already holds keeps the record. Any other command is refused
+//! with a reason; Observe in a transient state is ignored, because a step is already pending. A
+//! deadline that passes is the command Overdue.
+//!
+//! An engine that does not answer changes no state: deadlines stand still until it does.
 
 mod commands;
 mod container_spec;
@@ -11,15 +40,17 @@ mod reconcile;
 mod record;
 mod route;
 mod rules;
-mod sql;
 mod view;
 
 pub use container_spec::{container, secret};
 pub(crate) use create::missing_secrets;
-pub(crate) use handlers::helpers::not_running;
-pub use reconcile::plan::{Act, Look, Seen, plan};
+pub use reconcile::{
+    observe::{Observation, ObservedContainer},
+    plan::{Action, plan},
+};
 pub use record::{
-    Candidate, Definition, GivenUp, Incarnation, Instance, Next, Part, Retired, Source,
+    Candidate, Definition, Instance, RejectedRevision, RetiredRevision, Revision, Service,
+    ServiceChange, ServiceImage,
 };
 pub use route::{Route, of_app, route};
 pub use rules::{

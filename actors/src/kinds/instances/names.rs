@@ -1,57 +1,52 @@
-//! What the engine calls the parts of an instance. Names are made of ids, which are ours; no text of
-//! a caller's is part of one.
+//! Names and labels of an instance's objects in the engine. Names are made of our ids; they never
+//! contain a caller's text.
 
 use container_engine::Labels;
 use contract::{BackupId, InstanceId, instances::Role};
 
-/// Whose an object of the engine is: this installation's.
+/// Label: the installation that owns the object.
 pub const INSTALLATION: &str = "svc.installation";
-/// Which instance an object belongs to.
+/// Label: the instance that owns the object.
 pub const INSTANCE: &str = "svc.instance";
-/// Which backup an object is to show to be usable, where it is of no instance.
+/// Label: the backup that the object verifies. Such an object belongs to no instance.
 pub const BACKUP: &str = "svc.backup";
-/// Which role a container has.
+/// Label: the role of the container's service.
 pub const ROLE: &str = "svc.role";
-/// Which of the containers of a role, one after the other, it is.
+/// Label: the generation of the container's revision.
 pub const GENERATION: &str = "svc.generation";
 
 fn unique(id: InstanceId) -> String {
     id.to_string().trim_start_matches("ins_").to_ascii_lowercase()
 }
 
-/// The network of an instance.
 pub fn network(id: InstanceId) -> String {
     format!("svc-{}", unique(id))
 }
 
-/// The volume of a service. All containers of a role share it, one after the other.
+/// All revisions of a service share one volume.
 pub fn volume(id: InstanceId, role: Role) -> String {
     format!("svc-{}-{}", unique(id), role.label())
 }
 
-/// A container of a service.
 pub fn container(id: InstanceId, role: Role, generation: u32) -> String {
     format!("svc-{}-{}-{generation}", unique(id), role.label())
 }
 
-/// The database that a backup is put into to verify it; its volume and its network too.
-pub fn trial(id: BackupId) -> String {
-    format!("svc-trial-{}", id.to_string().trim_start_matches("bak_").to_ascii_lowercase())
+/// The container, volume and network of a restore check.
+pub fn restore_check(id: BackupId) -> String {
+    format!("svc-restore-check-{}", id.to_string().trim_start_matches("bak_").to_ascii_lowercase())
 }
 
-/// What every object of an installation carries.
 pub fn of_installation(installation: &str) -> Labels {
     Labels::from([(INSTALLATION.into(), installation.into())])
 }
 
-/// What every object of an instance carries.
 pub fn of_instance(installation: &str, id: InstanceId) -> Labels {
     let mut labels = of_installation(installation);
     labels.insert(INSTANCE.into(), id.to_string());
     labels
 }
 
-/// What a container of a service carries.
 pub fn of_container(installation: &str, id: InstanceId, role: Role, generation: u32) -> Labels {
     let mut labels = of_instance(installation, id);
     labels.insert(ROLE.into(), role.label().into());

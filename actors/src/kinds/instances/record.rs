@@ -1,4 +1,4 @@
-//! What is kept of an instance: what was asked for, and what was seen last.
+//! The record of an instance: what was asked for, and what was observed last.
 
 use crate::ports::sealed::Sealed;
 use contract::{
@@ -13,51 +13,44 @@ use contract::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 
-/// What is kept of an instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Instance {
-    /// Where it belongs.
     pub project_id: ProjectId,
-    /// Whose it is.
     pub app_id: AppId,
-    /// What it is for.
     pub kind: InstanceKind,
-    /// Shown to people.
     pub name: Name,
-    /// What it was made of.
     pub template_id: TemplateId,
-    /// Which version its server is of.
+    /// The template version of the server that serves.
     pub template_version: SemanticVersion,
-    /// What its server may use.
+    /// The limits of the server. The template sets those of the other services.
     pub resources: Resources,
-    /// Its own secrets, by the names that its template gives them.
+    /// Generated secrets, by the names that the template gives them.
     pub secrets: BTreeMap<String, Sealed>,
-    /// Its services, in the order in which they start.
-    pub parts: Vec<Part>,
+    /// In the order in which they start.
+    #[serde(rename = "parts")]
+    pub services: Vec<Service>,
     /// Schedules of an earlier version, until they are carried over to records of their own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub schedules: BTreeMap<BackupKind, EarlierSchedule>,
-    /// What was asked for.
     pub desired: DesiredState,
-    /// What it is.
     pub state: InstanceState,
-    /// The end of a state that must end; of one that failed for the time being, when to try again.
+    /// When a transient state must have ended. For `failed`: when the instance is started again.
+    /// For `deleted`: when its volumes are removed.
     pub deadline: Option<Timestamp>,
-    /// With `restarting`: it is on its way up again.
+    /// Tells the two halves of `restarting` apart: it has stopped and is starting.
     pub coming_up: bool,
-    /// With `deleting` and `deleted`: the volumes go too.
+    /// With `deleting` and `deleted`: the volumes are removed too.
     pub delete_data: bool,
-    /// When services came to their end by themselves, of the last while.
+    /// The crashes of the last ten minutes.
     pub crashes: Vec<Timestamp>,
-    /// Since when the engine does not answer.
-    pub away_since: Option<Timestamp>,
-    /// Why it is not as it should be.
+    /// Since when the engine did not answer. Deadlines stand still meanwhile.
+    #[serde(rename = "away_since")]
+    pub unreachable_since: Option<Timestamp>,
     pub last_error: Option<String>,
-    /// The last output of what failed.
+    /// The last output of the container that failed.
     pub last_log: Vec<String>,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When its state last changed.
+    /// When the state last changed.
     pub updated_at: Timestamp,
 }
 
@@ -75,130 +68,114 @@ pub struct EarlierSchedule {
     pub next_at: Timestamp,
 }
 
-/// A service of an instance, and its containers.
+/// A service of an instance, with the revisions of its container.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Part {
-    /// What it is in the instance.
+pub struct Service {
     pub role: Role,
-    /// The one that serves.
-    pub live: Incarnation,
-    /// The one that is to serve, once it is well.
+    /// The revision that serves.
+    pub live: Revision,
+    /// The revision that replaces the live one once it is healthy.
     pub candidate: Option<Candidate>,
-    /// Those that served before, until nobody is in the middle of something with them.
-    pub retired: Vec<Retired>,
-    /// The candidate that would not do, until another one serves.
-    pub given_up: Option<GivenUp>,
-    /// The number of the newest container.
+    /// Earlier revisions that still finish requests.
+    pub retired: Vec<RetiredRevision>,
+    /// The last candidate that failed. The next switch clears it.
+    #[serde(rename = "given_up")]
+    pub rejected: Option<RejectedRevision>,
+    /// The highest generation in use.
     pub generation: u32,
-    /// How often it was started since it was last well.
+    /// Starts of the live revision since it was last healthy.
     pub attempts: u32,
-    /// It did not come up, and the instance goes on without it. Of a service that others can do
-    /// without only.
+    /// The service did not come up and the instance runs without it. Only a service that is not
+    /// essential is left out.
     #[serde(default)]
     pub left_out: bool,
-    /// How often it came to its end by itself and was started again.
+    /// Restarts after crashes.
     pub restarts: u32,
 }
 
-/// What a service is, as a version of the instance's template says.
+/// A service as one version of the instance's template defines it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Definition {
-    /// Which version.
     pub template_version: SemanticVersion,
-    /// What it says. Which image runs is a matter of each container.
     pub service: TemplateService,
 }
 
-/// One container of a service: what it is to be, and what was seen of it.
+/// One container of a service: its configuration, and what was observed last.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Incarnation {
-    /// Which one.
+pub struct Revision {
+    /// Counts the revisions of a service. It is service of the container's name.
     pub generation: u32,
-    /// What it is.
     pub definition: Definition,
-    /// What it runs.
-    pub image: Source,
-    /// What was set for it beyond the template.
+    pub image: ServiceImage,
+    /// Variables that callers set in addition to the template's.
     pub env: BTreeMap<EnvName, Sealed>,
-    /// The deployment that it came with.
+    /// The deployment that created the revision.
     pub deployment: Option<DeploymentId>,
-    /// Whether it runs.
     pub state: ServiceState,
-    /// Whether it is well.
     pub health: ServiceHealth,
-    /// How often in a row its health check passed, up to what is needed.
+    /// Consecutive observations that found the container healthy, counted up to
+    /// [`PASSES`](super::reconcile::plan::PASSES).
     pub passes: u8,
-    /// Where it is reached on the loopback address.
+    /// The port on the loopback address.
     pub port: Option<u16>,
-    /// When it was last started.
     pub started_at: Option<Timestamp>,
 }
 
-/// Where an image comes from.
+/// The image of a revision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Source {
-    /// The registered image; none for one that a deployment built.
+pub struct ServiceImage {
+    /// The registered image. `None`: a deployment built it.
     pub image_id: Option<ImageId>,
-    /// What it is called.
     pub name: Slug,
-    /// Which version of it.
     pub version: VersionName,
-    /// What the engine is asked for, once it is settled. It names one image for ever.
+    /// The reference with a digest, once it is resolved. It names the same bytes for ever.
     pub reference: Option<String>,
 }
 
-/// What is to change about a service with its next container. Everything else stays as it is when the
-/// container is made.
+/// What the next revision of a service changes. Everything else is taken from the live revision.
 #[derive(Debug, Clone, Default)]
-pub struct Next {
-    /// What the service is.
+pub struct ServiceChange {
     pub definition: Option<Definition>,
-    /// What it runs.
-    pub image: Option<Source>,
-    /// What is set for it beyond the template.
+    pub image: Option<ServiceImage>,
     pub env: Option<BTreeMap<EnvName, Sealed>>,
 }
 
-/// A container that is to serve once it is well.
+/// A revision that is to replace the live one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// What it is.
-    pub next: Incarnation,
-    /// Until when it must be well.
+    #[serde(rename = "next")]
+    pub revision: Revision,
+    /// When the candidate must be healthy.
     pub deadline: Timestamp,
-    /// Why it will not serve, and its last output. It is being removed.
+    /// Why the candidate failed, and its last output. Its container is being removed.
     pub failed: Option<(String, Vec<String>)>,
 }
 
-/// A candidate that would not do.
+/// A candidate that failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GivenUp {
-    /// Who wanted it.
+pub struct RejectedRevision {
     pub deployment: Option<DeploymentId>,
-    /// Why it would not do.
     pub why: String,
-    /// Its last output.
+    /// The last output of its container.
     pub log: Vec<String>,
 }
 
-/// A container that served.
+/// A revision that served until `since`. Its container is removed when it has drained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Retired {
-    /// Which one.
+pub struct RetiredRevision {
     pub generation: u32,
-    /// Since when it gets no new requests.
     pub since: Timestamp,
 }
 
-impl Incarnation {
-    /// One that nobody has seen yet.
+impl Revision {
+    /// A revision whose container does not exist yet.
     pub fn new(
         generation: u32,
         definition: Definition,
-        image: Source,
+        image: ServiceImage,
         env: BTreeMap<EnvName, Sealed>,
     ) -> Self {
-        Incarnation {
+        Revision {
             generation,
             definition,
             image,
@@ -212,103 +189,123 @@ impl Incarnation {
         }
     }
 
-    /// What it is.
-    pub fn service(&self) -> &TemplateService {
+    pub fn template(&self) -> &TemplateService {
         &self.definition.service
     }
 
-    /// Whether it runs and is well.
-    pub fn is_well(&self) -> bool {
+    pub fn is_healthy(&self) -> bool {
         self.state == ServiceState::Running && self.health == ServiceHealth::Healthy
     }
 }
 
-impl Candidate {
-    /// Whether this deployment wants it.
-    pub fn is_of(&self, deployment: DeploymentId) -> bool {
-        self.next.deployment == Some(deployment)
+impl ServiceImage {
+    /// The digest of the resolved image. An image that a deployment built has an id instead.
+    pub fn digest(&self) -> Option<&str> {
+        let reference = self.reference.as_deref()?;
+        Some(reference.rsplit('@').next().unwrap_or(reference))
     }
 }
 
-impl Part {
-    /// One of a service that is new: what it is to be, and nothing seen of it yet.
-    pub fn new(live: Incarnation) -> Part {
-        Part {
-            role: live.service().role,
+impl Candidate {
+    pub fn is_of(&self, deployment: DeploymentId) -> bool {
+        self.revision.deployment == Some(deployment)
+    }
+}
+
+impl Service {
+    pub fn new(live: Revision) -> Service {
+        Service {
+            role: live.template().role,
             generation: live.generation,
             live,
             candidate: None,
             retired: Vec::new(),
-            given_up: None,
+            rejected: None,
             attempts: 0,
             left_out: false,
             restarts: 0,
         }
     }
 
-    /// The container that this deployment brought, as long as it is there.
-    pub fn made_by(&self, deployment: DeploymentId) -> Option<&Incarnation> {
-        let candidate = self.candidate.as_ref().map(|candidate| &candidate.next);
-        [Some(&self.live), candidate]
-            .into_iter()
-            .flatten()
-            .find(|made| made.deployment == Some(deployment))
+    /// The live revision and the candidate.
+    fn current(&self) -> impl Iterator<Item = &Revision> {
+        let candidate = self.candidate.as_ref().map(|candidate| &candidate.revision);
+        std::iter::once(&self.live).chain(candidate)
     }
 
-    /// The next container of it, which takes over from the one that serves.
-    pub fn succeed(&mut self, next: Next, deployment: Option<DeploymentId>) -> Incarnation {
+    /// The live revision or the candidate, whichever this deployment created.
+    pub fn created_by(&self, deployment: DeploymentId) -> Option<&Revision> {
+        self.current().find(|revision| revision.deployment == Some(deployment))
+    }
+
+    /// The live revision or the candidate, whichever has this generation.
+    pub fn revision(&self, generation: u32) -> Option<&Revision> {
+        self.current().find(|revision| revision.generation == generation)
+    }
+
+    /// The generations of all containers that the service may have.
+    pub fn generations(&self) -> impl Iterator<Item = u32> {
+        let retired = self.retired.iter().map(|retired| retired.generation);
+        self.current().map(|revision| revision.generation).chain(retired)
+    }
+
+    /// The revision that follows the live one.
+    pub fn next_revision(
+        &mut self,
+        change: ServiceChange,
+        deployment: Option<DeploymentId>,
+    ) -> Revision {
         self.generation += 1;
         let live = &self.live;
-        let definition = next.definition.unwrap_or_else(|| live.definition.clone());
-        let image = next.image.unwrap_or_else(|| live.image.clone());
-        let env = next.env.unwrap_or_else(|| live.env.clone());
-        let made = Incarnation::new(self.generation, definition, image, env);
-        Incarnation { deployment, ..made }
+        let definition = change.definition.unwrap_or_else(|| live.definition.clone());
+        let image = change.image.unwrap_or_else(|| live.image.clone());
+        let env = change.env.unwrap_or_else(|| live.env.clone());
+        let revision = Revision::new(self.generation, definition, image, env);
+        Revision { deployment, ..revision }
     }
 
-    /// What it is in the instance.
-    pub fn role(&self) -> Role {
-        self.role
-    }
-
-    /// Whether the instance is nothing without it.
+    /// An instance fails when an essential service does not come up.
     pub fn is_essential(&self) -> bool {
-        !matches!(self.role(), Role::Dashboard | Role::Storefront)
+        !matches!(self.role, Role::Dashboard | Role::Storefront)
     }
 
-    /// How long it may take to end by itself.
+    /// How long a container may take to stop before it is killed.
     pub fn grace(&self) -> Duration {
-        Duration::from_secs(if self.role().is_database() { 60 } else { 30 })
+        Duration::from_secs(if self.role.is_database() { 60 } else { 30 })
     }
 }
 
 impl Instance {
-    /// Whether people no longer see it. Its volumes may be kept for a while.
+    /// The state in a sentence.
+    pub fn state_name(&self) -> String {
+        format!("{:?}", self.state).to_lowercase()
+    }
+
+    /// Members do not see a deleted instance. Its volumes may be kept for a while.
     pub fn is_deleted(&self) -> bool {
         matches!(self.state, InstanceState::Deleting | InstanceState::Deleted)
     }
 
-    /// The service of this role.
-    pub fn part(&self, role: Role) -> Option<&Part> {
-        self.parts.iter().find(|part| part.role() == role)
+    pub fn service(&self, role: Role) -> Option<&Service> {
+        self.services.iter().find(|service| service.role == role)
     }
 
-    /// The service of this role.
-    pub fn part_mut(&mut self, role: Role) -> Option<&mut Part> {
-        self.parts.iter_mut().find(|part| part.role() == role)
+    pub fn service_mut(&mut self, role: Role) -> Option<&mut Service> {
+        self.services.iter_mut().find(|service| service.role == role)
     }
 
-    /// Whether something of it is on its way.
-    pub fn is_at_work(&self) -> bool {
+    /// Whether the state is transient, or a service is being replaced.
+    pub fn is_in_transition(&self) -> bool {
         use InstanceState as S;
-        let parts = self.parts.iter().any(|p| p.candidate.is_some() || !p.retired.is_empty());
-        let passing = [S::Provisioning, S::Starting, S::Stopping, S::Restarting, S::Deleting]
-            .contains(&self.state);
-        parts || passing
+        let replacing =
+            |service: &Service| service.candidate.is_some() || !service.retired.is_empty();
+        self.services.iter().any(replacing)
+            || [S::Provisioning, S::Starting, S::Stopping, S::Restarting, S::Deleting]
+                .contains(&self.state)
     }
 
-    /// How long it may take to stop, whole.
+    /// How long stopping all services may take.
     pub fn stop_within(&self) -> Duration {
-        self.parts.iter().map(Part::grace).sum::<Duration>() + Duration::from_secs(15)
+        self.services.iter().map(Service::grace).sum::<Duration>() + Duration::from_secs(15)
     }
 }

@@ -1,11 +1,9 @@
-//! The rules of an instance:
-//! `provisioning → starting → running ⇄ degraded → stopping → stopped`, `restarting`, `failed`,
-//! `deleting → deleted`. What is asked for changes what is desired; what is seen changes what is.
+//! Instances as a kind of resource: their commands, effect, outcomes, index and claims. A command
+//! changes what is desired (`commands.rs`); an outcome changes what is (`reconcile/apply.rs`).
 
 use super::{
-    reconcile::apply::fold,
-    reconcile::plan::{Act, Look},
-    record::{Instance, Next, Part},
+    reconcile::{apply::apply, observe::Observation, plan::Action},
+    record::{Instance, Service, ServiceChange},
 };
 use crate::{
     kinds::{
@@ -24,74 +22,72 @@ use crate::{
     world::World,
 };
 use contract::{
-    AppId, DeploymentId, Fault, ImageId, InstanceId, Timestamp,
-    instances::{InstanceKind, Role},
+    AppId, DeploymentId, Fault, ImageId, InstanceId, Name, Timestamp,
+    instances::{InstanceKind, Resources, Role},
+    text::EnvName,
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use store::{Change, Entries, Snapshot};
 
-/// The instances.
 #[derive(Debug, Clone, Copy)]
 pub struct Instances;
 
-/// How long making the containers may take: images may have to be pulled.
+/// How long creating the containers may take, pulling their images included.
 pub const PROVISION_WITHIN: Duration = Duration::from_secs(10 * 60);
 
-/// What can be asked of an instance.
 #[derive(Clone)]
 pub enum Command {
-    /// Have it run.
     Start,
-    /// Have it stopped.
     Stop,
-    /// Stop it and start it again.
+    /// Stop the instance, then start it again.
     Restart,
-    /// Remove it; with its data, or without.
     Delete {
-        /// The volumes go too.
+        /// Remove the volumes too.
         data: bool,
     },
-    /// Something about its containers may have changed. The containers of these services are
-    /// known not to be where the record says: nobody is sent there any more.
-    Look(Vec<Role>),
-    /// A state that must end has not.
+    /// Change the name, or the server's resources and variables. `None` keeps what was set.
+    Update {
+        name: Option<Name>,
+        resources: Option<Resources>,
+        env: Option<BTreeMap<EnvName, Sealed>>,
+    },
+    /// Reconcile an instance at rest: its containers may have changed.
+    Observe {
+        /// Services whose container is not at the recorded port. No requests are sent there any
+        /// more.
+        lost: Vec<Role>,
+    },
+    /// The deadline of the state passed.
     Overdue,
-    /// Add a service that was not there before.
-    Extend {
-        /// What it is.
-        part: Box<Part>,
-        /// New secrets that it asks for. Those that the instance has already stay.
+    AddService {
+        service: Box<Service>,
+        /// Secrets that the service needs. Existing secrets are kept.
         secrets: BTreeMap<String, Sealed>,
     },
-    /// Have a new container of a service take the place of the one that serves.
+    /// Replace the live revision of a service without downtime.
     Replace {
-        /// Of which service.
         role: Role,
-        /// What is to change with it.
-        next: Box<Next>,
-        /// New secrets that it asks for. Those that the instance has already stay.
+        change: Box<ServiceChange>,
+        /// Secrets that the revision needs. Existing secrets are kept.
         secrets: BTreeMap<String, Sealed>,
-        /// Who wants it.
         deployment: Option<DeploymentId>,
-        /// How long it may take to become well.
+        /// How long the new revision may take to become healthy.
         within: Duration,
     },
-    /// A deployment does not want its candidate any more.
+    /// Reject the candidate of this deployment, for this reason.
     Withdraw(DeploymentId, String),
 }
 
-/// An instance to be made, of what was read.
+/// A new instance, with everything that was read to create it: none of it may have changed when
+/// the instance is written.
 #[derive(Clone)]
 pub struct Creation {
-    /// What it is.
     pub instance: Instance,
-    /// The template.
     pub template: Snapshot<Templates>,
     /// The images of its services.
     pub images: Vec<(ImageId, Snapshot<Images>)>,
-    /// The app that it is for.
     pub app: ForApp,
 }
 
@@ -101,12 +97,11 @@ impl std::fmt::Debug for Creation {
     }
 }
 
-/// The app that an instance is made for.
+/// The app of a new instance.
 #[derive(Clone)]
 pub enum ForApp {
-    /// It is there, as it was read.
-    Known(Snapshot<Apps>),
-    /// It is made together with the instance.
+    Existing(Snapshot<Apps>),
+    /// The app is created together with the instance.
     New(Box<App>),
 }
 
@@ -117,42 +112,45 @@ impl std::fmt::Debug for Command {
             Command::Stop => "Stop",
             Command::Restart => "Restart",
             Command::Delete { .. } => "Delete",
-            Command::Look(_) => "Look",
+            Command::Update { .. } => "Update",
+            Command::Observe { .. } => "Observe",
             Command::Overdue => "Overdue",
-            Command::Extend { .. } => "Extend",
+            Command::AddService { .. } => "AddService",
             Command::Replace { .. } => "Replace",
             Command::Withdraw(..) => "Withdraw",
         })
     }
 }
 
-/// What an instance does outside of its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Effect {
-    /// Look at its containers, and do the next thing.
+    /// Observe the containers, and execute the next action.
     Reconcile,
 }
 
-/// What came of it.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// The engine does not answer.
-    Away(String),
-    /// The containers were looked at, and this was done.
-    Looked {
-        /// What was seen.
-        look: Look,
-        /// What was to be done after that.
-        act: Act,
-        /// Which image was settled by that, where one was; or why it cannot be done.
-        done: Result<Option<(Role, u32, String)>, String>,
-        /// The last output of a container that came to its end.
+    /// The engine or a registry does not answer, for this reason.
+    Unreachable(String),
+    Reconciled {
+        observation: Observation,
+        action: Action,
+        /// The image that the action resolved, if any; or why the engine refused the action.
+        result: Result<Option<ResolvedImage>, String>,
+        /// The last output of a container that failed.
         log: Vec<String>,
     },
 }
 
+/// The image of a revision, by its digest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResolvedImage {
+    pub role: Role,
+    pub generation: u32,
+    pub reference: String,
+}
+
 store::entries! {
-    /// What instances are found by.
     pub enum InstanceIndex of Instances {
         All = "all",
         /// It holds schedules of an earlier version. The spelling is theirs: they are due then.
@@ -161,17 +159,14 @@ store::entries! {
 }
 
 store::claims! {
-    /// What no two instances have in common.
+    /// An app has at most one instance of each kind.
     pub enum InstanceClaim of Instances {
-        /// Being the backend of an app.
         Backend { app: AppId } = "backend",
-        /// Being the market server of an app.
         Market { app: AppId } = "market",
     }
 }
 
 impl InstanceClaim {
-    /// Being an app's instance of this kind.
     pub fn of(app: AppId, kind: InstanceKind) -> Self {
         match kind {
             InstanceKind::Backend => InstanceClaim::Backend { app },
@@ -180,7 +175,6 @@ impl InstanceClaim {
     }
 }
 
-/// What is said where an app has an instance of this kind.
 pub(super) fn taken(kind: InstanceKind) -> Fault {
     Fault::Exists(match kind {
         InstanceKind::Backend => "this app has a backend instance already".into(),
@@ -212,7 +206,7 @@ impl Resource for Instances {
     }
 
     fn on_outcome(instance: Instance, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
-        fold(at.id, &instance, outcome, at.now)
+        apply(at.id, &instance, outcome, at.now)
     }
 
     fn is_deleted(instance: &Instance) -> bool {
@@ -220,7 +214,7 @@ impl Resource for Instances {
     }
 
     fn accepts_deleted(command: &Command) -> bool {
-        matches!(command, Command::Delete { .. } | Command::Overdue | Command::Look(_))
+        matches!(command, Command::Delete { .. } | Command::Overdue | Command::Observe { .. })
     }
 
     fn index(instance: &Instance) -> Entries<Self> {
@@ -244,9 +238,9 @@ impl Resource for Instances {
         vec![Unique::new(InstanceClaim::of(instance.app_id, instance.kind), taken)]
     }
 
-    /// Time limits stand still while the engine is unreachable.
+    /// Deadlines stand still while the engine is unreachable.
     fn deadline(instance: &Instance) -> Option<(Timestamp, Command)> {
-        let deadline = instance.deadline.filter(|_| instance.away_since.is_none());
+        let deadline = instance.deadline.filter(|_| instance.unreachable_since.is_none());
         deadline.map(|at| (at, Command::Overdue))
     }
 
@@ -273,7 +267,7 @@ impl Child for Instances {
 }
 
 impl Instances {
-    /// The end of an instance: nothing can be gone back to any more.
+    /// Removes the record, and the deployment history of its services.
     pub(super) fn removed(id: InstanceId) -> Step<Instances> {
         let mut also = Change::new();
         for service in Served::keys(id) {
@@ -292,7 +286,7 @@ fn create(creation: Creation) -> Step<Instances> {
         also = also.require(&id, &seen);
     }
     also = match app {
-        ForApp::Known(seen) => also.require(&instance.app_id, &seen),
+        ForApp::Existing(seen) => also.require(&instance.app_id, &seen),
         ForApp::New(app) => also.and(apps::creation(instance.app_id, *app)),
     };
     Step::put(instance).intend(Intent::Now(Effect::Reconcile)).also(also)

@@ -3,8 +3,8 @@
 use crate::{
     call::context::Call,
     kinds::instances::{
-        Command, Instances, Next, Part,
-        create::{Wanted, missing_secrets},
+        Command, Instances, Service, ServiceChange,
+        create::{NewInstance, missing_secrets},
         view::view,
     },
     platform::Platform,
@@ -21,18 +21,17 @@ use contract::{
 use std::{collections::BTreeMap, time::Duration};
 use store::Snapshot;
 
-/// How long a new dashboard or storefront may take to become well.
+/// How long a new dashboard or storefront may take to become healthy.
 const DEPLOY_WITHIN: Duration = Duration::from_secs(10 * 60);
 
 impl Platform {
-    /// The market server of an app.
     fn market(&self, app: AppId) -> Result<(InstanceId, Snapshot<Instances>), Fault> {
         let missing = || Fault::NotFound("market server of this app");
         let id = self.instance_of(app, InstanceKind::Market)?.ok_or_else(missing)?;
         Ok((id, self.world.store.get::<Instances>(&id)?.ok_or_else(missing)?))
     }
 
-    /// Adds a service to a market server; one that is there is replaced without a pause.
+    /// Adds a service to a market server. An existing one is replaced without downtime.
     async fn deploy_service(
         &self,
         cx: &Call,
@@ -42,18 +41,18 @@ impl Platform {
     ) -> Result<Instance, Fault> {
         let (id, seen) = self.market(app)?;
         let instance = &seen.state;
-        let command = match instance.part(role) {
+        let command = match instance.service(role) {
             None => {
                 let env = env.unwrap_or_default();
-                let part = Box::new(self.later_part(id, instance, role, &env)?);
-                let secrets = missing_secrets(&self.world, id, instance, part.live.service())?;
-                Command::Extend { part, secrets }
+                let service = Box::new(self.additional_service(id, instance, role, &env)?);
+                let secrets = missing_secrets(&self.world, id, instance, service.live.template())?;
+                Command::AddService { service, secrets }
             }
-            Some(Part { live, .. }) => {
-                let env = env.map(|env| self.seal_env(id, live.service(), &env)).transpose()?;
-                let next = Box::new(Next { env, ..Next::default() });
+            Some(Service { live, .. }) => {
+                let env = env.map(|env| self.seal_env(id, live.template(), &env)).transpose()?;
+                let change = Box::new(ServiceChange { env, ..ServiceChange::default() });
                 let secrets = BTreeMap::new();
-                Command::Replace { role, next, secrets, deployment: None, within: DEPLOY_WITHIN }
+                Command::Replace { role, change, secrets, deployment: None, within: DEPLOY_WITHIN }
             }
         };
         self.ask_instance(cx, id, command, false).await
@@ -66,7 +65,7 @@ impl Serves<DeployMarketServer> for Platform {
             Some(name) => name,
             None => "Market server".parse().map_err(|_| Fault::Internal)?,
         };
-        let wanted = Wanted {
+        let new = NewInstance {
             kind: InstanceKind::Market,
             project_id: p.project_id,
             app_id: p.app_id,
@@ -75,7 +74,7 @@ impl Serves<DeployMarketServer> for Platform {
             env: p.env,
             resources: p.resources,
         };
-        self.create_instance(cx, wanted).await
+        self.create_instance(cx, new).await
     }
 }
 

@@ -1,11 +1,13 @@
-//! What becomes of an instance's record when a look, and what was done after it, came to an end.
-//! Pure.
+//! Applies an outcome to the record: what was observed, then what the action changed. Pure.
 
+use super::{
+    observe::{Observation, ObservedContainer},
+    plan::{Action, PASSES},
+};
 use crate::{
     kinds::instances::{
-        reconcile::plan::{Act, Look, PASSES, Seen},
-        record::{Candidate, GivenUp, Incarnation, Instance, Retired},
-        rules::{Effect, Instances, Outcome},
+        record::{Candidate, Instance, RejectedRevision, RetiredRevision, Revision},
+        rules::{Effect, Instances, Outcome, PROVISION_WITHIN, ResolvedImage},
     },
     runtime::resource::{Intent, Step},
 };
@@ -15,25 +17,32 @@ use contract::{
 };
 use std::time::Duration;
 
-/// How long an instance may take to come up.
+/// How long an instance may take to start.
 pub const START_WITHIN: Duration = Duration::from_secs(5 * 60);
-/// What is left at least of a time limit when the engine is back.
+/// What is left at least of a deadline when the engine answers again.
 const AT_LEAST: Duration = Duration::from_secs(30);
-/// Crashes are counted over this long.
 const CRASH_WINDOW: Duration = Duration::from_secs(10 * 60);
-/// More of them than this within the window are a loop.
+/// An instance with more crashes within the window fails.
 const MOST_CRASHES: usize = 5;
-/// How long an instance that crashes again and again is left alone.
+/// How long an instance that crashed too often stays failed before it is started again.
 const CRASH_PAUSE: Duration = Duration::from_secs(5 * 60);
-/// The longest pause before a service that crashed is started again.
+/// The longest pause before a crashed service is started again.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
-/// How long volumes are kept after their instance.
+/// How long volumes are kept after their instance was deleted.
 pub const KEEP_DATA: Duration = Duration::from_secs(7 * 24 * 3600);
-/// The longest pause between two looks for an engine that is away.
-const LONGEST_AWAY: Duration = Duration::from_secs(30);
+/// The pause before an action that the engine refused is tried again.
+const REFUSED_PAUSE: Duration = Duration::from_secs(5);
+/// The shortest and the longest pause while the engine is unreachable.
+const UNREACHABLE_PAUSE: (Duration, Duration) =
+    (Duration::from_millis(500), Duration::from_secs(30));
 
-/// The record after an outcome.
-pub(in crate::kinds::instances) fn fold(
+const RECONCILE: Intent<Effect> = Intent::Now(Effect::Reconcile);
+
+const fn reconcile_after(pause: Duration) -> Intent<Effect> {
+    Intent::After(pause, Effect::Reconcile)
+}
+
+pub(in crate::kinds::instances) fn apply(
     id: InstanceId,
     before: &Instance,
     outcome: Outcome,
@@ -41,193 +50,176 @@ pub(in crate::kinds::instances) fn fold(
 ) -> Step<Instances> {
     let mut instance = before.clone();
     let intent = match outcome {
-        Outcome::Away(why) => instance.away(why, now),
-        Outcome::Looked { look, act, done, log } => {
-            instance.is_back(now);
-            instance.learn(&look);
-            match done {
-                Err(why) => instance.failed_to(&act, why, log, now),
-                Ok(settled) => {
-                    if let Some((role, generation, reference)) = settled {
-                        instance.settle_image(role, generation, reference);
-                    }
-                    instance.after(act, log, now)
+        Outcome::Unreachable(why) => instance.apply_unreachable(why, now),
+        Outcome::Reconciled { observation, action, result, log } => {
+            instance.resume_deadlines(now);
+            instance.apply_observation(&observation);
+            match result {
+                Ok(_) if action == Action::Clear && instance.delete_data => {
+                    return Instances::removed(id);
                 }
+                Ok(resolved) => {
+                    if let Some(image) = resolved {
+                        instance.pin_image(image);
+                    }
+                    instance.apply_action(action, log, now)
+                }
+                Err(why) => instance.apply_refusal(&action, why, log, now),
             }
         }
     };
-    if matches!(intent, Ended::Gone) {
-        return Instances::removed(id);
-    }
     if instance.state != before.state {
         instance.updated_at = now;
     }
-    let intent = match intent {
-        Ended::Gone | Ended::Rest => Intent::None,
-        Ended::Again => Intent::Now(Effect::Reconcile),
-        Ended::After(pause) => Intent::After(pause, Effect::Reconcile),
-    };
-    if instance == *before {
-        Step::keep().intend(intent)
-    } else {
-        Step::put(instance).intend(intent)
-    }
-}
-
-/// What is left to do after an outcome.
-enum Ended {
-    /// Nothing.
-    Rest,
-    /// The next thing, at once.
-    Again,
-    /// The next thing, later.
-    After(Duration),
-    /// The record goes.
-    Gone,
+    let step = if instance == *before { Step::keep() } else { Step::put(instance) };
+    step.intend(intent)
 }
 
 impl Instance {
-    /// An engine that is away is not a failed instance: it keeps its state, and waits. One at rest
-    /// is looked at again by whoever watches the engine.
-    fn away(&mut self, why: String, now: Timestamp) -> Ended {
-        if !self.is_at_work() {
-            return Ended::Rest;
+    /// An unreachable engine does not fail an instance: it keeps its state and waits. An instance
+    /// at rest has nothing to wait for; the instance reconciler observes it when the engine
+    /// answers.
+    fn apply_unreachable(&mut self, why: String, now: Timestamp) -> Intent<Effect> {
+        if !self.is_in_transition() {
+            return Intent::None;
         }
-        let since = *self.away_since.get_or_insert(now);
-        // The engine's own words are for operators: they name what is inside of this machine.
+        let since = *self.unreachable_since.get_or_insert(now);
+        // Only operators see the engine's own message: it describes the inside of this machine.
         tracing::warn!(name = %self.name, why, "an instance waits for the container engine");
-        self.last_error = Some(
-            "it waits for the container engine, or for a registry, which does not answer".into(),
-        );
-        Ended::After((now.since(since) / 4).clamp(Duration::from_millis(500), LONGEST_AWAY))
+        self.last_error =
+            Some("it waits for the container engine or a registry, which does not answer".into());
+        let (shortest, longest) = UNREACHABLE_PAUSE;
+        reconcile_after((now.since(since) / 4).clamp(shortest, longest))
     }
 
-    /// Time limits stood still while the engine was away.
-    fn is_back(&mut self, now: Timestamp) {
-        let Some(since) = self.away_since.take() else { return };
-        let away = now.since(since);
-        let later = |deadline: Timestamp| (deadline + away).max(now + AT_LEAST);
+    /// Deadlines stood still while the engine was unreachable.
+    fn resume_deadlines(&mut self, now: Timestamp) {
+        let Some(since) = self.unreachable_since.take() else { return };
+        let lost = now.since(since);
+        let later = |deadline: Timestamp| (deadline + lost).max(now + AT_LEAST);
         self.deadline = self.deadline.map(later);
-        for candidate in self.parts.iter_mut().filter_map(|part| part.candidate.as_mut()) {
+        for candidate in self.services.iter_mut().filter_map(|s| s.candidate.as_mut()) {
             candidate.deadline = later(candidate.deadline);
         }
     }
 
-    fn learn(&mut self, look: &Look) {
-        for part in &mut self.parts {
-            let role = part.role();
-            part.live.learn(look.containers.get(&(role, part.live.generation)));
-            if let Some(Candidate { next, .. }) = &mut part.candidate {
-                next.learn(look.containers.get(&(role, next.generation)));
+    fn apply_observation(&mut self, observation: &Observation) {
+        for service in &mut self.services {
+            let role = service.role;
+            let candidate = service.candidate.as_mut().map(|candidate| &mut candidate.revision);
+            for revision in std::iter::once(&mut service.live).chain(candidate) {
+                revision.apply_observation(observation.get(role, revision.generation));
             }
         }
     }
 
-    fn settle_image(&mut self, role: Role, generation: u32, reference: String) {
-        let Some(part) = self.part_mut(role) else { return };
-        let incarnation = match &mut part.candidate {
-            Some(candidate) if candidate.next.generation == generation => &mut candidate.next,
-            _ => &mut part.live,
+    /// From now on the revision runs exactly this image.
+    fn pin_image(&mut self, image: ResolvedImage) {
+        let Some(service) = self.service_mut(image.role) else { return };
+        let revision = match &mut service.candidate {
+            Some(candidate) if candidate.revision.generation == image.generation => {
+                &mut candidate.revision
+            }
+            _ => &mut service.live,
         };
-        incarnation.image.reference = Some(reference);
+        revision.image.reference = Some(image.reference);
     }
 
-    /// The engine would not do it, and would not if it were asked again.
-    fn failed_to(&mut self, act: &Act, why: String, log: Vec<String>, now: Timestamp) -> Ended {
-        let candidate = |instance: &Instance, role: Role, generation: u32| {
-            let part = instance.part(role).and_then(|part| part.candidate.as_ref());
-            part.is_some_and(|candidate| candidate.next.generation == generation)
-        };
-        match act {
-            Act::Provision(role, generation) | Act::Start(role, generation)
-                if candidate(self, *role, *generation) =>
-            {
-                self.reject(*role, why, log);
-                Ended::Again
+    /// The engine refused the action, and would refuse it again.
+    fn apply_refusal(
+        &mut self,
+        action: &Action,
+        why: String,
+        log: Vec<String>,
+        now: Timestamp,
+    ) -> Intent<Effect> {
+        match action {
+            Action::Provision(role, generation) | Action::Start(role, generation) => {
+                let candidate = self.service(*role).and_then(|s| s.candidate.as_ref());
+                if candidate.is_some_and(|c| c.revision.generation == *generation) {
+                    self.reject(*role, why, log);
+                    return RECONCILE;
+                }
+                self.give_up(*role, why, log, now)
             }
-            // What has to go, goes, however long it takes.
-            Act::Stop(..) | Act::Remove(..) | Act::Clear => {
+            // Removal is tried until it succeeds.
+            Action::Stop(..) | Action::Remove(..) | Action::Clear => {
                 self.last_error = Some(why);
-                Ended::After(Duration::from_secs(5))
+                reconcile_after(REFUSED_PAUSE)
             }
-            Act::Provision(role, _) | Act::Start(role, _) => self.give_up(*role, why, log, now),
-            _ => Ended::Rest,
+            _ => Intent::None,
         }
     }
 
-    fn after(&mut self, act: Act, log: Vec<String>, now: Timestamp) -> Ended {
-        match act {
-            Act::Provision(..) | Act::Stop(..) => Ended::Again,
-            Act::Start(role, generation) => {
-                self.comes_up(now);
-                if let Some(part) = self.part_mut(role)
-                    && part.live.generation == generation
-                {
-                    part.attempts += 1;
+    fn apply_action(&mut self, action: Action, log: Vec<String>, now: Timestamp) -> Intent<Effect> {
+        match action {
+            Action::Provision(..) | Action::Stop(..) => {}
+            Action::Start(role, generation) => {
+                self.provisioned(now);
+                let live = self.service_mut(role).filter(|s| s.live.generation == generation);
+                if let Some(service) = live {
+                    service.attempts += 1;
                 }
-                Ended::Again
             }
-            Act::Remove(role, generation) => {
-                if let Some(part) = self.part_mut(role) {
-                    part.retired.retain(|retired| retired.generation != generation);
+            Action::Remove(role, generation) => {
+                if let Some(service) = self.service_mut(role) {
+                    service.retired.retain(|retired| retired.generation != generation);
                 }
-                Ended::Again
             }
-            Act::Switch(role) => {
-                self.switch(role, now);
-                Ended::Again
-            }
-            Act::Reject(role, why) => {
-                self.reject(role, why, log);
-                Ended::Again
-            }
-            Act::Dismiss(role) => {
-                if let Some(part) = self.part_mut(role)
-                    && let Some(Candidate { next, failed: Some((why, log)), .. }) =
-                        part.candidate.take()
-                {
-                    let deployment = next.deployment;
-                    part.given_up = Some(GivenUp { deployment, why, log });
+            Action::Switch(role) => {
+                let candidate = self.service_mut(role).and_then(|s| s.candidate.take());
+                if let Some(candidate) = candidate {
+                    self.make_live(role, candidate.revision, now);
                 }
-                Ended::Again
             }
-            Act::GiveUp(role, why) => self.give_up(role, why, log, now),
-            Act::Crashed(role, why) => self.crashed(role, why, log, now),
-            Act::Clear => self.cleared(now),
-            Act::Wait(pause) => {
-                self.comes_up(now);
-                Ended::After(pause)
+            Action::Reject(role, why) => self.reject(role, why, log),
+            Action::Dismiss(role) => self.dismiss(role),
+            Action::GiveUp(role, why) => return self.give_up(role, why, log, now),
+            Action::Crashed(role, why) => return self.crashed(role, why, log, now),
+            Action::Clear => {
+                self.state = InstanceState::Deleted;
+                self.deadline = Some(now + KEEP_DATA);
+                return Intent::None;
             }
-            Act::Rest => self.rest(now),
+            Action::Wait(pause) => {
+                self.provisioned(now);
+                return reconcile_after(pause);
+            }
+            Action::Rest => return self.rest(now),
         }
+        RECONCILE
     }
 
-    /// All containers are made: from now on they come up.
-    fn comes_up(&mut self, now: Timestamp) {
+    /// All containers exist: the instance starts.
+    fn provisioned(&mut self, now: Timestamp) {
         if self.state == InstanceState::Provisioning {
             self.state = InstanceState::Starting;
             self.deadline = Some(now + START_WITHIN);
         }
     }
 
-    fn switch(&mut self, role: Role, now: Timestamp) {
-        let candidate = self.part_mut(role).and_then(|part| part.candidate.take());
-        if let Some(candidate) = candidate {
-            self.put_in_place(role, candidate.next, now);
-        }
-    }
-
     fn reject(&mut self, role: Role, why: String, log: Vec<String>) {
-        if let Some(candidate) = self.part_mut(role).and_then(|part| part.candidate.as_mut()) {
+        if let Some(candidate) = self.service_mut(role).and_then(|s| s.candidate.as_mut()) {
             candidate.failed.get_or_insert((why, log));
         }
     }
 
-    /// What others can do without is left out; the instance goes on.
+    fn dismiss(&mut self, role: Role) {
+        if let Some(service) = self.service_mut(role)
+            && let Some(Candidate { revision, failed: Some((why, log)), .. }) =
+                service.candidate.take()
+        {
+            let deployment = revision.deployment;
+            service.rejected = Some(RejectedRevision { deployment, why, log });
+        }
+    }
+
+    /// Leaves a service out that is not essential. Whether it did.
     fn leave_out(&mut self, role: Role, why: &str, log: &[String]) -> bool {
-        let part = self.part_mut(role).filter(|part| !part.is_essential());
-        let Some(part) = part else { return false };
-        part.left_out = true;
+        let Some(service) = self.service_mut(role).filter(|s| !s.is_essential()) else {
+            return false;
+        };
+        service.left_out = true;
         self.last_error = Some(format!("{}: {why}; it is left out", role.label()));
         self.last_log = log.to_vec();
         true
@@ -240,33 +232,45 @@ impl Instance {
         self.last_log = log;
     }
 
-    fn give_up(&mut self, role: Role, why: String, log: Vec<String>, now: Timestamp) -> Ended {
+    fn give_up(
+        &mut self,
+        role: Role,
+        why: String,
+        log: Vec<String>,
+        now: Timestamp,
+    ) -> Intent<Effect> {
         if self.leave_out(role, &why, &log) {
-            return Ended::Again;
+            return RECONCILE;
         }
         self.fail(role, &why, log);
         self.deadline = None;
-        self.drop_candidates(&why);
+        self.fail_candidates(&why);
         self.rest(now)
     }
 
-    /// What comes to its end by itself is started again, after a pause that grows; if that happens
-    /// too often, it is left alone for a while.
-    fn crashed(&mut self, role: Role, why: String, log: Vec<String>, now: Timestamp) -> Ended {
+    /// Starts a crashed service again after a growing pause. After too many crashes the instance
+    /// fails for a while.
+    fn crashed(
+        &mut self,
+        role: Role,
+        why: String,
+        log: Vec<String>,
+        now: Timestamp,
+    ) -> Intent<Effect> {
         self.crashes.retain(|at| now.since(*at) < CRASH_WINDOW);
         self.crashes.push(now);
-        if let Some(part) = self.part_mut(role) {
-            part.restarts += 1;
+        if let Some(service) = self.service_mut(role) {
+            service.restarts += 1;
         }
         if self.crashes.len() > MOST_CRASHES {
             let often = format!("it {why}, {} times in ten minutes", self.crashes.len());
             if self.leave_out(role, &often, &log) {
                 self.crashes.clear();
-                return Ended::Again;
+                return RECONCILE;
             }
             self.fail(role, &often, log);
             self.deadline = Some(now + CRASH_PAUSE);
-            self.drop_candidates(&why);
+            self.fail_candidates(&why);
             return self.rest(now);
         }
         let backoff =
@@ -275,92 +279,63 @@ impl Instance {
         self.last_log = log;
         self.start(now);
         self.deadline = Some(now + START_WITHIN + backoff);
-        Ended::After(backoff)
+        reconcile_after(backoff)
     }
 
-    /// On its way up, from now on.
     pub(in crate::kinds::instances) fn start(&mut self, now: Timestamp) {
-        let made = self.parts.iter().all(|part| part.live.state != ServiceState::Missing);
-        self.state = if made { InstanceState::Starting } else { InstanceState::Provisioning };
-        let within =
-            if made { START_WITHIN } else { crate::kinds::instances::rules::PROVISION_WITHIN };
-        self.deadline = Some(now + within);
-        for part in &mut self.parts {
-            part.attempts = 0;
-            part.live.passes = 0;
+        let provisioned = self.services.iter().all(|s| s.live.state != ServiceState::Missing);
+        let (state, within) = if provisioned {
+            (InstanceState::Starting, START_WITHIN)
+        } else {
+            (InstanceState::Provisioning, PROVISION_WITHIN)
+        };
+        (self.state, self.deadline) = (state, Some(now + within));
+        self.reset_attempts();
+    }
+
+    fn reset_attempts(&mut self) {
+        for service in &mut self.services {
+            service.attempts = 0;
+            service.live.passes = 0;
         }
     }
 
-    /// This one is to serve.
-    pub(in crate::kinds::instances) fn put_in_place(
+    /// Makes a revision the live one and retires the one before.
+    pub(in crate::kinds::instances) fn make_live(
         &mut self,
         role: Role,
-        next: Incarnation,
+        revision: Revision,
         now: Timestamp,
     ) {
-        let Some(part) = self.part_mut(role) else { return };
-        let before = std::mem::replace(&mut part.live, next);
-        part.retired.push(Retired { generation: before.generation, since: now });
-        (part.left_out, part.attempts, part.given_up) = (false, 0, None);
-        let version = part.live.definition.template_version.clone();
+        let Some(service) = self.service_mut(role) else { return };
+        let before = std::mem::replace(&mut service.live, revision);
+        service.retired.push(RetiredRevision { generation: before.generation, since: now });
+        (service.left_out, service.attempts, service.rejected) = (false, 0, None);
+        let version = service.live.definition.template_version.clone();
         if role == Role::Server {
             self.template_version = version;
         }
     }
 
-    /// Candidates of an instance that does not run have nothing to take over from.
-    pub(in crate::kinds::instances) fn drop_candidates(&mut self, why: &str) {
-        for candidate in self.parts.iter_mut().filter_map(|part| part.candidate.as_mut()) {
+    /// A candidate of an instance that stops has no live revision to replace.
+    pub(in crate::kinds::instances) fn fail_candidates(&mut self, why: &str) {
+        for candidate in self.services.iter_mut().filter_map(|s| s.candidate.as_mut()) {
             candidate.failed.get_or_insert_with(|| (why.to_owned(), Vec::new()));
         }
     }
 
-    fn cleared(&mut self, now: Timestamp) -> Ended {
-        if self.delete_data {
-            return Ended::Gone;
-        }
-        self.state = InstanceState::Deleted;
-        self.deadline = Some(now + KEEP_DATA);
-        Ended::Rest
-    }
-
-    /// Nothing is left to do: what it is now is what was asked for, as far as that goes.
-    fn rest(&mut self, now: Timestamp) -> Ended {
+    /// No action is left: ends the transient state. A restart goes on with its second half.
+    fn rest(&mut self, now: Timestamp) -> Intent<Effect> {
         match (self.state, self.desired) {
             (InstanceState::Restarting, _) if !self.coming_up => {
                 self.coming_up = true;
-                for part in &mut self.parts {
-                    part.attempts = 0;
-                    part.live.passes = 0;
-                }
+                self.reset_attempts();
                 self.deadline = Some(now + START_WITHIN);
-                return Ended::Again;
+                return RECONCILE;
             }
-            (InstanceState::Failed, _) if self.is_at_work() => return Ended::Again,
-            (InstanceState::Failed, _) => return Ended::Rest,
-            (_, DesiredState::Running) => {
-                let well = self.parts.iter().all(|part| part.live.is_well());
-                if self.state == InstanceState::Running || self.state == InstanceState::Degraded {
-                    self.state =
-                        if well { InstanceState::Running } else { InstanceState::Degraded };
-                } else {
-                    let whole = self.parts.iter().all(|part| !part.left_out);
-                    self.state =
-                        if whole { InstanceState::Running } else { InstanceState::Degraded };
-                }
-                let unwell = self.parts.iter().find(|part| !part.live.is_well());
-                // Why something was left out says more than that it is not well.
-                if unwell.is_none_or(|part| !part.left_out) {
-                    self.last_error =
-                        unwell.map(|part| format!("{}: it is not well", part.role().label()));
-                }
-                if well {
-                    self.last_log.clear();
-                    for part in &mut self.parts {
-                        part.attempts = 0;
-                    }
-                }
-            }
+            (InstanceState::Failed, _) if self.is_in_transition() => return RECONCILE,
+            (InstanceState::Failed, _) => return Intent::None,
+            (_, DesiredState::Running) => self.report_health(),
             (_, DesiredState::Stopped | DesiredState::Deleted) => {
                 self.state = InstanceState::Stopped;
                 self.last_error = None;
@@ -368,21 +343,42 @@ impl Instance {
         }
         self.coming_up = false;
         self.deadline = None;
-        if self.is_at_work() { Ended::Again } else { Ended::Rest }
+        if self.is_in_transition() { RECONCILE } else { Intent::None }
+    }
+
+    /// The state of an instance that is up, from the health of its services.
+    fn report_health(&mut self) {
+        let is_up = matches!(self.state, InstanceState::Running | InstanceState::Degraded);
+        let healthy = self.services.iter().all(|s| s.live.is_healthy());
+        // A service that just started may not be observed as healthy yet; it passed its checks.
+        let complete = self.services.iter().all(|s| !s.left_out);
+        let running = if is_up { healthy } else { complete };
+        self.state = if running { InstanceState::Running } else { InstanceState::Degraded };
+        let unhealthy = self.services.iter().find(|s| !s.live.is_healthy());
+        // The reason why a service was left out is kept: it says more.
+        if unhealthy.is_none_or(|s| !s.left_out) {
+            self.last_error = unhealthy.map(|s| format!("{}: it is not healthy", s.role.label()));
+        }
+        if healthy {
+            self.last_log.clear();
+            for service in &mut self.services {
+                service.attempts = 0;
+            }
+        }
     }
 }
 
-impl Incarnation {
-    fn learn(&mut self, seen: Option<&Seen>) {
-        let Some(seen) = seen else {
+impl Revision {
+    fn apply_observation(&mut self, observed: Option<&ObservedContainer>) {
+        let Some(observed) = observed else {
             (self.state, self.health) = (ServiceState::Missing, ServiceHealth::Unknown);
             (self.port, self.passes) = (None, 0);
             return;
         };
-        let restarted = self.started_at != seen.started_at;
-        (self.state, self.health, self.port) = (seen.state, seen.health, seen.port);
-        self.started_at = seen.started_at;
-        self.passes = match seen.health {
+        let restarted = self.started_at != observed.started_at;
+        (self.state, self.health) = (observed.state, observed.health);
+        (self.port, self.started_at) = (observed.port, observed.started_at);
+        self.passes = match observed.health {
             ServiceHealth::Healthy if restarted => 1,
             ServiceHealth::Healthy => (self.passes + 1).min(PASSES),
             _ => 0,

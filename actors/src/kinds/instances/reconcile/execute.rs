@@ -1,216 +1,138 @@
-//! What an instance does outside of its record: it looks at its containers, and does one thing.
+//! Executes the action that [`plan`] chose. Every action may run twice.
 
+use super::{
+    observe::observe,
+    plan::{Action, plan},
+};
 use crate::{
     kinds::{
         images,
         instances::{
             container_spec, names,
-            reconcile::plan::{Act, Look, Seen, plan},
-            record::{Incarnation, Instance, Part, Source},
-            rules::{Instances, Outcome},
+            record::{Instance, Service, ServiceImage},
+            rules::{Instances, Outcome, ResolvedImage},
         },
     },
     runtime::resource::{Kept, Retry},
     world::World,
 };
-use container_engine::{Container, EngineError, Health, LogQuery, Phase};
-use contract::{
-    InstanceId,
-    instances::{InstanceState, Role, ServiceHealth, ServiceState},
-    templates::HealthCheck,
-};
+use container_engine::{EngineError, LogQuery};
+use contract::{InstanceId, instances::Role};
 use std::{sync::Arc, time::Duration};
 
-/// How long a health check over HTTP may take.
-const PROBE_WITHIN: Duration = Duration::from_secs(3);
-/// How often one of an instance that was well is tried before it counts as failed.
-const PROBES: u32 = 3;
-/// How much of the output of what failed is kept.
+/// Lines of output that are kept of a container that failed.
 const KEPT_LINES: u32 = 200;
 
+/// Observes the instance, decides one action and executes it. The outcome is applied to the record
+/// in [`apply`](super::apply).
 pub(in crate::kinds::instances) async fn reconcile(
     id: InstanceId,
     kept: Arc<Kept<Instances>>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
-    let work = Work { id, instance: &kept.state, world: &world };
-    let look = match work.look().await {
-        Ok(look) => look,
-        Err(e) => return Ok(Outcome::Away(e.to_string())),
+    let instance = &kept.state;
+    let observation = match observe(&world, id, instance).await {
+        Ok(observation) => observation,
+        Err(e) => return Ok(Outcome::Unreachable(e.to_string())),
     };
-    let act = plan(work.instance, &look, world.ports.clock.now());
-    let done = match work.perform(&act).await {
-        Ok(settled) => Ok(settled),
-        Err(EngineError::Away(why)) => return Ok(Outcome::Away(why)),
+    let action = plan(instance, &observation, world.ports.clock.now());
+    let executor = Executor { id, instance, world: &world };
+    let result = match executor.execute(&action).await {
+        Ok(resolved) => Ok(resolved),
+        Err(EngineError::Away(why)) => return Ok(Outcome::Unreachable(why)),
         Err(e) => Err(e.to_string()),
     };
-    let log = work.output(&act, done.is_err()).await;
-    Ok(Outcome::Looked { look, act, done, log })
+    let log = executor.output(&action, result.is_err()).await;
+    Ok(Outcome::Reconciled { observation, action, result, log })
 }
 
-struct Work<'a> {
+struct Executor<'a> {
     id: InstanceId,
     instance: &'a Instance,
     world: &'a World,
 }
 
-impl Work<'_> {
-    /// Looks at every container that the record knows of.
-    async fn look(&self) -> Result<Look, EngineError> {
-        let mut look = Look::default();
-        for part in &self.instance.parts {
-            let candidate = part.candidate.as_ref().map(|candidate| candidate.next.generation);
-            let retired = part.retired.iter().map(|retired| retired.generation);
-            for generation in [part.live.generation].into_iter().chain(candidate).chain(retired) {
-                if let Some(seen) = self.look_at(part, generation).await? {
-                    look.containers.insert((part.role(), generation), seen);
-                }
-            }
-        }
-        Ok(look)
-    }
-
-    async fn look_at(&self, part: &Part, generation: u32) -> Result<Option<Seen>, EngineError> {
-        let name = names::container(self.id, part.role(), generation);
-        let found = self.world.ports.engine.container(&name).await?;
-        let Some(container) = found.filter(|found| self.is_ours(found)) else { return Ok(None) };
-        // Of one that served before nobody asks whether it is well.
-        let made = self.incarnation(part.role(), generation);
-        let check = made.and_then(|(_, made)| made.service().health_check.as_ref());
-        let health = match check {
-            _ if !container.is_running() => ServiceHealth::Unknown,
-            None => ServiceHealth::Healthy,
-            Some(HealthCheck::Command(_)) => match container.health {
-                Some(Health::Healthy) => ServiceHealth::Healthy,
-                Some(Health::Unhealthy) => ServiceHealth::Unhealthy,
-                Some(Health::Starting) | None => ServiceHealth::Starting,
-            },
-            Some(HealthCheck::Http(path)) => self.probe(container.port, path.as_str()).await,
-        };
-        let (state, ending) = match container.phase {
-            Phase::Created => (ServiceState::Created, None),
-            Phase::Running => (ServiceState::Running, None),
-            Phase::Between => (ServiceState::Missing, None),
-            Phase::Exited { code, out_of_memory } => {
-                (ServiceState::Exited, Some(ending(code, out_of_memory)))
-            }
-        };
-        let (port, started_at) = (container.port, container.started_at);
-        Ok(Some(Seen { state, health, port, started_at, ending }))
-    }
-
-    /// One under our name that is not ours is none of ours: making our own will be refused.
-    fn is_ours(&self, container: &Container) -> bool {
-        container.labels.get(names::INSTANCE).is_some_and(|owner| *owner == self.id.to_string())
-    }
-
-    /// What was well is asked more than once before it counts as not well.
-    async fn probe(&self, port: Option<u16>, path: &str) -> ServiceHealth {
-        let Some(port) = port else { return ServiceHealth::Starting };
-        let was_up =
-            matches!(self.instance.state, InstanceState::Running | InstanceState::Degraded);
-        for _ in 0..if was_up { PROBES } else { 1 } {
-            if self.world.ports.upstream.is_well(port, path, PROBE_WITHIN).await {
-                return ServiceHealth::Healthy;
-            }
-        }
-        if was_up { ServiceHealth::Unhealthy } else { ServiceHealth::Starting }
-    }
-
-    /// Does it. What comes of it is the image that was settled by it, if one was.
-    async fn perform(&self, act: &Act) -> Result<Option<(Role, u32, String)>, EngineError> {
+impl Executor<'_> {
+    async fn execute(&self, action: &Action) -> Result<Option<ResolvedImage>, EngineError> {
         let engine = &self.world.ports.engine;
-        match act {
-            Act::Provision(role, generation) => {
+        let name = |role: Role, generation: u32| names::container(self.id, role, generation);
+        match action {
+            Action::Provision(role, generation) => {
                 let reference = self.provision(*role, *generation).await?;
-                return Ok(Some((*role, *generation, reference)));
+                let (role, generation) = (*role, *generation);
+                return Ok(Some(ResolvedImage { role, generation, reference }));
             }
-            Act::Start(role, generation) => self.start(*role, *generation).await?,
-            Act::Stop(role, generation) => {
-                let name = names::container(self.id, *role, *generation);
-                engine.stop(&name, self.grace(*role)).await?;
+            Action::Start(role, generation) => self.start(*role, *generation).await?,
+            Action::Stop(role, generation) => {
+                engine.stop(&name(*role, *generation), self.grace(*role)).await?;
             }
-            Act::Remove(role, generation) => {
-                let name = names::container(self.id, *role, *generation);
+            Action::Remove(role, generation) => {
+                let name = name(*role, *generation);
                 engine.stop(&name, self.grace(*role)).await?;
                 engine.remove_container(&name).await?;
             }
-            Act::Clear => self.clear().await?,
-            Act::Switch(_)
-            | Act::Reject(..)
-            | Act::Dismiss(_)
-            | Act::GiveUp(..)
-            | Act::Crashed(..)
-            | Act::Wait(_)
-            | Act::Rest => {}
+            Action::Clear => self.clear().await?,
+            Action::Switch(_)
+            | Action::Reject(..)
+            | Action::Dismiss(_)
+            | Action::GiveUp(..)
+            | Action::Crashed(..)
+            | Action::Wait(_)
+            | Action::Rest => {}
         }
         Ok(None)
     }
 
     fn grace(&self, role: Role) -> Duration {
-        self.instance.part(role).map_or(Duration::ZERO, Part::grace)
+        self.instance.service(role).map_or(Duration::ZERO, Service::grace)
     }
 
-    fn incarnation(&self, role: Role, generation: u32) -> Option<(&Part, &Incarnation)> {
-        let part = self.instance.part(role)?;
-        let candidate = part.candidate.as_ref().map(|candidate| &candidate.next);
-        let all = [Some(&part.live), candidate];
-        let found = all.into_iter().flatten().find(|i| i.generation == generation)?;
-        Some((part, found))
-    }
-
-    /// Network, volume, image, container, in this order: what is made last names all the others.
+    /// Creates network, volume and image before the container, which refers to all three. Answers
+    /// with the image's reference.
     async fn provision(&self, role: Role, generation: u32) -> Result<String, EngineError> {
-        let engine = &self.world.ports.engine;
-        let Some((part, incarnation)) = self.incarnation(role, generation) else {
-            return Err(EngineError::Refused("this service is not there any more".into()));
+        let ports = &self.world.ports;
+        let service = self.instance.service(role);
+        let found = service.and_then(|service| Some((service, service.revision(generation)?)));
+        let Some((service, revision)) = found else {
+            return Err(EngineError::Refused("this service does not exist any more".into()));
         };
-        let labels = names::of_instance(&self.world.ports.site.installation, self.id);
-        engine.ensure_network(&names::network(self.id), &labels).await?;
-        if incarnation.service().volume.is_some() {
+        let labels = names::of_instance(&ports.site.installation, self.id);
+        ports.engine.ensure_network(&names::network(self.id), &labels).await?;
+        if revision.template().volume.is_some() {
             let mut labels = labels.clone();
             labels.insert(names::ROLE.into(), role.label().into());
-            engine.ensure_volume(&names::volume(self.id, role), &labels).await?;
+            ports.engine.ensure_volume(&names::volume(self.id, role), &labels).await?;
         }
-        let reference = self.settle(&incarnation.image).await?;
-        let login = self.world.ports.registries.login(&reference);
-        engine.ensure_image(&reference, login).await?;
-        engine.ensure_container(&self.spec(part, incarnation, &reference)?).await?;
+        let reference = self.reference(&revision.image).await?;
+        ports.engine.ensure_image(&reference, ports.registries.login(&reference)).await?;
+        let instance = self.instance;
+        let spec =
+            container_spec::container(ports, self.id, instance, service, revision, &reference);
+        let spec = spec.map_err(|e| EngineError::Refused(e.to_string()))?;
+        ports.engine.ensure_container(&spec).await?;
         Ok(reference)
     }
 
-    fn spec(
-        &self,
-        part: &Part,
-        incarnation: &Incarnation,
-        image: &str,
-    ) -> Result<container_engine::ContainerSpec, EngineError> {
-        let ports = &self.world.ports;
-        container_spec::container(ports, self.id, self.instance, part, incarnation, image)
-            .map_err(|e| EngineError::Refused(e.to_string()))
-    }
-
-    /// The reference that names the image of a container for ever.
-    async fn settle(&self, source: &Source) -> Result<String, EngineError> {
-        if let Some(reference) = &source.reference {
+    /// The reference of an image with its digest.
+    async fn reference(&self, image: &ServiceImage) -> Result<String, EngineError> {
+        if let Some(reference) = &image.reference {
             return Ok(reference.clone());
         }
-        let missing = |why: &str| EngineError::NoImage {
-            image: format!("{} {}", source.name, source.version),
-            why: why.to_owned(),
-        };
-        let id = source.image_id.ok_or_else(|| missing("nobody built it"))?;
-        images::settle(self.world, id, &source.version).await
+        let id = image.image_id.ok_or_else(|| EngineError::NoImage {
+            image: format!("{} {}", image.name, image.version),
+            why: "no deployment built it".into(),
+        })?;
+        images::resolve_digest(self.world, id, &image.version).await
     }
 
-    /// The container is as the record says when it starts; one of an earlier configuration, which
-    /// does not run, is made anew.
+    /// Starts a container. A stopped container with an outdated configuration is created anew.
     async fn start(&self, role: Role, generation: u32) -> Result<(), EngineError> {
         let engine = &self.world.ports.engine;
         let name = names::container(self.id, role, generation);
         self.provision(role, generation).await?;
         match engine.start(&name).await {
-            // what it hangs from was removed behind our back, and made anew: so is the container
+            // The network or volume was removed from outside and created anew. The container still
+            // refers to the old one, so it is created anew as well.
             Err(EngineError::Missing(_)) => {
                 engine.remove_container(&name).await?;
                 self.provision(role, generation).await?;
@@ -220,53 +142,43 @@ impl Work<'_> {
         }
     }
 
-    /// Everything that carries the instance's label, those of no record included.
+    /// Removes everything that carries the instance's label, also what the record does not name.
     async fn clear(&self) -> Result<(), EngineError> {
         let engine = &self.world.ports.engine;
         let labels = names::of_instance(&self.world.ports.site.installation, self.id);
-        let there = engine.inventory(&labels).await?;
-        for container in &there.containers {
+        let inventory = engine.inventory(&labels).await?;
+        for container in &inventory.containers {
             engine.remove_container(&container.name).await?;
         }
-        for network in &there.networks {
+        for network in &inventory.networks {
             engine.remove_network(&network.name).await?;
         }
         if self.instance.delete_data {
-            for volume in &there.volumes {
+            for volume in &inventory.volumes {
                 engine.remove_volume(&volume.name).await?;
             }
         }
         Ok(())
     }
 
-    /// The last output of what failed.
-    async fn output(&self, act: &Act, refused: bool) -> Vec<String> {
-        let live = |role: Role| self.instance.part(role).map(|part| part.live.generation);
-        let found = match act {
-            Act::GiveUp(role, _) | Act::Crashed(role, _) => live(*role).map(|g| (*role, g)),
-            Act::Start(role, generation) if refused => Some((*role, *generation)),
-            Act::Reject(role, _) => {
-                let part = self.instance.part(*role);
-                let candidate = part.and_then(|part| part.candidate.as_ref());
-                candidate.map(|candidate| (*role, candidate.next.generation))
+    /// The last output of the container that failed.
+    async fn output(&self, action: &Action, refused: bool) -> Vec<String> {
+        let service = |role: Role| self.instance.service(role);
+        let failed = match action {
+            Action::GiveUp(role, _) | Action::Crashed(role, _) => {
+                service(*role).map(|service| (*role, service.live.generation))
+            }
+            Action::Start(role, generation) if refused => Some((*role, *generation)),
+            Action::Reject(role, _) => {
+                let candidate = service(*role).and_then(|service| service.candidate.as_ref());
+                candidate.map(|candidate| (*role, candidate.revision.generation))
             }
             _ => None,
         };
-        let Some((role, generation)) = found else { return Vec::new() };
+        let Some((role, generation)) = failed else { return Vec::new() };
         let name = names::container(self.id, role, generation);
         let query = LogQuery { tail: KEPT_LINES, since: None, stream: None };
         let lines = self.world.ports.engine.logs(&name, query).await.unwrap_or_default();
         lines.into_iter().map(|line| line.text.chars().take(1000).collect()).collect()
-    }
-}
-
-/// How a container ended, in words.
-fn ending(code: Option<i64>, out_of_memory: bool) -> String {
-    match code {
-        _ if out_of_memory => "ran out of memory".into(),
-        Some(0) => "ended by itself with code 0".into(),
-        Some(137) => "was killed".into(),
-        Some(code) => format!("failed with code {code}"),
-        None => "ended".into(),
     }
 }

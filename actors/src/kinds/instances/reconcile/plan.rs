@@ -1,232 +1,207 @@
-//! What to do next for an instance, from what was asked for and what is seen. Pure.
+//! Decides the next action of an instance from its record and what was observed. Pure.
 
-use crate::kinds::instances::record::{Incarnation, Instance, Part};
+use super::observe::{Observation, ObservedContainer};
+use crate::kinds::instances::record::{Instance, Revision, Service};
 use contract::{
     Timestamp,
     instances::{DesiredState, InstanceState, Role, ServiceHealth, ServiceState},
 };
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
-/// What was seen of an instance's containers, by role and generation.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Look {
-    /// Those that are there.
-    pub containers: BTreeMap<(Role, u32), Seen>,
-}
-
-/// What was seen of one container.
+/// The next action. A container is named by its role and generation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
-    /// Whether it runs.
-    pub state: ServiceState,
-    /// What its health check says now.
-    pub health: ServiceHealth,
-    /// Where it is reached on the loopback address.
-    pub port: Option<u16>,
-    /// When it was last started.
-    pub started_at: Option<Timestamp>,
-    /// How it ended, in words, where it did.
-    pub ending: Option<String>,
-}
-
-/// The next thing to do.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Act {
-    /// Make the container, and all that it needs.
+pub enum Action {
+    /// Create the container, and the network, volume and image that it needs.
     Provision(Role, u32),
-    /// Start it.
     Start(Role, u32),
-    /// Stop it.
     Stop(Role, u32),
-    /// Stop it and remove it.
+    /// Stop the container and remove it.
     Remove(Role, u32),
-    /// The candidate serves from now on.
+    /// Make the candidate the live revision.
     Switch(Role),
-    /// The candidate will not do.
+    /// Mark the candidate as failed.
     Reject(Role, String),
-    /// The candidate that will not do is gone.
+    /// Drop the failed candidate from the record: its container is removed.
     Dismiss(Role),
-    /// It did not come up.
+    /// Stop trying to start the live revision.
     GiveUp(Role, String),
-    /// It served, and came to its end by itself.
+    /// Record that the live revision ended by itself.
     Crashed(Role, String),
-    /// Remove every container, the network, and the volumes where they are to go.
+    /// Remove all containers and the network, and with `delete_data` the volumes.
     Clear,
-    /// Look again after this.
+    /// Observe again after a pause.
     Wait(Duration),
-    /// It is as it should be.
+    /// The instance is as desired.
     Rest,
 }
 
-/// How often a container is started before it is given up.
+/// How often a container is started before the instance gives up.
 pub const MOST_ATTEMPTS: u32 = 3;
-/// How often in a row a health check must pass.
+/// How many consecutive observations must find a new container healthy.
 pub const PASSES: u8 = 2;
-/// How long a container that got no new requests may finish those that it has.
+/// How long a retired container may finish its requests.
 pub const DRAIN: Duration = Duration::from_secs(10);
-/// How soon something that comes up is looked at again.
+/// The pause before a container that was just started is observed again.
 const SOON: Duration = Duration::from_millis(250);
-/// How soon something that takes its time is looked at again.
+/// The pause before a container that takes longer is observed again.
 const LATER: Duration = Duration::from_secs(1);
 
-/// The next thing to do.
-pub fn plan(instance: &Instance, look: &Look, now: Timestamp) -> Act {
+/// The table in the documentation of [`instances`](crate::kinds::instances) has one row for each
+/// arm.
+pub fn plan(instance: &Instance, observation: &Observation, now: Timestamp) -> Action {
     match instance.state {
-        InstanceState::Deleting => take_down(instance, look).unwrap_or(Act::Clear),
-        InstanceState::Deleted => Act::Clear,
-        InstanceState::Failed => tidy(instance, look).unwrap_or(Act::Rest),
+        InstanceState::Deleting => take_down(instance, observation).unwrap_or(Action::Clear),
+        InstanceState::Deleted => Action::Clear,
+        InstanceState::Failed => remove_all_but_live(instance, observation).unwrap_or(Action::Rest),
         InstanceState::Restarting if !instance.coming_up => {
-            take_down(instance, look).unwrap_or(Act::Rest)
+            take_down(instance, observation).unwrap_or(Action::Rest)
         }
-        _ if instance.desired == DesiredState::Running => bring_up(instance, look, now),
-        _ => take_down(instance, look).unwrap_or(Act::Rest),
+        _ if instance.desired == DesiredState::Running => bring_up(instance, observation, now),
+        _ => take_down(instance, observation).unwrap_or(Action::Rest),
     }
 }
 
-/// The databases first, each once those before it are well.
-fn bring_up(instance: &Instance, look: &Look, now: Timestamp) -> Act {
-    let seen = |part: &Part| look.containers.get(&(part.role(), part.live.generation));
-    let coming_up =
-        instance.state != InstanceState::Running && instance.state != InstanceState::Degraded;
-    if !coming_up && let Some(ended) = crashed(instance, look) {
-        return ended;
+/// Creates all containers, then starts the services in order: each once those before it are
+/// healthy. In an instance that is up, replaces revisions.
+fn bring_up(instance: &Instance, observation: &Observation, now: Timestamp) -> Action {
+    let is_up = matches!(instance.state, InstanceState::Running | InstanceState::Degraded);
+    if is_up && let Some(crashed) = crashed(instance, observation) {
+        return crashed;
     }
-    let needed = || instance.parts.iter().filter(|part| !part.left_out);
-    for part in needed() {
-        if seen(part).is_none() {
-            return Act::Provision(part.role(), part.live.generation);
+    let needed = || instance.services.iter().filter(|service| !service.left_out);
+    for service in needed() {
+        if observation.get(service.role, service.live.generation).is_none() {
+            return Action::Provision(service.role, service.live.generation);
         }
     }
-    for part in needed() {
-        let (role, generation) = (part.role(), part.live.generation);
-        let Some(seen) = seen(part) else { continue };
-        let late = coming_up && instance.deadline.is_some_and(|deadline| now >= deadline);
-        match seen.state {
-            ServiceState::Created => return Act::Start(role, generation),
-            ServiceState::Exited if part.attempts >= MOST_ATTEMPTS => {
-                let how = seen.ending.as_deref().unwrap_or("ended");
-                return Act::GiveUp(role, format!("it {how}, {MOST_ATTEMPTS} times in a row"));
+    let late = !is_up && instance.deadline.is_some_and(|deadline| now >= deadline);
+    for service in needed() {
+        let (role, generation) = (service.role, service.live.generation);
+        let Some(observed) = observation.get(role, generation) else { continue };
+        match observed.state {
+            ServiceState::Created => return Action::Start(role, generation),
+            ServiceState::Exited if service.attempts >= MOST_ATTEMPTS => {
+                let how = observed.ending.as_deref().unwrap_or("ended");
+                return Action::GiveUp(role, format!("it {how}, {MOST_ATTEMPTS} times in a row"));
             }
-            ServiceState::Exited => match too_soon(part, seen, now) {
-                Some(pause) => return Act::Wait(pause),
-                None => return Act::Start(role, generation),
+            ServiceState::Exited => match backoff(service, observed, now) {
+                Some(pause) => return Action::Wait(pause),
+                None => return Action::Start(role, generation),
             },
-            ServiceState::Missing if coming_up => return Act::Wait(LATER),
-            ServiceState::Missing => {}
-            ServiceState::Running if !coming_up || settled(&part.live, seen) => {}
+            ServiceState::Missing if is_up => {}
+            ServiceState::Missing => return Action::Wait(LATER),
+            ServiceState::Running if is_up || has_passed(&service.live, observed) => {}
             ServiceState::Running if late => {
-                return Act::GiveUp(role, "it did not become well in time".into());
+                return Action::GiveUp(role, "it did not become healthy in time".into());
             }
-            ServiceState::Running => return Act::Wait(pause(seen, now)),
+            ServiceState::Running => return Action::Wait(poll_pause(observed, now)),
         }
     }
-    if coming_up {
-        return Act::Rest;
+    if !is_up {
+        return Action::Rest;
     }
-    for part in &instance.parts {
-        if let Some(act) = replace(part, look, now).or_else(|| retire(part, look, now)) {
-            return act;
-        }
-    }
-    Act::Rest
+    let replacement = |service: &Service| {
+        replace(service, observation, now).or_else(|| drain(service, observation, now))
+    };
+    instance.services.iter().find_map(replacement).unwrap_or(Action::Rest)
 }
 
-/// The first service that came to its end by itself.
-fn crashed(instance: &Instance, look: &Look) -> Option<Act> {
-    instance.parts.iter().filter(|part| !part.left_out).find_map(|part| {
-        let role = part.role();
-        match look.containers.get(&(role, part.live.generation)) {
-            None => Some(Act::Crashed(role, "was removed from outside".into())),
-            Some(Seen { state: ServiceState::Running | ServiceState::Missing, .. }) => None,
-            Some(seen) => {
-                let how = seen.ending.clone().unwrap_or_else(|| "ended".into());
-                Some(Act::Crashed(role, how))
-            }
-        }
+/// The first service whose live container ended by itself.
+fn crashed(instance: &Instance, observation: &Observation) -> Option<Action> {
+    let needed = instance.services.iter().filter(|service| !service.left_out);
+    needed.into_iter().find_map(|service| {
+        let how = match observation.get(service.role, service.live.generation) {
+            None => "was removed from outside".into(),
+            Some(ObservedContainer {
+                state: ServiceState::Running | ServiceState::Missing,
+                ..
+            }) => return None,
+            Some(observed) => observed.ending.clone().unwrap_or_else(|| "ended".into()),
+        };
+        Some(Action::Crashed(service.role, how))
     })
 }
 
-/// Whether a container that comes up is well, this look included.
-fn settled(incarnation: &Incarnation, seen: &Seen) -> bool {
-    seen.health == ServiceHealth::Healthy && incarnation.passes + 1 >= PASSES
+/// Whether a starting container was healthy often enough, this observation included.
+fn has_passed(revision: &Revision, observed: &ObservedContainer) -> bool {
+    observed.health == ServiceHealth::Healthy && revision.passes + 1 >= PASSES
 }
 
-/// A container that ended is not started again at once: what it needs may not be there yet.
-fn too_soon(part: &Part, seen: &Seen, now: Timestamp) -> Option<Duration> {
-    let pause = if part.attempts == 0 { 0 } else { 2_u64 << part.attempts.min(6) };
-    let left = Duration::from_secs(pause).saturating_sub(now.since(seen.started_at?));
+/// The rest of the pause before a container that ended is started again: what it needs may not be
+/// ready yet.
+fn backoff(service: &Service, observed: &ObservedContainer, now: Timestamp) -> Option<Duration> {
+    let pause = if service.attempts == 0 { 0 } else { 2_u64 << service.attempts.min(6) };
+    let left = Duration::from_secs(pause).saturating_sub(now.since(observed.started_at?));
     (!left.is_zero()).then_some(left)
 }
 
-/// What was just started is looked at often.
-fn pause(seen: &Seen, now: Timestamp) -> Duration {
-    let young = seen.started_at.is_none_or(|at| now.since(at) < Duration::from_secs(15));
+fn poll_pause(observed: &ObservedContainer, now: Timestamp) -> Duration {
+    let young = observed.started_at.is_none_or(|at| now.since(at) < Duration::from_secs(15));
     if young { SOON } else { LATER }
 }
 
-/// The candidate comes up beside the one that serves, and takes its place once it is well.
-fn replace(part: &Part, look: &Look, now: Timestamp) -> Option<Act> {
-    let candidate = part.candidate.as_ref()?;
-    let (role, generation) = (part.role(), candidate.next.generation);
-    let seen = look.containers.get(&(role, generation));
+/// The candidate starts beside the live revision and replaces it once it is healthy.
+fn replace(service: &Service, observation: &Observation, now: Timestamp) -> Option<Action> {
+    let candidate = service.candidate.as_ref()?;
+    let (role, generation) = (service.role, candidate.revision.generation);
+    let observed = observation.get(role, generation);
     if candidate.failed.is_some() {
-        return Some(match seen {
-            Some(_) => Act::Remove(role, generation),
-            None => Act::Dismiss(role),
+        return Some(match observed {
+            Some(_) => Action::Remove(role, generation),
+            None => Action::Dismiss(role),
         });
     }
+    let Some(observed) = observed else { return Some(Action::Provision(role, generation)) };
     let late = now >= candidate.deadline;
-    Some(match seen {
-        None => Act::Provision(role, generation),
-        Some(seen) => match seen.state {
-            ServiceState::Created => Act::Start(role, generation),
-            ServiceState::Exited => {
-                let how = seen.ending.as_deref().unwrap_or("ended");
-                Act::Reject(role, format!("the new container {how}"))
-            }
-            ServiceState::Running if settled(&candidate.next, seen) => Act::Switch(role),
-            _ if late => Act::Reject(role, "the new container did not become well in time".into()),
-            _ => Act::Wait(pause(seen, now)),
-        },
+    Some(match observed.state {
+        ServiceState::Created => Action::Start(role, generation),
+        ServiceState::Exited => {
+            let how = observed.ending.as_deref().unwrap_or("ended");
+            Action::Reject(role, format!("the new container {how}"))
+        }
+        ServiceState::Running if has_passed(&candidate.revision, observed) => Action::Switch(role),
+        _ if late => {
+            Action::Reject(role, "the new container did not become healthy in time".into())
+        }
+        _ => Action::Wait(poll_pause(observed, now)),
     })
 }
 
-/// Those that served before go, once they had time to finish.
-fn retire(part: &Part, look: &Look, now: Timestamp) -> Option<Act> {
-    let retired = part.retired.first()?;
-    let there = look.containers.contains_key(&(part.role(), retired.generation));
+/// Removes the oldest retired container once it had time to finish its requests.
+fn drain(service: &Service, observation: &Observation, now: Timestamp) -> Option<Action> {
+    let retired = service.retired.first()?;
+    let exists = observation.get(service.role, retired.generation).is_some();
     let left = DRAIN.saturating_sub(now.since(retired.since));
-    if there && !left.is_zero() {
-        return Some(Act::Wait(left));
-    }
-    Some(Act::Remove(part.role(), retired.generation))
+    Some(if exists && !left.is_zero() {
+        Action::Wait(left)
+    } else {
+        Action::Remove(service.role, retired.generation)
+    })
 }
 
-/// What serves stops in the reverse order: nobody loses a database that it still uses. What does
-/// not serve goes first.
-fn take_down(instance: &Instance, look: &Look) -> Option<Act> {
-    let running = |seen: &Seen| matches!(seen.state, ServiceState::Running | ServiceState::Missing);
-    tidy(instance, look).or_else(|| {
-        instance.parts.iter().rev().find_map(|part| {
-            let key = (part.role(), part.live.generation);
-            let stop = look.containers.get(&key).is_some_and(running);
-            stop.then_some(Act::Stop(key.0, key.1))
+/// Removes candidates and retired containers, then stops the services in reverse order: a server
+/// stops before the database that it uses.
+fn take_down(instance: &Instance, observation: &Observation) -> Option<Action> {
+    remove_all_but_live(instance, observation).or_else(|| {
+        instance.services.iter().rev().find_map(|service| {
+            let (role, generation) = (service.role, service.live.generation);
+            let state = observation.get(role, generation)?.state;
+            matches!(state, ServiceState::Running | ServiceState::Missing)
+                .then_some(Action::Stop(role, generation))
         })
     })
 }
 
-/// Removes all containers but those that serve.
-fn tidy(instance: &Instance, look: &Look) -> Option<Act> {
-    instance.parts.iter().find_map(|part| {
-        let role = part.role();
-        if let Some(candidate) = &part.candidate {
-            let generation = candidate.next.generation;
-            return Some(if look.containers.contains_key(&(role, generation)) {
-                Act::Remove(role, generation)
-            } else {
-                Act::Dismiss(role)
+fn remove_all_but_live(instance: &Instance, observation: &Observation) -> Option<Action> {
+    instance.services.iter().find_map(|service| {
+        let role = service.role;
+        if let Some(candidate) = &service.candidate {
+            let generation = candidate.revision.generation;
+            return Some(match observation.get(role, generation) {
+                Some(_) => Action::Remove(role, generation),
+                None => Action::Dismiss(role),
             });
         }
-        part.retired.first().map(|retired| Act::Remove(role, retired.generation))
+        service.retired.first().map(|retired| Action::Remove(role, retired.generation))
     })
 }

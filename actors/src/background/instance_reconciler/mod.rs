@@ -1,0 +1,197 @@
+//! Reconciles instances at rest. Each round compares one inventory of the engine with all records
+//! and checks the health of what serves; between rounds it listens to the engine's events. An
+//! instance that drifted from its record is told to reconcile. The reconciler itself writes no
+//! record and keeps no state that the next round cannot find again.
+
+mod drift;
+mod orphans;
+
+use crate::{
+    background::image_gc::prune,
+    kinds::instances::{Command, InstanceIndex, Instances, metrics, names},
+    runtime::guard::Guard,
+    world::World,
+};
+use actix::prelude::*;
+use container_engine::Container;
+use contract::{
+    Fault, InstanceId, Timestamp,
+    instances::{InstanceState, Role},
+};
+use futures_util::StreamExt;
+use std::{collections::HashMap, sync::Arc, time::Duration};
+use store::{Change, Snapshot};
+
+#[derive(Debug, Clone, Copy)]
+pub struct Intervals {
+    /// The pause after each round.
+    pub round: Duration,
+    /// How often the resource usage is sampled.
+    pub sample: Duration,
+    /// How often unused images are removed.
+    pub prune: Duration,
+}
+
+impl Default for Intervals {
+    fn default() -> Self {
+        Intervals {
+            round: Duration::from_secs(10),
+            sample: Duration::from_secs(60),
+            prune: Duration::from_secs(3600),
+        }
+    }
+}
+
+/// The pause before a lost event stream is opened again.
+const RECONNECT: Duration = Duration::from_secs(1);
+
+/// An instance with its record.
+type Recorded = (InstanceId, Snapshot<Instances>);
+
+pub struct InstanceReconciler {
+    world: Arc<World>,
+    intervals: Intervals,
+}
+
+impl InstanceReconciler {
+    /// Starts on this thread's arbiter.
+    pub fn start(world: Arc<World>, intervals: Intervals) -> Addr<InstanceReconciler> {
+        let clock = world.ports.clock.clone();
+        let health = world.registry.add("instance_reconciler", None, 1, clock.now());
+        let reconciler = InstanceReconciler { world, intervals };
+        Guard::start(reconciler, Default::default(), health, clock)
+    }
+}
+
+impl Actor for InstanceReconciler {
+    type Context = Context<Self>;
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.spawn(rounds(self.world.clone(), self.intervals).into_actor(self));
+        ctx.spawn(listen(self.world.clone()).into_actor(self));
+        ctx.spawn(prune_images(self.world.clone(), self.intervals.prune).into_actor(self));
+    }
+}
+
+impl Supervised for InstanceReconciler {}
+
+async fn rounds(world: Arc<World>, intervals: Intervals) {
+    let mut failures = drift::Failures::new();
+    let mut sampled_at: Option<Timestamp> = None;
+    loop {
+        let now = world.ports.clock.now();
+        let sample = sampled_at.is_none_or(|at| now.since(at) >= intervals.sample);
+        if sample {
+            sampled_at = Some(now);
+        }
+        failures = round(&world, failures, sample).await;
+        world.ports.clock.sleep(intervals.round).await;
+    }
+}
+
+/// Compares everything once. Answers with the failed health checks so far.
+async fn round(world: &Arc<World>, failures: drift::Failures, sample: bool) -> drift::Failures {
+    let labels = names::of_installation(&world.ports.site.installation);
+    let now = world.ports.clock.now();
+    let inventory = match world.ports.engine.inventory(&labels).await {
+        Ok(inventory) => inventory,
+        Err(e) => {
+            world.engine_health.set_unreachable(&e, now);
+            return failures;
+        }
+    };
+    world.engine_health.set_reachable();
+    let instances = match instances(world) {
+        Ok(instances) => instances,
+        Err(e) => {
+            tracing::error!(error = %e, "the instances cannot be read");
+            return failures;
+        }
+    };
+    let containers: HashMap<&str, &Container> =
+        inventory.containers.iter().map(|c| (c.name.as_str(), c)).collect();
+    let at_rest = instances.iter().filter(|(_, seen)| seen.intent.is_none());
+    let mut drifted: HashMap<InstanceId, Vec<Role>> = at_rest
+        .filter_map(|(id, seen)| Some((*id, drift::drift(*id, &seen.state, &containers)?)))
+        .collect();
+    let (failures, changed) = drift::check_health(world, &instances, failures).await;
+    for id in changed {
+        drifted.entry(id).or_default();
+    }
+    for (id, lost) in &drifted {
+        tell(world, *id, lost.clone()).await;
+    }
+    world.engine_health.set_observed_all(drifted.len() as u64);
+    orphans::remove_orphans(world, &inventory, &instances, now).await;
+    orphans::remove_restore_checks(world, &inventory).await;
+    if sample {
+        take_samples(world, &instances).await;
+    }
+    failures
+}
+
+fn instances(world: &World) -> Result<Vec<Recorded>, Fault> {
+    let mut found = Vec::new();
+    for id in world.store.all(&InstanceIndex::All)? {
+        found.extend(world.store.get::<Instances>(&id)?.map(|seen| (id, seen)));
+    }
+    Ok(found)
+}
+
+async fn tell(world: &World, id: InstanceId, lost: Vec<Role>) {
+    let Ok(owners) = world.owners() else { return };
+    if let Err(fault) = owners.instances.ask_if_there(id, Command::Observe { lost }).await {
+        tracing::warn!(%id, error = %fault, "an instance was not told to reconcile");
+    }
+}
+
+async fn take_samples(world: &World, instances: &[Recorded]) {
+    let now = world.ports.clock.now();
+    world.last_readings.forget_old(now);
+    for (id, seen) in instances {
+        let instance = &seen.state;
+        if !matches!(instance.state, InstanceState::Running | InstanceState::Degraded) {
+            continue;
+        }
+        let Ok(readings) = metrics::read(world, *id, instance).await else { return };
+        if readings.is_empty() {
+            continue;
+        }
+        let services = readings
+            .iter()
+            .map(|(role, before, after)| metrics::service(*role, before.as_ref(), after));
+        let sample = metrics::Sample::of(&metrics::sum(services, now));
+        let key = metrics::HourlyMetrics::key(*id, now);
+        world.store.note(Change::new().merge::<metrics::HourlyMetrics>(&key, sample));
+    }
+}
+
+/// Removes unused images. An unreachable engine is asked again at the next interval.
+async fn prune_images(world: Arc<World>, every: Duration) {
+    loop {
+        world.ports.clock.sleep(every).await;
+        if let Err(e) = prune(&world).await {
+            tracing::warn!(error = %e, "unused images were not removed");
+        }
+    }
+}
+
+/// Tells instances to reconcile when the engine reports an event of their containers. The next
+/// round finds what is missed while the stream is lost.
+async fn listen(world: Arc<World>) {
+    let labels = names::of_installation(&world.ports.site.installation);
+    loop {
+        let since = world.ports.clock.now();
+        match world.ports.engine.events(&labels, since).await {
+            Ok(mut events) => {
+                while let Some(Ok(event)) = events.next().await {
+                    let owner = event.labels.get(names::INSTANCE);
+                    if let Some(id) = owner.and_then(|id| id.parse().ok()) {
+                        tell(&world, id, Vec::new()).await;
+                    }
+                }
+            }
+            Err(e) => world.engine_health.set_unreachable(&e, world.ports.clock.now()),
+        }
+        world.ports.clock.sleep(RECONNECT).await;
+    }
+}

@@ -1,0 +1,78 @@
+//! Removes what carries our label and belongs to no record.
+
+use super::Recorded;
+use crate::{
+    kinds::{backups::Backups, instances::names},
+    world::World,
+};
+use container_engine::{Inventory, Labels};
+use contract::{BackupId, Timestamp};
+use std::{collections::HashSet, time::Duration};
+
+/// An orphan is kept this long: the record that names it may be a moment old.
+const KEEP_ORPHANS: Duration = Duration::from_secs(24 * 3600);
+
+/// Removes containers that no record names. Volumes are never removed here.
+pub(super) async fn remove_orphans(
+    world: &World,
+    inventory: &Inventory,
+    instances: &[Recorded],
+    now: Timestamp,
+) {
+    let named: HashSet<String> = instances.iter().flat_map(container_names).collect();
+    // An instance that reconciles may have created containers since its record was read.
+    let reconciling = instances.iter().filter(|(_, seen)| seen.intent.is_some());
+    let reconciling: HashSet<String> = reconciling.map(|(id, _)| id.to_string()).collect();
+    let orphans = inventory.containers.iter().filter(|container| {
+        let owner = container.labels.get(names::INSTANCE);
+        let of_a_backup = container.labels.contains_key(names::BACKUP);
+        !owner.is_some_and(|id| reconciling.contains(id))
+            && !of_a_backup
+            && !named.contains(&container.name)
+    });
+    let mut count = 0;
+    for orphan in orphans {
+        count += 1;
+        if now.since(orphan.created_at) < KEEP_ORPHANS {
+            continue;
+        }
+        match world.ports.engine.remove_container(&orphan.name).await {
+            Ok(()) => tracing::warn!(name = orphan.name, "an orphaned container was removed"),
+            Err(e) => {
+                tracing::warn!(name = orphan.name, error = %e, "an orphaned container was not removed");
+            }
+        }
+    }
+    world.engine_health.set_orphans(count);
+}
+
+/// The names of all containers that a record names.
+fn container_names((id, seen): &Recorded) -> Vec<String> {
+    let of = |role| move |generation| names::container(*id, role, generation);
+    seen.services.iter().flat_map(|s| s.generations().map(of(s.role))).collect()
+}
+
+/// Removes what restore checks left behind: an engine may execute a request after we gave it up.
+pub(super) async fn remove_restore_checks(world: &World, inventory: &Inventory) {
+    let engine = &world.ports.engine;
+    let is_over = |id: BackupId| {
+        let found = world.store.get::<Backups>(&id);
+        found.is_ok_and(|found| !found.is_some_and(|backup| backup.on_trial))
+    };
+    let over = |labels: &Labels| {
+        labels.get(names::BACKUP).and_then(|id| id.parse().ok()).is_some_and(is_over)
+    };
+    let mut removed = Vec::new();
+    for container in inventory.containers.iter().filter(|container| over(&container.labels)) {
+        removed.push(engine.remove_container(&container.name).await);
+    }
+    for volume in inventory.volumes.iter().filter(|volume| over(&volume.labels)) {
+        removed.push(engine.remove_volume(&volume.name).await);
+    }
+    for network in inventory.networks.iter().filter(|network| over(&network.labels)) {
+        removed.push(engine.remove_network(&network.name).await);
+    }
+    for e in removed.into_iter().filter_map(Result::err) {
+        tracing::warn!(error = %e, "the rest of a restore check was not removed");
+    }
+}

@@ -1,0 +1,64 @@
+//! What we ask of a Parse Server in a container of an instance.
+
+use async_trait::async_trait;
+use contract::{Timestamp, text::CloudFunctionName};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// Requests to Parse Servers.
+#[async_trait]
+pub trait ParseServers: Send + Sync {
+    /// The names of all cloud functions.
+    async fn functions(&self, server: &ParseServer) -> Result<BTreeSet<String>, ParseError>;
+    /// Runs a cloud function without the master key. Answers with its result.
+    async fn run(&self, server: &ParseServer, call: FunctionCall) -> Result<Value, ParseError>;
+    /// Counts the users, and the sessions that do not expire before `now`.
+    async fn count_users(
+        &self,
+        server: &ParseServer,
+        now: Timestamp,
+    ) -> Result<UserCounts, ParseError>;
+}
+
+/// Where a Parse Server listens, and its keys.
+#[derive(Clone)]
+pub struct ParseServer {
+    /// The port on the loopback address.
+    pub port: u16,
+    pub mount_path: String,
+    pub graphql_path: String,
+    pub application_id: String,
+    pub master_key: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct FunctionCall {
+    pub name: CloudFunctionName,
+    pub parameters: Map<String, Value>,
+    /// A session of one of the Parse Server's own users.
+    pub session_token: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UserCounts {
+    pub users: u64,
+    pub sessions: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// The request was not sent.
+    #[error("no connection")]
+    NotConnected,
+    /// The request may have been executed.
+    #[error("no answer in time")]
+    NoAnswer,
+    /// The functions are listed by the GraphQL API only.
+    #[error("the server does not serve GraphQL")]
+    NoGraphql,
+    #[error("there is no such function")]
+    UnknownFunction,
+    /// The server answered with an error.
+    #[error("{error}")]
+    Failed { code: Option<i64>, error: String },
+}

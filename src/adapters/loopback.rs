@@ -1,0 +1,109 @@
+//! HTTP requests to servers in containers, which listen on ports of the loopback address.
+
+use actors::ports::Upstream;
+use async_trait::async_trait;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::{
+    client::conn::http1,
+    header::{CONTENT_TYPE, HOST},
+};
+use hyper_util::rt::TokioIo;
+use std::time::Duration;
+use tokio::net::TcpStream;
+
+pub struct Loopback;
+
+const CONNECT_LIMIT: Duration = Duration::from_secs(2);
+/// Bytes of an answer that are read.
+const LARGEST_ANSWER: usize = 1 << 20;
+
+/// A `POST` request if there is a body, else a `GET` request.
+pub struct Request {
+    pub port: u16,
+    /// The path with the query.
+    pub path: String,
+    /// In addition to the standard headers.
+    pub headers: Vec<(&'static str, String)>,
+    pub body: Option<serde_json::Value>,
+    /// From the connection to the last byte of the answer.
+    pub within: Duration,
+}
+
+pub struct Answer {
+    pub status: u16,
+    body: Bytes,
+}
+
+impl Answer {
+    /// The body, if it is JSON.
+    pub fn json(&self) -> Option<serde_json::Value> {
+        serde_json::from_slice(&self.body).ok()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoopbackError {
+    /// The request was not sent.
+    NotConnected,
+    /// The request may have been executed.
+    NoAnswer,
+    TooLarge,
+}
+
+#[async_trait]
+impl Upstream for Loopback {
+    async fn is_healthy(&self, port: u16, path: &str, within: Duration) -> bool {
+        let path = path.to_owned();
+        let answer = send(Request { port, path, headers: vec![], body: None, within }).await;
+        // A server that sends more than we read is healthy.
+        matches!(answer, Ok(Answer { status: 200..=399, .. }) | Err(LoopbackError::TooLarge))
+    }
+}
+
+pub async fn send(request: Request) -> Result<Answer, LoopbackError> {
+    let within = request.within;
+    tokio::time::timeout(within, exchange(request)).await.unwrap_or(Err(LoopbackError::NoAnswer))
+}
+
+/// Sends one request on a connection of its own.
+async fn exchange(request: Request) -> Result<Answer, LoopbackError> {
+    let connecting = TcpStream::connect(("127.0.0.1", request.port));
+    let connected = tokio::time::timeout(CONNECT_LIMIT, connecting).await;
+    let Ok(Ok(stream)) = connected else { return Err(LoopbackError::NotConnected) };
+    let (mut sender, connection) =
+        http1::handshake(TokioIo::new(stream)).await.map_err(|_| LoopbackError::NotConnected)?;
+    let request = encode(request)?;
+    let answer = async {
+        let answer = sender.send_request(request).await.map_err(|_| LoopbackError::NoAnswer)?;
+        let status = answer.status().as_u16();
+        let body = Limited::new(answer.into_body(), LARGEST_ANSWER).collect().await;
+        let body = body.map_err(|e| match e.is::<LengthLimitError>() {
+            true => LoopbackError::TooLarge,
+            false => LoopbackError::NoAnswer,
+        })?;
+        Ok(Answer { status, body: body.to_bytes() })
+    };
+    tokio::pin!(answer);
+    tokio::select! {
+        biased;
+        answer = &mut answer => answer,
+        // The connection may end right after the answer.
+        _ = connection => answer.await,
+    }
+}
+
+fn encode(request: Request) -> Result<hyper::Request<Full<Bytes>>, LoopbackError> {
+    let method = if request.body.is_some() { "POST" } else { "GET" };
+    let mut encoded =
+        hyper::Request::builder().method(method).uri(request.path).header(HOST, "127.0.0.1");
+    for (name, value) in request.headers {
+        encoded = encoded.header(name, value);
+    }
+    let body = request.body.map(|body| Bytes::from(body.to_string()));
+    if body.is_some() {
+        encoded = encoded.header(CONTENT_TYPE, "application/json");
+    }
+    // An invalid request is never sent.
+    encoded.body(Full::new(body.unwrap_or_default())).map_err(|_| LoopbackError::NotConnected)
+}
