@@ -3,9 +3,7 @@
 use crate::{
     config::ServeArgs,
     http::{
-        self, Edge, Shared,
-        connection::Connection,
-        front,
+        self, Edge, Shared, front,
         proxy::{Line, Watched},
     },
     secrets, telemetry,
@@ -84,7 +82,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
         let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);
         front::before(edge, map_config(app, |()| AppConfig::default()))
     };
-    let server = listen(args.listen, workers, shared.clone(), app)?;
+    let server = listen(args.listen, workers, app)?;
     announce(args, &platform.settings.application_id, first_start);
     let stopped = server.await.map_err(|e| e.to_string());
     shared.stopping.store(true, Relaxed);
@@ -97,11 +95,10 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
 }
 
 /// Takes connections and serves the app on them. What `actix_web::HttpServer` does, but for the
-/// connection, which has a body for every refusal.
+/// short way of function calls and of what is passed on.
 fn listen<F>(
     address: SocketAddr,
     workers: usize,
-    shared: Arc<Shared>,
     app: impl Fn() -> F + Send + Clone + 'static,
 ) -> Result<Server, String>
 where
@@ -116,23 +113,19 @@ where
     let server = Server::build().workers(workers).shutdown_timeout(STOP_WITHIN);
     let stopping = server.graceful_shutdown_signal();
     let service = move || {
-        let (shared, stopping) = (shared.clone(), stopping.clone());
-        let accept = fn_service(move |io: TcpStream| {
-            let shared = shared.clone();
-            async move {
-                let _ = io.set_nodelay(true);
-                let peer = io.peer_addr().ok();
-                let connection = Connection::new(Watched::new(io), shared);
-                Ok::<_, DispatchError>((connection, Protocol::Http1, peer))
-            }
+        let stopping = stopping.clone();
+        let accept = fn_service(|io: TcpStream| async {
+            let _ = io.set_nodelay(true);
+            let peer = io.peer_addr().ok();
+            Ok::<_, DispatchError>((Watched::new(io), Protocol::Http1, peer))
         });
         let http = HttpService::build()
             .graceful_shutdown_signal(move || {
                 let stopping = stopping.clone();
                 async move { stopping.notified().await }
             })
-            .on_connect_ext(|io: &Connection<Watched<TcpStream>>, data: &mut Extensions| {
-                data.insert::<Line>(io.io().line().clone());
+            .on_connect_ext(|io: &Watched<TcpStream>, data: &mut Extensions| {
+                data.insert::<Line>(io.line().clone());
             })
             .keep_alive(KEEP_ALIVE)
             .client_request_timeout(HEADERS_WITHIN)

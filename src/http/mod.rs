@@ -2,7 +2,6 @@
 //! install pages, and what operators watch.
 
 mod artifacts;
-pub mod connection;
 mod cors;
 mod download;
 pub mod front;

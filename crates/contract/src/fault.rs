@@ -67,9 +67,6 @@ pub enum Fault {
     /// The body did not arrive in time.
     #[error("the request did not arrive in time")]
     RequestTimeout,
-    /// The headers are too large, or too many.
-    #[error("the headers are larger than 128 KiB, or more than 96")]
-    HeadersTooLarge,
     /// The body is too large.
     #[error("the body is larger than the limit of {limit} bytes")]
     TooLarge {
@@ -208,7 +205,6 @@ impl Fault {
             Fault::RequestTimeout => (142, 408),
             Fault::TooLarge { .. } => (142, 413),
             Fault::ContentType(_) => (142, 415),
-            Fault::HeadersTooLarge => (142, 431),
             Fault::NotAsDeclared(_) => (142, 422),
             Fault::Forbidden(_) | Fault::MissingScope(_) => (403, 403),
             Fault::RateLimited { .. } => (429, 429),
