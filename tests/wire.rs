@@ -22,11 +22,9 @@ fn check(answer: &Answer, path: &str) {
     ] {
         assert!(exposed.contains(name), "{path}: {name} is not exposed");
     }
-    if path.starts_with("/backend") || path.starts_with("/api") {
-        for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {
-            let value = header(name).unwrap_or_else(|| panic!("{path}: no {name}: {answer:?}"));
-            assert!(value.parse::<u64>().is_ok(), "{path}: {name} is {value}");
-        }
+    for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {
+        let value = header(name).unwrap_or_else(|| panic!("{path}: no {name}: {answer:?}"));
+        assert!(value.parse::<u64>().is_ok(), "{path}: {name} is {value}");
     }
 }
 

@@ -78,7 +78,8 @@ async fn serve<R: Parameters, T: Serialize>(
         work(cx, contract::params::read(&body)?).await
     };
     let done = done.await;
-    let heading = Heading { head, edge, request_id: &request_id, allowance: Some(allowance) };
+    let heading =
+        Heading { head, edge, request_id: request_id.clone(), allowance: Some(allowance) };
     match done {
         Ok((made, value)) => {
             tracing::info!(%request_id, function = endpoint, code = 0, "called");
@@ -103,16 +104,15 @@ pub(super) fn admit(
     credentials: &Credentials,
 ) -> (Allowance, Result<Call, Fault>) {
     let platform = &edge.platform;
-    let address = request::address(head, edge);
-    let Counting { allowance, caller } =
-        platform.gate.count(&platform.world, credentials, address, request::peer(head));
+    let origin = request::origin(head, edge);
+    let Counting { allowance, caller } = platform.gate.count(&platform.world, credentials, origin);
     if let Some(wait) = allowance.retry_after {
         return (allowance, Err(Fault::RateLimited { retry_after: wait.as_secs() + 1 }));
     }
     let call = caller.map(|caller| Call {
         function: endpoint,
         caller,
-        address,
+        address: origin.address,
         request_id: request_id.clone(),
         user_agent: request::user_agent(head),
         now: platform.world.ports.clock.now(),

@@ -45,8 +45,7 @@ pub async fn call(
     };
     match done.await {
         Ok(Exchange { request_id, reply, allowance }) => {
-            let heading =
-                Heading { head, edge, request_id: &request_id, allowance: Some(allowance) };
+            let heading = Heading { head, edge, request_id, allowance: Some(allowance) };
             match &reply {
                 Ok(json) => heading.result(json),
                 Err(fault) => heading.fault(fault),
@@ -80,8 +79,7 @@ pub async fn invoke(
         function,
         credentials: request::credentials(head, &body)?,
         body,
-        address: request::address(head, edge),
-        peer: request::peer(head),
+        origin: request::origin(head, edge),
         request_id: request_id.clone(),
         once: request::once(head)?,
         user_agent: request::user_agent(head),
@@ -89,7 +87,7 @@ pub async fn invoke(
     // The router's own code panicked: it may have been done.
     let lost = |_| Answered {
         reply: Err(Fault::Uncertain),
-        allowance: Allowance::unlimited(),
+        allowance: reply::left(head, edge),
         function: None,
         user: None,
     };

@@ -162,7 +162,7 @@ async fn answer(
     let heading = Heading {
         head: req.head(),
         edge,
-        request_id: &done.request_id,
+        request_id: done.request_id,
         allowance: Some(done.allowance),
     };
     Ok(match done.shaped {
@@ -314,6 +314,6 @@ async fn change_user(
 fn health(head: &RequestHead, edge: &Edge) -> HttpResponse {
     let request_id = request::request_id(head, edge);
     let (allowance, _) = artifacts::admit(head, edge, &request_id, "health", &Default::default());
-    Heading { head, edge, request_id: &request_id, allowance: Some(allowance) }
+    Heading { head, edge, request_id, allowance: Some(allowance) }
         .value(StatusCode::OK, &json!({"status": "ok"}))
 }

@@ -4,15 +4,16 @@ use super::{Edge, LARGEST_BODY};
 use actix_http::RequestHead;
 use actix_web::{
     error::PayloadError,
-    http::header::{self, HeaderName},
+    http::header::{self, HeaderMap, HeaderName},
 };
-use actors::call::authn::Credentials;
+use actors::call::authn::{Credentials, Origin};
 use base64::Engine;
 use bytes::{Bytes, BytesMut};
 use contract::{Fault, params};
 use futures_util::{Stream, StreamExt};
 use serde_json::{Map, Value};
 use std::{
+    collections::HashSet,
     net::{IpAddr, Ipv4Addr},
     sync::Arc,
     time::Duration,
@@ -71,19 +72,34 @@ pub fn peer(head: &RequestHead) -> IpAddr {
     head.peer_addr.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip().to_canonical())
 }
 
-/// The client's address: the connection's, or what trusted proxies say. The header is read from
-/// its end, where the nearest proxy wrote.
-pub fn address(head: &RequestHead, edge: &Edge) -> IpAddr {
-    let peer = peer(head);
-    let trusted = &edge.shared.trusted_proxies;
-    if trusted.is_empty() || !trusted.contains(&peer) {
-        return peer;
+/// Headers by which proxies say that they forward for somebody.
+static FORWARDING: Names<4> =
+    [header::X_FORWARDED_FOR, header::FORWARDED, header::VIA, name("x-real-ip")];
+
+/// Where a request comes from.
+pub fn origin(head: &RequestHead, edge: &Edge) -> Origin {
+    find_origin(&head.headers, peer(head), &edge.shared.trusted_proxies)
+}
+
+/// The client's address is the connection's, or what trusted proxies say.
+fn find_origin(headers: &HeaderMap, peer: IpAddr, trusted: &HashSet<IpAddr>) -> Origin {
+    let is_forwarded = || FORWARDING.iter().any(|name| headers.contains_key(name));
+    if !trusted.contains(&peer) {
+        return Origin { address: peer, is_known: !is_forwarded() };
     }
-    // A proxy adds to the last line, or adds a line.
-    let lines: Vec<_> = head.headers.get_all(header::X_FORWARDED_FOR).collect();
+    // A proxy adds to the last line, or adds a line: what the nearest one wrote is at the end.
+    let lines: Vec<_> = headers.get_all(header::X_FORWARDED_FOR).collect();
     let hops = lines.into_iter().rev().flat_map(|line| line.to_str().unwrap_or("?").rsplit(','));
-    let hops = hops.map_while(|hop| hop.trim().parse::<IpAddr>().ok());
-    hops.map(|hop| hop.to_canonical()).find(|hop| !trusted.contains(hop)).unwrap_or(peer)
+    let mut furthest = None;
+    for hop in hops.map(|hop| hop.trim().parse::<IpAddr>().map(|hop| hop.to_canonical())) {
+        match hop {
+            Ok(hop) if trusted.contains(&hop) => furthest = Some(hop),
+            Ok(client) => return Origin { address: client, is_known: true },
+            Err(_) => return Origin { address: peer, is_known: false },
+        }
+    }
+    // A proxy that calls for itself, or one that does not say for whom it calls.
+    Origin { address: furthest.unwrap_or(peer), is_known: furthest.is_some() || !is_forwarded() }
 }
 
 /// The client's own id for a change that is to happen once. One that cannot be kept is refused: the
@@ -220,4 +236,42 @@ fn bounded(body: Bytes) -> Result<Bytes, Fault> {
 
 fn broken(e: PayloadError) -> Fault {
     Fault::Malformed(format!("the body did not arrive whole: {e}"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Where a request of this peer comes from, with these values of `X-Forwarded-For`. The
+    /// addresses 10.0.0.1 and 10.0.0.2 are trusted proxies.
+    fn found(peer: &str, lines: &[&'static str]) -> (String, bool) {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(header::X_FORWARDED_FOR, header::HeaderValue::from_static(line));
+        }
+        let trusted = ["10.0.0.1", "10.0.0.2"].map(|address| address.parse().unwrap()).into();
+        let origin = find_origin(&headers, peer.parse().unwrap(), &trusted);
+        (origin.address.to_string(), origin.is_known)
+    }
+
+    #[test]
+    fn the_client_is_who_the_nearest_trusted_proxies_name() {
+        let known = |address: &str| (address.to_owned(), true);
+        let unknown = |address: &str| (address.to_owned(), false);
+        assert_eq!(found("192.0.2.1", &[]), known("192.0.2.1"));
+        assert_eq!(
+            found("192.0.2.1", &["203.0.113.5"]),
+            unknown("192.0.2.1"),
+            "anybody can say so"
+        );
+        assert_eq!(found("10.0.0.1", &["203.0.113.5"]), known("203.0.113.5"));
+        assert_eq!(found("10.0.0.1", &["127.0.0.1, 203.0.113.5"]), known("203.0.113.5"));
+        assert_eq!(found("10.0.0.1", &["127.0.0.1", "203.0.113.5"]), known("203.0.113.5"));
+        assert_eq!(found("10.0.0.1", &["203.0.113.5, 10.0.0.2"]), known("203.0.113.5"));
+        assert_eq!(found("10.0.0.1", &["::ffff:203.0.113.5"]), known("203.0.113.5"));
+        assert_eq!(found("10.0.0.1", &["203.0.113.5, unknown"]), unknown("10.0.0.1"));
+        assert_eq!(found("10.0.0.1", &["10.0.0.2"]), known("10.0.0.2"), "a proxy calls for itself");
+        assert_eq!(found("10.0.0.1", &[]), known("10.0.0.1"));
+    }
 }

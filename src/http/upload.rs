@@ -5,7 +5,6 @@
 use super::{
     Edge,
     reply::Heading,
-    request,
     staging::{Writer, cut, disk, lock, on_disk},
 };
 use actix_web::{
@@ -16,6 +15,7 @@ use actix_web::{
     },
     web,
 };
+use actors::call::rate_limit::Allowance;
 use actors::kinds::artifacts::{
     Upload,
     address::{self, Use},
@@ -73,11 +73,10 @@ pub(super) fn open(
 }
 
 pub(super) async fn head(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
-    let request_id = request::request_id(req.head(), &edge);
-    let heading =
-        Heading { head: req.head(), edge: &edge, request_id: &request_id, allowance: None };
+    let mut heading = Heading::uncounted(req.head(), &edge);
     let found = async {
         let (id, upload) = open(&req, &edge, Use::Upload)?;
+        heading.allowance = makers(&edge, &upload);
         let offset = match upload.artifact.state {
             ArtifactState::Pending => edge.platform.durable_offset(id, upload.offset).await?,
             _ => upload.offset,
@@ -97,6 +96,12 @@ pub(super) async fn head(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespons
     }
 }
 
+/// What the one has left who made an artifact: a signed address is used in that name.
+pub(super) fn makers(edge: &Edge, upload: &Upload) -> Option<Allowance> {
+    let platform = &edge.platform;
+    platform.gate.peek_user(&platform.world, upload.artifact.provenance.uploaded_by)
+}
+
 /// Says how far an upload is (as the resumable uploads draft of the IETF names it).
 fn describe(answer: &mut HttpResponse, offset: u64, length: Option<u64>) {
     let headers = answer.headers_mut();
@@ -113,10 +118,8 @@ pub(super) async fn put(
     edge: web::Data<Edge>,
     payload: web::Payload,
 ) -> HttpResponse {
-    let request_id = request::request_id(req.head(), &edge);
-    let heading =
-        Heading { head: req.head(), edge: &edge, request_id: &request_id, allowance: None };
-    match receive(&req, &edge, payload).await {
+    let mut heading = Heading::uncounted(req.head(), &edge);
+    match receive(&req, &edge, &mut heading, payload).await {
         Ok((artifact_id, offset, length)) => {
             let status = if length == Some(offset) { StatusCode::OK } else { StatusCode::ACCEPTED };
             let mut answer = heading.value(status, &Received { artifact_id, received: offset });
@@ -124,7 +127,7 @@ pub(super) async fn put(
             answer
         }
         Err(fault) => {
-            tracing::info!(%request_id, function = "putArtifactContent", code = fault.code(), error = %fault, "refused");
+            tracing::info!(request_id = %heading.request_id, function = "putArtifactContent", code = fault.code(), error = %fault, "refused");
             let mut answer = heading.fault(&fault);
             // What is left of the body is not read: the connection cannot be used again.
             answer.head_mut().set_connection_type(actix_http::ConnectionType::Close);
@@ -147,9 +150,11 @@ struct Part {
 async fn receive(
     req: &HttpRequest,
     edge: &Edge,
+    heading: &mut Heading<'_>,
     payload: web::Payload,
 ) -> Result<(ArtifactId, u64, Option<u64>), Fault> {
     let (id, upload) = open(req, edge, Use::Upload)?;
+    heading.allowance = makers(edge, &upload);
     check_open(&upload)?;
     let part = read_part(req, &upload)?;
     let limit = edge.platform.settings.largest_artifact;

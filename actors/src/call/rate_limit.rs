@@ -2,16 +2,10 @@
 //! allowance.
 
 use contract::{UserId, authentication::Tier};
-use governor::{
-    Quota, RateLimiter,
-    clock::{Clock as _, DefaultClock},
-    middleware::StateInformationMiddleware,
-    state::keyed::DashMapStateStore,
-};
+use dashmap::DashMap;
 use std::{
     net::{IpAddr, Ipv6Addr},
-    num::NonZeroU32,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Who is counted: the account, or the address where there is none.
@@ -61,84 +55,108 @@ impl Allowance {
     }
 }
 
-type Buckets =
-    RateLimiter<Counted, DashMapStateStore<Counted>, DefaultClock, StateInformationMiddleware>;
+/// A bucket is full again this long after it was emptied, whatever its size.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The buckets of a tier. A bucket is known by when it will be full, counted from the limiter's
+/// start; one that is not known is full.
+struct Buckets {
+    limit: u32,
+    full_at: DashMap<Counted, Duration>,
+}
+
+impl Buckets {
+    fn new(limit: u32) -> Self {
+        Buckets { limit, full_at: DashMap::new() }
+    }
+
+    /// What is left in a bucket that will be full then.
+    fn left(&self, full_at: Duration, now: Duration) -> Allowance {
+        let full_in = full_at.saturating_sub(now);
+        let free = MINUTE.saturating_sub(full_in).as_nanos() * u128::from(self.limit);
+        let remaining = u32::try_from(free / MINUTE.as_nanos()).unwrap_or(self.limit);
+        Allowance { limit: self.limit, remaining, full_in, retry_after: None }
+    }
+
+    fn peek(&self, who: &Counted, now: Duration) -> Allowance {
+        self.left(self.full_at.get(who).map_or(now, |full_at| *full_at), now)
+    }
+
+    /// Takes a call out of a bucket.
+    fn take(&self, who: Counted, now: Duration) -> Allowance {
+        let mut full_at = self.full_at.entry(who).or_default();
+        let after = (*full_at).max(now) + MINUTE / self.limit;
+        let missing = after.saturating_sub(now + MINUTE);
+        if missing > Duration::ZERO {
+            return Allowance { retry_after: Some(missing), ..self.left(*full_at, now) };
+        }
+        *full_at = after;
+        self.left(after, now)
+    }
+
+    /// Leaves at most so many calls in a bucket.
+    fn cap(&self, who: Counted, most: u32, now: Duration) {
+        let full_at = now + MINUTE / self.limit * self.limit.saturating_sub(most);
+        let mut known = self.full_at.entry(who).or_default();
+        *known = (*known).max(full_at);
+    }
+}
 
 /// The buckets of all callers, a set for each tier.
 pub struct Limiter {
-    tiers: Vec<(Tier, u32, Buckets)>,
+    start: Instant,
+    tiers: Vec<(Tier, Buckets)>,
 }
 
 impl Default for Limiter {
     fn default() -> Self {
         let tiers = [Tier::Free, Tier::Developer, Tier::Professional, Tier::Enterprise];
-        let buckets = tiers.into_iter().filter_map(|tier| {
-            let per_minute = tier.per_minute()?;
-            let quota = Quota::per_minute(NonZeroU32::new(per_minute)?);
-            Some((tier, per_minute, RateLimiter::dashmap(quota).with_middleware()))
-        });
-        Limiter { tiers: buckets.collect() }
+        let limited = |tier: Tier| Some((tier, Buckets::new(tier.per_minute()?)));
+        Limiter { start: Instant::now(), tiers: tiers.into_iter().filter_map(limited).collect() }
     }
 }
 
 impl Limiter {
-    fn of(&self, tier: Tier) -> Option<(u32, &Buckets)> {
-        self.tiers.iter().find(|(t, ..)| *t == tier).map(|(_, limit, buckets)| (*limit, buckets))
+    fn of(&self, tier: Tier) -> Option<&Buckets> {
+        self.tiers.iter().find(|(t, _)| *t == tier).map(|(_, buckets)| buckets)
+    }
+
+    fn now(&self) -> Duration {
+        self.start.elapsed()
     }
 
     /// Takes one call from the caller's bucket.
     pub fn take(&self, who: Counted, tier: Tier) -> Allowance {
-        let Some((limit, buckets)) = self.of(tier) else { return Allowance::unlimited() };
-        let interval = Duration::from_secs(60) / limit;
-        match buckets.check_key(&who) {
-            Ok(left) => {
-                let remaining = left.remaining_burst_capacity();
-                let used = limit.saturating_sub(remaining);
-                Allowance {
-                    limit,
-                    remaining,
-                    full_in: interval.saturating_mul(used),
-                    retry_after: None,
-                }
-            }
-            Err(refused) => {
-                let wait = refused.wait_time_from(DefaultClock::default().now());
-                Allowance {
-                    limit,
-                    remaining: 0,
-                    full_in: Duration::from_secs(60),
-                    retry_after: Some(wait),
-                }
-            }
-        }
+        self.of(tier).map_or(Allowance::unlimited(), |buckets| buckets.take(who, self.now()))
+    }
+
+    /// What a caller has left, without counting anything.
+    pub fn peek(&self, who: &Counted, tier: Tier) -> Allowance {
+        self.of(tier).map_or(Allowance::unlimited(), |buckets| buckets.peek(who, self.now()))
     }
 
     /// Moves a caller between tiers: a raised tier is free at once, a lowered one caps what is
     /// left.
     pub fn change_tier(&self, who: Counted, from: Tier, to: Tier) {
-        let Some((limit, buckets)) = self.of(to) else { return };
-        let left = match self.of(from) {
-            Some((_, old)) => old.check_key(&who).map_or(0, |left| left.remaining_burst_capacity()),
-            None => limit,
-        };
-        if to < from
-            && let Some(spent) = NonZeroU32::new(limit.saturating_sub(left.min(limit)))
-        {
-            let _ = buckets.check_key_n(&who, spent);
-        }
+        let Some(buckets) = self.of(to).filter(|_| to < from) else { return };
+        buckets.cap(who, self.peek(&who, from).remaining, self.now());
     }
 
     /// Drops the buckets that are full again: their callers are idle.
     pub fn forget_idle(&self) {
-        for (_, _, buckets) in &self.tiers {
-            buckets.retain_recent();
-            buckets.shrink_to_fit();
+        self.forget_full(self.now());
+    }
+
+    fn forget_full(&self, now: Duration) {
+        for (_, buckets) in &self.tiers {
+            buckets.full_at.retain(|_, full_at| *full_at > now);
+            buckets.full_at.shrink_to_fit();
         }
     }
 
     /// How many buckets there are.
     pub fn len(&self) -> usize {
-        self.tiers.iter().map(|(_, _, buckets)| buckets.len()).sum()
+        self.tiers.iter().map(|(_, buckets)| buckets.full_at.len()).sum()
     }
 
     /// Whether nobody has a bucket.
@@ -191,8 +209,34 @@ mod tests {
     fn buckets_of_idle_callers_are_dropped() {
         let limiter = Limiter::default();
         limiter.take(address(1), Tier::Professional);
-        std::thread::sleep(Duration::from_millis(300));
-        limiter.forget_idle();
+        limiter.forget_full(limiter.now());
+        assert_eq!(limiter.len(), 1, "it is not full yet");
+        limiter.forget_full(limiter.now() + MINUTE / 1000);
         assert!(limiter.is_empty());
+    }
+
+    #[test]
+    fn a_look_counts_nothing() {
+        let limiter = Limiter::default();
+        limiter.take(address(1), Tier::Free);
+        for _ in 0..100 {
+            assert_eq!(limiter.peek(&address(1), Tier::Free).remaining, 59);
+            assert_eq!(limiter.peek(&address(2), Tier::Free).remaining, 60);
+        }
+        assert_eq!(limiter.len(), 1);
+        assert_eq!(limiter.peek(&address(1), Tier::Enterprise), Allowance::unlimited());
+    }
+
+    #[test]
+    fn an_empty_bucket_fills_a_call_at_a_time() {
+        let (buckets, second) = (Buckets::new(60), Duration::from_secs(1));
+        for _ in 0..60 {
+            assert_eq!(buckets.take(address(1), second).retry_after, None);
+        }
+        let refused = buckets.take(address(1), second);
+        assert_eq!((refused.retry_after, refused.full_in), (Some(second), MINUTE));
+        let passed = buckets.take(address(1), second * 2);
+        assert_eq!((passed.retry_after, passed.remaining), (None, 0));
+        assert_eq!(buckets.peek(&address(1), second * 32).remaining, 30);
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::{
     call::{
-        authn::{Counting, Credentials},
+        authn::{Counting, Credentials, Origin},
         authz::{self, Asked},
         context::{Call, Caller},
         idempotency::{LIFETIME, Outcome, Replay, ReplayKey},
@@ -23,7 +23,7 @@ use contract::{
     image_builds, images, instance_helpers, market_instances, operators, organizations, projects,
     releases, templates, tokens,
 };
-use std::{collections::HashMap, net::IpAddr, rc::Rc, sync::Arc};
+use std::{collections::HashMap, rc::Rc, sync::Arc};
 use store::Change;
 
 /// A function call as it came in.
@@ -36,10 +36,8 @@ pub struct Invoke {
     pub credentials: Credentials,
     /// The parameters.
     pub body: Bytes,
-    /// The client's address: who is counted.
-    pub address: IpAddr,
-    /// The address of the connection: who may use the master key.
-    pub peer: IpAddr,
+    /// Where it comes from.
+    pub origin: Origin,
     /// For the reply's header and the log.
     pub request_id: Arc<str>,
     /// The client's own id for a change that is to happen once.
@@ -130,8 +128,7 @@ async fn answer(
     table: &HashMap<&'static str, Route<Platform>>,
     invoke: Invoke,
 ) -> Answered {
-    let counting =
-        platform.gate.count(&platform.world, &invoke.credentials, invoke.address, invoke.peer);
+    let counting = platform.gate.count(&platform.world, &invoke.credentials, invoke.origin);
     let Counting { allowance, caller } = counting;
     let user = caller.as_ref().ok().and_then(|c| c.user.as_ref()).map(|user| user.id);
     let route = table.get(invoke.function.as_str());
@@ -168,7 +165,7 @@ async fn serve(
             let who = match &caller {
                 Caller { user: Some(user), .. } => user.id.to_string(),
                 Caller { master: true, .. } => "master".into(),
-                Caller { user: None, .. } => invoke.address.to_string(),
+                Caller { user: None, .. } => invoke.origin.address.to_string(),
             };
             let secret = &platform.settings.signing_key;
             Some(ReplayKey::new(&who, route.spec.name, id, &params.fingerprint(), secret))
@@ -178,7 +175,7 @@ async fn serve(
     let mut call = Call {
         function: route.spec.name,
         caller,
-        address: invoke.address,
+        address: invoke.origin.address,
         request_id: invoke.request_id,
         user_agent: invoke.user_agent,
         now: platform.world.ports.clock.now(),
