@@ -6,7 +6,7 @@ use crate::{
         self, Edge, Shared, front,
         proxy::{Line, Watched},
     },
-    secrets, telemetry,
+    open_files, secrets, telemetry,
     wiring::{self, Wired},
 };
 use actix_http::{
@@ -24,8 +24,9 @@ use actors::{
     call::router::Router,
     runtime::guard::Guard,
 };
+use rustix::net::Shutdown;
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::SocketAddr,
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
@@ -82,7 +83,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
         let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);
         front::before(edge, map_config(app, |()| AppConfig::default()))
     };
-    let server = listen(args.listen, workers, app)?;
+    let server = listen(args.listen, workers, shared.clone(), app)?;
     announce(args, &platform.settings.application_id, first_start);
     let stopped = server.await.map_err(|e| e.to_string());
     shared.stopping.store(true, Relaxed);
@@ -99,6 +100,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
 fn listen<F>(
     address: SocketAddr,
     workers: usize,
+    shared: Arc<Shared>,
     app: impl Fn() -> F + Send + Clone + 'static,
 ) -> Result<Server, String>
 where
@@ -113,7 +115,7 @@ where
     let server = Server::build().workers(workers).shutdown_timeout(STOP_WITHIN);
     let stopping = server.graceful_shutdown_signal();
     let service = move || {
-        let stopping = stopping.clone();
+        let (shared, stopping) = (shared.clone(), stopping.clone());
         let accept = fn_service(|io: TcpStream| async {
             let _ = io.set_nodelay(true);
             let peer = io.peer_addr().ok();
@@ -124,7 +126,13 @@ where
                 let stopping = stopping.clone();
                 async move { stopping.notified().await }
             })
-            .on_connect_ext(|io: &Watched<TcpStream>, data: &mut Extensions| {
+            .on_connect_ext(move |io: &Watched<TcpStream>, data: &mut Extensions| {
+                let peer = io.io().peer_addr().map(|peer| shared.connect(peer.ip()));
+                match peer {
+                    Ok(Ok(share)) => drop(data.insert(share)),
+                    // Too many are open, or it has ended already.
+                    Ok(Err(_)) | Err(_) => drop(rustix::net::shutdown(io.io(), Shutdown::Both)),
+                }
                 data.insert::<Line>(io.line().clone());
             })
             .keep_alive(KEEP_ALIVE)
@@ -141,8 +149,7 @@ where
 fn shared(args: &ServeArgs, api_url: &str) -> Result<Shared, String> {
     let document = contract::openapi::document(api_url, contract::GROUPS);
     let document = serde_json::to_vec(&document).map_err(|e| e.to_string())?;
-    let proxies = args.trusted_proxies.iter().map(IpAddr::to_canonical).collect();
-    Shared::new(document, args.cors_origins.iter().cloned().collect(), proxies)
+    Shared::new(args, document, open_files::room_for_connections())
 }
 
 /// Says what a person needs next.

@@ -1,9 +1,9 @@
 //! Bytes on a connection that are no request, or several.
 
-use crate::support::service::Service;
-use serde_json::Value;
+use crate::support::service::{Answer, Person, Service, eventually};
+use serde_json::{Value, json};
 use std::{
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     net::TcpStream,
     time::Duration,
 };
@@ -88,5 +88,96 @@ fn who_sends_all_before_it_reads_gets_its_refusal() {
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
         assert_eq!(last(&String::from_utf8(answer).unwrap()), (415, 142), "{path}");
+    }
+}
+
+/// Lets this process open as many files as it may.
+fn open_many_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
+}
+
+fn connect(service: &Service) -> TcpStream {
+    let stream = TcpStream::connect(service.url.trim_start_matches("http://")).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+}
+
+/// A call as a person makes it, from this address.
+fn call_from(service: &Service, address: [u8; 4], who: &Person) -> Answer {
+    let client = Service::client_at(address);
+    let request = service.request(&client, "getCurrentUser", &json!({}));
+    let request = request.header("X-Backend-Session-Token", &who.token);
+    Service::answer(request.send().unwrap()).unwrap()
+}
+
+#[test]
+fn who_announces_bodies_and_sends_none_keeps_nobody_out() {
+    open_many_files();
+    let service = Service::start();
+    let ada = service.register("ada");
+    let head = format!(
+        "POST /backend/functions/getCurrentUser HTTP/1.1\r\nHost: x\r\n\
+         X-Backend-Application-Id: {}\r\nContent-Length: 10\r\n\r\n",
+        service.application_id
+    );
+    let slow: Vec<_> = (0..4200)
+        .map(|_| {
+            let mut stream = connect(&service);
+            // It may be closed already.
+            let _ = stream.write_all(head.as_bytes());
+            stream
+        })
+        .collect();
+    for _ in 0..20 {
+        let answer = call_from(&service, [127, 0, 0, 2], &ada);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        // Whoever has a connection and sends all at once is not touched at the same address either.
+        service.call(Some(&ada), "getCurrentUser", json!({})).ok();
+    }
+    // Most of them are turned away at once: nobody waits for so many of one address.
+    let mut waiting = 0;
+    for mut stream in slow {
+        stream.set_nonblocking(true).unwrap();
+        let read = stream.read(&mut [0; 12]);
+        waiting += usize::from(read.is_err_and(|e| e.kind() == ErrorKind::WouldBlock));
+    }
+    assert!(waiting < 2000, "{waiting} are waited for");
+}
+
+#[test]
+fn one_address_does_not_take_all_connections() {
+    let service = Service::start_with(&[("SVC_MAX_CONNECTIONS", "40")]);
+    let ada = service.register("ada");
+    let get = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+    let mut open = Vec::new();
+    for _ in 0..60 {
+        let mut stream = connect(&service);
+        let _ = stream.write_all(get);
+        if stream.read(&mut [0; 4096]).is_ok_and(|n| n > 0) {
+            open.push(stream);
+        }
+    }
+    assert!((4..=8).contains(&open.len()), "{} of 40 are of one address", open.len());
+    assert_eq!(call_from(&service, [127, 0, 0, 2], &ada).status, 200);
+    // What is closed is free again.
+    drop(open);
+    eventually("the address may connect", || {
+        let mut stream = connect(&service);
+        stream.write_all(get).is_ok() && stream.read(&mut [0; 4096]).is_ok_and(|n| n > 0)
+    });
+}
+
+#[test]
+fn many_clients_of_a_trusted_proxy_share_its_address() {
+    let settings = [("SVC_MAX_CONNECTIONS", "40"), ("SVC_TRUSTED_PROXIES", "127.0.0.1")];
+    let service = Service::start_with(&settings);
+    let mut open = Vec::new();
+    while open.len() < 35 {
+        let mut stream = connect(&service);
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        assert!(stream.read(&mut [0; 4096]).is_ok_and(|n| n > 0), "{} are open", open.len());
+        open.push(stream);
     }
 }

@@ -2,6 +2,8 @@
 
 use super::{
     Edge,
+    body,
+    budget::Share,
     reply::{self, Heading},
     request,
 };
@@ -55,15 +57,17 @@ pub async fn call(
     }
 }
 
-/// A permit for a call under way and then the body, once its content type is known to be JSON.
+/// The body, once its content type is known to be JSON, and a permit for a call under way, once the
+/// body has arrived: whoever sends slowly keeps nobody else out.
 pub async fn read<'a>(
     edge: &'a Edge,
     head: &RequestHead,
     payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
-) -> Result<(Permit<&'a Permits>, Bytes), Fault> {
-    let permit = Permit::take(&edge.shared.in_flight).ok_or(Fault::Busy)?;
+) -> Result<(Admission<'a>, Bytes), Fault> {
     request::check_content_type(head)?;
-    Ok((permit, request::body(payload).await?))
+    let body = body::read(head, edge, payload).await?;
+    let permit = Permit::take(&edge.shared.in_flight).ok_or(Fault::Busy)?;
+    Ok((Admission { _permit: permit, _room: body.room }, body.bytes))
 }
 
 /// Hands a call to this worker's router, and logs what came of it.
@@ -117,4 +121,10 @@ fn log(request_id: &str, answered: &Answered, took: std::time::Duration) {
             tracing::info!(request_id, function, caller, code = fault.code(), took_ms, error = %fault, "refused")
         }
     }
+}
+
+/// What a call holds while it is under way: its permit, and the memory of its body.
+pub struct Admission<'a> {
+    _permit: Permit<&'a Permits>,
+    _room: Option<Share>,
 }

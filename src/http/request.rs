@@ -1,26 +1,18 @@
 //! What a request says: who calls, from where, under which id, with which bytes.
 
-use super::{Edge, LARGEST_BODY};
+use super::Edge;
 use actix_http::RequestHead;
-use actix_web::{
-    error::PayloadError,
-    http::header::{self, HeaderMap, HeaderName},
-};
+use actix_web::http::header::{self, HeaderMap, HeaderName};
 use actors::call::authn::{Credentials, Origin};
 use base64::Engine;
-use bytes::{Bytes, BytesMut};
 use contract::{Fault, params};
-use futures_util::{Stream, StreamExt};
 use serde_json::{Map, Value};
 use std::{
     collections::HashSet,
     net::{IpAddr, Ipv4Addr},
     sync::Arc,
-    time::Duration,
 };
 
-/// How long a body may take to arrive.
-const BODY_WITHIN: Duration = Duration::from_secs(30);
 /// Longer credentials and ids are not looked at.
 const LONGEST_HEADER: usize = 256;
 
@@ -203,39 +195,6 @@ pub fn check_content_type(head: &RequestHead) -> Result<(), Fault> {
     } else {
         Err(Fault::ContentType(value.chars().take(80).collect()))
     }
-}
-
-/// The whole body, within the limits of size and time.
-pub async fn body(
-    mut payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
-) -> Result<Bytes, Fault> {
-    let read = async {
-        let Some(first) = payload.next().await else { return Ok(Bytes::new()) };
-        let first = first.map_err(broken)?;
-        let Some(second) = payload.next().await else { return bounded(first) };
-        let mut whole = BytesMut::from(&bounded(first)?[..]);
-        whole.extend_from_slice(&second.map_err(broken)?);
-        while let Some(chunk) = payload.next().await {
-            whole.extend_from_slice(&chunk.map_err(broken)?);
-            if whole.len() > LARGEST_BODY {
-                break;
-            }
-        }
-        bounded(whole.freeze())
-    };
-    tokio::time::timeout(BODY_WITHIN, read).await.unwrap_or(Err(Fault::RequestTimeout))
-}
-
-fn bounded(body: Bytes) -> Result<Bytes, Fault> {
-    if body.len() > LARGEST_BODY {
-        Err(Fault::TooLarge { limit: LARGEST_BODY as u64 })
-    } else {
-        Ok(body)
-    }
-}
-
-fn broken(e: PayloadError) -> Fault {
-    Fault::Malformed(format!("the body did not arrive whole: {e}"))
 }
 
 #[cfg(test)]

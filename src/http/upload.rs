@@ -15,10 +15,12 @@ use actix_web::{
     },
     web,
 };
-use actors::call::rate_limit::Allowance;
-use actors::kinds::artifacts::{
-    Upload,
-    address::{self, Use},
+use actors::{
+    call::rate_limit::{Allowance, Counted},
+    kinds::artifacts::{
+        Upload,
+        address::{self, Use},
+    },
 };
 use base64::Engine;
 use contract::{ArtifactId, Fault, Id, artifacts::ArtifactState, endpoint::Received};
@@ -162,7 +164,8 @@ async fn receive(
     if last > limit {
         return Err(Fault::TooLarge { limit });
     }
-    let _place = edge.shared.uploads.try_acquire().map_err(|_| Fault::Busy)?;
+    let maker = Counted::User(upload.artifact.provenance.uploaded_by);
+    let _place = edge.shared.uploads.share(Some(maker), 1)?;
     let path = edge.vault.staged_path(id);
     let mut staged = on_disk(move || lock(&path)).await??;
     // Read again under the lock: another writer may have been at work, or the bytes may be under

@@ -48,6 +48,11 @@ impl<T> Watched<T> {
         Watched { io, line: Line::default(), is_shut: false }
     }
 
+    /// What it is made of.
+    pub fn io(&self) -> &T {
+        &self.io
+    }
+
     /// Its ends.
     pub fn line(&self) -> &Line {
         &self.line
