@@ -173,7 +173,7 @@ fn a_body_is_json_of_a_bounded_size_and_depth() {
     };
     for kind in [
         "multipart/form-data; boundary=x",
-        "application/x-www-form-urlencoded",
+        "application/x-www-form-urlencoded; charset=latin1",
         "application/xml",
         "text/xml",
         "text/html",
@@ -184,6 +184,12 @@ fn a_body_is_json_of_a_bounded_size_and_depth() {
         "nonsense",
     ] {
         assert_eq!(typed(kind, "{}").refusal(), (415, 142), "{kind}");
+    }
+    // What `curl -d` sends.
+    let form = "application/x-www-form-urlencoded";
+    assert_eq!(typed(form, " {}").status, 200);
+    for body in ["", "name=Ada", "[]"] {
+        assert_eq!(typed(form, body).refusal(), (415, 142), "{body}");
     }
     for kind in [
         "application/json",

@@ -1,8 +1,7 @@
 //! `POST {base_url}/functions/{name}`.
 
 use super::{
-    Edge,
-    body,
+    Edge, body,
     budget::Share,
     reply::{self, Heading},
     request,
@@ -64,8 +63,9 @@ pub async fn read<'a>(
     head: &RequestHead,
     payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
 ) -> Result<(Admission<'a>, Bytes), Fault> {
-    request::check_content_type(head)?;
+    let content = request::content(head)?;
     let body = body::read(head, edge, payload).await?;
+    content.check(&body.bytes)?;
     let permit = Permit::take(&edge.shared.in_flight).ok_or(Fault::Busy)?;
     Ok((Admission { _permit: permit, _room: body.room }, body.bytes))
 }

@@ -176,9 +176,32 @@ pub fn method_override(body: &[u8]) -> Option<String> {
     params::object(body).ok()?.get("_method")?.as_str().map(str::to_ascii_uppercase)
 }
 
+/// What may be in a body, by its content type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// JSON, whatever it is called.
+    Json,
+    /// What `curl -d` calls all that it sends: a form, or an object in JSON.
+    Form,
+}
+
+impl Content {
+    /// Refuses a body that is not what its content type may stand for.
+    pub fn check(self, body: &[u8]) -> Result<(), Fault> {
+        match self {
+            Content::Form if !body.trim_ascii_start().starts_with(b"{") => {
+                Err(Fault::ContentType(FORM.into()))
+            }
+            Content::Form | Content::Json => Ok(()),
+        }
+    }
+}
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
 /// Refuses content types that are not JSON in disguise.
-pub fn check_content_type(head: &RequestHead) -> Result<(), Fault> {
-    let Some(value) = head.headers.get(header::CONTENT_TYPE) else { return Ok(()) };
+pub fn content(head: &RequestHead) -> Result<Content, Fault> {
+    let Some(value) = head.headers.get(header::CONTENT_TYPE) else { return Ok(Content::Json) };
     let value = value.to_str().unwrap_or("unreadable text");
     let mut parts = value.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default();
@@ -190,10 +213,11 @@ pub fn check_content_type(head: &RequestHead) -> Result<(), Fault> {
             && !value.eq_ignore_ascii_case("utf-8")
             && !value.eq_ignore_ascii_case("us-ascii")
     });
-    if kind_fits && !foreign {
-        Ok(())
-    } else {
-        Err(Fault::ContentType(value.chars().take(80).collect()))
+    match kind {
+        _ if foreign => Err(Fault::ContentType(value.chars().take(80).collect())),
+        _ if kind_fits => Ok(Content::Json),
+        _ if kind.eq_ignore_ascii_case(FORM) => Ok(Content::Form),
+        _ => Err(Fault::ContentType(value.chars().take(80).collect())),
     }
 }
 
