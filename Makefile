@@ -1,6 +1,7 @@
-# What CI runs, step by step. `make run` and `make test` are all that a newcomer needs.
+# `make run` and `make test` are all that a newcomer needs, and `make test` is what CI runs: fmt, lint
+# and doc, then every test, of which `openapi` is one.
 
-.PHONY: run test lint fmt doc deny openapi bench soak
+.PHONY: run test test-deps fmt lint doc deny openapi bench soak
 
 DATA ?= data/run
 
@@ -9,33 +10,40 @@ run:
 	cargo build --release --bin svc
 	./target/release/svc serve --data $(DATA)
 
-# Every test. Installs what it needs where it can, and names what it left out.
-test:
-	./tests/support/install-test-deps.sh
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --features sabotage -- -D warnings
+# Every check and every test; names the tests that it left out.
+test: test-deps fmt lint doc
 	cargo test --workspace --features sabotage
 
+# Install what the tests need and start a container engine, where this is root on Debian; prints what.
+test-deps:
+	./tests/support/install-test-deps.sh
+
+# Whether the sources are formatted. `cargo fmt --all` formats them.
 fmt:
-	cargo fmt --all
+	cargo fmt --all --check
 
 lint:
 	cargo clippy --workspace --all-targets --features sabotage -- -D warnings
 
+# With the features of `lint`, so that both compile the same.
 doc:
-	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --features sabotage --no-deps --document-private-items
 
+# Licenses, sources and security advisories of what is linked in. Not part of `make test`: it needs
+# cargo-deny (`cargo install --locked cargo-deny`, some minutes) and the network, for the advisories.
+# `make deny WHAT="licenses bans sources"` needs no network.
 deny:
-	cargo deny check
+	cargo deny check $(WHAT)
 
-# Write docs/openapi.json and docs/REFERENCE.md anew; read their difference.
+# Compare docs/openapi.json and docs/REFERENCE.md with the declarations. `UPDATE=1 make openapi`
+# writes them anew; read their difference.
 openapi:
-	UPDATE=1 cargo test -p contract --test documents
+	cargo test -p contract --test documents
 
-# Figures against yardsticks, written to BENCHMARKS.md.
+# Figures of what is packaged against yardsticks, written to BENCHMARKS.md.
 bench:
-	cargo build --release -p svc -p bench
-	./target/release/bench
+	cargo build --profile dist -p svc -p bench
+	./target/dist/bench
 
 # A thousand kills under load.
 soak:

@@ -4,7 +4,7 @@ use actors::ports::Random;
 use serde::{Deserialize, Serialize};
 use std::{
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
@@ -27,13 +27,11 @@ pub struct Keys {
 /// The first administrator, as it was made.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct FirstAdministrator {
-    /// To sign in with.
     pub email: String,
     /// To sign in with. Change it, then remove the file.
     pub password: String,
 }
 
-/// Where the keys lie.
 pub fn keys_path(data: &Path) -> PathBuf {
     data.join("secrets/keys.json")
 }
@@ -97,15 +95,9 @@ fn read_or_make<T: Serialize + serde::de::DeserializeOwned>(
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let new = path.with_extension("new");
-    let mut file = std::fs::OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(0o600)
-        .open(&new)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(bytes)?;
-    file.sync_all()?;
-    std::fs::rename(&new, path)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
     std::fs::File::open(folder)?.sync_all()
 }

@@ -57,7 +57,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
     Housekeeper::start(platform.clone());
     let pace = Pace { every: Duration::from_secs(args.watch_interval.max(1)), ..Pace::default() };
     Watch::start(platform.world.clone(), pace);
-    let shared = Arc::new(shared(args, &platform.settings.api_url)?);
+    let shared = Arc::new(shared(args)?);
     let workers = args
         .workers
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(2, std::num::NonZero::get));
@@ -91,7 +91,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
     for arbiter in &owners {
         arbiter.stop();
     }
-    platform.world.store.close();
+    platform.world.store.raw().close();
     stopped
 }
 
@@ -146,10 +146,8 @@ where
     Ok(server.bind("http", address, service).map_err(cannot)?.run())
 }
 
-fn shared(args: &ServeArgs, api_url: &str) -> Result<Shared, String> {
-    let document = contract::openapi::document(api_url, contract::GROUPS);
-    let document = serde_json::to_vec(&document).map_err(|e| e.to_string())?;
-    Shared::new(args, document, open_files::room_for_connections())
+fn shared(args: &ServeArgs) -> Result<Shared, String> {
+    Shared::new(args, open_files::room_for_connections())
 }
 
 /// Says what a person needs next.

@@ -10,10 +10,10 @@ use crate::{
 };
 use actix_rt::ArbiterHandle;
 use actors::{
-    kinds::{accounts, instances::Instances, templates::catalogue::Catalogue},
+    kinds::{instances::InstanceIndex, templates::catalogue::Catalogue},
     platform::{DefaultTemplates, Platform, Settings, kinds},
     ports::{Ports, Publisher, Random, Site, sealed::Sealer},
-    runtime::{directory::Rules, resource::Kept},
+    runtime::directory::Rules,
 };
 use container_engine::docker::Docker;
 use contract::{Email, releases::Target};
@@ -22,7 +22,6 @@ use store::{Memory, Store};
 
 /// A platform, and what only the edge needs of it.
 pub struct Wired {
-    /// The platform.
     pub platform: Platform,
     /// The bytes of artifacts.
     pub vault: Arc<Vault>,
@@ -37,7 +36,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     let random = Random::default();
     let store = Store::open(&args.data.join("store"), &kinds(), Memory::default())
         .map_err(|e| e.to_string())?;
-    let instances = store.count::<Kept<Instances>>("all").map_err(|e| e.to_string())?;
+    let instances = store.count(&InstanceIndex::All).map_err(|e| e.to_string())?;
     let keys =
         secrets::keys(&args.data, &random, instances > 0).map_err(|e| format!("the keys: {e}"))?;
     let vault = Arc::new(Vault::open(&args.data, args.artifact_store.as_deref())?);
@@ -48,7 +47,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     let ports = Ports {
         clock: clock::system(),
         random: random.clone(),
-        passwords: Arc::new(Argon2id::new().map_err(|e| e.to_string())?),
+        passwords: Arc::new(Argon2id::default()),
         binaries: vault.clone(),
         mail: mail(args.mail_url.as_deref(), &args.mail_from)?,
         publishers: Arc::new(HashMap::from([(Target::Ota, ota)])),
@@ -131,8 +130,7 @@ async fn make_administrator(
     let mut registration = platform.registration(user, email, None, hash, now);
     registration.account.superadmin = true;
     registration.account.tier = contract::authentication::Tier::Enterprise;
-    let command = accounts::Command::Create(Box::new(registration));
     let owners = platform.owners().map_err(|e| e.to_string())?;
-    owners.accounts.ask(user, command).await.map_err(|e| e.to_string())?;
+    owners.accounts.create(user, registration).await.map_err(|e| e.to_string())?;
     Ok(true)
 }

@@ -1,6 +1,7 @@
 //! What is deleted is gone for everyone at once, and from the disk soon, whatever happens.
 
 use crate::support::service::{Person, Service, eventually};
+use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 use std::{io::Read, path::Path};
 
@@ -87,7 +88,7 @@ fn assert_no_rest(service: &mut Service) {
     let backup = service.home.join("backup");
     let written = service.cli(&["admin", "backup", backup.to_str().unwrap()]);
     assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
-    let hex = |text: &str| text.bytes().map(|b| format!("{b:02x}")).collect::<String>();
+    let hex = |text: &str| HEXLOWER.encode(text.as_bytes());
     let mut rows = String::new();
     let packed = std::fs::File::open(backup).unwrap();
     flate2::read::MultiGzDecoder::new(packed).read_to_string(&mut rows).unwrap();

@@ -15,14 +15,28 @@ use std::{
 struct MailServer(Child);
 
 impl MailServer {
-    fn start(port: u16, folder: &Path) -> MailServer {
+    fn start(port: u16, folder: &Path, options: &[&str]) -> MailServer {
         let mut command = Command::new("aiosmtpd");
-        command.args(["-n", "-l", &format!("127.0.0.1:{port}")]);
+        command.args(["-n", "-l", &format!("127.0.0.1:{port}")]).args(options);
         command.args(["-c", "aiosmtpd.handlers.Mailbox"]).arg(folder);
         let server = MailServer(command.stdin(Stdio::null()).spawn().unwrap());
         eventually("the mail server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         server
     }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// The first mail in the folder of a [`MailServer`].
+fn arrived(folder: &Path) -> String {
+    let mail = || {
+        let new = std::fs::read_dir(folder.join("new")).ok()?.next()?.ok()?;
+        std::fs::read_to_string(new.path()).ok().filter(|mail| !mail.is_empty())
+    };
+    eventually("the mail arrives", || mail().is_some());
+    mail().unwrap()
 }
 
 impl Drop for MailServer {
@@ -37,7 +51,7 @@ fn a_forgotten_password_is_replaced_by_mail() {
     if !requires::programs("a_forgotten_password_is_replaced_by_mail", &["aiosmtpd"]) {
         return;
     }
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let service = Service::start_with(&[
         ("SVC_MAIL_URL", &format!("smtp://127.0.0.1:{port}")),
         ("SVC_MAIL_FROM", "Shop <shop@example.com>"),
@@ -48,14 +62,9 @@ fn a_forgotten_password_is_replaced_by_mail() {
     eventually("the operator is told that it did not", || service.log().contains("was not sent"));
 
     let folder = service.home.join("mail");
-    let _server = MailServer::start(port, &folder);
+    let _server = MailServer::start(port, &folder, &[]);
     reset().ok();
-    let mail = || {
-        let new = std::fs::read_dir(folder.join("new")).ok()?.next()?.ok()?;
-        std::fs::read_to_string(new.path()).ok().filter(|mail| !mail.is_empty())
-    };
-    eventually("the mail arrives", || mail().is_some());
-    let mail = mail().unwrap();
+    let mail = arrived(&folder);
     for line in
         ["From: Shop <shop@example.com>", "To: ada@example.com", "Subject: Your new password"]
     {
@@ -67,4 +76,44 @@ fn a_forgotten_password_is_replaced_by_mail() {
     let params = json!({"token": token, "newPassword": "another horse"});
     service.call(None, "resetPassword", params).ok();
     service.sign_in(&ada, "another horse");
+}
+
+/// A company often signs its mail server's certificate itself, and installs its authority on its
+/// machines.
+#[test]
+fn a_mail_server_is_trusted_as_the_system_trusts_it() {
+    let name = "a_mail_server_is_trusted_as_the_system_trusts_it";
+    if !requires::programs(name, &["aiosmtpd", "openssl"]) {
+        return;
+    }
+    let files = tempfile::tempdir().unwrap();
+    let file = |name: &str| files.path().join(name).to_str().unwrap().to_owned();
+    let openssl = |line: &str| {
+        let mut command = Command::new("openssl");
+        let done = command.current_dir(&files).args(line.split(' ')).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+    openssl(&format!("req -x509 {key} -subj /CN=company -keyout ca.key -out ca.pem"));
+    openssl(&format!(
+        "req {key} -subj /CN=mail -addext subjectAltName=IP:127.0.0.1 -keyout key -out request"
+    ));
+    openssl("x509 -req -in request -CA ca.pem -CAkey ca.key -copy_extensions copy -out cert");
+    let (port, folder) = (free_port(), files.path().join("mail"));
+    let options = ["--smtpscert", &file("cert"), "--smtpskey", &file("key")];
+    let _server = MailServer::start(port, &folder, &options);
+
+    let address = format!("smtps://127.0.0.1:{port}");
+    let stranger = Service::start_with(&[("SVC_MAIL_URL", &address)]);
+    let reset = |service: &Service| {
+        let ada = service.register("ada");
+        service.call(None, "requestPasswordReset", json!({"email": ada.email})).ok();
+    };
+    reset(&stranger);
+    eventually("an unknown authority is refused", || stranger.log().contains("was not sent"));
+
+    let settings = [("SVC_MAIL_URL", address.as_str()), ("SSL_CERT_FILE", &file("ca.pem"))];
+    let service = Service::start_with(&settings);
+    reset(&service);
+    assert!(arrived(&folder).contains("Subject: Your new password"));
 }

@@ -1,7 +1,7 @@
 //! Uploads, as clients of every temper send them.
 
 use crate::support::service::{Answer, Person, Service, eventually, fixture, sha256};
-use base64::{Engine, engine::general_purpose::STANDARD};
+use data_encoding::BASE64;
 use reqwest::blocking::{Body, RequestBuilder};
 use serde_json::{Value, json};
 use sha2::Digest;
@@ -56,7 +56,7 @@ impl<'a> Upload<'a> {
         let range = format!("bytes {start}-{}/{total}", start + bytes.len() - 1);
         let mut request = self.request(bytes.to_vec()).header("Content-Range", range);
         if let Some(of) = digest {
-            let digest = STANDARD.encode(sha2::Sha256::digest(of));
+            let digest = BASE64.encode(&sha2::Sha256::digest(of));
             request = request.header("Content-Digest", format!("sha-256=:{digest}:"));
         }
         Service::answer(request.send().unwrap()).unwrap()
@@ -253,7 +253,7 @@ fn bytes_of_a_request_that_is_not_over_cannot_be_verified() {
     let (_, app) = service.project_with_app(&ada, None);
     let total = 64 << 20;
     let upload = Upload::open(&service, &ada, &opening(&app));
-    let wrong = STANDARD.encode([0; 32]);
+    let wrong = BASE64.encode(&[0; 32]);
     let headers = format!(
         "Transfer-Encoding: chunked\r\nContent-Range: bytes 0-{}/{total}\r\nContent-Digest: sha-256=:{wrong}:",
         total - 1

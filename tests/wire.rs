@@ -399,9 +399,8 @@ fn credentials_are_looked_at_in_their_order() {
         assert_eq!(refused.refusal(), expected, "{what}: {}", refused.body);
     }
     let basic = {
-        use base64::Engine;
         let pair = format!("{}:javascript-key=a key", service.application_id);
-        format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(pair))
+        format!("Basic {}", data_encoding::BASE64.encode(pair.as_bytes()))
     };
     let in_body = format!(
         r#"{{"_ApplicationId":"{}","_SessionToken":"{}","_JavaScriptKey":"a key"}}"#,

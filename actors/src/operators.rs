@@ -1,7 +1,12 @@
 //! The functions of the group Operators.
 
 use crate::{
-    call::{audit::Event, authz, context::Call, lookup::unread},
+    call::{
+        audit::{Event, EventIndex},
+        authz,
+        context::Call,
+        pagination,
+    },
     kinds::accounts::{self, view},
     platform::Platform,
 };
@@ -56,7 +61,7 @@ impl Serves<RestartActor> for Platform {
 
 impl Serves<SetTier> for Platform {
     async fn serve(&self, cx: &Call, p: SetTier) -> Result<User, Fault> {
-        let before = authz::account(&self.world.store, p.user_id)?.record.state.tier;
+        let before = authz::account(&self.world.store, p.user_id)?.state.tier;
         let platform = self.clone();
         let owners = &self.owners()?.accounts;
         let command = accounts::Command::SetTier(p.tier);
@@ -71,21 +76,20 @@ impl Serves<SetTier> for Platform {
 
 impl Serves<GetAuditLog> for Platform {
     async fn serve(&self, _: &Call, p: GetAuditLog) -> Result<Page<AuditEvent>, Fault> {
-        let (store, after) = (&self.world.store, p.cursor.as_ref().map(Cursor::key));
+        let store = &self.world.store;
+        let after = p.cursor.as_ref().map(pagination::position::<Event>).transpose()?;
         let wanted = p.limit.get() + 1;
         let mut keys = match p.user_id {
-            Some(user) => store.newest::<Event>(&format!("user/{user}"), after, wanted),
-            None => store.keys::<Event>(after, wanted),
-        }
-        .map_err(unread)?;
+            Some(user) => store.newest(&EventIndex::User { user }, after.as_ref(), wanted),
+            None => store.keys::<Event>(after.as_ref(), wanted),
+        }?;
         let more = keys.len() == wanted;
         keys.truncate(p.limit.get());
-        let next_cursor = if more { keys.last().map(|key| Cursor::after(key)) } else { None };
+        let next_cursor =
+            if more { keys.last().map(|key| Cursor::after(&key.to_string())) } else { None };
         let mut items = Vec::with_capacity(keys.len());
         for key in &keys {
-            items.extend(
-                store.get::<Event>(key).map_err(unread)?.map(|event| event.record.0.clone()),
-            );
+            items.extend(store.get::<Event>(key)?.map(|event| event.0.clone()));
         }
         Ok(Page { items, next_cursor })
     }

@@ -3,9 +3,10 @@
 use crate::{
     call::{authn::Gate, context::Call},
     kinds::accounts::Lockout,
+    kinds::table::{Owners, STORED},
     ports::Ports,
     runtime::directory::Rules,
-    world::{Owners, RESOURCES, World},
+    world::World,
 };
 use actix_rt::ArbiterHandle;
 use contract::{Fault, Server, Timestamp, authentication::Tier, text::Slug};
@@ -90,7 +91,7 @@ const DERIVED: &[&str] = &[
 
 /// The kinds of records in the store.
 pub fn kinds() -> Vec<&'static str> {
-    [RESOURCES, DERIVED].concat()
+    [STORED, DERIVED].concat()
 }
 
 impl Platform {

@@ -14,7 +14,7 @@ use actors::{
         releases::{self, Current, Releases},
     },
     ports::{Content, Examined, Published},
-    runtime::resource::{Input, Intent, Kept, Moment, Next, Resource},
+    runtime::resource::{Input, Intent, Kept, Moment, Next, Resource, step},
 };
 use contract::{
     ArtifactId, Fault, Id, PublicationId, ReleaseId, Sha256, Timestamp,
@@ -24,7 +24,7 @@ use contract::{
 };
 use proptest::prelude::*;
 use std::{collections::BTreeSet, sync::Arc};
-use store::Stored;
+use store::{Snapshot, Stored};
 use ulid::Ulid;
 
 /// A resource as its owner holds it, without a store.
@@ -35,14 +35,14 @@ struct World<R: Resource> {
 
 impl<R: Resource> World<R> {
     fn new(state: R::State) -> Self {
-        let at = Moment { id: R::Id::of(Ulid(7)), now: Timestamp::from_millis(1_000) };
+        let at = Moment { id: R::Key::of(Ulid(7)), now: Timestamp::from_millis(1_000) };
         World { at, kept: Some(Kept { state, intent: None }) }
     }
 
     /// Does what the owner does with a step.
     fn take(&mut self, input: Input<R>) -> Result<(), Fault> {
         let kept = self.kept.as_ref();
-        let step = R::step(&self.at, kept.map(|kept| &kept.state), input)?;
+        let step = step(&self.at, kept.map(|kept| &kept.state), input)?;
         self.kept = step.apply(kept)?;
         Ok(())
     }
@@ -68,9 +68,9 @@ fn release(state: ReleaseState) -> releases::State {
     }
 }
 
-fn current(release: u128) -> Arc<Stored<Current>> {
+fn current(release: u128) -> Snapshot<Current> {
     let record = Current { release: Id::of(Ulid(release)), since: Timestamp::from_millis(0) };
-    Arc::new(Stored { version: 1, record })
+    Arc::new(Stored::after(None, record))
 }
 
 /// Something that happens to a release.
@@ -219,7 +219,7 @@ fn taking_a_release_back_makes_the_other_one_current_in_the_same_change() {
     let mut state = release(ReleaseState::Published);
     state.release.published_at = Some(Timestamp::from_millis(1));
     let at = Moment { id: ReleaseId::of(Ulid(7)), now: Timestamp::from_millis(2) };
-    let step = Releases::step(&at, Some(&state), input(Event::RollBack, &state)).unwrap();
+    let step = step(&at, Some(&state), input(Event::RollBack, &state)).unwrap();
     assert_eq!(step.intent, Intent::Now(releases::Effect::Tell(Id::of(Ulid(6)))));
     assert!(!step.also.is_empty(), "the channel's pointer moves with it");
 }
@@ -310,7 +310,7 @@ proptest! {
             let Some(Kept { state: before, intent }) = world.kept.clone() else { break };
             let input = artifact_inputs()[choice].clone();
             let ended = match (&input, &intent) {
-                (Input::Command(_), _) => true,
+                (Input::Create(_) | Input::Command(_), _) => true,
                 (Input::Outcome(artifacts::Outcome::Accepted(_) | artifacts::Outcome::Refused(_)), Some(artifacts::Effect::Verify(_))) => true,
                 (Input::Outcome(artifacts::Outcome::Released(_)), Some(artifacts::Effect::Release)) => true,
                 (Input::Outcome(artifacts::Outcome::Discarded), Some(artifacts::Effect::Discard { .. })) => true,
@@ -360,13 +360,13 @@ fn a_verification_that_comes_to_no_end_is_given_up() {
     let verifying = world.kept.clone().unwrap().state;
     let expire = |after: i64| {
         let now = Timestamp::from_millis(verifying.expires_at.as_millis() + after);
-        let at = Moment { id: verifying.artifact.id, now };
+        let at = Moment::<Artifacts> { id: verifying.artifact.id, now };
         let input = Input::Command(artifacts::Command::Expire);
-        Artifacts::step(&at, Some(&verifying), input).unwrap()
+        step(&at, Some(&verifying), input).unwrap()
     };
     assert!(matches!(expire(-1).next, Next::Keep), "there is time left");
     let given_up = expire(0);
-    let Next::Put(upload) = given_up.next else { panic!("it stays") };
+    let Next::<Upload>::Put(upload) = given_up.next else { panic!("it stays") };
     assert_eq!(upload.artifact.state, ArtifactState::Rejected);
     assert!(upload.artifact.problem.is_some_and(|why| why.contains("upload the file again")));
     let discard = Intent::Now(artifacts::Effect::Discard { forget: false });

@@ -12,6 +12,7 @@ use contract::{
     AppId, ArtifactId,
     artifacts::{ArtifactKind, Signer},
 };
+use data_encoding::HEXLOWER;
 use futures_util::{Stream, StreamExt};
 use object_store::{
     ClientOptions, GetOptions, GetRange, ObjectStore, ObjectStoreExt, RetryConfig, WriteMultipart,
@@ -301,7 +302,6 @@ pub fn hash(file: &mut File) -> io::Result<(u64, contract::Sha256)> {
         }
         size += n as u64;
     }
-    let sha256 =
-        actors::kinds::accounts::hex(&hasher.finalize()).parse().map_err(io::Error::other)?;
+    let sha256 = HEXLOWER.encode(&hasher.finalize()).parse().map_err(io::Error::other)?;
     Ok((size, sha256))
 }

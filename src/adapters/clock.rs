@@ -6,7 +6,6 @@ use contract::Timestamp;
 use futures_util::future::BoxFuture;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The system's clock.
 pub fn system() -> Clock {
     Clock::new(System)
 }

@@ -10,6 +10,7 @@ use actors::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract::{BackupId, Sha256};
+use data_encoding::HEXLOWER;
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use futures_util::{
     StreamExt, stream,
@@ -27,7 +28,6 @@ use tokio::{
     sync::mpsc,
 };
 
-/// A folder of backups.
 pub struct DumpFolder(PathBuf);
 
 /// Pieces that may wait for the disk.
@@ -195,8 +195,7 @@ fn write(path: &PathBuf, mut incoming: mpsc::Receiver<Bytes>) -> io::Result<Writ
     }
     let Hashing { file, hash, size } = gzip.finish()?;
     file.sync_all()?;
-    let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let sha256 = sha256.parse().map_err(io::Error::other)?;
+    let sha256 = HEXLOWER.encode(&hash.finalize()).parse().map_err(io::Error::other)?;
     Ok(Written { size, sha256, head, tail })
 }
 

@@ -22,7 +22,6 @@ use tokio::{
     process::{Child, Command},
 };
 
-/// Git repositories.
 pub struct Git {
     /// Where repositories are while they are built.
     folder: PathBuf,

@@ -9,7 +9,6 @@ use std::{sync::Arc, time::Duration};
 /// How long a mail server may take.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-/// Mail by SMTP.
 struct Smtp {
     server: AsyncSmtpTransport<Tokio1Executor>,
     from: Mailbox,

@@ -13,25 +13,28 @@ use tokio::sync::Semaphore;
 /// Calls that may wait for a processor. Past it, sign-ins are turned away.
 const LONGEST_QUEUE: usize = 256;
 
+/// What an unknown account's password is compared with, so that the refusal takes as long as that of
+/// a wrong password. Nothing hashes to zeros.
+const DECOY: &str = "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5J3MgYWNjb3VudA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
 /// Argon2id with its default cost (19 MiB, 2 passes), so many at a time as there are processors.
 pub struct Argon2id {
     turns: Arc<Semaphore>,
     queue: Arc<Semaphore>,
-    /// What an unknown account's password is compared with, so that it takes as long.
-    decoy: String,
+}
+
+impl Default for Argon2id {
+    /// Hashes on as many threads as there are processors.
+    fn default() -> Self {
+        let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        Argon2id {
+            turns: Arc::new(Semaphore::new(processors)),
+            queue: Arc::new(Semaphore::new(LONGEST_QUEUE)),
+        }
+    }
 }
 
 impl Argon2id {
-    /// Hashes on as many threads as there are processors.
-    pub fn new() -> Result<Self, PortError> {
-        let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Ok(Argon2id {
-            turns: Arc::new(Semaphore::new(processors)),
-            queue: Arc::new(Semaphore::new(LONGEST_QUEUE)),
-            decoy: hash("no account has this password")?,
-        })
-    }
-
     async fn on_a_thread<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -66,12 +69,30 @@ impl Passwords for Argon2id {
         expected: Option<String>,
     ) -> Result<bool, PortError> {
         let known = expected.is_some();
-        let expected = expected.unwrap_or_else(|| self.decoy.clone());
+        let expected = expected.unwrap_or_else(|| DECOY.to_owned());
         let verify = move || {
             let parsed = PasswordHash::new(&expected).map_err(|e| PortError(e.to_string()))?;
             Ok(Argon2::default().verify_password(password.as_str().as_bytes(), &parsed).is_ok())
         };
         let right: Result<bool, PortError> = self.on_a_thread(verify).await?;
         Ok(right? && known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else the time of a refusal tells whether there is an account.
+    #[test]
+    fn the_decoy_costs_what_a_password_costs() {
+        let (decoy, real) = (PasswordHash::new(DECOY).unwrap(), hash("a password").unwrap());
+        let real = PasswordHash::new(&real).unwrap();
+        assert_eq!(decoy.algorithm, real.algorithm);
+        assert_eq!((decoy.version, &decoy.params), (real.version, &real.params));
+        let length = |hash: &PasswordHash| hash.hash.as_ref().map(|output| output.len());
+        assert_eq!(length(&decoy), length(&real));
+        let verified = Argon2::default().verify_password(b"a password", &decoy);
+        assert_eq!(verified, Err(argon2::password_hash::Error::PasswordInvalid));
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::config::ServeArgs;
 use actors::kinds::images::Registries;
-use base64::{Engine, engine::general_purpose::STANDARD};
 use container_engine::Login;
+use data_encoding::BASE64;
 use serde::Deserialize;
 use std::{collections::HashMap, path::Path};
 
@@ -37,7 +37,8 @@ fn logins(path: &Path) -> Result<HashMap<String, Login>, String> {
         let auth = entry.auth.ok_or_else(|| {
             format!("{registry} has no login in this file; credential helpers are not asked")
         })?;
-        let text = STANDARD.decode(auth).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let text =
+            BASE64.decode(auth.as_bytes()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let login = text.as_deref().and_then(|text| text.split_once(':'));
         let (username, password) =
             login.ok_or_else(|| format!("the login of {registry} is damaged"))?;

@@ -7,24 +7,16 @@ use actors::{
     call::{audit::Event, idempotency::Replay},
     kinds::{
         accounts::{Accounts, Session},
-        apps::Apps,
         artifacts::{Artifacts, Hold},
-        backups::Backups,
-        deployments::{Deployments, Served},
-        image_builds::ImageBuilds,
-        images::Images,
+        deployments::Served,
         instances::{Instances, metrics::Hour},
         organizations::{Organizations, Reach},
-        projects::Projects,
         releases::{Current, Releases},
+        table::{self, Visitor},
         templates::{Templates, catalogue::Shipped},
-        tokens::{LastUse, Tokens},
+        tokens::LastUse,
     },
-    runtime::{
-        progress_log::Line,
-        ref_count::Uses,
-        resource::{Kept, Resource},
-    },
+    runtime::{progress_log::Line, ref_count::Uses, resource::Resource},
 };
 use contract::{artifacts::ArtifactState, releases::ReleaseState};
 use std::{
@@ -47,7 +39,6 @@ struct Gathered {
     held: BTreeSet<(String, String)>,
     /// Which organization, project or app something hangs from.
     parents: Vec<(String, String)>,
-    /// Every resource.
     known: BTreeSet<String>,
     /// The hash of each verified artifact.
     verified: BTreeMap<String, String>,
@@ -87,72 +78,55 @@ pub fn check(data: &Path) -> Result<(), String> {
     Err(format!("{} findings", findings.len()))
 }
 
+/// Reads what all kinds have: their records, what they hang from, and what is left to do.
+struct Kinds<'a> {
+    store: &'a Store,
+    findings: &'a mut Vec<Finding>,
+    gathered: &'a mut Gathered,
+}
+
+impl Visitor for Kinds<'_> {
+    type Error = StoreError;
+
+    fn visit<R: Resource>(&mut self) -> Result<(), StoreError> {
+        let g = &mut *self.gathered;
+        one::<R>(self.store, self.findings, |key, kept| {
+            g.known.insert(key.into());
+            g.at_work += u64::from(kept.intent.is_some());
+            let parent = R::parent_key(kept).filter(|_| !R::is_deleted(kept));
+            g.parents.extend(parent.map(|parent| (key.to_owned(), parent)));
+        })
+    }
+}
+
 fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreError> {
-    let (mut g, mut at_work) = (Gathered::default(), 0);
-    resources::<Accounts>(store, findings, &mut at_work, |key, account| {
-        g.known.insert(key.into());
-        g.parents.push((key.into(), account.state.personal.to_string()));
+    let mut g = Gathered::default();
+    table::visit(&mut Kinds { store, findings, gathered: &mut g })?;
+    // What the kinds have of their own. Their records were checked above.
+    let seen = &mut Vec::new();
+    one::<Accounts>(store, seen, |key, account| {
+        g.parents.push((key.into(), account.personal.to_string()));
     })?;
-    resources::<Organizations>(store, findings, &mut at_work, |key, organization| {
-        g.known.insert(key.into());
-        g.memberships.extend(
-            organization.state.members.iter().map(|m| (m.user.to_string(), key.to_owned())),
-        );
+    one::<Organizations>(store, seen, |key, organization| {
+        let members = organization.members.iter();
+        g.memberships.extend(members.map(|m| (m.user.to_string(), key.to_owned())));
     })?;
-    one::<Reach>(store, findings, |user, reach| {
-        g.reaches.extend(
-            reach
-                .organizations
-                .keys()
-                .map(|organization| (user.to_owned(), organization.to_string())),
-        );
-    })?;
-    resources::<Projects>(store, findings, &mut at_work, |key, project| {
-        g.known.insert(key.into());
-        g.parents.push((key.into(), project.state.organization_id.to_string()));
-    })?;
-    resources::<Apps>(store, findings, &mut at_work, |key, app| {
-        g.known.insert(key.into());
-        g.parents.push((key.into(), app.state.project_id.to_string()));
-    })?;
-    resources::<Artifacts>(store, findings, &mut at_work, |key, upload| {
-        g.known.insert(key.into());
-        let artifact = &upload.state.artifact;
-        g.parents.push((key.into(), artifact.app_id.to_string()));
+    one::<Artifacts>(store, seen, |key, upload| {
+        let artifact = &upload.artifact;
         if let (ArtifactState::Verified, Some(sha256)) = (artifact.state, &artifact.sha256) {
             g.verified.insert(key.into(), sha256.to_string());
         }
     })?;
-    resources::<Releases>(store, findings, &mut at_work, |key, state| {
-        g.known.insert(key.into());
-        let release = &state.state.release;
-        g.parents.push((key.into(), release.app_id.to_string()));
-        g.holds.extend(
-            release.artifact_ids.iter().map(|artifact| (artifact.to_string(), key.to_owned())),
-        );
-        if release.state == ReleaseState::Published {
+    one::<Releases>(store, seen, |key, state| {
+        let artifacts = state.release.artifact_ids.iter();
+        g.holds.extend(artifacts.map(|artifact| (artifact.to_string(), key.to_owned())));
+        if state.release.state == ReleaseState::Published {
             g.published.insert(key.into());
         }
-        g.to_be_told.extend(state.state.to_tell.iter().map(ToString::to_string));
+        g.to_be_told.extend(state.to_tell.iter().map(ToString::to_string));
     })?;
-    one::<Hold>(store, findings, |artifact, hold| {
-        g.held
-            .extend(hold.releases.iter().map(|release| (artifact.to_owned(), release.to_string())));
-    })?;
-    one::<Current>(store, findings, |_, current| {
-        g.current.insert(current.release.to_string());
-    })?;
-    resources::<Tokens>(store, findings, &mut at_work, |key, token| {
-        g.known.insert(key.into());
-        g.parents.extend(token.state.app_id.map(|app| (key.to_owned(), app.to_string())));
-    })?;
-    one::<LastUse>(store, findings, |_, _| {})?;
-    resources::<Images>(store, findings, &mut at_work, |key, _| {
-        g.known.insert(key.into());
-    })?;
-    resources::<Templates>(store, findings, &mut at_work, |key, template| {
-        g.known.insert(key.into());
-        for version in &template.state.versions {
+    one::<Templates>(store, seen, |key, template| {
+        for version in &template.versions {
             let images: BTreeSet<_> = version.services.iter().map(|s| s.image_id).collect();
             for image in images {
                 *g.uses.entry(image.to_string()).or_default() += 1;
@@ -160,61 +134,46 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
             }
         }
     })?;
-    resources::<Instances>(store, findings, &mut at_work, |key, instance| {
-        g.known.insert(key.into());
-        if instance.state.is_there() {
-            let template = instance.state.template_id.to_string();
+    one::<Instances>(store, seen, |key, instance| {
+        if !instance.is_deleted() {
+            let template = instance.template_id.to_string();
             *g.uses.entry(template.clone()).or_default() += 1;
             g.parents.push((key.into(), template));
-            g.parents.push((key.into(), instance.state.app_id.to_string()));
         }
+    })?;
+    one::<Reach>(store, findings, |user, reach| {
+        let organizations = reach.organizations.keys();
+        g.reaches.extend(organizations.map(|id| (user.to_owned(), id.to_string())));
+    })?;
+    one::<Hold>(store, findings, |artifact, hold| {
+        let releases = hold.releases.iter();
+        g.held.extend(releases.map(|release| (artifact.to_owned(), release.to_string())));
+    })?;
+    one::<Current>(store, findings, |_, current| {
+        g.current.insert(current.release.to_string());
     })?;
     one::<Uses>(store, findings, |key, uses| {
         g.used.insert(key.into(), uses.count);
     })?;
-    one::<Hour>(store, findings, |_, _| {})?;
-    resources::<Deployments>(store, findings, &mut at_work, |key, state| {
-        g.known.insert(key.into());
-        g.parents.push((key.into(), state.state.deployment.app_id.to_string()));
-    })?;
-    resources::<Backups>(store, findings, &mut at_work, |key, state| {
-        g.known.insert(key.into());
-        g.parents.push((key.into(), state.state.backup.app_id.to_string()));
-    })?;
-    resources::<ImageBuilds>(store, findings, &mut at_work, |key, _| {
-        g.known.insert(key.into());
-    })?;
-    one::<Shipped>(store, findings, |_, _| {})?;
-    one::<Served>(store, findings, |_, _| {})?;
     one::<Line>(store, findings, |_, line| {
         g.parents.push(("a line of a log".into(), line.of.clone()));
     })?;
+    one::<LastUse>(store, findings, |_, _| {})?;
+    one::<Hour>(store, findings, |_, _| {})?;
+    one::<Shipped>(store, findings, |_, _| {})?;
+    one::<Served>(store, findings, |_, _| {})?;
     one::<Session>(store, findings, |_, _| {})?;
     one::<Replay>(store, findings, |_, _| {})?;
     one::<Event>(store, findings, |_, _| {})?;
-    g.at_work = at_work;
     Ok(g)
-}
-
-/// Reads the resources of a kind, and counts those with work left.
-fn resources<R: Resource>(
-    store: &Store,
-    findings: &mut Vec<Finding>,
-    at_work: &mut u64,
-    mut each: impl FnMut(&str, &Kept<R>),
-) -> Result<(), StoreError> {
-    one::<Kept<R>>(store, findings, |key, kept| {
-        *at_work += u64::from(kept.intent.is_some());
-        each(key, kept);
-    })
 }
 
 fn one<R: Record>(
     store: &Store,
     findings: &mut Vec<Finding>,
-    mut each: impl FnMut(&str, &R),
+    mut each: impl FnMut(&str, &R::Content),
 ) -> Result<(), StoreError> {
-    let (_, found) = store.check::<R>(|key, record, _| each(key, record))?;
+    let (_, found) = store.check::<R>(|key, content, _| each(key, content))?;
     findings.extend(found);
     Ok(())
 }

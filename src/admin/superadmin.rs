@@ -3,7 +3,7 @@
 use super::dump::open;
 use actors::{
     call::audit::Event,
-    kinds::accounts::{Account, Accounts, email_claim},
+    kinds::accounts::{Account, AccountClaim, Accounts},
     ports::Random,
     runtime::resource::Kept,
 };
@@ -12,7 +12,7 @@ use contract::{
     operators::{AuditEvent, Via},
 };
 use std::path::Path;
-use store::{Change, Store, Stored};
+use store::{Change, Store};
 
 /// Makes the account of this e-mail a superadmin, or takes that back.
 pub fn set(email: &Email, superadmin: bool, data: &Path) -> Result<(), String> {
@@ -23,16 +23,15 @@ pub fn set(email: &Email, superadmin: bool, data: &Path) -> Result<(), String> {
 }
 
 fn change(store: &Store, email: &Email, superadmin: bool) -> Result<(), String> {
-    let holder = store.holder::<Kept<Accounts>>(&email_claim(email)).map_err(|e| e.to_string())?;
-    let id: UserId = holder.and_then(|key| key.parse().ok()).ok_or_else(|| {
+    let holder = store.holder(&AccountClaim::email(email)).map_err(|e| e.to_string())?;
+    let id: UserId = holder.ok_or_else(|| {
         format!("there is no account with the e-mail {email}: register it first, with registerUser")
     })?;
-    let key = id.to_string();
-    let before = store.get::<Kept<Accounts>>(&key).map_err(|e| e.to_string())?;
+    let before = store.get::<Accounts>(&id).map_err(|e| e.to_string())?;
     let before =
         before.ok_or_else(|| format!("the account {id} is missing; run svc admin check"))?;
     let now = crate::adapters::clock::system().now();
-    let Kept { state, intent } = before.record.clone();
+    let Kept { state, intent } = (**before).clone();
     let after = Kept { state: Account { superadmin, updated_at: now, ..state }, intent };
     let event = Event(AuditEvent {
         id: Random::default().id(now),
@@ -41,12 +40,12 @@ fn change(store: &Store, email: &Email, superadmin: bool) -> Result<(), String> 
         user_id: None,
         via: Via::Service,
         address: "this machine".into(),
-        resource: key.clone(),
+        resource: id.to_string(),
         request_id: String::new(),
     });
     let change = Change::new()
-        .put(&key, Some(&before), Stored { version: before.version + 1, record: after }.into())
-        .append(&Event::key(event.0.id), &event);
+        .replace::<Accounts>(&id, Some(&before), after)
+        .append::<Event>(&event.0.id, &event);
     actix_rt::System::new().block_on(store.commit(change)).map_err(|e| e.to_string())?;
     let what = if superadmin { "is a superadmin now" } else { "is no superadmin any more" };
     super::note(&format!("{email} ({id}) {what}"));

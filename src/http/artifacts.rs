@@ -116,7 +116,7 @@ pub(super) fn admit(
         request_id: request_id.clone(),
         user_agent: request::user_agent(head),
         now: platform.world.ports.clock.now(),
-        place: Arc::default(),
+        ancestry: Arc::default(),
         // Opening and finalizing are idempotent by themselves.
         replay: None::<ReplayKey>,
         secret: false,

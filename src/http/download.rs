@@ -11,12 +11,12 @@ use actix_web::{
     web,
 };
 use actors::{kinds::artifacts::address::Use, ports::PortError};
-use base64::Engine;
 use contract::{
     BackupId, Fault, Sha256,
     artifacts::{ArtifactKind, ArtifactState},
     backups::BackupKind,
 };
+use data_encoding::{BASE64, HEXLOWER};
 use futures_util::{StreamExt, stream::LocalBoxStream};
 use std::ops::Range;
 
@@ -172,11 +172,8 @@ fn insert(answer: &mut HttpResponse, name: HeaderName, value: &str) {
 
 /// `Repr-Digest` of RFC 9530: the hash of the whole file, whatever part is sent.
 fn repr_digest(sha256: &str) -> String {
-    let byte = |at: usize| {
-        sha256.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok()).unwrap_or(0)
-    };
-    let bytes: Vec<u8> = (0..sha256.len()).step_by(2).map(byte).collect();
-    format!("sha-256=:{}:", base64::engine::general_purpose::STANDARD.encode(bytes))
+    let bytes = HEXLOWER.decode(sha256.as_bytes()).unwrap_or_default();
+    format!("sha-256=:{}:", BASE64.encode(&bytes))
 }
 
 fn content_type(kind: ArtifactKind) -> &'static str {
@@ -195,7 +192,6 @@ fn disposition(name: &str) -> String {
 
 /// What a `Range` header asks for.
 enum Asked {
-    /// These bytes.
     One(Range<u64>),
     /// Nothing that is there.
     Outside,

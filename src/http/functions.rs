@@ -24,7 +24,6 @@ use std::{sync::Arc, time::Instant};
 pub struct Exchange {
     /// The id of the request.
     pub request_id: Arc<str>,
-    /// What came of it.
     pub reply: Result<Vec<u8>, Fault>,
     /// What the caller has left.
     pub allowance: Allowance,

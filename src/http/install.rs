@@ -5,10 +5,7 @@
 
 use super::{Edge, reply::Heading};
 use actix_web::{HttpRequest, HttpResponse, http::header, web};
-use actors::{
-    kinds::{apps::Apps, releases::Releases},
-    runtime::resource::Kept,
-};
+use actors::kinds::{apps::Apps, releases::Releases};
 use contract::{
     AppId, Fault, ReleaseId,
     apps::Platform as Mobile,
@@ -36,8 +33,8 @@ fn find(edge: &Edge, id: &str) -> Result<(Release, String), Fault> {
     let none = || Fault::NotFound("release to install");
     let id: ReleaseId = id.parse().map_err(|_| none())?;
     let store = &edge.platform.world.store;
-    let seen = store.get::<Kept<Releases>>(&id.to_string()).ok().flatten().ok_or_else(none)?;
-    let release = seen.record.state.release.clone();
+    let seen = store.get::<Releases>(&id).ok().flatten().ok_or_else(none)?;
+    let release = seen.state.release.clone();
     let offered = |p: &Publication| {
         p.target == Target::Ota
             && matches!(p.state, PublicationState::Live | PublicationState::Halted)
@@ -50,8 +47,8 @@ fn find(edge: &Edge, id: &str) -> Result<(Release, String), Fault> {
 }
 
 fn app_name(edge: &Edge, id: AppId) -> String {
-    let app = edge.platform.world.store.get::<Kept<Apps>>(&id.to_string()).ok().flatten();
-    app.map(|app| app.record.state.name.to_string()).unwrap_or_default()
+    let app = edge.platform.world.store.get::<Apps>(&id).ok().flatten();
+    app.map(|app| app.state.name.to_string()).unwrap_or_default()
 }
 
 /// Whether people may still install it.

@@ -270,7 +270,7 @@ async fn by_session(
 /// The calling session in the libraries' shape.
 fn session(cx: &Call, credentials: &Credentials) -> Result<Value, Fault> {
     let (_, session) = cx.session()?;
-    let session = &session.record;
+
     Ok(json!({
         "objectId": session.id,
         "sessionToken": credentials.session_token,

@@ -35,7 +35,7 @@ use std::{
     collections::HashSet,
     net::IpAddr,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
@@ -43,7 +43,6 @@ use std::{
 /// What every request needs. One on each worker; what is shared is behind `Arc`.
 #[derive(Clone)]
 pub struct Edge {
-    /// The platform.
     pub platform: Platform,
     /// The router of this worker.
     pub router: actix::Addr<Router>,
@@ -59,8 +58,8 @@ pub struct Edge {
 pub struct Shared {
     /// The figures of `/metrics`.
     pub figures: Figures,
-    /// The document at `/openapi.json`.
-    pub openapi: web::Bytes,
+    /// The document at `/openapi.json`, once somebody asked for it: to make it takes megabytes.
+    pub openapi: OnceLock<web::Bytes>,
     /// Origins that browsers may call from; empty: any.
     pub origins: HashSet<String>,
     /// Proxies whose `X-Forwarded-For` is believed.
@@ -85,12 +84,12 @@ pub struct Shared {
 
 impl Shared {
     /// For a process that begins, and has room for so many connections.
-    pub fn new(args: &ServeArgs, openapi: Vec<u8>, room: usize) -> Result<Self, String> {
+    pub fn new(args: &ServeArgs, room: usize) -> Result<Self, String> {
         let mut process = [0; 4];
         getrandom::fill(&mut process).map_err(|e| e.to_string())?;
         Ok(Shared {
-            figures: Figures::new().map_err(|e| e.to_string())?,
-            openapi: openapi.into(),
+            figures: Figures::default(),
+            openapi: OnceLock::new(),
             origins: args.cors_origins.iter().cloned().collect(),
             trusted_proxies: args.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
             in_flight: Permits::new(MOST_IN_FLIGHT),
@@ -121,7 +120,6 @@ impl Shared {
 /// Calls under way at a time. Past it, callers are turned away at once.
 pub const MOST_IN_FLIGHT: u64 = 4096;
 
-/// The routes.
 pub fn configure(app: &mut web::ServiceConfig) {
     app.service(
         web::scope("/backend")

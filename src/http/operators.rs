@@ -1,7 +1,7 @@
 //! What operators watch: whether it lives, whether it is ready, its figures, its document.
 
 use super::Edge;
-use crate::telemetry::Gauges;
+use crate::telemetry::{self, Gauges};
 use actix_web::{HttpResponse, http::StatusCode, web};
 use contract::{
     endpoint::{ActorsCheck, Checks, EngineCheck, Readiness, ReadyState, StoreCheck},
@@ -50,7 +50,7 @@ fn census(edge: &Edge) -> Census {
 
 async fn readyz(edge: web::Data<Edge>) -> HttpResponse {
     let platform = &edge.platform;
-    let flush = platform.world.store.last_flush_ms();
+    let flush = platform.world.store.raw().last_flush_ms();
     let census = census(&edge);
     let actors_ok = census.gave_up == 0 && census.stuck == 0;
     let engine = platform.world.engine_health.get();
@@ -98,17 +98,15 @@ async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
     let gauges = Gauges {
         actors: count(census.all),
         parked: count(census.gave_up),
-        waiting: count(store.waiting()),
-        store_bytes: count(store.size_on_disk()),
+        waiting: count(store.raw().waiting()),
+        store_bytes: count(store.raw().size_on_disk()),
         buckets: count(edge.platform.gate.limiter.len() as u64),
         engine_up: i64::from(engine.joined && engine.away.is_none()),
         orphans: count(engine.orphans),
         drift: count(engine.drift),
     };
     match edge.shared.figures.text(&gauges) {
-        Ok(text) => {
-            HttpResponse::Ok().content_type("text/plain; version=0.0.4; charset=utf-8").body(text)
-        }
+        Ok(text) => HttpResponse::Ok().content_type(telemetry::TEXT).body(text),
         Err(e) => {
             tracing::error!(error = %e, "the figures cannot be written");
             HttpResponse::InternalServerError()
@@ -118,5 +116,8 @@ async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
 }
 
 async fn openapi(edge: web::Data<Edge>) -> HttpResponse {
-    HttpResponse::Ok().content_type("application/json").body(edge.shared.openapi.clone())
+    let api_url = &edge.platform.settings.api_url;
+    let document = || contract::openapi::document(api_url, contract::GROUPS).to_string().into();
+    let document = edge.shared.openapi.get_or_init(document).clone();
+    HttpResponse::Ok().content_type("application/json").body(document)
 }

@@ -26,7 +26,6 @@ const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 pub struct Heading<'a> {
     /// The head of the request.
     pub head: &'a RequestHead,
-    /// The service.
     pub edge: &'a Edge,
     /// The id of the request.
     pub request_id: Arc<str>,

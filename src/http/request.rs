@@ -4,8 +4,8 @@ use super::Edge;
 use actix_http::RequestHead;
 use actix_web::http::header::{self, HeaderMap, HeaderName};
 use actors::call::authn::{Credentials, Origin};
-use base64::Engine;
 use contract::{Fault, params};
+use data_encoding::BASE64;
 use serde_json::{Map, Value};
 use std::{
     collections::HashSet,
@@ -139,7 +139,7 @@ fn read_authorization(authorization: &str, credentials: &mut Credentials) {
     if scheme.eq_ignore_ascii_case("bearer") {
         credentials.bearer = Some(rest.trim().chars().take(LONGEST_HEADER).collect());
     } else if scheme.eq_ignore_ascii_case("basic") {
-        let decoded = base64::engine::general_purpose::STANDARD.decode(rest.trim()).ok();
+        let decoded = BASE64.decode(rest.trim().as_bytes()).ok();
         let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
         let (application, key) = decoded.split_once(':').unwrap_or_default();
         credentials.application_id.get_or_insert_with(|| application.to_owned());

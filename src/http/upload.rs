@@ -22,8 +22,8 @@ use actors::{
         address::{self, Use},
     },
 };
-use base64::Engine;
 use contract::{ArtifactId, Fault, Id, artifacts::ArtifactState, endpoint::Received};
+use data_encoding::BASE64;
 use serde::Deserialize;
 
 const OFFSET: HeaderName = HeaderName::from_static("upload-offset");
@@ -66,7 +66,7 @@ pub(super) fn open(
 ) -> Result<(ArtifactId, Upload), Fault> {
     let platform = &edge.platform;
     let id: ArtifactId = signed(req, edge, used, "artifact")?;
-    let upload = platform.upload(id)?.record.state.clone();
+    let upload = platform.upload(id)?.state.clone();
     if upload.artifact.state == ArtifactState::Deleted {
         return Err(Fault::NotFound("artifact"));
     }
@@ -170,7 +170,7 @@ async fn receive(
     let mut staged = on_disk(move || lock(&path)).await??;
     // Read again under the lock: another writer may have been at work, or the bytes may be under
     // verification by now.
-    let upload = edge.platform.upload(id)?.record.state.clone();
+    let upload = edge.platform.upload(id)?.state.clone();
     if let Err(fault) = check_open(&upload) {
         edge.vault.forget_stray(id, &staged);
         return Err(fault);
@@ -262,6 +262,6 @@ fn read_digest(text: &str) -> Result<[u8; 32], Fault> {
         .split(',')
         .find_map(|part| part.trim().strip_prefix("sha-256=:")?.strip_suffix(':'))
         .ok_or_else(bad)?;
-    let bytes = base64::engine::general_purpose::STANDARD.decode(value).map_err(|_| bad())?;
+    let bytes = BASE64.decode(value.as_bytes()).map_err(|_| bad())?;
     bytes.try_into().map_err(|_| bad())
 }

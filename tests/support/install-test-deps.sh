@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the tests need beyond a Rust toolchain, where this is root on a Debian machine;
-# elsewhere says what is missing. Tests that cannot run for it report themselves as left out.
+# Installs what the tests need beyond a Rust toolchain, and starts a container engine, where this is
+# root on a Debian machine; elsewhere says what is missing. Tests that cannot run for it report
+# themselves as left out.
 set -eu
 
 missing=()
@@ -10,6 +11,7 @@ need node nodejs
 need npm npm
 need aiosmtpd python3-aiosmtpd
 need git git
+need openssl openssl
 need docker docker.io
 need dockerd docker.io
 need docker-registry docker-registry
@@ -19,6 +21,7 @@ need pip3 python3-pip
 if [ ${#missing[@]} -eq 0 ]; then
     :
 elif [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    echo "make test installs these packages: ${missing[*]}"
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}" >/dev/null
 else
@@ -27,6 +30,7 @@ fi
 
 # The container engine, where nobody has started it: as root, without a service manager too.
 if [ "$(id -u)" = 0 ] && command -v dockerd >/dev/null 2>&1 && ! docker info >/dev/null 2>&1; then
+    echo "make test starts dockerd, which stays; its log is /var/log/dockerd.log"
     setsid dockerd >/var/log/dockerd.log 2>&1 </dev/null &
     for _ in $(seq 100); do
         docker info >/dev/null 2>&1 && break

@@ -9,13 +9,13 @@ use std::{
 /// Whether these programs are here. If not, prints which test is left out for want of which.
 pub fn programs(test: &str, programs: &[&str]) -> bool {
     let missing = |program: &&&str| {
-        let version = Command::new(program)
+        let started = Command::new(program)
             .arg("--version")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status();
-        !version.is_ok_and(|status| status.success())
+        started.is_err()
     };
     let missing = programs.iter().find(missing);
     if let Some(program) = missing {

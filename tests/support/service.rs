@@ -1,5 +1,6 @@
 //! A service of its own for a test: the real program in an empty directory, on a free port.
 
+use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 use std::{
     net::TcpListener,
@@ -397,5 +398,5 @@ pub fn fixture(name: &str) -> PathBuf {
 /// SHA-256 in lower-case hex.
 pub fn sha256(bytes: &[u8]) -> String {
     use sha2::Digest;
-    sha2::Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+    HEXLOWER.encode(&sha2::Sha256::digest(bytes))
 }

@@ -1,15 +1,16 @@
 //! What builds leave behind. Images that deployments built stay while they serve, may be gone back
 //! to, or are younger than an hour; everything else of ours goes, and nothing that is not ours.
 
-use crate::kinds::deployments::{APP, Deployments, Served};
 use crate::{
-    kinds::instances::{Instances, names},
-    runtime::resource::Kept,
+    kinds::{
+        deployments::{APP, DeploymentIndex, Deployments, Served},
+        instances::{InstanceIndex, names},
+    },
     world::World,
 };
 use container_engine::{EngineError, Image};
+use contract::Fault;
 use std::{collections::BTreeSet, time::Duration};
-use store::StoreError;
 
 /// What is younger may be on its way into a record.
 const YOUNG: Duration = Duration::from_secs(3600);
@@ -50,18 +51,15 @@ fn names_of(image: &Image) -> Vec<String> {
 
 /// The images that deployments may need: of those that served each service last, and of the ones
 /// that are under way.
-fn pinned(world: &World) -> Result<BTreeSet<String>, StoreError> {
+fn pinned(world: &World) -> Result<BTreeSet<String>, Fault> {
     let (store, mut pinned) = (&world.store, BTreeSet::new());
-    for instance in store.newest::<Kept<Instances>>("all", None, usize::MAX)? {
-        let Ok(instance) = instance.parse() else { continue };
-        for key in Served::keys(instance) {
-            let served = store.get::<Served>(&key)?;
-            let served = served.map(|served| served.record.latest.clone()).unwrap_or_default();
-            let under_way =
-                store.oldest::<Kept<Deployments>>(&format!("lane/{key}"), None, usize::MAX)?;
-            for id in served.iter().map(ToString::to_string).chain(under_way) {
-                let found = store.get::<Kept<Deployments>>(&id)?;
-                let image = found.and_then(|f| f.record.state.deployment.image_ref.clone());
+    for instance in store.all(&InstanceIndex::All)? {
+        for service in Served::keys(instance) {
+            let served = store.get_or_empty::<Served>(&service)?;
+            let under_way = store.all(&DeploymentIndex::Lane { service })?;
+            for id in served.latest.iter().copied().chain(under_way) {
+                let found = store.get::<Deployments>(&id)?;
+                let image = found.and_then(|f| f.state.deployment.image_ref.clone());
                 pinned.extend(image);
             }
         }

@@ -2,18 +2,19 @@
 //! and the health checks of what serves. Whoever is not as its record says is told to look. It
 //! writes nothing itself; what it forgets when the process ends, the next round finds again.
 
-use crate::kinds::instances::{Command, Instance, Instances, metrics, names};
 use crate::{
     background::image_gc::prune,
-    call::lookup::Seen,
-    kinds::backups::Backups,
-    runtime::{guard::Guard, resource::Kept},
+    kinds::{
+        backups::Backups,
+        instances::{Command, Instance, InstanceIndex, Instances, metrics, names},
+    },
+    runtime::guard::Guard,
     world::World,
 };
 use actix::prelude::*;
 use container_engine::{Container, Health, Inventory, Labels};
 use contract::{
-    InstanceId, Timestamp,
+    BackupId, Fault, InstanceId, Timestamp,
     instances::{InstanceState, Role, ServiceHealth, ServiceState},
     templates::HealthCheck,
 };
@@ -23,7 +24,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use store::Change;
+use store::{Change, Snapshot};
 
 /// How the watch goes.
 #[derive(Debug, Clone, Copy)]
@@ -123,9 +124,9 @@ async fn round(
     };
     let there: HashMap<&str, &Container> =
         inventory.containers.iter().map(|c| (c.name.as_str(), c)).collect();
-    let at_rest = instances.iter().filter(|(_, seen)| seen.record.intent.is_none());
-    let drift = |(id, seen): &(InstanceId, Seen<Instances>)| {
-        drift(*id, &seen.record.state, &there).map(|lost| (*id, lost))
+    let at_rest = instances.iter().filter(|(_, seen)| seen.intent.is_none());
+    let drift = |(id, seen): &(InstanceId, Snapshot<Instances>)| {
+        drift(*id, &seen.state, &there).map(|lost| (*id, lost))
     };
     let mut drifted: HashMap<InstanceId, Vec<Role>> = at_rest.filter_map(drift).collect();
     let (failures, changed) = probe(world, &instances, failures).await;
@@ -146,12 +147,10 @@ async fn round(
     failures
 }
 
-fn instances(world: &World) -> Result<Vec<(InstanceId, Seen<Instances>)>, store::StoreError> {
+fn instances(world: &World) -> Result<Vec<(InstanceId, Snapshot<Instances>)>, Fault> {
     let mut found = Vec::new();
-    for key in world.store.newest::<Kept<Instances>>("all", None, usize::MAX)? {
-        if let (Ok(id), Some(seen)) = (key.parse(), world.store.get::<Kept<Instances>>(&key)?) {
-            found.push((id, seen));
-        }
+    for id in world.store.all(&InstanceIndex::All)? {
+        found.extend(world.store.get::<Instances>(&id)?.map(|seen| (id, seen)));
     }
     Ok(found)
 }
@@ -196,12 +195,12 @@ fn by_command(health: Option<Health>) -> Option<ServiceHealth> {
 /// Does the health checks over HTTP; the instances that changed, beside the failures so far.
 async fn probe(
     world: &Arc<World>,
-    instances: &[(InstanceId, Seen<Instances>)],
+    instances: &[(InstanceId, Snapshot<Instances>)],
     before: HashMap<(InstanceId, Role), u32>,
 ) -> (HashMap<(InstanceId, Role), u32>, Vec<InstanceId>) {
     let mut checks = Vec::new();
-    for (id, seen) in instances.iter().filter(|(_, seen)| seen.record.intent.is_none()) {
-        let instance = &seen.record.state;
+    for (id, seen) in instances.iter().filter(|(_, seen)| seen.intent.is_none()) {
+        let instance = &seen.state;
         if !matches!(instance.state, InstanceState::Running | InstanceState::Degraded) {
             continue;
         }
@@ -240,10 +239,10 @@ async fn look(world: &World, id: InstanceId, lost: Vec<Role>) {
 }
 
 /// The names of all containers that an instance's record knows of.
-fn containers((id, seen): &(InstanceId, Seen<Instances>)) -> Vec<String> {
+fn containers((id, seen): &(InstanceId, Snapshot<Instances>)) -> Vec<String> {
     let name = |role, generation| names::container(*id, role, generation);
     let mut all = Vec::new();
-    for part in &seen.record.state.parts {
+    for part in &seen.state.parts {
         all.push(name(part.role(), part.live.generation));
         all.extend(part.candidate.iter().map(|c| name(part.role(), c.next.generation)));
         all.extend(part.retired.iter().map(|retired| name(part.role(), retired.generation)));
@@ -256,12 +255,12 @@ fn containers((id, seen): &(InstanceId, Seen<Instances>)) -> Vec<String> {
 async fn remove_orphans(
     world: &World,
     inventory: &Inventory,
-    instances: &[(InstanceId, Seen<Instances>)],
+    instances: &[(InstanceId, Snapshot<Instances>)],
     now: Timestamp,
 ) {
     let known: HashSet<String> = instances.iter().flat_map(containers).collect();
     // What has just been made may not be in the records as they were read.
-    let at_work = instances.iter().filter(|(_, seen)| seen.record.intent.is_some());
+    let at_work = instances.iter().filter(|(_, seen)| seen.intent.is_some());
     let at_work: HashSet<String> = at_work.map(|(id, _)| id.to_string()).collect();
     let orphans = inventory.containers.iter().filter(|container| {
         let busy = container.labels.get(names::INSTANCE).is_some_and(|id| at_work.contains(id));
@@ -287,12 +286,12 @@ async fn remove_orphans(
 /// that was given up may have been carried out later. There is nothing in them that is nowhere else.
 async fn remove_trials(world: &World, inventory: &Inventory) {
     let engine = &world.ports.engine;
-    let over = |labels: &Labels| match labels.get(names::BACKUP) {
-        Some(id) => match world.store.get::<Kept<Backups>>(id) {
-            Ok(found) => !found.is_some_and(|found| found.record.state.on_trial),
-            Err(_) => false,
-        },
-        None => false,
+    let is_over = |id: BackupId| {
+        let found = world.store.get::<Backups>(&id);
+        found.is_ok_and(|found| !found.is_some_and(|backup| backup.on_trial))
+    };
+    let over = |labels: &Labels| {
+        labels.get(names::BACKUP).and_then(|id| id.parse().ok()).is_some_and(is_over)
     };
     let mut gone = Vec::new();
     for container in inventory.containers.iter().filter(|container| over(&container.labels)) {
@@ -310,11 +309,11 @@ async fn remove_trials(world: &World, inventory: &Inventory) {
 }
 
 /// Takes a sample of every instance that runs.
-async fn take_samples(world: &World, instances: &[(InstanceId, Seen<Instances>)]) {
+async fn take_samples(world: &World, instances: &[(InstanceId, Snapshot<Instances>)]) {
     let now = world.ports.clock.now();
     world.last_looks.forget_old(now);
     for (id, seen) in instances {
-        let instance = &seen.record.state;
+        let instance = &seen.state;
         if !matches!(instance.state, InstanceState::Running | InstanceState::Degraded) {
             continue;
         }

@@ -2,23 +2,14 @@
 
 use crate::{
     call::idempotency::Replay,
-    kinds::{
-        accounts::Session,
-        artifacts, backups, deployments, image_builds,
-        instances::{self, metrics::Hour},
-    },
+    kinds::{accounts::Session, backups, instances::metrics::Hour},
     platform::Platform,
-    runtime::{
-        deadline::moment,
-        guard::Guard,
-        handle::Handle,
-        resource::{Kept, Resource},
-    },
+    runtime::{entries::Deadline, guard::Guard, handle::Handle, resource::Resource, store::Store},
 };
 use actix::prelude::*;
-use contract::Timestamp;
+use contract::{Fault, Timestamp};
 use std::time::Duration;
-use store::{Change, Record, Store, StoreError};
+use store::{Change, Record};
 
 /// How often it looks.
 const EVERY: Duration = Duration::from_secs(20);
@@ -63,14 +54,10 @@ pub async fn sweep(platform: &Platform) {
     let Ok(owners) = world.owners() else { return };
     let store = &world.store;
     for done in [
-        forget::<Session>(store, now, |s| s.expires_at).await,
-        forget::<Replay>(store, now, |r| r.expires_at).await,
-        forget::<Hour>(store, now, |h| h.expires_at).await,
-        tell(store, now, &owners.artifacts, artifacts::Command::Expire).await,
-        tell(store, now, &owners.instances, instances::Command::Overdue).await,
-        tell(store, now, &owners.deployments, deployments::Command::Overdue).await,
-        tell(store, now, &owners.backups, backups::Command::Overdue).await,
-        tell(store, now, &owners.image_builds, image_builds::Command::Overdue).await,
+        forget::<Session>(store, now, |session| session.expires_at).await,
+        forget::<Replay>(store, now, |replay| replay.expires_at).await,
+        forget::<Hour>(store, now, |hour| hour.expires_at).await,
+        owners.tell_overdue(store, now).await,
         backups::run_due(world).await,
     ] {
         if let Err(e) = done {
@@ -83,16 +70,15 @@ pub async fn sweep(platform: &Platform) {
 async fn forget<R: Record>(
     store: &Store,
     now: Timestamp,
-    ends: fn(&R) -> Timestamp,
-) -> Result<(), StoreError> {
+    ends: fn(&R::Content) -> Timestamp,
+) -> Result<(), Fault> {
     loop {
-        let due = store.before::<R>("due/", &moment(now), BATCH)?;
+        let due = store.before::<R>(&Deadline(now), BATCH)?;
         for key in &due {
-            if let Some(stored) = store.get::<R>(key)?.filter(|stored| ends(&stored.record) <= now)
-            {
-                match store.commit(Change::new().remove(key, stored.as_ref())).await {
+            if let Some(seen) = store.get::<R>(key)?.filter(|seen| ends(seen) <= now) {
+                match store.commit(Change::new().remove::<R>(key, &seen)).await {
                     // used meanwhile: it has a new end
-                    Ok(()) | Err(StoreError::Stale { .. }) => {}
+                    Ok(()) | Err(Fault::Stale) => {}
                     Err(e) => return Err(e),
                 }
             }
@@ -103,17 +89,17 @@ async fn forget<R: Record>(
     }
 }
 
-/// Tells those whose time is over.
-async fn tell<R: Resource>(
+/// Tells the resources of a kind whose time is over.
+pub(crate) async fn tell_overdue<R: Resource>(
     store: &Store,
     now: Timestamp,
     owners: &Handle<R>,
-    command: R::Command,
-) -> Result<(), StoreError> {
+) -> Result<(), Fault> {
     // All at once: some may be parked and stay due.
-    let due = store.before::<Kept<R>>("due/", &moment(now), usize::MAX)?;
-    for id in due.iter().filter_map(|key| key.parse::<R::Id>().ok()) {
-        if let Err(fault) = owners.ask_if_there(id, command.clone()).await {
+    for id in store.before::<R>(&Deadline(now), usize::MAX)? {
+        let deadline = store.get::<R>(&id)?.and_then(|seen| R::deadline(&seen.state));
+        let Some((_, command)) = deadline.filter(|(at, _)| *at <= now) else { continue };
+        if let Err(fault) = owners.ask_if_there(id, command).await {
             tracing::warn!(%id, error = %fault, "its time is over, and it was not told");
         }
     }

@@ -1,26 +1,28 @@
 //! The audit log: who changed what. An entry is written in the transaction of the change itself.
 
-use contract::{EventId, operators::AuditEvent};
+use contract::{EventId, UserId, operators::AuditEvent};
 use serde::{Deserialize, Serialize};
-use store::Record;
+use store::{Entries, Record};
 
 /// An entry of the audit log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Event(pub AuditEvent);
 
-impl Event {
-    /// The key of the entry. Keys sort by time.
-    pub fn key(id: EventId) -> String {
-        id.to_string()
-    }
-}
-
 impl Record for Event {
     const TREE: &'static str = "audit";
     const SCHEMA: u16 = 1;
+    type Key = EventId;
+    type Content = Self;
 
-    fn index(&self) -> Vec<String> {
-        self.0.user_id.iter().map(|user| format!("user/{user}")).collect()
+    fn index(event: &Self) -> Entries<Self> {
+        Entries::default().and_all(event.0.user_id.map(|user| EventIndex::User { user }))
+    }
+}
+
+store::entries! {
+    /// What entries of the audit log are found by.
+    pub enum EventIndex of Event {
+        User { user: UserId } = "user",
     }
 }

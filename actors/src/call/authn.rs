@@ -4,20 +4,18 @@ use crate::{
     call::{
         authz,
         context::{Caller, Proof, SignedIn},
-        lookup::unread,
         rate_limit::{Allowance, Counted, Limiter},
     },
     kinds::{
         accounts::{Accounts, Session, digest},
-        tokens::{LastUse, Tokens, hash_claim},
+        tokens::{LastUse, TokenClaim},
     },
     platform::Settings,
-    runtime::resource::Kept,
     world::World,
 };
 use contract::{Fault, Timestamp, UserId, authentication::Tier};
 use std::{net::IpAddr, sync::Arc};
-use store::{Change, Stored};
+use store::{Change, Snapshot};
 use subtle::ConstantTimeEq;
 
 /// What a request presents.
@@ -71,7 +69,7 @@ impl Gate {
         let allowance = match &caller {
             Ok(Caller { master: true, .. }) => Allowance::unlimited(),
             Ok(Caller { user: Some(user), .. }) => {
-                self.limiter.take(Counted::User(user.id), user.account.record.state.tier)
+                self.limiter.take(Counted::User(user.id), user.account.state.tier)
             }
             _ => self.limiter.take(Counted::address(origin.address), self.settings.anonymous_tier),
         };
@@ -83,7 +81,7 @@ impl Gate {
         match self.identify(world, credentials, origin) {
             Ok(Caller { master: true, .. }) => Allowance::unlimited(),
             Ok(Caller { user: Some(user), .. }) => {
-                self.limiter.peek(&Counted::User(user.id), user.account.record.state.tier)
+                self.limiter.peek(&Counted::User(user.id), user.account.state.tier)
             }
             _ => self.limiter.peek(&Counted::address(origin.address), self.settings.anonymous_tier),
         }
@@ -92,7 +90,7 @@ impl Gate {
     /// What a user has left. Nothing is counted.
     pub fn peek_user(&self, world: &World, user: UserId) -> Option<Allowance> {
         let account = authz::account(&world.store, user).ok()?;
-        Some(self.limiter.peek(&Counted::User(user), account.record.state.tier))
+        Some(self.limiter.peek(&Counted::User(user), account.state.tier))
     }
 
     /// Checks the application id, and the JavaScript key where one is configured.
@@ -176,13 +174,13 @@ fn session(world: &World, token: &str, now: Timestamp) -> Result<SignedIn, Fault
         return Err(invalid());
     }
     let key = digest(token);
-    let session = world.store.get::<Session>(&key).map_err(unread)?.ok_or_else(invalid)?;
-    if session.record.expires_at <= now {
+    let session = world.store.get::<Session>(&key)?.ok_or_else(invalid)?;
+    if session.expires_at <= now {
         return Err(invalid());
     }
-    let id = session.record.user;
+    let id = session.user;
     let account = authz::account(&world.store, id).map_err(|_| invalid())?;
-    if account.record.state.epoch != session.record.epoch {
+    if account.state.epoch != session.epoch {
         return Err(invalid());
     }
     touch(world, &key, &session, now);
@@ -190,9 +188,13 @@ fn session(world: &World, token: &str, now: Timestamp) -> Result<SignedIn, Fault
 }
 
 /// Writes down that a session is in use. Nobody waits for it.
-fn touch(world: &World, key: &str, session: &Arc<Stored<Session>>, now: Timestamp) {
-    if let Some(after) = session.record.touched(now) {
-        world.store.note(Change::new().replace(key, Some(session.as_ref()), &after));
+fn touch(world: &World, key: &String, session: &Snapshot<Session>, now: Timestamp) {
+    if let Some(after) = session.touched(now) {
+        world.store.note(Change::new().replace::<Session>(
+            &key.to_owned(),
+            Some(session.as_ref()),
+            after,
+        ));
     }
 }
 
@@ -205,21 +207,18 @@ fn token(world: &World, bearer: &str, now: Timestamp) -> Result<SignedIn, Fault>
     if !bearer.starts_with(TOKEN_PREFIX) || bearer.len() > 64 {
         return Err(invalid());
     }
-    let claim = hash_claim(&digest(bearer));
-    let key = world.store.holder::<Kept<Tokens>>(&claim).map_err(unread)?.ok_or_else(invalid)?;
-    let token = world.store.get::<Kept<Tokens>>(&key).map_err(unread)?.ok_or_else(invalid)?;
-    let state = &token.record.state;
+    let held = world.store.held_by(&TokenClaim::of(&digest(bearer)))?;
+    let (token_id, token) = held.ok_or_else(invalid)?;
+    let state = &token.state;
     let ended = state.revoked_at.is_some() || state.expires_at.is_some_and(|end| end <= now);
     if ended {
         return Err(invalid());
     }
     let id = state.created_by;
-    let account: Arc<Stored<Kept<Accounts>>> =
-        authz::account(&world.store, id).map_err(|_| invalid())?;
-    let token_id = key.parse().map_err(|_| invalid())?;
-    let used = world.store.get::<LastUse>(&key).map_err(unread)?;
-    if used.is_none_or(|used| now.since(used.record.at) >= LastUse::EVERY) {
-        world.store.note(Change::new().merge::<LastUse>(&key, now));
+    let account: Snapshot<Accounts> = authz::account(&world.store, id).map_err(|_| invalid())?;
+    let used = world.store.get::<LastUse>(&token_id)?;
+    if used.is_none_or(|used| now.since(used.at) >= LastUse::EVERY) {
+        world.store.note(Change::new().merge::<LastUse>(&token_id, now));
     }
     Ok(SignedIn { id, account, proof: Proof::Token(token_id, token) })
 }

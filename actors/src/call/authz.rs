@@ -6,18 +6,17 @@
 use crate::{
     call::{
         context::{Caller, Proof, SignedIn},
-        lookup::{Place, Seen, find, get, noun, unread},
+        lookup::{Ancestry, find, get, noun},
     },
     kinds::{
         accounts::Accounts,
         organizations::{Held, Organizations, Reach},
     },
-    runtime::resource::Kept,
+    runtime::store::Store,
     world::World,
 };
 use contract::{Fault, Scope, Standing, Subject, UserId, authentication::Role, projects::Project};
-use std::sync::Arc;
-use store::{Store, Stored};
+use store::Snapshot;
 
 /// What a function asks of its caller.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +45,7 @@ pub fn check_proof(caller: &Caller, who: Standing, scope: Option<Scope>) -> Resu
 }
 
 /// Decides whether the caller may, and finds the object that it is about.
-pub fn authorize(world: &World, caller: &Caller, asked: Asked) -> Result<Place, Fault> {
+pub fn authorize(world: &World, caller: &Caller, asked: Asked) -> Result<Ancestry, Fault> {
     check_proof(caller, asked.who, asked.scope)?;
     if !caller.master && asked.who != Standing::Public {
         check_scope(caller, asked)?;
@@ -63,10 +62,10 @@ pub fn authorize(world: &World, caller: &Caller, asked: Asked) -> Result<Place, 
     if asked.who == Standing::Master {
         return Err(Fault::Forbidden(Standing::Master));
     }
-    if user.account.record.state.superadmin {
+    if user.account.state.superadmin {
         return Ok(place);
     }
-    let reach = &reach(world, user.id)?.record;
+    let reach = &reach(world, user.id)?;
     let may = match asked.who {
         Standing::SuperAdmin => false,
         Standing::Admin => leads_a_team(world, reach)?,
@@ -79,7 +78,7 @@ pub fn authorize(world: &World, caller: &Caller, asked: Asked) -> Result<Place, 
 fn check_scope(caller: &Caller, asked: Asked) -> Result<(), Fault> {
     match (&caller.user, asked.scope) {
         (Some(SignedIn { proof: Proof::Token(_, token), .. }), Some(scope))
-            if !token.record.state.scopes.contains(&scope) =>
+            if !token.state.scopes.contains(&scope) =>
         {
             Err(Fault::MissingScope(scope))
         }
@@ -88,9 +87,9 @@ fn check_scope(caller: &Caller, asked: Asked) -> Result<(), Fault> {
 }
 
 /// A token that is bound to an app knows of no other.
-fn check_binding(user: &SignedIn, place: &Place, subject: Subject) -> Result<(), Fault> {
+fn check_binding(user: &SignedIn, place: &Ancestry, subject: Subject) -> Result<(), Fault> {
     let Proof::Token(_, token) = &user.proof else { return Ok(()) };
-    match (token.record.state.app_id, &place.app) {
+    match (token.state.app_id, &place.app) {
         (Some(bound), Some((app, _))) if bound != *app => Err(Fault::NotFound(noun(subject))),
         _ => Ok(()),
     }
@@ -98,14 +97,14 @@ fn check_binding(user: &SignedIn, place: &Place, subject: Subject) -> Result<(),
 
 /// Whether the user's part in the object's organization and project is enough.
 fn stand(
-    place: &Place,
+    place: &Ancestry,
     subject: Subject,
     reach: &Reach,
     user: &SignedIn,
     who: Standing,
 ) -> Result<(), Fault> {
     let (is_token, who) = match &place.token {
-        Some((_, token)) if token.record.state.created_by == user.id => return Ok(()),
+        Some((_, token)) if token.state.created_by == user.id => return Ok(()),
         // next to its maker, those who lead where its app is
         Some(_) => (true, Standing::OwnerOrAdmin),
         None => (false, who),
@@ -120,10 +119,10 @@ fn stand(
     if matches!(subject, Subject::Membership(_, member) if member == user.id) {
         return Ok(());
     }
-    if matches!(&user.proof, Proof::Token(_, token) if token.record.state.created_at < held.since) {
+    if matches!(&user.proof, Proof::Token(_, token) if token.state.created_at < held.since) {
         return Err(Fault::NotFound(noun(subject)));
     }
-    let project = place.project.as_ref().map(|(_, seen)| &seen.record.state);
+    let project = place.project.as_ref().map(|(_, seen)| &seen.state);
     let creator = project.is_some_and(|project| is_creator(held, project, user.id));
     if project.is_some_and(|project| !reaches_project(held, project, user.id)) {
         return Err(Fault::NotFound(noun(subject)));
@@ -146,11 +145,8 @@ fn leads(held: &Held) -> bool {
 fn leads_a_team(world: &World, reach: &Reach) -> Result<bool, Fault> {
     for (organization, held) in &reach.organizations {
         if leads(held) && !held.personal {
-            let seen = world
-                .store
-                .get::<Kept<Organizations>>(&organization.to_string())
-                .map_err(unread)?;
-            if seen.is_some_and(|o| o.record.state.members.len() >= 2) {
+            let seen = world.store.get::<Organizations>(organization)?;
+            if seen.is_some_and(|o| o.state.members.len() >= 2) {
                 return Ok(true);
             }
         }
@@ -159,9 +155,8 @@ fn leads_a_team(world: &World, reach: &Reach) -> Result<bool, Fault> {
 }
 
 /// What a user is a member of.
-pub fn reach(world: &World, user: UserId) -> Result<Arc<Stored<Reach>>, Fault> {
-    let found = world.store.get::<Reach>(&user.to_string()).map_err(unread)?;
-    Ok(found.unwrap_or_else(|| Arc::new(Stored { version: 0, record: Reach::default() })))
+pub fn reach(world: &World, user: UserId) -> Result<Snapshot<Reach>, Fault> {
+    world.store.get_or_empty::<Reach>(&user)
 }
 
 /// Whether a member of the organization reaches the project: its creator, its listed members, and
@@ -178,6 +173,6 @@ fn is_creator(held: &Held, project: &Project, user: UserId) -> bool {
 }
 
 /// The account of a user.
-pub fn account(store: &Store, id: UserId) -> Result<Seen<Accounts>, Fault> {
-    get::<Accounts>(store, id, "user")
+pub fn account(store: &Store, id: UserId) -> Result<Snapshot<Accounts>, Fault> {
+    get::<Accounts>(store, id)
 }

@@ -5,7 +5,7 @@ use crate::{
     call::{
         audit::Event,
         idempotency::{LIFETIME, Outcome, Replay, ReplayKey},
-        lookup::{Place, unread},
+        lookup::Ancestry,
     },
     kinds::{
         accounts::{Accounts, Session},
@@ -13,8 +13,8 @@ use crate::{
     },
     runtime::{
         handle::Handle,
-        owner::{Answer, Rider, uncommitted},
-        resource::{Kept, Resource},
+        owner::{Answer, Rider},
+        resource::{Input, Resource},
     },
     world::World,
 };
@@ -24,7 +24,7 @@ use contract::{
 };
 use serde::Serialize;
 use std::{net::IpAddr, sync::Arc};
-use store::{Change, Stored};
+use store::{Change, Snapshot};
 
 /// Who calls.
 #[derive(Clone, Default)]
@@ -41,7 +41,7 @@ pub struct SignedIn {
     /// The user.
     pub id: UserId,
     /// The account, as it was read.
-    pub account: Arc<Stored<Kept<Accounts>>>,
+    pub account: Snapshot<Accounts>,
     /// How it was proved.
     pub proof: Proof,
 }
@@ -50,9 +50,9 @@ pub struct SignedIn {
 #[derive(Clone)]
 pub enum Proof {
     /// With a session; the key is the digest of its token.
-    Session(String, Arc<Stored<Session>>),
+    Session(String, Snapshot<Session>),
     /// With a deploy token.
-    Token(TokenId, Arc<Stored<Kept<Tokens>>>),
+    Token(TokenId, Snapshot<Tokens>),
 }
 
 /// One call.
@@ -70,7 +70,7 @@ pub struct Call {
     /// When it came.
     pub now: Timestamp,
     /// The object it is about, and what that hangs from.
-    pub place: Arc<Place>,
+    pub ancestry: Arc<Ancestry>,
     /// Under which its reply is kept.
     pub replay: Option<ReplayKey>,
     /// The reply holds a secret.
@@ -86,7 +86,7 @@ impl Call {
     }
 
     /// The session, or a refusal for those who came without one.
-    pub fn session(&self) -> Result<(&str, &Arc<Stored<Session>>), Fault> {
+    pub fn session(&self) -> Result<(&str, &Snapshot<Session>), Fault> {
         match &self.user()?.proof {
             Proof::Session(key, session) => Ok((key, session)),
             Proof::Token(..) => Err(Fault::Unauthenticated(
@@ -112,7 +112,7 @@ impl Call {
         &self,
         world: &Arc<World>,
         owners: &Handle<R>,
-        id: R::Id,
+        id: R::Key,
         command: R::Command,
         reply: F,
     ) -> Result<T, Fault>
@@ -121,7 +121,26 @@ impl Call {
         T: Serialize,
         F: Fn(&R::State) -> Result<T, Fault> + Clone + Send + Sync + 'static,
     {
-        let done = self.change_done(world, owners, id, command, reply.clone()).await?;
+        let done = self.decide(world, owners, id, Input::Command(command), reply.clone()).await?;
+        reply(&done.state)
+    }
+
+    /// Like [`change`](Call::change), for a resource that is created by this call.
+    pub async fn create<R, T, F>(
+        &self,
+        world: &Arc<World>,
+        owners: &Handle<R>,
+        id: R::Key,
+        new: R::New,
+        reply: F,
+    ) -> Result<T, Fault>
+    where
+        R: Resource,
+        T: Serialize,
+        F: Fn(&R::State) -> Result<T, Fault> + Clone + Send + Sync + 'static,
+    {
+        let done =
+            self.decide(world, owners, id, Input::Create(Box::new(new)), reply.clone()).await?;
         reply(&done.state)
     }
 
@@ -130,8 +149,24 @@ impl Call {
         &self,
         world: &Arc<World>,
         owners: &Handle<R>,
-        id: R::Id,
+        id: R::Key,
         command: R::Command,
+        reply: F,
+    ) -> Answer<R>
+    where
+        R: Resource,
+        T: Serialize,
+        F: Fn(&R::State) -> Result<T, Fault> + Send + Sync + 'static,
+    {
+        self.decide(world, owners, id, Input::Command(command), reply).await
+    }
+
+    async fn decide<R, T, F>(
+        &self,
+        world: &World,
+        owners: &Handle<R>,
+        id: R::Key,
+        input: Input<R>,
         reply: F,
     ) -> Answer<R>
     where
@@ -141,32 +176,32 @@ impl Call {
     {
         let key = id.to_string();
         let event = self.event(world, &key);
-        let (place, replay, secret, now) =
-            (self.place.clone(), self.replay.clone(), self.secret, self.now);
+        let (ancestry, replay, secret, now) =
+            (self.ancestry.clone(), self.replay.clone(), self.secret, self.now);
         let expired = self.expired_reply(world)?;
         let rider: Rider<R> = Arc::new(move |state| {
             let mut change =
-                place.require(Change::new(), &key).append(&Event::key(event.0.id), &event);
+                ancestry.require(Change::new(), &key).append::<Event>(&event.0.id, &event);
             if let Some(replay) = &replay {
                 let outcome =
                     if secret { Outcome::Secret } else { Outcome::Reply(json(&reply(state)?)?) };
                 let fingerprint = replay.fingerprint.clone();
-                change = change.replace(
+                change = change.replace::<Replay>(
                     &replay.key,
                     expired.as_deref(),
-                    &Replay { fingerprint, outcome, expires_at: now + LIFETIME },
+                    Replay { fingerprint, outcome, expires_at: now + LIFETIME },
                 );
             }
             Ok(change)
         });
-        owners.ask_with(id, command, rider).await
+        owners.ask_with(id, input, rider).await
     }
 
     /// A stored reply that has ended and was not swept yet: it makes room for a new one.
-    fn expired_reply(&self, world: &World) -> Result<Option<Arc<Stored<Replay>>>, Fault> {
+    fn expired_reply(&self, world: &World) -> Result<Option<Snapshot<Replay>>, Fault> {
         let Some(key) = &self.replay else { return Ok(None) };
-        let found = world.store.get::<Replay>(&key.key).map_err(unread)?;
-        Ok(found.filter(|replay| replay.record.expires_at <= self.now))
+        let found = world.store.get::<Replay>(&key.key)?;
+        Ok(found.filter(|replay| replay.expires_at <= self.now))
     }
 
     /// Replaces the stored reply by a later one, of a change that took its time. Until that is
@@ -174,8 +209,12 @@ impl Call {
     pub fn finish(&self, world: &World, reply: &impl Serialize) {
         let Some(key) = &self.replay else { return };
         if let (Ok(Some(before)), Ok(json)) = (world.store.get::<Replay>(&key.key), json(reply)) {
-            let after = Replay { outcome: Outcome::Reply(json), ..before.record.clone() };
-            world.store.note(Change::new().replace(&key.key, Some(before.as_ref()), &after));
+            let after = Replay { outcome: Outcome::Reply(json), ..(**before).clone() };
+            world.store.note(Change::new().replace::<Replay>(
+                &key.key,
+                Some(before.as_ref()),
+                after,
+            ));
         }
     }
 
@@ -183,8 +222,8 @@ impl Call {
     pub async fn take_back(&self, world: &World, fault: &Fault) {
         let Some(key) = &self.replay else { return };
         if let Ok(Some(before)) = world.store.get::<Replay>(&key.key) {
-            let after = Replay { outcome: Outcome::refused(fault), ..before.record.clone() };
-            let change = Change::new().replace(&key.key, Some(before.as_ref()), &after);
+            let after = Replay { outcome: Outcome::refused(fault), ..(**before).clone() };
+            let change = Change::new().replace::<Replay>(&key.key, Some(before.as_ref()), after);
             if let Err(e) = world.store.commit(change).await {
                 tracing::warn!(error = %e, "a stored reply was not taken back");
             }
@@ -207,10 +246,10 @@ impl Call {
         };
         let expired = self.expired_reply(world)?;
         let begun = kept(Outcome::refused(&Fault::NoAnswer("the first call with this request id")));
-        let begin = self.place.require(Change::new(), "");
-        let begin = begin.replace(&key.key, expired.as_deref(), &begun);
+        let begin = self.ancestry.require(Change::new(), "");
+        let begin = begin.replace::<Replay>(&key.key, expired.as_deref(), begun);
         // Of two at the same moment, the second one finds what the first one took.
-        world.store.commit(begin).await.map_err(|e| uncommitted(self.function, &e))?;
+        world.store.commit(begin).await?;
         let done = work.await;
         // What was done is done, whatever becomes of its reply.
         let before = world.store.get::<Replay>(&key.key).ok().flatten();
@@ -218,13 +257,15 @@ impl Call {
         let change = match &done {
             Ok(reply) => {
                 let after = kept(Outcome::Reply(json(reply)?));
-                Change::new().replace(&key.key, Some(before), &after)
+                Change::new().replace::<Replay>(&key.key, Some(before), after)
             }
             // Nothing was done, and may be tried again.
-            Err(Fault::Unavailable(_)) => Change::new().remove(&key.key, before),
-            Err(fault) if fault.is_final() => {
-                Change::new().replace(&key.key, Some(before), &kept(Outcome::refused(fault)))
-            }
+            Err(Fault::Unavailable(_)) => Change::new().remove::<Replay>(&key.key, before),
+            Err(fault) if fault.is_final() => Change::new().replace::<Replay>(
+                &key.key,
+                Some(before),
+                kept(Outcome::refused(fault)),
+            ),
             Err(_) => return done,
         };
         if let Err(e) = world.store.commit(change).await {
@@ -236,7 +277,7 @@ impl Call {
     /// Notes in the audit log what changed nothing in the store.
     pub fn note(&self, world: &World, resource: &str) {
         let event = self.event(world, resource);
-        world.store.note(Change::new().append(&Event::key(event.0.id), &event));
+        world.store.note(Change::new().append::<Event>(&event.0.id, &event));
     }
 
     fn event(&self, world: &World, resource: &str) -> Event {

@@ -1,12 +1,13 @@
 //! A change that carries a request id happens once. Its reply is kept for 24 hours, written in the
 //! transaction of the change itself, and given again to whoever repeats the call.
 
-use crate::{kinds::accounts::hex, runtime::deadline::due};
+use crate::runtime::entries::Deadline;
 use contract::{Fault, FieldProblem, Timestamp};
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
-use store::Record;
+use store::{Entries, Record};
 
 /// How long a reply is kept.
 pub const LIFETIME: Duration = Duration::from_secs(24 * 3600);
@@ -32,7 +33,7 @@ impl ReplayKey {
     ) -> Self {
         let fingerprint = Sha256::digest([*secret, *fingerprint].concat());
         let key = Sha256::digest([caller, "\n", function, "\n", request_id].concat());
-        ReplayKey { key: hex(&key), fingerprint: hex(&fingerprint) }
+        ReplayKey { key: HEXLOWER.encode(&key), fingerprint: HEXLOWER.encode(&fingerprint) }
     }
 }
 
@@ -105,8 +106,10 @@ impl Replay {
 impl Record for Replay {
     const TREE: &'static str = "replay";
     const SCHEMA: u16 = 1;
+    type Key = String;
+    type Content = Self;
 
-    fn index(&self) -> Vec<String> {
-        vec![due(self.expires_at)]
+    fn index(replay: &Self) -> Entries<Self> {
+        Entries::default().and(Deadline(replay.expires_at))
     }
 }

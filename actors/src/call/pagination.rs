@@ -1,11 +1,8 @@
 //! Lists of resources, newest first, a page at a time.
 
-use crate::{
-    call::lookup::{Seen, unread},
-    runtime::resource::{Kept, Resource},
-};
+use crate::runtime::{resource::Resource, store::Store};
 use contract::{Cursor, Fault, Limit, Page};
-use store::Store;
+use store::{Entry, Record, Snapshot};
 
 /// Keys read at a time, where a filter may drop some.
 const BATCH: usize = 200;
@@ -13,21 +10,24 @@ const BATCH: usize = 200;
 /// The resources that carry an index entry and that `view` shows, newest first.
 pub fn page<R: Resource, T>(
     store: &Store,
-    entry: &str,
+    entry: &impl Entry<R>,
     (limit, cursor): (Limit, Option<Cursor>),
-    mut view: impl FnMut(R::Id, &Seen<R>) -> Result<Option<T>, Fault>,
+    mut view: impl FnMut(R::Key, &Snapshot<R>) -> Result<Option<T>, Fault>,
 ) -> Result<Page<T>, Fault> {
     let mut items = Vec::new();
-    let mut after = cursor.map(|c| c.key().to_owned());
+    let mut after = cursor.map(|cursor| position::<R>(&cursor)).transpose()?;
     loop {
-        let keys = store.newest::<Kept<R>>(entry, after.as_deref(), BATCH).map_err(unread)?;
+        let keys = store.newest::<R>(entry, after.as_ref(), BATCH)?;
         let more = keys.len() == BATCH;
         for key in keys {
             if items.len() == limit.get() {
-                return Ok(Page { items, next_cursor: after.as_deref().map(Cursor::after) });
+                return Ok(Page {
+                    items,
+                    next_cursor: after.map(|key| Cursor::after(&key.to_string())),
+                });
             }
-            if let (Ok(id), Some(seen)) = (key.parse(), store.get::<Kept<R>>(&key).map_err(unread)?)
-                && let Some(item) = view(id, &seen)?
+            if let Some(seen) = store.get::<R>(&key)?
+                && let Some(item) = view(key, &seen)?
             {
                 items.push(item);
             }
@@ -37,6 +37,12 @@ pub fn page<R: Resource, T>(
             return Ok(Page { items, next_cursor: None });
         }
     }
+}
+
+/// The key that a cursor stands at.
+pub fn position<R: Record>(cursor: &Cursor) -> Result<R::Key, Fault> {
+    let unknown = || Fault::invalid("cursor", "must be the nextCursor of an earlier page");
+    cursor.key().parse().map_err(|_| unknown())
 }
 
 /// A page of what is in memory already, newest first.

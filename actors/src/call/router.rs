@@ -8,7 +8,6 @@ use crate::{
         authz::{self, Asked},
         context::{Call, Caller},
         idempotency::{LIFETIME, Outcome, Replay, ReplayKey},
-        lookup::unread,
         rate_limit::Allowance,
     },
     platform::Platform,
@@ -179,7 +178,7 @@ async fn serve(
         request_id: invoke.request_id,
         user_agent: invoke.user_agent,
         now: platform.world.ports.clock.now(),
-        place: Arc::default(),
+        ancestry: Arc::default(),
         replay,
         secret: route.spec.secret,
     };
@@ -225,11 +224,11 @@ async fn earlier_reply(
     call: &Call,
 ) -> Result<Option<Result<Vec<u8>, Fault>>, Fault> {
     let Some(key) = &call.replay else { return Ok(None) };
-    let replay = platform.world.store.get::<Replay>(&key.key).map_err(unread)?;
-    let replay = replay.filter(|replay| replay.record.expires_at > call.now);
+    let replay = platform.world.store.get::<Replay>(&key.key)?;
+    let replay = replay.filter(|replay| replay.expires_at > call.now);
     let Some(replay) = replay else { return Ok(None) };
     platform.world.store.barrier().await.map_err(|_| Fault::Uncertain)?;
-    Ok(Some(replay.record.answer(key)))
+    Ok(Some(replay.answer(key)))
 }
 
 async fn attempt(
@@ -239,7 +238,7 @@ async fn attempt(
     call: &mut Call,
 ) -> Result<Vec<u8>, Fault> {
     let asked = Asked { who: route.spec.who, scope: route.spec.scope, subject: params.subject() };
-    call.place = Arc::new(authz::authorize(&platform.world, &call.caller, asked)?);
+    call.ancestry = Arc::new(authz::authorize(&platform.world, &call.caller, asked)?);
     params.serve(platform, call).await
 }
 
@@ -253,5 +252,5 @@ fn keep_refusal(platform: &Platform, key: &ReplayKey, fault: &Fault, call: &Call
         outcome: Outcome::refused(fault),
         expires_at: call.now + LIFETIME,
     };
-    platform.world.store.note(Change::new().create(&key.key, &replay));
+    platform.world.store.note(Change::new().create::<Replay>(&key.key, replay));
 }

@@ -11,5 +11,6 @@ pub mod instances;
 pub mod organizations;
 pub mod projects;
 pub mod releases;
+pub mod table;
 pub mod templates;
 pub mod tokens;

@@ -1,10 +1,10 @@
 //! Secrets at rest. Whoever reads the store without the key of the installation reads nothing.
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use chacha20poly1305::{
     KeyInit, XChaCha20Poly1305, XNonce,
     aead::{Aead, Payload},
 };
+use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};
 
@@ -51,12 +51,12 @@ impl Sealer {
         let payload = Payload { msg: secret.as_bytes(), aad: owner.as_bytes() };
         let bytes =
             self.0.encrypt(&XNonce::from(nonce), payload).map_err(|_| SealError::Foreign)?;
-        Ok(Sealed(STANDARD.encode([&nonce[..], &bytes].concat())))
+        Ok(Sealed(BASE64.encode(&[&nonce[..], &bytes].concat())))
     }
 
     /// Opens a secret of `owner`.
     pub fn open(&self, owner: &str, sealed: &Sealed) -> Result<String, SealError> {
-        let bytes = STANDARD.decode(&sealed.0).map_err(|_| SealError::Foreign)?;
+        let bytes = BASE64.decode(sealed.0.as_bytes()).map_err(|_| SealError::Foreign)?;
         let (nonce, bytes) = bytes.split_first_chunk::<NONCE>().ok_or(SealError::Foreign)?;
         let payload = Payload { msg: bytes, aad: owner.as_bytes() };
         let secret =

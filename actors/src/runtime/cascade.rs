@@ -1,25 +1,25 @@
-//! Deleting what hangs from something: each child is asked to go, a batch at a time, until none is
+//! Deleting what hangs from something: each child is asked to go, some at a time, until none is
 //! left. Asking twice does no harm, so a crash between any two of them costs nothing.
 
 use super::{
     handle::Handle,
-    resource::{Kept, Resource, Retry},
+    resource::{Child, Retry},
+    store::Store,
 };
-use crate::world::World;
+use store::Entry;
 
 /// Resources asked to go at a time.
-const BATCH: usize = 100;
+const SOME: usize = 100;
 
-/// Asks those that carry the index entry to go; how many there were.
-pub(crate) async fn ask_to_go<R: Resource>(
-    world: &World,
-    entry: &str,
+/// Asks some of those that carry the index entry to go; how many there were.
+pub(crate) async fn delete_some<R: Child>(
+    store: &Store,
+    entry: &impl Entry<R>,
     owners: &Handle<R>,
-    command: R::Command,
 ) -> Result<usize, Retry> {
-    let found = world.store.newest::<Kept<R>>(entry, None, BATCH)?;
-    for id in found.iter().filter_map(|key| key.parse::<R::Id>().ok()) {
-        owners.ask_if_there(id, command.clone()).await?;
+    let found = store.newest::<R>(entry, None, SOME)?;
+    for id in &found {
+        owners.ask_if_there(*id, R::delete()).await?;
     }
     Ok(found.len())
 }

@@ -1,15 +1,18 @@
 //! One decision of an owner: the step, held to the record as it is in the store, and its write.
 
-use super::resource::{Input, Kept, Moment, Resource};
+use super::{
+    resource::{Input, Moment, Resource, Unique, step},
+    store::{Store, refused},
+};
 use contract::Fault;
 use std::{sync::Arc, time::Duration};
-use store::{Change, Store, StoreError, Stored};
+use store::{Change, Snapshot, StoreError, Stored};
 
 /// What rides along in the transaction of a command, given the state after it.
 pub type Rider<R> = Arc<dyn Fn(&<R as Resource>::State) -> Result<Change, Fault> + Send + Sync>;
 
 /// A record as it was read or written; `None`: there is none.
-pub(super) type Record<R> = Option<Arc<Stored<Kept<R>>>>;
+pub(super) type Record<R> = Option<Snapshot<R>>;
 
 /// How often a step is decided anew because somebody else wrote the record.
 const REREADS: usize = 4;
@@ -60,27 +63,26 @@ type Plan<R> = (Change, Record<R>, Effective<R>);
 /// does, and so does a refusal. Both compare versions with the store's cache, without a flush.
 pub(super) async fn decide<R: Resource>(question: Question<R>) -> Decided<R> {
     let Question { store, at, remembered, doubtful, input, rider, write_within } = question;
-    let key = at.id.to_string();
     let mut decided =
         Decided { record: remembered, overtaken: false, doubtful, result: Err(Fault::Stale) };
     let mut reread = doubtful;
     for _ in 0..REREADS {
         if reread {
-            match read_durable(&store, &key, write_within).await {
+            match read_durable(&store, &at.id, write_within).await {
                 Ok(found) => decided = Decided { record: found, overtaken: true, ..decided },
                 Err(fault) => return Decided { result: Err(fault), ..decided },
             }
             decided.doubtful = false;
         }
-        let planned = plan(&at, &key, decided.record.as_ref(), input.clone(), rider.as_ref());
+        let planned = plan(&at, decided.record.as_ref(), input.clone(), rider.as_ref());
         let (holds, planned) = match planned {
             Ok((change, after, effective)) if !change.is_empty() => {
-                (write::<R>(&store, &key, change, write_within).await, Ok((after, effective)))
+                (write(&store, &at, &effective, change, write_within).await, Ok((after, effective)))
             }
             Ok((_, after, effective)) => {
-                (is_current(&store, &key, &decided.record), Ok((after, effective)))
+                (is_current(&store, &at.id, &decided.record), Ok((after, effective)))
             }
-            Err(refused) => (is_current(&store, &key, &decided.record), Err(refused)),
+            Err(refused) => (is_current(&store, &at.id, &decided.record), Err(refused)),
         };
         match (holds, planned) {
             (Ok(true), Ok((record, effective))) => {
@@ -100,47 +102,49 @@ pub(super) async fn decide<R: Resource>(question: Question<R>) -> Decided<R> {
 /// Whether it was written; `false`: the record is not what it was when this was decided.
 async fn write<R: Resource>(
     store: &Store,
-    key: &str,
+    at: &Moment<R>,
+    effective: &Effective<R>,
     change: Change,
     within: Duration,
 ) -> Result<bool, Fault> {
-    match tokio::time::timeout(within, store.commit(change)).await {
+    match tokio::time::timeout(within, store.try_commit(change)).await {
         Ok(Ok(())) => Ok(true),
-        Ok(Err(StoreError::Stale { tree, key: stale })) if tree == R::KIND && stale == key => {
+        Ok(Err(StoreError::Stale { tree, key })) if tree == R::TREE && key == at.id.to_string() => {
             Ok(false)
         }
-        Ok(Err(StoreError::Taken { claim })) => Err(R::taken(&claim)),
-        Ok(Err(e)) => Err(uncommitted(R::KIND, &e)),
+        Ok(Err(StoreError::Taken { claim })) => {
+            let state = effective.state.as_deref();
+            Err(state.map_or(Fault::Stale, |state| Unique::<R>::refusal(state, &claim)))
+        }
+        Ok(Err(e)) => Err(refused(R::TREE, &e)),
         Err(_) => Err(Fault::Uncertain),
     }
 }
 
 /// Whether the record is what it was when something was decided.
-fn is_current<R: Resource>(store: &Store, key: &str, record: &Record<R>) -> Result<bool, Fault> {
-    let version = |record: &Record<R>| record.as_ref().map_or(0, |stored| stored.version);
-    let found = store.get::<Kept<R>>(key).map_err(|e| uncommitted(R::KIND, &e))?;
-    Ok(version(&found) == version(record))
+fn is_current<R: Resource>(store: &Store, id: &R::Key, record: &Record<R>) -> Result<bool, Fault> {
+    let version = |record: &Record<R>| record.as_ref().map_or(0, |stored| stored.version());
+    Ok(version(&store.get::<R>(id)?) == version(record))
 }
 
 /// The record, once all that can be seen of it is on the disk.
 async fn read_durable<R: Resource>(
     store: &Store,
-    key: &str,
+    id: &R::Key,
     within: Duration,
 ) -> Result<Record<R>, Fault> {
     let barrier = tokio::time::timeout(within, store.barrier()).await;
     barrier.map_err(|_| Fault::Busy)?.map_err(|_| Fault::Busy)?;
-    store.get::<Kept<R>>(key).map_err(|e| uncommitted(R::KIND, &e))
+    store.get::<R>(id)
 }
 
 fn plan<R: Resource>(
     at: &Moment<R>,
-    key: &str,
-    before: Option<&Arc<Stored<Kept<R>>>>,
+    before: Option<&Snapshot<R>>,
     input: Option<Input<R>>,
     rider: Option<&Rider<R>>,
 ) -> Result<Plan<R>, Fault> {
-    let shared = |stored: &Arc<Stored<Kept<R>>>| Arc::new(stored.record.state.clone());
+    let shared = |stored: &Snapshot<R>| Arc::new(stored.state.clone());
     let Some(input) = input else {
         let state = before.map(shared);
         return Ok((
@@ -149,45 +153,28 @@ fn plan<R: Resource>(
             Effective { state, changed: false, begins: None },
         ));
     };
-    let kept = before.map(|stored| &stored.record);
-    let mut step = R::step(at, kept.map(|kept| &kept.state), input)?;
+    let kept = before.map(|stored| &***stored);
+    let mut step = step(at, kept.map(|kept| &kept.state), input)?;
     let (begins, also, keeps) =
         (step.intent.begins(), std::mem::take(&mut step.also), step.keeps(kept));
     let (mut change, after, state) = match before {
         Some(before) if keeps => (also, Some(before.clone()), shared(before)),
         before => match (step.apply(kept)?, before) {
             (Some(record), before) => {
-                let version = before.map_or(0, |before| before.version) + 1;
-                let after = Arc::new(Stored { version, record });
+                let before = before.map(Arc::as_ref);
+                let after = Arc::new(Stored::after(before, record));
                 let state = shared(&after);
-                (also.put(key, before.map(Arc::as_ref), after.clone()), Some(after), state)
+                (also.put::<R>(&at.id, before, after.clone()), Some(after), state)
             }
-            (None, Some(before)) => (also.remove(key, before), None, shared(before)),
-            (None, None) => return Err(Fault::NotFound(R::KIND)),
+            (None, Some(before)) => (also.remove::<R>(&at.id, before), None, shared(before)),
+            (None, None) => return Err(Fault::NotFound(R::NOUN)),
         },
     };
     if let Some(rider) = rider {
         change = change.and(rider(&state)?);
     }
     if let (true, false, Some(before)) = (keeps, change.is_empty(), before) {
-        change = change.require(key, before);
+        change = change.require::<R>(&at.id, before);
     }
     Ok((change, after, Effective { state: Some(state), changed: !keeps, begins }))
-}
-
-/// What a caller is told of a change that was not made.
-pub(crate) fn uncommitted(kind: &str, e: &StoreError) -> Fault {
-    match e {
-        StoreError::Stale { .. } => Fault::Stale,
-        StoreError::Taken { .. } => Fault::Stale,
-        StoreError::Busy(_) => Fault::Busy,
-        StoreError::Unreadable(_) | StoreError::InUse(_) => {
-            tracing::error!(kind, error = %e, "a record cannot be read or written");
-            Fault::Internal
-        }
-        StoreError::Io(_) => {
-            tracing::error!(kind, error = %e, "a change was not confirmed by the disk");
-            Fault::Uncertain
-        }
-    }
 }

@@ -3,19 +3,19 @@
 //! makes an owner the only writer. The version in the store is the second lock on the same door.
 
 use super::{
+    entries::Pending,
     guard::{Guard, Intensity},
     handle::shard_of,
     health::Health,
     owner::{Answer, Ask, Leave, Owner, Retire, Rider, WaitIdle},
     permit::Permit,
-    resource::{Kept, PENDING, Resource},
+    resource::{Input, Resource},
 };
 use crate::world::World;
 use actix::prelude::*;
 use contract::{Fault, Timestamp};
 use std::{
     collections::HashMap,
-    str::FromStr,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
@@ -60,7 +60,7 @@ pub struct Directory<R: Resource> {
     rules: Rules,
     shard: usize,
     shards: usize,
-    owners: HashMap<R::Id, Entry<R>>,
+    owners: HashMap<R::Key, Entry<R>>,
 }
 
 struct Entry<R: Resource> {
@@ -73,8 +73,8 @@ struct Entry<R: Resource> {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Deliver<R: Resource> {
-    pub(super) id: R::Id,
-    pub(super) command: R::Command,
+    pub(super) id: R::Key,
+    pub(super) input: Input<R>,
     pub(super) rider: Rider<R>,
     pub(super) begun: Arc<AtomicBool>,
     pub(super) answer: oneshot::Sender<Answer<R>>,
@@ -84,7 +84,7 @@ pub(super) struct Deliver<R: Resource> {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Await<R: Resource> {
-    pub(super) id: R::Id,
+    pub(super) id: R::Key,
     pub(super) idle: oneshot::Sender<Option<Arc<R::State>>>,
 }
 
@@ -96,7 +96,7 @@ pub(super) struct Resume;
 /// An operator restarts an owner. True: it was in memory.
 #[derive(Message)]
 #[rtype(result = "bool")]
-pub(super) struct Restart<R: Resource>(pub(super) R::Id);
+pub(super) struct Restart<R: Resource>(pub(super) R::Key);
 
 impl<R: Resource> Unpin for Directory<R> {}
 
@@ -118,12 +118,12 @@ impl<R: Resource> Directory<R> {
     }
 
     /// `again`: after an owner that may have left a write under way.
-    fn wake(&mut self, id: R::Id, again: bool) -> &mut Entry<R> {
+    fn wake(&mut self, id: R::Key, again: bool) -> &mut Entry<R> {
         let world = &self.world;
         let clock = world.ports.clock.clone();
         let used = clock.now();
         let health =
-            world.registry.add(R::KIND, Some(&id.to_string()), self.rules.longest_queue, used);
+            world.registry.add(R::TREE, Some(&id.to_string()), self.rules.longest_queue, used);
         let owner = Owner::<R>::new(id, world.clone(), health.clone(), self.rules, again);
         let addr = Guard::start(owner, self.rules.intensity, health.clone(), clock);
         let entry = Entry { addr, health, used };
@@ -153,14 +153,14 @@ impl<R: Resource> Directory<R> {
                 let same = directory.owners.get(&id).is_some_and(|e| e.addr == addr);
                 if same && matches!(left, Ok(Ok(true) | Err(_))) {
                     directory.owners.remove(&id);
-                    directory.world.registry.remove(R::KIND, &id.to_string());
+                    directory.world.registry.remove(R::TREE, &id.to_string());
                 }
             }));
         }
     }
 
     /// The owner of `id`, awake; or none, because it is parked.
-    fn find(&mut self, id: R::Id) -> Option<&mut Entry<R>> {
+    fn find(&mut self, id: R::Key) -> Option<&mut Entry<R>> {
         match self.owners.get(&id) {
             Some(entry) if entry.addr.connected() => {}
             Some(entry) if entry.health.has_given_up() => return None,
@@ -175,14 +175,14 @@ impl<R: Resource> Directory<R> {
 impl<R: Resource> Handler<Deliver<R>> for Directory<R> {
     type Result = ();
     fn handle(&mut self, ask: Deliver<R>, _: &mut Self::Context) {
-        let Deliver { id, command, rider, begun, answer } = ask;
+        let Deliver { id, input, rider, begun, answer } = ask;
         let Some(entry) = self.find(id) else {
-            let _ = answer.send(Err(Fault::Parked(R::KIND)));
+            let _ = answer.send(Err(Fault::Parked(R::TREE)));
             return;
         };
         match Permit::take(entry.health.queue().clone()) {
             #[allow(clippy::disallowed_methods, reason = "the permit bounds it")]
-            Some(permit) => entry.addr.do_send(Ask { command, rider, begun, answer, permit }),
+            Some(permit) => entry.addr.do_send(Ask { input, rider, begun, answer, permit }),
             None => {
                 let _ = answer.send(Err(Fault::Busy));
             }
@@ -204,12 +204,12 @@ impl<R: Resource> Handler<Await<R>> for Directory<R> {
 impl<R: Resource> Handler<Resume> for Directory<R> {
     type Result = ();
     fn handle(&mut self, _: Resume, _: &mut Self::Context) {
-        let pending = self.world.store.newest::<Kept<R>>(PENDING, None, usize::MAX);
+        let pending = self.world.store.all::<R>(&Pending);
         let pending = pending.unwrap_or_else(|e| {
-            tracing::error!(kind = R::KIND, error = %e, "the pending intents cannot be read");
+            tracing::error!(kind = R::TREE, error = %e, "the pending intents cannot be read");
             Vec::new()
         });
-        for id in pending.iter().filter_map(|id| R::Id::from_str(id).ok()) {
+        for id in pending {
             if shard_of(id, self.shards) == self.shard {
                 self.wake(id, false);
             }
@@ -237,7 +237,7 @@ impl<R: Resource> Handler<Restart<R>> for Directory<R> {
             // only the one that was asked: it may have retired, and another been woken, meanwhile
             if directory.owners.get(&id).is_some_and(|entry| entry.addr == old) {
                 directory.owners.remove(&id);
-                directory.world.registry.remove(R::KIND, &id.to_string());
+                directory.world.registry.remove(R::TREE, &id.to_string());
             }
             if !directory.owners.contains_key(&id) {
                 directory.wake(id, true);

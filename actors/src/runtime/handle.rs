@@ -6,7 +6,7 @@ use super::{
     guard::Guard,
     owner::{Answer, Rider},
     permit::{Permit, Permits},
-    resource::Resource,
+    resource::{Input, Resource},
 };
 use crate::{ports::Clock, world::World};
 use actix::Addr;
@@ -67,7 +67,7 @@ impl<R: Resource> Handle<R> {
             let (started, address) = oneshot::channel();
             let (world, of) = (world.clone(), arbiters.len());
             arbiter.spawn_fn(move || {
-                let name = format!("{}-directory-{shard}", R::KIND);
+                let name = format!("{}-directory-{shard}", R::TREE);
                 let clock = world.ports.clock.clone();
                 let health =
                     world.registry.add("directory", Some(&name), MOST_IN_FLIGHT, clock.now());
@@ -87,18 +87,27 @@ impl<R: Resource> Handle<R> {
         }
     }
 
-    fn shard(&self, id: R::Id) -> Result<&Shard<R>, Fault> {
+    fn shard(&self, id: R::Key) -> Result<&Shard<R>, Fault> {
         self.shards.get(shard_of(id, self.shards.len())).ok_or(Fault::Internal)
     }
 
     /// Asks the owner of `id`. Nothing rides along.
-    pub async fn ask(&self, id: R::Id, command: R::Command) -> Result<Arc<R::State>, Fault> {
-        let done = self.ask_with(id, command, Arc::new(|_| Ok(Change::new()))).await?;
+    pub async fn ask(&self, id: R::Key, command: R::Command) -> Result<Arc<R::State>, Fault> {
+        self.ask_alone(id, Input::Command(command)).await
+    }
+
+    /// Creates the resource `id`. One that is there stays as it is.
+    pub async fn create(&self, id: R::Key, new: R::New) -> Result<Arc<R::State>, Fault> {
+        self.ask_alone(id, Input::Create(Box::new(new))).await
+    }
+
+    async fn ask_alone(&self, id: R::Key, input: Input<R>) -> Result<Arc<R::State>, Fault> {
+        let done = self.ask_with(id, input, Arc::new(|_| Ok(Change::new()))).await?;
         Ok(done.state)
     }
 
     /// Asks the owner of `id`, where there still is such a resource.
-    pub async fn ask_if_there(&self, id: R::Id, command: R::Command) -> Result<(), Fault> {
+    pub async fn ask_if_there(&self, id: R::Key, command: R::Command) -> Result<(), Fault> {
         match self.ask(id, command).await {
             Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
             Err(fault) => Err(fault),
@@ -109,17 +118,17 @@ impl<R: Resource> Handle<R> {
     ///
     /// The answer comes when the change is on the disk. A command whose owner died before it began
     /// is sent again; one that had begun is answered [`Fault::Uncertain`].
-    pub async fn ask_with(&self, id: R::Id, command: R::Command, rider: Rider<R>) -> Answer<R> {
+    pub async fn ask_with(&self, id: R::Key, input: Input<R>, rider: Rider<R>) -> Answer<R> {
         let shard = self.shard(id)?;
         let _permit = Permit::take(&shard.in_flight).ok_or(Fault::Busy)?;
         for _ in 0..3 {
             let begun = Arc::new(AtomicBool::new(false));
             let (answer, told) = oneshot::channel();
-            let (command, rider) = (command.clone(), rider.clone());
+            let (input, rider) = (input.clone(), rider.clone());
             // Nobody waits for the delivery: that would wake this thread once more for each call. A
             // message that gets lost takes `answer` with it.
             #[allow(clippy::disallowed_methods, reason = "the permit bounds it")]
-            shard.directory.do_send(Deliver { id, command, rider, begun: begun.clone(), answer });
+            shard.directory.do_send(Deliver { id, input, rider, begun: begun.clone(), answer });
             match tokio::time::timeout(self.rules.answer_within, told).await {
                 Ok(Ok(answer)) => return answer,
                 // it never began: the owner retired or crashed before its turn
@@ -136,7 +145,7 @@ impl<R: Resource> Handle<R> {
     /// Waits until no intent is pending; `None`: there is no such resource any more.
     pub async fn wait_idle(
         &self,
-        id: R::Id,
+        id: R::Key,
         within: Duration,
     ) -> Result<Option<Arc<R::State>>, Fault> {
         let shard = self.shard(id)?;
@@ -158,7 +167,7 @@ impl<R: Resource> Handle<R> {
     }
 
     /// Restarts an owner from its stored state. False: it is not in memory.
-    pub async fn restart(&self, id: R::Id) -> Result<bool, Fault> {
+    pub async fn restart(&self, id: R::Key) -> Result<bool, Fault> {
         self.shard(id)?.directory.send(Restart(id)).await.map_err(|_| Fault::Busy)
     }
 }

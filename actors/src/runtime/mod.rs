@@ -4,9 +4,9 @@
 //! `cascade` deletes children, and [`health`] is what operators see.
 
 pub(crate) mod cascade;
-pub mod deadline;
 mod decide;
 pub mod directory;
+pub mod entries;
 pub mod guard;
 pub mod handle;
 pub mod health;
@@ -15,5 +15,6 @@ pub mod permit;
 pub mod progress_log;
 pub mod ref_count;
 pub mod resource;
+pub mod store;
 #[cfg(test)]
 mod tests;

@@ -6,14 +6,13 @@
 //! futures was polled.
 
 pub use super::decide::Rider;
-pub(crate) use super::decide::uncommitted;
 
 use super::{
     decide::{Decided, Effective, Question, Record, decide},
     directory::Rules,
     health::Health,
     permit::{Permit, Permits},
-    resource::{Input, Kept, Moment, Resource, Retry},
+    resource::{Input, Moment, Resource, Retry},
 };
 use crate::world::World;
 use actix::prelude::*;
@@ -45,7 +44,7 @@ type IdleSender<R> = oneshot::Sender<Option<Arc<<R as Resource>::State>>>;
 
 /// The owner of one resource.
 pub struct Owner<R: Resource> {
-    id: R::Id,
+    id: R::Key,
     world: Arc<World>,
     health: Arc<Health>,
     rules: Rules,
@@ -78,7 +77,7 @@ enum Turn<R: Resource> {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Ask<R: Resource> {
-    pub(super) command: R::Command,
+    pub(super) input: Input<R>,
     pub(super) rider: Rider<R>,
     pub(super) begun: Arc<AtomicBool>,
     pub(super) answer: oneshot::Sender<Answer<R>>,
@@ -110,7 +109,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 impl<R: Resource> Owner<R> {
     /// `doubtful`: there was another owner before, which may have left a write under way.
     pub(super) fn new(
-        id: R::Id,
+        id: R::Key,
         world: Arc<World>,
         health: Arc<Health>,
         rules: Rules,
@@ -138,13 +137,13 @@ impl<R: Resource> Owner<R> {
             self.turns.push_front(Turn::Look(None));
             return self.go_on(ctx);
         }
-        match self.world.store.get::<Kept<R>>(&self.id.to_string()) {
+        match self.world.store.get::<R>(&self.id) {
             Ok(found) => self.record = found,
             #[allow(
                 clippy::panic,
                 reason = "an owner without its state must not answer; the guard tries again"
             )]
-            Err(e) => panic!("{} {}: {e}", R::KIND, self.id),
+            Err(e) => panic!("{} {}: {e}", R::TREE, self.id),
         }
         self.perform(Duration::ZERO, ctx);
         self.go_on(ctx);
@@ -179,11 +178,11 @@ impl<R: Resource> Owner<R> {
             // The sender gave up waiting and was told that nothing was done.
             return;
         }
-        let Ask { command, rider, answer, permit, .. } = ask;
-        self.decide(Some(Input::Command(command)), Some(rider), ctx, move |_, result, _| {
+        let Ask { input, rider, answer, permit, .. } = ask;
+        self.decide(Some(input), Some(rider), ctx, move |_, result, _| {
             drop(permit);
             let _ = answer.send(result.and_then(|Effective { state, changed, .. }| {
-                let state = state.ok_or(Fault::NotFound(R::KIND))?;
+                let state = state.ok_or(Fault::NotFound(R::NOUN))?;
                 Ok(Done { state, changed })
             }));
         });
@@ -219,7 +218,7 @@ impl<R: Resource> Owner<R> {
 
     /// Nobody asks: the owner itself must come to know what the store holds.
     fn look_again(&mut self, why: &Fault, ctx: &mut Context<Self>) {
-        tracing::warn!(kind = R::KIND, id = %self.id, %why, "a record cannot be read; trying again");
+        tracing::warn!(kind = R::TREE, id = %self.id, %why, "a record cannot be read; trying again");
         let pause = self.world.ports.clock.sleep(LONGEST_PAUSE).into_actor(self);
         ctx.spawn(pause.map(|(), owner, ctx| owner.queue(Turn::Look(None), ctx)));
     }
@@ -276,8 +275,8 @@ impl<R: Resource> Owner<R> {
         }
         self.begun += 1;
         let Some(stored) = &self.record else { return };
-        let Some(effect) = stored.record.intent.clone() else { return };
-        let (id, kept, world) = (self.id, Arc::new(stored.record.clone()), self.world.clone());
+        let Some(effect) = stored.intent.clone() else { return };
+        let (id, kept, world) = (self.id, Arc::new((**stored).clone()), self.world.clone());
         let work = async move {
             let clock = world.ports.clock.clone();
             clock.sleep(pause).await;
@@ -294,19 +293,19 @@ impl<R: Resource> Owner<R> {
     fn perform_again(&mut self, why: &str, ctx: &mut Context<Self>) {
         let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
         self.failures = self.failures.saturating_add(1);
-        tracing::warn!(kind = R::KIND, id = %self.id, failures = self.failures, why, "an effect failed; trying again");
+        tracing::warn!(kind = R::TREE, id = %self.id, failures = self.failures, why, "an effect failed; trying again");
         self.perform(pause, ctx);
     }
 
     fn is_idle(&self) -> bool {
-        self.record.as_ref().is_none_or(|stored| stored.record.intent.is_none())
+        self.record.as_ref().is_none_or(|stored| stored.intent.is_none())
     }
 
     fn tell_idle(&mut self) {
         if self.doubtful || !self.is_idle() || self.waiting.is_empty() {
             return;
         }
-        let state = self.record.as_ref().map(|stored| Arc::new(stored.record.state.clone()));
+        let state = self.record.as_ref().map(|stored| Arc::new(stored.state.clone()));
         for waiting in self.waiting.drain(..) {
             let _ = waiting.send(state.clone());
         }

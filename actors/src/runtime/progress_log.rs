@@ -1,9 +1,9 @@
 //! What takes its time says how it goes: a line each, written as it comes.
 
 use crate::world::World;
-use contract::{EventId, Timestamp, deployments::StepName};
+use contract::{EventId, Fault, Timestamp, deployments::StepName};
 use serde::{Deserialize, Serialize};
-use store::{Change, Record, StoreError};
+use store::{Change, Entries, Record};
 
 /// A line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,15 +24,27 @@ const LONGEST: usize = 2_000;
 impl Record for Line {
     const TREE: &'static str = "logLine";
     const SCHEMA: u16 = 1;
+    type Key = EventId;
+    type Content = Self;
 
-    fn index(&self) -> Vec<String> {
-        vec![entry(&self.of)]
+    fn index(line: &Self) -> Entries<Self> {
+        Entries::default().and(LineIndex::of(&line.of))
     }
 }
 
-/// The index entry of somebody's lines.
-pub fn entry(of: impl std::fmt::Display) -> String {
-    format!("of/{of}")
+store::entries! {
+    /// What lines are found by.
+    pub enum LineIndex of Line {
+        /// Those of one deployment or build.
+        Of { id: String } = "of",
+    }
+}
+
+impl LineIndex {
+    /// The lines of one deployment or build.
+    pub fn of(id: impl std::fmt::Display) -> Self {
+        LineIndex::Of { id: id.to_string() }
+    }
 }
 
 /// Writes what was said. Whoever reads on sees it a moment later. Keys sort by time.
@@ -46,7 +58,7 @@ pub fn say(
     let lines = said.into_iter().fold(Change::new(), |change, text| {
         let text = text.chars().take(LONGEST).collect();
         let key: EventId = world.ports.random.id(at);
-        change.append(&key.to_string(), &Line { of: of.to_string(), at, step, text })
+        change.append::<Line>(&key, &Line { of: of.to_string(), at, step, text })
     });
     world.store.note(lines);
 }
@@ -55,12 +67,12 @@ pub fn say(
 const BATCH: usize = 500;
 
 /// Removes somebody's lines; whether none is left.
-pub async fn forget(world: &World, of: impl std::fmt::Display) -> Result<bool, StoreError> {
-    let keys = world.store.oldest::<Line>(&entry(of), None, BATCH)?;
+pub async fn forget(world: &World, of: impl std::fmt::Display) -> Result<bool, Fault> {
+    let keys = world.store.oldest::<Line>(&LineIndex::of(of), None, BATCH)?;
     let mut change = Change::new();
     for key in &keys {
         if let Some(line) = world.store.get::<Line>(key)? {
-            change = change.remove(key, line.as_ref());
+            change = change.remove::<Line>(key, &line);
         }
     }
     world.store.commit(change).await?;

@@ -15,6 +15,8 @@ pub struct Uses {
 impl Record for Uses {
     const TREE: &'static str = "uses";
     const SCHEMA: u16 = 1;
+    type Key = String;
+    type Content = Self;
 }
 
 /// What a user says.

@@ -5,22 +5,36 @@ use contract::{Fault, Id, Timestamp};
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
-    fmt::{self, Debug},
+    fmt::{self, Debug, Display},
+    marker::PhantomData,
+    ops::Deref,
     sync::Arc,
     time::Duration,
 };
-use store::{Change, Record};
+use store::{Change, Claim, Entries, Record, StoreError};
+
+/// What the table of kinds says of a kind.
+pub trait Row: Record {
+    /// What people call one.
+    const NOUN: &'static str;
+    /// The key of what it hangs from.
+    fn parent_key(state: &<Self as Resource>::State) -> Option<String>
+    where
+        Self: Resource;
+}
 
 /// A kind of resource. Each resource is changed by its one owner only.
-pub trait Resource: Sized + Send + 'static {
-    /// The name of the kind, and of its tree in the store.
-    const KIND: &'static str;
+///
+/// The behaviour is pure: no clock, no store, no outside world. Refusing changes nothing. What is
+/// the same for all kinds is the runtime's part ([`step`]): a resource that is not there or deleted
+/// is not found, and one that is created twice stays as it is.
+pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
     /// The version of [`Resource::State`]'s shape. Older ones are read by [`Resource::upgrade`].
-    const SCHEMA: u16 = 1;
+    const SHAPE: u16 = 1;
     /// How long one attempt at an effect may take.
     const TIME_LIMIT: Duration = Duration::from_secs(30);
-    /// What identifies a resource of this kind.
-    type Id: Id;
+    /// What one is created from.
+    type New: Clone + Debug + Send + 'static;
     /// What is kept of it.
     type State: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static;
     /// What can be asked of it.
@@ -31,43 +45,118 @@ pub trait Resource: Sized + Send + 'static {
     /// What came of an effect.
     type Outcome: Clone + Debug + Send + 'static;
 
-    /// The whole of the behaviour: no clock, no store, no outside world. Refusing changes nothing.
-    fn step(
+    /// The first state.
+    fn create(at: &Moment<Self>, new: Self::New) -> Result<Step<Self>, Fault>;
+
+    /// What a command makes of it.
+    fn on_command(
+        state: Self::State,
         at: &Moment<Self>,
-        state: Option<&Self::State>,
-        input: Input<Self>,
+        command: Self::Command,
     ) -> Result<Step<Self>, Fault>;
 
-    /// Entries of the index that point at this resource.
-    fn index(_state: &Self::State) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Unique values that it holds.
-    fn claims(_state: &Self::State) -> Vec<String> {
-        Vec::new()
-    }
+    /// What the outcome of an effect makes of it.
+    fn on_outcome(state: Self::State, at: &Moment<Self>, outcome: Self::Outcome) -> Step<Self>;
 
     /// Does an effect. An error is tried again with growing pauses, for as long as the intent is
     /// pending.
     fn perform(
-        _effect: Self::Effect,
-        _id: Self::Id,
-        _state: Arc<Kept<Self>>,
-        _world: Arc<World>,
+        effect: Self::Effect,
+        id: Self::Key,
+        state: Arc<Kept<Self>>,
+        world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Self::Outcome, Retry>>;
 
-    /// What a caller is told when a claim of it is taken.
-    fn taken(_claim: &str) -> Fault {
-        Fault::Exists(format!("this {} exists already", Self::KIND))
+    /// Whether people no longer see it: it is being removed, or what is left of it is kept for a
+    /// while.
+    fn is_deleted(state: &Self::State) -> bool;
+
+    /// Whether a deleted one still takes this command.
+    fn accepts_deleted(_command: &Self::Command) -> bool {
+        false
+    }
+
+    /// What it is found by, beside what it hangs from.
+    fn index(_state: &Self::State) -> Entries<Self> {
+        Entries::default()
+    }
+
+    /// Unique values that it holds.
+    fn claims(_state: &Self::State) -> Vec<Unique<Self>> {
+        Vec::new()
+    }
+
+    /// When its state must have ended, and what it is told then.
+    fn deadline(_state: &Self::State) -> Option<(Timestamp, Self::Command)> {
+        None
     }
 
     /// Reads a state that an older version of the program wrote.
-    fn upgrade(from: u16, _old: serde_json::Value) -> Result<Kept<Self>, store::StoreError> {
-        Err(store::StoreError::Unreadable(format!(
-            "{} of schema {from} cannot be upgraded",
-            Self::KIND
-        )))
+    fn upgrade(from: u16, _old: serde_json::Value) -> Result<Kept<Self>, StoreError> {
+        Err(StoreError::Unreadable(format!("{} of schema {from} cannot be upgraded", Self::TREE)))
+    }
+}
+
+/// A kind whose resources hang from those of another kind, and go with them.
+pub trait Child: Resource {
+    /// The other kind.
+    type Parent: Resource;
+    /// What this one hangs from.
+    fn parent(state: &Self::State) -> Option<<Self::Parent as Record>::Key>;
+    /// What it is told when that goes.
+    fn delete() -> Self::Command;
+}
+
+/// A unique value, and what a caller is told where another resource holds it.
+pub struct Unique<R> {
+    claim: String,
+    taken: fn() -> Fault,
+    of: PhantomData<fn() -> R>,
+}
+
+impl<R: Resource> Unique<R> {
+    /// This value must be held by nobody else.
+    pub fn new(claim: impl Claim<R>, taken: fn() -> Fault) -> Self {
+        Unique { claim: claim.to_string(), taken, of: PhantomData }
+    }
+
+    /// What a caller is told where this claim of the state is taken.
+    pub fn refusal(state: &R::State, taken: &str) -> Fault {
+        let claims = <R as Resource>::claims(state);
+        let claim = claims.into_iter().find(|unique| unique.claim == taken);
+        claim.map_or(Fault::Stale, |unique| (unique.taken)())
+    }
+}
+
+impl<R> Display for Unique<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.claim)
+    }
+}
+
+impl<R: Resource> Claim<R> for Unique<R> {}
+
+/// The whole of a resource's behaviour: what becomes of it by one input. Pure.
+pub fn step<R: Resource>(
+    at: &Moment<R>,
+    state: Option<&R::State>,
+    input: Input<R>,
+) -> Result<Step<R>, Fault> {
+    let not_found = Fault::NotFound(R::NOUN);
+    match (state, input) {
+        (None, Input::Create(new)) => R::create(at, *new),
+        (None, Input::Command(_)) => Err(not_found),
+        // of something that was overtaken by the resource's end
+        (None, Input::Outcome(_)) => Ok(Step::keep()),
+        (Some(state), Input::Create(_)) if R::is_deleted(state) => Err(not_found),
+        (Some(_), Input::Create(_)) => Ok(Step::keep()),
+        (Some(state), Input::Command(command))
+            if R::is_deleted(state) && !R::accepts_deleted(&command) =>
+        {
+            Err(not_found)
+        }
+        (Some(state), Input::Command(command)) => R::on_command(state.clone(), at, command),
+        (Some(state), Input::Outcome(outcome)) => Ok(R::on_outcome(state.clone(), at, outcome)),
     }
 }
 
@@ -75,7 +164,7 @@ pub trait Resource: Sized + Send + 'static {
 #[derive(Debug, Clone, Copy)]
 pub struct Moment<R: Resource> {
     /// The resource's id.
-    pub id: R::Id,
+    pub id: R::Key,
     /// The time.
     pub now: Timestamp,
 }
@@ -83,6 +172,8 @@ pub struct Moment<R: Resource> {
 /// What a step takes in.
 #[derive(Debug)]
 pub enum Input<R: Resource> {
+    /// It is to be created.
+    Create(Box<R::New>),
     /// Somebody asks.
     Command(R::Command),
     /// An effect came to an end.
@@ -92,6 +183,7 @@ pub enum Input<R: Resource> {
 impl<R: Resource> Clone for Input<R> {
     fn clone(&self) -> Self {
         match self {
+            Input::Create(new) => Input::Create(new.clone()),
             Input::Command(command) => Input::Command(command.clone()),
             Input::Outcome(outcome) => Input::Outcome(outcome.clone()),
         }
@@ -167,7 +259,7 @@ impl<R: Resource> Step<R> {
             (Next::Put(state), _) => Ok(Some(Kept { state, intent })),
             (Next::Keep, Some(before)) => Ok(Some(Kept { state: before.state.clone(), intent })),
             (Next::Remove, Some(_)) => Ok(None),
-            (Next::Keep | Next::Remove, None) => Err(Fault::NotFound(R::KIND)),
+            (Next::Keep | Next::Remove, None) => Err(Fault::NotFound(R::NOUN)),
         }
     }
 
@@ -233,26 +325,17 @@ impl<R: Resource> Clone for Kept<R> {
     }
 }
 
-/// The index entry of every resource with a pending intent: what is woken when the process starts.
-/// Stores spell it in the way of the versions that wrote them first.
-pub const PENDING: &str = "standing";
-
-impl<R: Resource> Record for Kept<R> {
-    const TREE: &'static str = R::KIND;
-    const SCHEMA: u16 = R::SCHEMA;
-
-    fn index(&self) -> Vec<String> {
-        let mut entries = R::index(&self.state);
-        entries.extend(self.intent.as_ref().map(|_| PENDING.to_owned()));
-        entries
+impl<R: Resource> Kept<R> {
+    /// A state with nothing left to do.
+    pub fn at_rest(state: R::State) -> Self {
+        Kept { state, intent: None }
     }
+}
 
-    fn claims(&self) -> Vec<String> {
-        R::claims(&self.state)
-    }
-
-    fn upgrade(from: u16, old: serde_json::Value) -> Result<Self, store::StoreError> {
-        R::upgrade(from, old)
+impl<R: Resource> Deref for Kept<R> {
+    type Target = R::State;
+    fn deref(&self) -> &R::State {
+        &self.state
     }
 }
 

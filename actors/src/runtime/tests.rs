@@ -10,8 +10,9 @@
 
 use super::{
     directory::Rules,
+    entries,
     handle::Handle,
-    resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
+    resource::{Intent, Kept, Moment, Resource, Retry, Row, Step},
 };
 use crate::{
     platform,
@@ -28,7 +29,7 @@ use std::{
     sync::{Arc, mpsc},
     time::Duration,
 };
-use store::{Change, Memory, Merge, Record, Store};
+use store::{Change, Entries, Memory, Merge, Record, Snapshot, Store};
 use tokio::sync::Semaphore;
 
 /// A kind with one effect, which ends when the test says so.
@@ -42,7 +43,6 @@ struct State {
 
 #[derive(Debug, Clone, Copy)]
 enum Command {
-    Create,
     Begin,
     /// Changes nothing.
     Look,
@@ -68,36 +68,49 @@ thread_local! {
         Gate { begun: Rc::new(Semaphore::new(0)), end: Rc::new(Semaphore::new(0)) };
 }
 
+impl Record for Probe {
+    const TREE: &'static str = "probe";
+    const SCHEMA: u16 = 1;
+    type Key = JobId;
+    type Content = Kept<Probe>;
+    fn index(kept: &Kept<Probe>) -> Entries<Probe> {
+        entries::of(kept)
+    }
+}
+
+impl Row for Probe {
+    const NOUN: &'static str = "probe";
+    fn parent_key(_: &State) -> Option<String> {
+        None
+    }
+}
+
 impl Resource for Probe {
-    const KIND: &'static str = "probe";
-    type Id = JobId;
+    type New = ();
     type State = State;
     type Command = Command;
     type Effect = Work;
     type Outcome = Done;
 
-    fn step(
-        _: &Moment<Self>,
-        state: Option<&State>,
-        input: Input<Self>,
-    ) -> Result<Step<Self>, Fault> {
-        let created = || state.cloned().ok_or(Fault::NotFound(Self::KIND));
-        Ok(match input {
-            Input::Command(Command::Create) => Step::put(State { working: false, count: 0 }),
-            Input::Command(Command::Begin) => {
-                Step::put(State { working: true, ..created()? }).intend(Intent::Now(Work))
-            }
-            Input::Command(Command::Look) => Step::keep(),
-            Input::Command(Command::Add) => {
-                let state = created()?;
-                Step::put(State { count: state.count + 1, ..state })
-            }
-            Input::Command(Command::Panic) => panic!("asked to"),
-            Input::Outcome(Done) => {
-                let count = created()?.count + 1;
-                Step::put(State { working: false, count }).intend(Intent::None)
-            }
+    fn create(_: &Moment<Self>, (): ()) -> Result<Step<Self>, Fault> {
+        Ok(Step::put(State { working: false, count: 0 }))
+    }
+
+    fn on_command(state: State, _: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
+        Ok(match command {
+            Command::Begin => Step::put(State { working: true, ..state }).intend(Intent::Now(Work)),
+            Command::Look => Step::keep(),
+            Command::Add => Step::put(State { count: state.count + 1, ..state }),
+            Command::Panic => panic!("asked to"),
         })
+    }
+
+    fn on_outcome(state: State, _: &Moment<Self>, Done: Done) -> Step<Self> {
+        Step::put(State { working: false, count: state.count + 1 }).intend(Intent::None)
+    }
+
+    fn is_deleted(_: &State) -> bool {
+        false
     }
 
     fn perform(
@@ -124,6 +137,8 @@ struct Hold;
 impl Record for Hold {
     const TREE: &'static str = "hold";
     const SCHEMA: u16 = 1;
+    type Key = String;
+    type Content = Self;
 }
 
 impl Merge for Hold {
@@ -146,7 +161,7 @@ impl Scene {
         let folder = tempfile::tempdir().unwrap();
         System::new().block_on(async {
             let kinds: Vec<_> =
-                platform::kinds().into_iter().chain([Probe::KIND, Hold::TREE]).collect();
+                platform::kinds().into_iter().chain([Probe::TREE, Hold::TREE]).collect();
             let store = Store::open(folder.path(), &kinds, Memory::default()).unwrap();
             let clock = ManualClock::new(Timestamp::from_millis(1_000_000));
             let ports = unavailable::ports(clock.port(), Arc::new(Fake::default()));
@@ -163,19 +178,19 @@ impl Scene {
     async fn create(&mut self) -> JobId {
         self.made += 1;
         let id = contract::Id::of(ulid::Ulid(self.made));
-        self.owners.ask(id, Command::Create).await.unwrap();
+        self.owners.create(id, ()).await.unwrap();
         id
     }
 
-    fn stored(&self, id: JobId) -> Arc<store::Stored<Kept<Probe>>> {
-        self.world.store.get::<Kept<Probe>>(&id.to_string()).unwrap().unwrap()
+    fn stored(&self, id: JobId) -> Snapshot<Probe> {
+        self.world.store.get::<Probe>(&id).unwrap().unwrap()
     }
 
     /// Somebody else writes the record.
     async fn write(&self, id: JobId, state: State, intent: Option<Work>) {
         let before = self.stored(id);
         let after = Kept { state, intent };
-        let change = Change::new().replace(&id.to_string(), Some(before.as_ref()), &after);
+        let change = Change::new().replace::<Probe>(&id, Some(before.as_ref()), after);
         self.world.store.commit(change).await.unwrap();
     }
 
@@ -185,9 +200,9 @@ impl Scene {
         let idle = idle.unwrap_or_else(|e| panic!("{told}: it never becomes idle: {e}")).unwrap();
         let answered = self.owners.ask(id, Command::Look).await.unwrap();
         let stored = self.stored(id);
-        assert_eq!(*answered, stored.record.state, "{told}");
-        assert_eq!(*idle, stored.record.state, "{told}");
-        assert!(!stored.record.state.working && stored.record.intent.is_none(), "{told}");
+        assert_eq!(*answered, stored.state, "{told}");
+        assert_eq!(*idle, stored.state, "{told}");
+        assert!(!stored.state.working && stored.intent.is_none(), "{told}");
     }
 }
 
@@ -259,13 +274,13 @@ fn a_record_that_somebody_else_wrote() {
         assert!(scene.owners.ask(id, Command::Look).await.unwrap().working);
         end_work();
         scene.check(id, "given work").await;
-        assert_eq!(scene.stored(id).record.state.count, 101);
+        assert_eq!(scene.stored(id).state.count, 101);
         // so is work that is noticed by who waits for its end
         let id = scene.create().await;
         scene.write(id, State { working: true, count: 100 }, Some(Work)).await;
         end_work();
         scene.check(id, "waited for").await;
-        assert_eq!(scene.stored(id).record.state.count, 101);
+        assert_eq!(scene.stored(id).state.count, 101);
         // nobody waits for work that somebody else took away
         let id = scene.create().await;
         scene.owners.ask(id, Command::Begin).await.unwrap();
@@ -299,7 +314,7 @@ fn a_write_of_which_nobody_knows_whether_it_was_done() {
                 until_work_begins().await;
             }
             let (go_on, until) = mpsc::channel();
-            scene.world.store.note(Change::new().merge::<Hold>("hold", until));
+            scene.world.store.note(Change::new().merge::<Hold>(&"hold".into(), until));
             let command = if begin { Command::Begin } else { Command::Add };
             let answer = scene.owners.ask(id, command).await.map(|state| state.count);
             assert_eq!(answer, Err(Fault::Uncertain));
@@ -308,7 +323,7 @@ fn a_write_of_which_nobody_knows_whether_it_was_done() {
             go_on.send(()).unwrap();
             end_work();
             scene.check(id, "written late").await;
-            assert_eq!(scene.stored(id).record.state.count, if begin { 1 } else { 2 });
+            assert_eq!(scene.stored(id).state.count, if begin { 1 } else { 2 });
         }
     });
 }

@@ -4,11 +4,9 @@
 use super::world;
 use actix_rt::{Arbiter, System};
 use actors::{
-    runtime::{
-        handle::Handle,
-        resource::{Kept, Resource},
-    },
-    world::{Owners, World},
+    kinds::table::Owners,
+    runtime::{handle::Handle, resource::Resource},
+    world::World,
 };
 use container_engine::fake::{Fake, Operation, Times, Trouble};
 use std::{
@@ -35,14 +33,14 @@ pub fn run<F: Future<Output = ()>>(test: impl FnOnce(Arc<World>, Fake) -> F) {
 /// Waits until a record is as it should be.
 pub async fn comes_to<R: Resource>(
     world: &World,
-    id: R::Id,
+    id: R::Key,
     told: &str,
     wanted: impl Fn(Option<&R::State>) -> bool,
 ) {
     let begun = Instant::now();
     loop {
-        let found = world.store.get::<Kept<R>>(&id.to_string()).unwrap();
-        let state = found.as_ref().map(|found| &found.record.state);
+        let found = world.store.get::<R>(&id).unwrap();
+        let state = found.as_ref().map(|found| &found.state);
         if wanted(state) {
             return;
         }
@@ -115,9 +113,7 @@ pub async fn is_done_twice<R: Resource>(
 }
 
 async fn restart_all<R: Resource>(world: &World, of: fn(&Owners) -> &Handle<R>) {
-    for key in world.store.keys::<Kept<R>>(None, 20).unwrap() {
-        if let Ok(id) = key.parse() {
-            let _ = of(world.owners().unwrap()).restart(id).await;
-        }
+    for id in world.store.keys::<R>(None, 20).unwrap() {
+        let _ = of(world.owners().unwrap()).restart(id).await;
     }
 }

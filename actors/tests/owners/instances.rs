@@ -9,14 +9,13 @@ use actors::{
     kinds::{
         apps::App,
         instances::{Command, Creation, ForApp, Instance, Instances},
-        templates::{Templates, slug_claim},
+        templates::TemplateClaim,
     },
-    runtime::resource::Kept,
     world::World,
 };
 use container_engine::fake::{Fake, Operation};
 use contract::{
-    InstanceId, TemplateId,
+    InstanceId,
     instances::{InstanceState as S, Role},
 };
 use std::{
@@ -27,15 +26,13 @@ use std::{
 /// Makes an instance of the shipped template.
 pub async fn create(world: &Arc<World>) -> InstanceId {
     let now = world.ports.clock.now();
-    let claim = slug_claim(&"parse-server-postgresql".parse().unwrap());
-    let template: TemplateId =
-        world.store.holder::<Kept<Templates>>(&claim).unwrap().unwrap().parse().unwrap();
-    let template = world.store.get::<Kept<Templates>>(&template.to_string()).unwrap().unwrap();
+    let claim = TemplateClaim::Slug { slug: "parse-server-postgresql".parse().unwrap() };
+    let (_, template) = world.store.held_by(&claim).unwrap().unwrap();
     let mut instance = scene::instance(now);
-    instance.template_id = template.record.state.id;
+    instance.template_id = template.state.id;
     instance.app_id = world.ports.random.id(now);
     for part in &mut instance.parts {
-        let services = &template.record.state.versions[0].services;
+        let services = &template.state.versions[0].services;
         let service = services.iter().find(|service| service.role == part.role).unwrap();
         part.live.definition.service = service.clone();
         part.live.image.image_id = Some(service.image_id);
@@ -50,13 +47,13 @@ pub async fn create(world: &Arc<World>) -> InstanceId {
     let app = App::new(instance.project_id, instance.name.clone(), now);
     let creation = Creation { instance, template, images: vec![], app: ForApp::New(Box::new(app)) };
     let owners = &world.owners().unwrap().instances;
-    owners.ask(id, Command::Create(Box::new(creation))).await.unwrap();
+    owners.create(id, creation).await.unwrap();
     id
 }
 
 pub fn state(world: &World, id: InstanceId) -> Option<Instance> {
-    let found = world.store.get::<Kept<Instances>>(&id.to_string()).unwrap();
-    found.map(|found| found.record.state.clone())
+    let found = world.store.get::<Instances>(&id).unwrap();
+    found.map(|found| found.state.clone())
 }
 
 pub async fn until(world: &World, id: InstanceId, wanted: S, told: &str) {
@@ -145,7 +142,7 @@ fn two_hundred_instances_converge_after_a_start() {
         for arbiter in &arbiters {
             arbiter.stop();
         }
-        world.store.close();
+        world.store.raw().close();
         ids
     });
     // The machine was restarted: everything is down, and some of it is gone.

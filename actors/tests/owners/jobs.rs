@@ -7,14 +7,13 @@ use super::{
     scene,
 };
 use actors::{
-    kinds::instances as owned,
     kinds::{
         backups::{self, Backups, Command, State},
-        deployments::{self, Deployments},
-        image_builds::{self, ImageBuilds},
-        images::Images,
+        deployments::Deployments,
+        image_builds::ImageBuilds,
+        images::{ImageIndex, Images},
+        instances as owned,
     },
-    runtime::resource::Kept,
     world::World,
 };
 use bytes::Bytes;
@@ -53,7 +52,7 @@ async fn deploy(world: &Arc<World>, engine: &Fake, instance: InstanceId, told: &
     let id: DeploymentId = world.ports.random.id(now);
     let begun = scene::deploying(id, instance, now);
     let owners = &world.owners().unwrap().deployments;
-    owners.ask(id, deployments::Command::Create(Box::new(begun))).await.unwrap();
+    owners.create(id, begun).await.unwrap();
     comes_to::<Deployments>(world, id, told, |deployment| {
         let deployment = deployment.unwrap();
         assert_ne!(deployment.deployment.state, DeploymentState::Failed, "{told}: {deployment:?}");
@@ -132,8 +131,8 @@ async fn back_up(
     for _ in 0..2 {
         let id: BackupId = world.ports.random.id(world.ports.clock.now());
         let begun = scene::backing_up(id, instance, world.ports.clock.now());
-        let create = backups::Command::Create { backup: Box::new(begun.backup), verify: false };
-        owners.ask(id, create).await.unwrap();
+        let create = backups::Begin { backup: begun.backup, verify: false };
+        owners.create(id, create).await.unwrap();
         comes_to::<Backups>(world, id, told, |backup| {
             let backup = backup.unwrap();
             assert_eq!(backup.backup.error, None, "{told}");
@@ -203,21 +202,20 @@ const BUILDS_WITH: [Operation; 3] = [Operation::Images, Operation::Build, Operat
 
 /// A version of a registered image is built and pushed.
 async fn build(world: &Arc<World>, told: &str) {
-    let image = world.store.newest::<Kept<Images>>("all", None, 1).unwrap().remove(0);
-    let image = image.parse().unwrap();
+    let image = world.store.newest(&ImageIndex::All, None, 1).unwrap().remove(0);
     let id: JobId = world.ports.random.id(world.ports.clock.now());
     let version = id.to_string().replace("job_", "v");
     let begun = scene::building(id, image, &version, world.ports.clock.now());
     let owners = &world.owners().unwrap().image_builds;
-    owners.ask(id, image_builds::Command::Create(Box::new(begun))).await.unwrap();
+    owners.create(id, begun).await.unwrap();
     comes_to::<ImageBuilds>(world, id, told, |build| {
         let build = build.unwrap();
         assert_ne!(build.job.state, BuildJobState::Failed, "{told}: {build:?}");
         build.job.state == BuildJobState::Succeeded
     })
     .await;
-    let image = world.store.get::<Kept<Images>>(&image.to_string()).unwrap().unwrap();
-    let made = image.record.state.versions.iter().filter(|v| v.version.as_str() == version);
+    let image = world.store.get::<Images>(&image).unwrap().unwrap();
+    let made = image.state.versions.iter().filter(|v| v.version.as_str() == version);
     assert_eq!(made.count(), 1, "{told}");
 }
 

@@ -4,7 +4,7 @@
 use super::scene;
 use actors::{
     kinds::instances::{Act, Command, Effect, Instances, Look, Outcome, Seen, plan},
-    runtime::resource::{Input, Kept, Moment, Resource},
+    runtime::resource::{Input, Kept, Moment, step},
 };
 use contract::{
     InstanceId, Timestamp,
@@ -34,7 +34,7 @@ impl World {
     fn take(&mut self, input: Input<Instances>) {
         let Some(kept) = &self.kept else { return };
         let at = Moment::<Instances> { id: self.id, now: self.now };
-        let Ok(step) = Instances::step(&at, Some(&kept.state), input) else { return };
+        let Ok(step) = step(&at, Some(&kept.state), input) else { return };
         if let Some(pause) = step.intent.begins() {
             self.due = self.now + pause;
         }

@@ -4,7 +4,7 @@
 use super::scene;
 use actors::{
     kinds::{backups, deployments, image_builds},
-    runtime::resource::{Input, Kept, Moment, Resource},
+    runtime::resource::{Input, Kept, Moment, Resource, step},
 };
 use contract::{
     BackupId, DeploymentId, Id, ImageId, InstanceId, JobId, Timestamp,
@@ -30,7 +30,7 @@ fn explore<R: Resource>(
     name: impl Fn(&R::State) -> String,
     check: impl Fn(&R::State, Option<(&R::State, Option<&R::Effect>)>, &str),
 ) -> BTreeSet<String> {
-    let at = Moment::<R> { id: R::Id::of(Ulid(7)), now: NOW };
+    let at = Moment::<R> { id: R::Key::of(Ulid(7)), now: NOW };
     let mut names = BTreeSet::from([name(&first)]);
     let first = Kept::<R> { state: first, intent: Some(effect) };
     let (mut seen, mut open) = (BTreeSet::new(), vec![first]);
@@ -39,7 +39,7 @@ fn explore<R: Resource>(
         // An effect that nobody began does not come to an end.
         let happens = inputs.iter().filter(|(_, _, of)| of.is_none() || *of == kept.intent);
         for (told, input, _) in happens {
-            let Ok(step) = R::step(&at, Some(state), input.clone()) else { continue };
+            let Ok(step) = step(&at, Some(state), input.clone()) else { continue };
             let Some(next) = step.apply(Some(&kept)).unwrap() else {
                 check(state, None, told);
                 continue;

@@ -11,8 +11,7 @@
 
 use std::borrow::Cow;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
+use data_encoding::BASE64;
 
 use crate::archive::{Archive, Entry};
 use crate::certificate::Hash;
@@ -163,7 +162,7 @@ fn verify_entry(archive: &Archive, entry: &Entry, section: &Section) -> Result<(
 }
 
 fn decode(digest: &[u8]) -> Option<Vec<u8>> {
-    BASE64_STANDARD.decode(digest).ok()
+    BASE64.decode(digest).ok()
 }
 
 fn invalid(reason: &'static str) -> Refusal {

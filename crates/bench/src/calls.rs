@@ -15,7 +15,6 @@ use crate::{
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// How it is measured.
 pub const METHOD: &str = "`wrk` with 64 connections sends the same requests to the service and to \
     a bare actix-web server that reads a JSON body and answers it, with as many workers and the \
     same allocator, in turns. The body that the bare server gets is the reply of the service, so \

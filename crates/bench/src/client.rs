@@ -16,7 +16,6 @@ const WITHIN: Duration = Duration::from_secs(300);
 /// A client of one service.
 #[derive(Debug, Clone)]
 pub struct Client {
-    /// Where it listens.
     pub address: SocketAddr,
     /// Sent with every call.
     pub application_id: String,
@@ -52,7 +51,6 @@ impl Client {
         }
     }
 
-    /// Posts JSON.
     pub fn post(&self, session: Option<&str>, path: &str, body: &Value) -> Outcome<Answer> {
         let mut headers = vec![
             ("Content-Type", "application/json"),

@@ -54,7 +54,6 @@ async fn answer(request: HttpRequest, said: web::Data<Said>) -> HttpResponse {
     }
 }
 
-/// A running one.
 pub struct ListingEngine(Helper);
 
 impl ListingEngine {

@@ -15,13 +15,11 @@ use tokio::sync::oneshot;
 const RECORD: usize = 500;
 /// Records that are overwritten in turn.
 const RECORDS: u64 = 128;
-/// Writes of one batch.
 const LARGEST_BATCH: usize = 1024;
 
 /// What one writer wants on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Rows {
-    /// A record.
     One,
     /// What a change of the service writes: a record, an entry of a log and an entry of an index.
     Three,
@@ -62,6 +60,7 @@ impl GroupCommit {
     }
 }
 
+#[allow(clippy::disallowed_methods, reason = "the file is synced right after")]
 fn commit_all(
     db: &sled::Db,
     file: &File,

@@ -13,7 +13,6 @@ use std::{
 
 /// A running one. It is killed when the value is dropped.
 pub struct Helper {
-    /// Where it listens.
     pub address: SocketAddr,
     child: Child,
 }

@@ -17,7 +17,6 @@ use crate::{
 use serde_json::json;
 use std::{path::Path, time::Duration};
 
-/// How it is measured.
 pub const METHOD: &str = "The service has a thousand instances at rest, each with a server and a \
     database. An engine that only lists says that their containers run; one web server answers all \
     health checks. The service looks at all of them every second, ten times as often as it would \
@@ -38,7 +37,6 @@ const SETTLE: Duration = Duration::from_secs(3);
 /// Instances that are read in turn.
 const READ: usize = 64;
 
-/// Both figures.
 pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     let (home, upstream) = (machine::scratch()?, echo::start(1)?);
     let project = an_owned_project(home.path(), pace)?;

@@ -10,7 +10,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How it is measured.
 pub const METHOD: &str = "In this process: one call of each of a million addresses is counted, then \
     a second one, then the idle are forgotten. The yardstick is a hash map of counters behind one \
     lock, with the same keys.";

@@ -13,7 +13,6 @@ const QUIET_WITHIN: Duration = Duration::from_secs(60);
 /// A machine is quiet when this share of its processors is idle, in percent, for two seconds.
 const QUIET: u64 = 85;
 
-/// This program.
 pub fn this_program() -> Outcome<PathBuf> {
     std::env::current_exe().or_say("this program")
 }

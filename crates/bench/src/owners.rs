@@ -9,17 +9,13 @@ use crate::{
 };
 use actix::{Actor, Addr, Context, Handler, Message};
 use actix_rt::{Arbiter, ArbiterHandle, System};
-use actors::{
-    kinds::projects::{Command, Projects},
-    runtime::resource::Kept,
-};
-use contract::{Fault, ProjectId};
+use actors::kinds::projects::Projects;
+use contract::ProjectId;
 use futures_util::{StreamExt, stream};
-use std::{future::Future, sync::Arc, time::Instant};
-use store::{Store, Stored};
+use std::{future::Future, time::Instant};
+use store::{Snapshot, Store};
 use tokio::sync::oneshot;
 
-/// How it is measured.
 pub const METHOD: &str = "In this process: 100,000 stored projects are each asked something that \
     they refuse, 64 at a time, which wakes their owners (directory, guard, record, health) and \
     writes nothing. The yardstick is as many plain actix actors on the same two arbiters, which \
@@ -66,17 +62,12 @@ async fn wake_all(store: Store) -> Outcome<(Cost, Cost)> {
     for id in &ids {
         read(&store, *id)?;
     }
-    let project =
-        ids.first().map(|id| read(&store, *id)).or_say("a project")??.record.state.clone();
+    let project = ids.first().map(|id| read(&store, *id)).or_say("a project")??.state.clone();
     machine::wait_until_quiet();
     let (ours, _) = each(&ids, |id| {
-        let asked = projects.ask(id, Command::Create(Box::new(project.clone())));
-        async move {
-            match asked.await {
-                Err(Fault::Exists(_)) => Ok(()),
-                other => Err(format!("{id} answered {other:?}")),
-            }
-        }
+        // It is there already, so nothing is written.
+        let asked = projects.create(id, project.clone());
+        async move { asked.await.map(drop).map_err(|fault| format!("{id} answered {fault:?}")) }
     })
     .await?;
     machine::wait_until_quiet();
@@ -100,15 +91,15 @@ async fn each<T, F: Future<Output = Outcome<T>>>(
     Ok((Cost { micros, bytes }, awake))
 }
 
-fn read(store: &Store, id: ProjectId) -> Outcome<Arc<Stored<Kept<Projects>>>> {
-    store.get::<Kept<Projects>>(&id.to_string()).or_say("the store")?.or_say(id)
+fn read(store: &Store, id: ProjectId) -> Outcome<Snapshot<Projects>> {
+    store.get::<Projects>(&id).or_say("the store")?.or_say(id)
 }
 
 /// An actor with nothing around it.
 struct Plain {
     id: ProjectId,
     store: Store,
-    record: Option<Arc<Stored<Kept<Projects>>>>,
+    record: Option<Snapshot<Projects>>,
 }
 
 /// Whether it has its record.

@@ -17,7 +17,6 @@ use std::{
     process::{Child, Command},
 };
 
-/// How it is measured.
 pub const METHOD: &str = "`wrk` with 64 connections asks a bare actix-web server for so many bytes: \
     through the service, as the server of an instance; through nginx as a reverse proxy with \
     connections that are kept, the same headers and as many workers; and directly; in turns.";

@@ -15,7 +15,7 @@ use actors::{
     runtime::resource::{Kept, Resource},
 };
 use contract::{
-    AppId, Channel, Id, OrganizationId, ProjectId, Timestamp, UserId,
+    AppId, Channel, OrganizationId, ProjectId, Timestamp, UserId,
     apps::Platform,
     artifacts::{Artifact, ArtifactKind, ArtifactState, Provenance, ProvenancePath, Trust},
     projects::{Project, ProjectState},
@@ -125,7 +125,7 @@ pub async fn release(store: &Store) -> Outcome<AppId> {
     let change =
         put::<Releases>(change, release_id, State { release, to_tell: Default::default() });
     let current = Current { release: release_id, since: MADE };
-    commit(store, change.create(&Current::key(app_id, &channel), &current)).await?;
+    commit(store, change.create::<Current>(&Current::key(app_id, &channel), current)).await?;
     Ok(app_id)
 }
 
@@ -143,7 +143,6 @@ fn organization_of(user: UserId) -> Outcome<Organization> {
     })
 }
 
-/// An app of a project.
 pub fn app(project_id: ProjectId) -> Outcome<App> {
     Ok(App {
         project_id,
@@ -170,11 +169,8 @@ fn provenance(user: UserId) -> Provenance {
 }
 
 /// A record of a resource at rest.
-pub fn put<R: Resource>(change: Change, id: R::Id, state: R::State) -> Change
-where
-    R::Id: Id,
-{
-    change.create(&id.to_string(), &Kept::<R> { state, intent: None })
+pub fn put<R: Resource>(change: Change, id: R::Key, state: R::State) -> Change {
+    change.create::<R>(&id, Kept::at_rest(state))
 }
 
 /// A text of the contract; all of them here are valid.

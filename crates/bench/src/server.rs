@@ -19,7 +19,6 @@ const START_WITHIN: Duration = Duration::from_secs(60);
 
 /// A running service. It is killed when the value is dropped.
 pub struct Server {
-    /// What talks to it.
     pub client: Client,
     /// How long it took until it was ready.
     pub started_in: Duration,
@@ -38,10 +37,7 @@ impl Server {
     pub fn start_with(home: &Path, workers: usize, settings: &[(&str, &str)]) -> Outcome<Server> {
         let program = machine::this_program()?.with_file_name("svc");
         if !program.exists() {
-            return Err(format!(
-                "{} is missing: build it with cargo build --release -p svc",
-                program.display()
-            ));
+            return Err(format!("{} is missing: build it with make bench", program.display()));
         }
         let port = free_port()?;
         let log = File::create(home.join("log")).or_say("the log")?;

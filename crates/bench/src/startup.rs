@@ -9,7 +9,6 @@ use crate::{
 };
 use std::{path::Path, time::Duration};
 
-/// How it is measured.
 pub const METHOD: &str = "A store is filled with a million projects, each with its index entry. \
     Timed is from the start of the program to its first 200 on `/readyz`, files in the page cache. \
     The yardstick is the same program with an empty store.";

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 /// One figure beside its yardstick.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Row {
-    /// What was measured.
     pub what: String,
     /// What the service did, with its unit.
     pub ours: String,
@@ -17,7 +16,6 @@ pub struct Row {
     pub aim: Option<Aim>,
 }
 
-/// What was aimed at.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Aim {
     /// Such as `at least 0.8`.
@@ -72,7 +70,9 @@ pub fn rows(rows: &[Row]) -> String {
 pub fn report(machine: &str, all: &[Row], methods: &[(&str, &str)]) -> String {
     let methods: String = methods
         .iter()
-        .map(|(figure, method)| format!("- `cargo run --release -p bench {figure}`: {method}\n"))
+        .map(|(figure, method)| {
+            format!("- `cargo run --profile dist -p bench {figure}`: {method}\n")
+        })
         .collect();
     format!(
         "# Benchmarks\n\n\

@@ -15,7 +15,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How it is measured.
 pub const METHOD: &str = "A file of 1 GiB goes to the service with one PUT to a signed address, \
     and is made durable; then it is finalized, which hashes it (and refuses it, because it is no \
     app). The yardstick is `cp` and `sha256sum` of the same file on the same disk, which makes \
@@ -29,7 +28,6 @@ const MOST_MEMORY: u64 = 64 << 20;
 const BINDS: &str = "the bytes pass the loopback connection and are made durable, every 64 MiB and at the end; \
     the yardstick copies within the kernel and leaves them in the page cache.";
 
-/// What one round took.
 struct Round {
     copied: Duration,
     hashed: Duration,

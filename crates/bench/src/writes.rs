@@ -14,7 +14,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How it is measured.
 pub const METHOD: &str = "`wrk` with 64 connections calls `updateProfile` for 128 users; each call \
     writes the account, an audit entry and its index entry, and is answered when they are on the \
     disk. The first yardstick is group commit alone: one thread that writes 500 byte records of 64 \

@@ -13,10 +13,8 @@ pub const CONNECTIONS: usize = 64;
 
 const SCRIPT: &str = include_str!("requests.lua");
 
-/// What is sent.
 #[derive(Debug, Clone)]
 pub struct Load {
-    /// Where to.
     pub address: SocketAddr,
     /// The path of every request.
     pub path: String,
@@ -27,10 +25,8 @@ pub struct Load {
     pub requests: Vec<(String, String)>,
 }
 
-/// What came of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Answers {
-    /// Answers a second.
     pub rate: f64,
     /// Half of the answers took no longer, in milliseconds.
     pub median_ms: f64,

@@ -2,6 +2,7 @@
 
 use crate::{failure::Failure, printer::Printer};
 use contract::{artifacts::ArtifactKind, text::FileName};
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use std::{
     fs::File,
@@ -86,8 +87,7 @@ fn hash(mut bytes: impl Read) -> io::Result<(String, u64)> {
             Err(error) => return Err(error),
         }
     }
-    let hex = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok((hex, size))
+    Ok((HEXLOWER.encode(&hasher.finalize()), size))
 }
 
 #[cfg(test)]

@@ -107,7 +107,6 @@ impl Client {
         self.patience
     }
 
-    /// Calls a function.
     pub fn call<F: Function>(&self, params: &F) -> Result<F::Reply, Failure> {
         let spec = contract::all().find(|spec| spec.name == F::NAME);
         let secret = spec.is_some_and(|spec| spec.secret);

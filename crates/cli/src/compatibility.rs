@@ -33,12 +33,10 @@ pub struct Check {
     pub verdict: Verdict,
     /// What was looked at, and what was found.
     pub check: String,
-    /// How to mend it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
 
-/// How a check went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {

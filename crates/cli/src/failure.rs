@@ -10,30 +10,18 @@ pub enum Failure {
     Usage {
         /// What is wrong with it.
         problem: String,
-        /// What would be right.
         hint: String,
     },
     /// Something on this machine went wrong.
-    Local {
-        /// What went wrong.
-        problem: String,
-        /// How to mend it.
-        hint: String,
-    },
+    Local { problem: String, hint: String },
     /// The reply, which is printed, says itself what went wrong.
-    Told {
-        /// What it comes to.
-        problem: String,
-        /// How to mend it.
-        hint: String,
-    },
+    Told { problem: String, hint: String },
     /// The service answered, and said no.
     Refused(Refusal),
     /// No answer came, or one that the service would not give.
     Unreachable {
         /// What happened instead.
         problem: String,
-        /// Where to look.
         hint: String,
     },
 }
@@ -114,7 +102,6 @@ impl Failure {
         })
     }
 
-    /// What to do next.
     pub fn hint(&self) -> String {
         match self {
             Failure::Usage { hint, .. }

@@ -13,7 +13,6 @@ pub struct Login {
     pub api_url: String,
     /// The application id of that service.
     pub application_id: String,
-    /// Who is signed in.
     pub email: Email,
     /// Goes into the session header.
     pub session_token: String,
@@ -69,7 +68,6 @@ impl LoginFile {
         write().map_err(|error| Failure::file(&self.path, &error))
     }
 
-    /// Forgets the login.
     pub fn remove(&self) -> Result<(), Failure> {
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {

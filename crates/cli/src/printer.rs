@@ -125,12 +125,10 @@ pub struct Table {
 }
 
 impl Table {
-    /// With these headings.
     pub fn new<const N: usize>(headings: [&str; N]) -> Self {
         Table { rows: vec![headings.map(str::to_owned).to_vec()] }
     }
 
-    /// Adds a line.
     pub fn row<const N: usize>(mut self, cells: [String; N]) -> Self {
         self.rows.push(cells.map(|cell| on_one_line(&cell)).to_vec());
         self
@@ -147,12 +145,10 @@ impl Display for Table {
 pub struct Fields(Vec<Vec<String>>);
 
 impl Fields {
-    /// Nothing yet.
     pub fn new() -> Self {
         Fields(Vec::new())
     }
 
-    /// Adds a field.
     pub fn with(mut self, name: &str, value: impl Display) -> Self {
         self.0.push(vec![name.to_owned(), on_one_line(&value.to_string())]);
         self

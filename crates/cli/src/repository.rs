@@ -19,7 +19,6 @@ pub const WORKFLOW: &str = ".github/workflows/svc-build.yml";
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Config {
-    /// What is built.
     pub platforms: Vec<Platform>,
     /// The shell command that builds, by platform and profile.
     pub build: BTreeMap<Platform, BTreeMap<String, String>>,
@@ -54,7 +53,6 @@ impl Repository {
         Repository { root: root.to_owned() }
     }
 
-    /// Its topmost folder.
     pub fn root(&self) -> &Path {
         &self.root
     }

@@ -13,11 +13,9 @@ const DEFAULT_API_URL: &str = "http://127.0.0.1:8080";
 pub struct Sources<'a> {
     /// The flags of the command.
     pub flags: &'a Global,
-    /// The environment.
     pub environment: &'a dyn Fn(&str) -> Option<String>,
     /// The configuration of the repository.
     pub config: Option<&'a Config>,
-    /// The login file.
     pub login: Option<&'a Login>,
 }
 
@@ -28,7 +26,6 @@ pub struct Settings {
     pub api_url: String,
     /// The application id, which every function call needs.
     pub application_id: Option<String>,
-    /// Who calls.
     pub credential: Option<Credential>,
     /// The app that is meant where a command names none.
     pub app: Option<AppId>,
@@ -37,7 +34,6 @@ pub struct Settings {
 /// What shows who calls.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Credential {
-    /// Of a CI job.
     DeployToken(String),
     /// Of somebody who is signed in.
     Session(String),

@@ -9,11 +9,11 @@ use crate::{
     client::{self, Answer, Client},
     failure::Failure,
 };
-use base64::{Engine, engine::general_purpose::STANDARD};
 use contract::{
     ArtifactId,
     endpoint::{PART_SIZE, Received, UploadUrlRequest},
 };
+use data_encoding::BASE64;
 use indicatif::ProgressBar;
 use reqwest::Method;
 use sha2::{Digest, Sha256};
@@ -198,7 +198,7 @@ impl Upload<'_> {
 }
 
 fn content_digest(part: &[u8]) -> String {
-    format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(part)))
+    format!("sha-256=:{}:", BASE64.encode(&Sha256::digest(part)))
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use crate::Labels;
 use contract::Timestamp;
+use data_encoding::HEXLOWER;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use std::{collections::BTreeMap, fmt, fmt::Write, time::Duration};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
 /// What a container is to be.
 ///
@@ -26,7 +27,6 @@ pub struct ContainerSpec {
     pub alias: String,
     /// The port that is published on 127.0.0.1, under a number that the engine chooses.
     pub port: Option<u16>,
-    /// Where it keeps data.
     pub mounts: Vec<Mount>,
     /// Folders in memory: nothing else can be written where the root is read-only.
     pub scratch: Vec<String>,
@@ -36,7 +36,6 @@ pub struct ContainerSpec {
     pub user: Option<String>,
     /// What it may do beyond a plain program.
     pub capabilities: Vec<Capability>,
-    /// What it may use.
     pub limits: Limits,
     /// How the engine finds out whether it is well.
     pub health: Option<HealthCommand>,
@@ -64,10 +63,7 @@ impl ContainerSpec {
     pub fn hash(&self) -> String {
         // A spec always serializes: its maps have text as keys.
         let canonical = serde_json::to_vec(self).unwrap_or_default();
-        Sha256::digest(canonical).iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        HEXLOWER.encode(&Sha256::digest(canonical))
     }
 }
 
@@ -110,7 +106,6 @@ pub enum Capability {
 pub struct HealthCommand {
     /// The program and its arguments; no shell.
     pub command: Vec<String>,
-    /// How often.
     pub interval: Duration,
     /// How long it may take.
     pub timeout: Duration,
@@ -123,15 +118,12 @@ pub struct HealthCommand {
 /// A container as the engine shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
-    /// Its name.
     pub name: String,
     /// What the engine calls it.
     pub id: String,
-    /// Whose it is.
     pub labels: Labels,
     /// The id of its image, `sha256:…`.
     pub image: String,
-    /// Whether it runs.
     pub phase: Phase,
     /// What its health command says; `None`: it has none.
     pub health: Option<Health>,
@@ -149,7 +141,6 @@ impl Container {
         self.labels.get(ContainerSpec::HASH_LABEL).map(String::as_str)
     }
 
-    /// Whether it runs.
     pub fn is_running(&self) -> bool {
         self.phase == Phase::Running
     }
@@ -160,7 +151,6 @@ impl Container {
 pub enum Phase {
     /// It was made and never started.
     Created,
-    /// It runs.
     Running,
     /// It ran. From an inventory the code may be unknown.
     Exited {
@@ -178,16 +168,13 @@ pub enum Phase {
 pub enum Health {
     /// Too early to say.
     Starting,
-    /// Well.
     Healthy,
-    /// Not well.
     Unhealthy,
 }
 
 /// What a running container uses. Processor and network are counters: two samples make a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// When it was taken.
     pub at: Timestamp,
     /// Since when the container runs: counters of two runs are not compared.
     pub started_at: Timestamp,

@@ -17,14 +17,12 @@ pub struct Image {
     pub labels: Labels,
     /// Bytes, shared layers included.
     pub size: u64,
-    /// When it was made.
     pub created_at: Timestamp,
 }
 
 /// How a registry knows us.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
-    /// The user.
     pub username: String,
     /// The password or token.
     pub password: String,
@@ -45,7 +43,6 @@ pub struct BuildSpec {
     pub dockerfile: String,
     /// Arguments of the build. They are seen in the image's history: no secrets.
     pub args: BTreeMap<String, String>,
-    /// Whose it is.
     pub labels: Labels,
     /// Bytes of memory that a step may use.
     pub memory: u64,

@@ -9,8 +9,6 @@ pub type Labels = BTreeMap<String, String>;
 /// An object that has a name and labels and nothing else that matters to us.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owned {
-    /// Its name.
     pub name: String,
-    /// Whose it is.
     pub labels: Labels,
 }

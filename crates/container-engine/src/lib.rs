@@ -54,7 +54,6 @@ pub enum EngineError {
 /// What the engine says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
-    /// Its version.
     pub version: String,
     /// The version of the API that is spoken with it.
     pub api: String,
@@ -76,24 +75,18 @@ pub struct Inventory {
 /// Something happened to a container of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// When.
     pub at: Timestamp,
     /// The name of the container.
     pub container: String,
-    /// Its labels.
     pub labels: Labels,
-    /// What happened.
     pub what: Happening,
 }
 
 /// What happens to containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happening {
-    /// It began to run.
     Started,
-    /// It ended.
     Died,
-    /// It was removed.
     Removed,
     /// The engine's own health check changed its mind.
     Health(Health),
@@ -102,7 +95,6 @@ pub enum Happening {
 /// Which lines of a container's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogQuery {
-    /// The last so many.
     pub tail: u32,
     /// Only those since then.
     pub since: Option<Timestamp>,
@@ -124,9 +116,7 @@ pub struct LogLine {
 /// Where a program writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// Standard output.
     Out,
-    /// Standard error.
     Err,
 }
 
@@ -170,7 +160,6 @@ pub enum Output {
 /// The container engine.
 #[async_trait]
 pub trait Engine: Send + Sync {
-    /// Whether it is there.
     async fn about(&self) -> Result<About, EngineError>;
 
     /// All containers, networks and volumes that carry these labels.

@@ -3,6 +3,8 @@
 //! No I/O and no actors live here. The router, authorization, the OpenAPI document, the generated
 //! reference and the command line all derive from the declarations in this crate.
 
+#![warn(missing_docs)]
+
 #[macro_use]
 pub mod function;
 #[macro_use]

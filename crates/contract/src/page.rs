@@ -1,5 +1,6 @@
 //! Lists: how many to give, where to go on, and what comes back.
 
+use data_encoding::HEXLOWER;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -63,21 +64,15 @@ impl Cursor {
 
     /// The text that clients are given.
     pub fn encode(&self) -> String {
-        self.0.bytes().map(|b| format!("{b:02x}")).collect()
+        HEXLOWER.encode(self.0.as_bytes())
     }
 
     /// The key in a text that [`encode`](Cursor::encode) made.
     fn decode(text: &str) -> Option<String> {
-        if text.is_empty()
-            || text.len() > 2 * LONGEST_KEY
-            || !text.len().is_multiple_of(2)
-            || !text.is_ascii()
-        {
+        if text.is_empty() || text.len() > 2 * LONGEST_KEY {
             return None;
         }
-        let byte = |i: usize| text.get(i..i + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
-        let bytes: Option<Vec<u8>> = (0..text.len()).step_by(2).map(byte).collect();
-        let key = String::from_utf8(bytes?).ok()?;
+        let key = String::from_utf8(HEXLOWER.decode(text.as_bytes()).ok()?).ok()?;
         key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_').then_some(key)
     }
 }

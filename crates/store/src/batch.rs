@@ -31,7 +31,6 @@ struct Part {
 }
 
 impl<'a> Batch<'a> {
-    /// Nothing yet.
     pub(crate) fn new(inner: &'a Inner) -> Self {
         Batch { inner, rows: HashMap::new(), seen: Vec::new() }
     }
@@ -79,7 +78,7 @@ impl<'a> Batch<'a> {
                     self.inner.kind(tree)?;
                     if part.seen.iter().any(|seen| seen.tree == tree && seen.key == key) {
                         let twice = format!("{tree}/{key} is written twice in one change");
-                        return Err(StoreError::Unreadable(twice));
+                        return Err(StoreError::Unwritable(twice));
                     }
                     part.rows.push((keys::record(tree, &key), value));
                     part.seen.push(Seen { tree, key, cached });

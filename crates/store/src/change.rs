@@ -1,6 +1,6 @@
 //! What one writer wants to become true: all of it or nothing.
 
-use crate::{Merge, Record, StoreError, Stored, keys, record::version_of};
+use crate::{Merge, Record, Snapshot, StoreError, Stored, keys, record::encode};
 use std::{any::Any, sync::Arc};
 
 /// A decoded record, its kind known to who asks for it.
@@ -42,93 +42,94 @@ impl Change {
     }
 
     /// Writes a record that must not be there yet.
-    pub fn create<R: Record + Clone>(self, key: &str, record: &R) -> Self {
-        self.replace(key, None, record)
+    pub fn create<R: Record>(self, key: &R::Key, content: R::Content) -> Self {
+        self.replace::<R>(key, None, content)
     }
 
     /// Writes a record under a key that was made for it a moment ago and cannot be there: nobody
     /// looks. It is not cached, because such records are seldom read.
-    pub fn append<R: Record>(mut self, key: &str, record: &R) -> Self {
-        for entry in record.index() {
-            self.point(R::TREE, &entry, key, true);
+    pub fn append<R: Record>(mut self, key: &R::Key, content: &R::Content) -> Self {
+        let key = key.to_string();
+        for entry in R::index(content).0 {
+            self.point(R::TREE, &entry, &key, true);
         }
-        match Stored::encode(1, record) {
-            Ok(value) => self.row(keys::record(R::TREE, key), Some(value)),
+        match encode::<R>(1, content) {
+            Ok(value) => self.row(keys::record(R::TREE, &key), Some(value)),
             Err(e) => self.unwritable = Some(e),
         }
         self
     }
 
     /// Writes the successor of `before` as it was read, and moves its index entries and claims.
-    pub fn replace<R: Record + Clone>(
+    pub fn replace<R: Record>(
         self,
-        key: &str,
+        key: &R::Key,
         before: Option<&Stored<R>>,
-        after: &R,
+        after: R::Content,
     ) -> Self {
-        let version = before.map_or(0, |b| b.version) + 1;
-        self.put(key, before, Arc::new(Stored { version, record: after.clone() }))
+        self.put(key, before, Arc::new(Stored::after(before, after)))
     }
 
-    /// Like [`replace`](Change::replace), with a successor that readers share with the writer. Its
-    /// version is the one after that of `before`.
+    /// Like [`replace`](Change::replace), with a successor that readers share with the writer:
+    /// one made by [`Stored::after`] of `before`.
     pub fn put<R: Record>(
         mut self,
-        key: &str,
+        key: &R::Key,
         before: Option<&Stored<R>>,
-        after: Arc<Stored<R>>,
+        after: Snapshot<R>,
     ) -> Self {
-        self.expect::<R>(key, before.map_or(0, |b| b.version));
-        self.set(key, before.map(|b| &b.record), after);
+        let key = key.to_string();
+        self.expect::<R>(&key, before.map_or(0, Stored::version));
+        self.set::<R>(&key, before.map(|before| &**before), after);
         self
     }
 
     /// Removes a record as it was read, with its index entries and claims.
-    pub fn remove<R: Record>(mut self, key: &str, before: &Stored<R>) -> Self {
-        self.expect::<R>(key, before.version);
-        self.forget(key, &before.record);
+    pub fn remove<R: Record>(mut self, key: &R::Key, before: &Stored<R>) -> Self {
+        let key = key.to_string();
+        self.expect::<R>(&key, before.version());
+        self.forget::<R>(&key, before);
         self
     }
 
     /// Holds only while this record is as it was read. It is not written.
-    pub fn require<R: Record>(mut self, key: &str, seen: &Stored<R>) -> Self {
-        self.expect::<R>(key, seen.version);
+    pub fn require<R: Record>(mut self, key: &R::Key, seen: &Stored<R>) -> Self {
+        self.expect::<R>(&key.to_string(), seen.version());
         self
     }
 
     /// Holds only while there is no such record.
-    pub fn require_absent<R: Record>(mut self, key: &str) -> Self {
-        self.expect::<R>(key, 0);
+    pub fn require_absent<R: Record>(mut self, key: &R::Key) -> Self {
+        self.expect::<R>(&key.to_string(), 0);
         self
     }
 
     /// Removes a record that only its key is known of, and which has neither index nor claims.
-    pub fn drop_row<R: Record>(mut self, key: &str) -> Self {
-        self.record::<R>(key, None);
+    pub fn drop_row<R: Record>(mut self, key: &R::Key) -> Self {
+        self.record::<R>(&key.to_string(), None);
         self
     }
 
     /// Adds to a record that several writers share. One delta for each record in a change.
-    pub fn merge<R: Merge + Clone>(mut self, key: &str, delta: R::Delta) -> Self {
-        let owned = key.to_owned();
+    pub fn merge<R: Merge>(mut self, key: &R::Key, delta: R::Delta) -> Self {
+        let key = key.to_string();
+        let owned = key.clone();
         let merge: MergeFn = Box::new(move |bytes| {
             let before = bytes.map(|b| Stored::<R>::decode(&owned, b)).transpose()?;
-            let before = before.map(|stored| stored.record);
             let mut change = Change::default();
-            match R::merge(before.clone(), &delta) {
-                Some(record) => {
-                    let version = version_of(bytes) + 1;
-                    let after = Arc::new(Stored { version, record });
-                    change.set(&owned, before.as_ref(), after);
+            match R::merge(before.as_deref().cloned(), &delta) {
+                Some(content) => {
+                    let after = Arc::new(Stored::after(before.as_ref(), content));
+                    change.set::<R>(&owned, before.as_deref(), after);
                 }
                 None => match &before {
-                    Some(before) => change.forget(&owned, before),
+                    Some(before) => change.forget::<R>(&owned, before),
                     None => change.record::<R>(&owned, None),
                 },
             }
             change.unwritable.map_or(Ok(change.writes), Err)
         });
-        self.writes.push(Write::Merge { tree: R::TREE, key: key.to_owned(), merge });
+        self.writes.push(Write::Merge { tree: R::TREE, key, merge });
         self
     }
 
@@ -139,17 +140,17 @@ impl Change {
         self
     }
 
-    fn set<R: Record>(&mut self, key: &str, before: Option<&R>, after: Arc<Stored<R>>) {
-        let old_index = before.map(Record::index).unwrap_or_default();
-        let new_index = after.record.index();
+    fn set<R: Record>(&mut self, key: &str, before: Option<&R::Content>, after: Snapshot<R>) {
+        let old_index = before.map(R::index).unwrap_or_default().0;
+        let new_index = R::index(&after).0;
         for gone in old_index.iter().filter(|e| !new_index.contains(e)) {
             self.point(R::TREE, gone, key, false);
         }
         for new in new_index.iter().filter(|e| !old_index.contains(e)) {
             self.point(R::TREE, new, key, true);
         }
-        let old_claims = before.map(Record::claims).unwrap_or_default();
-        let new_claims = after.record.claims();
+        let old_claims = before.map(R::claims).unwrap_or_default().0;
+        let new_claims = R::claims(&after).0;
         for gone in old_claims.iter().filter(|c| !new_claims.contains(c)) {
             self.row(keys::claim(R::TREE, gone), None);
         }
@@ -160,17 +161,17 @@ impl Change {
                 claim: new,
             });
         }
-        match Stored::encode(after.version, &after.record) {
+        match after.encode() {
             Ok(value) => self.record::<R>(key, Some((value, after))),
             Err(e) => self.unwritable = Some(e),
         }
     }
 
-    fn forget<R: Record>(&mut self, key: &str, record: &R) {
-        for entry in record.index() {
+    fn forget<R: Record>(&mut self, key: &str, content: &R::Content) {
+        for entry in R::index(content).0 {
             self.point(R::TREE, &entry, key, false);
         }
-        for claim in record.claims() {
+        for claim in R::claims(content).0 {
             self.row(keys::claim(R::TREE, &claim), None);
         }
         self.record::<R>(key, None);
@@ -180,7 +181,7 @@ impl Change {
         self.writes.push(Write::Expect { tree: R::TREE, key: key.to_owned(), version });
     }
 
-    fn record<R: Record>(&mut self, key: &str, after: Option<(Vec<u8>, Arc<Stored<R>>)>) {
+    fn record<R: Record>(&mut self, key: &str, after: Option<(Vec<u8>, Snapshot<R>)>) {
         let (value, cached) = after.unzip();
         let cached = cached.map(|stored| stored as Cached);
         self.writes.push(Write::Record { tree: R::TREE, key: key.to_owned(), value, cached });

@@ -12,7 +12,7 @@ impl Store {
     /// there, and that no entry or claim of the kind points at nothing. `also` looks at each record.
     pub fn check<R: Record>(
         &self,
-        mut also: impl FnMut(&str, &R, &mut Vec<Finding>),
+        mut also: impl FnMut(&str, &R::Content, &mut Vec<Finding>),
     ) -> Result<(u64, Vec<Finding>), StoreError> {
         let (mut count, mut findings) = (0, Vec::new());
         let (mut entries, mut claims) = (HashSet::new(), HashSet::new());
@@ -23,17 +23,11 @@ impl Store {
             match Stored::<R>::decode(&key, &bytes) {
                 Err(e) => findings.push(Finding(e.to_string())),
                 Ok(stored) => {
-                    entries.extend(
-                        stored.record.index().iter().map(|e| keys::entry(R::TREE, e, &key)),
-                    );
-                    claims.extend(
-                        stored
-                            .record
-                            .claims()
-                            .iter()
-                            .map(|c| (keys::claim(R::TREE, c), key.clone())),
-                    );
-                    also(&key, &stored.record, &mut findings);
+                    let index = R::index(&stored).0;
+                    entries.extend(index.iter().map(|e| keys::entry(R::TREE, e, &key)));
+                    let held = R::claims(&stored).0;
+                    claims.extend(held.iter().map(|c| (keys::claim(R::TREE, c), key.clone())));
+                    also(&key, &stored, &mut findings);
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! last line counts them: a stream that is cut off is noticed.
 
 use crate::{FORMAT, Store, StoreError, committer::flush, io};
+use data_encoding::HEXLOWER;
 use std::{
     collections::HashSet,
     io::{BufRead, Write},
@@ -18,7 +19,7 @@ impl Store {
         let mut count = 0;
         for row in self.inner.rows()?.iter() {
             let (key, value) = row.map_err(io)?;
-            writeln!(out, "{} {}", hex(&key), hex(&value)).map_err(io)?;
+            writeln!(out, "{} {}", HEXLOWER.encode(&key), HEXLOWER.encode(&value)).map_err(io)?;
             count += 1;
         }
         writeln!(out, "end {count}").map_err(io)?;
@@ -28,7 +29,7 @@ impl Store {
     /// Reads what [`dump`](Store::dump) wrote into a store that is empty.
     pub fn load(&self, input: &mut impl BufRead) -> Result<u64, StoreError> {
         if !self.inner.rows()?.is_empty() {
-            return Err(StoreError::Unreadable(
+            return Err(StoreError::Unwritable(
                 "the store is not empty: restore into a new data directory".into(),
             ));
         }
@@ -52,7 +53,9 @@ impl Store {
                 (Some("end"), Some(n)) if n == count.to_string() => break,
                 (Some("end"), _) => return Err(damaged("rows are missing")),
                 (Some(key), value) => {
-                    let bytes = |text| unhex(text).ok_or_else(|| damaged("a row is not hex"));
+                    let bytes = |text: &str| {
+                        HEXLOWER.decode(text.as_bytes()).map_err(|_| damaged("a row is not hex"))
+                    };
                     let (key, value) = (bytes(key)?, bytes(value.unwrap_or_default())?);
                     self.inner.rows()?.insert(key, value).map_err(io)?;
                     count += 1;
@@ -63,15 +66,4 @@ impl Store {
         flush(&self.inner, &mut HashSet::new())?;
         Ok(count)
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |n: u8| DIGITS.get(usize::from(n)).copied().map_or('0', char::from);
-    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let pair = |at: usize| text.get(at..at + 2).and_then(|p| u8::from_str_radix(p, 16).ok());
-    (0..text.len()).step_by(2).map(pair).collect()
 }

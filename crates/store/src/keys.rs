@@ -2,10 +2,9 @@
 //! no part holds a slash of its own, except an index entry, whose last part is the key of the
 //! record.
 
-use crate::{CLAIMS, INDEX, StoreError};
+use crate::{CLAIMS, INDEX, Record, StoreError};
 use std::ops::Range;
 
-/// The key of a record.
 pub(crate) fn record(kind: &str, key: &str) -> Vec<u8> {
     [kind, "/", key].concat().into_bytes()
 }
@@ -25,11 +24,12 @@ pub(crate) fn entries(kind: &str, entry: &str) -> Range<Vec<u8>> {
     below(&[INDEX, "/", kind, "/", entry])
 }
 
-/// The keys of a kind's index entries that begin with `entry` and sort before `end` after it.
-pub(crate) fn entries_before(kind: &str, entry: &str, end: &str) -> Range<Vec<u8>> {
-    let from = [INDEX, "/", kind, "/", entry].concat();
-    let to = [&from, end].concat();
-    from.into_bytes()..to.into_bytes()
+/// The keys of a kind's index entries that have the name of `entry` and sort before it. The name is
+/// all but its last part.
+pub(crate) fn entries_before(kind: &str, entry: &str) -> Range<Vec<u8>> {
+    let name = entry.rfind('/').map_or("", |slash| entry.get(..=slash).unwrap_or_default());
+    let key = |entry| [INDEX, "/", kind, "/", entry].concat().into_bytes();
+    key(name)..key(entry)
 }
 
 /// The key of a unique claim.
@@ -49,4 +49,10 @@ pub(crate) fn last_part(key: &[u8]) -> Result<String, StoreError> {
     let start = key.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
     let part = key.get(start..).unwrap_or_default().to_vec();
     String::from_utf8(part).map_err(|_| StoreError::Unreadable("a key is not text".into()))
+}
+
+/// The key of a record as it was before it was spelled.
+pub(crate) fn read<R: Record>(key: &str) -> Result<R::Key, StoreError> {
+    let damaged = || StoreError::Unreadable(format!("{key:?} is no key of {}", R::TREE));
+    key.parse().map_err(|_| damaged())
 }

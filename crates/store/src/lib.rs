@@ -7,6 +7,8 @@
 //! To its users each kind of record has a tree of its own. Under them is one tree of sled, because
 //! a batch of one tree costs sled half of what a transaction over several does.
 
+#![warn(missing_docs)]
+
 mod batch;
 mod change;
 mod check;
@@ -18,7 +20,7 @@ mod record;
 
 pub use change::Change;
 pub use check::Finding;
-pub use record::{Merge, Record, Stored};
+pub use record::{Claim, Claims, Entries, Entry, Key, Merge, Record, Snapshot, Stored};
 
 use change::Cached;
 use committer::{Committer, Job, Vitals};
@@ -48,9 +50,13 @@ pub enum StoreError {
         /// The claim as [`Record::claims`] spells it.
         claim: String,
     },
-    /// The record was written by a newer version of the program, or is damaged.
+    /// A record was written by a newer version of the program, or is damaged; or the disk did not
+    /// give it.
     #[error("{0}")]
     Unreadable(String),
+    /// JSON cannot hold the record; nothing of the change was done.
+    #[error("{0}")]
+    Unwritable(String),
     /// The directory belongs to another process.
     #[error("{0}")]
     InUse(String),
@@ -138,17 +144,18 @@ impl Store {
     }
 
     /// Reads a record. What the cache holds is shared, not copied.
-    pub fn get<R: Record>(&self, key: &str) -> Result<Option<Arc<Stored<R>>>, StoreError> {
+    pub fn get<R: Record>(&self, key: &R::Key) -> Result<Option<Snapshot<R>>, StoreError> {
         self.inner.vitals.check_readable()?;
-        match self.inner.kind(R::TREE)?.cache.get_value_or_guard(key, None) {
+        let key = key.to_string();
+        match self.inner.kind(R::TREE)?.cache.get_value_or_guard(key.as_str(), None) {
             quick_cache::sync::GuardResult::Value(cached) => {
                 Ok(cached.downcast::<Stored<R>>().ok())
             }
-            quick_cache::sync::GuardResult::Timeout => self.inner.read(key),
+            quick_cache::sync::GuardResult::Timeout => self.inner.read(&key),
             // The committer replaces the key, and with it this guard: a value that was read before
             // a change cannot be put back after it.
             quick_cache::sync::GuardResult::Guard(guard) => {
-                let found = self.inner.read::<R>(key)?;
+                let found = self.inner.read::<R>(&key)?;
                 if let Some(stored) = &found {
                     let _ = guard.insert(stored.clone());
                 }
@@ -160,70 +167,69 @@ impl Store {
     /// Keys of `R` that carry the index entry, newest first, after a cursor.
     pub fn newest<R: Record>(
         &self,
-        entry: &str,
-        after: Option<&str>,
+        entry: &impl Entry<R>,
+        after: Option<&R::Key>,
         limit: usize,
-    ) -> Result<Vec<String>, StoreError> {
-        let Range { start, end } = keys::entries(R::TREE, entry);
-        let end = after.map_or(end, |after| keys::entry(R::TREE, entry, after));
-        let rows = self.inner.rows()?.range(start..end).keys().rev().take(limit);
-        rows.map(|key| keys::last_part(&key.map_err(io)?)).collect()
+    ) -> Result<Vec<R::Key>, StoreError> {
+        let entry = entry.to_string();
+        let Range { start, end } = keys::entries(R::TREE, &entry);
+        let end = after.map_or(end, |after| keys::entry(R::TREE, &entry, &after.to_string()));
+        typed::<R>(self.inner.rows()?.range(start..end).keys().rev().take(limit))
     }
 
     /// Keys of `R` that carry the index entry, oldest first, after a cursor.
     pub fn oldest<R: Record>(
         &self,
-        entry: &str,
-        after: Option<&str>,
+        entry: &impl Entry<R>,
+        after: Option<&R::Key>,
         limit: usize,
-    ) -> Result<Vec<String>, StoreError> {
-        let Range { start, end } = keys::entries(R::TREE, entry);
-        let start =
-            after.map_or(start, |after| [keys::entry(R::TREE, entry, after), vec![0]].concat());
-        let rows = self.inner.rows()?.range(start..end).keys().take(limit);
-        rows.map(|key| keys::last_part(&key.map_err(io)?)).collect()
+    ) -> Result<Vec<R::Key>, StoreError> {
+        let entry = entry.to_string();
+        let Range { start, end } = keys::entries(R::TREE, &entry);
+        let after = after.map(|after| keys::entry(R::TREE, &entry, &after.to_string()));
+        let start = after.map_or(start, |after| [after, vec![0]].concat());
+        typed::<R>(self.inner.rows()?.range(start..end).keys().take(limit))
     }
 
-    /// Keys of `R` whose index entry starts with `entry` and sorts before `end`, in order.
+    /// Keys of `R` whose index entry has the name of this one and sorts before it, in order.
     ///
-    /// For entries that hold a moment: what is due before it.
+    /// For entries that end with a moment: what is due before it.
     pub fn before<R: Record>(
         &self,
-        entry: &str,
-        end: &str,
+        entry: &impl Entry<R>,
         limit: usize,
-    ) -> Result<Vec<String>, StoreError> {
-        let rows = self.inner.rows()?.range(keys::entries_before(R::TREE, entry, end));
-        rows.keys().take(limit).map(|key| keys::last_part(&key.map_err(io)?)).collect()
+    ) -> Result<Vec<R::Key>, StoreError> {
+        let rows = self.inner.rows()?.range(keys::entries_before(R::TREE, &entry.to_string()));
+        typed::<R>(rows.keys().take(limit))
     }
 
     /// How many records carry the index entry.
-    pub fn count<R: Record>(&self, entry: &str) -> Result<u64, StoreError> {
+    pub fn count<R: Record>(&self, entry: &impl Entry<R>) -> Result<u64, StoreError> {
         let mut count = 0;
-        for key in self.inner.rows()?.range(keys::entries(R::TREE, entry)).keys() {
-            key.map_err(io)?;
+        for key in self.inner.rows()?.range(keys::entries(R::TREE, &entry.to_string())).keys() {
+            key.map_err(unread)?;
             count += 1;
         }
         Ok(count)
     }
 
     /// The key of the record that holds a unique value.
-    pub fn holder<R: Record>(&self, claim: &str) -> Result<Option<String>, StoreError> {
-        let found = self.inner.rows()?.get(keys::claim(R::TREE, claim)).map_err(io)?;
-        Ok(found.map(|key| String::from_utf8_lossy(&key).into_owned()))
+    pub fn holder<R: Record>(&self, claim: &impl Claim<R>) -> Result<Option<R::Key>, StoreError> {
+        let key = keys::claim(R::TREE, &claim.to_string());
+        let found = self.inner.rows()?.get(key).map_err(unread)?;
+        found.map(|key| keys::read::<R>(&String::from_utf8_lossy(&key))).transpose()
     }
 
     /// Keys of `R`, last first, before a cursor. For kinds whose keys are time-ordered and which
     /// are listed whole.
     pub fn keys<R: Record>(
         &self,
-        before: Option<&str>,
+        before: Option<&R::Key>,
         limit: usize,
-    ) -> Result<Vec<String>, StoreError> {
+    ) -> Result<Vec<R::Key>, StoreError> {
         let Range { start, end } = keys::records(R::TREE);
-        let end = before.map_or(end, |before| keys::record(R::TREE, before));
-        let rows = self.inner.rows()?.range(start..end).keys().rev().take(limit);
-        rows.map(|key| keys::last_part(&key.map_err(io)?)).collect()
+        let end = before.map_or(end, |before| keys::record(R::TREE, &before.to_string()));
+        typed::<R>(self.inner.rows()?.range(start..end).keys().rev().take(limit))
     }
 
     /// Returns when the change is on the disk, or was refused.
@@ -287,9 +293,9 @@ impl Inner {
         self.vitals.check_readable().map(|()| &self.rows)
     }
 
-    fn read<R: Record>(&self, key: &str) -> Result<Option<Arc<Stored<R>>>, StoreError> {
+    fn read<R: Record>(&self, key: &str) -> Result<Option<Snapshot<R>>, StoreError> {
         let _shared = self.view.read().unwrap_or_else(PoisonError::into_inner);
-        let bytes = self.rows()?.get(keys::record(R::TREE, key)).map_err(io)?;
+        let bytes = self.rows()?.get(keys::record(R::TREE, key)).map_err(unread)?;
         bytes.map(|bytes| Stored::decode(key, &bytes).map(Arc::new)).transpose()
     }
 }
@@ -308,6 +314,17 @@ fn check_format(db: &sled::Db) -> Result<(), StoreError> {
 
 pub(crate) fn io(e: impl std::fmt::Display) -> StoreError {
     StoreError::Io(e.to_string())
+}
+
+pub(crate) fn unread(e: impl std::fmt::Display) -> StoreError {
+    StoreError::Unreadable(format!("the store's disk: {e}"))
+}
+
+/// The keys of records, from the rows that point at them.
+fn typed<R: Record>(
+    rows: impl Iterator<Item = sled::Result<sled::IVec>>,
+) -> Result<Vec<R::Key>, StoreError> {
+    rows.map(|row| keys::read::<R>(&keys::last_part(&row.map_err(unread)?)?)).collect()
 }
 
 /// Waits for a thread that may have panicked; either way it is gone.

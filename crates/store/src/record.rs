@@ -1,70 +1,213 @@
-//! What is kept under a key: a typed record, with the version of its shape and of its content.
+//! What is kept under a key: typed content, with the version of its shape and of its writes.
 
 use crate::StoreError;
 use serde::{Serialize, de::DeserializeOwned};
+use std::{fmt, marker::PhantomData, ops::Deref, str::FromStr, sync::Arc};
 
-/// A kind of record. Each kind has a tree of its own.
-pub trait Record: Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// The name of the tree.
+/// A kind of record.
+pub trait Record: Sized + 'static {
+    /// The name of the kind.
     const TREE: &'static str;
     /// The version of the shape. Older ones are read by [`Record::upgrade`]; newer ones are refused.
     const SCHEMA: u16;
+    /// What tells one record from another.
+    type Key: Key;
+    /// What is kept.
+    type Content: Serialize + DeserializeOwned + Send + Sync + 'static;
 
-    /// Entries of the index that point at this record, such as `project/prj_…`. An entry has no
-    /// trailing slash.
-    fn index(&self) -> Vec<String> {
-        Vec::new()
+    /// What this record is found by.
+    fn index(_content: &Self::Content) -> Entries<Self> {
+        Entries::default()
     }
 
-    /// Values that no other record of this kind may have, such as `email/ada@example.com`.
-    fn claims(&self) -> Vec<String> {
-        Vec::new()
+    /// Values that no other record of this kind may have.
+    fn claims(_content: &Self::Content) -> Claims<Self> {
+        Claims::default()
     }
 
     /// Reads what an older version of the program wrote. Called only for schemas before [`Record::SCHEMA`].
-    fn upgrade(from: u16, _old: serde_json::Value) -> Result<Self, StoreError> {
+    fn upgrade(from: u16, _old: serde_json::Value) -> Result<Self::Content, StoreError> {
         Err(StoreError::Unreadable(format!("{} of schema {from} cannot be upgraded", Self::TREE)))
     }
 }
 
+/// A key: text without a slash, that is read back as what it was.
+pub trait Key: fmt::Display + FromStr + Clone + Send + 'static {}
+impl<K: fmt::Display + FromStr + Clone + Send + 'static> Key for K {}
+
+/// An index entry that points at records of `R`, spelled such as `app/app_…`.
+/// [`entries!`](crate::entries) declares them.
+pub trait Entry<R: Record>: fmt::Display {}
+
+/// A unique value of a record of `R`, spelled such as `email/ada@example.com`.
+/// [`claims!`](crate::claims) declares them.
+pub trait Claim<R: Record>: fmt::Display {}
+
+/// The index entries of one record.
+pub struct Entries<R>(pub(crate) Vec<String>, PhantomData<fn() -> R>);
+
+/// The unique values of one record.
+pub struct Claims<R>(pub(crate) Vec<String>, PhantomData<fn() -> R>);
+
+impl<R> Default for Entries<R> {
+    fn default() -> Self {
+        Entries(Vec::new(), PhantomData)
+    }
+}
+
+impl<R> Default for Claims<R> {
+    fn default() -> Self {
+        Claims(Vec::new(), PhantomData)
+    }
+}
+
+impl<R: Record> Entries<R> {
+    /// And this one.
+    pub fn and(mut self, entry: impl Entry<R>) -> Self {
+        self.0.push(entry.to_string());
+        self
+    }
+
+    /// And all of these.
+    pub fn and_all(mut self, entries: impl IntoIterator<Item = impl Entry<R>>) -> Self {
+        self.0.extend(entries.into_iter().map(|entry| entry.to_string()));
+        self
+    }
+}
+
+impl<R: Record> Claims<R> {
+    /// And this one.
+    pub fn and(mut self, claim: impl Claim<R>) -> Self {
+        self.0.push(claim.to_string());
+        self
+    }
+
+    /// And all of these.
+    pub fn and_all(mut self, claims: impl IntoIterator<Item = impl Claim<R>>) -> Self {
+        self.0.extend(claims.into_iter().map(|claim| claim.to_string()));
+        self
+    }
+}
+
+/// Declares what records of one kind are found by: each entry with its name in the index.
+///
+/// ```ignore
+/// store::entries! {
+///     /// What artifacts are found by.
+///     pub enum ArtifactIndex of Artifacts {
+///         /// The uploads of an app that wait for bytes.
+///         Pending { app: AppId } = "pending",
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! entries {
+    ($($declaration:tt)+) => { $crate::spelled! { Entry $($declaration)+ } };
+}
+
+/// Declares the unique values of one kind of records, like [`entries!`](crate::entries).
+#[macro_export]
+macro_rules! claims {
+    ($($declaration:tt)+) => { $crate::spelled! { Claim $($declaration)+ } };
+}
+
+/// What [`entries!`](crate::entries) and [`claims!`](crate::claims) share: the spelling is the name
+/// and then each field, with slashes between them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! spelled {
+    (
+        $role:ident
+        $(#[$meta:meta])*
+        $vis:vis enum $name:ident of $record:ty {
+            $($(#[$variant_meta:meta])* $variant:ident $({ $($field:ident : $type:ty),+ })? = $text:literal),+ $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "a field whose name says all needs no sentence")]
+        $vis enum $name {
+            $($(#[$variant_meta])* $variant $({ $($field: $type),+ })?),+
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self {
+                    $($name::$variant $({ $($field),+ })? => {
+                        f.write_str($text)?;
+                        $($(write!(f, "/{}", $field)?;)+)?
+                        Ok(())
+                    })+
+                }
+            }
+        }
+
+        impl $crate::$role<$record> for $name {}
+    };
+}
+
 /// A record that several writers add to. The committer applies each delta to what is stored, so
 /// nobody has to read first.
-pub trait Merge: Record {
+pub trait Merge: Record<Content: Clone> {
     /// What one writer adds.
     type Delta: Send + 'static;
     /// The record after it; `None` removes the record.
-    fn merge(old: Option<Self>, delta: &Self::Delta) -> Option<Self>;
+    fn merge(old: Option<Self::Content>, delta: &Self::Delta) -> Option<Self::Content>;
 }
 
-/// A record as it is stored.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Stored<R> {
+/// A record as it was read. Readers share it. It derefs to the content.
+pub type Snapshot<R> = Arc<Stored<R>>;
+
+/// A record as it is stored. It derefs to the content.
+pub struct Stored<R: Record> {
+    version: u64,
+    content: R::Content,
+}
+
+impl<R: Record> Stored<R> {
+    /// The record that is written after `before`, or the first one.
+    pub fn after(before: Option<&Stored<R>>, content: R::Content) -> Self {
+        Stored { version: before.map_or(0, Stored::version) + 1, content }
+    }
+
+    /// What a record is like of which nothing was ever written.
+    pub fn unwritten(content: R::Content) -> Self {
+        Stored { version: 0, content }
+    }
+
     /// Counts the writes of this record, from 1.
-    pub version: u64,
-    /// The content.
-    pub record: R,
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+}
+
+impl<R: Record> Deref for Stored<R> {
+    type Target = R::Content;
+    fn deref(&self) -> &R::Content {
+        &self.content
+    }
+}
+
+impl<R: Record<Content: fmt::Debug>> fmt::Debug for Stored<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Stored").field(&self.version).field(&self.content).finish()
+    }
 }
 
 /// Schema and version stand before the JSON of the record.
 const HEADER: usize = 10;
 
 impl<R: Record> Stored<R> {
-    pub(crate) fn encode(version: u64, record: &R) -> Result<Vec<u8>, StoreError> {
-        let mut bytes = Vec::with_capacity(512);
-        bytes.extend_from_slice(&R::SCHEMA.to_be_bytes());
-        bytes.extend_from_slice(&version.to_be_bytes());
-        serde_json::to_writer(&mut bytes, record)
-            .map_err(|e| StoreError::Unreadable(format!("{} cannot be written: {e}", R::TREE)))?;
-        Ok(bytes)
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, StoreError> {
+        encode::<R>(self.version, &self.content)
     }
 
     pub(crate) fn decode(key: &str, bytes: &[u8]) -> Result<Self, StoreError> {
-        let damaged = |why: &dyn std::fmt::Display| {
-            StoreError::Unreadable(format!("{}/{key}: {why}", R::TREE))
-        };
+        let damaged =
+            |why: &dyn fmt::Display| StoreError::Unreadable(format!("{}/{key}: {why}", R::TREE));
         let (schema, version) = header(bytes).ok_or_else(|| damaged(&"shorter than its header"))?;
         let body = bytes.get(HEADER..).unwrap_or_default();
-        let record = match schema.cmp(&R::SCHEMA) {
+        let content = match schema.cmp(&R::SCHEMA) {
             std::cmp::Ordering::Equal => serde_json::from_slice(body).map_err(|e| damaged(&e))?,
             std::cmp::Ordering::Less => {
                 R::upgrade(schema, serde_json::from_slice(body).map_err(|e| damaged(&e))?)?
@@ -76,8 +219,17 @@ impl<R: Record> Stored<R> {
                 )));
             }
         };
-        Ok(Stored { version, record })
+        Ok(Stored { version, content })
     }
+}
+
+pub(crate) fn encode<R: Record>(version: u64, content: &R::Content) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = Vec::with_capacity(512);
+    bytes.extend_from_slice(&R::SCHEMA.to_be_bytes());
+    bytes.extend_from_slice(&version.to_be_bytes());
+    serde_json::to_writer(&mut bytes, content)
+        .map_err(|e| StoreError::Unwritable(format!("{} cannot be written: {e}", R::TREE)))?;
+    Ok(bytes)
 }
 
 /// Schema and version of a stored value.

@@ -1,21 +1,15 @@
 //! The functions of the group Authentication.
 
 use super::{
-    Account, Accounts, Command, Registration, Reset, Session,
-    rules::{RESET_LIFETIME, email_claim, reset_claim},
+    Account, Accounts, Command, Registration, Reset, Session, SessionClaim, SessionIndex,
+    rules::{AccountClaim, RESET_LIFETIME, taken},
     session::digest,
 };
 use crate::{
-    call::{
-        authz,
-        context::Call,
-        lookup::{Seen, unread},
-        pagination,
-    },
+    call::{authz, context::Call, pagination},
     kinds::organizations::{Member, Organization},
     platform::Platform,
     ports::PortError,
-    runtime::resource::Kept,
 };
 use contract::{
     Email, Fault, Name, OrganizationId, Page, Password, Serves, Timestamp, UserId,
@@ -25,14 +19,14 @@ use contract::{
         Role, SignedIn, Tier, UpdateProfile, User,
     },
 };
-use store::Stored;
+use store::Snapshot;
 
 /// An account as people see it.
 pub fn view(platform: &Platform, id: UserId, account: &Account) -> Result<User, Fault> {
     let role = if account.superadmin {
         Role::Superadmin
     } else {
-        authz::reach(&platform.world, id)?.record.role()
+        authz::reach(&platform.world, id)?.role()
     };
     Ok(User {
         id,
@@ -114,10 +108,8 @@ impl Platform {
     }
 
     /// Finds the account of an e-mail.
-    pub fn account_of(&self, email: &Email) -> Result<Option<(UserId, Seen<Accounts>)>, Fault> {
-        let key = self.world.store.holder::<Kept<Accounts>>(&email_claim(email)).map_err(unread)?;
-        let Some(id) = key.and_then(|key| key.parse().ok()) else { return Ok(None) };
-        Ok(Some((id, authz::account(&self.world.store, id)?)))
+    pub fn account_of(&self, email: &Email) -> Result<Option<(UserId, Snapshot<Accounts>)>, Fault> {
+        self.world.store.held_by(&AccountClaim::email(email))
     }
 }
 
@@ -134,7 +126,7 @@ fn busy(e: &PortError) -> Fault {
 impl Serves<RegisterUser> for Platform {
     async fn serve(&self, cx: &Call, p: RegisterUser) -> Result<SignedIn, Fault> {
         if self.account_of(&p.email)?.is_some() {
-            return Err(<Accounts as crate::runtime::resource::Resource>::taken(""));
+            return Err(taken());
         }
         let user: UserId = self.world.ports.random.id(cx.now);
         let password_hash = self.hash(p.password).await?;
@@ -144,16 +136,10 @@ impl Serves<RegisterUser> for Platform {
         registration.account.devices.push(digest(&cx.address.to_string()));
         registration.session = Some((key, session));
         let platform = self.clone();
-        cx.change(
-            &self.world,
-            &self.owners()?.accounts,
-            user,
-            Command::Create(Box::new(registration)),
-            move |account| {
-                let user = view(&platform, user, account)?;
-                Ok(SignedIn { user, session_token: session_token.clone(), expires_at })
-            },
-        )
+        cx.create(&self.world, &self.owners()?.accounts, user, registration, move |account| {
+            let user = view(&platform, user, account)?;
+            Ok(SignedIn { user, session_token: session_token.clone(), expires_at })
+        })
         .await
     }
 }
@@ -162,13 +148,12 @@ impl Serves<LoginWithEmail> for Platform {
     async fn serve(&self, cx: &Call, p: LoginWithEmail) -> Result<SignedIn, Fault> {
         let found = self.account_of(&p.email)?;
         let device = digest(&cx.address.to_string());
-        let known = found
-            .as_ref()
-            .is_some_and(|(_, account)| account.record.state.devices.contains(&device));
+        let known =
+            found.as_ref().is_some_and(|(_, account)| account.state.devices.contains(&device));
         if !known {
             self.lockout.begin(&p.email.key(), cx.now)?;
         }
-        let hash = found.as_ref().map(|(_, account)| account.record.state.password_hash.clone());
+        let hash = found.as_ref().map(|(_, account)| account.state.password_hash.clone());
         let right = self.verify(p.password, hash).await?;
         let Some((user, account)) = found.filter(|_| right) else {
             return Err(Fault::BadCredentials);
@@ -177,8 +162,7 @@ impl Serves<LoginWithEmail> for Platform {
         if !known {
             self.lockout.succeeded(&p.email.key());
         }
-        let (session_token, key, session) =
-            self.begin_session(cx, user, account.record.state.epoch)?;
+        let (session_token, key, session) = self.begin_session(cx, user, account.state.epoch)?;
         let expires_at = session.expires_at;
         let platform = self.clone();
         let command = Command::SignIn { session, key, device };
@@ -193,7 +177,7 @@ impl Serves<LoginWithEmail> for Platform {
 impl Serves<GetCurrentUser> for Platform {
     async fn serve(&self, cx: &Call, _: GetCurrentUser) -> Result<User, Fault> {
         let user = cx.user()?;
-        view(self, user.id, &user.account.record.state)
+        view(self, user.id, &user.account.state)
     }
 }
 
@@ -212,7 +196,7 @@ impl Serves<ChangePassword> for Platform {
     async fn serve(&self, cx: &Call, p: ChangePassword) -> Result<NewSession, Fault> {
         cx.session()?;
         let user = cx.user()?;
-        let account = &user.account.record.state;
+        let account = &user.account.state;
         // Apart from sign-ins: who fails there must not keep the person from changing the password.
         let guesses = format!("{} changes", user.id);
         self.lockout.begin(&guesses, cx.now)?;
@@ -229,7 +213,7 @@ impl Platform {
     /// Sets a new password on the strength of the session alone, as client libraries do.
     pub async fn set_password(&self, cx: &Call, password: Password) -> Result<NewSession, Fault> {
         cx.session()?;
-        let seen = cx.user()?.account.record.state.password_hash.clone();
+        let seen = cx.user()?.account.state.password_hash.clone();
         self.replace_password(cx, seen, password).await
     }
 
@@ -243,7 +227,7 @@ impl Platform {
         let user = cx.user()?;
         let password_hash = self.hash(password).await?;
         let (session_token, key, session) =
-            self.begin_session(cx, user.id, user.account.record.state.epoch)?;
+            self.begin_session(cx, user.id, user.account.state.epoch)?;
         let expires_at = session.expires_at;
         let command = Command::ChangePassword { password_hash, seen, session: (key, session) };
         cx.change(&self.world, &self.owners()?.accounts, user.id, command, move |_| {
@@ -257,7 +241,7 @@ impl Serves<Logout> for Platform {
     async fn serve(&self, cx: &Call, _: Logout) -> Result<Nothing, Fault> {
         let (key, _) = cx.session()?;
         // As it is now: this very call may have noted that the session is in use.
-        let session = self.world.store.get::<Session>(key).map_err(unread)?;
+        let session = self.world.store.get::<Session>(&key.to_owned())?;
         let Some(session) = session else { return Ok(Nothing {}) };
         let command = Command::SignOut { key: key.to_owned(), session };
         cx.change(&self.world, &self.owners()?.accounts, cx.user()?.id, command, |_| Ok(Nothing {}))
@@ -269,15 +253,10 @@ impl Serves<GetSessions> for Platform {
     async fn serve(&self, cx: &Call, p: GetSessions) -> Result<Page<auth::Session>, Fault> {
         let user = cx.user()?;
         let current = cx.session().ok().map(|(key, _)| key);
-        let keys =
-            self.world.store.newest::<Session>(&format!("user/{}", user.id), None, usize::MAX);
         let mut sessions = Vec::new();
-        for key in keys.map_err(unread)? {
-            let Some(stored) = self.world.store.get::<Session>(&key).map_err(unread)? else {
-                continue;
-            };
-            let Stored { record: session, .. } = stored.as_ref();
-            if session.epoch == user.account.record.state.epoch && session.expires_at > cx.now {
+        for key in self.world.store.all(&SessionIndex::User { user: user.id })? {
+            let Some(session) = self.world.store.get::<Session>(&key)? else { continue };
+            if session.epoch == user.account.state.epoch && session.expires_at > cx.now {
                 sessions.push(auth::Session {
                     id: session.id,
                     current: current == Some(key.as_str()),
@@ -296,11 +275,9 @@ impl Serves<RevokeSession> for Platform {
     async fn serve(&self, cx: &Call, p: RevokeSession) -> Result<Nothing, Fault> {
         let user = cx.user()?.id;
         let none = || Fault::NotFound("session");
-        let key =
-            self.world.store.holder::<Session>(&format!("id/{}", p.session_id)).map_err(unread)?;
-        let key = key.ok_or_else(none)?;
-        let session = self.world.store.get::<Session>(&key).map_err(unread)?.ok_or_else(none)?;
-        if session.record.user != user {
+        let held = self.world.store.held_by(&SessionClaim::Id { id: p.session_id })?;
+        let (key, session) = held.ok_or_else(none)?;
+        if session.user != user {
             return Err(none());
         }
         let command = Command::SignOut { key, session };
@@ -325,7 +302,7 @@ impl Serves<RequestPasswordReset> for Platform {
             "Somebody asked for a new password for your account at {}.\n\nSet one within an hour with this token:\n\n{token}\n\nIf it was not you, do nothing.",
             self.settings.api_url
         );
-        let (mail, to) = (self.world.ports.mail.clone(), account.record.state.email.clone());
+        let (mail, to) = (self.world.ports.mail.clone(), account.state.email.clone());
         // The answer takes as long whether there is an account or not.
         actix_rt::spawn(async move {
             if let Err(e) = mail.send(&to, "Your new password", &text).await {
@@ -347,16 +324,14 @@ impl Serves<ResetPassword> for Platform {
             return Err(wrong());
         }
         let digest = digest(&p.token);
-        let holder =
-            self.world.store.holder::<Kept<Accounts>>(&reset_claim(&digest)).map_err(unread)?;
-        let user: UserId = holder.and_then(|key| key.parse().ok()).ok_or_else(wrong)?;
-        let account = authz::account(&self.world.store, user)?;
+        let held = self.world.store.held_by(&AccountClaim::reset(&digest))?;
+        let (user, account) = held.ok_or_else(wrong)?;
         let password_hash = self.hash(p.new_password).await?;
         let command = Command::Reset { password_hash, digest };
         let reply = cx
             .change(&self.world, &self.owners()?.accounts, user, command, |_| Ok(Nothing {}))
             .await?;
-        self.lockout.succeeded(&account.record.state.email.key());
+        self.lockout.succeeded(&account.state.email.key());
         Ok(reply)
     }
 }

@@ -7,5 +7,5 @@ mod session;
 
 pub use handlers::view;
 pub use lockout::Lockout;
-pub use rules::{Account, Accounts, Command, Registration, Reset, email_claim};
-pub use session::{Session, digest, hex};
+pub use rules::{Account, AccountClaim, Accounts, Command, Registration, Reset};
+pub use session::{Session, SessionClaim, SessionIndex, digest};

@@ -1,7 +1,7 @@
 //! The rules of an account.
 
 use super::session::Session;
-use crate::runtime::resource::{Input, Kept, Moment, Never, Resource, Retry, Step, no_effects};
+use crate::runtime::resource::{Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects};
 use crate::{
     kinds::organizations::{Held, Organization, Organizations, Reach, ReachDelta},
     world::World,
@@ -13,7 +13,7 @@ use contract::{
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
-use store::{Change, Stored};
+use store::{Change, Snapshot};
 
 /// The accounts of people.
 #[derive(Debug, Clone, Copy)]
@@ -76,8 +76,6 @@ const MOST_DEVICES: usize = 20;
 /// What can be asked of an account.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Make it, with its personal organization and a first session.
-    Create(Box<Registration>),
     /// Open a session, under the digest of its token.
     SignIn {
         /// The session, of the account's present epoch.
@@ -92,7 +90,7 @@ pub enum Command {
         /// The digest of its token.
         key: String,
         /// As it was read.
-        session: Arc<Stored<Session>>,
+        session: Snapshot<Session>,
     },
     /// Change the profile.
     Update {
@@ -129,32 +127,36 @@ pub enum Command {
 }
 
 impl Resource for Accounts {
-    const KIND: &'static str = "account";
-    type Id = UserId;
+    type New = Registration;
     type State = Account;
     type Command = Command;
     type Effect = Never;
     type Outcome = Never;
 
-    fn step(
-        at: &Moment<Self>,
-        state: Option<&Account>,
-        input: Input<Self>,
-    ) -> Result<Step<Self>, Fault> {
-        let command = match input {
-            Input::Command(command) => command,
-            Input::Outcome(never) => match never {},
-        };
-        match (state, command) {
-            (None, Command::Create(registration)) => Ok(create(at, *registration)),
-            (None, _) => Err(Fault::NotFound("user")),
-            (Some(account), command) => account.clone().take(at, command),
-        }
+    fn create(at: &Moment<Self>, registration: Registration) -> Result<Step<Self>, Fault> {
+        Ok(create(at, registration))
     }
 
-    fn claims(account: &Account) -> Vec<String> {
-        let reset = account.reset.iter().map(|reset| reset_claim(&reset.digest));
-        [email_claim(&account.email)].into_iter().chain(reset).collect()
+    fn on_command(
+        account: Account,
+        at: &Moment<Self>,
+        command: Command,
+    ) -> Result<Step<Self>, Fault> {
+        account.on_command(at, command)
+    }
+
+    fn on_outcome(_: Account, _: &Moment<Self>, never: Never) -> Step<Self> {
+        match never {}
+    }
+
+    fn is_deleted(_: &Account) -> bool {
+        false
+    }
+
+    fn claims(account: &Account) -> Vec<Unique<Self>> {
+        let reset = account.reset.iter().map(|reset| AccountClaim::reset(&reset.digest));
+        let all = [AccountClaim::email(&account.email)].into_iter().chain(reset);
+        all.map(|claim| Unique::new(claim, taken)).collect()
     }
 
     fn perform(
@@ -165,20 +167,33 @@ impl Resource for Accounts {
     ) -> LocalBoxFuture<'static, Result<Never, Retry>> {
         no_effects(e)
     }
+}
 
-    fn taken(_: &str) -> Fault {
-        Fault::Exists("an account with this e-mail exists; sign in, or reset its password".into())
+store::claims! {
+    /// What no two accounts have in common.
+    pub enum AccountClaim of Accounts {
+        /// The e-mail as it is compared.
+        Email { key: String } = "email",
+        /// The token of a password reset.
+        Reset { digest: String } = "reset",
     }
 }
 
-/// The unique value of an e-mail.
-pub fn email_claim(email: &Email) -> String {
-    format!("email/{}", email.key())
+impl AccountClaim {
+    /// The unique value of an e-mail.
+    pub fn email(email: &Email) -> Self {
+        AccountClaim::Email { key: email.key().to_string() }
+    }
+
+    /// The unique value of a reset token, by its digest.
+    pub fn reset(digest: &str) -> Self {
+        AccountClaim::Reset { digest: digest.to_owned() }
+    }
 }
 
-/// The unique value of a reset token.
-pub fn reset_claim(digest: &str) -> String {
-    format!("reset/{digest}")
+/// What is said of an e-mail that has an account.
+pub fn taken() -> Fault {
+    Fault::Exists("an account with this e-mail exists; sign in, or reset its password".into())
 }
 
 /// How long a reset token holds.
@@ -189,22 +204,22 @@ fn create(at: &Moment<Accounts>, registration: Registration) -> Step<Accounts> {
     let since = account.created_at;
     let held = Held { role: Role::Admin, owner: true, personal: true, since };
     let mut also = Change::new()
-        .create(
-            &account.personal.to_string(),
-            &Kept::<Organizations> { state: organization, intent: None },
-        )
-        .merge::<Reach>(&at.id.to_string(), ReachDelta::Join(account.personal, held));
+        .create::<Organizations>(&account.personal, Kept::at_rest(organization))
+        .merge::<Reach>(&at.id, ReachDelta::Join(account.personal, held));
     if let Some((key, session)) = session {
-        also = also.create(&key, &session);
+        also = also.create::<Session>(&key, session);
     }
     Step::put(account).also(also)
 }
 
 impl Account {
-    fn take(mut self, at: &Moment<Accounts>, command: Command) -> Result<Step<Accounts>, Fault> {
+    fn on_command(
+        mut self,
+        at: &Moment<Accounts>,
+        command: Command,
+    ) -> Result<Step<Accounts>, Fault> {
         let mut also = Change::new();
         match command {
-            Command::Create(_) => return Err(Fault::Exists("this account exists already".into())),
             Command::SignIn { session, key, device } => {
                 if session.epoch != self.epoch {
                     return Err(Fault::BadCredentials);
@@ -214,7 +229,7 @@ impl Account {
                 if self.devices.len() > MOST_DEVICES {
                     self.devices.remove(0);
                 }
-                also = also.create(&key, &session);
+                also = also.create::<Session>(&key, session);
             }
             Command::SignOut { key, session } => {
                 return Ok(Step::keep().also(Change::new().remove(&key, &session)));
@@ -230,7 +245,7 @@ impl Account {
                     return Err(Fault::BadCredentials);
                 }
                 self.set_password(password_hash, at.now);
-                also = also.create(&key, &Session { epoch: self.epoch, ..session });
+                also = also.create::<Session>(&key, Session { epoch: self.epoch, ..session });
             }
             Command::BeginReset(reset) => self.reset = Some(reset),
             Command::Reset { password_hash, digest } => {

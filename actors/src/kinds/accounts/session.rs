@@ -1,11 +1,12 @@
 //! Sessions. Only the digest of a token is stored, and is the key of its session.
 
-use crate::runtime::deadline::due;
+use crate::runtime::entries::Deadline;
 use contract::{SessionId, Timestamp, UserId};
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
-use store::Record;
+use store::{Claims, Entries, Record};
 
 /// How long a session lives after its last use.
 pub const LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -64,24 +65,35 @@ impl Session {
 impl Record for Session {
     const TREE: &'static str = "session";
     const SCHEMA: u16 = 1;
+    type Key = String;
+    type Content = Self;
 
-    fn index(&self) -> Vec<String> {
-        vec![format!("user/{}", self.user), due(self.expires_at)]
+    fn index(session: &Self) -> Entries<Self> {
+        Entries::default()
+            .and(SessionIndex::User { user: session.user })
+            .and(Deadline(session.expires_at))
     }
 
-    fn claims(&self) -> Vec<String> {
-        vec![format!("id/{}", self.id)]
+    fn claims(session: &Self) -> Claims<Self> {
+        Claims::default().and(SessionClaim::Id { id: session.id })
+    }
+}
+
+store::entries! {
+    /// What sessions are found by.
+    pub enum SessionIndex of Session {
+        User { user: UserId } = "user",
+    }
+}
+
+store::claims! {
+    /// What no two sessions have in common.
+    pub enum SessionClaim of Session {
+        Id { id: SessionId } = "id",
     }
 }
 
 /// The digest of a secret as it is stored: lower-case hex of its SHA-256.
 pub fn digest(secret: &str) -> String {
-    hex(&Sha256::digest(secret))
-}
-
-/// Lower-case hex.
-pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |n: u8| DIGITS.get(usize::from(n)).copied().map_or('0', char::from);
-    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+    HEXLOWER.encode(&Sha256::digest(secret))
 }

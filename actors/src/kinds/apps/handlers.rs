@@ -2,10 +2,10 @@
 
 use super::{App, Apps, Command, rules::Identity};
 use crate::{
-    call::{context::Call, lookup::unread, pagination},
-    kinds::{artifacts::Artifacts, instances::of_app, releases::Releases},
+    call::{context::Call, pagination},
+    kinds::{artifacts::Artifacts, instances::of_app, projects::Projects, releases::Releases},
     platform::Platform,
-    runtime::resource::Kept,
+    runtime::{entries::Under, store::Store},
 };
 use contract::{
     AppId, Fault, Few, Page, Serves,
@@ -15,7 +15,6 @@ use contract::{
     },
     instances::InstanceKind,
 };
-use store::Store;
 
 /// An app as its members see it.
 fn view(store: &Store, id: AppId, app: &App) -> Result<wire::App, Fault> {
@@ -61,15 +60,16 @@ impl Serves<CreateApp> for Platform {
             created_at: cx.now,
             updated_at: cx.now,
         };
-        let command = Command::Create(Box::new(app));
-        self.change_app(cx, id, command).await
+        let store = self.world.store.clone();
+        let show = move |app: &App| view(&store, id, app);
+        cx.create(&self.world, &self.owners()?.apps, id, app, show).await
     }
 }
 
 impl Serves<GetApp> for Platform {
     async fn serve(&self, cx: &Call, _: GetApp) -> Result<wire::App, Fault> {
-        let (id, app) = cx.place.app()?;
-        view(&self.world.store, id, &app.record.state)
+        let (id, app) = cx.ancestry.app()?;
+        view(&self.world.store, id, &app.state)
     }
 }
 
@@ -88,9 +88,9 @@ impl Serves<UpdateApp> for Platform {
 
 impl Serves<DeleteApp> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteApp) -> Result<DeletedApp, Fault> {
-        let (store, entry) = (&self.world.store, format!("app/{}", p.app_id));
-        let artifacts = store.count::<Kept<Artifacts>>(&entry).map_err(unread)?;
-        let releases = store.count::<Kept<Releases>>(&entry).map_err(unread)?;
+        let (store, entry) = (&self.world.store, Under::<Apps>(p.app_id));
+        let artifacts = store.count::<Artifacts>(&entry)?;
+        let releases = store.count::<Releases>(&entry)?;
         let mut instances = 0;
         for kind in [InstanceKind::Backend, InstanceKind::Market] {
             instances += u64::from(self.instance_of(p.app_id, kind)?.is_some());
@@ -103,10 +103,9 @@ impl Serves<DeleteApp> for Platform {
 
 impl Serves<ListApps> for Platform {
     async fn serve(&self, _: &Call, p: ListApps) -> Result<Page<wire::App>, Fault> {
-        let entry = format!("project/{}", p.project_id);
+        let entry = Under::<Projects>(p.project_id);
         pagination::page::<Apps, _>(&self.world.store, &entry, (p.limit, p.cursor), |id, seen| {
-            let app = &seen.record.state;
-            if app.deleting { Ok(None) } else { view(&self.world.store, id, app).map(Some) }
+            if seen.deleting { Ok(None) } else { view(&self.world.store, id, seen).map(Some) }
         })
     }
 }

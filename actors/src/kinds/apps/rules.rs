@@ -1,7 +1,8 @@
 //! The rules of an app.
 
 use crate::{
-    runtime::resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
+    kinds::projects::Projects,
+    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step},
     world::World,
 };
 use contract::{
@@ -49,8 +50,6 @@ pub struct Identity {
 /// What can be asked of an app.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Make it.
-    Create(Box<App>),
     /// Change it.
     Update {
         /// Replaces the name.
@@ -92,32 +91,30 @@ pub enum Outcome {
 }
 
 impl Resource for Apps {
-    const KIND: &'static str = "app";
-    type Id = AppId;
+    type New = App;
     type State = App;
     type Command = Command;
     type Effect = Effect;
     type Outcome = Outcome;
 
-    fn step(
-        at: &Moment<Self>,
-        state: Option<&App>,
-        input: Input<Self>,
-    ) -> Result<Step<Self>, Fault> {
-        match (state, input) {
-            (None, Input::Command(Command::Create(app))) => Ok(Step::put(*app)),
-            (None, Input::Command(_)) => Err(Fault::NotFound("app")),
-            (None, Input::Outcome(_)) => Ok(Step::keep()),
-            (Some(app), Input::Command(_)) if app.deleting => Err(Fault::NotFound("app")),
-            (Some(app), Input::Command(command)) => app.clone().take(at, command),
-            (Some(_), Input::Outcome(Outcome::Empty)) => Ok(Step::remove()),
-            (Some(_), Input::Outcome(Outcome::NotYet)) => Ok(Step::keep()
-                .intend(Intent::After(Duration::from_millis(50), Effect::RemoveContents))),
+    fn create(_: &Moment<Self>, app: App) -> Result<Step<Self>, Fault> {
+        Ok(Step::put(app))
+    }
+
+    fn on_command(app: App, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
+        app.on_command(at, command)
+    }
+
+    fn on_outcome(_: App, _: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+        match outcome {
+            Outcome::Empty => Step::remove(),
+            Outcome::NotYet => Step::keep()
+                .intend(Intent::After(Duration::from_millis(50), Effect::RemoveContents)),
         }
     }
 
-    fn index(app: &App) -> Vec<String> {
-        vec![format!("project/{}", app.project_id)]
+    fn is_deleted(app: &App) -> bool {
+        app.deleting
     }
 
     fn perform(
@@ -130,10 +127,22 @@ impl Resource for Apps {
     }
 }
 
+impl Child for Apps {
+    type Parent = Projects;
+
+    fn parent(app: &App) -> Option<ProjectId> {
+        Some(app.project_id)
+    }
+
+    fn delete() -> Command {
+        Command::Delete
+    }
+}
+
 /// Makes an app in the change of something that needs one: its owner does not live yet, so nobody
 /// else can be writing it.
 pub fn creation(id: AppId, app: App) -> Change {
-    Change::new().create(&id.to_string(), &Kept::<Apps> { state: app, intent: None })
+    Change::new().create::<Apps>(&id, Kept::at_rest(app))
 }
 
 impl App {
@@ -158,9 +167,8 @@ impl App {
         }
     }
 
-    fn take(mut self, at: &Moment<Apps>, command: Command) -> Result<Step<Apps>, Fault> {
+    fn on_command(mut self, at: &Moment<Apps>, command: Command) -> Result<Step<Apps>, Fault> {
         match command {
-            Command::Create(_) => return Err(Fault::Exists("this app exists already".into())),
             Command::Update { name, platforms, bundle_id, package_name } => {
                 self.name = name.unwrap_or(self.name);
                 self.platforms = platforms.unwrap_or(self.platforms);

@@ -1,7 +1,7 @@
 //! Addresses that carry their own authority: signed, bound to one object and one use, expiring.
 
-use crate::kinds::accounts::hex;
 use contract::{Fault, Id, Timestamp};
+use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
@@ -36,7 +36,7 @@ impl Use {
 /// The address for a use of an object until a moment. The signature is HMAC-SHA256.
 pub fn sign(key: &[u8; 32], api_url: &str, used: Use, id: impl Id, until: Timestamp) -> String {
     let expires = until.as_seconds();
-    let signature = hex(&mac(key, used, id, expires));
+    let signature = HEXLOWER.encode(&mac(key, used, id, expires));
     format!(
         "{api_url}/api/v1/{}/{id}/{}?expires={expires}&signature={signature}",
         used.folder(),
@@ -53,7 +53,7 @@ pub fn check(
     signature: &str,
     now: Timestamp,
 ) -> Result<(), Fault> {
-    let expected = hex(&mac(key, used, id, expires));
+    let expected = HEXLOWER.encode(&mac(key, used, id, expires));
     let genuine: bool = expected.as_bytes().ct_eq(signature.as_bytes()).into();
     if !genuine {
         return Err(Fault::Unauthenticated(

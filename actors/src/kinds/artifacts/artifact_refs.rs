@@ -1,7 +1,7 @@
 //! Which releases hold an artifact. Written in the releases' transactions, so that an artifact and
 //! the release that wants it cannot miss each other.
 
-use contract::ReleaseId;
+use contract::{ArtifactId, ReleaseId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use store::{Merge, Record};
@@ -25,6 +25,8 @@ pub enum HoldDelta {
 impl Record for Hold {
     const TREE: &'static str = "hold";
     const SCHEMA: u16 = 1;
+    type Key = ArtifactId;
+    type Content = Self;
 }
 
 impl Merge for Hold {

@@ -72,10 +72,10 @@ async fn release(
     world: &World,
 ) -> Result<Outcome, Retry> {
     let releases = &world.owners()?.releases;
-    let created = releases::create(
+    let created = releases::draft(
         world,
         follow_up.release_id,
-        releases::Draft {
+        releases::Wanted {
             app_id: upload.artifact.app_id,
             artifact_ids: vec![id],
             version: follow_up.version.clone(),
@@ -84,11 +84,11 @@ async fn release(
             created_by: follow_up.created_by,
         },
     );
-    let command = match created {
-        Ok(command) => command,
+    let draft = match created {
+        Ok(draft) => draft,
         Err(fault) => return Ok(Outcome::Released(Some(fault.to_string()))),
     };
-    match releases.ask(follow_up.release_id, command).await {
+    match releases.create(follow_up.release_id, draft).await {
         Ok(_) => {}
         Err(
             fault @ (Fault::Exists(_) | Fault::NotNow(_) | Fault::NotFound(_) | Fault::Invalid(_)),

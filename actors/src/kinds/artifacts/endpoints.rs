@@ -2,19 +2,17 @@
 //! the edge's part.
 
 use super::{
-    Artifacts, Command, FollowUp, Upload,
+    ArtifactIndex, Artifacts, Command, FollowUp, Upload,
     address::{self, Use},
-    rules::{Declared, held_entry, open_entry, pending_entry},
+    rules::Declared,
 };
 use crate::{
     call::{
         authz::{self, Asked},
         context::{Call, Proof},
-        lookup::unread,
     },
     kinds::apps::App,
     platform::Platform,
-    runtime::resource::Kept,
 };
 use contract::{
     AppId, ArtifactId, Fault, Scope, Standing, Subject, Timestamp,
@@ -22,6 +20,7 @@ use contract::{
     endpoint::{FinalizeRequest, PART_SIZE, UploadUrl, UploadUrlRequest},
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use store::Snapshot;
 
 /// How often a call is decided anew because something it was based on changed meanwhile.
 const REDECISIONS: usize = 16;
@@ -52,8 +51,8 @@ impl Platform {
             scope: Some(Scope::ArtifactUpload),
             subject: Subject::App(request.app_id),
         };
-        cx.place = Arc::new(authz::authorize(&self.world, &cx.caller, who)?);
-        let kind = check_kind(&request, &cx.place.app()?.1.record.state)?;
+        cx.ancestry = Arc::new(authz::authorize(&self.world, &cx.caller, who)?);
+        let kind = check_kind(&request, &cx.ancestry.app()?.1.state)?;
         if request.size.is_some_and(|size| size > self.settings.largest_artifact) {
             return Err(Fault::TooLarge { limit: self.settings.largest_artifact });
         }
@@ -63,8 +62,8 @@ impl Platform {
         if let Some(known) = self.find_upload(cx, &request).await? {
             return Ok((Made::Before, known));
         }
-        let open = self.world.store.count::<Kept<Artifacts>>(&pending_entry(request.app_id));
-        if open.map_err(unread)? >= MOST_OPEN {
+        let open = self.world.store.count(&ArtifactIndex::Pending { app: request.app_id });
+        if open? >= MOST_OPEN {
             return Err(Fault::NotNow(format!(
                 "{MOST_OPEN} uploads of this app are open; finalize or delete some, or wait until they expire"
             )));
@@ -74,11 +73,7 @@ impl Platform {
         let upload = new_upload(id, kind, request, cx, expires_at)?;
         let reply = self.upload_url(id, 0, expires_at);
         let owners = &self.owners()?.artifacts;
-        let reply = cx
-            .change(&self.world, owners, id, Command::Open(Box::new(upload)), move |_| {
-                Ok(reply.clone())
-            })
-            .await?;
+        let reply = cx.create(&self.world, owners, id, upload, move |_| Ok(reply.clone())).await?;
         Ok((Made::Now, reply))
     }
 
@@ -94,13 +89,14 @@ impl Platform {
             upload.artifact.version == request.version
                 && upload.artifact.platform == request.platform
         };
-        for entry in [held_entry(request.app_id, sha256), open_entry(request.app_id, sha256, size)]
-        {
-            for key in store.newest::<Kept<Artifacts>>(&entry, None, 10).map_err(unread)? {
-                let Some(seen) = store.get::<Kept<Artifacts>>(&key).map_err(unread)? else {
+        let (app, sha256) = (request.app_id, sha256.clone());
+        let held = ArtifactIndex::Held { app, sha256: sha256.clone() };
+        for entry in [held, ArtifactIndex::Open { app, sha256, size }] {
+            for key in store.newest::<Artifacts>(&entry, None, 10)? {
+                let Some(seen) = store.get::<Artifacts>(&key)? else {
                     continue;
                 };
-                let upload = &seen.record.state;
+                let upload = &seen.state;
                 if !same(upload) {
                     continue;
                 }
@@ -169,7 +165,7 @@ impl Platform {
         let subject = Subject::Artifact(id);
         let mut ask = |scope| -> Result<(), Fault> {
             let asked = Asked { who: Standing::Member, scope: Some(scope), subject };
-            cx.place = Arc::new(authz::authorize(&self.world, &cx.caller, asked)?);
+            cx.ancestry = Arc::new(authz::authorize(&self.world, &cx.caller, asked)?);
             Ok(())
         };
         ask(Scope::ArtifactUpload)?;
@@ -179,15 +175,15 @@ impl Platform {
                 ask(Scope::ReleasePublish)?;
             }
         }
-        let before = cx.place.artifact()?.1.clone();
-        if before.record.state.artifact.state != ArtifactState::Verified {
+        let before = cx.ancestry.artifact()?.1.clone();
+        if before.state.artifact.state != ArtifactState::Verified {
             // Said now, while nothing is done: begun, it would go on until the store is back.
             self.world.ports.binaries.reach(id).await.map_err(|e| {
                 tracing::error!(error = %e, %id, "the artifact store cannot be reached");
                 Fault::Unavailable("the artifact store")
             })?;
         }
-        let follow_up = self.follow_up(cx, &before.record.state.artifact, request)?;
+        let follow_up = self.follow_up(cx, &before.state.artifact, request)?;
         let FinalizeRequest { sha256, size, .. } = request;
         let command = Command::Finalize { sha256: sha256.clone(), size: *size, follow_up };
         let owners = &self.owners()?.artifacts;
@@ -262,12 +258,8 @@ impl Platform {
     }
 
     /// What the edge needs to take bytes: the artifact must wait for them.
-    pub fn upload(&self, id: ArtifactId) -> Result<Arc<store::Stored<Kept<Artifacts>>>, Fault> {
-        self.world
-            .store
-            .get::<Kept<Artifacts>>(&id.to_string())
-            .map_err(unread)?
-            .ok_or(Fault::NotFound("artifact"))
+    pub fn upload(&self, id: ArtifactId) -> Result<Snapshot<Artifacts>, Fault> {
+        self.world.store.get::<Artifacts>(&id)?.ok_or(Fault::NotFound("artifact"))
     }
 
     /// The app of an artifact must still be there for anyone to send or fetch its bytes.

@@ -6,8 +6,10 @@ use super::{
     artifact_refs::Hold,
 };
 use crate::{
-    call::{context::Call, lookup::unread, pagination},
+    call::{context::Call, pagination},
+    kinds::apps::Apps,
     platform::{DOWNLOAD_LIFETIME, Platform},
+    runtime::entries::Under,
 };
 use contract::{
     ArtifactId, Fault, Page, Serves,
@@ -34,13 +36,13 @@ impl Platform {
 
 impl Serves<GetArtifacts> for Platform {
     async fn serve(&self, _: &Call, p: GetArtifacts) -> Result<Page<Artifact>, Fault> {
-        let entry = format!("app/{}", p.app_id);
+        let entry = Under::<Apps>(p.app_id);
         pagination::page::<Artifacts, _>(
             &self.world.store,
             &entry,
             (p.limit, p.cursor),
             |_, seen| {
-                let artifact = &seen.record.state.artifact;
+                let artifact = &seen.state.artifact;
                 let wanted = artifact.state != ArtifactState::Deleted
                     && p.platform.is_none_or(|platform| artifact.platform == platform)
                     && p.version.as_ref().is_none_or(|version| artifact.version == *version);
@@ -52,13 +54,13 @@ impl Serves<GetArtifacts> for Platform {
 
 impl Serves<GetArtifact> for Platform {
     async fn serve(&self, cx: &Call, _: GetArtifact) -> Result<Artifact, Fault> {
-        Ok(cx.place.artifact()?.1.record.state.artifact.clone())
+        Ok(cx.ancestry.artifact()?.1.state.artifact.clone())
     }
 }
 
 impl Serves<GetArtifactDownloadUrl> for Platform {
     async fn serve(&self, cx: &Call, p: GetArtifactDownloadUrl) -> Result<DownloadUrl, Fault> {
-        match cx.place.artifact()?.1.record.state.artifact.state {
+        match cx.ancestry.artifact()?.1.state.artifact.state {
             ArtifactState::Verified => Ok(self.download_url(p.artifact_id, cx.now)),
             state => Err(Fault::NotNow(
                 format!("this artifact is {state:?}; only verified ones can be downloaded")
@@ -71,8 +73,8 @@ impl Serves<GetArtifactDownloadUrl> for Platform {
 impl Serves<DeleteArtifact> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteArtifact) -> Result<DeletedArtifact, Fault> {
         let id = p.artifact_id;
-        let held = self.world.store.get::<Hold>(&id.to_string()).map_err(unread)?;
-        if let Some(release) = held.and_then(|hold| hold.record.releases.first().copied()) {
+        let held = self.world.store.get::<Hold>(&id)?;
+        if let Some(release) = held.and_then(|hold| hold.releases.first().copied()) {
             return Err(Fault::NotNow(format!("the release {release} holds this artifact")));
         }
         let owners = &self.owners()?.artifacts;

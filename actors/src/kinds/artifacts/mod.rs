@@ -8,4 +8,6 @@ mod handlers;
 mod rules;
 
 pub use artifact_refs::{Hold, HoldDelta};
-pub use rules::{Artifacts, Command, Declared, Effect, Expected, FollowUp, Outcome, Upload};
+pub use rules::{
+    ArtifactIndex, Artifacts, Command, Declared, Effect, Expected, FollowUp, Outcome, Upload,
+};

@@ -2,11 +2,9 @@
 
 use super::artifact_refs::Hold;
 use crate::{
+    kinds::apps::Apps,
     ports::{Content, Examined},
-    runtime::{
-        deadline::due,
-        resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
-    },
+    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step},
     world::World,
 };
 use contract::{
@@ -17,7 +15,7 @@ use contract::{
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
-use store::Change;
+use store::{Change, Entries};
 
 /// The artifacts.
 #[derive(Debug, Clone, Copy)]
@@ -80,8 +78,6 @@ const VERIFY_WITHIN: Duration = Duration::from_secs(3600);
 /// What can be asked of an artifact.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Open the upload.
-    Open(Box<Upload>),
     /// Wait for bytes until this moment.
     Renew(Timestamp),
     /// So many bytes are stored durably, of so many where that is known.
@@ -140,48 +136,55 @@ pub enum Outcome {
 }
 
 impl Resource for Artifacts {
-    const KIND: &'static str = "artifact";
     /// Four gibibytes are read twice: at 100 MiB a second, a minute and a half.
     const TIME_LIMIT: Duration = Duration::from_secs(600);
-    type Id = ArtifactId;
+    type New = Upload;
     type State = Upload;
     type Command = Command;
     type Effect = Effect;
     type Outcome = Outcome;
 
-    fn step(
+    fn create(_: &Moment<Self>, upload: Upload) -> Result<Step<Self>, Fault> {
+        Ok(Step::put(upload))
+    }
+
+    fn on_command(
+        upload: Upload,
         at: &Moment<Self>,
-        state: Option<&Upload>,
-        input: Input<Self>,
+        command: Command,
     ) -> Result<Step<Self>, Fault> {
-        match (state, input) {
-            (None, Input::Command(Command::Open(upload))) => Ok(Step::put(*upload)),
-            (None, Input::Command(_)) => Err(Fault::NotFound("artifact")),
-            (None, Input::Outcome(_)) => Ok(Step::keep()),
-            (Some(upload), Input::Command(command)) => upload.clone().take(at, command),
-            (Some(upload), Input::Outcome(outcome)) => Ok(upload.clone().learn(at, outcome)),
+        upload.on_command(at, command)
+    }
+
+    fn on_outcome(upload: Upload, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+        upload.on_outcome(at, outcome)
+    }
+
+    fn is_deleted(upload: &Upload) -> bool {
+        upload.artifact.state == ArtifactState::Deleted
+    }
+
+    fn index(upload: &Upload) -> Entries<Self> {
+        let artifact = &upload.artifact;
+        let app = artifact.app_id;
+        match (artifact.state, &upload.declared, &artifact.sha256) {
+            (ArtifactState::Pending, Declared { size, sha256, .. }, _) => {
+                let known = size.zip(sha256.clone());
+                Entries::default()
+                    .and(ArtifactIndex::Pending { app })
+                    .and_all(known.map(|(size, sha256)| ArtifactIndex::Open { app, sha256, size }))
+            }
+            (ArtifactState::Verified, _, Some(sha256)) => {
+                Entries::default().and(ArtifactIndex::Held { app, sha256: sha256.clone() })
+            }
+            _ => Entries::default(),
         }
     }
 
-    fn index(upload: &Upload) -> Vec<String> {
-        let artifact = &upload.artifact;
-        let mut entries = vec![format!("app/{}", artifact.app_id)];
-        if matches!(artifact.state, ArtifactState::Pending | ArtifactState::Verifying) {
-            entries.push(due(upload.expires_at));
-        }
-        match (artifact.state, &upload.declared, &artifact.sha256) {
-            (ArtifactState::Pending, Declared { size, sha256, .. }, _) => {
-                entries.push(pending_entry(artifact.app_id));
-                if let (Some(size), Some(sha256)) = (size, sha256) {
-                    entries.push(open_entry(artifact.app_id, sha256, *size));
-                }
-            }
-            (ArtifactState::Verified, _, Some(sha256)) => {
-                entries.push(held_entry(artifact.app_id, sha256))
-            }
-            _ => {}
-        }
-        entries
+    fn deadline(upload: &Upload) -> Option<(Timestamp, Command)> {
+        let open =
+            matches!(upload.artifact.state, ArtifactState::Pending | ArtifactState::Verifying);
+        open.then_some((upload.expires_at, Command::Expire))
     }
 
     fn perform(
@@ -194,29 +197,40 @@ impl Resource for Artifacts {
     }
 }
 
-/// The index entry of an upload that waits for bytes.
-pub fn pending_entry(app: AppId) -> String {
-    format!("pending/{app}")
+impl Child for Artifacts {
+    type Parent = Apps;
+
+    fn parent(upload: &Upload) -> Option<AppId> {
+        Some(upload.artifact.app_id)
+    }
+
+    fn delete() -> Command {
+        Command::Remove
+    }
 }
 
-/// The index entry of an upload that can be resumed.
-pub fn open_entry(app: AppId, sha256: &Sha256, size: u64) -> String {
-    format!("open/{app}/{sha256}/{size}")
-}
-
-/// The index entry of bytes that an app holds.
-pub fn held_entry(app: AppId, sha256: &Sha256) -> String {
-    format!("held/{app}/{sha256}")
+store::entries! {
+    /// What artifacts are found by.
+    pub enum ArtifactIndex of Artifacts {
+        /// An upload that waits for bytes.
+        Pending { app: AppId } = "pending",
+        /// An upload that can be resumed.
+        Open { app: AppId, sha256: Sha256, size: u64 } = "open",
+        /// Bytes that an app holds.
+        Held { app: AppId, sha256: Sha256 } = "held",
+    }
 }
 
 impl Upload {
-    fn take(mut self, at: &Moment<Artifacts>, command: Command) -> Result<Step<Artifacts>, Fault> {
+    fn on_command(
+        mut self,
+        at: &Moment<Artifacts>,
+        command: Command,
+    ) -> Result<Step<Artifacts>, Fault> {
         use ArtifactState as S;
         match (self.artifact.state, command) {
-            (S::Deleted, Command::Remove) => Ok(Step::keep()),
+            (S::Deleted, _) => Ok(Step::keep()),
             (_, Command::Remove) => Ok(self.discard(S::Deleted, true)),
-            (S::Deleted, _) => Err(Fault::NotFound("artifact")),
-            (_, Command::Open(_)) => Err(Fault::Exists("this artifact exists already".into())),
             (S::Pending, Command::Renew(until)) => {
                 self.expires_at = self.expires_at.max(until);
                 Ok(Step::put(self))
@@ -242,10 +256,9 @@ impl Upload {
                 Ok(self.reject(at, problem))
             }
             (_, Command::Expire) => Ok(Step::keep()),
-            (_, Command::Delete) => {
-                let id = at.id.to_string();
-                Ok(self.discard(S::Deleted, true).also(Change::new().require_absent::<Hold>(&id)))
-            }
+            (_, Command::Delete) => Ok(self
+                .discard(S::Deleted, true)
+                .also(Change::new().require_absent::<Hold>(&at.id))),
             (state, Command::Renew(_) | Command::Received(..) | Command::Finalize { .. }) => {
                 Err(self.closed(state))
             }
@@ -333,7 +346,7 @@ impl Upload {
         Step::put(self).intend(Intent::Now(Effect::Discard { forget }))
     }
 
-    fn learn(mut self, at: &Moment<Artifacts>, outcome: Outcome) -> Step<Artifacts> {
+    fn on_outcome(mut self, at: &Moment<Artifacts>, outcome: Outcome) -> Step<Artifacts> {
         match (self.artifact.state, outcome) {
             (ArtifactState::Verifying, Outcome::Accepted(examined)) => {
                 let Examined { size, sha256, content } = *examined;

@@ -3,20 +3,22 @@
 use super::{
     dump::{self, SQL_AFTER, SQL_BEFORE, is_whole},
     restore_check,
-    rules::{Backups, Effect, Outcome, State, VERIFYING, WITHIN},
+    rules::{BackupIndex, Backups, Effect, Outcome, State, WITHIN},
     schedule,
 };
 use crate::{
-    call::lookup::Seen,
     kinds::instances::{Instance, Instances, Part, names, secret},
     ports::{DumpError, Written},
-    runtime::resource::{Kept, Retry},
+    runtime::{
+        resource::{Kept, Retry},
+        store::Store,
+    },
     world::World,
 };
 use bytes::Bytes;
 use container_engine::{EngineError, Exec, Output};
 use contract::{
-    BackupId, InstanceId,
+    BackupId, Fault, InstanceId,
     backups::{Backup, BackupKind},
     instances::{Role, ServiceState},
     templates::{Database, DatabaseEngine},
@@ -26,7 +28,7 @@ use std::{
     io,
     sync::{Arc, Mutex, PoisonError},
 };
-use store::{Store, StoreError};
+use store::Snapshot;
 
 /// How many backups are verified at a time: each takes a database's memory, and a network.
 const VERIFIED_AT_A_TIME: usize = 2;
@@ -76,9 +78,9 @@ pub(super) const DELETED: &str = "the instance was deleted";
 pub(super) fn instance_of(
     backup: &Backup,
     store: &Store,
-) -> Result<Option<Seen<Instances>>, StoreError> {
-    let found = store.get::<Kept<Instances>>(&backup.instance_id.to_string())?;
-    Ok(found.filter(|found| found.record.state.is_there()))
+) -> Result<Option<Snapshot<Instances>>, Fault> {
+    let found = store.get::<Instances>(&backup.instance_id)?;
+    Ok(found.filter(|found| !found.is_deleted()))
 }
 
 /// A database that runs.
@@ -112,7 +114,7 @@ impl Running {
 fn running(state: &State, world: &World) -> Result<Result<Running, String>, Retry> {
     let backup = &state.backup;
     let Some(found) = instance_of(backup, &world.store)? else { return Ok(Err(DELETED.into())) };
-    let (instance, role) = (&found.record.state, role(backup.kind));
+    let (instance, role) = (&found.state, role(backup.kind));
     let part = instance.part(role).filter(|part| part.live.state == ServiceState::Running);
     let Some(part) = part else { return Ok(Err("the database does not run".into())) };
     let container = names::container(backup.instance_id, role, part.live.generation);
@@ -208,8 +210,8 @@ fn ended(tool: &str, code: i64) -> String {
 /// Puts a backup into an empty database. Where that does not do, it is done once more in another one:
 /// what goes wrong with a database as it starts says nothing of the backup.
 async fn verify(id: BackupId, state: &State, world: &World) -> Result<Outcome, Retry> {
-    let first = world.store.oldest::<Kept<Backups>>(VERIFYING, None, VERIFIED_AT_A_TIME)?;
-    if !first.iter().any(|key| *key == id.to_string()) {
+    let first = world.store.oldest(&BackupIndex::Verifying, None, VERIFIED_AT_A_TIME)?;
+    if !first.contains(&id) {
         return Ok(Outcome::Wait);
     }
     let mut again = true;

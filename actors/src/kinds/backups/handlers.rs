@@ -4,21 +4,18 @@ use super::{
     Backups, Command, Schedule, State,
     effects::{instance_of, role},
     restore_check::{NOT_TOLD, tells_health},
-    rules::database_claim,
+    rules::{BackupClaim, taken},
     schedule::{Made, begin, databases, next},
 };
 use crate::{
-    call::{
-        context::Call,
-        lookup::{Seen, unread},
-        pagination,
-    },
+    call::{context::Call, pagination},
     kinds::{
+        apps::Apps,
         artifacts::address::{self, Use},
         instances::{self, Instance, Instances},
     },
     platform::{DOWNLOAD_LIFETIME, Platform},
-    runtime::resource::{Kept, Resource},
+    runtime::entries::Under,
 };
 use contract::{
     AppId, BackupId, Fault, Page, Serves,
@@ -30,6 +27,7 @@ use contract::{
     instances::{InstanceKind, ServiceState},
 };
 use std::time::Duration;
+use store::Snapshot;
 
 /// How many backups a schedule keeps where nothing is said, and the most.
 const USUAL_KEPT: u32 = 7;
@@ -47,7 +45,7 @@ impl Platform {
         verify: bool,
     ) -> Result<Backup, Fault> {
         let (id, seen) = self.only_instance(app, instance)?;
-        let instance = &seen.record.state;
+        let instance = &seen.state;
         let part = instance
             .part(role(kind))
             .ok_or_else(|| Fault::NotNow("this instance has no such database".into()))?;
@@ -58,14 +56,13 @@ impl Platform {
             can_be_verified(instance, kind)?;
         }
         let store = &self.world.store;
-        if store.holder::<Kept<Backups>>(&database_claim(id, kind)).map_err(unread)?.is_some() {
-            return Err(Backups::taken(""));
+        if store.holder(&BackupClaim::of(id, kind))?.is_some() {
+            return Err(taken());
         }
         let backup: BackupId = self.world.ports.random.id(cx.now);
-        let command =
-            begin(backup, (id, instance), kind, Made { scheduled: false, verify }, cx.now);
+        let begin = begin(backup, (id, instance), kind, Made { scheduled: false, verify }, cx.now);
         let owners = &self.owners()?.backups;
-        cx.change(&self.world, owners, backup, command, |state| Ok(state.backup.clone())).await
+        cx.create(&self.world, owners, backup, begin, |state| Ok(state.backup.clone())).await
     }
 }
 
@@ -73,14 +70,14 @@ impl Platform {
     /// The backup of a signed address, while its app is there.
     pub fn reachable_backup(&self, id: BackupId) -> Result<Backup, Fault> {
         let missing = || Fault::NotFound("backup");
-        let found = self.world.store.get::<Kept<Backups>>(&id.to_string()).map_err(unread)?;
-        let found = found.filter(|found| !found.record.state.removing).ok_or_else(missing)?;
-        self.reachable(found.record.state.backup.app_id).map_err(|_| missing())?;
-        Ok(found.record.state.backup.clone())
+        let found = self.world.store.get::<Backups>(&id)?;
+        let found = found.filter(|found| !found.state.removing).ok_or_else(missing)?;
+        self.reachable(found.state.backup.app_id).map_err(|_| missing())?;
+        Ok(found.state.backup.clone())
     }
 
-    fn backed_up(&self, backup: &Backup) -> Result<Seen<Instances>, Fault> {
-        instance_of(backup, &self.world.store).map_err(unread)?.ok_or_else(|| {
+    fn backed_up(&self, backup: &Backup) -> Result<Snapshot<Instances>, Fault> {
+        instance_of(backup, &self.world.store)?.ok_or_else(|| {
             Fault::NotNow(
                 "the instance of this backup was deleted; download the backup instead".into(),
             )
@@ -109,9 +106,9 @@ impl Serves<CreateSqlDbBackup> for Platform {
 
 impl Serves<GetBackups> for Platform {
     async fn serve(&self, _: &Call, p: GetBackups) -> Result<Page<Backup>, Fault> {
-        let (store, entry) = (&self.world.store, format!("app/{}", p.app_id));
+        let (store, entry) = (&self.world.store, Under::<Apps>(p.app_id));
         pagination::page::<Backups, _>(store, &entry, (p.limit, p.cursor), |_, seen| {
-            let State { backup, removing, .. } = &seen.record.state;
+            let State { backup, removing, .. } = &seen.state;
             let wanted = !removing && p.state.is_none_or(|state| backup.state == state);
             Ok(wanted.then(|| backup.clone()))
         })
@@ -120,8 +117,8 @@ impl Serves<GetBackups> for Platform {
 
 impl Serves<GetBackupDownloadUrl> for Platform {
     async fn serve(&self, cx: &Call, _: GetBackupDownloadUrl) -> Result<BackupDownloadUrl, Fault> {
-        let (id, seen) = cx.place.backup()?;
-        if seen.record.state.backup.state != BackupState::Ready {
+        let (id, seen) = cx.ancestry.backup()?;
+        if seen.state.backup.state != BackupState::Ready {
             return Err(Fault::NotNow(
                 "this backup is not ready; only whole ones can be downloaded".into(),
             ));
@@ -135,9 +132,9 @@ impl Serves<GetBackupDownloadUrl> for Platform {
 
 impl Serves<RestoreBackup> for Platform {
     async fn serve(&self, cx: &Call, p: RestoreBackup) -> Result<Backup, Fault> {
-        let backup = &cx.place.backup()?.1.record.state.backup;
+        let backup = &cx.ancestry.backup()?.1.state.backup;
         let found = self.backed_up(backup)?;
-        let instance = &found.record.state;
+        let instance = &found.state;
         let part = instance.part(role(backup.kind));
         if part.is_none_or(|part| part.live.state != ServiceState::Running) {
             return Err(instances::not_running(instance, "database"));
@@ -150,8 +147,8 @@ impl Serves<RestoreBackup> for Platform {
 
 impl Serves<VerifyBackup> for Platform {
     async fn serve(&self, cx: &Call, p: VerifyBackup) -> Result<Backup, Fault> {
-        let backup = &cx.place.backup()?.1.record.state.backup;
-        can_be_verified(&self.backed_up(backup)?.record.state, backup.kind)?;
+        let backup = &cx.ancestry.backup()?.1.state.backup;
+        can_be_verified(&self.backed_up(backup)?.state, backup.kind)?;
         let owners = &self.owners()?.backups;
         let show = |state: &State| Ok(state.backup.clone());
         cx.change(&self.world, owners, p.backup_id, Command::Verify, show).await
@@ -175,7 +172,7 @@ impl Serves<ScheduleBackups> for Platform {
             return Err(Fault::invalid("keep", format!("must be from 1 to {MOST_KEPT}")));
         }
         let (id, seen) = self.only_instance(p.app_id, p.kind)?;
-        let there = databases(&seen.record.state);
+        let there = databases(&seen.state);
         let database = match (p.database, there.as_slice()) {
             (Some(database), there) if there.contains(&database) => database,
             (None, [only]) => *only,
@@ -185,7 +182,7 @@ impl Serves<ScheduleBackups> for Platform {
             _ => return Err(Fault::NotNow("this instance has no such database".into())),
         };
         if p.verify {
-            can_be_verified(&seen.record.state, database)?;
+            can_be_verified(&seen.state, database)?;
         }
         let schedule = match p.cron {
             None => None,

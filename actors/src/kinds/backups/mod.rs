@@ -9,5 +9,5 @@ mod rules;
 mod schedule;
 
 pub use dump::TAIL;
-pub use rules::{Backups, Command, Effect, Outcome, State};
+pub use rules::{BackupClaim, BackupIndex, Backups, Begin, Command, Effect, Outcome, State};
 pub use schedule::{Schedule, run_due};

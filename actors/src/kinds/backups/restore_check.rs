@@ -27,7 +27,7 @@ pub(super) async fn begin(
     world: &World,
 ) -> Result<Result<Running, String>, Retry> {
     let Some(found) = instance_of(backup, &world.store)? else { return Ok(Err(DELETED.into())) };
-    let (spec, running) = match plan(id, backup, &found.record.state, world) {
+    let (spec, running) = match plan(id, backup, &found.state, world) {
         Ok(planned) => planned,
         Err(why) => return Ok(Err(why)),
     };

@@ -2,26 +2,26 @@
 //! put back, or verified, one at a time. What is left to be tidied up waits behind both.
 
 use crate::{
+    kinds::{apps::Apps, instances::Instances},
     runtime::{
-        deadline::due,
-        resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
+        entries::Under,
+        resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     },
     world::World,
 };
 use contract::{
-    BackupId, Fault, InstanceId, Sha256, Timestamp,
+    AppId, BackupId, Fault, InstanceId, Sha256, Timestamp,
     backups::{Backup, BackupKind, BackupState, Restore, RestoreState},
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
+use store::Entries;
 
 /// The backups.
 #[derive(Debug, Clone, Copy)]
 pub struct Backups;
 
-/// The index entry of those that are verified or wait for it.
-pub(super) const VERIFYING: &str = "verifying";
 /// How often one that waits looks whether it is its turn.
 const POLL: Duration = Duration::from_secs(1);
 /// How long a dump or a restore may take.
@@ -51,16 +51,18 @@ pub struct State {
     pub removing: bool,
 }
 
+/// A backup to be made.
+#[derive(Debug, Clone)]
+pub struct Begin {
+    /// As it begins.
+    pub backup: Backup,
+    /// Whether it is verified once it is ready.
+    pub verify: bool,
+}
+
 /// What can be asked of a backup.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Make it.
-    Create {
-        /// As it begins.
-        backup: Box<Backup>,
-        /// Verify it once it is ready.
-        verify: bool,
-    },
     /// Put it back.
     Restore,
     /// Put it into a database that is thrown away.
@@ -114,57 +116,89 @@ pub enum Outcome {
     Discarded,
 }
 
-/// The claim of who dumps a database, or puts one back.
-pub fn database_claim(instance: InstanceId, kind: BackupKind) -> String {
-    format!("{}/{instance}", if kind == BackupKind::SqlDb { "sql" } else { "document" })
+store::entries! {
+    /// What backups are found by.
+    pub enum BackupIndex of Backups {
+        /// Being verified, or waiting for it.
+        Verifying = "verifying",
+    }
+}
+
+store::claims! {
+    /// What no two backups have in common: dumping or putting back the same database.
+    pub enum BackupClaim of Backups {
+        Sql { instance: InstanceId } = "sql",
+        Document { instance: InstanceId } = "document",
+    }
+}
+
+impl BackupClaim {
+    /// Work on this database.
+    pub fn of(instance: InstanceId, kind: BackupKind) -> Self {
+        match kind {
+            BackupKind::SqlDb => BackupClaim::Sql { instance },
+            BackupKind::DocumentDb => BackupClaim::Document { instance },
+        }
+    }
+}
+
+impl Child for Backups {
+    type Parent = Apps;
+
+    fn parent(state: &State) -> Option<AppId> {
+        Some(state.backup.app_id)
+    }
+
+    fn delete() -> Command {
+        Command::Remove
+    }
+}
+
+/// What is said where a database is dumped or put back already.
+pub(super) fn taken() -> Fault {
+    Fault::NotNow("this database is being dumped or put back already; wait for that".into())
 }
 
 impl Resource for Backups {
-    const KIND: &'static str = "backup";
     const TIME_LIMIT: Duration = Duration::from_secs(3660);
-    type Id = BackupId;
+    type New = Begin;
     type State = State;
     type Command = Command;
     type Effect = Effect;
     type Outcome = Outcome;
 
-    fn step(
-        at: &Moment<Self>,
-        state: Option<&State>,
-        input: Input<Self>,
-    ) -> Result<Step<Self>, Fault> {
-        match (state, input) {
-            (None, Input::Command(Command::Create { backup, verify })) => {
-                let deadline = Some(at.now + WITHIN);
-                let state = State::new(*backup, deadline, verify);
-                Ok(Step::put(state).intend(Intent::Now(Effect::Dump)))
-            }
-            (None, Input::Command(_)) => Err(Fault::NotFound("backup")),
-            (None, Input::Outcome(_)) => Ok(Step::keep()),
-            (Some(state), Input::Command(command)) => state.clone().take(at, command),
-            (Some(state), Input::Outcome(outcome)) => Ok(state.clone().learn(at, outcome)),
-        }
+    fn create(at: &Moment<Self>, begin: Begin) -> Result<Step<Self>, Fault> {
+        let state = State::new(begin.backup, Some(at.now + WITHIN), begin.verify);
+        Ok(Step::put(state).intend(Intent::Now(Effect::Dump)))
     }
 
-    fn index(state: &State) -> Vec<String> {
-        let backup = &state.backup;
-        let mut entries =
-            vec![format!("app/{}", backup.app_id), format!("instance/{}", backup.instance_id)];
-        entries.extend(is_running(&state.backup.verification).then(|| VERIFYING.to_owned()));
-        entries.extend(state.deadline.map(due));
-        entries
+    fn on_command(state: State, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
+        state.on_command(at, command)
+    }
+
+    fn on_outcome(state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+        state.on_outcome(at, outcome)
+    }
+
+    fn is_deleted(state: &State) -> bool {
+        state.removing
+    }
+
+    fn index(state: &State) -> Entries<Self> {
+        let verifying = is_running(&state.backup.verification).then_some(BackupIndex::Verifying);
+        Entries::default().and(Under::<Instances>(state.backup.instance_id)).and_all(verifying)
     }
 
     /// A database is dumped, or put back, once at a time.
-    fn claims(state: &State) -> Vec<String> {
+    fn claims(state: &State) -> Vec<Unique<Self>> {
         let running =
             state.backup.state == BackupState::Running || is_running(&state.backup.restore);
-        let of = database_claim(state.backup.instance_id, state.backup.kind);
-        if running && !state.removing { vec![of] } else { vec![] }
+        let of = BackupClaim::of(state.backup.instance_id, state.backup.kind);
+        (running && !state.removing).then(|| Unique::new(of, taken)).into_iter().collect()
     }
 
-    fn taken(_: &str) -> Fault {
-        Fault::NotNow("this database is being dumped or put back already; wait for that".into())
+    fn deadline(state: &State) -> Option<(Timestamp, Command)> {
+        state.deadline.map(|at| (at, Command::Overdue))
     }
 
     fn perform(
@@ -191,11 +225,13 @@ impl State {
         }
     }
 
-    fn take(mut self, at: &Moment<Backups>, command: Command) -> Result<Step<Backups>, Fault> {
+    fn on_command(
+        mut self,
+        at: &Moment<Backups>,
+        command: Command,
+    ) -> Result<Step<Backups>, Fault> {
         match command {
-            Command::Create { .. } => Err(Fault::Exists("this backup exists already".into())),
-            Command::Remove if self.removing => Ok(Step::keep()),
-            _ if self.removing => Err(Fault::NotFound("backup")),
+            _ if self.removing => Ok(Step::keep()),
             Command::Restore if is_running(&self.backup.restore) => Ok(Step::keep()),
             Command::Verify if is_running(&self.backup.verification) => Ok(Step::keep()),
             Command::Restore => {
@@ -215,7 +251,7 @@ impl State {
                     let why = "it was not done within an hour".to_owned();
                     let verifying = is_running(&self.backup.verification);
                     let late = if verifying { Outcome::Unverified } else { Outcome::Failed };
-                    Ok(self.learn(at, late(why)))
+                    Ok(self.on_outcome(at, late(why)))
                 }
                 _ => Ok(Step::keep()),
             },
@@ -256,7 +292,7 @@ impl State {
         Step::put(self).intend(Intent::Now(Effect::Verify))
     }
 
-    fn learn(mut self, at: &Moment<Backups>, outcome: Outcome) -> Step<Backups> {
+    fn on_outcome(mut self, at: &Moment<Backups>, outcome: Outcome) -> Step<Backups> {
         let Backup { state, restore, verification, .. } = &mut self.backup;
         match outcome {
             Outcome::Discarded if self.removing => return Step::remove(),

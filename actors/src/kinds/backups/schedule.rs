@@ -1,23 +1,21 @@
 //! Backups that are made again and again. The schedule is the instance's; each backup is its own.
 
-use super::{Backups, Command, State, effects::role};
+use super::{Backups, Begin, Command, State, effects::role};
 use crate::{
-    kinds::instances::{self, Instance, Instances},
+    kinds::instances::{self, Instance, InstanceIndex, Instances},
     runtime::{
-        deadline::moment,
-        resource::{Kept, Retry},
+        entries::{SortedMoment, Under},
+        resource::Retry,
     },
     world::World,
 };
 use contract::{
-    BackupId, InstanceId, Timestamp,
+    BackupId, Fault, InstanceId, Timestamp,
     backups::{Backup, BackupKind, BackupState, RestoreState},
     text::CronExpression,
 };
 use croner::parser::CronParser;
 use serde::{Deserialize, Serialize};
-use std::str::FromStr;
-use store::StoreError;
 
 /// When a database is dumped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,8 +59,8 @@ pub fn begin(
     kind: BackupKind,
     Made { scheduled, verify }: Made,
     now: Timestamp,
-) -> Command {
-    let backup = Box::new(Backup {
+) -> Begin {
+    let backup = Backup {
         id,
         instance_id: instance.0,
         app_id: instance.1.app_id,
@@ -76,22 +74,18 @@ pub fn begin(
         verification: None,
         created_at: now,
         finished_at: None,
-    });
-    Command::Create { backup, verify }
+    };
+    Begin { backup, verify }
 }
 
 /// Makes the backups that are due.
-pub async fn run_due(world: &World) -> Result<(), StoreError> {
+pub async fn run_due(world: &World) -> Result<(), Fault> {
     let now = world.ports.clock.now();
-    let due = world.store.before::<Kept<Instances>>("backup/", &moment(now), usize::MAX)?;
+    let due = world.store.before(&InstanceIndex::Backup { at: SortedMoment(now) }, usize::MAX)?;
     let Ok(owners) = world.owners() else { return Ok(()) };
-    for key in due {
-        let (Ok(id), Some(seen)) =
-            (InstanceId::from_str(&key), world.store.get::<Kept<Instances>>(&key)?)
-        else {
-            continue;
-        };
-        let instance = &seen.record.state;
+    for id in due {
+        let Some(seen) = world.store.get::<Instances>(&id)? else { continue };
+        let instance = &seen.state;
         for (kind, schedule) in instance.schedules.iter().filter(|(_, s)| s.next_at <= now) {
             // First the next time: a crash here costs one backup, and never makes two.
             let (from, to) = (schedule.next_at, after(schedule, now));
@@ -102,7 +96,7 @@ pub async fn run_due(world: &World) -> Result<(), StoreError> {
             }
             let new: BackupId = world.ports.random.id(now);
             let made = Made { scheduled: true, verify: schedule.verify };
-            match owners.backups.ask(new, begin(new, (id, instance), *kind, made, now)).await {
+            match owners.backups.create(new, begin(new, (id, instance), *kind, made, now)).await {
                 Ok(_) => {}
                 Err(fault) => tracing::warn!(%id, error = %fault, "a backup was not begun"),
             }
@@ -118,16 +112,15 @@ fn after(schedule: &Schedule, now: Timestamp) -> Timestamp {
 
 /// Removes what is more than a schedule keeps, after this backup of it has come to its end.
 pub(super) async fn thin(world: &World, made: &Backup) -> Result<(), Retry> {
-    let instance = world.store.get::<Kept<Instances>>(&made.instance_id.to_string())?;
-    let schedule = instance.as_ref().and_then(|i| i.record.state.schedules.get(&made.kind));
+    let instance = world.store.get::<Instances>(&made.instance_id)?;
+    let schedule = instance.as_ref().and_then(|i| i.state.schedules.get(&made.kind));
     let Some(Schedule { keep, .. }) = schedule else { return Ok(()) };
-    let entry = format!("instance/{}", made.instance_id);
     let mut scheduled = Vec::new();
-    for key in world.store.newest::<Kept<Backups>>(&entry, None, usize::MAX)? {
-        if let Some(seen) = world.store.get::<Kept<Backups>>(&key)? {
-            let backup = &seen.record.state.backup;
+    for key in world.store.all::<Backups>(&Under::<Instances>(made.instance_id))? {
+        if let Some(seen) = world.store.get::<Backups>(&key)? {
+            let backup = &seen.state.backup;
             let counts = backup.scheduled && backup.kind == made.kind;
-            scheduled.extend(counts.then(|| (backup.id, Worth::of(&seen.record.state))));
+            scheduled.extend(counts.then(|| (backup.id, Worth::of(&seen.state))));
         }
     }
     for id in surplus(&scheduled, *keep) {

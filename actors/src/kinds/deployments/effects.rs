@@ -53,8 +53,8 @@ impl Work<'_> {
 
     /// Those of one service go one after the other, the oldest first.
     fn await_turn(&self) -> Result<Outcome, Retry> {
-        let first = self.world.store.oldest::<Kept<Deployments>>(&self.state.lane(), None, 1)?;
-        let turn = first.first().is_some_and(|key| *key == self.id.to_string());
+        let first = self.world.store.oldest::<Deployments>(&self.state.lane(), None, 1)?;
+        let turn = first.first().is_some_and(|first| *first == self.id);
         Ok(if turn { Outcome::Turn } else { Outcome::Wait })
     }
 
@@ -116,9 +116,8 @@ impl Work<'_> {
     }
 
     fn instance(&self) -> Result<Option<Instance>, Retry> {
-        let key = self.state.deployment.instance_id.to_string();
-        let found = self.world.store.get::<Kept<Instances>>(&key)?;
-        Ok(found.map(|found| found.record.state.clone()).filter(Instance::is_there))
+        let found = self.world.store.get::<Instances>(&self.state.deployment.instance_id)?;
+        Ok(found.map(|found| found.state.clone()).filter(|instance| !instance.is_deleted()))
     }
 
     /// The record of the instance says what became of the container.
@@ -165,7 +164,7 @@ impl Work<'_> {
         let deployment = &self.state.deployment;
         let key = Served::key(deployment.instance_id, deployment.target);
         let served = self.world.store.get::<Served>(&key)?;
-        let before = served.and_then(|served| served.record.latest.front().copied());
+        let before = served.and_then(|served| served.latest.front().copied());
         Ok(Outcome::Serves(before.filter(|before| *before != self.id)))
     }
 

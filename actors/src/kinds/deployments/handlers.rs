@@ -2,20 +2,17 @@
 
 use super::{Command, Deployments, Served, State};
 use crate::{
-    call::{
-        context::Call,
-        lookup::{Seen, unread},
-        pagination,
-    },
+    call::{context::Call, pagination},
     kinds::{
+        apps::Apps,
         images,
         instances::{Definition, Instance, Instances, Source},
     },
     platform::Platform,
     ports::sealed::Sealed,
     runtime::{
-        progress_log::{self, Line},
-        resource::Kept,
+        entries::Under,
+        progress_log::{Line, LineIndex},
     },
 };
 use contract::{
@@ -29,6 +26,7 @@ use contract::{
     text::{EnvName, Slug},
 };
 use std::collections::BTreeMap;
+use store::Snapshot;
 
 /// Lines of one page.
 const PAGE: usize = 500;
@@ -65,8 +63,8 @@ struct Plan {
 }
 
 impl Platform {
-    fn deployment(&self, id: DeploymentId) -> Result<Seen<Deployments>, Fault> {
-        let found = self.world.store.get::<Kept<Deployments>>(&id.to_string()).map_err(unread)?;
+    fn deployment(&self, id: DeploymentId) -> Result<Snapshot<Deployments>, Fault> {
+        let found = self.world.store.get::<Deployments>(&id)?;
         found.ok_or(Fault::NotFound("deployment"))
     }
 
@@ -76,7 +74,7 @@ impl Platform {
         &self,
         app: AppId,
         named: Option<DeploymentTarget>,
-    ) -> Result<(DeploymentTarget, InstanceId, Seen<Instances>), Fault> {
+    ) -> Result<(DeploymentTarget, InstanceId, Snapshot<Instances>), Fault> {
         let target = match named {
             Some(target) => target,
             None => {
@@ -96,9 +94,9 @@ impl Platform {
         };
         let (kind, role) = place(target);
         let id = self.instance_of(app, kind)?.ok_or(Fault::NotFound("instance of this app"))?;
-        let found = self.world.store.get::<Kept<Instances>>(&id.to_string()).map_err(unread)?;
+        let found = self.world.store.get::<Instances>(&id)?;
         let found = found.ok_or(Fault::NotFound("instance of this app"))?;
-        let instance = &found.record.state;
+        let instance = &found.state;
         if instance.part(role).is_none() {
             return Err(Fault::NotFound("service of this instance"));
         }
@@ -140,8 +138,8 @@ impl Platform {
             in_lane: true,
             removing: false,
         };
-        let (owners, command) = (&self.owners()?.deployments, Command::Create(Box::new(state)));
-        cx.change(&self.world, owners, id, command, |state| Ok(state.deployment.clone())).await
+        let show = |state: &State| Ok(state.deployment.clone());
+        cx.create(&self.world, &self.owners()?.deployments, id, state, show).await
     }
 
     /// The image of a source, where it may be used; and what the service becomes, where the source
@@ -170,7 +168,7 @@ impl Platform {
                 }
                 _ => return Err(Fault::Invalid(source.problem().into_iter().collect())),
             };
-        let name = images::usable(&self.world.store, id, &version)?.record.state.name.clone();
+        let name = images::usable(&self.world.store, id, &version)?.state.name.clone();
         Ok((Source { image_id: Some(id), name, version, reference: None }, definition))
     }
 }
@@ -181,7 +179,7 @@ impl Serves<TriggerDeployment> for Platform {
             return Err(Fault::Invalid(vec![problem]));
         }
         let (target, id, seen) = self.target(p.app_id, p.target)?;
-        let (instance, role) = (&seen.record.state, place(target).1);
+        let (instance, role) = (&seen.state, place(target).1);
         let (image, definition) = self.sourced(&p.source, instance, role)?;
         let part = instance.part(role).ok_or(Fault::NotFound("service of this instance"))?;
         let becomes = definition.as_ref().unwrap_or(&part.live.definition);
@@ -202,15 +200,15 @@ impl Serves<TriggerDeployment> for Platform {
 
 impl Serves<GetDeployment> for Platform {
     async fn serve(&self, cx: &Call, _: GetDeployment) -> Result<Deployment, Fault> {
-        Ok(cx.place.deployment()?.1.record.state.deployment.clone())
+        Ok(cx.ancestry.deployment()?.1.state.deployment.clone())
     }
 }
 
 impl Serves<ListDeployments> for Platform {
     async fn serve(&self, _: &Call, p: ListDeployments) -> Result<Page<Deployment>, Fault> {
-        let (store, entry) = (&self.world.store, format!("app/{}", p.app_id));
+        let (store, entry) = (&self.world.store, Under::<Apps>(p.app_id));
         pagination::page::<Deployments, _>(store, &entry, (p.limit, p.cursor), |_, seen| {
-            let deployment = &seen.record.state.deployment;
+            let deployment = &seen.state.deployment;
             let wanted = p.state.is_none_or(|state| deployment.state == state);
             Ok(wanted.then(|| deployment.clone()))
         })
@@ -233,7 +231,7 @@ impl Serves<RollbackDeployment> for Platform {
             }
             (Some(app), None) => (app, p.target),
             (app, Some(id)) => {
-                let of = &self.deployment(id)?.record.state.deployment.clone();
+                let of = &self.deployment(id)?.state.deployment.clone();
                 if app.is_some_and(|app| app != of.app_id) {
                     return Err(Fault::NotFound("deployment of this app"));
                 }
@@ -241,9 +239,8 @@ impl Serves<RollbackDeployment> for Platform {
             }
         };
         let (target, instance, seen) = self.target(app, named)?;
-        let served =
-            self.world.store.get::<Served>(&Served::key(instance, target)).map_err(unread)?;
-        let served = served.map(|served| served.record.latest.clone()).unwrap_or_default();
+        let served = self.world.store.get::<Served>(&Served::key(instance, target))?;
+        let served = served.map(|served| served.latest.clone()).unwrap_or_default();
         let nothing =
             |why: &str| Fault::NotNow(format!("{why}; listDeployments shows what there is"));
         let serves = served.front().copied();
@@ -252,7 +249,7 @@ impl Serves<RollbackDeployment> for Platform {
             return Err(nothing("this deployment is not the one that serves"));
         }
         // Where what serves came by no deployment that did, the last one that did is gone back to.
-        let live = seen.record.state.part(place(target).1).and_then(|part| part.live.deployment);
+        let live = seen.state.part(place(target).1).and_then(|part| part.live.deployment);
         let mut earlier = served.iter().skip(usize::from(live == Some(serves)));
         let to = match p.to_deployment_id {
             Some(to) => earlier.find(|id| **id == to).copied(),
@@ -261,7 +258,7 @@ impl Serves<RollbackDeployment> for Platform {
         let to = to.ok_or_else(|| {
             nothing("there is no earlier deployment; deploy a version of its template instead")
         })?;
-        let to = self.deployment(to)?.record.state.clone();
+        let to = self.deployment(to)?.state.clone();
         let plan = Plan {
             app,
             instance,
@@ -278,21 +275,20 @@ impl Serves<RollbackDeployment> for Platform {
 
 impl Serves<GetDeploymentLogs> for Platform {
     async fn serve(&self, cx: &Call, p: GetDeploymentLogs) -> Result<DeploymentLogs, Fault> {
-        let (id, seen) = cx.place.deployment()?;
+        let (id, seen) = cx.ancestry.deployment()?;
         // Before the lines are read: what is written in between is on the next page.
-        let done = seen.record.state.is_decided() && seen.record.intent.is_none();
-        let entry = progress_log::entry(id);
-        let after = p.cursor.as_ref().map(Cursor::key);
-        let keys = self.world.store.oldest::<Line>(&entry, after, PAGE).map_err(unread)?;
+        let done = seen.state.is_decided() && seen.intent.is_none();
+        let after = p.cursor.as_ref().map(pagination::position::<Line>).transpose()?;
+        let keys = self.world.store.oldest::<Line>(&LineIndex::of(id), after.as_ref(), PAGE)?;
         let mut lines = Vec::with_capacity(keys.len());
         for key in &keys {
-            if let Some(line) = self.world.store.get::<Line>(key).map_err(unread)? {
-                let Line { at, step, text, .. } = line.record.clone();
+            if let Some(line) = self.world.store.get::<Line>(key)? {
+                let Line { at, step, text, .. } = (**line).clone();
                 lines.push(DeploymentLine { at, step, text });
             }
         }
         let done = done && keys.len() < PAGE;
-        let next_cursor = keys.last().map(|key| Cursor::after(key)).or(p.cursor);
+        let next_cursor = keys.last().map(|key| Cursor::after(&key.to_string())).or(p.cursor);
         Ok(DeploymentLogs { lines, next_cursor, done })
     }
 }

@@ -39,6 +39,8 @@ impl Served {
 impl Record for Served {
     const TREE: &'static str = "served";
     const SCHEMA: u16 = 1;
+    type Key = String;
+    type Content = Self;
 }
 
 /// A deployment serves from now on; or the instance goes, and the record with it.

@@ -9,4 +9,4 @@ mod history;
 
 pub(crate) use build::APP;
 pub use history::Served;
-pub use rules::{Command, Deployments, Effect, Outcome, State};
+pub use rules::{Command, DeploymentIndex, Deployments, Effect, Outcome, State};

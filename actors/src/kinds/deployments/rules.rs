@@ -8,16 +8,16 @@
 
 use super::history::Served;
 use crate::{
-    kinds::instances::{Definition, Source},
-    ports::sealed::Sealed,
-    runtime::{
-        deadline::due,
-        resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
+    kinds::{
+        apps::Apps,
+        instances::{Definition, Source},
     },
+    ports::sealed::Sealed,
+    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     world::World,
 };
 use contract::{
-    DeploymentId, Fault, Timestamp,
+    AppId, DeploymentId, Fault, Timestamp,
     deployments::{Deployment, DeploymentState, DeploymentStep, StepName, StepState},
     instances::Role,
     text::EnvName,
@@ -25,7 +25,7 @@ use contract::{
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
-use store::Change;
+use store::{Change, Entries};
 
 /// The deployments.
 #[derive(Debug, Clone, Copy)]
@@ -64,8 +64,6 @@ pub struct State {
 /// What can be asked of a deployment.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Make it.
-    Create(Box<State>),
     /// Somebody does not want it any more.
     Cancel,
     /// This one serves in its place; as its rollback, or not.
@@ -120,42 +118,47 @@ pub enum Outcome {
 }
 
 impl Resource for Deployments {
-    const KIND: &'static str = "deployment";
     const TIME_LIMIT: Duration = Duration::from_secs(35 * 60);
-    type Id = DeploymentId;
+    type New = State;
     type State = State;
     type Command = Command;
     type Effect = Effect;
     type Outcome = Outcome;
 
-    fn step(
-        at: &Moment<Self>,
-        state: Option<&State>,
-        input: Input<Self>,
-    ) -> Result<Step<Self>, Fault> {
-        match (state, input) {
-            (None, Input::Command(Command::Create(state))) => {
-                Ok(Step::put(*state).intend(Intent::Now(Effect::AwaitTurn)))
-            }
-            (None, Input::Command(_)) => Err(Fault::NotFound("deployment")),
-            (None, Input::Outcome(_)) => Ok(Step::keep()),
-            (Some(state), Input::Command(command)) => state.clone().take(at, command),
-            (Some(state), Input::Outcome(outcome)) => Ok(state.clone().learn(at, outcome)),
-        }
+    fn create(_: &Moment<Self>, state: State) -> Result<Step<Self>, Fault> {
+        Ok(Step::put(state).intend(Intent::Now(Effect::AwaitTurn)))
     }
 
-    fn index(state: &State) -> Vec<String> {
-        let mut entries = vec![format!("app/{}", state.deployment.app_id)];
-        entries.extend(state.deadline.map(due));
-        entries.extend(state.in_lane.then(|| state.lane()));
-        entries
+    fn on_command(state: State, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
+        state.on_command(at, command)
+    }
+
+    fn on_outcome(state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+        state.on_outcome(at, outcome)
+    }
+
+    fn is_deleted(state: &State) -> bool {
+        state.removing
+    }
+
+    fn accepts_deleted(command: &Command) -> bool {
+        !matches!(command, Command::Cancel)
+    }
+
+    fn index(state: &State) -> Entries<Self> {
+        Entries::default().and_all(state.in_lane.then(|| state.lane()))
     }
 
     /// One of a service is under way at a time. Who is the oldest can change while the oldest is
     /// still being written; who holds this cannot.
-    fn claims(state: &State) -> Vec<String> {
+    fn claims(state: &State) -> Vec<Unique<Self>> {
         let active = state.in_lane && state.deployment.state != S::Queued;
-        if active { vec![format!("active/{}", state.service())] } else { vec![] }
+        let claim = DeploymentClaim::Active { service: state.service() };
+        active.then(|| Unique::new(claim, || Fault::Stale)).into_iter().collect()
+    }
+
+    fn deadline(state: &State) -> Option<(Timestamp, Command)> {
+        state.deadline.map(|at| (at, Command::Overdue))
     }
 
     fn perform(
@@ -168,6 +171,34 @@ impl Resource for Deployments {
     }
 }
 
+impl Child for Deployments {
+    type Parent = Apps;
+
+    fn parent(state: &State) -> Option<AppId> {
+        Some(state.deployment.app_id)
+    }
+
+    fn delete() -> Command {
+        Command::Remove
+    }
+}
+
+store::entries! {
+    /// What deployments are found by.
+    pub enum DeploymentIndex of Deployments {
+        /// Those of one service that are under way or wait for their turn.
+        Lane { service: String } = "lane",
+    }
+}
+
+store::claims! {
+    /// What no two deployments have in common.
+    pub enum DeploymentClaim of Deployments {
+        /// Being the one of a service that is under way.
+        Active { service: String } = "active",
+    }
+}
+
 use DeploymentState as S;
 
 impl State {
@@ -177,8 +208,8 @@ impl State {
 
     /// The index entry of all that are under way or wait for the same service. Who leaves it and
     /// who is first in it then are one change.
-    pub fn lane(&self) -> String {
-        format!("lane/{}", self.service())
+    pub fn lane(&self) -> DeploymentIndex {
+        DeploymentIndex::Lane { service: self.service() }
     }
 
     /// Whether it has come to its end, or serves.
@@ -189,17 +220,15 @@ impl State {
         )
     }
 
-    fn take(
+    fn on_command(
         mut self,
         at: &Moment<Deployments>,
         command: Command,
     ) -> Result<Step<Deployments>, Fault> {
         match command {
-            Command::Create(_) => Err(Fault::Exists("this deployment exists already".into())),
             Command::Remove | Command::Supersede { .. } | Command::Overdue if self.removing => {
                 Ok(Step::keep())
             }
-            Command::Cancel if self.removing => Err(Fault::NotFound("deployment")),
             Command::Cancel => match self.deployment.state {
                 S::Queued => Ok(self.end(S::Cancelled, None, at)),
                 S::Building | S::Deploying | S::Verifying => Ok(self.undo(None)),
@@ -238,7 +267,7 @@ impl State {
         }
     }
 
-    fn learn(mut self, at: &Moment<Deployments>, outcome: Outcome) -> Step<Deployments> {
+    fn on_outcome(mut self, at: &Moment<Deployments>, outcome: Outcome) -> Step<Deployments> {
         if self.removing {
             return match outcome {
                 Outcome::Finished => Step::remove(),

@@ -1,6 +1,6 @@
 //! What a build of an image does outside of its record.
 
-use super::rules::{Effect, ImageBuilds, OPEN, Outcome, State};
+use super::rules::{Effect, ImageBuildIndex, ImageBuilds, Outcome, State};
 use crate::{
     kinds::{
         image_builds::from_source::{self, MEMORY, NotBuilt},
@@ -35,8 +35,8 @@ pub(super) async fn perform(
 ) -> Result<Outcome, Retry> {
     match effect {
         Effect::AwaitTurn => {
-            let first = world.store.oldest::<Kept<ImageBuilds>>(OPEN, None, AT_A_TIME)?;
-            let turn = first.iter().any(|key| *key == id.to_string());
+            let first = world.store.oldest(&ImageBuildIndex::Open, None, AT_A_TIME)?;
+            let turn = first.contains(&id);
             Ok(if turn { Outcome::Turn } else { Outcome::Wait })
         }
         Effect::Build => build(id, &kept.state, &world).await,
@@ -46,9 +46,9 @@ pub(super) async fn perform(
 
 /// The registered image, and the name that the build gives to its version.
 fn name(state: &State, world: &World) -> Result<Option<(DockerImage, String, ImageTag)>, Retry> {
-    let found = world.store.get::<Kept<Images>>(&state.job.image_id.to_string())?;
+    let found = world.store.get::<Images>(&state.job.image_id)?;
     let Some(found) = found else { return Ok(None) };
-    let image = found.record.state.clone();
+    let image = found.state.clone();
     // A version that is no tag was refused when the build was asked for.
     let tag: ImageTag = state.job.version.as_str().parse().map_err(Retry)?;
     let repository = world.ports.registries.repository(&image.repository).to_owned();

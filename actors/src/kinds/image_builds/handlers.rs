@@ -2,16 +2,12 @@
 
 use super::{Command, ImageBuilds, State};
 use crate::{
-    call::{
-        context::Call,
-        lookup::{Seen, unread},
-        pagination,
-    },
-    kinds::images::Images,
+    call::{context::Call, pagination},
+    kinds::{image_builds::ImageBuildIndex, images::Images},
     platform::Platform,
     runtime::{
-        progress_log::{self, Line},
-        resource::Kept,
+        entries::Under,
+        progress_log::{Line, LineIndex},
     },
 };
 use contract::{
@@ -22,6 +18,7 @@ use contract::{
     },
     text::ImageTag,
 };
+use store::Snapshot;
 
 /// Lines of a build that are shown.
 const TAIL: usize = 100;
@@ -29,19 +26,19 @@ const TAIL: usize = 100;
 const BUILT: usize = 90;
 
 impl Platform {
-    fn build_job(&self, id: JobId) -> Result<Seen<ImageBuilds>, Fault> {
-        let found = self.world.store.get::<Kept<ImageBuilds>>(&id.to_string()).map_err(unread)?;
+    fn build_job(&self, id: JobId) -> Result<Snapshot<ImageBuilds>, Fault> {
+        let found = self.world.store.get::<ImageBuilds>(&id)?;
         found.ok_or(Fault::NotFound("build"))
     }
 
     /// What a build said last, oldest first.
     fn last_lines(&self, id: JobId) -> Result<Vec<String>, Fault> {
         let store = &self.world.store;
-        let keys = store.newest::<Line>(&progress_log::entry(id), None, TAIL).map_err(unread)?;
+        let keys = store.newest(&LineIndex::of(id), None, TAIL)?;
         let mut lines = Vec::with_capacity(keys.len());
         for key in keys.iter().rev() {
-            let line = store.get::<Line>(key).map_err(unread)?;
-            lines.extend(line.map(|line| line.record.text.clone()));
+            let line = store.get::<Line>(key)?;
+            lines.extend(line.map(|line| line.text.clone()));
         }
         Ok(lines)
     }
@@ -59,9 +56,8 @@ fn progress(lines: &[String]) -> u8 {
 
 impl Serves<TriggerDockerBuild> for Platform {
     async fn serve(&self, cx: &Call, p: TriggerDockerBuild) -> Result<BuildJob, Fault> {
-        let found =
-            self.world.store.get::<Kept<Images>>(&p.image_id.to_string()).map_err(unread)?;
-        let image = found.ok_or(Fault::NotFound("image"))?.record.state.clone();
+        let found = self.world.store.get::<Images>(&p.image_id)?;
+        let image = found.ok_or(Fault::NotFound("image"))?.state.clone();
         if image.versions.iter().any(|known| known.version == p.version) {
             return Err(Fault::Exists(format!(
                 "{} has a version {} already",
@@ -84,14 +80,14 @@ impl Serves<TriggerDockerBuild> for Platform {
             finished_at: None,
         };
         let state = State { job, source: p.source, deadline: None };
-        let (owners, command) = (&self.owners()?.image_builds, Command::Create(Box::new(state)));
-        cx.change(&self.world, owners, id, command, |state| Ok(state.job.clone())).await
+        let show = |state: &State| Ok(state.job.clone());
+        cx.create(&self.world, &self.owners()?.image_builds, id, state, show).await
     }
 }
 
 impl Serves<GetBuildJobStatus> for Platform {
     async fn serve(&self, _: &Call, p: GetBuildJobStatus) -> Result<BuildJobStatus, Fault> {
-        let mut job = self.build_job(p.job_id)?.record.state.job.clone();
+        let mut job = self.build_job(p.job_id)?.state.job.clone();
         let log_tail = self.last_lines(p.job_id)?;
         if job.state == BuildJobState::Building {
             job.progress = progress(&log_tail);
@@ -102,13 +98,12 @@ impl Serves<GetBuildJobStatus> for Platform {
 
 impl Serves<ListBuildJobs> for Platform {
     async fn serve(&self, _: &Call, p: ListBuildJobs) -> Result<Page<BuildJob>, Fault> {
-        let entry = p.image_id.map_or_else(|| "all".to_owned(), |image| format!("image/{image}"));
-        pagination::page::<ImageBuilds, _>(
-            &self.world.store,
-            &entry,
-            (p.limit, p.cursor),
-            |_, seen| Ok(Some(seen.record.state.job.clone())),
-        )
+        let (store, slice) = (&self.world.store, (p.limit, p.cursor));
+        let show = |_, seen: &Snapshot<ImageBuilds>| Ok(Some(seen.job.clone()));
+        match p.image_id {
+            Some(image) => pagination::page(store, &Under::<Images>(image), slice, show),
+            None => pagination::page(store, &ImageBuildIndex::All, slice, show),
+        }
     }
 }
 

@@ -5,4 +5,4 @@ pub mod from_source;
 mod handlers;
 mod rules;
 
-pub use rules::{Command, Effect, ImageBuilds, Outcome, State};
+pub use rules::{Command, Effect, ImageBuildIndex, ImageBuilds, Outcome, State};

@@ -1,20 +1,22 @@
 //! The rules of a build: `queued → building → pushing → succeeded | failed | cancelled`.
 
 use crate::{
+    kinds::images::Images,
     runtime::{
-        deadline::due,
-        resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
+        entries::Under,
+        resource::{Intent, Kept, Moment, Resource, Retry, Step, Unique},
     },
     world::World,
 };
 use contract::{
-    Fault, JobId, Timestamp,
+    Fault, ImageId, JobId, Timestamp, VersionName,
     image_builds::{BuildJob, BuildJobState as S, BuildSource},
     text::ImageDigest,
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
+use store::Entries;
 
 /// The builds of images.
 #[derive(Debug, Clone, Copy)]
@@ -24,8 +26,6 @@ pub struct ImageBuilds;
 const WITHIN: Duration = Duration::from_secs(2 * 3600);
 /// How often one that waits looks whether it is its turn.
 const POLL: Duration = Duration::from_millis(500);
-/// The index entry of those that are under way or wait.
-pub(super) const OPEN: &str = "open";
 
 /// What is kept of a build.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,8 +41,6 @@ pub struct State {
 /// What can be asked of a build.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Make it.
-    Create(Box<State>),
     /// Nobody wants it any more.
     Cancel,
     /// A state that must end has not.
@@ -76,45 +74,46 @@ pub enum Outcome {
 }
 
 impl Resource for ImageBuilds {
-    const KIND: &'static str = "imageBuild";
     const TIME_LIMIT: Duration = Duration::from_secs(2 * 3600 + 60);
-    type Id = JobId;
+    type New = State;
     type State = State;
     type Command = Command;
     type Effect = Effect;
     type Outcome = Outcome;
 
-    fn step(
-        at: &Moment<Self>,
-        state: Option<&State>,
-        input: Input<Self>,
-    ) -> Result<Step<Self>, Fault> {
-        match (state, input) {
-            (None, Input::Command(Command::Create(state))) => {
-                Ok(Step::put(*state).intend(Intent::Now(Effect::AwaitTurn)))
-            }
-            (None, Input::Command(_)) => Err(Fault::NotFound("build")),
-            (None, Input::Outcome(_)) => Ok(Step::keep()),
-            (Some(state), Input::Command(command)) => state.clone().take(at, command),
-            (Some(state), Input::Outcome(outcome)) => Ok(state.clone().learn(at, outcome)),
-        }
+    fn create(_: &Moment<Self>, state: State) -> Result<Step<Self>, Fault> {
+        Ok(Step::put(state).intend(Intent::Now(Effect::AwaitTurn)))
     }
 
-    fn index(state: &State) -> Vec<String> {
-        let mut entries = vec!["all".into(), format!("image/{}", state.job.image_id)];
-        entries.extend(state.is_open().then(|| OPEN.to_owned()));
-        entries.extend(state.deadline.map(due));
-        entries
+    fn on_command(state: State, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
+        state.on_command(at, command)
+    }
+
+    fn on_outcome(state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+        state.on_outcome(at, outcome)
+    }
+
+    fn is_deleted(_: &State) -> bool {
+        false
+    }
+
+    fn index(state: &State) -> Entries<Self> {
+        Entries::default()
+            .and(ImageBuildIndex::All)
+            .and(Under::<Images>(state.job.image_id))
+            .and_all(state.is_open().then_some(ImageBuildIndex::Open))
     }
 
     /// Two builds of one version would overwrite each other.
-    fn claims(state: &State) -> Vec<String> {
-        let of = format!("version/{}/{}", state.job.image_id, state.job.version);
-        if state.is_open() { vec![of] } else { vec![] }
+    fn claims(state: &State) -> Vec<Unique<Self>> {
+        let (image, version) = (state.job.image_id, state.job.version.clone());
+        let taken = || Fault::Exists("this version is being built already".into());
+        let claim = ImageBuildClaim::Version { image, version };
+        state.is_open().then(|| Unique::new(claim, taken)).into_iter().collect()
     }
 
-    fn taken(_: &str) -> Fault {
-        Fault::Exists("this version is being built already".into())
+    fn deadline(state: &State) -> Option<(Timestamp, Command)> {
+        state.deadline.map(|at| (at, Command::Overdue))
     }
 
     fn perform(
@@ -127,14 +126,34 @@ impl Resource for ImageBuilds {
     }
 }
 
+store::entries! {
+    /// What builds of images are found by.
+    pub enum ImageBuildIndex of ImageBuilds {
+        All = "all",
+        /// Under way, or waiting for a turn.
+        Open = "open",
+    }
+}
+
+store::claims! {
+    /// What no two builds of images have in common.
+    pub enum ImageBuildClaim of ImageBuilds {
+        /// The version that an open build makes.
+        Version { image: ImageId, version: VersionName } = "version",
+    }
+}
+
 impl State {
     fn is_open(&self) -> bool {
         matches!(self.job.state, S::Queued | S::Building | S::Pushing)
     }
 
-    fn take(self, at: &Moment<ImageBuilds>, command: Command) -> Result<Step<ImageBuilds>, Fault> {
+    fn on_command(
+        self,
+        at: &Moment<ImageBuilds>,
+        command: Command,
+    ) -> Result<Step<ImageBuilds>, Fault> {
         match command {
-            Command::Create(_) => Err(Fault::Exists("this build exists already".into())),
             // What is being done is dropped with the intent, and the engine ends the build.
             Command::Cancel => match self.job.state {
                 S::Queued | S::Building => Ok(self.end(S::Cancelled, None, at)),
@@ -151,7 +170,7 @@ impl State {
         }
     }
 
-    fn learn(mut self, at: &Moment<ImageBuilds>, outcome: Outcome) -> Step<ImageBuilds> {
+    fn on_outcome(mut self, at: &Moment<ImageBuilds>, outcome: Outcome) -> Step<ImageBuilds> {
         match (self.job.state, outcome) {
             (S::Queued, Outcome::Turn) => {
                 self.job.state = S::Building;

@@ -1,14 +1,10 @@
 //! The functions of the group Container images.
 
-use super::{Command, Images, name_claim};
+use super::{Command, ImageClaim, ImageIndex, Images};
 use crate::{
-    call::{
-        context::Call,
-        lookup::{Seen, unread},
-        pagination,
-    },
+    call::{context::Call, pagination},
     platform::Platform,
-    runtime::{ref_count::Uses, resource::Kept},
+    runtime::ref_count::Uses,
 };
 use container_engine::EngineError;
 use contract::{
@@ -20,6 +16,7 @@ use contract::{
     },
     text::ImageDigest,
 };
+use store::Snapshot;
 
 /// What a caller is told when a registry could not say what a reference is.
 fn unresolved(reference: &str, e: EngineError) -> Fault {
@@ -37,8 +34,8 @@ fn unresolved(reference: &str, e: EngineError) -> Fault {
 }
 
 impl Platform {
-    fn image(&self, id: ImageId) -> Result<Seen<Images>, Fault> {
-        let found = self.world.store.get::<Kept<Images>>(&id.to_string()).map_err(unread)?;
+    fn image(&self, id: ImageId) -> Result<Snapshot<Images>, Fault> {
+        let found = self.world.store.get::<Images>(&id)?;
         found.ok_or(Fault::NotFound("image"))
     }
 
@@ -57,8 +54,8 @@ impl Serves<SearchDockerImages> for Platform {
     async fn serve(&self, _: &Call, p: SearchDockerImages) -> Result<Page<DockerImage>, Fault> {
         let query = p.query.map(|query| query.as_str().to_lowercase());
         let page = (p.limit, p.cursor);
-        pagination::page::<Images, _>(&self.world.store, "all", page, |_, seen| {
-            let image = &seen.record.state;
+        pagination::page::<Images, _>(&self.world.store, &ImageIndex::All, page, |_, seen| {
+            let image = &seen.state;
             let described = image.description.as_ref().map_or("", |text| text.as_str());
             let texts = [image.name.as_str(), image.repository.as_str(), described];
             let wanted = query.as_ref().is_none_or(|query| {
@@ -74,13 +71,12 @@ impl Serves<GetDockerImage> for Platform {
         let id = match (p.image_id, p.name) {
             (Some(id), None) => id,
             (None, Some(name)) => {
-                let holder = self.world.store.holder::<Kept<Images>>(&name_claim(&name));
-                let id = holder.map_err(unread)?.and_then(|key| key.parse().ok());
+                let id = self.world.store.holder(&ImageClaim::Name { name })?;
                 id.ok_or(Fault::NotFound("image"))?
             }
             _ => return Err(Fault::invalid("imageId", "give exactly one of imageId and name")),
         };
-        Ok(self.image(id)?.record.state.clone())
+        Ok(self.image(id)?.state.clone())
     }
 }
 
@@ -96,7 +92,8 @@ impl Serves<RegisterDockerImage> for Platform {
             created_at: cx.now,
             updated_at: cx.now,
         };
-        self.change_image(cx, id, Command::Create(Box::new(image))).await
+        let owners = &self.owners()?.images;
+        cx.create(&self.world, owners, id, image, |image| Ok(image.clone())).await
     }
 }
 
@@ -112,7 +109,7 @@ impl Serves<DeleteDockerImage> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteDockerImage) -> Result<DeletedDockerImage, Fault> {
         let id = p.image_id;
         self.image(id)?;
-        if self.world.store.get::<Uses>(&id.to_string()).map_err(unread)?.is_some() {
+        if self.world.store.get::<Uses>(&id.to_string())?.is_some() {
             return Err(Fault::NotNow(
                 "template versions use this image; delete their templates first, or deprecate its versions".into(),
             ));
@@ -126,7 +123,7 @@ impl Serves<DeleteDockerImage> for Platform {
 impl Serves<AddDockerImageVersion> for Platform {
     async fn serve(&self, cx: &Call, p: AddDockerImageVersion) -> Result<DockerImage, Fault> {
         let seen = self.image(p.image_id)?;
-        let image = &seen.record.state;
+        let image = &seen.state;
         if image.versions.iter().any(|known| known.version == p.version) {
             return Err(Fault::Exists(format!(
                 "{} has a version {} already",

@@ -7,4 +7,4 @@ mod rules;
 
 pub use registries::Registries;
 pub use resolve_digest::{settle, usable};
-pub use rules::{Command, Images, name_claim};
+pub use rules::{Command, ImageClaim, ImageIndex, Images};

@@ -1,20 +1,20 @@
 //! Which image a version is, for ever, and whether it may be used.
 
 use super::{Command, Images};
-use crate::{
-    call::lookup::{Seen, unread},
-    runtime::resource::Kept,
-    world::World,
-};
+use crate::{runtime::store::Store, world::World};
 use container_engine::EngineError;
 use contract::{Fault, ImageId, VersionName, images::ImageVersionState};
-use store::Store;
+use store::Snapshot;
 
 /// A registered image, where this version of it may be used for something new.
-pub fn usable(store: &Store, id: ImageId, version: &VersionName) -> Result<Seen<Images>, Fault> {
-    let found = store.get::<Kept<Images>>(&id.to_string()).map_err(unread)?;
+pub fn usable(
+    store: &Store,
+    id: ImageId,
+    version: &VersionName,
+) -> Result<Snapshot<Images>, Fault> {
+    let found = store.get::<Images>(&id)?;
     let seen = found.ok_or(Fault::NotFound("image"))?;
-    let image = &seen.record.state;
+    let image = &seen.state;
     let known = image.versions.iter().find(|known| known.version == *version);
     let known = known.ok_or(Fault::NotFound("version of this image"))?;
     if known.state == ImageVersionState::Deprecated {
@@ -36,10 +36,10 @@ pub async fn settle(
     version: &VersionName,
 ) -> Result<String, EngineError> {
     let missing = |why: &str| EngineError::NoImage { image: id.to_string(), why: why.to_owned() };
-    let found = world.store.get::<Kept<Images>>(&id.to_string());
+    let found = world.store.get::<Images>(&id);
     let found = found.map_err(|e| EngineError::Away(e.to_string()))?;
     let found = found.ok_or_else(|| missing("it is not registered any more"))?;
-    let image = &found.record.state;
+    let image = &found.state;
     let known = image.versions.iter().find(|known| known.version == *version);
     let known = known.ok_or_else(|| missing("it has no such version"))?;
     let registries = &world.ports.registries;

@@ -3,7 +3,7 @@
 use crate::{
     runtime::{
         ref_count::Uses,
-        resource::{Input, Kept, Moment, Never, Resource, Retry, Step, no_effects},
+        resource::{Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects},
     },
     world::World,
 };
@@ -14,7 +14,7 @@ use contract::{
 };
 use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
-use store::Change;
+use store::{Change, Entries};
 
 /// The registered images.
 #[derive(Debug, Clone, Copy)]
@@ -26,8 +26,6 @@ const MOST_VERSIONS: usize = 500;
 /// What can be asked of an image.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Register it.
-    Create(Box<DockerImage>),
     /// Change it.
     Update {
         /// Replaces the name.
@@ -47,42 +45,54 @@ pub enum Command {
     Delete,
 }
 
-/// The claim of a name.
-pub fn name_claim(name: &Slug) -> String {
-    format!("name/{name}")
+store::entries! {
+    /// What images are found by.
+    pub enum ImageIndex of Images {
+        All = "all",
+    }
+}
+
+store::claims! {
+    /// What no two images have in common.
+    pub enum ImageClaim of Images {
+        Name { name: Slug } = "name",
+    }
 }
 
 impl Resource for Images {
-    const KIND: &'static str = "image";
-    type Id = ImageId;
+    type New = DockerImage;
     type State = DockerImage;
     type Command = Command;
     type Effect = Never;
     type Outcome = Never;
 
-    fn step(
+    fn create(_: &Moment<Self>, image: DockerImage) -> Result<Step<Self>, Fault> {
+        Ok(Step::put(image))
+    }
+
+    fn on_command(
+        image: DockerImage,
         at: &Moment<Self>,
-        state: Option<&DockerImage>,
-        input: Input<Self>,
+        command: Command,
     ) -> Result<Step<Self>, Fault> {
-        match (state, input) {
-            (None, Input::Command(Command::Create(image))) => Ok(Step::put(*image)),
-            (None, Input::Command(_)) => Err(Fault::NotFound("image")),
-            (Some(image), Input::Command(command)) => take(image.clone(), at, command),
-            (_, Input::Outcome(never)) => match never {},
-        }
+        on_command(image, at, command)
     }
 
-    fn index(_: &DockerImage) -> Vec<String> {
-        vec!["all".into()]
+    fn on_outcome(_: DockerImage, _: &Moment<Self>, never: Never) -> Step<Self> {
+        match never {}
     }
 
-    fn claims(image: &DockerImage) -> Vec<String> {
-        vec![name_claim(&image.name)]
+    fn is_deleted(_: &DockerImage) -> bool {
+        false
     }
 
-    fn taken(_: &str) -> Fault {
-        Fault::Exists("an image of this name is registered already".into())
+    fn index(_: &DockerImage) -> Entries<Self> {
+        Entries::default().and(ImageIndex::All)
+    }
+
+    fn claims(image: &DockerImage) -> Vec<Unique<Self>> {
+        let taken = || Fault::Exists("an image of this name is registered already".into());
+        vec![Unique::new(ImageClaim::Name { name: image.name.clone() }, taken)]
     }
 
     fn perform(
@@ -95,13 +105,12 @@ impl Resource for Images {
     }
 }
 
-fn take(
+fn on_command(
     mut image: DockerImage,
     at: &Moment<Images>,
     command: Command,
 ) -> Result<Step<Images>, Fault> {
     match command {
-        Command::Create(_) => return Err(Fault::Exists("this image exists already".into())),
         Command::Update { name, repository, description } => {
             image.name = name.unwrap_or(image.name);
             image.repository = repository.unwrap_or(image.repository);

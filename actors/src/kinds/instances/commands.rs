@@ -26,7 +26,7 @@ const OVERDUE: Duration = Duration::from_secs(30);
 const DELETE_WITHIN: Duration = Duration::from_secs(10 * 60);
 
 impl Instance {
-    pub(super) fn take(
+    pub(super) fn on_command(
         self,
         at: &Moment<Instances>,
         command: Command,
@@ -34,7 +34,6 @@ impl Instance {
         use InstanceState as S;
         let now = at.now;
         match command {
-            Command::Create(_) => Err(Fault::Exists("this instance exists already".into())),
             Command::Start => match self.state {
                 S::Stopped | S::Stopping => Ok(self.begin_start(now)),
                 S::Failed => Ok(self.begin_stop(S::Restarting, DesiredState::Running, now)),
@@ -96,28 +95,26 @@ impl Instance {
         }
     }
 
-    /// Of one that is going, or gone but for its data, nothing can be asked but to go with it.
-    pub(super) fn take_when_going(
+    /// A deleted instance accepts only Delete, which may take its data as well.
+    pub(super) fn on_command_when_deleted(
         mut self,
         at: &Moment<Instances>,
         command: Command,
-    ) -> Result<Step<Instances>, Fault> {
+    ) -> Step<Instances> {
         match command {
             Command::Delete { data: true } if !self.delete_data => {
                 self.delete_data = true;
                 self.state = InstanceState::Deleting;
                 self.deadline = Some(at.now + DELETE_WITHIN);
-                Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))
+                Step::put(self).intend(Intent::Now(Effect::Reconcile))
             }
-            Command::Delete { .. } => Ok(Step::keep()),
             Command::Overdue if self.deadline.is_some_and(|deadline| at.now >= deadline) => {
                 self.delete_data |= self.state == InstanceState::Deleted;
                 self.state = InstanceState::Deleting;
                 self.deadline = Some(at.now + DELETE_WITHIN);
-                Ok(Step::put(self).intend(Intent::Now(Effect::Reconcile)))
+                Step::put(self).intend(Intent::Now(Effect::Reconcile))
             }
-            Command::Overdue | Command::Look(_) => Ok(Step::keep()),
-            _ => Err(Fault::NotFound("instance")),
+            _ => Step::keep(),
         }
     }
 

@@ -2,25 +2,20 @@
 
 use super::{
     record::{Definition, Incarnation, Instance, Part, Source},
-    rules::{Command, Creation, ForApp},
+    rules::{Creation, ForApp},
 };
 use crate::{
-    call::{
-        context::Call,
-        lookup::{Seen, unread},
-    },
+    call::context::Call,
     kinds::{
         apps::{App, Apps},
         images,
         templates::{
-            Templates,
+            TemplateClaim, Templates,
             placeholder::{Piece, Placeholder, pieces},
-            slug_claim,
         },
     },
     platform::Platform,
     ports::sealed::Sealed,
-    runtime::resource::Kept,
     world::World,
 };
 use contract::{
@@ -32,6 +27,7 @@ use contract::{
     text::EnvName,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use store::Snapshot;
 
 /// What a caller asks for.
 pub(super) struct Wanted {
@@ -48,15 +44,15 @@ pub(super) struct Wanted {
 const SECRET_LENGTH: usize = 40;
 
 impl Platform {
-    /// The command that makes the instance, of what there is now.
+    /// What an instance is made from, of what there is now.
     pub(super) fn creation(
         &self,
         cx: &Call,
         id: InstanceId,
         wanted: Wanted,
-    ) -> Result<Command, Fault> {
+    ) -> Result<Creation, Fault> {
         let template = self.template_for(&wanted)?;
-        let state = &template.record.state;
+        let state = &template.state;
         let current =
             state.versions.iter().find(|v| Some(&v.version) == state.current_version.as_ref());
         let version = current.ok_or(Fault::NotFound("version of this template"))?;
@@ -70,7 +66,7 @@ impl Platform {
             let env = if service.role == Role::Server { &wanted.env } else { &Env::default() };
             let definition =
                 Definition { template_version: version.version.clone(), service: service.clone() };
-            parts.push(self.part(id, definition, &seen.record.state, env)?);
+            parts.push(self.part(id, definition, &seen.state, env)?);
             images.insert(service.image_id, seen);
         }
         parts.sort_by_key(Part::role);
@@ -98,11 +94,11 @@ impl Platform {
             updated_at: cx.now,
         };
         let images = images.into_iter().collect();
-        Ok(Command::Create(Box::new(Creation { instance, template, images, app })))
+        Ok(Creation { instance, template, images, app })
     }
 
     /// The template that was named, or the default.
-    fn template_for(&self, wanted: &Wanted) -> Result<Seen<Templates>, Fault> {
+    fn template_for(&self, wanted: &Wanted) -> Result<Snapshot<Templates>, Fault> {
         let defaults = &self.settings.default_templates;
         let slug = match wanted.kind {
             InstanceKind::Backend => &defaults.backend,
@@ -111,15 +107,14 @@ impl Platform {
         let id = match wanted.template_id {
             Some(id) => id,
             None => {
-                let holder = self.world.store.holder::<Kept<Templates>>(&slug_claim(slug));
-                let id = holder.map_err(unread)?.and_then(|key| key.parse().ok());
+                let id = self.world.store.holder(&TemplateClaim::Slug { slug: slug.clone() })?;
                 id.ok_or_else(|| {
                     Fault::invalid("templateId", "is needed: the default template is not there")
                 })?
             }
         };
         let template = self.template(id)?;
-        let state = &template.record.state;
+        let state = &template.state;
         if state.kind != wanted.kind {
             return Err(Fault::invalid(
                 "templateId",
@@ -141,9 +136,9 @@ impl Platform {
             let app = App::new(wanted.project_id, wanted.name.clone(), cx.now);
             return Ok((self.world.ports.random.id(cx.now), ForApp::New(Box::new(app))));
         };
-        let found = self.world.store.get::<Kept<Apps>>(&id.to_string()).map_err(unread)?;
+        let found = self.world.store.get::<Apps>(&id)?;
         let ours = found.filter(|found| {
-            let app = &found.record.state;
+            let app = &found.state;
             app.project_id == wanted.project_id && !app.deleting
         });
         ours.map(|seen| (id, ForApp::Known(seen))).ok_or(Fault::NotFound("app of this project"))
@@ -181,7 +176,7 @@ impl Platform {
         })?;
         let TemplateService { image_id, image_version, .. } = &definition.service;
         let seen = images::usable(&self.world.store, *image_id, image_version)?;
-        self.part(id, definition, &seen.record.state, env)
+        self.part(id, definition, &seen.state, env)
     }
 
     /// What a version of the instance's template says of a service; none where it has no such one.
@@ -192,7 +187,7 @@ impl Platform {
         role: Role,
     ) -> Result<Option<Definition>, Fault> {
         let template = self.template(instance.template_id)?;
-        let known = template.record.state.versions.iter().find(|known| known.version == *version);
+        let known = template.state.versions.iter().find(|known| known.version == *version);
         let known = known.ok_or(Fault::NotFound("version of the instance's template"))?;
         let service = known.services.iter().find(|service| service.role == role).cloned();
         let template_version = version.clone();

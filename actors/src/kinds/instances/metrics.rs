@@ -2,7 +2,10 @@
 //! looks, so the last look at each container is kept.
 
 use super::{Instance, names};
-use crate::{runtime::deadline::due, world::World};
+use crate::{
+    runtime::{entries::Deadline, store::Store},
+    world::World,
+};
 use container_engine::Usage;
 use contract::{
     Fault, InstanceId, Timestamp,
@@ -10,7 +13,7 @@ use contract::{
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, sync::Mutex, time::Duration};
-use store::{Merge, Record, Store, StoreError};
+use store::{Entries, Merge, Record};
 
 /// Two looks closer than this make no rate.
 const CLOSEST: Duration = Duration::from_millis(500);
@@ -203,9 +206,11 @@ impl Hour {
 impl Record for Hour {
     const TREE: &'static str = "metrics";
     const SCHEMA: u16 = 1;
+    type Key = String;
+    type Content = Self;
 
-    fn index(&self) -> Vec<String> {
-        vec![due(self.expires_at)]
+    fn index(hour: &Self) -> Entries<Self> {
+        Entries::default().and(Deadline(hour.expires_at))
     }
 }
 
@@ -225,14 +230,14 @@ pub fn history(
     id: InstanceId,
     now: Timestamp,
     minutes: u32,
-) -> Result<Vec<Metrics>, StoreError> {
+) -> Result<Vec<Metrics>, Fault> {
     let since = Timestamp::from_millis(now.as_millis() - i64::from(minutes) * 60_000);
     let mut found = Vec::new();
     let hours = since.as_millis().div_euclid(HOUR)..=now.as_millis().div_euclid(HOUR);
     for hour in hours {
         let key = Hour::key(id, Timestamp::from_millis(hour * HOUR));
         if let Some(hour) = store.get::<Hour>(&key)? {
-            let wanted = hour.record.samples.iter().filter(|sample| sample.at >= since);
+            let wanted = hour.samples.iter().filter(|sample| sample.at >= since);
             found.extend(wanted.map(Sample::metrics));
         }
     }

@@ -22,4 +22,6 @@ pub use record::{
     Candidate, Definition, GivenUp, Incarnation, Instance, Next, Part, Retired, Source,
 };
 pub use route::{Route, of_app, route};
-pub use rules::{Command, Creation, Effect, ForApp, Instances, Outcome};
+pub use rules::{
+    Command, Creation, Effect, ForApp, InstanceClaim, InstanceIndex, Instances, Outcome,
+};

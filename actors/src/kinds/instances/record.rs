@@ -269,9 +269,9 @@ impl Part {
 }
 
 impl Instance {
-    /// Whether people still see it.
-    pub fn is_there(&self) -> bool {
-        !matches!(self.state, InstanceState::Deleting | InstanceState::Deleted)
+    /// Whether people no longer see it. Its volumes may be kept for a while.
+    pub fn is_deleted(&self) -> bool {
+        matches!(self.state, InstanceState::Deleting | InstanceState::Deleted)
     }
 
     /// The service of this role.

@@ -1,13 +1,12 @@
 //! Where a request for an instance goes. The record is the truth of it: a deployment that switches
 //! writes the record, and the next request goes to the new container.
 
-use super::{Instances, rules::app_claim};
-use crate::{call::lookup::unread, runtime::resource::Kept, world::World};
+use super::{InstanceClaim, Instances};
+use crate::{runtime::store::Store, world::World};
 use contract::{
     AppId, Fault, InstanceId,
     instances::{InstanceKind, Role, ServiceState},
 };
-use store::Store;
 
 /// Where a request goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,10 +38,10 @@ pub fn route(world: &World, target: &str) -> Result<Route, Fault> {
         },
         _ => return Err(Fault::NotFound("instance")),
     };
-    let found = store.get::<Kept<Instances>>(&instance.to_string()).map_err(unread)?;
-    let found = found.filter(|found| found.record.state.is_there());
+    let found = store.get::<Instances>(&instance)?;
+    let found = found.filter(|found| !found.is_deleted());
     let found = found.ok_or(Fault::NotFound("instance"))?;
-    let part = found.record.state.part(role).ok_or(Fault::NotFound("service"))?;
+    let part = found.state.part(role).ok_or(Fault::NotFound("service"))?;
     // Before everything was looked at once, a port may be another container's by now.
     let trusted = world.engine_health.has_joined() && part.live.state == ServiceState::Running;
     match part.live.port.filter(|_| trusted) {
@@ -53,6 +52,5 @@ pub fn route(world: &World, target: &str) -> Result<Route, Fault> {
 
 /// The instance of this kind that an app has.
 pub fn of_app(store: &Store, app: AppId, kind: InstanceKind) -> Result<Option<InstanceId>, Fault> {
-    let holder = store.holder::<Kept<Instances>>(&app_claim(app, kind)).map_err(unread)?;
-    Ok(holder.and_then(|key| key.parse().ok()))
+    store.holder(&InstanceClaim::of(app, kind))
 }

@@ -8,19 +8,19 @@ use super::{
     record::{Instance, Next, Part},
 };
 use crate::{
-    call::lookup::Seen,
     kinds::{
         apps::{self, App, Apps},
         backups::Schedule,
         deployments::Served,
         images::Images,
+        projects::Projects,
         templates::Templates,
     },
     ports::sealed::Sealed,
     runtime::{
-        deadline::{due, moment},
+        entries::{SortedMoment, Under},
         ref_count::{Uses, UsesDelta},
-        resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
+        resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     },
     world::World,
 };
@@ -32,7 +32,7 @@ use contract::{
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
-use store::Change;
+use store::{Change, Entries, Snapshot};
 
 /// The instances.
 #[derive(Debug, Clone, Copy)]
@@ -44,8 +44,6 @@ pub const PROVISION_WITHIN: Duration = Duration::from_secs(10 * 60);
 /// What can be asked of an instance.
 #[derive(Clone)]
 pub enum Command {
-    /// Make it, of what was read.
-    Create(Box<Creation>),
     /// Have it run.
     Start,
     /// Have it stopped.
@@ -98,24 +96,30 @@ pub enum Command {
     Withdraw(DeploymentId, String),
 }
 
-/// An instance to be made.
+/// An instance to be made, of what was read.
 #[derive(Clone)]
 pub struct Creation {
     /// What it is.
     pub instance: Instance,
     /// The template.
-    pub template: Seen<Templates>,
+    pub template: Snapshot<Templates>,
     /// The images of its services.
-    pub images: Vec<(ImageId, Seen<Images>)>,
+    pub images: Vec<(ImageId, Snapshot<Images>)>,
     /// The app that it is for.
     pub app: ForApp,
+}
+
+impl std::fmt::Debug for Creation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Creation").field("instance", &self.instance).finish_non_exhaustive()
+    }
 }
 
 /// The app that an instance is made for.
 #[derive(Clone)]
 pub enum ForApp {
     /// It is there, as it was read.
-    Known(Seen<Apps>),
+    Known(Snapshot<Apps>),
     /// It is made together with the instance.
     New(Box<App>),
 }
@@ -123,7 +127,6 @@ pub enum ForApp {
 impl std::fmt::Debug for Command {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Command::Create(_) => "Create",
             Command::Start => "Start",
             Command::Stop => "Stop",
             Command::Restart => "Restart",
@@ -164,69 +167,103 @@ pub enum Outcome {
     },
 }
 
-/// The claim of an app's instance.
-pub fn app_claim(app: AppId, kind: InstanceKind) -> String {
-    match kind {
-        InstanceKind::Backend => format!("backend/{app}"),
-        InstanceKind::Market => format!("market/{app}"),
+store::entries! {
+    /// What instances are found by.
+    pub enum InstanceIndex of Instances {
+        All = "all",
+        /// A schedule makes the next backup at this moment.
+        Backup { at: SortedMoment } = "backup",
     }
 }
 
+store::claims! {
+    /// What no two instances have in common.
+    pub enum InstanceClaim of Instances {
+        /// Being the backend of an app.
+        Backend { app: AppId } = "backend",
+        /// Being the market server of an app.
+        Market { app: AppId } = "market",
+    }
+}
+
+impl InstanceClaim {
+    /// Being an app's instance of this kind.
+    pub fn of(app: AppId, kind: InstanceKind) -> Self {
+        match kind {
+            InstanceKind::Backend => InstanceClaim::Backend { app },
+            InstanceKind::Market => InstanceClaim::Market { app },
+        }
+    }
+}
+
+/// What is said where an app has an instance of this kind.
+pub(super) fn taken(kind: InstanceKind) -> Fault {
+    Fault::Exists(match kind {
+        InstanceKind::Backend => "this app has a backend instance already".into(),
+        InstanceKind::Market => "this app has a market server already".into(),
+    })
+}
+
 impl Resource for Instances {
-    const KIND: &'static str = "instance";
     const TIME_LIMIT: Duration = Duration::from_secs(11 * 60);
-    type Id = InstanceId;
+    type New = Creation;
     type State = Instance;
     type Command = Command;
     type Effect = Effect;
     type Outcome = Outcome;
 
-    fn step(
+    fn create(_: &Moment<Self>, creation: Creation) -> Result<Step<Self>, Fault> {
+        Ok(create(creation))
+    }
+
+    fn on_command(
+        instance: Instance,
         at: &Moment<Self>,
-        state: Option<&Instance>,
-        input: Input<Self>,
+        command: Command,
     ) -> Result<Step<Self>, Fault> {
-        match (state, input) {
-            (None, Input::Command(Command::Create(creation))) => Ok(create(*creation)),
-            (None, Input::Command(_)) => Err(Fault::NotFound("instance")),
-            (None, Input::Outcome(_)) => Ok(Step::keep()),
-            (Some(instance), Input::Command(command)) => {
-                if instance.is_there() {
-                    instance.clone().take(at, command)
-                } else {
-                    instance.clone().take_when_going(at, command)
-                }
-            }
-            (Some(instance), Input::Outcome(outcome)) => Ok(fold(at.id, instance, outcome, at.now)),
+        if instance.is_deleted() {
+            return Ok(instance.on_command_when_deleted(at, command));
         }
+        instance.on_command(at, command)
     }
 
-    fn index(instance: &Instance) -> Vec<String> {
-        let mut entries = vec![
-            format!("app/{}", instance.app_id),
-            format!("project/{}", instance.project_id),
-            format!("template/{}", instance.template_id),
-            "all".into(),
-        ];
+    fn on_outcome(instance: Instance, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+        fold(at.id, &instance, outcome, at.now)
+    }
+
+    fn is_deleted(instance: &Instance) -> bool {
+        instance.is_deleted()
+    }
+
+    fn accepts_deleted(command: &Command) -> bool {
+        matches!(command, Command::Delete { .. } | Command::Overdue | Command::Look(_))
+    }
+
+    fn index(instance: &Instance) -> Entries<Self> {
+        let next = instance.schedules.values().map(|schedule| schedule.next_at).min();
+        let next = next.filter(|_| !instance.is_deleted());
+        Entries::default()
+            .and(Under::<Projects>(instance.project_id))
+            .and(Under::<Templates>(instance.template_id))
+            .and(InstanceIndex::All)
+            .and_all(next.map(|at| InstanceIndex::Backup { at: SortedMoment(at) }))
+    }
+
+    fn claims(instance: &Instance) -> Vec<Unique<Self>> {
+        if instance.is_deleted() {
+            return vec![];
+        }
+        let taken = match instance.kind {
+            InstanceKind::Backend => || taken(InstanceKind::Backend),
+            InstanceKind::Market => || taken(InstanceKind::Market),
+        };
+        vec![Unique::new(InstanceClaim::of(instance.app_id, instance.kind), taken)]
+    }
+
+    /// Time limits stand still while the engine is unreachable.
+    fn deadline(instance: &Instance) -> Option<(Timestamp, Command)> {
         let deadline = instance.deadline.filter(|_| instance.away_since.is_none());
-        entries.extend(deadline.map(due));
-        if instance.is_there() {
-            let next = instance.schedules.values().map(|schedule| schedule.next_at).min();
-            entries.extend(next.map(|at| format!("backup/{}", moment(at))));
-        }
-        entries
-    }
-
-    fn claims(instance: &Instance) -> Vec<String> {
-        if instance.is_there() { vec![app_claim(instance.app_id, instance.kind)] } else { vec![] }
-    }
-
-    fn taken(claim: &str) -> Fault {
-        Fault::Exists(if claim.starts_with("market/") {
-            "this app has a market server already".into()
-        } else {
-            "this app has a backend instance already".into()
-        })
+        deadline.map(|at| (at, Command::Overdue))
     }
 
     fn perform(
@@ -236,6 +273,18 @@ impl Resource for Instances {
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
         Box::pin(super::reconcile::execute::reconcile(id, kept, world))
+    }
+}
+
+impl Child for Instances {
+    type Parent = Apps;
+
+    fn parent(instance: &Instance) -> Option<AppId> {
+        Some(instance.app_id)
+    }
+
+    fn delete() -> Command {
+        Command::Delete { data: true }
     }
 }
 
@@ -252,13 +301,14 @@ impl Instances {
 
 fn create(creation: Creation) -> Step<Instances> {
     let Creation { instance, template, images, app } = creation;
-    let key = instance.template_id.to_string();
-    let mut also = Change::new().require(&key, &template).merge::<Uses>(&key, UsesDelta::More(1));
+    let key = instance.template_id;
+    let used = Change::new().require(&key, &template);
+    let mut also = used.merge::<Uses>(&key.to_string(), UsesDelta::More(1));
     for (id, seen) in images {
-        also = also.require(&id.to_string(), &seen);
+        also = also.require(&id, &seen);
     }
     also = match app {
-        ForApp::Known(seen) => also.require(&instance.app_id.to_string(), &seen),
+        ForApp::Known(seen) => also.require(&instance.app_id, &seen),
         ForApp::New(app) => also.and(apps::creation(instance.app_id, *app)),
     };
     Step::put(instance).intend(Intent::Now(Effect::Reconcile)).also(also)

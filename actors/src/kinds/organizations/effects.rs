@@ -4,12 +4,12 @@ use super::rules::{Effect, Organizations, Outcome};
 use crate::{
     kinds::projects::{self, Projects},
     runtime::{
-        cascade::ask_to_go,
+        entries::Under,
         resource::{Kept, Retry},
     },
     world::World,
 };
-use contract::{OrganizationId, ProjectId, UserId};
+use contract::{OrganizationId, UserId};
 use std::sync::Arc;
 
 pub(super) async fn perform(
@@ -18,33 +18,29 @@ pub(super) async fn perform(
     kept: Arc<Kept<Organizations>>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
-    let entry = format!("organization/{id}");
     match effect {
-        Effect::Empty { cascade } => empty(&entry, cascade, &world).await,
-        Effect::Unlist => unlist(&entry, &kept.state.leaving, &world).await,
+        Effect::Empty { cascade } => empty(id, cascade, &world).await,
+        Effect::Unlist => unlist(id, &kept.leaving, &world).await,
     }
 }
 
-async fn empty(entry: &str, cascade: bool, world: &World) -> Result<Outcome, Retry> {
-    if !cascade && !world.store.newest::<Kept<Projects>>(entry, None, 1)?.is_empty() {
+async fn empty(id: OrganizationId, cascade: bool, world: &World) -> Result<Outcome, Retry> {
+    let projects = Under::<Organizations>(id);
+    if !cascade && !world.store.newest::<Projects>(&projects, None, 1)?.is_empty() {
         return Ok(Outcome::HasProjects);
     }
-    let owners = world.owners()?;
-    let left = ask_to_go(world, entry, &owners.projects, projects::Command::Delete).await?;
+    let left = world.owners()?.delete_children(&world.store, &id).await?;
     Ok(if left == 0 { Outcome::Empty } else { Outcome::NotYet })
 }
 
-async fn unlist(entry: &str, users: &[UserId], world: &World) -> Result<Outcome, Retry> {
-    for key in world.store.newest::<Kept<Projects>>(entry, None, usize::MAX)? {
-        let seen = world.store.get::<Kept<Projects>>(&key)?;
-        let lists =
-            |user: &UserId| seen.as_ref().is_some_and(|p| p.record.state.member_ids.contains(user));
-        let Ok(project) = key.parse::<ProjectId>() else { continue };
-        if !users.iter().any(lists) {
-            continue;
+async fn unlist(id: OrganizationId, users: &[UserId], world: &World) -> Result<Outcome, Retry> {
+    for project in world.store.all::<Projects>(&Under::<Organizations>(id))? {
+        let seen = world.store.get::<Projects>(&project)?;
+        let lists = |user: &UserId| seen.as_ref().is_some_and(|p| p.member_ids.contains(user));
+        if users.iter().any(lists) {
+            let command = projects::Command::Unlist(users.to_vec());
+            world.owners()?.projects.ask_if_there(project, command).await?;
         }
-        let command = projects::Command::Unlist(users.to_vec());
-        world.owners()?.projects.ask_if_there(project, command).await?;
     }
     Ok(Outcome::Unlisted(users.to_vec()))
 }

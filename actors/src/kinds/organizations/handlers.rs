@@ -1,19 +1,18 @@
 //! The functions of the group Organizations.
 
 use super::{
-    Command, Invitation, Organization, Organizations,
+    Command, Invitation, New, Organization, Organizations,
     rules::{INVITATION_LIFETIME, invitation_claim},
 };
 use crate::{
     call::{
         authz::{self, reach},
         context::Call,
-        lookup::unread,
         pagination,
     },
     kinds::{accounts::digest, projects::Projects},
     platform::Platform,
-    runtime::resource::Kept,
+    runtime::entries::Under,
     world::World,
 };
 use contract::{
@@ -32,7 +31,7 @@ fn view(world: &World, id: OrganizationId, o: &Organization) -> Result<wire::Org
     let mut members = Vec::with_capacity(o.members.len());
     for member in &o.members {
         if let Ok(account) = authz::account(&world.store, member.user) {
-            let account = &account.record.state;
+            let account = &account.state;
             members.push(Member {
                 user_id: member.user,
                 email: account.email.clone(),
@@ -69,14 +68,17 @@ impl Platform {
 
 impl Serves<CreateOrganization> for Platform {
     async fn serve(&self, cx: &Call, p: CreateOrganization) -> Result<wire::Organization, Fault> {
-        let command = Command::Create { name: p.name, owner: cx.user()?.id };
-        self.change_organization(cx, self.world.ports.random.id(cx.now), command).await
+        let id: OrganizationId = self.world.ports.random.id(cx.now);
+        let new = New { name: p.name, owner: cx.user()?.id };
+        let world: Arc<World> = self.world.clone();
+        let reply = move |organization: &Organization| view(&world, id, organization);
+        cx.create(&self.world, &self.owners()?.organizations, id, new, reply).await
     }
 }
 
 impl Serves<GetOrganization> for Platform {
     async fn serve(&self, cx: &Call, p: GetOrganization) -> Result<wire::Organization, Fault> {
-        view(&self.world, p.organization_id, &cx.place.organization()?.1.record.state)
+        view(&self.world, p.organization_id, &cx.ancestry.organization()?.1.state)
     }
 }
 
@@ -94,11 +96,7 @@ impl Serves<DeleteOrganization> for Platform {
                 "this organization still has projects: delete them first, or set cascade".into(),
             )
         };
-        let projects = self
-            .world
-            .store
-            .count::<Kept<Projects>>(&format!("organization/{id}"))
-            .map_err(unread)?;
+        let projects = self.world.store.count::<Projects>(&Under::<Organizations>(id))?;
         if projects > 0 && !p.cascade {
             return Err(has_projects());
         }
@@ -122,11 +120,10 @@ impl Serves<ListOrganizations> for Platform {
         p: ListOrganizations,
     ) -> Result<Page<wire::Organization>, Fault> {
         let mut all = Vec::new();
-        for id in reach(&self.world, cx.user()?.id)?.record.organizations.keys().copied() {
-            let seen =
-                self.world.store.get::<Kept<Organizations>>(&id.to_string()).map_err(unread)?;
-            if let Some(seen) = seen.filter(|o| !o.record.state.deleting) {
-                all.push(view(&self.world, id, &seen.record.state)?);
+        for id in reach(&self.world, cx.user()?.id)?.organizations.keys().copied() {
+            let seen = self.world.store.get::<Organizations>(&id)?;
+            if let Some(seen) = seen.filter(|o| !o.state.deleting) {
+                all.push(view(&self.world, id, &seen.state)?);
             }
         }
         Ok(pagination::slice(all, |o| o.id.to_string(), (p.limit, p.cursor)))
@@ -156,7 +153,7 @@ impl Serves<InviteMember> for Platform {
             created_at: invitation.created_at,
             expires_at: invitation.expires_at,
         };
-        let name = cx.place.organization()?.1.record.state.name.clone();
+        let name = cx.ancestry.organization()?.1.state.name.clone();
         let command = Command::Invite { invitation, known };
         let owners = &self.owners()?.organizations;
         let reply = cx
@@ -184,17 +181,9 @@ impl Serves<AcceptInvitation> for Platform {
             return Err(none());
         }
         let digest = digest(&p.token);
-        let holder = self
-            .world
-            .store
-            .holder::<Kept<Organizations>>(&invitation_claim(&digest))
-            .map_err(unread)?;
-        let id: OrganizationId = holder.and_then(|key| key.parse().ok()).ok_or_else(none)?;
-        let command = Command::Accept {
-            digest,
-            user: user.id,
-            email: user.account.record.state.email.clone(),
-        };
+        let id = self.world.store.holder(&invitation_claim(&digest))?.ok_or_else(none)?;
+        let command =
+            Command::Accept { digest, user: user.id, email: user.account.state.email.clone() };
         self.change_organization(cx, id, command).await
     }
 }

@@ -1,6 +1,6 @@
 //! What a user is a member of: derived from the organizations, and written in their transactions.
 
-use contract::{OrganizationId, Timestamp, authentication::Role};
+use contract::{OrganizationId, Timestamp, UserId, authentication::Role};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use store::{Merge, Record};
@@ -45,6 +45,8 @@ impl Reach {
 impl Record for Reach {
     const TREE: &'static str = "reach";
     const SCHEMA: u16 = 1;
+    type Key = UserId;
+    type Content = Self;
 }
 
 impl Merge for Reach {

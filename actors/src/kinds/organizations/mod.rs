@@ -6,4 +6,4 @@ mod memberships;
 mod rules;
 
 pub use memberships::{Held, Reach, ReachDelta};
-pub use rules::{Command, Invitation, Member, Organization, Organizations};
+pub use rules::{Command, Invitation, Member, New, Organization, Organizations};

@@ -2,7 +2,7 @@
 
 use super::memberships::{Held, Reach, ReachDelta};
 use crate::{
-    runtime::resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
+    runtime::resource::{Intent, Kept, Moment, Resource, Retry, Step, Unique},
     world::World,
 };
 use contract::{
@@ -74,16 +74,16 @@ pub struct Invitation {
 /// How long an invitation holds.
 pub const INVITATION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
+/// An organization to be made.
+#[derive(Debug, Clone)]
+pub struct New {
+    pub name: Name,
+    pub owner: UserId,
+}
+
 /// What can be asked of an organization.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Make it.
-    Create {
-        /// Its name.
-        name: Name,
-        /// Its owner.
-        owner: UserId,
-    },
     /// Change its name.
     Rename(Option<Name>),
     /// Invite, or renew the invitation of the same e-mail.
@@ -139,30 +139,35 @@ pub enum Outcome {
 }
 
 impl Resource for Organizations {
-    const KIND: &'static str = "organization";
-    type Id = OrganizationId;
+    type New = New;
     type State = Organization;
     type Command = Command;
     type Effect = Effect;
     type Outcome = Outcome;
 
-    fn step(
-        at: &Moment<Self>,
-        state: Option<&Organization>,
-        input: Input<Self>,
-    ) -> Result<Step<Self>, Fault> {
-        match (state, input) {
-            (None, Input::Command(Command::Create { name, owner })) => Ok(create(at, name, owner)),
-            (None, Input::Command(_)) => Err(Fault::NotFound("organization")),
-            (None, Input::Outcome(_)) => Ok(Step::keep()),
-            (Some(o), Input::Command(_)) if o.deleting => Err(Fault::NotFound("organization")),
-            (Some(o), Input::Command(command)) => o.clone().take(at, command),
-            (Some(o), Input::Outcome(outcome)) => Ok(o.clone().learn(at, &outcome)),
-        }
+    fn create(at: &Moment<Self>, New { name, owner }: New) -> Result<Step<Self>, Fault> {
+        Ok(create(at, name, owner))
     }
 
-    fn claims(o: &Organization) -> Vec<String> {
-        o.invitations.iter().map(|invitation| invitation_claim(&invitation.digest)).collect()
+    fn on_command(
+        organization: Organization,
+        at: &Moment<Self>,
+        command: Command,
+    ) -> Result<Step<Self>, Fault> {
+        organization.on_command(at, command)
+    }
+
+    fn on_outcome(organization: Organization, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+        organization.on_outcome(at, &outcome)
+    }
+
+    fn is_deleted(organization: &Organization) -> bool {
+        organization.deleting
+    }
+
+    fn claims(organization: &Organization) -> Vec<Unique<Self>> {
+        let claims = organization.invitations.iter().map(|i| invitation_claim(&i.digest));
+        claims.map(|claim| Unique::new(claim, || Fault::Stale)).collect()
     }
 
     fn perform(
@@ -176,8 +181,16 @@ impl Resource for Organizations {
 }
 
 /// The unique value of an invitation's token.
-pub fn invitation_claim(digest: &str) -> String {
-    format!("invitation/{digest}")
+pub fn invitation_claim(digest: &str) -> OrganizationClaim {
+    OrganizationClaim::Invitation { digest: digest.to_owned() }
+}
+
+store::claims! {
+    /// What no two organizations have in common.
+    pub enum OrganizationClaim of Organizations {
+        /// The token of an invitation.
+        Invitation { digest: String } = "invitation",
+    }
 }
 
 fn create(at: &Moment<Organizations>, name: Name, owner: UserId) -> Step<Organizations> {
@@ -197,24 +210,21 @@ fn create(at: &Moment<Organizations>, name: Name, owner: UserId) -> Step<Organiz
 }
 
 fn join(user: UserId, organization: OrganizationId, held: Held) -> Change {
-    Change::new().merge::<Reach>(&user.to_string(), ReachDelta::Join(organization, held))
+    Change::new().merge::<Reach>(&user, ReachDelta::Join(organization, held))
 }
 
 fn leave(user: UserId, organization: OrganizationId) -> Change {
-    Change::new().merge::<Reach>(&user.to_string(), ReachDelta::Leave(organization))
+    Change::new().merge::<Reach>(&user, ReachDelta::Leave(organization))
 }
 
 impl Organization {
-    fn take(
+    fn on_command(
         mut self,
         at: &Moment<Organizations>,
         command: Command,
     ) -> Result<Step<Organizations>, Fault> {
         let mut also = Change::new();
         match command {
-            Command::Create { .. } => {
-                return Err(Fault::Exists("this organization exists already".into()));
-            }
             Command::Rename(name) => self.name = name.unwrap_or(self.name),
             Command::Invite { invitation, known } => self.invite(at.now, invitation, known)?,
             Command::Accept { digest, user, email } => {
@@ -307,7 +317,7 @@ impl Organization {
         Step::put(self).intend(next)
     }
 
-    fn learn(mut self, at: &Moment<Organizations>, outcome: &Outcome) -> Step<Organizations> {
+    fn on_outcome(mut self, at: &Moment<Organizations>, outcome: &Outcome) -> Step<Organizations> {
         match outcome {
             Outcome::Empty => {
                 let gone = self.members.iter().map(|m| leave(m.user, at.id));

@@ -5,12 +5,11 @@ use crate::{
     call::{
         authz::{reach, reaches_project},
         context::Call,
-        lookup::unread,
         pagination,
     },
-    kinds::{apps::Apps, artifacts::Artifacts, releases::Releases},
+    kinds::{apps::Apps, artifacts::Artifacts, organizations::Organizations, releases::Releases},
     platform::Platform,
-    runtime::resource::Kept,
+    runtime::entries::Under,
 };
 use contract::{
     Cursor, Fault, Few, Page, ProjectId, Serves, UserId,
@@ -26,7 +25,7 @@ impl Serves<CreateProject> for Platform {
         let id: ProjectId = self.world.ports.random.id(cx.now);
         let project = Project {
             id,
-            organization_id: cx.place.organization()?.0,
+            organization_id: cx.ancestry.organization()?.0,
             owner_id: cx.user()?.id,
             name: p.name,
             description: p.description,
@@ -35,29 +34,28 @@ impl Serves<CreateProject> for Platform {
             created_at: cx.now,
             updated_at: cx.now,
         };
-        let command = Command::Create(Box::new(project));
-        cx.change(&self.world, &self.owners()?.projects, id, command, |project| Ok(project.clone()))
-            .await
+        let show = |project: &Project| Ok(project.clone());
+        cx.create(&self.world, &self.owners()?.projects, id, project, show).await
     }
 }
 
 impl Serves<GetProjects> for Platform {
     async fn serve(&self, cx: &Call, p: GetProjects) -> Result<Page<Project>, Fault> {
         let user = cx.user()?.id;
-        let reach = &reach(&self.world, user)?.record;
+        let reach = &reach(&self.world, user)?;
         let wanted = |id| p.organization_id.is_none_or(|only| only == id);
         let (mut all, mut more) = (Vec::new(), false);
         for (organization, held) in reach.organizations.iter().filter(|(id, _)| wanted(**id)) {
             let mine = |project: &Project| {
                 project.state == ProjectState::Active && reaches_project(held, project, user)
             };
-            let entry = format!("organization/{organization}");
+            let entry = Under::<Organizations>(*organization);
             // One page of each organization holds all that one page of the whole can show.
             let page = pagination::page::<Projects, _>(
                 &self.world.store,
                 &entry,
                 (p.limit, p.cursor.clone()),
-                |_, seen| Ok(Some(seen.record.state.clone()).filter(mine)),
+                |_, seen| Ok(Some(seen.state.clone()).filter(mine)),
             )?;
             all.extend(page.items);
             more |= page.next_cursor.is_some();
@@ -74,7 +72,7 @@ impl Serves<GetProjects> for Platform {
 
 impl Serves<GetProject> for Platform {
     async fn serve(&self, cx: &Call, _: GetProject) -> Result<Project, Fault> {
-        Ok(cx.place.project()?.1.record.state.clone())
+        Ok(cx.ancestry.project()?.1.state.clone())
     }
 }
 
@@ -91,7 +89,7 @@ impl Serves<UpdateProject> for Platform {
 }
 
 fn check_members(cx: &Call, members: &[UserId]) -> Result<(), Fault> {
-    let organization = &cx.place.organization()?.1.record.state;
+    let organization = &cx.ancestry.organization()?.1.state;
     let stranger =
         members.iter().position(|user| !organization.members.iter().any(|m| m.user == *user));
     match stranger {
@@ -106,20 +104,15 @@ fn check_members(cx: &Call, members: &[UserId]) -> Result<(), Fault> {
 impl Serves<DeleteProject> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteProject) -> Result<DeletedProject, Fault> {
         let store = &self.world.store;
-        let apps = store
-            .newest::<Kept<Apps>>(&format!("project/{}", p.project_id), None, usize::MAX)
-            .map_err(unread)?;
+        let apps = store.all::<Apps>(&Under::<Projects>(p.project_id))?;
         let mut contents =
             ProjectContents { apps: apps.len() as u64, instances: 0, artifacts: 0, releases: 0 };
         for app in apps {
             for kind in [InstanceKind::Backend, InstanceKind::Market] {
-                let app = app.parse().map_err(|_| Fault::Internal)?;
                 contents.instances += u64::from(self.instance_of(app, kind)?.is_some());
             }
-            contents.artifacts +=
-                store.count::<Kept<Artifacts>>(&format!("app/{app}")).map_err(unread)?;
-            contents.releases +=
-                store.count::<Kept<Releases>>(&format!("app/{app}")).map_err(unread)?;
+            contents.artifacts += store.count::<Artifacts>(&Under::<Apps>(app))?;
+            contents.releases += store.count::<Releases>(&Under::<Apps>(app))?;
         }
         let reply = DeletedProject { deleted: contents };
         let owners = &self.owners()?.projects;

@@ -1,11 +1,12 @@
 //! The rules of a project. What is kept is what is shown.
 
 use crate::{
-    runtime::resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
+    kinds::organizations::Organizations,
+    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step},
     world::World,
 };
 use contract::{
-    Description, Fault, Name, Patch, ProjectId, UserId,
+    Description, Fault, Name, OrganizationId, Patch, ProjectId, UserId,
     projects::{Project, ProjectState},
 };
 use futures_util::future::LocalBoxFuture;
@@ -19,8 +20,6 @@ pub struct Projects;
 /// What can be asked of a project.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Make it.
-    Create(Box<Project>),
     /// Change it.
     Update {
         /// Replaces the name.
@@ -56,36 +55,35 @@ pub enum Outcome {
 }
 
 impl Resource for Projects {
-    const KIND: &'static str = "project";
-    type Id = ProjectId;
+    type New = Project;
     type State = Project;
     type Command = Command;
     type Effect = Effect;
     type Outcome = Outcome;
 
-    fn step(
+    fn create(_: &Moment<Self>, project: Project) -> Result<Step<Self>, Fault> {
+        Ok(Step::put(project))
+    }
+
+    fn on_command(
+        project: Project,
         at: &Moment<Self>,
-        state: Option<&Project>,
-        input: Input<Self>,
+        command: Command,
     ) -> Result<Step<Self>, Fault> {
-        match (state, input) {
-            (None, Input::Command(Command::Create(project))) => Ok(Step::put(*project)),
-            (None, Input::Command(_)) => Err(Fault::NotFound("project")),
-            (None, Input::Outcome(_)) => Ok(Step::keep()),
-            (Some(p), Input::Command(_)) if p.state == ProjectState::Deleting => {
-                Err(Fault::NotFound("project"))
-            }
-            (Some(p), Input::Command(command)) => take(p.clone(), at, command),
-            (Some(_), Input::Outcome(Outcome::Empty)) => Ok(Step::remove()),
-            (Some(_), Input::Outcome(Outcome::NotYet)) => {
-                Ok(Step::keep()
-                    .intend(Intent::After(Duration::from_millis(50), Effect::RemoveApps)))
+        Ok(on_command(project, at, command))
+    }
+
+    fn on_outcome(_: Project, _: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+        match outcome {
+            Outcome::Empty => Step::remove(),
+            Outcome::NotYet => {
+                Step::keep().intend(Intent::After(Duration::from_millis(50), Effect::RemoveApps))
             }
         }
     }
 
-    fn index(p: &Project) -> Vec<String> {
-        vec![format!("organization/{}", p.organization_id)]
+    fn is_deleted(project: &Project) -> bool {
+        project.state == ProjectState::Deleting
     }
 
     fn perform(
@@ -98,13 +96,20 @@ impl Resource for Projects {
     }
 }
 
-fn take(
-    mut project: Project,
-    at: &Moment<Projects>,
-    command: Command,
-) -> Result<Step<Projects>, Fault> {
+impl Child for Projects {
+    type Parent = Organizations;
+
+    fn parent(project: &Project) -> Option<OrganizationId> {
+        Some(project.organization_id)
+    }
+
+    fn delete() -> Command {
+        Command::Delete
+    }
+}
+
+fn on_command(mut project: Project, at: &Moment<Projects>, command: Command) -> Step<Projects> {
     match command {
-        Command::Create(_) => return Err(Fault::Exists("this project exists already".into())),
         Command::Update { name, description, member_ids } => {
             project.name = name.unwrap_or(project.name);
             description.apply(&mut project.description);
@@ -112,17 +117,17 @@ fn take(
         }
         Command::Unlist(users) => {
             project.member_ids.retain(|user| !users.contains(user));
-            return Ok(Step::put(project));
+            return Step::put(project);
         }
         Command::Delete => {
             project.state = ProjectState::Deleting;
             project.updated_at = at.now;
-            return Ok(Step::put(project).intend(Intent::Now(Effect::RemoveApps)));
+            return Step::put(project).intend(Intent::Now(Effect::RemoveApps));
         }
         #[cfg(feature = "sabotage")]
         #[allow(clippy::panic, reason = "it is what this command is for")]
         Command::Panic(message) => panic!("{message}"),
     }
     project.updated_at = at.now;
-    Ok(Step::put(project))
+    Step::put(project)
 }

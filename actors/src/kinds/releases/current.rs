@@ -24,6 +24,8 @@ impl Current {
 impl Record for Current {
     const TREE: &'static str = "current";
     const SCHEMA: u16 = 1;
+    type Key = String;
+    type Content = Self;
 }
 
 /// A release that is removed takes its pointer with it.

@@ -1,15 +1,15 @@
 //! The functions of the group Releases.
 
-use super::{Command, Releases, State, current::Current, rules::channel_entry};
+use super::{
+    Command, Releases, State,
+    current::Current,
+    rules::{Draft, ReleaseIndex},
+};
 use crate::{
-    call::{
-        context::Call,
-        lookup::{Seen, unread},
-        pagination,
-    },
-    kinds::artifacts::Artifacts,
+    call::{context::Call, pagination},
+    kinds::{apps::Apps, artifacts::Artifacts},
     platform::Platform,
-    runtime::resource::Kept,
+    runtime::entries::Under,
     world::World,
 };
 use contract::{
@@ -22,49 +22,45 @@ use contract::{
     },
 };
 use std::time::Duration;
+use store::Snapshot;
 
 /// How long a caller waits for the targets.
 const PUBLISH_WITHIN: Duration = Duration::from_secs(25);
 
-/// What a release is made of.
-pub struct Draft {
-    /// The app.
+/// What a release is made from.
+pub struct Wanted {
     pub app_id: AppId,
-    /// The artifacts.
     pub artifact_ids: Vec<ArtifactId>,
-    /// The version, which is theirs too.
+    /// The version, which is that of the artifacts too.
     pub version: VersionName,
-    /// The channel.
     pub channel: Channel,
-    /// The notes.
     pub notes: Option<Notes>,
-    /// Who makes it.
     pub created_by: UserId,
 }
 
-/// The command that makes a release, where its artifacts allow it.
-pub fn create(world: &World, id: ReleaseId, draft: Draft) -> Result<Command, Fault> {
-    let mut ids = draft.artifact_ids;
+/// A release as it begins, where its artifacts allow it.
+pub fn draft(world: &World, id: ReleaseId, wanted: Wanted) -> Result<Draft, Fault> {
+    let mut ids = wanted.artifact_ids;
     ids.sort();
     let mut artifacts = Vec::with_capacity(ids.len());
     for id in &ids {
-        artifacts.push((*id, usable(world, *id, draft.app_id, &draft.version)?));
+        artifacts.push((*id, usable(world, *id, wanted.app_id, &wanted.version)?));
     }
     let release = Release {
         id,
-        app_id: draft.app_id,
-        version: draft.version,
-        channel: draft.channel,
-        notes: draft.notes,
+        app_id: wanted.app_id,
+        version: wanted.version,
+        channel: wanted.channel,
+        notes: wanted.notes,
         artifact_ids: ids,
         state: ReleaseState::Draft,
         publications: Vec::new(),
         rolled_back_to: None,
-        created_by: draft.created_by,
+        created_by: wanted.created_by,
         created_at: world.ports.clock.now(),
         published_at: None,
     };
-    Ok(Command::Create(Box::new(release), artifacts))
+    Ok(Draft { release, artifacts })
 }
 
 /// The artifact, where a release of this app and version can be made of it.
@@ -73,12 +69,12 @@ fn usable(
     id: ArtifactId,
     app: AppId,
     version: &VersionName,
-) -> Result<Seen<Artifacts>, Fault> {
-    let seen = world.store.get::<Kept<Artifacts>>(&id.to_string()).map_err(unread)?;
+) -> Result<Snapshot<Artifacts>, Fault> {
+    let seen = world.store.get::<Artifacts>(&id)?;
     let seen = seen
-        .filter(|s| s.record.state.artifact.app_id == app)
+        .filter(|s| s.state.artifact.app_id == app)
         .ok_or(Fault::NotFound("artifact of this app"))?;
-    let artifact = &seen.record.state.artifact;
+    let artifact = &seen.state.artifact;
     match artifact.state {
         ArtifactState::Verified if artifact.version == *version => Ok(seen),
         ArtifactState::Verified => Err(Fault::invalid(
@@ -100,11 +96,7 @@ pub fn publish(
     targets: &[Target],
     notes: Option<Notes>,
 ) -> Result<Command, Fault> {
-    let seen = world
-        .store
-        .get::<Kept<Releases>>(&id.to_string())
-        .map_err(unread)?
-        .ok_or(Fault::NotFound("release"))?;
+    let seen = world.store.get::<Releases>(&id)?.ok_or(Fault::NotFound("release"))?;
     let mut wanted = Vec::new();
     for target in targets {
         if !world.ports.publishers.contains_key(target) {
@@ -118,9 +110,9 @@ pub fn publish(
             )));
         }
         let before = wanted.len();
-        for artifact in &seen.record.state.release.artifact_ids {
-            let kept = world.store.get::<Kept<Artifacts>>(&artifact.to_string()).map_err(unread)?;
-            if kept.is_some_and(|kept| takes(*target, kept.record.state.artifact.kind)) {
+        for artifact in &seen.state.release.artifact_ids {
+            let kept = world.store.get::<Artifacts>(artifact)?;
+            if kept.is_some_and(|kept| takes(*target, kept.state.artifact.kind)) {
                 wanted.push((world.ports.random.id(world.ports.clock.now()), *artifact, *target));
             }
         }
@@ -153,7 +145,7 @@ fn target_name(target: Target) -> String {
 impl Serves<CreateRelease> for Platform {
     async fn serve(&self, cx: &Call, p: CreateRelease) -> Result<Release, Fault> {
         let id: ReleaseId = self.world.ports.random.id(cx.now);
-        let draft = Draft {
+        let wanted = Wanted {
             app_id: p.app_id,
             artifact_ids: p.artifact_ids.into_vec(),
             version: p.version,
@@ -161,8 +153,8 @@ impl Serves<CreateRelease> for Platform {
             notes: p.notes,
             created_by: cx.user()?.id,
         };
-        let command = create(&self.world, id, draft)?;
-        cx.change(&self.world, &self.owners()?.releases, id, command, |state: &State| {
+        let draft = draft(&self.world, id, wanted)?;
+        cx.create(&self.world, &self.owners()?.releases, id, draft, |state: &State| {
             Ok(state.release.clone())
         })
         .await
@@ -171,22 +163,23 @@ impl Serves<CreateRelease> for Platform {
 
 impl Serves<GetReleases> for Platform {
     async fn serve(&self, _: &Call, p: GetReleases) -> Result<Page<Release>, Fault> {
-        let entry = match &p.channel {
-            Some(channel) => format!("channel/{}/{channel}", p.app_id),
-            None => format!("app/{}", p.app_id),
-        };
-        pagination::page::<Releases, _>(
-            &self.world.store,
-            &entry,
-            (p.limit, p.cursor),
-            |_, seen| Ok(Some(seen.record.state.release.clone())),
-        )
+        let (store, slice) = (&self.world.store, (p.limit, p.cursor));
+        let show = |_, seen: &Snapshot<Releases>| Ok(Some(seen.release.clone()));
+        match p.channel {
+            Some(channel) => pagination::page(
+                store,
+                &ReleaseIndex::Channel { app: p.app_id, channel },
+                slice,
+                show,
+            ),
+            None => pagination::page(store, &Under::<Apps>(p.app_id), slice, show),
+        }
     }
 }
 
 impl Serves<GetRelease> for Platform {
     async fn serve(&self, cx: &Call, _: GetRelease) -> Result<Release, Fault> {
-        Ok(cx.place.release()?.1.record.state.release.clone())
+        Ok(cx.ancestry.release()?.1.state.release.clone())
     }
 }
 
@@ -198,9 +191,8 @@ impl Platform {
             Ok(Some(state)) => Ok(state.release.clone()),
             Ok(None) => Err(Fault::NotFound("release")),
             Err(_) => {
-                let seen =
-                    self.world.store.get::<Kept<Releases>>(&id.to_string()).map_err(unread)?;
-                seen.map(|s| s.record.state.release.clone()).ok_or(Fault::NotFound("release"))
+                let seen = self.world.store.get::<Releases>(&id)?;
+                seen.map(|s| s.state.release.clone()).ok_or(Fault::NotFound("release"))
             }
         }
     }
@@ -221,9 +213,9 @@ impl Serves<PublishRelease> for Platform {
 
 impl Serves<RollbackRelease> for Platform {
     async fn serve(&self, cx: &Call, p: RollbackRelease) -> Result<Release, Fault> {
-        let release = &cx.place.release()?.1.record.state.release;
+        let release = &cx.ancestry.release()?.1.state.release;
         let key = Current::key(release.app_id, &release.channel);
-        let current = self.world.store.get::<Current>(&key).map_err(unread)?;
+        let current = self.world.store.get::<Current>(&key)?;
         let current =
             current.ok_or_else(|| Fault::NotNow("nothing is published in this channel".into()))?;
         let to = match p.to_release_id {
@@ -246,11 +238,11 @@ impl Serves<RollbackRelease> for Platform {
 impl Platform {
     /// The release that a caller names to go back to: of the same channel, and superseded.
     fn earlier(&self, release: &Release, to: ReleaseId) -> Result<ReleaseId, Fault> {
-        let seen = self.world.store.get::<Kept<Releases>>(&to.to_string()).map_err(unread)?;
+        let seen = self.world.store.get::<Releases>(&to)?;
         let other = seen
             .as_ref()
-            .map(|s| &s.record.state.release)
-            .filter(|other| channel_entry(other) == channel_entry(release));
+            .map(|s| &s.state.release)
+            .filter(|other| ReleaseIndex::of_channel(other) == ReleaseIndex::of_channel(release));
         match other {
             None => Err(Fault::NotFound("release in this channel")),
             Some(other) if other.state == ReleaseState::Superseded => Ok(to),
@@ -270,10 +262,10 @@ impl Platform {
             let page = (Limit::default(), cursor.take());
             let page = pagination::page::<Releases, _>(
                 &self.world.store,
-                &channel_entry(release),
+                &ReleaseIndex::of_channel(release),
                 page,
                 |_, seen| {
-                    let other = &seen.record.state.release;
+                    let other = &seen.state.release;
                     let fits = other.state == ReleaseState::Superseded && other.id != release.id;
                     Ok(fits.then_some((other.published_at, other.id)))
                 },
@@ -290,16 +282,10 @@ impl Platform {
     /// The current release of a channel, where users get one.
     pub fn current_release(&self, app: AppId, channel: &Channel) -> Result<Release, Fault> {
         let none = || Fault::NotFound("published release in this channel");
-        let current = self
-            .world
-            .store
-            .get::<Current>(&Current::key(app, channel))
-            .map_err(unread)?
-            .ok_or_else(none)?;
-        let key = current.record.release.to_string();
-        let seen =
-            self.world.store.get::<Kept<Releases>>(&key).map_err(unread)?.ok_or_else(none)?;
-        Ok(seen.record.state.release.clone())
+        let current =
+            self.world.store.get::<Current>(&Current::key(app, channel))?.ok_or_else(none)?;
+        let seen = self.world.store.get::<Releases>(&current.release)?.ok_or_else(none)?;
+        Ok(seen.state.release.clone())
     }
 }
 
@@ -334,10 +320,8 @@ impl Platform {
     ) -> Result<Option<Artifact>, Fault> {
         let mut found: Vec<Artifact> = Vec::new();
         for id in &release.artifact_ids {
-            if let Some(kept) =
-                self.world.store.get::<Kept<Artifacts>>(&id.to_string()).map_err(unread)?
-            {
-                found.push(kept.record.state.artifact.clone());
+            if let Some(kept) = self.world.store.get::<Artifacts>(id)? {
+                found.push(kept.state.artifact.clone());
             }
         }
         found.retain(|artifact| {

@@ -6,5 +6,5 @@ mod handlers;
 mod rules;
 
 pub use current::Current;
-pub use handlers::{Draft, create, publish};
-pub use rules::{Command, Effect, Outcome, Releases, State};
+pub use handlers::{Wanted, draft, publish};
+pub use rules::{Command, Draft, Effect, Outcome, Releases, State};

@@ -3,20 +3,22 @@
 
 use super::current::Current;
 use crate::{
-    call::lookup::Seen,
-    kinds::artifacts::{Hold, HoldDelta},
+    kinds::{
+        apps::Apps,
+        artifacts::{Artifacts, Hold, HoldDelta},
+    },
     ports::Published,
-    runtime::resource::{Input, Intent, Kept, Moment, Resource, Retry, Step},
+    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     world::World,
 };
 use contract::{
-    ArtifactId, Fault, Notes, PublicationId, ReleaseId, Timestamp,
+    AppId, ArtifactId, Channel, Fault, Notes, PublicationId, ReleaseId, Timestamp, VersionName,
     releases::{Publication, PublicationState, Release, ReleaseState, Target},
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use store::{Change, Stored};
+use store::{Change, Entries, Snapshot, Stored};
 
 /// The releases.
 #[derive(Debug, Clone, Copy)]
@@ -32,11 +34,22 @@ pub struct State {
     pub to_tell: Vec<ReleaseId>,
 }
 
+/// A release to be made, of artifacts as they were read.
+#[derive(Clone)]
+pub struct Draft {
+    pub release: Release,
+    pub artifacts: Vec<(ArtifactId, Snapshot<Artifacts>)>,
+}
+
+impl std::fmt::Debug for Draft {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Draft").field("release", &self.release).finish_non_exhaustive()
+    }
+}
+
 /// What can be asked of a release.
 #[derive(Clone)]
 pub enum Command {
-    /// Make it, of artifacts as they were read.
-    Create(Box<Release>, Vec<(ArtifactId, Seen<crate::kinds::artifacts::Artifacts>)>),
     /// Publish it.
     Publish {
         /// Which artifact to which target, under which id.
@@ -45,13 +58,13 @@ pub enum Command {
         notes: Option<Notes>,
     },
     /// The channel's pointer moved: be what it says, as long as it says so.
-    Follow(Arc<Stored<Current>>),
+    Follow(Snapshot<Current>),
     /// Take it back; the other becomes current.
     RollBack {
         /// The other.
         to: ReleaseId,
         /// The channel's pointer as it was read.
-        current: Arc<Stored<Current>>,
+        current: Snapshot<Current>,
     },
     /// Remove it with its app.
     Remove,
@@ -60,7 +73,6 @@ pub enum Command {
 impl std::fmt::Debug for Command {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Command::Create(..) => "Create",
             Command::Publish { .. } => "Publish",
             Command::Follow(_) => "Follow",
             Command::RollBack { .. } => "RollBack",
@@ -82,57 +94,56 @@ pub enum Effect {
 #[derive(Debug, Clone)]
 pub enum Outcome {
     /// How the targets took it, and the channel's pointer as it was read after that.
-    Published(Vec<(PublicationId, Published)>, Option<Arc<Stored<Current>>>),
+    Published(Vec<(PublicationId, Published)>, Option<Snapshot<Current>>),
     /// This release knows.
     Told(ReleaseId),
 }
 
 impl Resource for Releases {
-    const KIND: &'static str = "release";
-    type Id = ReleaseId;
+    type New = Draft;
     type State = State;
     type Command = Command;
     type Effect = Effect;
     type Outcome = Outcome;
 
-    fn step(
-        at: &Moment<Self>,
-        state: Option<&State>,
-        input: Input<Self>,
-    ) -> Result<Step<Self>, Fault> {
-        match (state, input) {
-            (None, Input::Command(Command::Create(release, artifacts))) => {
-                Ok(create(*release, &artifacts))
+    fn create(_: &Moment<Self>, draft: Draft) -> Result<Step<Self>, Fault> {
+        Ok(create(draft))
+    }
+
+    fn on_command(state: State, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
+        state.on_command(at, command)
+    }
+
+    fn on_outcome(mut state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+        match outcome {
+            Outcome::Published(results, current) => {
+                state.published(at, &results, current.as_deref())
             }
-            (None, Input::Command(_)) => Err(Fault::NotFound("release")),
-            (None, Input::Outcome(_)) => Ok(Step::keep()),
-            // the same id is the same release
-            (Some(_), Input::Command(Command::Create(..))) => Ok(Step::keep()),
-            (Some(state), Input::Command(command)) => state.clone().take(at, command),
-            (Some(state), Input::Outcome(Outcome::Published(results, current))) => {
-                Ok(state.clone().published(at, &results, current.as_deref()))
-            }
-            (Some(state), Input::Outcome(Outcome::Told(other))) => {
-                let mut state = state.clone();
+            Outcome::Told(other) => {
                 state.to_tell.retain(|waiting| *waiting != other);
-                Ok(state.tell())
+                state.tell()
             }
         }
     }
 
-    fn index(State { release, .. }: &State) -> Vec<String> {
-        vec![format!("app/{}", release.app_id), channel_entry(release)]
+    fn is_deleted(_: &State) -> bool {
+        false
     }
 
-    fn claims(State { release, .. }: &State) -> Vec<String> {
-        vec![format!("version/{}/{}/{}", release.app_id, release.channel, release.version)]
+    fn index(State { release, .. }: &State) -> Entries<Self> {
+        Entries::default().and(ReleaseIndex::of_channel(release))
     }
 
-    fn taken(_: &str) -> Fault {
-        Fault::Exists(
-            "this channel has a release of this version already; use another version or channel"
-                .into(),
-        )
+    fn claims(State { release, .. }: &State) -> Vec<Unique<Self>> {
+        let taken = || {
+            Fault::Exists(
+                "this channel has a release of this version already; use another version or channel"
+                    .into(),
+            )
+        };
+        let (app, channel) = (release.app_id, release.channel.clone());
+        let claim = ReleaseClaim::Version { app, channel, version: release.version.clone() };
+        vec![Unique::new(claim, taken)]
     }
 
     fn perform(
@@ -145,19 +156,43 @@ impl Resource for Releases {
     }
 }
 
-/// The index entry of a channel's releases.
-pub fn channel_entry(release: &Release) -> String {
-    format!("channel/{}/{}", release.app_id, release.channel)
+impl Child for Releases {
+    type Parent = Apps;
+
+    fn parent(state: &State) -> Option<AppId> {
+        Some(state.release.app_id)
+    }
+
+    fn delete() -> Command {
+        Command::Remove
+    }
+}
+
+store::entries! {
+    /// What releases are found by.
+    pub enum ReleaseIndex of Releases {
+        Channel { app: AppId, channel: Channel } = "channel",
+    }
+}
+
+store::claims! {
+    /// What no two releases have in common.
+    pub enum ReleaseClaim of Releases {
+        Version { app: AppId, channel: Channel, version: VersionName } = "version",
+    }
+}
+
+impl ReleaseIndex {
+    /// The releases of the same channel.
+    pub fn of_channel(release: &Release) -> Self {
+        ReleaseIndex::Channel { app: release.app_id, channel: release.channel.clone() }
+    }
 }
 
 /// A new release holds its artifacts, which must still be as they were read.
-fn create(
-    release: Release,
-    artifacts: &[(ArtifactId, Seen<crate::kinds::artifacts::Artifacts>)],
-) -> Step<Releases> {
+fn create(Draft { release, artifacts }: Draft) -> Step<Releases> {
     let also = artifacts.iter().fold(Change::new(), |change, (id, seen)| {
-        let key = id.to_string();
-        change.require(&key, seen).merge::<Hold>(&key, HoldDelta::Take(release.id))
+        change.require(id, seen).merge::<Hold>(id, HoldDelta::Take(release.id))
     });
     Step::put(State { release, to_tell: Vec::new() }).also(also)
 }
@@ -175,11 +210,10 @@ impl State {
         Step::put(self).intend(intent)
     }
 
-    fn take(self, at: &Moment<Releases>, command: Command) -> Result<Step<Releases>, Fault> {
+    fn on_command(self, at: &Moment<Releases>, command: Command) -> Result<Step<Releases>, Fault> {
         use ReleaseState as S;
         let refused = |why: &str| Err(Fault::NotNow(why.into()));
         match (self.release.state, command) {
-            (_, Command::Create(..)) => Ok(Step::keep()),
             (_, Command::Remove) => Ok(remove(&self.release)),
             (
                 S::Draft | S::Failed | S::Published | S::PartiallyPublished,
@@ -264,7 +298,7 @@ impl State {
             }
         }
         release.state = settled_state(&release.publications);
-        let before = current.map(|c| c.record.release);
+        let before = current.map(|c| c.release);
         if !is_current(release.state) || before == Some(release.id) {
             return self.tell();
         }
@@ -274,21 +308,24 @@ impl State {
         }
         release.published_at = Some(at.now);
         let key = Current::key(release.app_id, &release.channel);
-        let also =
-            Change::new().replace(&key, current, &Current { release: release.id, since: at.now });
+        let also = Change::new().replace::<Current>(
+            &key,
+            current,
+            Current { release: release.id, since: at.now },
+        );
         self.to_tell.extend(before);
         self.tell().also(also)
     }
 
     fn follow(mut self, current: &Stored<Current>) -> Step<Releases> {
         let release = &mut self.release;
-        release.state = if current.record.release == release.id {
+        release.state = if current.release == release.id {
             settled_state(&release.publications)
         } else {
             ReleaseState::Superseded
         };
         let key = Current::key(release.app_id, &release.channel);
-        let also = Change::new().require(&key, current);
+        let also = Change::new().require::<Current>(&key, current);
         Step::put(self).also(also)
     }
 
@@ -299,14 +336,18 @@ impl State {
         current: &Stored<Current>,
     ) -> Result<Step<Releases>, Fault> {
         let release = &mut self.release;
-        if current.record.release != release.id {
+        if current.release != release.id {
             return Err(Fault::NotNow(
                 "this is not the current release of its channel; only that one can be rolled back"
                     .into(),
             ));
         }
         let key = Current::key(release.app_id, &release.channel);
-        let also = Change::new().replace(&key, Some(current), &Current { release: to, since: now });
+        let also = Change::new().replace::<Current>(
+            &key,
+            Some(current),
+            Current { release: to, since: now },
+        );
         release.state = ReleaseState::RolledBack;
         release.rolled_back_to = Some(to);
         for publication in &mut release.publications {
@@ -350,12 +391,12 @@ fn note(publication: &mut Publication, result: &Published, now: Timestamp) {
 
 fn remove(release: &Release) -> Step<Releases> {
     let key = Current::key(release.app_id, &release.channel);
-    let also = release.artifact_ids.iter().fold(
-        Change::new().merge::<Current>(&key, release.id),
-        |change, artifact| {
-            change.merge::<Hold>(&artifact.to_string(), HoldDelta::Release(release.id))
-        },
-    );
+    let also = release
+        .artifact_ids
+        .iter()
+        .fold(Change::new().merge::<Current>(&key, release.id), |change, artifact| {
+            change.merge::<Hold>(artifact, HoldDelta::Release(release.id))
+        });
     Step::remove().also(also)
 }
 

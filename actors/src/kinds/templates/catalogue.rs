@@ -1,11 +1,9 @@
 //! The images and templates that come with the service. They are registered when it starts, each
 //! once; what an administrator made of them since stays.
 
-use super::{Command, Templates, slug_claim};
+use super::{Command, TemplateClaim};
 use crate::{
-    call::lookup::unread,
-    kinds::images::{self, Images, name_claim},
-    runtime::resource::Kept,
+    kinds::images::{self, ImageClaim, Images},
     world::World,
 };
 use contract::{
@@ -73,14 +71,17 @@ pub struct Shipped {}
 impl Record for Shipped {
     const TREE: &'static str = "shipped";
     const SCHEMA: u16 = 1;
+    type Key = String;
+    type Content = Self;
 }
 
 /// From now on it was registered.
 async fn mark(world: &World, name: &str) -> Result<(), Fault> {
-    if world.store.get::<Shipped>(name).map_err(unread)?.is_some() {
+    let name = name.to_owned();
+    if world.store.get::<Shipped>(&name)?.is_some() {
         return Ok(());
     }
-    world.store.commit(Change::new().create(name, &Shipped {})).await.map_err(unread)
+    world.store.commit(Change::new().create::<Shipped>(&name, Shipped {})).await
 }
 
 impl Catalogue {
@@ -107,11 +108,10 @@ impl ShippedImage {
     /// Its id; none, where it was deleted.
     async fn register(&self, world: &World) -> Result<Option<ImageId>, Fault> {
         let (owners, now) = (&world.owners()?.images, world.ports.clock.now());
-        let holder = world.store.holder::<Kept<Images>>(&name_claim(&self.name));
-        let known = holder.map_err(unread)?.and_then(|key| key.parse().ok());
+        let known = world.store.holder(&ImageClaim::Name { name: self.name.clone() })?;
         let id = match known {
             Some(id) => id,
-            None if world.store.get::<Shipped>(self.name.as_str()).map_err(unread)?.is_some() => {
+            None if world.store.get::<Shipped>(&self.name.to_string())?.is_some() => {
                 return Ok(None);
             }
             None => {
@@ -125,7 +125,7 @@ impl ShippedImage {
                     created_at: now,
                     updated_at: now,
                 };
-                owners.ask(id, images::Command::Create(Box::new(image))).await?;
+                owners.create(id, image).await?;
                 id
             }
         };
@@ -157,8 +157,8 @@ impl ShippedTemplate {
         let fault = |fault: Fault| fault.to_string();
         let owners = &world.owners().map_err(fault)?.templates;
         let now = world.ports.clock.now();
-        let holder = world.store.holder::<Kept<Templates>>(&slug_claim(&self.slug));
-        let known = holder.map_err(|e| e.to_string())?.and_then(|key| key.parse().ok());
+        let known = world.store.holder(&TemplateClaim::Slug { slug: self.slug.clone() });
+        let known = known.map_err(fault)?;
         let marked = format!("template:{}", self.slug);
         let was = world.store.get::<Shipped>(&marked).map_err(|e| e.to_string())?.is_some();
         let id: TemplateId = match known {
@@ -166,8 +166,7 @@ impl ShippedTemplate {
             None if was => return Ok(()),
             None => {
                 let id = world.ports.random.id(now);
-                let command = Command::Create(Box::new(self.first(id, now)));
-                owners.ask(id, command).await.map_err(fault)?;
+                owners.create(id, self.first(id, now)).await.map_err(fault)?;
                 id
             }
         };
@@ -178,7 +177,7 @@ impl ShippedTemplate {
             let Some(services) = services else { continue };
             let mut seen = BTreeMap::new();
             for image in services.iter().map(|service| service.image_id) {
-                let found = world.store.get::<Kept<Images>>(&image.to_string());
+                let found = world.store.get::<Images>(&image);
                 seen.extend(found.map_err(|e| e.to_string())?.map(|found| (image, found)));
             }
             let version = TemplateVersion {

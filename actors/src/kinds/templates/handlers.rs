@@ -1,15 +1,14 @@
 //! The functions of the group Templates.
 
-use super::{Command, Templates, check, slug_claim};
+use super::{Command, TemplateClaim, TemplateIndex, Templates, check};
 use crate::{
     call::{
         context::{Call, Caller},
-        lookup::{Seen, unread},
         pagination,
     },
     kinds::{images::Images, instances::Instances},
     platform::Platform,
-    runtime::{ref_count::Uses, resource::Kept},
+    runtime::{entries::Under, ref_count::Uses},
 };
 use contract::{
     Cursor, Fault, Few, ImageId, Limit, Page, Serves, TemplateId,
@@ -23,20 +22,21 @@ use contract::{
     },
 };
 use std::{collections::BTreeMap, time::Duration};
+use store::{Entry, Snapshot};
 
 /// How far back the statistics count installs by day.
 const INSTALL_DAYS: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Whether the caller sees templates that are not published.
 fn sees_all(caller: &Caller) -> bool {
-    let superadmin = |user: &crate::call::context::SignedIn| user.account.record.state.superadmin;
+    let superadmin = |user: &crate::call::context::SignedIn| user.account.state.superadmin;
     caller.master || caller.user.as_ref().is_some_and(superadmin)
 }
 
 impl Platform {
     /// The template of this id.
-    pub(crate) fn template(&self, id: TemplateId) -> Result<Seen<Templates>, Fault> {
-        let found = self.world.store.get::<Kept<Templates>>(&id.to_string()).map_err(unread)?;
+    pub(crate) fn template(&self, id: TemplateId) -> Result<Snapshot<Templates>, Fault> {
+        let found = self.world.store.get::<Templates>(&id)?;
         found.ok_or(Fault::NotFound("template"))
     }
 
@@ -53,13 +53,13 @@ impl Platform {
     fn list_templates(
         &self,
         cx: &Call,
-        entry: &str,
+        entry: &impl Entry<Templates>,
         page: (Limit, Option<Cursor>),
         wanted: impl Fn(&Template) -> bool,
     ) -> Result<Page<Template>, Fault> {
         let all = sees_all(&cx.caller);
         pagination::page::<Templates, _>(&self.world.store, entry, page, |_, seen| {
-            let template = &seen.record.state;
+            let template = &seen.state;
             let shown = (all || template.status == TemplateStatus::Published) && wanted(template);
             Ok(shown.then(|| template.clone()))
         })
@@ -85,7 +85,8 @@ impl Serves<CreateTemplate> for Platform {
             created_at: cx.now,
             updated_at: cx.now,
         };
-        self.change_template(cx, id, Command::Create(Box::new(template))).await
+        let owners = &self.owners()?.templates;
+        cx.create(&self.world, owners, id, template, |template| Ok(template.clone())).await
     }
 }
 
@@ -106,7 +107,7 @@ impl Serves<DeleteTemplate> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteTemplate) -> Result<DeletedTemplate, Fault> {
         let id = p.template_id;
         self.template(id)?;
-        if self.world.store.get::<Uses>(&id.to_string()).map_err(unread)?.is_some() {
+        if self.world.store.get::<Uses>(&id.to_string())?.is_some() {
             return Err(Fault::NotNow(
                 "instances use this template; archive it with updateTemplateStatus, or delete them first".into(),
             ));
@@ -152,16 +153,15 @@ fn check_pricing(pricing: &Pricing) -> Result<(), Fault> {
 impl Serves<AddTemplateDockerVersion> for Platform {
     async fn serve(&self, cx: &Call, p: AddTemplateDockerVersion) -> Result<Template, Fault> {
         let template = self.template(p.template_id)?;
-        let mut images: BTreeMap<ImageId, Seen<Images>> = BTreeMap::new();
+        let mut images: BTreeMap<ImageId, Snapshot<Images>> = BTreeMap::new();
         for service in p.services.iter() {
-            let key = service.image_id.to_string();
-            let found = self.world.store.get::<Kept<Images>>(&key).map_err(unread)?;
+            let found = self.world.store.get::<Images>(&service.image_id)?;
             images.extend(found.map(|seen| (service.image_id, seen)));
         }
         let image = |s: &contract::templates::TemplateService| {
-            images.get(&s.image_id).map(|seen| &seen.record.state)
+            images.get(&s.image_id).map(|seen| &seen.state)
         };
-        let problems = check::problems(template.record.state.kind, &p.services, image);
+        let problems = check::problems(template.state.kind, &p.services, image);
         if !problems.is_empty() {
             return Err(Fault::Invalid(problems));
         }
@@ -181,8 +181,7 @@ impl Serves<GetTemplate> for Platform {
         let id = match (p.template_id, p.slug) {
             (Some(id), None) => id,
             (None, Some(slug)) => {
-                let holder = self.world.store.holder::<Kept<Templates>>(&slug_claim(&slug));
-                let id = holder.map_err(unread)?.and_then(|key| key.parse().ok());
+                let id = self.world.store.holder(&TemplateClaim::Slug { slug })?;
                 id.ok_or(Fault::NotFound("template"))?
             }
             _ => {
@@ -192,7 +191,7 @@ impl Serves<GetTemplate> for Platform {
                 ));
             }
         };
-        let template = self.template(id)?.record.state.clone();
+        let template = self.template(id)?.state.clone();
         if template.status != TemplateStatus::Published && !sees_all(&cx.caller) {
             return Err(Fault::NotFound("template"));
         }
@@ -203,7 +202,7 @@ impl Serves<GetTemplate> for Platform {
 impl Serves<GetTemplates> for Platform {
     async fn serve(&self, cx: &Call, p: GetTemplates) -> Result<Page<Template>, Fault> {
         let query = p.query.map(|query| query.as_str().to_lowercase());
-        self.list_templates(cx, "all", (p.limit, p.cursor), |template| {
+        self.list_templates(cx, &TemplateIndex::All, (p.limit, p.cursor), |template| {
             let described = template.description.as_ref().map_or("", |text| text.as_str());
             let tags = template.tags.iter().map(|tag| tag.as_str());
             let mut texts = [template.name.as_str(), described].into_iter().chain(tags);
@@ -217,13 +216,15 @@ impl Serves<GetTemplates> for Platform {
 
 impl Serves<GetFeaturedTemplates> for Platform {
     async fn serve(&self, cx: &Call, p: GetFeaturedTemplates) -> Result<Page<Template>, Fault> {
-        self.list_templates(cx, "all", (p.limit, p.cursor), |template| template.featured)
+        self.list_templates(cx, &TemplateIndex::All, (p.limit, p.cursor), |template| {
+            template.featured
+        })
     }
 }
 
 impl Serves<GetTemplatesByCategory> for Platform {
     async fn serve(&self, cx: &Call, p: GetTemplatesByCategory) -> Result<Page<Template>, Fault> {
-        let entry = format!("category/{}", p.category);
+        let entry = TemplateIndex::Category { category: p.category };
         self.list_templates(cx, &entry, (p.limit, p.cursor), |_| true)
     }
 }
@@ -232,16 +233,15 @@ impl Serves<GetTemplateStats> for Platform {
     async fn serve(&self, cx: &Call, p: GetTemplateStats) -> Result<TemplateStats, Fault> {
         self.template(p.template_id)?;
         let store = &self.world.store;
-        let entry = format!("template/{}", p.template_id);
         let mut stats = TemplateStats {
             instances: InstanceCounts { total: 0, running: 0 },
             by_version: BTreeMap::new(),
             installs_by_day: BTreeMap::new(),
         };
-        for key in store.newest::<Kept<Instances>>(&entry, None, usize::MAX).map_err(unread)? {
-            let Some(seen) = store.get::<Kept<Instances>>(&key).map_err(unread)? else { continue };
-            let instance = &seen.record.state;
-            if !instance.is_there() {
+        for key in store.all::<Instances>(&Under::<Templates>(p.template_id))? {
+            let Some(seen) = store.get::<Instances>(&key)? else { continue };
+            let instance = &seen.state;
+            if instance.is_deleted() {
                 continue;
             }
             stats.instances.total += 1;

@@ -6,4 +6,4 @@ mod handlers;
 pub mod placeholder;
 mod rules;
 
-pub use rules::{Command, Templates, slug_claim};
+pub use rules::{Command, TemplateClaim, TemplateIndex, Templates};

@@ -1,11 +1,10 @@
 //! The rules of a template. What is kept is what is shown.
 
 use crate::{
-    call::lookup::Seen,
     kinds::images::Images,
     runtime::{
         ref_count::{Uses, UsesDelta},
-        resource::{Input, Kept, Moment, Never, Resource, Retry, Step, no_effects},
+        resource::{Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects},
     },
     world::World,
 };
@@ -19,7 +18,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
-use store::Change;
+use store::{Change, Entries, Snapshot};
 
 /// The templates.
 #[derive(Debug, Clone, Copy)]
@@ -31,8 +30,6 @@ const MOST_VERSIONS: usize = 200;
 /// What can be asked of a template.
 #[derive(Clone)]
 pub enum Command {
-    /// Make it.
-    Create(Box<Template>),
     /// Change what it says of itself.
     Update {
         /// Replaces the name.
@@ -53,7 +50,7 @@ pub enum Command {
     /// Say what it costs.
     SetPricing(Pricing, Option<bool>),
     /// Add a version, of images as they were read.
-    AddVersion(Box<TemplateVersion>, BTreeMap<ImageId, Seen<Images>>),
+    AddVersion(Box<TemplateVersion>, BTreeMap<ImageId, Snapshot<Images>>),
     /// Remove it, where no instance uses it.
     Delete,
 }
@@ -61,7 +58,6 @@ pub enum Command {
 impl std::fmt::Debug for Command {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Command::Create(_) => "Create",
             Command::Update { .. } => "Update",
             Command::SetStatus(_) => "SetStatus",
             Command::SetVersion(_) => "SetVersion",
@@ -72,42 +68,56 @@ impl std::fmt::Debug for Command {
     }
 }
 
-/// The claim of a slug.
-pub fn slug_claim(slug: &Slug) -> String {
-    format!("slug/{slug}")
+store::entries! {
+    /// What templates are found by.
+    pub enum TemplateIndex of Templates {
+        All = "all",
+        Category { category: Slug } = "category",
+    }
+}
+
+store::claims! {
+    /// What no two templates have in common.
+    pub enum TemplateClaim of Templates {
+        Slug { slug: Slug } = "slug",
+    }
 }
 
 impl Resource for Templates {
-    const KIND: &'static str = "template";
-    type Id = TemplateId;
+    type New = Template;
     type State = Template;
     type Command = Command;
     type Effect = Never;
     type Outcome = Never;
 
-    fn step(
+    fn create(_: &Moment<Self>, template: Template) -> Result<Step<Self>, Fault> {
+        Ok(Step::put(template))
+    }
+
+    fn on_command(
+        template: Template,
         at: &Moment<Self>,
-        state: Option<&Template>,
-        input: Input<Self>,
+        command: Command,
     ) -> Result<Step<Self>, Fault> {
-        match (state, input) {
-            (None, Input::Command(Command::Create(template))) => Ok(Step::put(*template)),
-            (None, Input::Command(_)) => Err(Fault::NotFound("template")),
-            (Some(template), Input::Command(command)) => take(template.clone(), at, command),
-            (_, Input::Outcome(never)) => match never {},
-        }
+        on_command(template, at, command)
     }
 
-    fn index(template: &Template) -> Vec<String> {
-        vec!["all".into(), format!("category/{}", template.category)]
+    fn on_outcome(_: Template, _: &Moment<Self>, never: Never) -> Step<Self> {
+        match never {}
     }
 
-    fn claims(template: &Template) -> Vec<String> {
-        vec![slug_claim(&template.slug)]
+    fn is_deleted(_: &Template) -> bool {
+        false
     }
 
-    fn taken(_: &str) -> Fault {
-        Fault::Exists("a template of this slug exists already".into())
+    fn index(template: &Template) -> Entries<Self> {
+        let category = template.category.clone();
+        Entries::default().and(TemplateIndex::All).and(TemplateIndex::Category { category })
+    }
+
+    fn claims(template: &Template) -> Vec<Unique<Self>> {
+        let taken = || Fault::Exists("a template of this slug exists already".into());
+        vec![Unique::new(TemplateClaim::Slug { slug: template.slug.clone() }, taken)]
     }
 
     fn perform(
@@ -120,14 +130,13 @@ impl Resource for Templates {
     }
 }
 
-fn take(
+fn on_command(
     mut template: Template,
     at: &Moment<Templates>,
     command: Command,
 ) -> Result<Step<Templates>, Fault> {
     let mut also = Change::new();
     match command {
-        Command::Create(_) => return Err(Fault::Exists("this template exists already".into())),
         Command::Update { name, slug, description, category, tags } => {
             template.name = name.unwrap_or(template.name);
             template.slug = slug.unwrap_or(template.slug);
@@ -167,8 +176,8 @@ fn take(
                 )));
             }
             for (id, seen) in images {
-                let key = id.to_string();
-                also = also.require(&key, &seen).merge::<Uses>(&key, UsesDelta::More(1));
+                let used = also.require(&id, &seen);
+                also = used.merge::<Uses>(&id.to_string(), UsesDelta::More(1));
             }
             template.current_version.get_or_insert_with(|| version.version.clone());
             template.versions.push(*version);

@@ -2,15 +2,16 @@
 
 use super::{Command, LastUse, Token, Tokens};
 use crate::{
-    call::{authn::TOKEN_PREFIX, context::Call, lookup::unread, pagination},
-    kinds::accounts::digest,
+    call::{authn::TOKEN_PREFIX, context::Call, pagination},
+    kinds::{accounts::digest, apps::Apps, tokens::TokenIndex},
     platform::Platform,
+    runtime::{entries::Under, store::Store},
 };
 use contract::{
     Fault, Page, Serves, Timestamp, TokenId,
     tokens::{CreateDeployToken, DeployToken, GetDeployTokens, NewDeployToken, RevokeDeployToken},
 };
-use store::Store;
+use store::Snapshot;
 
 /// A token as people see it.
 fn view(id: TokenId, token: &Token, last_used_at: Option<Timestamp>) -> DeployToken {
@@ -28,7 +29,7 @@ fn view(id: TokenId, token: &Token, last_used_at: Option<Timestamp>) -> DeployTo
 }
 
 fn last_use(store: &Store, id: TokenId) -> Result<Option<Timestamp>, Fault> {
-    Ok(store.get::<LastUse>(&id.to_string()).map_err(unread)?.map(|used| used.record.at))
+    Ok(store.get::<LastUse>(&id)?.map(|used| used.at))
 }
 
 impl Serves<CreateDeployToken> for Platform {
@@ -51,8 +52,7 @@ impl Serves<CreateDeployToken> for Platform {
             revoked_at: None,
             digest: digest(&secret),
         };
-        let command = Command::Create(Box::new(token));
-        cx.change(&self.world, &self.owners()?.tokens, id, command, move |token| {
+        cx.create(&self.world, &self.owners()?.tokens, id, token, move |token| {
             Ok(NewDeployToken { token: secret.clone(), deploy_token: view(id, token, None) })
         })
         .await
@@ -61,14 +61,14 @@ impl Serves<CreateDeployToken> for Platform {
 
 impl Serves<GetDeployTokens> for Platform {
     async fn serve(&self, cx: &Call, p: GetDeployTokens) -> Result<Page<DeployToken>, Fault> {
-        let entry = match p.app_id {
-            Some(app) => format!("app/{app}"),
-            None => format!("maker/{}", cx.user()?.id),
-        };
-        let store = &self.world.store;
-        pagination::page::<Tokens, _>(store, &entry, (p.limit, p.cursor), |id, seen| {
-            Ok(Some(view(id, &seen.record.state, last_use(store, id)?)))
-        })
+        let (store, slice) = (&self.world.store, (p.limit, p.cursor));
+        let show = |id, seen: &Snapshot<Tokens>| Ok(Some(view(id, seen, last_use(store, id)?)));
+        match p.app_id {
+            Some(app) => pagination::page(store, &Under::<Apps>(app), slice, show),
+            None => {
+                pagination::page(store, &TokenIndex::Maker { user: cx.user()?.id }, slice, show)
+            }
+        }
     }
 }
 

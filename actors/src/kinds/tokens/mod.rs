@@ -3,4 +3,4 @@
 mod handlers;
 mod rules;
 
-pub use rules::{Command, LastUse, Token, Tokens, hash_claim};
+pub use rules::{Command, LastUse, Token, TokenClaim, TokenIndex, Tokens};

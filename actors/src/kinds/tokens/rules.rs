@@ -1,14 +1,15 @@
 //! The rules of a deploy token.
 
 use crate::{
-    runtime::resource::{Input, Kept, Moment, Never, Resource, Retry, Step, no_effects},
+    kinds::apps::Apps,
+    runtime::resource::{Child, Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects},
     world::World,
 };
 use contract::{AppId, Fault, Name, Scope, Timestamp, TokenId, UserId};
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
-use store::{Change, Merge, Record};
+use store::{Change, Entries, Merge, Record};
 
 /// The deploy tokens.
 #[derive(Debug, Clone, Copy)]
@@ -38,8 +39,6 @@ pub struct Token {
 /// What can be asked of a deploy token.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Make it.
-    Create(Box<Token>),
     /// End it.
     Revoke,
     /// Remove it with its app.
@@ -47,43 +46,38 @@ pub enum Command {
 }
 
 impl Resource for Tokens {
-    const KIND: &'static str = "token";
-    type Id = TokenId;
+    type New = Token;
     type State = Token;
     type Command = Command;
     type Effect = Never;
     type Outcome = Never;
 
-    fn step(
-        at: &Moment<Self>,
-        state: Option<&Token>,
-        input: Input<Self>,
-    ) -> Result<Step<Self>, Fault> {
-        let command = match input {
-            Input::Command(command) => command,
-            Input::Outcome(never) => match never {},
-        };
-        match (state, command) {
-            (None, Command::Create(token)) => Ok(Step::put(*token)),
-            (None, Command::Revoke | Command::Remove) => Err(Fault::NotFound("token")),
-            (Some(_), Command::Create(_)) => Err(Fault::Exists("this token exists already".into())),
-            (Some(token), Command::Revoke) if token.revoked_at.is_some() => Ok(Step::keep()),
-            (Some(token), Command::Revoke) => {
-                Ok(Step::put(Token { revoked_at: Some(at.now), ..token.clone() }))
-            }
-            (Some(_), Command::Remove) => {
-                Ok(Step::remove().also(Change::new().drop_row::<LastUse>(&at.id.to_string())))
-            }
-        }
+    fn create(_: &Moment<Self>, token: Token) -> Result<Step<Self>, Fault> {
+        Ok(Step::put(token))
     }
 
-    fn index(token: &Token) -> Vec<String> {
-        let app = token.app_id.iter().map(|app| format!("app/{app}"));
-        [format!("maker/{}", token.created_by)].into_iter().chain(app).collect()
+    fn on_command(token: Token, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
+        Ok(match command {
+            Command::Revoke if token.revoked_at.is_some() => Step::keep(),
+            Command::Revoke => Step::put(Token { revoked_at: Some(at.now), ..token }),
+            Command::Remove => Step::remove().also(Change::new().drop_row::<LastUse>(&at.id)),
+        })
     }
 
-    fn claims(token: &Token) -> Vec<String> {
-        vec![hash_claim(&token.digest)]
+    fn on_outcome(_: Token, _: &Moment<Self>, never: Never) -> Step<Self> {
+        match never {}
+    }
+
+    fn is_deleted(_: &Token) -> bool {
+        false
+    }
+
+    fn index(token: &Token) -> Entries<Self> {
+        Entries::default().and(TokenIndex::Maker { user: token.created_by })
+    }
+
+    fn claims(token: &Token) -> Vec<Unique<Self>> {
+        vec![Unique::new(TokenClaim::of(&token.digest), || Fault::Stale)]
     }
 
     fn perform(
@@ -96,9 +90,37 @@ impl Resource for Tokens {
     }
 }
 
-/// The unique value of a token.
-pub fn hash_claim(digest: &str) -> String {
-    format!("hash/{digest}")
+impl Child for Tokens {
+    type Parent = Apps;
+
+    fn parent(token: &Token) -> Option<AppId> {
+        token.app_id
+    }
+
+    fn delete() -> Command {
+        Command::Remove
+    }
+}
+
+store::entries! {
+    /// What deploy tokens are found by.
+    pub enum TokenIndex of Tokens {
+        Maker { user: UserId } = "maker",
+    }
+}
+
+store::claims! {
+    /// What no two deploy tokens have in common.
+    pub enum TokenClaim of Tokens {
+        Hash { digest: String } = "hash",
+    }
+}
+
+impl TokenClaim {
+    /// The unique value of a token, by its digest.
+    pub fn of(digest: &str) -> Self {
+        TokenClaim::Hash { digest: digest.to_owned() }
+    }
 }
 
 /// When a token was last used. Apart from the token, so that use does not change it.
@@ -116,6 +138,8 @@ impl LastUse {
 impl Record for LastUse {
     const TREE: &'static str = "token-use";
     const SCHEMA: u16 = 1;
+    type Key = TokenId;
+    type Content = Self;
 }
 
 impl Merge for LastUse {

@@ -8,6 +8,7 @@ use super::{
     produce::produce,
 };
 use crate::{BuildEvent, BuildSpec, Built, EngineError};
+use anstream::adapter::strip_str;
 use bollard::{
     BollardRequest, body_try_stream, models::BuildInfo, query_parameters::BuildImageOptionsBuilder,
 };
@@ -110,7 +111,7 @@ impl Said {
         if let Some(text) = part.stream {
             self.begun.push_str(&text);
             while let Some((line, rest)) = self.begun.split_once('\n') {
-                lines.push(without_colours(line.trim_end_matches('\r')));
+                lines.push(plain(line.trim_end_matches('\r')));
                 self.begun = rest.to_owned();
             }
         }
@@ -123,20 +124,13 @@ impl Said {
     }
 
     fn rest(&mut self) -> Option<String> {
-        Some(without_colours(&std::mem::take(&mut self.begun))).filter(|line| !line.is_empty())
+        Some(plain(&std::mem::take(&mut self.begun))).filter(|line| !line.is_empty())
     }
 }
 
-/// The daemon paints what a step writes to its standard error.
-fn without_colours(line: &str) -> String {
-    let mut parts = line.split("\u{1b}[");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |plain, part| {
-        let painted = part
-            .split_once('m')
-            .filter(|(code, _)| code.bytes().all(|byte| byte.is_ascii_digit() || byte == b';'));
-        plain + painted.map_or(part, |(_, rest)| rest)
-    })
+/// Steps colour their lines, move the cursor and write links; a log is read as plain text.
+fn plain(line: &str) -> String {
+    strip_str(line).to_string()
 }
 
 #[cfg(test)]
@@ -152,5 +146,7 @@ mod tests {
         assert_eq!(said.rest().as_deref(), Some("la"));
         assert_eq!(said.rest(), None);
         assert_eq!(said.take(piece("\u{1b}[91mwarning\n\u{1b}[0m3\n")), ["warning", "3"]);
+        let link = "\u{1b}[2K\u{1b}[1Gsee \u{1b}]8;;https://example.com\u{7}notes\u{1b}]8;;\u{7}\n";
+        assert_eq!(said.take(piece(link)), ["see notes"]);
     }
 }

@@ -3,7 +3,6 @@
 /// A reference and what it consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reference<'a> {
-    /// Registry and path.
     pub repository: &'a str,
     /// A tag, or a digest such as `sha256:…`.
     pub version: &'a str,

@@ -237,7 +237,6 @@ fn usage(model: &Model, name: &str) -> Option<Usage> {
     })
 }
 
-/// What everyone has.
 fn known_program(command: &[String]) -> Script {
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     match words.as_slice() {

@@ -2,8 +2,8 @@
 
 use super::model::Model;
 use crate::{EngineError, Image, Labels, Login};
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 /// The bytes that every image has.
 const SIZE: u64 = 64 << 20;
@@ -19,11 +19,7 @@ pub(super) struct Published {
 
 /// `sha256:` and a hash that is the same for the same parts.
 pub(super) fn digest(parts: &[&str]) -> String {
-    let mut text = String::from("sha256:");
-    for byte in Sha256::digest(parts.join("\n")) {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(parts.join("\n"))))
 }
 
 /// Repository, and tag or digest.

@@ -44,14 +44,12 @@ pub(super) struct Model {
     ports: u16,
 }
 
-/// A network.
 pub(super) struct Net {
     pub labels: Labels,
     /// A container keeps to the network that it first joined, whatever takes the name later.
     pub serial: u64,
 }
 
-/// A container.
 pub(super) struct Made {
     /// Foreign ones have none.
     pub spec: Option<ContainerSpec>,

@@ -8,7 +8,6 @@ use std::time::Duration;
 /// it is stopped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Behaviour {
-    /// How long it runs.
     pub life: Life,
     /// What its health command says, where its spec has one.
     pub health: Wellness,
@@ -38,7 +37,6 @@ impl Default for Behaviour {
 /// How long a container runs. A look is a call that shows the container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Life {
-    /// Until it is stopped.
     Runs,
     /// It ends as soon as it starts, with this code.
     Exits(i64),
@@ -53,7 +51,6 @@ pub enum Life {
 /// What a health command says. A look is a call that shows the container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wellness {
-    /// Well at once.
     Healthy,
     /// Well after so many looks.
     HealthyAfterLooks(u32),
@@ -72,7 +69,6 @@ pub struct ExecCall {
     pub container: String,
     /// The reference that the container's image has in its spec.
     pub image: String,
-    /// What is to be run.
     pub exec: Exec,
 }
 
@@ -92,7 +88,6 @@ pub enum Step {
     Echo,
     /// Goes on until its container ends, or nobody listens any more.
     Wait,
-    /// Ends with this code.
     Exit(i64),
     /// The connection to it is lost.
     CutOff,
@@ -101,7 +96,6 @@ pub enum Step {
 /// A program that ran, or runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Execution {
-    /// What was asked for.
     pub call: ExecCall,
     /// What it has read so far.
     pub input: Vec<u8>,
@@ -109,10 +103,8 @@ pub struct Execution {
     pub ending: Option<Ending>,
 }
 
-/// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// By itself.
     Exit(i64),
     /// With its container, or with the engine.
     CutOff,
@@ -125,14 +117,12 @@ pub enum Ending {
 pub struct BuildCall {
     /// What is to be built.
     pub spec: BuildSpec,
-    /// The whole archive.
     pub context: Vec<u8>,
 }
 
 /// What comes of a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildScript {
-    /// What it says.
     pub lines: Vec<String>,
     /// Why it fails; `None`: it does not.
     pub failure: Option<String>,

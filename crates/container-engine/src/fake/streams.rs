@@ -36,7 +36,6 @@ pub(super) struct Play {
     pub at: usize,
     pub steps: VecDeque<Step>,
     pub input: Option<BoxStream<'static, Bytes>>,
-    /// Of its container.
     pub endings: watch::Receiver<u64>,
     pub is_over: bool,
 }
@@ -139,7 +138,6 @@ pub(super) fn at_once<T: Send + 'static>(items: Vec<T>) -> BoxStream<'static, T>
     stream::iter(items).boxed()
 }
 
-/// Never.
 pub(super) async fn never<T>() -> T {
     future::pending().await
 }

@@ -14,7 +14,6 @@ macro_rules! operations {
         }
 
         impl Operation {
-            /// All there are.
             pub const ALL: &[Operation] = &[$(Operation::$variant),*];
 
             /// The name of the port's function.
@@ -80,7 +79,6 @@ pub enum Trouble {
 /// How often it goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Times {
-    /// The next time.
     Once,
     /// Until [`calm`](super::Fake::calm) is called.
     Always,
@@ -95,7 +93,6 @@ pub(super) struct Troubles {
     met: HashMap<Operation, u64>,
 }
 
-/// Where calls wait.
 #[derive(Clone)]
 pub(super) struct Gate {
     open: watch::Receiver<bool>,

@@ -10,10 +10,10 @@ use bollard::{
     query_parameters::{CreateContainerOptionsBuilder, RemoveContainerOptionsBuilder},
 };
 use container_engine::{Engine, Labels, Login, docker::Docker};
+use data_encoding::HEXLOWER;
 use std::{
     collections::HashMap,
     env,
-    fmt::Write as _,
     io::Write as _,
     process::{Command, Stdio},
     sync::{Mutex, OnceLock},
@@ -72,10 +72,7 @@ fn left_out(name: &str, why: &str) {
 fn unique() -> String {
     let mut bytes = [0_u8; 4];
     getrandom::fill(&mut bytes).unwrap();
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").unwrap();
-        text
-    })
+    HEXLOWER.encode(&bytes)
 }
 
 /// As the environment says, or built here.

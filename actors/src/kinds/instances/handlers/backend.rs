@@ -1,12 +1,15 @@
 //! The functions of the group Backend instances, and what both kinds of instances share.
 
-use crate::kinds::instances::{
-    Command, Instances, create::Wanted, metrics, of_app, rules::app_claim, view::view,
-};
 use crate::{
-    call::{context::Call, lookup::unread, pagination},
+    call::{context::Call, pagination},
+    kinds::{
+        instances::{
+            Command, Instances, create::Wanted, metrics, of_app, rules::taken, view::view,
+        },
+        projects::Projects,
+    },
     platform::Platform,
-    runtime::resource::{Kept, Resource},
+    runtime::entries::Under,
 };
 use contract::{
     AppId, Fault, InstanceId, Page, Serves,
@@ -53,9 +56,9 @@ impl Platform {
     }
 
     fn read_instance(&self, id: InstanceId) -> Result<Instance, Fault> {
-        let found = self.world.store.get::<Kept<Instances>>(&id.to_string()).map_err(unread)?;
+        let found = self.world.store.get::<Instances>(&id)?;
         let found = found.ok_or(Fault::NotFound("instance"))?;
-        Ok(view(&self.world, id, &found.record.state))
+        Ok(view(&self.world, id, &found.state))
     }
 
     /// The instance of this kind that an app has.
@@ -75,11 +78,13 @@ impl Platform {
         if let Some(app) = wanted.app_id
             && self.instance_of(app, wanted.kind)?.is_some()
         {
-            return Err(Instances::taken(&app_claim(app, wanted.kind)));
+            return Err(taken(wanted.kind));
         }
         let id: InstanceId = self.world.ports.random.id(cx.now);
-        let command = self.creation(cx, id, wanted)?;
-        self.ask_instance(cx, id, command, false).await
+        let creation = self.creation(cx, id, wanted)?;
+        let world = self.world.clone();
+        let show = move |instance: &super::super::Instance| Ok(view(&world, id, instance));
+        cx.create(&self.world, &self.owners()?.instances, id, creation, show).await
     }
 }
 
@@ -100,10 +105,10 @@ impl Serves<CreateBackendInstance> for Platform {
 
 impl Serves<GetBackendInstances> for Platform {
     async fn serve(&self, _: &Call, p: GetBackendInstances) -> Result<Page<Instance>, Fault> {
-        let (store, entry) = (&self.world.store, format!("project/{}", p.project_id));
+        let (store, entry) = (&self.world.store, Under::<Projects>(p.project_id));
         pagination::page::<Instances, _>(store, &entry, (p.limit, p.cursor), |id, seen| {
-            let instance = &seen.record.state;
-            let shown = instance.is_there() && instance.kind == InstanceKind::Backend;
+            let instance = &seen.state;
+            let shown = !instance.is_deleted() && instance.kind == InstanceKind::Backend;
             Ok(shown.then(|| view(&self.world, id, instance)))
         })
     }
@@ -111,8 +116,8 @@ impl Serves<GetBackendInstances> for Platform {
 
 impl Serves<GetBackendInstance> for Platform {
     async fn serve(&self, cx: &Call, _: GetBackendInstance) -> Result<Instance, Fault> {
-        let (id, seen) = cx.place.instance()?;
-        Ok(view(&self.world, id, &seen.record.state))
+        let (id, seen) = cx.ancestry.instance()?;
+        Ok(view(&self.world, id, &seen.state))
     }
 }
 
@@ -149,9 +154,9 @@ impl Serves<GetServerMetrics> for Platform {
         if !(1..=HISTORY).contains(&minutes) {
             return Err(Fault::invalid("minutes", format!("must be from 1 to {HISTORY}")));
         }
-        let (id, seen) = cx.place.instance()?;
-        let current = metrics::current(&self.world, id, &seen.record.state).await?;
-        let history = metrics::history(&self.world.store, id, cx.now, minutes).map_err(unread)?;
+        let (id, seen) = cx.ancestry.instance()?;
+        let current = metrics::current(&self.world, id, &seen.state).await?;
+        let history = metrics::history(&self.world.store, id, cx.now, minutes)?;
         Ok(ServerMetrics { current, history })
     }
 }

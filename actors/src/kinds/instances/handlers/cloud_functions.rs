@@ -123,7 +123,7 @@ impl Serves<ListCloudFunctions> for Platform {
     /// are webhooks at an address of their own.
     async fn serve(&self, _: &Call, p: ListCloudFunctions) -> Result<CloudFunctions, Fault> {
         let (id, seen) = self.only_instance(p.app_id, Some(InstanceKind::Backend))?;
-        let backend = self.backend(id, &seen.record.state)?;
+        let backend = self.backend(id, &seen.state)?;
         let question = json!({"query": "{__type(name:\"CloudCodeFunction\"){enumValues{name}}}"});
         let graphql = backend.graphql.clone();
         let in_code =
@@ -149,7 +149,7 @@ impl Serves<ListCloudFunctions> for Platform {
 impl Serves<RunCloudFunction> for Platform {
     async fn serve(&self, cx: &Call, p: RunCloudFunction) -> Result<Value, Fault> {
         let (id, seen) = self.only_instance(p.app_id, Some(InstanceKind::Backend))?;
-        let backend = self.backend(id, &seen.record.state)?;
+        let backend = self.backend(id, &seen.state)?;
         let path = format!("{}/functions/{}", backend.mount, p.function_name);
         let session = p.session_token.map(String::from);
         let body = Some(Value::Object(p.parameters));

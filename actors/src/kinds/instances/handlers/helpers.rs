@@ -1,15 +1,9 @@
 //! The functions of the group Instance helpers: what an instance says, uses and holds.
 
-use crate::kinds::instances::{
-    Instance, Instances, container_spec, metrics, names, sql, view::view,
-};
 use crate::{
-    call::{
-        context::Call,
-        lookup::{Seen, unread},
-    },
+    call::context::Call,
+    kinds::instances::{Instance, Instances, container_spec, metrics, names, sql, view::view},
     platform::Platform,
-    runtime::resource::Kept,
 };
 use container_engine::{EngineError, LogQuery, Stream};
 use contract::{
@@ -20,6 +14,7 @@ use contract::{
     },
     instances::{self as wire, InstanceKind, Role, ServiceState},
 };
+use store::Snapshot;
 
 /// Lines where nothing is said, and the most.
 const USUAL_LINES: u32 = 200;
@@ -44,7 +39,7 @@ impl Platform {
         &self,
         app: AppId,
         kind: Option<InstanceKind>,
-    ) -> Result<(InstanceId, Seen<Instances>), Fault> {
+    ) -> Result<(InstanceId, Snapshot<Instances>), Fault> {
         let of = |kind| self.instance_of(app, kind);
         let id = match kind {
             Some(kind) => of(kind)?,
@@ -56,7 +51,7 @@ impl Platform {
             },
         };
         let id = id.ok_or(Fault::NotFound("instance of this app"))?;
-        let found = self.world.store.get::<Kept<Instances>>(&id.to_string()).map_err(unread)?;
+        let found = self.world.store.get::<Instances>(&id)?;
         Ok((id, found.ok_or(Fault::NotFound("instance of this app"))?))
     }
 }
@@ -70,7 +65,7 @@ pub(crate) fn not_running(instance: &Instance, what: &str) -> Fault {
 impl Serves<GetInstanceDetails> for Platform {
     async fn serve(&self, _: &Call, p: GetInstanceDetails) -> Result<wire::Instance, Fault> {
         let (id, seen) = self.only_instance(p.app_id, p.kind)?;
-        Ok(view(&self.world, id, &seen.record.state))
+        Ok(view(&self.world, id, &seen.state))
     }
 }
 
@@ -81,7 +76,7 @@ impl Serves<GetInstanceLogs> for Platform {
             return Err(Fault::invalid("tail", format!("must be from 1 to {MOST_LINES}")));
         }
         let (id, seen) = self.only_instance(p.app_id, p.kind)?;
-        let instance = &seen.record.state;
+        let instance = &seen.state;
         if p.service.is_some_and(|role| instance.part(role).is_none()) {
             return Err(Fault::NotFound("service of this instance"));
         }
@@ -134,7 +129,7 @@ fn last(mut lines: Vec<InstanceLine>, tail: usize) -> InstanceLogs {
 impl Serves<GetAppMetrics> for Platform {
     async fn serve(&self, _: &Call, p: GetAppMetrics) -> Result<AppMetrics, Fault> {
         let (id, seen) = self.only_instance(p.app_id, p.kind)?;
-        let instance = &seen.record.state;
+        let instance = &seen.state;
         let metrics = metrics::current(&self.world, id, instance).await?;
         let counts = match instance.kind {
             InstanceKind::Backend => self.count_users(id, instance).await,
@@ -162,7 +157,7 @@ impl Serves<GetAppMetrics> for Platform {
 impl Serves<TestSqlConnection> for Platform {
     async fn serve(&self, _: &Call, p: TestSqlConnection) -> Result<SqlConnection, Fault> {
         let (id, seen) = self.only_instance(p.app_id, p.kind)?;
-        let instance = &seen.record.state;
+        let instance = &seen.state;
         let part = instance.part(Role::SqlDb);
         let (part, database) = part
             .and_then(|part| Some((part, part.live.service().database.as_ref()?)))
@@ -189,7 +184,7 @@ impl Serves<GetInstanceSecrets> for Platform {
         let (id, seen) = self.only_instance(p.app_id, p.kind)?;
         let owner = id.to_string();
         let sealer = &self.world.ports.sealer;
-        let secrets = container_spec::open_all(sealer, &owner, &seen.record.state.secrets);
+        let secrets = container_spec::open_all(sealer, &owner, &seen.state.secrets);
         cx.note(&self.world, &owner);
         Ok(InstanceSecrets { secrets: secrets.map_err(sealed_fault)? })
     }

@@ -1,14 +1,13 @@
 //! The functions of the group Market-server instances.
 
-use crate::kinds::instances::{
-    Command, Next, Part,
-    create::{Wanted, missing_secrets},
-    view::view,
-};
 use crate::{
-    call::{context::Call, lookup::Seen},
+    call::context::Call,
+    kinds::instances::{
+        Command, Instances, Next, Part,
+        create::{Wanted, missing_secrets},
+        view::view,
+    },
     platform::Platform,
-    runtime::resource::Kept,
 };
 use contract::{
     AppId, Fault, InstanceId, Name, Serves,
@@ -20,21 +19,17 @@ use contract::{
     },
 };
 use std::{collections::BTreeMap, time::Duration};
+use store::Snapshot;
 
 /// How long a new dashboard or storefront may take to become well.
 const DEPLOY_WITHIN: Duration = Duration::from_secs(10 * 60);
 
 impl Platform {
     /// The market server of an app.
-    fn market(
-        &self,
-        app: AppId,
-    ) -> Result<(InstanceId, Seen<crate::kinds::instances::Instances>), Fault> {
+    fn market(&self, app: AppId) -> Result<(InstanceId, Snapshot<Instances>), Fault> {
         let missing = || Fault::NotFound("market server of this app");
         let id = self.instance_of(app, InstanceKind::Market)?.ok_or_else(missing)?;
-        let found =
-            self.world.store.get::<Kept<crate::kinds::instances::Instances>>(&id.to_string());
-        Ok((id, found.map_err(crate::call::lookup::unread)?.ok_or_else(missing)?))
+        Ok((id, self.world.store.get::<Instances>(&id)?.ok_or_else(missing)?))
     }
 
     /// Adds a service to a market server; one that is there is replaced without a pause.
@@ -46,7 +41,7 @@ impl Platform {
         env: Option<Env>,
     ) -> Result<Instance, Fault> {
         let (id, seen) = self.market(app)?;
-        let instance = &seen.record.state;
+        let instance = &seen.state;
         let command = match instance.part(role) {
             None => {
                 let env = env.unwrap_or_default();
@@ -117,7 +112,7 @@ impl Serves<RestartMarketServer> for Platform {
 impl Serves<GetMarketServerStatus> for Platform {
     async fn serve(&self, _: &Call, p: GetMarketServerStatus) -> Result<MarketServerStatus, Fault> {
         let (id, seen) = self.market(p.app_id)?;
-        let instance = view(&self.world, id, &seen.record.state);
+        let instance = view(&self.world, id, &seen.state);
         let services = instance.services.clone();
         Ok(MarketServerStatus { instance, services })
     }

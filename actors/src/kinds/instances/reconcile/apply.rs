@@ -1,12 +1,14 @@
 //! What becomes of an instance's record when a look, and what was done after it, came to an end.
 //! Pure.
 
-use crate::kinds::instances::{
-    reconcile::plan::{Act, Look, PASSES, Seen},
-    record::{Candidate, GivenUp, Incarnation, Instance, Retired},
-    rules::{Effect, Instances, Outcome},
+use crate::{
+    kinds::instances::{
+        reconcile::plan::{Act, Look, PASSES, Seen},
+        record::{Candidate, GivenUp, Incarnation, Instance, Retired},
+        rules::{Effect, Instances, Outcome},
+    },
+    runtime::resource::{Intent, Step},
 };
-use crate::runtime::resource::{Intent, Step};
 use contract::{
     InstanceId, Timestamp,
     instances::{DesiredState, InstanceState, Role, ServiceHealth, ServiceState},

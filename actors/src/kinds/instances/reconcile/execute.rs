@@ -1,13 +1,15 @@
 //! What an instance does outside of its record: it looks at its containers, and does one thing.
 
-use crate::kinds::instances::{
-    container_spec, names,
-    reconcile::plan::{Act, Look, Seen, plan},
-    record::{Incarnation, Instance, Part, Source},
-    rules::{Instances, Outcome},
-};
 use crate::{
-    kinds::images,
+    kinds::{
+        images,
+        instances::{
+            container_spec, names,
+            reconcile::plan::{Act, Look, Seen, plan},
+            record::{Incarnation, Instance, Part, Source},
+            rules::{Instances, Outcome},
+        },
+    },
     runtime::resource::{Kept, Retry},
     world::World,
 };

@@ -104,7 +104,6 @@ impl Marked {
     }
 }
 
-/// What follows a mark.
 enum Code {
     Is(i64),
     Begins,

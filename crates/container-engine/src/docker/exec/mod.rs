@@ -17,6 +17,7 @@ use bollard::{
     exec::{CreateExecOptions, StartExecOptions, StartExecResults},
 };
 use bytes::Bytes;
+use data_encoding::HEXLOWER;
 use ending::Marked;
 use futures_core::{Stream, stream::BoxStream};
 use futures_util::{
@@ -24,7 +25,7 @@ use futures_util::{
     future::{Either, select},
 };
 use kill::Program;
-use std::{fmt::Write, pin::Pin, pin::pin, time::Duration};
+use std::{pin::Pin, pin::pin, time::Duration};
 use tokio::{
     io::{AsyncWrite, AsyncWriteExt},
     runtime::Handle,
@@ -110,10 +111,7 @@ fn secret() -> Result<String, EngineError> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
         .map_err(|e| EngineError::Away(format!("the system gives no random bytes: {e}")))?;
-    Ok(bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
+    Ok(HEXLOWER.encode(&bytes))
 }
 
 /// A program on its way.

@@ -1,0 +1,278 @@
+//! One row for each kind of resource, and all that follows from it: how the store knows it, its
+//! owners, what it hangs from, who goes with whom, and who is told when its time is over.
+
+use super::{
+    accounts::Accounts, apps::Apps, artifacts::Artifacts, backups::Backups,
+    deployments::Deployments, image_builds::ImageBuilds, images::Images, instances::Instances,
+    organizations::Organizations, projects::Projects, releases::Releases, templates::Templates,
+    tokens::Tokens,
+};
+use crate::{
+    background::sweeper,
+    runtime::{
+        cascade,
+        directory::Rules,
+        entries::{self, Under},
+        handle::Handle,
+        resource::{Child, Kept, Resource, Retry, Row},
+        store::Store,
+    },
+    world::World,
+};
+use actix_rt::ArbiterHandle;
+use contract::{
+    AppId, ArtifactId, BackupId, DeploymentId, Fault, ImageId, InstanceId, JobId, OrganizationId,
+    ProjectId, ReleaseId, Subject, TemplateId, Timestamp, TokenId, UserId,
+};
+use std::{any::Any, sync::Arc};
+use store::{Claims, Entries, Entry, Record, Snapshot, StoreError};
+
+macro_rules! kinds {
+    ($(
+        $owners:ident / $one:ident: $kind:ident {
+            id: $id:ty, stored: $stored:literal, noun: $noun:literal
+            $(, subject: $subject:ident)? $(, under: $parent:ident)? $(, beside: [$($beside:ident),+])? $(,)?
+        }
+    )+) => {
+        $(
+            impl Record for $kind {
+                const TREE: &'static str = $stored;
+                const SCHEMA: u16 = <$kind as Resource>::SHAPE;
+                type Key = $id;
+                type Content = Kept<$kind>;
+
+                fn index(kept: &Kept<$kind>) -> Entries<$kind> {
+                    entries::of(kept)
+                        $(.and_all(<$kind as Child>::parent(&kept.state).map(Under::<$parent>)))?
+                }
+
+                fn claims(kept: &Kept<$kind>) -> Claims<$kind> {
+                    Claims::default().and_all(<$kind as Resource>::claims(&kept.state))
+                }
+
+                fn upgrade(from: u16, old: serde_json::Value) -> Result<Kept<$kind>, StoreError> {
+                    <$kind as Resource>::upgrade(from, old)
+                }
+            }
+
+            impl Row for $kind {
+                const NOUN: &'static str = $noun;
+
+                fn parent_key(_state: &<$kind as Resource>::State) -> Option<String> {
+                    parent_key!(_state, $kind $(, $parent)?)
+                }
+            }
+
+            impl Located for $kind {
+                fn place(ancestry: &mut Ancestry) -> &mut Option<($id, Snapshot<$kind>)> {
+                    &mut ancestry.$one
+                }
+
+                fn find_parent(
+                    _ancestry: &mut Ancestry,
+                    _store: &Store,
+                    _state: &<$kind as Resource>::State,
+                ) -> Result<(), Fault> {
+                    $(if let Some(id) = <$kind as Child>::parent(_state) {
+                        _ancestry.find::<$parent>(_store, id)?;
+                    })?
+                    Ok(())
+                }
+            }
+
+            $(impl Entry<$kind> for Under<$parent> {})?
+            $($(impl Entry<$kind> for Under<$beside> {})+)?
+        )+
+
+        /// The kinds of resources, as the store names them.
+        pub const STORED: &[&str] = &[$($stored),+];
+
+        /// The doors to the owners, one for each kind of resource.
+        #[derive(Clone)]
+        #[allow(missing_docs, reason = "each field is the door to the kind it names")]
+        pub struct Owners {
+            $(pub $owners: Handle<$kind>),+
+        }
+
+        impl Owners {
+            pub(crate) async fn start(
+                world: &Arc<World>,
+                arbiters: &[ArbiterHandle],
+                rules: Rules,
+            ) -> Result<Owners, Fault> {
+                Ok(Owners { $($owners: Handle::start(world, arbiters, rules).await?),+ })
+            }
+
+            /// Goes on with what was being done when the process last ended.
+            pub(crate) async fn resume(&self) {
+                $(self.$owners.resume().await;)+
+            }
+
+            /// Restarts the owner of this resource. False: it is not in memory.
+            pub async fn restart(&self, id: &str) -> Result<bool, Fault> {
+                $(if let Ok(id) = id.parse() {
+                    return self.$owners.restart(id).await;
+                })+
+                Ok(false)
+            }
+
+            /// Tells the resources whose time is over.
+            pub(crate) async fn tell_overdue(
+                &self,
+                store: &Store,
+                now: Timestamp,
+            ) -> Result<(), Fault> {
+                $(sweeper::tell_overdue(store, now, &self.$owners).await?;)+
+                Ok(())
+            }
+
+            /// Asks some of what hangs from a resource to go, in the order of the table; how many
+            /// there were. Of all that hangs from it nothing is left when there were none.
+            pub(crate) async fn delete_children(
+                &self,
+                store: &Store,
+                id: &dyn Any,
+            ) -> Result<usize, Retry> {
+                let mut asked = 0;
+                $($(if let Some(id) = id.downcast_ref::<<$parent as Record>::Key>() {
+                    asked += cascade::delete_some(store, &Under::<$parent>(*id), &self.$owners).await?;
+                })?)+
+                Ok(asked)
+            }
+        }
+
+        /// The object that a call is about, and what it hangs from, as they were read.
+        #[derive(Clone, Default)]
+        #[allow(missing_docs, reason = "each field is the object it names")]
+        pub struct Ancestry {
+            $(pub $one: Option<($id, Snapshot<$kind>)>),+
+        }
+
+        impl Ancestry {
+            $(
+                #[doc = concat!("The ", $noun, ", or that there is none.")]
+                pub fn $one(&self) -> Result<($id, &Snapshot<$kind>), Fault> {
+                    let found = self.$one.as_ref().map(|(id, seen)| (*id, seen));
+                    found.ok_or(Fault::NotFound($noun))
+                }
+            )+
+
+            /// Finds the object and what it hangs from. What is deleted is not found.
+            pub(crate) fn of(
+                store: &Store,
+                subject: Subject,
+                personal: Option<OrganizationId>,
+            ) -> Result<Ancestry, Fault> {
+                let mut ancestry = Ancestry::default();
+                match subject {
+                    Subject::None => {}
+                    Subject::Personal => {
+                        if let Some(id) = personal {
+                            ancestry.find::<Organizations>(store, id)?;
+                        }
+                    }
+                    Subject::Membership(id, _) => ancestry.find::<Organizations>(store, id)?,
+                    $($(Subject::$subject(id) => ancestry.find::<$kind>(store, id)?,)?)+
+                }
+                Ok(ancestry)
+            }
+        }
+
+        /// What a subject is called.
+        pub fn noun(subject: Subject) -> &'static str {
+            match subject {
+                Subject::None | Subject::Personal => "object",
+                Subject::Membership(..) => Organizations::NOUN,
+                $($(Subject::$subject(_) => $noun,)?)+
+            }
+        }
+
+        /// Does something for every kind.
+        pub fn visit<V: Visitor>(visitor: &mut V) -> Result<(), V::Error> {
+            $(visitor.visit::<$kind>()?;)+
+            Ok(())
+        }
+    };
+}
+
+/// The key of what a resource hangs from, where its row says that it hangs from anything.
+macro_rules! parent_key {
+    ($state:ident, $kind:ident) => {
+        None
+    };
+    ($state:ident, $kind:ident, $parent:ident) => {
+        <$kind as Child>::parent($state).map(|id: <$parent as Record>::Key| id.to_string())
+    };
+}
+
+kinds! {
+    accounts / account: Accounts { id: UserId, stored: "account", noun: "user" }
+    organizations / organization: Organizations {
+        id: OrganizationId, stored: "organization", noun: "organization", subject: Organization,
+    }
+    projects / project: Projects {
+        id: ProjectId, stored: "project", noun: "project", subject: Project, under: Organizations,
+    }
+    apps / app: Apps {
+        id: AppId, stored: "app", noun: "app", subject: App, under: Projects,
+    }
+    deployments / deployment: Deployments {
+        id: DeploymentId, stored: "deployment", noun: "deployment", subject: Deployment, under: Apps,
+    }
+    backups / backup: Backups {
+        id: BackupId, stored: "backup", noun: "backup", subject: Backup, under: Apps,
+        beside: [Instances],
+    }
+    releases / release: Releases {
+        id: ReleaseId, stored: "release", noun: "release", subject: Release, under: Apps,
+    }
+    artifacts / artifact: Artifacts {
+        id: ArtifactId, stored: "artifact", noun: "artifact", subject: Artifact, under: Apps,
+    }
+    tokens / token: Tokens {
+        id: TokenId, stored: "token", noun: "token", subject: Token, under: Apps,
+    }
+    instances / instance: Instances {
+        id: InstanceId, stored: "instance", noun: "instance", subject: Instance, under: Apps,
+        beside: [Projects, Templates],
+    }
+    images / image: Images { id: ImageId, stored: "image", noun: "image" }
+    templates / template: Templates { id: TemplateId, stored: "template", noun: "template" }
+    image_builds / image_build: ImageBuilds {
+        id: JobId, stored: "imageBuild", noun: "build", beside: [Images],
+    }
+}
+
+/// Something that is done for every kind.
+pub trait Visitor {
+    /// Why it ends early.
+    type Error;
+    /// Does it for one kind.
+    fn visit<R: Resource>(&mut self) -> Result<(), Self::Error>;
+}
+
+/// A kind with its place among the ancestors of an object.
+pub(crate) trait Located: Resource {
+    fn place(ancestry: &mut Ancestry) -> &mut Option<(Self::Key, Snapshot<Self>)>;
+    fn find_parent(
+        ancestry: &mut Ancestry,
+        store: &Store,
+        state: &Self::State,
+    ) -> Result<(), Fault>;
+}
+
+impl Ancestry {
+    /// Finds a resource and what it hangs from. Where an ancestor is deleted, so is the resource.
+    fn find<R: Located>(&mut self, store: &Store, id: R::Key) -> Result<(), Fault> {
+        let missing = Fault::NotFound(R::NOUN);
+        let Some(seen) = store.get::<R>(&id)?.filter(|seen| !R::is_deleted(&seen.state)) else {
+            return Err(missing);
+        };
+        match R::find_parent(self, store, &seen.state) {
+            Err(Fault::NotFound(_)) => return Err(missing),
+            found => found?,
+        }
+        *R::place(self) = Some((id, seen));
+        Ok(())
+    }
+}

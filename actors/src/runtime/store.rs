@@ -1,0 +1,138 @@
+//! The store as the platform uses it: what it refuses is a [`Fault`], told from one place.
+
+use contract::Fault;
+use store::{Change, Claim, Entry, Merge, Record, Snapshot, StoreError};
+
+/// A record with its key.
+pub type Held<R> = (<R as Record>::Key, Snapshot<R>);
+
+/// An open store. Clones share it.
+#[derive(Clone)]
+pub struct Store(store::Store);
+
+impl From<store::Store> for Store {
+    fn from(store: store::Store) -> Self {
+        Store(store)
+    }
+}
+
+impl Store {
+    /// Reads a record.
+    pub fn get<R: Record>(&self, key: &R::Key) -> Result<Option<Snapshot<R>>, Fault> {
+        self.0.get::<R>(key).map_err(|e| refused(R::TREE, &e))
+    }
+
+    /// Reads a record that several writers add to; an empty one where nothing was written yet.
+    pub fn get_or_empty<R: Record<Content: Default>>(
+        &self,
+        key: &R::Key,
+    ) -> Result<Snapshot<R>, Fault> {
+        let empty = || Snapshot::new(store::Stored::unwritten(R::Content::default()));
+        Ok(self.get::<R>(key)?.unwrap_or_else(empty))
+    }
+
+    /// Keys that carry the index entry, newest first, after a cursor.
+    pub fn newest<R: Record>(
+        &self,
+        entry: &impl Entry<R>,
+        after: Option<&R::Key>,
+        limit: usize,
+    ) -> Result<Vec<R::Key>, Fault> {
+        self.0.newest::<R>(entry, after, limit).map_err(|e| refused(R::TREE, &e))
+    }
+
+    /// Keys that carry the index entry, oldest first, after a cursor.
+    pub fn oldest<R: Record>(
+        &self,
+        entry: &impl Entry<R>,
+        after: Option<&R::Key>,
+        limit: usize,
+    ) -> Result<Vec<R::Key>, Fault> {
+        self.0.oldest::<R>(entry, after, limit).map_err(|e| refused(R::TREE, &e))
+    }
+
+    /// All keys that carry the index entry, newest first.
+    pub fn all<R: Record>(&self, entry: &impl Entry<R>) -> Result<Vec<R::Key>, Fault> {
+        self.newest::<R>(entry, None, usize::MAX)
+    }
+
+    /// Keys whose index entry has the name of this one and sorts before it, in order.
+    pub fn before<R: Record>(
+        &self,
+        entry: &impl Entry<R>,
+        limit: usize,
+    ) -> Result<Vec<R::Key>, Fault> {
+        self.0.before::<R>(entry, limit).map_err(|e| refused(R::TREE, &e))
+    }
+
+    /// How many records carry the index entry.
+    pub fn count<R: Record>(&self, entry: &impl Entry<R>) -> Result<u64, Fault> {
+        self.0.count::<R>(entry).map_err(|e| refused(R::TREE, &e))
+    }
+
+    /// The key of the record that holds a unique value.
+    pub fn holder<R: Record>(&self, claim: &impl Claim<R>) -> Result<Option<R::Key>, Fault> {
+        self.0.holder::<R>(claim).map_err(|e| refused(R::TREE, &e))
+    }
+
+    /// The record that holds a unique value.
+    pub fn held_by<R: Record>(&self, claim: &impl Claim<R>) -> Result<Option<Held<R>>, Fault> {
+        let Some(key) = self.holder::<R>(claim)? else { return Ok(None) };
+        Ok(self.get::<R>(&key)?.map(|found| (key, found)))
+    }
+
+    /// Keys of a kind, last first, before a cursor.
+    pub fn keys<R: Record>(
+        &self,
+        before: Option<&R::Key>,
+        limit: usize,
+    ) -> Result<Vec<R::Key>, Fault> {
+        self.0.keys::<R>(before, limit).map_err(|e| refused(R::TREE, &e))
+    }
+
+    /// Returns when the change is on the disk, or was refused.
+    pub async fn commit(&self, change: Change) -> Result<(), Fault> {
+        self.try_commit(change).await.map_err(|e| refused("change", &e))
+    }
+
+    /// Like [`commit`](Store::commit), for who tells the refusals of the store apart.
+    pub async fn try_commit(&self, change: Change) -> Result<(), StoreError> {
+        self.0.commit(change).await
+    }
+
+    /// Returns when all that readers can see now is on the disk.
+    pub async fn barrier(&self) -> Result<(), Fault> {
+        self.commit(Change::new()).await
+    }
+
+    /// Writes what nobody waits for. It is durable a moment later, or lost with the process.
+    pub fn note(&self, change: Change) {
+        self.0.note(change);
+    }
+
+    /// Adds to a record that several writers share. Nobody waits for it.
+    pub fn note_merge<R: Merge>(&self, key: &R::Key, delta: R::Delta) {
+        self.note(Change::new().merge::<R>(key, delta));
+    }
+
+    /// The store below: its vitals, its dump and its end.
+    pub fn raw(&self) -> &store::Store {
+        &self.0
+    }
+}
+
+/// What a caller is told of a read or a change that was refused.
+pub(crate) fn refused(what: &str, e: &StoreError) -> Fault {
+    match e {
+        StoreError::Stale { .. } | StoreError::Taken { .. } => Fault::Stale,
+        StoreError::Busy(_) => Fault::Busy,
+        StoreError::Unreadable(_) | StoreError::Unwritable(_) | StoreError::InUse(_) => {
+            tracing::error!(what, error = %e, "a record cannot be read or written");
+            Fault::Internal
+        }
+        StoreError::Io(_) => {
+            tracing::error!(what, error = %e, "a change was not confirmed by the disk");
+            Fault::Uncertain
+        }
+    }
+}
