@@ -81,16 +81,16 @@ impl Gate {
         match self.identify(world, credentials, origin) {
             Ok(Caller { master: true, .. }) => Allowance::unlimited(),
             Ok(Caller { user: Some(user), .. }) => {
-                self.limiter.peek(&Counted::User(user.id), user.account.state.tier)
+                self.limiter.peek(Counted::User(user.id), user.account.state.tier)
             }
-            _ => self.limiter.peek(&Counted::address(origin.address), self.settings.anonymous_tier),
+            _ => self.limiter.peek(Counted::address(origin.address), self.settings.anonymous_tier),
         }
     }
 
     /// What a user has left. Nothing is counted.
     pub fn peek_user(&self, world: &World, user: UserId) -> Option<Allowance> {
         let account = authz::account(&world.store, user).ok()?;
-        Some(self.limiter.peek(&Counted::User(user), account.state.tier))
+        Some(self.limiter.peek(Counted::User(user), account.state.tier))
     }
 
     /// Checks the application id, and the JavaScript key where one is configured.
