@@ -100,7 +100,7 @@ async fn answer(
         }
     }
     let credentials = request::credentials(req.head(), &body)?;
-    let known = edge.platform.gate.check_application(&credentials).is_ok();
+    let known = edge.platform.gate.check_application(&credentials, None).is_ok();
     // The libraries know an invalid session by its own code.
     let session_fault = move |fault| match fault {
         Fault::Unauthenticated(_) if known => Fault::InvalidSession,
@@ -248,7 +248,7 @@ async fn by_session(
     let (allowance, admitted) = artifacts::admit(head, edge, &request_id, function, credentials);
     let done = async {
         if allowance.retry_after.is_none() {
-            edge.platform.gate.check_application(credentials)?;
+            edge.platform.gate.check_application(credentials, None)?;
         }
         let cx = admitted?;
         cx.session()?;

@@ -101,7 +101,11 @@ pub(super) async fn head(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespons
 /// What the one has left who made an artifact: a signed address is used in that name.
 pub(super) fn makers(edge: &Edge, upload: &Upload) -> Option<Allowance> {
     let platform = &edge.platform;
-    platform.gate.peek_user(&platform.world, upload.artifact.provenance.uploaded_by)
+    match upload.artifact.provenance.uploaded_by {
+        Some(maker) => platform.gate.peek_user(&platform.world, maker),
+        // The master key alone.
+        None => Some(Allowance::unlimited()),
+    }
 }
 
 /// Says how far an upload is (as the resumable uploads draft of the IETF names it).
@@ -164,8 +168,8 @@ async fn receive(
     if last > limit {
         return Err(Fault::TooLarge { limit });
     }
-    let maker = Counted::User(upload.artifact.provenance.uploaded_by);
-    let _place = edge.shared.uploads.share(Some(maker), 1)?;
+    let maker = upload.artifact.provenance.uploaded_by.map(Counted::User);
+    let _place = edge.shared.uploads.share(maker, 1)?;
     let path = edge.vault.staged_path(id);
     let mut staged = on_disk(move || lock(&path)).await??;
     // Read again under the lock: another writer may have been at work, or the bytes may be under

@@ -108,6 +108,7 @@ pub fn scene(service: &Service) -> Scene {
         "appId": app,
         "artifactId": artifact,
         "artifactIds": [artifact],
+        "addArtifactIds": [artifact],
         "releaseId": release,
         "toReleaseId": release,
         "tokenId": tokens["items"][0]["id"],

@@ -93,10 +93,18 @@ impl Gate {
         Some(self.limiter.peek(Counted::User(user), account.state.tier))
     }
 
-    /// Checks the application id, and the JavaScript key where one is configured.
-    pub fn check_application(&self, credentials: &Credentials) -> Result<(), Fault> {
+    /// Checks the application id, and the JavaScript key where one is configured. A deploy token
+    /// names its app and its person: with one, both may be missing.
+    pub fn check_application(
+        &self,
+        credentials: &Credentials,
+        caller: Option<&Caller>,
+    ) -> Result<(), Fault> {
         let refused = |why: &str| Err(Fault::Unauthenticated(why.into()));
+        let by_token = caller.and_then(|caller| caller.user.as_ref());
+        let by_token = by_token.is_some_and(|user| matches!(user.proof, Proof::Token(..)));
         match &credentials.application_id {
+            None if by_token => {}
             None => return refused("the header X-Backend-Application-Id is missing"),
             Some(id) if !same(id, &self.settings.application_id) => {
                 return refused("the application id is not known here");
@@ -106,7 +114,9 @@ impl Gate {
         match (&self.settings.javascript_key, &credentials.javascript_key) {
             (Some(key), Some(sent)) if !same(key, sent) => refused("the JavaScript key is wrong"),
             (Some(_), None)
-                if self.settings.require_javascript_key && credentials.master_key.is_none() =>
+                if self.settings.require_javascript_key
+                    && credentials.master_key.is_none()
+                    && !by_token =>
             {
                 refused("the header X-Backend-Javascript-Key is missing")
             }

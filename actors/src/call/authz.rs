@@ -25,6 +25,8 @@ pub struct Asked {
     pub who: Standing,
     /// The scope that lets a deploy token in.
     pub scope: Option<Scope>,
+    /// The scope that is enough for a release which the token itself created.
+    pub own_scope: Option<Scope>,
     /// The object.
     pub subject: Subject,
 }
@@ -47,10 +49,11 @@ pub fn check_proof(caller: &Caller, who: Standing, scope: Option<Scope>) -> Resu
 /// Decides whether the caller may, and finds the object that it is about.
 pub fn authorize(world: &World, caller: &Caller, asked: Asked) -> Result<Ancestry, Fault> {
     check_proof(caller, asked.who, asked.scope)?;
+    let place = find(world, caller, asked.subject);
     if !caller.master && asked.who != Standing::Public {
-        check_scope(caller, asked)?;
+        check_scope(caller, asked, place.as_ref().ok())?;
     }
-    let place = find(world, caller, asked.subject)?;
+    let place = place?;
     let user = match &caller.user {
         Some(user) if !caller.master && asked.who != Standing::Public => user,
         _ => return Ok(place),
@@ -74,14 +77,16 @@ pub fn authorize(world: &World, caller: &Caller, asked: Asked) -> Result<Ancestr
     if may { Ok(place) } else { Err(Fault::Forbidden(asked.who)) }
 }
 
-/// A token acts for its maker, within its scopes.
-fn check_scope(caller: &Caller, asked: Asked) -> Result<(), Fault> {
-    match (&caller.user, asked.scope) {
-        (Some(SignedIn { proof: Proof::Token(_, token), .. }), Some(scope))
-            if !token.state.scopes.contains(&scope) =>
-        {
-            Err(Fault::MissingScope(scope))
-        }
+/// A token acts for its maker, within its scopes. For a release that the token itself created, a
+/// lower scope may be enough.
+fn check_scope(caller: &Caller, asked: Asked, place: Option<&Ancestry>) -> Result<(), Fault> {
+    let Some(SignedIn { proof: Proof::Token(id, token), .. }) = &caller.user else { return Ok(()) };
+    let holds = |scope: Scope| token.state.scopes.contains(&scope);
+    let release = place.and_then(|place| place.release.as_ref());
+    let is_own = release.is_some_and(|(_, seen)| seen.state.created_by_token == Some(*id));
+    let is_enough = |scope| holds(scope) || is_own && asked.own_scope.is_some_and(holds);
+    match asked.scope {
+        Some(scope) if !is_enough(scope) => Err(Fault::MissingScope(scope)),
         _ => Ok(()),
     }
 }

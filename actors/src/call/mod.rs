@@ -8,4 +8,5 @@ pub mod idempotency;
 pub mod lookup;
 pub mod pagination;
 pub mod rate_limit;
+pub mod redecide;
 pub mod router;

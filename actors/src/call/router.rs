@@ -15,7 +15,7 @@ use crate::{
 use actix::prelude::*;
 use bytes::Bytes;
 use contract::{
-    Effect, Fault, Function, Prepared, Route, UserId, apps, artifacts,
+    Effect, Fault, Function, Prepared, Route, Spec, UserId, apps, artifacts,
     authentication::{self, LoginWithEmail, RegisterUser, RequestPasswordReset, ResetPassword},
     backend_instances, backups, deployments,
     function::is_a_name,
@@ -144,7 +144,7 @@ async fn serve(
     caller: Result<Caller, Fault>,
     invoke: Invoke,
 ) -> Result<Vec<u8>, Fault> {
-    platform.gate.check_application(&invoke.credentials)?;
+    platform.gate.check_application(&invoke.credentials, caller.as_ref().ok())?;
     let Some(route) = route else {
         let name = if is_a_name(invoke.function.as_bytes()) {
             invoke.function
@@ -237,7 +237,8 @@ async fn attempt(
     params: &dyn Prepared<Platform>,
     call: &mut Call,
 ) -> Result<Vec<u8>, Fault> {
-    let asked = Asked { who: route.spec.who, scope: route.spec.scope, subject: params.subject() };
+    let Spec { who, scope, own_scope, .. } = route.spec;
+    let asked = Asked { who, scope, own_scope, subject: params.subject() };
     call.ancestry = Arc::new(authz::authorize(&platform.world, &call.caller, asked)?);
     params.serve(platform, call).await
 }

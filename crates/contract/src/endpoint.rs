@@ -24,8 +24,9 @@ pub struct UploadUrlRequest {
     pub platform: Platform,
     /// Its ending says the kind: `.ipa`, `.apk` or `.aab`.
     pub file_name: FileName,
-    /// The version in the file; finalizing compares them.
-    pub version: VersionName,
+    /// The version in the file, which finalizing compares. Where it is left out, the file says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<VersionName>,
     /// Bytes. With `size` and `sha256` an open upload is resumed, and held bytes are found again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
@@ -69,7 +70,7 @@ pub struct DeclaredProvenance {
 pub struct UploadUrl {
     /// The artifact that waits for its bytes.
     pub artifact_id: ArtifactId,
-    /// `pending`, or `verified` where the app holds these bytes already.
+    /// `pending`; `verifying` or `verified` where the app has these bytes already.
     pub state: ArtifactState,
     /// How many bytes are stored durably.
     pub offset: u64,
@@ -108,12 +109,13 @@ pub struct FinalizeRequest {
     /// Bytes; compared where given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Create a release of this artifact once it is verified.
+    /// The release that the artifact goes to once it is verified: made now, or joined where
+    /// another job made it before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create_release: Option<ReleaseRequest>,
 }
 
-/// A release to create when an artifact is verified. It happens once.
+/// The release that an artifact goes to. Asking for it again changes nothing.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReleaseRequest {

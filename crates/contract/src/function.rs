@@ -46,6 +46,8 @@ pub struct Spec {
     pub effect: Effect,
     /// The deploy token scope that may stand in for a session.
     pub scope: Option<Scope>,
+    /// The scope that is enough for what the deploy token itself created.
+    pub own_scope: Option<Scope>,
     /// The reply holds a secret: it is shown once and never stored for a replay.
     pub secret: bool,
     /// The refusals of its own, beyond those every function of its standing has: code and reason.
@@ -155,7 +157,7 @@ macro_rules! functions {
             {
                 who: $who:ident $(of ($($subject:ident),+))?,
                 effect: $effect:ident
-                $(, scope: $scope:ident)?
+                $(, scope: $scope:ident $(or own $own_scope:ident)?)?
                 $(, secret: $secret:literal)?
                 $(, errors: [$($code:literal $why:literal),+ $(,)?])?
                 $(,)?
@@ -188,6 +190,7 @@ macro_rules! functions {
                 who: $crate::Standing::$who,
                 effect: $crate::Effect::$effect,
                 scope: functions!(@scope $($scope)?),
+                own_scope: functions!(@scope $($($own_scope)?)?),
                 secret: functions!(@secret $($secret)?),
                 errors: &[$($(($code, $why)),+)?],
                 params: |g| <$params as schemars::JsonSchema>::json_schema(g),

@@ -67,6 +67,7 @@ fn operation(function: &Spec, group: &str, schemas: &mut SchemaGenerator) -> Val
         "x-standing": function.who.label(),
         "x-effect": if function.effect == Effect::Read { "read" } else { "change" },
         "x-scope": function.scope.map(|s| s.name()),
+        "x-own-scope": function.own_scope.map(|s| s.name()),
         "requestBody": {"required": false, "content": {"application/json": {"schema": params}}},
         "responses": responses,
     })

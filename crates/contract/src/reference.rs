@@ -33,6 +33,9 @@ fn section(page: &mut String, function: &Spec) {
     if let Some(scope) = function.scope {
         let _ = write!(page, ", or a deploy token with `{}`", scope.name());
     }
+    if let Some(scope) = function.own_scope {
+        let _ = write!(page, "; `{}` is enough for what the token itself created", scope.name());
+    }
     page.push_str(".\n");
     parameters(page, params.as_value());
     let reply = (function.reply)(&mut schemas);

@@ -126,10 +126,10 @@ pub enum Scope {
     /// Upload and finalize artifacts.
     #[serde(rename = "artifact:upload")]
     ArtifactUpload,
-    /// Create releases.
+    /// Create releases, and publish those that the same token created.
     #[serde(rename = "release:create")]
     ReleaseCreate,
-    /// Publish releases and roll them back.
+    /// Publish releases and roll them back, whoever created them.
     #[serde(rename = "release:publish")]
     ReleasePublish,
 }

@@ -45,7 +45,8 @@ impl Serves<GetArtifacts> for Platform {
                 let artifact = &seen.state.artifact;
                 let wanted = artifact.state != ArtifactState::Deleted
                     && p.platform.is_none_or(|platform| artifact.platform == platform)
-                    && p.version.as_ref().is_none_or(|version| artifact.version == *version);
+                    && p.version.as_ref().is_none_or(|v| artifact.version.as_ref() == Some(v))
+                    && p.state.is_none_or(|state| artifact.state == state);
                 Ok(wanted.then(|| artifact.clone()))
             },
         )
