@@ -2,7 +2,7 @@
 
 use crate::support::{
     load::together,
-    service::{Answer, Person, Service},
+    service::{Answer, Person, Service, eventually, fixture, sha256},
 };
 use serde_json::{Value, json};
 
@@ -159,4 +159,40 @@ fn of_twenty_at_once_one_happens_and_all_get_its_reply() {
     assert_eq!(count(&service, &ada, "svc_getDeployTokens", json!({})), 1);
     service.stop();
     service.check();
+}
+
+#[test]
+fn endpoints_take_request_ids_as_functions_do() {
+    let service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let post = |path: &str, body: &Value, id: &str| {
+        let request = service.http.post(format!("{}/api/v1/artifacts/{path}", service.url));
+        let request = request.header("X-Backend-Session-Token", &ada.token).json(body);
+        Service::answer(request.header("X-Backend-Request-Id", id).send().unwrap()).unwrap()
+    };
+    let opening =
+        json!({"appId": app, "platform": "android", "fileName": "app.apk", "version": "1.4.2"});
+    let opened = post("upload-url", &opening, "one");
+    let again = post("upload-url", &opening, "one");
+    assert_eq!((again.status, &again.body), (201, &opened.body));
+    assert_ne!(post("upload-url", &opening, "two").body["artifactId"], opened.body["artifactId"]);
+    let mut other = opening.clone();
+    other["version"] = json!("1.4.3");
+    assert_eq!(post("upload-url", &other, "one").refusal(), (400, 142));
+
+    let bytes = std::fs::read(fixture("sample.apk")).unwrap();
+    let address = opened.body["uploadUrl"].as_str().unwrap();
+    assert_eq!(service.http.put(address).body(bytes.clone()).send().unwrap().status(), 200);
+    let path = format!("{}/finalize", opened.body["artifactId"].as_str().unwrap());
+    let finalize = || post(&path, &json!({"sha256": sha256(&bytes)}), "three");
+    let verified = finalize();
+    assert_eq!((verified.status, &verified.body["state"]), (201, &json!("verified")));
+    eventually("the first reply is given again", || {
+        let again = finalize();
+        assert_eq!(again.body, verified.body);
+        again.status == 201
+    });
+    let without = service.post(Some(&ada), &path, &json!({"sha256": sha256(&bytes)}));
+    assert_eq!((without.status, &without.body), (200, &verified.body));
 }

@@ -11,6 +11,7 @@
     reason = "tests say so by failing"
 )]
 
+mod accounts;
 mod admin;
 mod backups;
 mod browsers;
@@ -28,11 +29,14 @@ mod headers;
 mod idempotency;
 mod identity;
 mod instances;
+mod invitations;
 mod journey;
 mod library;
 mod limits;
 mod mail;
 mod market;
+mod openapi;
+mod operators;
 mod panics;
 mod releases;
 mod support;

@@ -501,14 +501,34 @@ fn a_deploy_token_does_what_its_scopes_and_its_app_allow() {
     let refused = finalize(&uploading, Some(release.clone()));
     assert_eq!(refused.refusal(), (403, 403));
     assert!(refused.body["error"].as_str().unwrap().contains("release:create"));
+    let publishing = token(&["artifact:upload", "release:publish"], &app);
+    let publish = json!({"channel": "production", "publish": ["ota"]});
+    let refused = finalize(&publishing, Some(publish));
+    assert_eq!(refused.refusal(), (403, 403));
+    assert!(refused.body["error"].as_str().unwrap().contains("release:create"));
+    let both = token(&["artifact:upload", "release:create"], &app);
     assert_eq!(upload.state(), "pending", "refused before anything was verified");
 
-    let both = token(&["artifact:upload", "release:create"], &app);
+    // A token names its app and its person: it needs no application id. A wrong one is refused.
+    let read = |application: Option<&str>| {
+        let url = format!("{}/backend/functions/svc_getArtifacts", service.url);
+        let mut request = service.http.post(url).json(&json!({"appId": app}));
+        request = request.bearer_auth(&uploading.token);
+        if let Some(application) = application {
+            request = request.header("X-Backend-Application-Id", application);
+        }
+        Service::answer(request.send().unwrap()).unwrap()
+    };
+    assert_eq!(read(None).ok()["items"][0]["id"], json!(upload.id));
+    assert_eq!(read(Some("another")).refusal(), (401, 119));
+
     let verified = finalize(&both, Some(release.clone()));
     assert_eq!((verified.status, &verified.body["trust"]), (201, &json!("token")));
     assert_eq!(finalize(&both, Some(release)).status, 200);
     let made = service.call(Some(&ada), "svc_getReleases", json!({"appId": app})).ok();
     assert_eq!(made["items"].as_array().unwrap().len(), 1, "the release is made once");
+    let publish = json!({"channel": "beta", "publish": ["ota"]});
+    assert_eq!(finalize(&both, Some(publish)).status, 200, "it publishes what it makes");
 }
 
 #[test]

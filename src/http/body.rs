@@ -7,7 +7,7 @@
 use super::{Edge, budget::Share, reply, request};
 use actix_http::RequestHead;
 use actix_web::error::PayloadError;
-use actors::call::rate_limit::Counted;
+use actors::call::rate_limit::RateKey;
 use bytes::{Bytes, BytesMut};
 use contract::Fault;
 use futures_util::{Stream, StreamExt};
@@ -43,7 +43,7 @@ pub async fn read(
     if reply::left(head, edge).remaining == 0 {
         return Err(Fault::RateLimited { retry_after: 1 });
     }
-    let holder = Counted::address(request::origin(head, edge).address);
+    let holder = RateKey::address(request::origin(head, edge).address);
     let mut room = edge.shared.arriving.share(Some(holder), WAITING + parts.len())?;
     let rest = async {
         while let Some(part) = payload.next().await {

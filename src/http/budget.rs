@@ -5,7 +5,7 @@
 //! all, the next one a fifth of the rest, and so on: it takes many holders to leave nothing for
 //! another one, and nothing has to be configured for each.
 
-use actors::call::rate_limit::Counted;
+use actors::call::rate_limit::RateKey;
 use contract::Fault;
 use std::{
     collections::HashMap,
@@ -24,7 +24,7 @@ pub struct Budget {
 #[derive(Default)]
 struct Held {
     all: usize,
-    by: HashMap<Counted, usize>,
+    by: HashMap<RateKey, usize>,
 }
 
 impl Budget {
@@ -34,7 +34,7 @@ impl Budget {
     }
 
     /// A share of so much. Without a holder, it is anybody's: only the whole bounds it.
-    pub fn share(self: &Arc<Self>, holder: Option<Counted>, amount: usize) -> Result<Share, Fault> {
+    pub fn share(self: &Arc<Self>, holder: Option<RateKey>, amount: usize) -> Result<Share, Fault> {
         let mut share = Share { budget: self.clone(), holder, amount: 0 };
         share.grow(amount)?;
         Ok(share)
@@ -49,7 +49,7 @@ impl Budget {
 /// A part of a budget. It goes back when this is dropped.
 pub struct Share {
     budget: Arc<Budget>,
-    holder: Option<Counted>,
+    holder: Option<RateKey>,
     amount: usize,
 }
 
@@ -93,12 +93,12 @@ mod tests {
     use super::*;
     use std::net::IpAddr;
 
-    fn holder(n: u8) -> Option<Counted> {
-        Some(Counted::address(IpAddr::from([10, 0, 0, n])))
+    fn holder(n: u8) -> Option<RateKey> {
+        Some(RateKey::address(IpAddr::from([10, 0, 0, n])))
     }
 
     /// Shares of one until no more are given, and why.
-    fn take_all(budget: &Arc<Budget>, holder: Option<Counted>) -> (Vec<Share>, Fault) {
+    fn take_all(budget: &Arc<Budget>, holder: Option<RateKey>) -> (Vec<Share>, Fault) {
         let mut shares = Vec::new();
         loop {
             match budget.share(holder, 1) {

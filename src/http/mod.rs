@@ -1,17 +1,17 @@
 //! The HTTP face: function calls, the session routes of client libraries, artifact endpoints,
 //! install pages, and what operators watch.
 
-mod artifacts;
 mod body;
 mod budget;
 mod cors;
 mod download;
+mod endpoints;
 pub mod front;
 mod functions;
 mod install;
 mod instances;
-mod library;
 mod operators;
+mod parse_rest;
 pub mod proxy;
 mod reply;
 mod request;
@@ -23,9 +23,9 @@ use crate::{
     config::ServeArgs,
     telemetry::Figures,
 };
-use actix_web::{HttpRequest, HttpResponse, guard, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use actors::{
-    call::{rate_limit::Counted, router::Router},
+    call::{rate_limit::RateKey, router::Router},
     platform::Platform,
     runtime::permit::Permits,
 };
@@ -112,7 +112,7 @@ impl Shared {
     /// Room for a connection of this peer. Many clients share the address of a trusted proxy.
     pub fn connect(&self, peer: IpAddr) -> Result<Share, Fault> {
         let peer = peer.to_canonical();
-        let holder = (!self.trusted_proxies.contains(&peer)).then(|| Counted::address(peer));
+        let holder = (!self.trusted_proxies.contains(&peer)).then(|| RateKey::address(peer));
         self.connections.share(holder, 1)
     }
 }
@@ -120,58 +120,15 @@ impl Shared {
 /// Calls under way at a time. Past it, callers are turned away at once.
 pub const MOST_IN_FLIGHT: u64 = 4096;
 
+/// What is served where.
 pub fn configure(app: &mut web::ServiceConfig) {
     app.service(
-        web::scope("/backend")
-            .service(
-                // `Front` has taken most calls already.
-                web::resource("/functions/{name}")
-                    .route(web::post().to(call))
-                    .default_service(web::to(refuse_method)),
-            )
-            .configure(library::configure)
-            .default_service(web::to(nothing_here)),
-    )
-    .service(
-        web::scope("/api/v1/artifacts")
-            .service(
-                web::resource("/upload-url")
-                    .route(web::post().to(artifacts::upload_url))
-                    .default_service(web::to(refuse_method)),
-            )
-            .service(
-                web::resource("/{id}/finalize")
-                    .route(web::post().to(artifacts::finalize))
-                    .default_service(web::to(refuse_method)),
-            )
-            .service(
-                web::resource("/{id}/content")
-                    .route(web::put().to(upload::put))
-                    .route(web::head().to(upload::head))
-                    .default_service(web::to(refuse_method)),
-            )
-            .service(
-                web::resource("/{id}/download")
-                    .route(
-                        web::route()
-                            .guard(guard::Any(guard::Get()).or(guard::Head()))
-                            .to(download::get),
-                    )
-                    .default_service(web::to(refuse_method)),
-            )
-            .default_service(web::to(nothing_here)),
-    )
-    .service(
-        web::resource("/api/v1/backups/{id}/download")
-            .route(
-                web::route()
-                    .guard(guard::Any(guard::Get()).or(guard::Head()))
-                    .to(download::get_backup),
-            )
+        // The fast path has taken most calls already.
+        web::resource("/backend/functions/{name}")
+            .route(web::post().to(call))
             .default_service(web::to(refuse_method)),
     )
-    .configure(install::configure)
-    .configure(operators::configure)
+    .configure(endpoints::configure)
     .default_service(web::to(nothing_here));
 }
 

@@ -104,7 +104,7 @@ impl<'a> Heading<'a> {
 pub fn left(head: &RequestHead, edge: &Edge) -> Allowance {
     let credentials = request::credentials(head, b"").unwrap_or_default();
     let platform = &edge.platform;
-    platform.gate.peek(&platform.world, &credentials, request::origin(head, edge))
+    platform.authn.peek(&platform.world, &credentials, request::origin(head, edge))
 }
 
 /// Puts the headers that all answers carry on an answer that was made without them.
@@ -122,12 +122,9 @@ pub fn refuse(head: &RequestHead, edge: &Edge, fault: Fault) -> HttpResponse {
     let credentials = request::credentials(head, b"").unwrap_or_default();
     let platform = &edge.platform;
     let origin = request::origin(head, edge);
-    let counting = platform.gate.count(&platform.world, &credentials, origin);
-    let fault = match counting.allowance.retry_after {
-        Some(wait) => Fault::RateLimited { retry_after: wait.as_secs() + 1 },
-        None => fault,
-    };
+    let admission = platform.authn.admit(&platform.world, &credentials, origin);
+    let fault = admission.allowance.check().err().unwrap_or(fault);
     edge.shared.figures.called(None, std::time::Duration::ZERO, Some(&fault));
     let heading = Heading::uncounted(head, edge);
-    Heading { allowance: Some(counting.allowance), ..heading }.fault(&fault)
+    Heading { allowance: Some(admission.allowance), ..heading }.fault(&fault)
 }

@@ -10,11 +10,14 @@ use serde_json::{Map, Value};
 use std::{
     collections::HashSet,
     net::{IpAddr, Ipv4Addr},
-    sync::Arc,
+    sync::{Arc, Once},
 };
 
 /// Longer credentials and ids are not looked at.
 const LONGEST_HEADER: usize = 256;
+
+/// A proxy that nobody told us of is reported once.
+static UNKNOWN_PROXY: Once = Once::new();
 
 /// The names of a header; the first that a request has wins.
 type Names<const N: usize> = [HeaderName; N];
@@ -24,7 +27,7 @@ const fn name(name: &'static str) -> HeaderName {
 }
 
 static REQUEST_ID: HeaderName = name("x-request-id");
-static ONCE: Names<3> =
+static IDEMPOTENCY_KEY: Names<3> =
     [name("x-backend-request-id"), name("x-parse-request-id"), name("idempotency-key")];
 static APPLICATION_ID: Names<2> =
     [name("x-backend-application-id"), name("x-parse-application-id")];
@@ -77,6 +80,11 @@ pub fn origin(head: &RequestHead, edge: &Edge) -> Origin {
 fn find_origin(headers: &HeaderMap, peer: IpAddr, trusted: &HashSet<IpAddr>) -> Origin {
     let is_forwarded = || FORWARDING.iter().any(|name| headers.contains_key(name));
     if !trusted.contains(&peer) {
+        if headers.contains_key(header::X_FORWARDED_FOR) {
+            UNKNOWN_PROXY.call_once(|| {
+                tracing::warn!(%peer, "a request with X-Forwarded-For came from an address that is no trusted proxy; if a proxy of yours runs there, set SVC_TRUSTED_PROXIES: until then all its clients count as one address, for limits and for failed sign-ins");
+            });
+        }
         return Origin { address: peer, is_known: !is_forwarded() };
     }
     // A proxy adds to the last line, or adds a line: what the nearest one wrote is at the end.
@@ -96,8 +104,8 @@ fn find_origin(headers: &HeaderMap, peer: IpAddr, trusted: &HashSet<IpAddr>) -> 
 
 /// The client's own id for a change that is to happen once. One that cannot be kept is refused: the
 /// client counts on it.
-pub fn once(head: &RequestHead) -> Result<Option<String>, Fault> {
-    let sent = ONCE.iter().find_map(|name| head.headers.get(name));
+pub fn idempotency_key(head: &RequestHead) -> Result<Option<String>, Fault> {
+    let sent = IDEMPOTENCY_KEY.iter().find_map(|name| head.headers.get(name));
     match sent.map(|value| value.to_str()) {
         None | Some(Ok("")) => Ok(None),
         Some(Ok(id)) if id.len() <= LONGEST_HEADER => Ok(Some(id.to_owned())),

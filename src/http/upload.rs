@@ -16,7 +16,7 @@ use actix_web::{
     web,
 };
 use actors::{
-    call::rate_limit::{Allowance, Counted},
+    call::rate_limit::{Allowance, RateKey},
     kinds::artifacts::{
         Upload,
         address::{self, Use},
@@ -45,7 +45,7 @@ pub(super) fn signed<I: Id>(
     noun: &'static str,
 ) -> Result<I, Fault> {
     let platform = &edge.platform;
-    let id = req.match_info().get("id").and_then(|id| id.parse::<I>().ok());
+    let id = req.match_info().iter().next().and_then(|(_, id)| id.parse::<I>().ok());
     let id = id.ok_or(Fault::NotFound(noun))?;
     let signed = web::Query::<Signed>::from_query(req.query_string());
     let signed = signed.map_err(|_| {
@@ -102,7 +102,7 @@ pub(super) async fn head(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespons
 pub(super) fn makers(edge: &Edge, upload: &Upload) -> Option<Allowance> {
     let platform = &edge.platform;
     match upload.artifact.provenance.uploaded_by {
-        Some(maker) => platform.gate.peek_user(&platform.world, maker),
+        Some(maker) => platform.authn.peek_user(&platform.world, maker),
         // The master key alone.
         None => Some(Allowance::unlimited()),
     }
@@ -168,7 +168,7 @@ async fn receive(
     if last > limit {
         return Err(Fault::TooLarge { limit });
     }
-    let maker = upload.artifact.provenance.uploaded_by.map(Counted::User);
+    let maker = upload.artifact.provenance.uploaded_by.map(RateKey::User);
     let _place = edge.shared.uploads.share(maker, 1)?;
     let path = edge.vault.staged_path(id);
     let mut staged = on_disk(move || lock(&path)).await??;

@@ -1,7 +1,7 @@
 //! How many calls a caller may make: GCRA, one bucket for each caller, as large as a minute's
 //! allowance.
 
-use contract::{UserId, authentication::Tier};
+use contract::{Fault, UserId, authentication::Tier};
 use governor::{
     Quota, RateLimiter,
     clock::{Clock, DefaultClock},
@@ -21,20 +21,25 @@ use std::{
 
 /// Who is counted: the account, or the address where there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Counted {
+pub enum RateKey {
     /// An account, however it signed in.
     User(UserId),
     /// A client address.
     Address(IpAddr),
 }
 
-impl Counted {
-    /// A client's address. An IPv6 network of 64 bits is one client: it has them all to itself.
+impl RateKey {
+    /// A client's address.
     pub fn address(address: IpAddr) -> Self {
-        Counted::Address(match address {
-            IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
-            v4 => v4,
-        })
+        RateKey::Address(network(address))
+    }
+}
+
+/// What of an address is one client. An IPv6 network of 64 bits is: it has them all to itself.
+pub fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
+        v4 => v4,
     }
 }
 
@@ -55,6 +60,14 @@ pub struct Allowance {
 pub const UNLIMITED: u32 = 2_147_483_647;
 
 impl Allowance {
+    /// Refuses a call that the caller has nothing left for.
+    pub fn check(&self) -> Result<(), Fault> {
+        match self.retry_after {
+            Some(wait) => Err(Fault::RateLimited { retry_after: wait.as_secs() + 1 }),
+            None => Ok(()),
+        }
+    }
+
     /// Of those who are not limited.
     pub const fn unlimited() -> Self {
         Allowance {
@@ -70,15 +83,15 @@ impl Allowance {
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Ask {
     /// To take calls out of it.
-    Take(Counted),
+    Take(RateKey),
     /// Whether they could be taken. Nothing is.
-    Look(Counted),
+    Look(RateKey),
 }
 
 /// The buckets as governor stores them. governor takes whatever it grants, and makes a bucket for
 /// everybody it is asked about; this store keeps neither when the caller only looks.
 #[derive(Default)]
-struct Kept(DashMapStateStore<Counted>);
+struct Kept(DashMapStateStore<RateKey>);
 
 impl StateStore for Kept {
     type Key = Ask;
@@ -132,7 +145,7 @@ impl<C: Clock> Buckets<C> {
         Buckets { size, rate }
     }
 
-    fn peek(&self, who: Counted) -> Allowance {
+    fn peek(&self, who: RateKey) -> Allowance {
         let look = Ask::Look(who);
         // What is left is counted after the call that was asked for.
         let remaining =
@@ -145,7 +158,7 @@ impl<C: Clock> Buckets<C> {
         Allowance { limit: self.size.get(), remaining, full_in, retry_after: None }
     }
 
-    fn take(&self, who: Counted) -> Allowance {
+    fn take(&self, who: RateKey) -> Allowance {
         let taken = self.rate.check_key(&Ask::Take(who));
         let now = self.peek(who);
         match taken {
@@ -158,7 +171,7 @@ impl<C: Clock> Buckets<C> {
     }
 
     /// Leaves at most so many calls in a bucket.
-    fn cap(&self, who: Counted, most: u32) {
+    fn cap(&self, who: RateKey, most: u32) {
         let excess = || NonZeroU32::new(self.peek(who).remaining.saturating_sub(most));
         // Refused where a call took from the bucket since: then less is in excess.
         while let Some(excess) = excess() {
@@ -195,18 +208,18 @@ impl<C: Clock> Limiter<C> {
     }
 
     /// Takes one call from the caller's bucket.
-    pub fn take(&self, who: Counted, tier: Tier) -> Allowance {
+    pub fn take(&self, who: RateKey, tier: Tier) -> Allowance {
         self.of(tier).map_or(Allowance::unlimited(), |buckets| buckets.take(who))
     }
 
     /// What a caller has left, without counting anything.
-    pub fn peek(&self, who: Counted, tier: Tier) -> Allowance {
+    pub fn peek(&self, who: RateKey, tier: Tier) -> Allowance {
         self.of(tier).map_or(Allowance::unlimited(), |buckets| buckets.peek(who))
     }
 
     /// Moves a caller between tiers: a raised tier is free at once, a lowered one caps what is
     /// left.
-    pub fn change_tier(&self, who: Counted, from: Tier, to: Tier) {
+    pub fn change_tier(&self, who: RateKey, from: Tier, to: Tier) {
         let Some(buckets) = self.of(to).filter(|_| to < from) else { return };
         buckets.cap(who, self.peek(who, from).remaining);
     }
@@ -236,8 +249,8 @@ mod tests {
     use super::*;
     use governor::clock::FakeRelativeClock;
 
-    fn address(last: u8) -> Counted {
-        Counted::Address(IpAddr::from([10, 0, 0, last]))
+    fn address(last: u8) -> RateKey {
+        RateKey::Address(IpAddr::from([10, 0, 0, last]))
     }
 
     /// A limiter whose time stands still.

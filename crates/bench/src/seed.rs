@@ -58,7 +58,7 @@ fn project(id: ProjectId, organization_id: OrganizationId) -> Outcome<Project> {
     Ok(Project {
         id,
         organization_id,
-        owner_id: Random::default().id(MADE),
+        owner_id: Some(Random::default().id(MADE)),
         name: text("A project of a team")?,
         description: Some(text("What this team builds, said in one line.")?),
         member_ids: Vec::new(),
@@ -100,12 +100,12 @@ pub async fn release(store: &Store) -> Outcome<AppId> {
         finalized_at: Some(MADE),
     };
     let upload = Upload {
+        claims_bytes: false,
         artifact,
         offset: 25_000_000,
         length: Some(25_000_000),
         declared: Default::default(),
         expires_at: MADE,
-        claims_bytes: false,
     };
     let change = put::<Artifacts>(change, artifact_id, upload);
     let release = Release {

@@ -34,11 +34,11 @@ functions! {
 
     /// Get an address that downloads a verified artifact, good for one hour.
     "svc_getArtifactDownloadUrl": GetArtifactDownloadUrl { artifact_id: ArtifactId } -> DownloadUrl
-    { who: Member of (artifact_id), effect: Read, errors: [119 "it is not verified"] }
+    { who: Member of (artifact_id), effect: Read, errors: [NotNow "it is not verified"] }
 
     /// Delete an artifact and its bytes. Refused while a release holds it.
     "svc_deleteArtifact": DeleteArtifact { artifact_id: ArtifactId } -> DeletedArtifact
-    { who: OwnerOrAdmin of (artifact_id), effect: Change, errors: [119 "a release holds it"] }
+    { who: OwnerOrAdmin of (artifact_id), effect: Change, errors: [NotNow "a release holds it"] }
 }
 
 records! {

@@ -26,7 +26,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,
     } -> Release { who: Member of (app_id), effect: Change, scope: ReleaseCreate,
-        errors: [137 "this channel has a release of this version", 119 "an artifact is not verified"] }
+        errors: [Exists "this channel has a release of this version", NotNow "an artifact is not verified"] }
 
     /// Add artifacts to a release, or change its notes.
     ///
@@ -42,11 +42,11 @@ functions! {
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         notes: Patch<Notes>,
     } -> Release { who: Member of (release_id), effect: Change, scope: ReleaseCreate,
-        errors: [137 "it holds another artifact of this platform", 119 "an artifact is not verified, or the release was superseded or rolled back"] }
+        errors: [Exists "it holds another artifact of this platform", NotNow "an artifact is not verified, or the release was superseded or rolled back"] }
 
     /// Delete a draft, or a release that no target took. Its version and its artifacts are free again.
     "svc_deleteRelease": DeleteRelease { release_id: ReleaseId } -> DeletedRelease
-    { who: Member of (release_id), effect: Change, errors: [119 "it is neither a draft nor failed"] }
+    { who: Member of (release_id), effect: Change, errors: [NotNow "it is neither a draft nor failed"] }
 
     /// List the releases of an app.
     "svc_getReleases": GetReleases {
@@ -75,7 +75,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,
     } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish or own ReleaseCreate,
-        errors: [119 "its state does not allow it, or the target is not configured"] }
+        errors: [NotNow "its state does not allow it, or the target is not configured"] }
 
     /// Take the current release of a channel back, and make an earlier one current again.
     ///
@@ -87,7 +87,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to_release_id: Option<ReleaseId>,
     } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish,
-        errors: [119 "it is not the current release, or there is none to go back to"] }
+        errors: [NotNow "it is not the current release, or there is none to go back to"] }
 
     /// Find the current release of a channel.
     "svc_getLatestRelease": GetLatestRelease {
@@ -97,7 +97,7 @@ functions! {
         /// What the caller runs; the reply then says whether that is out of date.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         current_version: Option<VersionName>,
-    } -> LatestRelease { who: Public of (app_id), effect: Read, errors: [101 "nothing is published"] }
+    } -> LatestRelease { who: Public of (app_id), effect: Read, errors: [NotFound "nothing is published"] }
 }
 
 records! {

@@ -7,68 +7,45 @@ use super::{
 };
 use crate::{
     call::{
-        authz::{self, Asked},
-        context::{Call, Proof},
-        redecide::redecided,
+        context::{Call, Caller},
+        lookup,
     },
     kinds::apps::App,
     platform::Platform,
 };
 use contract::{
-    AppId, ArtifactId, Fault, Scope, Standing, Subject, Timestamp,
+    AppId, ArtifactId, Fault, Serves, Subject, Timestamp,
     artifacts::{Artifact, ArtifactKind, ArtifactState, Provenance, ProvenancePath, Trust},
-    endpoint::{FinalizeRequest, PART_SIZE, UploadUrl, UploadUrlRequest},
+    endpoint::{
+        CreateUploadUrl, FinalizeArtifact, FinalizeRequest, Made, PART_SIZE, UploadUrl,
+        UploadUrlRequest,
+    },
 };
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 use store::Snapshot;
 
 /// How long a caller waits for a verification.
 const VERIFY_WITHIN: Duration = Duration::from_secs(300);
 
-/// Whether something was made by this call, or was there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Made {
-    /// By this call.
-    Now,
-    /// Before.
-    Before,
-}
-
 /// Uploads of one app that may wait for bytes at a time.
 const MOST_OPEN: u64 = 100;
 
-impl Platform {
+impl Serves<CreateUploadUrl> for Platform {
     /// Opens an upload; finds it again where the same one is open, or its bytes are held.
-    pub async fn open_upload(
+    async fn serve(
         &self,
-        cx: &mut Call,
-        request: UploadUrlRequest,
-    ) -> Result<(Made, UploadUrl), Fault> {
-        redecided(async || self.try_open_upload(cx, &request).await).await
-    }
-
-    async fn try_open_upload(
-        &self,
-        cx: &mut Call,
-        request: &UploadUrlRequest,
-    ) -> Result<(Made, UploadUrl), Fault> {
-        cx.now = self.world.ports.clock.now();
-        let who = Asked {
-            who: Standing::Member,
-            scope: Some(Scope::ArtifactUpload),
-            own_scope: None,
-            subject: Subject::App(request.app_id),
-        };
-        cx.ancestry = Arc::new(authz::authorize(&self.world, &cx.caller, who)?);
-        let kind = check_kind(request, &cx.ancestry.app()?.1.state)?;
+        cx: &Call,
+        CreateUploadUrl { body: request }: CreateUploadUrl,
+    ) -> Result<Made<UploadUrl>, Fault> {
+        let kind = check_kind(&request, &cx.ancestry.app()?.1.state)?;
         if request.size.is_some_and(|size| size > self.settings.largest_artifact) {
             return Err(Fault::TooLarge { limit: self.settings.largest_artifact });
         }
         if request.size == Some(0) {
             return Err(Fault::invalid("size", "must be at least 1 byte"));
         }
-        if let Some(known) = self.find_upload(cx, request, kind).await? {
-            return Ok((Made::Before, known));
+        if let Some(known) = self.find_upload(cx, &request, kind).await? {
+            return Ok(Made::Before(known));
         }
         let open = self.world.store.count(&ArtifactIndex::Pending { app: request.app_id });
         if open? >= MOST_OPEN {
@@ -82,9 +59,11 @@ impl Platform {
         let reply = self.upload_url(id, 0, expires_at);
         let owners = &self.owners()?.artifacts;
         let reply = cx.create(&self.world, owners, id, upload, move |_| Ok(reply.clone())).await?;
-        Ok((Made::Now, reply))
+        Ok(Made::Now(reply))
     }
+}
 
+impl Platform {
     /// The open upload of the same bytes, or the artifact that has them.
     async fn find_upload(
         &self,
@@ -167,18 +146,10 @@ impl Platform {
     /// Begins to verify the bytes of an artifact, where nobody did before. True: this call did.
     async fn begin_verification(
         &self,
-        cx: &mut Call,
+        cx: &Call,
         id: ArtifactId,
         request: &FinalizeRequest,
     ) -> Result<bool, Fault> {
-        cx.now = self.world.ports.clock.now();
-        let asked = Asked {
-            who: Standing::Member,
-            scope: Some(Scope::ArtifactUpload),
-            own_scope: None,
-            subject: Subject::Artifact(id),
-        };
-        cx.ancestry = Arc::new(authz::authorize(&self.world, &cx.caller, asked)?);
         let before = cx.ancestry.artifact()?.1.clone();
         if let Some(release) = &request.create_release {
             self.check_release_request(cx, &before.state.artifact, release)?;
@@ -193,20 +164,21 @@ impl Platform {
         let FinalizeRequest { sha256, size, .. } = request;
         let command = Command::Finalize { sha256: sha256.clone(), size: *size };
         let owners = &self.owners()?.artifacts;
+        // The reply is stored once the bytes are verified.
+        let cx = &Call { idempotency: None, ..cx.clone() };
         let done = cx.change_done(&self.world, owners, id, command, |_| Ok(())).await?;
         Ok(done.changed && done.state.artifact.state == ArtifactState::Verifying)
     }
 
     /// Has the bytes of an artifact verified, waits for what comes of it, and brings the artifact
     /// to its release where that is asked for.
-    pub async fn finalize(
+    async fn verified(
         &self,
-        cx: &mut Call,
+        cx: &Call,
         id: ArtifactId,
         request: FinalizeRequest,
-    ) -> Result<(Made, Artifact), Fault> {
-        let begun = redecided(async || self.begin_verification(cx, id, &request).await).await?;
-        let made = if begun { Made::Now } else { Made::Before };
+    ) -> Result<Made<Artifact>, Fault> {
+        let begun = self.begin_verification(cx, id, &request).await?;
         let FinalizeRequest { sha256, size, create_release } = request;
         let owners = &self.owners()?.artifacts;
         let settled =
@@ -228,7 +200,8 @@ impl Platform {
         if let Some(release) = create_release {
             self.bring_to_release(cx, &settled.artifact, &release).await?;
         }
-        Ok((made, settled.artifact.clone()))
+        let artifact = settled.artifact.clone();
+        Ok(if begun { Made::Now(artifact) } else { Made::Before(artifact) })
     }
 
     /// What the edge needs to take bytes: the artifact must wait for them.
@@ -238,14 +211,20 @@ impl Platform {
 
     /// The app of an artifact must still be there for anyone to send or fetch its bytes.
     pub fn reachable(&self, app: AppId) -> Result<(), Fault> {
-        let asked = Asked {
-            who: Standing::Public,
-            scope: None,
-            own_scope: None,
-            subject: Subject::App(app),
-        };
-        let place = authz::authorize(&self.world, &crate::call::context::Caller::default(), asked);
-        place.map(|_| ()).map_err(|_| Fault::NotFound("artifact"))
+        let found = lookup::find(&self.world, &Caller::default(), Subject::App(app));
+        found.map(|_| ()).map_err(|_| Fault::NotFound("artifact"))
+    }
+}
+
+impl Serves<FinalizeArtifact> for Platform {
+    async fn serve(
+        &self,
+        cx: &Call,
+        FinalizeArtifact { artifact_id, body }: FinalizeArtifact,
+    ) -> Result<Made<Artifact>, Fault> {
+        let made = self.verified(cx, artifact_id, body).await?;
+        cx.keep(&self.world, &made, matches!(made, Made::Now(_)));
+        Ok(made)
     }
 }
 
@@ -276,7 +255,7 @@ fn new_upload(
     expires_at: Timestamp,
 ) -> Upload {
     let user = cx.caller.user.as_ref();
-    let by_token = user.is_some_and(|user| matches!(user.proof, Proof::Token(..)));
+    let by_token = cx.caller.is_token();
     let must_be = declared(&request);
     let declared = request.provenance;
     let default_path =

@@ -61,8 +61,11 @@ impl Serves<GetArtifact> for Platform {
 
 impl Serves<GetArtifactDownloadUrl> for Platform {
     async fn serve(&self, cx: &Call, p: GetArtifactDownloadUrl) -> Result<DownloadUrl, Fault> {
-        match cx.ancestry.artifact()?.1.state.artifact.state {
-            ArtifactState::Verified => Ok(self.download_url(p.artifact_id, cx.now)),
+        match cx.ancestry.artifact()?.1.artifact.state {
+            ArtifactState::Verified => {
+                cx.note(&self.world, &p.artifact_id.to_string());
+                Ok(self.download_url(p.artifact_id, cx.now))
+            }
             state => Err(Fault::NotNow(
                 format!("this artifact is {state:?}; only verified ones can be downloaded")
                     .to_lowercase(),

@@ -6,18 +6,14 @@ use super::{
     commands::{self, Wanted, of_version},
 };
 use crate::{
-    call::{
-        authz::{Asked, authorize},
-        context::Call,
-        redecide::redecided,
-    },
+    call::{authz::authorize, context::Call, lookup, redecide::redecided},
     platform::Platform,
 };
 use contract::{
-    Fault, Patch, ReleaseId, Scope, Standing, Subject, VersionName,
+    Fault, Few, Operation, Patch, ReleaseId, VersionName,
     artifacts::Artifact,
     endpoint::ReleaseRequest,
-    releases::{PublicationState, Release, Target},
+    releases::{PublicationState, PublishRelease, Release, Target},
 };
 use std::sync::Arc;
 
@@ -30,7 +26,6 @@ impl Platform {
         artifact: &Artifact,
         request: &ReleaseRequest,
     ) -> Result<(), Fault> {
-        self.ask_scope(cx, Scope::ReleaseCreate, None, Subject::Artifact(artifact.id))?;
         let version = request.version.as_ref().or(artifact.version.as_ref());
         let (false, Some(version)) = (request.publish.is_empty(), version) else { return Ok(()) };
         match of_version(&self.world, artifact.app_id, &request.channel, version)? {
@@ -127,20 +122,12 @@ impl Platform {
         .await
     }
 
-    fn check_publish(&self, cx: &Call, id: ReleaseId) -> Result<(), Fault> {
-        let own_scope = Some(Scope::ReleaseCreate);
-        self.ask_scope(cx, Scope::ReleasePublish, own_scope, Subject::Release(id))
-    }
-
-    fn ask_scope(
-        &self,
-        cx: &Call,
-        scope: Scope,
-        own_scope: Option<Scope>,
-        subject: Subject,
-    ) -> Result<(), Fault> {
-        let asked = Asked { who: Standing::Member, scope: Some(scope), own_scope, subject };
-        authorize(&self.world, &cx.caller, asked).map(|_| ())
+    /// What is published on the way must be something that the caller may publish.
+    fn check_publish(&self, cx: &Call, release_id: ReleaseId) -> Result<(), Fault> {
+        let publish = PublishRelease { release_id, targets: Few::one(Target::Ota), notes: None };
+        let requirement = publish.requirement();
+        let ancestry = lookup::find(&self.world, &cx.caller, requirement.subject)?;
+        authorize(&self.world, &cx.caller, &requirement, &ancestry)
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     call::{
-        context::{Caller, Proof},
+        context::{Caller, Credential},
         lookup::get,
     },
     kinds::artifacts::Artifacts,
@@ -65,9 +65,9 @@ pub fn draft(
         created_at: world.ports.clock.now(),
         published_at: None,
     };
-    let by_token = user.and_then(|user| match user.proof {
-        Proof::Token(id, _) => Some(id),
-        Proof::Session(..) => None,
+    let by_token = user.and_then(|user| match user.credential {
+        Credential::Token(id, _) => Some(id),
+        Credential::Session(..) => None,
     });
     Ok(Draft { release, by_token, artifacts })
 }
