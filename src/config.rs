@@ -58,6 +58,18 @@ pub struct ServeArgs {
     /// The largest artifact, in bytes.
     #[arg(long, env = "SVC_MAX_ARTIFACT_BYTES", default_value_t = 4 << 30)]
     pub max_artifact_bytes: u64,
+    /// The largest JSON body, in bytes.
+    #[arg(long, env = "SVC_MAX_BODY_BYTES", default_value_t = 1 << 20)]
+    pub max_body_bytes: usize,
+    /// Connections at a time. The limit of open files may allow fewer.
+    #[arg(long, env = "SVC_MAX_CONNECTIONS", default_value_t = 10_000)]
+    pub max_connections: usize,
+    /// Memory for JSON bodies that are still arriving, in bytes.
+    #[arg(long, env = "SVC_MAX_ARRIVING_BYTES", default_value_t = 64 << 20)]
+    pub max_arriving_bytes: usize,
+    /// Uploads that send at a time.
+    #[arg(long, env = "SVC_MAX_UPLOADS", default_value_t = 128)]
+    pub max_uploads: usize,
     /// How long an upload address holds, in seconds.
     #[arg(long, env = "SVC_UPLOAD_URL_TTL", default_value_t = 3600)]
     pub upload_url_ttl: u64,

@@ -3,12 +3,10 @@
 use crate::{
     config::ServeArgs,
     http::{
-        self, Edge, Shared,
-        connection::Connection,
-        front,
+        self, Edge, Shared, front,
         proxy::{Line, Watched},
     },
-    secrets, telemetry,
+    open_files, secrets, telemetry,
     wiring::{self, Wired},
 };
 use actix_http::{
@@ -26,8 +24,9 @@ use actors::{
     call::router::Router,
     runtime::guard::Guard,
 };
+use rustix::net::Shutdown;
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::SocketAddr,
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
@@ -98,7 +97,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
 }
 
 /// Takes connections and serves the app on them. What `actix_web::HttpServer` does, but for the
-/// connection, which has a body for every refusal.
+/// short way of function calls and of what is passed on.
 fn listen<F>(
     address: SocketAddr,
     workers: usize,
@@ -118,22 +117,24 @@ where
     let stopping = server.graceful_shutdown_signal();
     let service = move || {
         let (shared, stopping) = (shared.clone(), stopping.clone());
-        let accept = fn_service(move |io: TcpStream| {
-            let shared = shared.clone();
-            async move {
-                let _ = io.set_nodelay(true);
-                let peer = io.peer_addr().ok();
-                let connection = Connection::new(Watched::new(io), shared);
-                Ok::<_, DispatchError>((connection, Protocol::Http1, peer))
-            }
+        let accept = fn_service(|io: TcpStream| async {
+            let _ = io.set_nodelay(true);
+            let peer = io.peer_addr().ok();
+            Ok::<_, DispatchError>((Watched::new(io), Protocol::Http1, peer))
         });
         let http = HttpService::build()
             .graceful_shutdown_signal(move || {
                 let stopping = stopping.clone();
                 async move { stopping.notified().await }
             })
-            .on_connect_ext(|io: &Connection<Watched<TcpStream>>, data: &mut Extensions| {
-                data.insert::<Line>(io.io().line().clone());
+            .on_connect_ext(move |io: &Watched<TcpStream>, data: &mut Extensions| {
+                let peer = io.io().peer_addr().map(|peer| shared.connect(peer.ip()));
+                match peer {
+                    Ok(Ok(share)) => drop(data.insert(share)),
+                    // Too many are open, or it has ended already.
+                    Ok(Err(_)) | Err(_) => drop(rustix::net::shutdown(io.io(), Shutdown::Both)),
+                }
+                data.insert::<Line>(io.line().clone());
             })
             .keep_alive(KEEP_ALIVE)
             .client_request_timeout(HEADERS_WITHIN)
@@ -147,8 +148,7 @@ where
 }
 
 fn shared(args: &ServeArgs) -> Result<Shared, String> {
-    let proxies = args.trusted_proxies.iter().map(IpAddr::to_canonical).collect();
-    Shared::new(args.cors_origins.iter().cloned().collect(), proxies)
+    Shared::new(args, open_files::room_for_connections())
 }
 
 /// Says what a person needs next.

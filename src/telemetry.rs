@@ -7,7 +7,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
-use std::{collections::HashMap, time::Duration};
+use std::{borrow::Cow, collections::HashMap, io, time::Duration};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt};
 
@@ -24,6 +24,7 @@ pub fn start_logging(filter: &str, format: LogFormat) -> Result<WorkerGuard, Str
         .map_err(|e| format!("the log filter is not valid: {e}"))?;
     let (writer, guard) =
         NonBlockingBuilder::default().buffered_lines_limit(MOST_LINES).finish(std::io::stderr());
+    let writer = move || OneLine(writer.clone());
     let lines = fmt().with_env_filter(filter).with_writer(writer).with_target(false);
     let started = match format {
         LogFormat::Pretty => lines.with_ansi(false).try_init(),
@@ -31,6 +32,39 @@ pub fn start_logging(filter: &str, format: LogFormat) -> Result<WorkerGuard, Str
     };
     started.map_err(|e| e.to_string())?;
     Ok(guard)
+}
+
+/// Writes each event as one line, whatever callers put into it: nobody writes lines that look like
+/// the service's own.
+struct OneLine<W>(W);
+
+impl<W: io::Write> io::Write for OneLine<W> {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        self.0.write_all(&one_line(event))?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// An event without control characters, but for the end of its line.
+fn one_line(event: &[u8]) -> Cow<'_, [u8]> {
+    let text = event.strip_suffix(b"\n").unwrap_or(event);
+    if !text.iter().any(u8::is_ascii_control) {
+        return Cow::Borrowed(event);
+    }
+    let mut line = Vec::with_capacity(event.len() + 16);
+    for byte in text {
+        if byte.is_ascii_control() {
+            line.extend(byte.escape_ascii());
+        } else {
+            line.push(*byte);
+        }
+    }
+    line.push(b'\n');
+    Cow::Owned(line)
 }
 
 /// The content type of what [`Figures::text`] writes.
@@ -171,6 +205,13 @@ impl Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_event_is_one_line_whatever_is_in_it() {
+        let line = |event: &str| String::from_utf8_lossy(&one_line(event.as_bytes())).into_owned();
+        assert_eq!(line("plain: \u{e9}\n"), "plain: \u{e9}\n");
+        assert_eq!(line("a\nERROR b\r\u{1b}[2J\n"), "a\\nERROR b\\r\\x1b[2J\n");
+    }
 
     /// Dashboards and alerts are written against these lines.
     #[test]

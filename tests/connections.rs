@@ -1,9 +1,9 @@
 //! Bytes on a connection that are no request, or several.
 
-use crate::support::service::Service;
-use serde_json::Value;
+use crate::support::service::{Answer, Person, Service, eventually};
+use serde_json::{Value, json};
 use std::{
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     net::TcpStream,
     time::Duration,
 };
@@ -34,8 +34,14 @@ fn last(answer: &str) -> (u16, i64) {
     (status, json["code"].as_i64().unwrap())
 }
 
+/// The status of the last answer on a connection.
+fn last_status(answer: &str) -> u16 {
+    let start = answer.rfind("HTTP/1.1 ").unwrap_or_else(|| panic!("no answer: {answer:?}"));
+    answer[start + 9..start + 12].parse().unwrap()
+}
+
 #[test]
-fn what_is_not_http_is_refused_in_the_same_shape() {
+fn what_is_no_request_is_refused_and_ends_its_connection() {
     let service = &Service::start();
     let get =
         |more: &str| format!("GET /healthz HTTP/1.1\r\nHost: x\r\n{more}\r\n\r\n").into_bytes();
@@ -45,23 +51,23 @@ fn what_is_not_http_is_refused_in_the_same_shape() {
         let many = get(&(0..200).map(|n| format!("X-{n}: 1")).collect::<Vec<_>>().join("\r\n"));
         let earlier = [get("X-Fine: 1"), long.clone()].concat();
         for (what, bytes, expected) in [
-            ("a header that is too long", &long[..], (431, 142)),
-            ("too many headers", &many, (431, 142)),
-            ("the same after a good request", &earlier, (431, 142)),
-            ("no HTTP", b"hello\r\n\r\n", (400, 142)),
-            ("another protocol", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", (400, 142)),
-            ("a bad length", &get("Content-Length: abc"), (400, 142)),
-            ("two lengths", &get("Content-Length: 1\r\nContent-Length: 2"), (400, 142)),
-            ("a header that is none", &get("no colon"), (400, 142)),
-            ("TLS", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", (400, 142)),
+            ("a header that is too long", &long[..], 431),
+            ("too many headers", &many, 431),
+            ("the same after a good request", &earlier, 431),
+            ("no HTTP", b"hello\r\n\r\n", 400),
+            ("another protocol", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
+            ("a bad length", &get("Content-Length: abc"), 400),
+            ("two lengths", &get("Content-Length: 1\r\nContent-Length: 2"), 400),
+            ("a header that is none", &get("no colon"), 400),
+            ("TLS", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
         ] {
-            assert_eq!(last(&raw(service, bytes)), expected, "{what}");
+            assert_eq!(last_status(&raw(service, bytes)), expected, "{what}");
         }
+        // Here is a request, and what refuses its body is the service.
         let broken = b"POST /backend/functions/getApp HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n";
         assert_eq!(last(&raw(service, broken)), (400, 142), "broken chunks");
-        assert_eq!(last(&slow.join().unwrap()), (408, 142), "headers that do not come");
+        assert_eq!(last_status(&slow.join().unwrap()), 408, "headers that do not come");
     });
-    // A connection that only serves good requests is left alone, byte for byte.
     let twice = [get("X: 1"), get("Connection: close")].concat();
     assert_eq!(raw(service, &twice).matches("{\"status\":\"ok\"}").count(), 2);
 }
@@ -82,5 +88,96 @@ fn who_sends_all_before_it_reads_gets_its_refusal() {
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
         assert_eq!(last(&String::from_utf8(answer).unwrap()), (415, 142), "{path}");
+    }
+}
+
+/// Lets this process open as many files as it may.
+fn open_many_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
+}
+
+fn connect(service: &Service) -> TcpStream {
+    let stream = TcpStream::connect(service.url.trim_start_matches("http://")).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+}
+
+/// A call as a person makes it, from this address.
+fn call_from(service: &Service, address: [u8; 4], who: &Person) -> Answer {
+    let client = Service::client_at(address);
+    let request = service.request(&client, "getCurrentUser", &json!({}));
+    let request = request.header("X-Backend-Session-Token", &who.token);
+    Service::answer(request.send().unwrap()).unwrap()
+}
+
+#[test]
+fn who_announces_bodies_and_sends_none_keeps_nobody_out() {
+    open_many_files();
+    let service = Service::start();
+    let ada = service.register("ada");
+    let head = format!(
+        "POST /backend/functions/getCurrentUser HTTP/1.1\r\nHost: x\r\n\
+         X-Backend-Application-Id: {}\r\nContent-Length: 10\r\n\r\n",
+        service.application_id
+    );
+    let slow: Vec<_> = (0..4200)
+        .map(|_| {
+            let mut stream = connect(&service);
+            // It may be closed already.
+            let _ = stream.write_all(head.as_bytes());
+            stream
+        })
+        .collect();
+    for _ in 0..20 {
+        let answer = call_from(&service, [127, 0, 0, 2], &ada);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        // Whoever has a connection and sends all at once is not touched at the same address either.
+        service.call(Some(&ada), "getCurrentUser", json!({})).ok();
+    }
+    // Most of them are turned away at once: nobody waits for so many of one address.
+    let mut waiting = 0;
+    for mut stream in slow {
+        stream.set_nonblocking(true).unwrap();
+        let read = stream.read(&mut [0; 12]);
+        waiting += usize::from(read.is_err_and(|e| e.kind() == ErrorKind::WouldBlock));
+    }
+    assert!(waiting < 2000, "{waiting} are waited for");
+}
+
+#[test]
+fn one_address_does_not_take_all_connections() {
+    let service = Service::start_with(&[("SVC_MAX_CONNECTIONS", "40")]);
+    let ada = service.register("ada");
+    let get = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+    let mut open = Vec::new();
+    for _ in 0..60 {
+        let mut stream = connect(&service);
+        let _ = stream.write_all(get);
+        if stream.read(&mut [0; 4096]).is_ok_and(|n| n > 0) {
+            open.push(stream);
+        }
+    }
+    assert!((4..=8).contains(&open.len()), "{} of 40 are of one address", open.len());
+    assert_eq!(call_from(&service, [127, 0, 0, 2], &ada).status, 200);
+    // What is closed is free again.
+    drop(open);
+    eventually("the address may connect", || {
+        let mut stream = connect(&service);
+        stream.write_all(get).is_ok() && stream.read(&mut [0; 4096]).is_ok_and(|n| n > 0)
+    });
+}
+
+#[test]
+fn many_clients_of_a_trusted_proxy_share_its_address() {
+    let settings = [("SVC_MAX_CONNECTIONS", "40"), ("SVC_TRUSTED_PROXIES", "127.0.0.1")];
+    let service = Service::start_with(&settings);
+    let mut open = Vec::new();
+    while open.len() < 35 {
+        let mut stream = connect(&service);
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        assert!(stream.read(&mut [0; 4096]).is_ok_and(|n| n > 0), "{} are open", open.len());
+        open.push(stream);
     }
 }

@@ -25,6 +25,7 @@ mod daemons;
 mod deployments;
 mod every_function;
 mod faults;
+mod headers;
 mod idempotency;
 mod identity;
 mod instances;

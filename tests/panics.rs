@@ -6,7 +6,7 @@ use serde_json::json;
 #[test]
 fn a_panic_costs_one_call_and_nothing_else() {
     let service = Service::start();
-    let (ada, admin) = (service.register("ada"), service.administrator());
+    let (ada, admin) = (service.register_free("ada"), service.administrator());
     let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
     let id = &project["id"];
     for place in ["serve", "owner"] {
@@ -19,6 +19,7 @@ fn a_panic_costs_one_call_and_nothing_else() {
         let error = answer.body["error"].as_str().unwrap();
         let request_id = answer.headers["x-request-id"].to_str().unwrap();
         assert!(error.contains(request_id) && !error.contains("a secret"), "{error}");
+        assert_eq!(answer.headers["x-ratelimit-limit"], "60", "what is lost is not unlimited");
         assert_eq!(
             service.call(Some(&ada), "svc_getProject", json!({"projectId": id})).ok()["name"],
             "Shop"

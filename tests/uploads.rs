@@ -591,3 +591,31 @@ fn memory_does_not_grow_with_the_file() {
     let grown = peak_memory(service.pid()) - idle;
     assert!(grown < 64, "{grown} MiB more than the {idle} MiB before");
 }
+
+#[test]
+fn one_maker_does_not_take_all_places_for_uploads() {
+    let service = Service::start();
+    let (ada, bob) = (service.register("ada"), service.register("bob"));
+    let apps = [(); 2].map(|()| service.project_with_app(&ada, None).1);
+    let uploads = apps.iter().flat_map(|app| (0..70).map(move |_| opening(app)));
+    let uploads: Vec<_> = uploads.map(|opening| Upload::open(&service, &ada, &opening)).collect();
+    let more = Upload::open(&service, &ada, &opening(&apps[0]));
+    let slow: Vec<_> = uploads
+        .iter()
+        .map(|upload| {
+            let mut stream = raw(upload, "Content-Length: 1000");
+            stream.write_all(b"x").unwrap();
+            stream
+        })
+        .collect();
+    eventually("ada's uploads are under way, as far as she may", || {
+        // It would start at a wrong place, if there was one for it.
+        matches!(more.part(b"xx", 5, 10, None).status, 429 | 503)
+    });
+    let (_, app) = service.project_with_app(&bob, None);
+    let bytes = bytes_of("sample.apk");
+    let upload = Upload::open(&service, &bob, &declared(&app, &bytes));
+    let answer = upload.put(bytes);
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    drop(slow);
+}

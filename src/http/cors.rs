@@ -2,25 +2,30 @@
 //! configured. Every answer carries the headers, errors included: a browser hides an error without
 //! them.
 
-use super::Edge;
+use super::{Edge, reply::Heading};
 use actix_http::RequestHead;
 use actix_web::{
     HttpResponse,
-    http::header::{self, HeaderMap, HeaderValue},
+    http::{
+        StatusCode,
+        header::{self, HeaderMap, HeaderValue},
+    },
 };
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, DELETE, OPTIONS");
 const ALLOWED: HeaderValue = HeaderValue::from_static(
-    "Authorization, Content-Type, Content-Range, Content-Digest, Idempotency-Key, Pragma, Cache-Control, \
+    "Authorization, Content-Type, Content-Range, Content-Digest, Idempotency-Key, If-None-Match, If-Range, Range, Pragma, \
+     Cache-Control, \
      X-Requested-With, X-Request-Id, \
-     X-Backend-Application-Id, X-Backend-Session-Token, X-Backend-Javascript-Key, X-Backend-Master-Key, X-Backend-Request-Id, \
+     X-Backend-Application-Id, X-Backend-Session-Token, X-Backend-Javascript-Key, X-Backend-Client-Key, X-Backend-REST-API-Key, \
+     X-Backend-Master-Key, X-Backend-Request-Id, \
      X-Parse-Application-Id, X-Parse-Session-Token, X-Parse-Javascript-Key, X-Parse-Client-Key, X-Parse-REST-API-Key, \
      X-Parse-Master-Key, X-Parse-Request-Id, X-Parse-Client-Version, X-Parse-Installation-Id, X-Parse-Revocable-Session, \
      X-Parse-Cloud-Context",
 );
 const EXPOSED: HeaderValue = HeaderValue::from_static(
     "X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, Upload-Offset, Upload-Length, \
-     Upload-Complete, ETag, Repr-Digest, X-Parse-Job-Status-Id, X-Parse-Push-Status-Id",
+     Upload-Complete, Accept-Ranges, Content-Range, Content-Disposition, ETag, Repr-Digest, X-Parse-Job-Status-Id, X-Parse-Push-Status-Id",
 );
 const ANY: HeaderValue = HeaderValue::from_static("*");
 const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
@@ -42,9 +47,8 @@ pub fn allow(head: &RequestHead, edge: &Edge, headers: &mut HeaderMap) {
 
 /// The answer to a browser that asks before it calls. It is not counted against a limit.
 pub fn preflight(head: &RequestHead, edge: &Edge) -> HttpResponse {
-    let mut answer = HttpResponse::NoContent().finish();
+    let mut answer = Heading::uncounted(head, edge).empty(StatusCode::NO_CONTENT);
     let headers = answer.headers_mut();
-    allow(head, edge, headers);
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED);
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, TWO_HOURS);

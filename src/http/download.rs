@@ -1,7 +1,7 @@
 //! The bytes of a verified artifact or of a backup: ranges, a strong tag, and caching for good,
 //! since bytes with a hash never change.
 
-use super::{Edge, reply::Heading, request, upload};
+use super::{Edge, reply::Heading, upload};
 use actix_web::{
     HttpRequest, HttpResponse,
     http::{
@@ -23,10 +23,8 @@ use std::ops::Range;
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 
 pub(super) async fn get(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
-    let request_id = request::request_id(req.head(), &edge);
-    let heading =
-        Heading { head: req.head(), edge: &edge, request_id: &request_id, allowance: None };
-    match serve(&req, &edge, &heading).await {
+    let mut heading = Heading::uncounted(req.head(), &edge);
+    match serve(&req, &edge, &mut heading).await {
         Ok(answer) => answer,
         Err(fault) => heading.fault(&fault),
     }
@@ -35,9 +33,10 @@ pub(super) async fn get(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse
 async fn serve(
     req: &HttpRequest,
     edge: &Edge,
-    heading: &Heading<'_>,
+    heading: &mut Heading<'_>,
 ) -> Result<HttpResponse, Fault> {
     let (id, upload) = upload::open(req, edge, Use::Download)?;
+    heading.allowance = upload::makers(edge, &upload);
     let artifact = &upload.artifact;
     let (Some(size), Some(sha256), ArtifactState::Verified) =
         (artifact.size, &artifact.sha256, artifact.state)
@@ -66,9 +65,7 @@ fn unread(id: &impl std::fmt::Display, e: &impl std::fmt::Display) -> Fault {
 }
 
 pub(super) async fn get_backup(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
-    let request_id = request::request_id(req.head(), &edge);
-    let heading =
-        Heading { head: req.head(), edge: &edge, request_id: &request_id, allowance: None };
+    let heading = Heading::uncounted(req.head(), &edge);
     match serve_backup(&req, &edge, &heading).await {
         Ok(answer) => answer,
         Err(fault) => heading.fault(&fault),

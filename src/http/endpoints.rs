@@ -58,7 +58,7 @@ answers! {
     Healthz: |_it| operators::healthz();
     Readyz: |it| operators::readyz(it.edge);
     Metrics: |it| operators::metrics(it.edge);
-    OpenApi: |it| operators::openapi(it.req, it.edge);
+    OpenApi: |it| operators::openapi(it.edge);
 }
 
 /// Serves every endpoint of the table.
@@ -148,7 +148,7 @@ async fn serve(
             let heading = Heading {
                 head: req.head(),
                 edge: &edge,
-                request_id: &done.request_id,
+                request_id: done.request_id,
                 allowance: Some(done.allowance),
             };
             match done.reply {

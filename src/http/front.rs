@@ -5,6 +5,7 @@
 use super::{
     Edge, functions, instances,
     proxy::{Limits, Upstreams},
+    reply,
 };
 use actix_http::{
     Request, Response,
@@ -88,7 +89,11 @@ where
                 Ok(instances::pass(&edge, &upstreams, request, &id, &path).await)
             });
         }
-        let answer = self.app.call(request);
-        Box::pin(async move { Ok(Response::from(answer.await?).map_into_boxed_body()) })
+        let (edge, answer) = (self.edge.clone(), self.app.call(request));
+        Box::pin(async move {
+            let (request, mut answer) = answer.await?.into_parts();
+            reply::complete(request.head(), &edge, answer.headers_mut());
+            Ok(Response::from(answer).map_into_boxed_body())
+        })
     }
 }

@@ -1,7 +1,8 @@
 //! `POST {base_url}/functions/{name}`.
 
 use super::{
-    Edge,
+    Edge, body,
+    budget::Share,
     reply::{self, Heading},
     request,
 };
@@ -44,8 +45,7 @@ pub async fn call(
     };
     match done.await {
         Ok(Exchange { request_id, reply, allowance }) => {
-            let heading =
-                Heading { head, edge, request_id: &request_id, allowance: Some(allowance) };
+            let heading = Heading { head, edge, request_id, allowance: Some(allowance) };
             match &reply {
                 Ok(reply) => heading.result(&reply.json),
                 Err(fault) => heading.fault(fault),
@@ -55,15 +55,18 @@ pub async fn call(
     }
 }
 
-/// A permit for a call under way and then the body, once its content type is known to be JSON.
+/// The body, once its content type is known to be JSON, and a permit for a call under way, once the
+/// body has arrived: whoever sends slowly keeps nobody else out.
 pub async fn read<'a>(
     edge: &'a Edge,
     head: &RequestHead,
     payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
-) -> Result<(Permit<&'a Permits>, Bytes), Fault> {
+) -> Result<(Admission<'a>, Bytes), Fault> {
+    let content = request::content(head)?;
+    let body = body::read(head, edge, payload).await?;
+    content.check(&body.bytes)?;
     let permit = Permit::take(&edge.shared.in_flight).ok_or(Fault::Busy)?;
-    request::check_content_type(head)?;
-    Ok((permit, request::body(payload).await?))
+    Ok((Admission { _permit: permit, _room: body.room }, body.bytes))
 }
 
 /// Hands a call to this worker's router, and logs what came of it.
@@ -79,8 +82,7 @@ pub async fn invoke(
         target,
         credentials: request::credentials(head, &body)?,
         body,
-        address: request::address(head, edge),
-        peer: request::peer(head),
+        origin: request::origin(head, edge),
         request_id: request_id.clone(),
         idempotency_key: request::idempotency_key(head)?,
         user_agent: request::user_agent(head),
@@ -88,7 +90,7 @@ pub async fn invoke(
     // The router's own code panicked: it may have been done.
     let lost = |_| Response {
         reply: Err(Fault::Uncertain),
-        allowance: Allowance::unlimited(),
+        allowance: reply::left(head, edge),
         operation: None,
         user: None,
     };
@@ -118,4 +120,10 @@ fn log(request_id: &str, response: &Response, took: std::time::Duration) {
             tracing::info!(request_id, function, caller, code = fault.code(), took_ms, error = %fault, "refused")
         }
     }
+}
+
+/// What a call holds while it is under way: its permit, and the memory of its body.
+pub struct Admission<'a> {
+    _permit: Permit<&'a Permits>,
+    _room: Option<Share>,
 }

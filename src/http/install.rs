@@ -3,7 +3,7 @@
 //!
 //! The address holds the release's id, which cannot be guessed; who has it may install.
 
-use super::{Edge, reply::Heading, request};
+use super::{Edge, reply::Heading};
 use actix_web::{HttpRequest, HttpResponse, http::header, web};
 use actors::kinds::{apps::Apps, releases::Releases};
 use contract::{
@@ -49,8 +49,7 @@ fn is_offered(release: &Release) -> bool {
 }
 
 fn refuse(req: &HttpRequest, edge: &Edge, fault: &Fault) -> HttpResponse {
-    let request_id = request::request_id(req.head(), edge);
-    Heading { head: req.head(), edge, request_id: &request_id, allowance: None }.fault(fault)
+    Heading::uncounted(req.head(), edge).fault(fault)
 }
 
 pub(super) async fn page(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
@@ -65,7 +64,7 @@ pub(super) async fn page(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespons
         .insert_header((header::CACHE_CONTROL, "no-store"))
         .insert_header((
             header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+            "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'",
         ))
         .insert_header((header::REFERRER_POLICY, "no-referrer"))
         .body(html)

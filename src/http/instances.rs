@@ -67,10 +67,10 @@ struct Way {
 impl Way {
     /// What trusted proxies say of it is believed.
     fn of(head: &RequestHead, edge: &Edge) -> Way {
-        let peer = request::peer(head);
-        let trusted = edge.shared.trusted_proxies.contains(&peer);
+        let trusted = edge.shared.trusted_proxies.contains(&request::peer(head));
+        // The nearest proxy wrote the last line.
         let said = |name: header::HeaderName| {
-            head.headers.get(name).filter(|_| trusted).and_then(|value| value.to_str().ok())
+            head.headers.get_all(name).filter(|_| trusted).last().and_then(|v| v.to_str().ok())
         };
         let asked = head.uri.authority().map(ToString::to_string);
         let named = head.headers.get(header::HOST).and_then(|host| host.to_str().ok());
@@ -78,10 +78,7 @@ impl Way {
         let https =
             said(header::X_FORWARDED_PROTO).is_some_and(|s| s.eq_ignore_ascii_case("https"));
         Way {
-            client: match said(header::X_FORWARDED_FOR) {
-                Some(before) => format!("{before}, {peer}"),
-                None => peer.to_string(),
-            },
+            client: request::origin(head, edge).address.to_string(),
             scheme: if https { "https" } else { "http" },
             host: host.or_else(|| named.map(str::to_owned)).unwrap_or_default(),
         }

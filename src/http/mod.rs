@@ -1,7 +1,8 @@
 //! The HTTP face: function calls, the session routes of client libraries, artifact endpoints,
 //! install pages, and what operators watch.
 
-pub mod connection;
+mod body;
+mod budget;
 mod cors;
 mod download;
 mod endpoints;
@@ -19,10 +20,16 @@ mod upload;
 
 use crate::{
     adapters::{binaries::Vault, dumps::DumpFolder},
+    config::ServeArgs,
     telemetry::Figures,
 };
 use actix_web::{HttpRequest, HttpResponse, web};
-use actors::{call::router::Router, platform::Platform, runtime::permit::Permits};
+use actors::{
+    call::{rate_limit::RateKey, router::Router},
+    platform::Platform,
+    runtime::permit::Permits,
+};
+use budget::{Budget, Share};
 use contract::Fault;
 use std::{
     collections::HashSet,
@@ -63,26 +70,35 @@ pub struct Shared {
     pub process: u32,
     /// Counts requests, for their ids.
     pub requests: AtomicU64,
-    /// Places for uploads under way: each takes a thread that writes.
-    pub uploads: tokio::sync::Semaphore,
+    /// The largest JSON body, in bytes.
+    pub largest_body: usize,
+    /// Connections that are open.
+    pub connections: Arc<Budget>,
+    /// Memory for JSON bodies that are still arriving, in bytes.
+    pub arriving: Arc<Budget>,
+    /// Uploads under way: each takes a thread that writes.
+    pub uploads: Arc<Budget>,
     /// Set once the service stops taking calls.
     pub stopping: AtomicBool,
 }
 
 impl Shared {
-    /// For a process that begins.
-    pub fn new(origins: HashSet<String>, trusted_proxies: HashSet<IpAddr>) -> Result<Self, String> {
+    /// For a process that begins, and has room for so many connections.
+    pub fn new(args: &ServeArgs, room: usize) -> Result<Self, String> {
         let mut process = [0; 4];
         getrandom::fill(&mut process).map_err(|e| e.to_string())?;
         Ok(Shared {
             figures: Figures::default(),
             openapi: OnceLock::new(),
-            origins,
-            trusted_proxies,
+            origins: args.cors_origins.iter().cloned().collect(),
+            trusted_proxies: args.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
             in_flight: Permits::new(MOST_IN_FLIGHT),
             process: u32::from_be_bytes(process),
             requests: AtomicU64::new(0),
-            uploads: tokio::sync::Semaphore::new(MOST_UPLOADS),
+            largest_body: args.max_body_bytes,
+            connections: Budget::new(args.max_connections.min(room)),
+            arriving: Budget::new(args.max_arriving_bytes),
+            uploads: Budget::new(args.max_uploads),
             stopping: AtomicBool::new(false),
         })
     }
@@ -92,14 +108,17 @@ impl Shared {
         let n = self.requests.fetch_add(1, Relaxed);
         format!("{:08x}{n:012x}", self.process)
     }
+
+    /// Room for a connection of this peer. Many clients share the address of a trusted proxy.
+    pub fn connect(&self, peer: IpAddr) -> Result<Share, Fault> {
+        let peer = peer.to_canonical();
+        let holder = (!self.trusted_proxies.contains(&peer)).then(|| RateKey::address(peer));
+        self.connections.share(holder, 1)
+    }
 }
 
 /// Calls under way at a time. Past it, callers are turned away at once.
 pub const MOST_IN_FLIGHT: u64 = 4096;
-/// Uploads under way at a time. Past it, writers are turned away at once.
-pub const MOST_UPLOADS: usize = 128;
-/// The largest JSON body, in bytes.
-pub const LARGEST_BODY: usize = 1 << 20;
 
 /// What is served where.
 pub fn configure(app: &mut web::ServiceConfig) {

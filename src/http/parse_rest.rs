@@ -150,13 +150,12 @@ impl Answers<RequestReset> for Parse {
 impl Answers<Health> for Parse {
     async fn answer(it: Incoming) -> Result<HttpResponse, Fault> {
         let (head, edge) = (it.head(), &it.edge);
-        let (address, peer) = (request::address(head, edge), request::peer(head));
+        let origin = request::origin(head, edge);
         let nobody = Default::default();
         let platform = &edge.platform;
-        let Admission { allowance, .. } =
-            platform.authn.admit(&platform.world, &nobody, address, peer);
+        let Admission { allowance, .. } = platform.authn.admit(&platform.world, &nobody, origin);
         let request_id = request::request_id(head, edge);
-        let heading = Heading { head, edge, request_id: &request_id, allowance: Some(allowance) };
+        let heading = Heading { head, edge, request_id, allowance: Some(allowance) };
         Ok(heading.value(StatusCode::OK, &json!({"status": "ok"})))
     }
 }
@@ -241,12 +240,8 @@ impl Incoming {
         shape: impl FnOnce(&Value) -> Value,
     ) -> HttpResponse {
         let Exchange { request_id, reply, allowance } = exchange;
-        let heading = Heading {
-            head: self.head(),
-            edge: &self.edge,
-            request_id: &request_id,
-            allowance: Some(allowance),
-        };
+        let heading =
+            Heading { head: self.head(), edge: &self.edge, request_id, allowance: Some(allowance) };
         let reply = reply.and_then(|reply| {
             serde_json::from_slice::<Value>(&reply.json).map_err(|_| Fault::Internal)
         });

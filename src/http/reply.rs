@@ -4,20 +4,23 @@ use super::{Edge, cors, request};
 use actix_http::RequestHead;
 use actix_web::{
     HttpResponse,
+    body::BoxBody,
     http::{
-        StatusCode,
-        header::{self, HeaderName, HeaderValue},
+        Method, StatusCode,
+        header::{self, HeaderMap, HeaderName, HeaderValue},
     },
 };
 use actors::call::rate_limit::Allowance;
 use contract::{Fault, fault::Failure};
 use serde::Serialize;
+use std::sync::Arc;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
 /// What the headers of an answer say.
 pub struct Heading<'a> {
@@ -25,32 +28,44 @@ pub struct Heading<'a> {
     pub head: &'a RequestHead,
     pub edge: &'a Edge,
     /// The id of the request.
-    pub request_id: &'a str,
-    /// What the caller has left; `None` where the request was not counted.
+    pub request_id: Arc<str>,
+    /// What the caller has left; `None`: whatever the one has who is seen to ask.
     pub allowance: Option<Allowance>,
 }
 
-impl Heading<'_> {
-    fn add(&self, answer: &mut HttpResponse) {
-        let headers = answer.headers_mut();
-        if let Ok(id) = HeaderValue::from_str(self.request_id) {
+impl<'a> Heading<'a> {
+    /// For the answer to a request that is not counted.
+    pub fn uncounted(head: &'a RequestHead, edge: &'a Edge) -> Self {
+        Heading { head, edge, request_id: request::request_id(head, edge), allowance: None }
+    }
+
+    /// Puts on the headers that all answers carry.
+    fn put_on(&self, headers: &mut HeaderMap) {
+        if let Ok(id) = HeaderValue::from_str(&self.request_id) {
             headers.insert(REQUEST_ID, id);
         }
-        if let Some(allowance) = &self.allowance {
-            let now = self.edge.platform.world.ports.clock.now();
-            let reset = (now + allowance.full_in).as_millis().saturating_add(999).div_euclid(1000);
-            headers.insert(LIMIT, allowance.limit.into());
-            headers.insert(REMAINING, allowance.remaining.into());
-            headers.insert(RESET, reset.into());
-        }
+        let allowance = self.allowance.unwrap_or_else(|| left(self.head, self.edge));
+        let now = self.edge.platform.world.ports.clock.now();
+        let reset = (now + allowance.full_in).as_millis().saturating_add(999).div_euclid(1000);
+        headers.insert(LIMIT, allowance.limit.into());
+        headers.insert(REMAINING, allowance.remaining.into());
+        headers.insert(RESET, reset.into());
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
         cors::allow(self.head, self.edge, headers);
+    }
+
+    /// An answer without a body.
+    pub fn empty(&self, status: StatusCode) -> HttpResponse {
+        let mut answer = HttpResponse::new(status);
+        self.put_on(answer.headers_mut());
+        answer
     }
 
     /// An answer with this JSON.
     pub fn json(&self, status: StatusCode, body: Vec<u8>) -> HttpResponse {
-        let mut answer = HttpResponse::with_body(status, actix_web::body::BoxBody::new(body));
+        let mut answer = HttpResponse::with_body(status, BoxBody::new(body));
         answer.headers_mut().insert(header::CONTENT_TYPE, JSON);
-        self.add(&mut answer);
+        self.put_on(answer.headers_mut());
         answer
     }
 
@@ -76,7 +91,7 @@ impl Heading<'_> {
         let status =
             StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         // A `Failure` always serializes: text, numbers and lists of text.
-        let body = serde_json::to_vec(&Failure::new(fault, self.request_id)).unwrap_or_default();
+        let body = serde_json::to_vec(&Failure::new(fault, &self.request_id)).unwrap_or_default();
         let mut answer = self.json(status, body);
         if let Some(seconds) = fault.retry_after() {
             answer.headers_mut().insert(header::RETRY_AFTER, seconds.into());
@@ -85,21 +100,31 @@ impl Heading<'_> {
     }
 }
 
+/// What the one has left who is seen to ask, by the headers alone. Nothing is counted.
+pub fn left(head: &RequestHead, edge: &Edge) -> Allowance {
+    let credentials = request::credentials(head, b"").unwrap_or_default();
+    let platform = &edge.platform;
+    platform.authn.peek(&platform.world, &credentials, request::origin(head, edge))
+}
+
+/// Puts the headers that all answers carry on an answer that was made without them.
+pub fn complete(head: &RequestHead, edge: &Edge, headers: &mut HeaderMap) {
+    if !headers.contains_key(REQUEST_ID) {
+        Heading::uncounted(head, edge).put_on(headers);
+    }
+}
+
 /// Counts a request and refuses it. A browser that asks before it calls is let through.
 pub fn refuse(head: &RequestHead, edge: &Edge, fault: Fault) -> HttpResponse {
-    if head.method == actix_web::http::Method::OPTIONS {
+    if head.method == Method::OPTIONS {
         return cors::preflight(head, edge);
     }
     let credentials = request::credentials(head, b"").unwrap_or_default();
-    let admission = edge.platform.authn.admit(
-        &edge.platform.world,
-        &credentials,
-        request::address(head, edge),
-        request::peer(head),
-    );
+    let platform = &edge.platform;
+    let origin = request::origin(head, edge);
+    let admission = platform.authn.admit(&platform.world, &credentials, origin);
     let fault = admission.allowance.check().err().unwrap_or(fault);
     edge.shared.figures.called(None, std::time::Duration::ZERO, Some(&fault));
-    let request_id = request::request_id(head, edge);
-    Heading { head, edge, request_id: &request_id, allowance: Some(admission.allowance) }
-        .fault(&fault)
+    let heading = Heading::uncounted(head, edge);
+    Heading { allowance: Some(admission.allowance), ..heading }.fault(&fault)
 }

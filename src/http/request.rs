@@ -1,25 +1,18 @@
 //! What a request says: who calls, from where, under which id, with which bytes.
 
-use super::{Edge, LARGEST_BODY};
+use super::Edge;
 use actix_http::RequestHead;
-use actix_web::{
-    error::PayloadError,
-    http::header::{self, HeaderName},
-};
-use actors::call::authn::Credentials;
-use bytes::{Bytes, BytesMut};
+use actix_web::http::header::{self, HeaderMap, HeaderName};
+use actors::call::authn::{Credentials, Origin};
 use contract::{Fault, params};
 use data_encoding::BASE64;
-use futures_util::{Stream, StreamExt};
 use serde_json::{Map, Value};
 use std::{
+    collections::HashSet,
     net::{IpAddr, Ipv4Addr},
     sync::{Arc, Once},
-    time::Duration,
 };
 
-/// How long a body may take to arrive.
-const BODY_WITHIN: Duration = Duration::from_secs(30);
 /// Longer credentials and ids are not looked at.
 const LONGEST_HEADER: usize = 256;
 
@@ -74,24 +67,39 @@ pub fn peer(head: &RequestHead) -> IpAddr {
     head.peer_addr.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip().to_canonical())
 }
 
-/// The client's address: the connection's, or what trusted proxies say. The header is read from
-/// its end, where the nearest proxy wrote.
-pub fn address(head: &RequestHead, edge: &Edge) -> IpAddr {
-    let peer = peer(head);
-    let trusted = &edge.shared.trusted_proxies;
-    if trusted.is_empty() || !trusted.contains(&peer) {
-        if head.headers.contains_key(header::X_FORWARDED_FOR) {
+/// Headers by which proxies say that they forward for somebody.
+static FORWARDING: Names<4> =
+    [header::X_FORWARDED_FOR, header::FORWARDED, header::VIA, name("x-real-ip")];
+
+/// Where a request comes from.
+pub fn origin(head: &RequestHead, edge: &Edge) -> Origin {
+    find_origin(&head.headers, peer(head), &edge.shared.trusted_proxies)
+}
+
+/// The client's address is the connection's, or what trusted proxies say.
+fn find_origin(headers: &HeaderMap, peer: IpAddr, trusted: &HashSet<IpAddr>) -> Origin {
+    let is_forwarded = || FORWARDING.iter().any(|name| headers.contains_key(name));
+    if !trusted.contains(&peer) {
+        if headers.contains_key(header::X_FORWARDED_FOR) {
             UNKNOWN_PROXY.call_once(|| {
                 tracing::warn!(%peer, "a request with X-Forwarded-For came from an address that is no trusted proxy; if a proxy of yours runs there, set SVC_TRUSTED_PROXIES: until then all its clients count as one address, for limits and for failed sign-ins");
             });
         }
-        return peer;
+        return Origin { address: peer, is_known: !is_forwarded() };
     }
-    // A proxy adds to the last line, or adds a line.
-    let lines: Vec<_> = head.headers.get_all(header::X_FORWARDED_FOR).collect();
+    // A proxy adds to the last line, or adds a line: what the nearest one wrote is at the end.
+    let lines: Vec<_> = headers.get_all(header::X_FORWARDED_FOR).collect();
     let hops = lines.into_iter().rev().flat_map(|line| line.to_str().unwrap_or("?").rsplit(','));
-    let hops = hops.map_while(|hop| hop.trim().parse::<IpAddr>().ok());
-    hops.map(|hop| hop.to_canonical()).find(|hop| !trusted.contains(hop)).unwrap_or(peer)
+    let mut furthest = None;
+    for hop in hops.map(|hop| hop.trim().parse::<IpAddr>().map(|hop| hop.to_canonical())) {
+        match hop {
+            Ok(hop) if trusted.contains(&hop) => furthest = Some(hop),
+            Ok(client) => return Origin { address: client, is_known: true },
+            Err(_) => return Origin { address: peer, is_known: false },
+        }
+    }
+    // A proxy that calls for itself, or one that does not say for whom it calls.
+    Origin { address: furthest.unwrap_or(peer), is_known: furthest.is_some() || !is_forwarded() }
 }
 
 /// The client's own id for a change that is to happen once. One that cannot be kept is refused: the
@@ -176,9 +184,32 @@ pub fn method_override(body: &[u8]) -> Option<String> {
     params::object(body).ok()?.get("_method")?.as_str().map(str::to_ascii_uppercase)
 }
 
+/// What may be in a body, by its content type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// JSON, whatever it is called.
+    Json,
+    /// What `curl -d` calls all that it sends: a form, or an object in JSON.
+    Form,
+}
+
+impl Content {
+    /// Refuses a body that is not what its content type may stand for.
+    pub fn check(self, body: &[u8]) -> Result<(), Fault> {
+        match self {
+            Content::Form if !body.trim_ascii_start().starts_with(b"{") => {
+                Err(Fault::ContentType(FORM.into()))
+            }
+            Content::Form | Content::Json => Ok(()),
+        }
+    }
+}
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
 /// Refuses content types that are not JSON in disguise.
-pub fn check_content_type(head: &RequestHead) -> Result<(), Fault> {
-    let Some(value) = head.headers.get(header::CONTENT_TYPE) else { return Ok(()) };
+pub fn content(head: &RequestHead) -> Result<Content, Fault> {
+    let Some(value) = head.headers.get(header::CONTENT_TYPE) else { return Ok(Content::Json) };
     let value = value.to_str().unwrap_or("unreadable text");
     let mut parts = value.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default();
@@ -190,42 +221,48 @@ pub fn check_content_type(head: &RequestHead) -> Result<(), Fault> {
             && !value.eq_ignore_ascii_case("utf-8")
             && !value.eq_ignore_ascii_case("us-ascii")
     });
-    if kind_fits && !foreign {
-        Ok(())
-    } else {
-        Err(Fault::ContentType(value.chars().take(80).collect()))
+    match kind {
+        _ if foreign => Err(Fault::ContentType(value.chars().take(80).collect())),
+        _ if kind_fits => Ok(Content::Json),
+        _ if kind.eq_ignore_ascii_case(FORM) => Ok(Content::Form),
+        _ => Err(Fault::ContentType(value.chars().take(80).collect())),
     }
 }
 
-/// The whole body, within the limits of size and time.
-pub async fn body(
-    mut payload: impl Stream<Item = Result<Bytes, PayloadError>> + Unpin,
-) -> Result<Bytes, Fault> {
-    let read = async {
-        let Some(first) = payload.next().await else { return Ok(Bytes::new()) };
-        let first = first.map_err(broken)?;
-        let Some(second) = payload.next().await else { return bounded(first) };
-        let mut whole = BytesMut::from(&bounded(first)?[..]);
-        whole.extend_from_slice(&second.map_err(broken)?);
-        while let Some(chunk) = payload.next().await {
-            whole.extend_from_slice(&chunk.map_err(broken)?);
-            if whole.len() > LARGEST_BODY {
-                break;
-            }
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Where a request of this peer comes from, with these values of `X-Forwarded-For`. The
+    /// addresses 10.0.0.1 and 10.0.0.2 are trusted proxies.
+    fn found(peer: &str, lines: &[&'static str]) -> (String, bool) {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(header::X_FORWARDED_FOR, header::HeaderValue::from_static(line));
         }
-        bounded(whole.freeze())
-    };
-    tokio::time::timeout(BODY_WITHIN, read).await.unwrap_or(Err(Fault::RequestTimeout))
-}
-
-fn bounded(body: Bytes) -> Result<Bytes, Fault> {
-    if body.len() > LARGEST_BODY {
-        Err(Fault::TooLarge { limit: LARGEST_BODY as u64 })
-    } else {
-        Ok(body)
+        let trusted = ["10.0.0.1", "10.0.0.2"].map(|address| address.parse().unwrap()).into();
+        let origin = find_origin(&headers, peer.parse().unwrap(), &trusted);
+        (origin.address.to_string(), origin.is_known)
     }
-}
 
-fn broken(e: PayloadError) -> Fault {
-    Fault::Malformed(format!("the body did not arrive whole: {e}"))
+    #[test]
+    fn the_client_is_who_the_nearest_trusted_proxies_name() {
+        let known = |address: &str| (address.to_owned(), true);
+        let unknown = |address: &str| (address.to_owned(), false);
+        assert_eq!(found("192.0.2.1", &[]), known("192.0.2.1"));
+        assert_eq!(
+            found("192.0.2.1", &["203.0.113.5"]),
+            unknown("192.0.2.1"),
+            "anybody can say so"
+        );
+        assert_eq!(found("10.0.0.1", &["203.0.113.5"]), known("203.0.113.5"));
+        assert_eq!(found("10.0.0.1", &["127.0.0.1, 203.0.113.5"]), known("203.0.113.5"));
+        assert_eq!(found("10.0.0.1", &["127.0.0.1", "203.0.113.5"]), known("203.0.113.5"));
+        assert_eq!(found("10.0.0.1", &["203.0.113.5, 10.0.0.2"]), known("203.0.113.5"));
+        assert_eq!(found("10.0.0.1", &["::ffff:203.0.113.5"]), known("203.0.113.5"));
+        assert_eq!(found("10.0.0.1", &["203.0.113.5, unknown"]), unknown("10.0.0.1"));
+        assert_eq!(found("10.0.0.1", &["10.0.0.2"]), known("10.0.0.2"), "a proxy calls for itself");
+        assert_eq!(found("10.0.0.1", &[]), known("10.0.0.1"));
+    }
 }

@@ -5,7 +5,6 @@
 use super::{
     Edge,
     reply::Heading,
-    request,
     staging::{Writer, cut, disk, lock, on_disk},
 };
 use actix_web::{
@@ -16,9 +15,12 @@ use actix_web::{
     },
     web,
 };
-use actors::kinds::artifacts::{
-    Upload,
-    address::{self, Use},
+use actors::{
+    call::rate_limit::{Allowance, RateKey},
+    kinds::artifacts::{
+        Upload,
+        address::{self, Use},
+    },
 };
 use contract::{ArtifactId, Fault, Id, artifacts::ArtifactState, endpoint::Received};
 use data_encoding::BASE64;
@@ -73,11 +75,10 @@ pub(super) fn open(
 }
 
 pub(super) async fn head(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
-    let request_id = request::request_id(req.head(), &edge);
-    let heading =
-        Heading { head: req.head(), edge: &edge, request_id: &request_id, allowance: None };
+    let mut heading = Heading::uncounted(req.head(), &edge);
     let found = async {
         let (id, upload) = open(&req, &edge, Use::Upload)?;
+        heading.allowance = makers(&edge, &upload);
         let offset = match upload.artifact.state {
             ArtifactState::Pending => edge.platform.durable_offset(id, upload.offset).await?,
             _ => upload.offset,
@@ -97,6 +98,16 @@ pub(super) async fn head(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespons
     }
 }
 
+/// What the one has left who made an artifact: a signed address is used in that name.
+pub(super) fn makers(edge: &Edge, upload: &Upload) -> Option<Allowance> {
+    let platform = &edge.platform;
+    match upload.artifact.provenance.uploaded_by {
+        Some(maker) => platform.authn.peek_user(&platform.world, maker),
+        // The master key alone.
+        None => Some(Allowance::unlimited()),
+    }
+}
+
 /// Says how far an upload is (as the resumable uploads draft of the IETF names it).
 fn describe(answer: &mut HttpResponse, offset: u64, length: Option<u64>) {
     let headers = answer.headers_mut();
@@ -113,10 +124,8 @@ pub(super) async fn put(
     edge: web::Data<Edge>,
     payload: web::Payload,
 ) -> HttpResponse {
-    let request_id = request::request_id(req.head(), &edge);
-    let heading =
-        Heading { head: req.head(), edge: &edge, request_id: &request_id, allowance: None };
-    match receive(&req, &edge, payload).await {
+    let mut heading = Heading::uncounted(req.head(), &edge);
+    match receive(&req, &edge, &mut heading, payload).await {
         Ok((artifact_id, offset, length)) => {
             let status = if length == Some(offset) { StatusCode::OK } else { StatusCode::ACCEPTED };
             let mut answer = heading.value(status, &Received { artifact_id, received: offset });
@@ -124,7 +133,7 @@ pub(super) async fn put(
             answer
         }
         Err(fault) => {
-            tracing::info!(%request_id, function = "putArtifactContent", code = fault.code(), error = %fault, "refused");
+            tracing::info!(request_id = %heading.request_id, function = "putArtifactContent", code = fault.code(), error = %fault, "refused");
             let mut answer = heading.fault(&fault);
             // What is left of the body is not read: the connection cannot be used again.
             answer.head_mut().set_connection_type(actix_http::ConnectionType::Close);
@@ -147,9 +156,11 @@ struct Part {
 async fn receive(
     req: &HttpRequest,
     edge: &Edge,
+    heading: &mut Heading<'_>,
     payload: web::Payload,
 ) -> Result<(ArtifactId, u64, Option<u64>), Fault> {
     let (id, upload) = open(req, edge, Use::Upload)?;
+    heading.allowance = makers(edge, &upload);
     check_open(&upload)?;
     let part = read_part(req, &upload)?;
     let limit = edge.platform.settings.largest_artifact;
@@ -157,7 +168,8 @@ async fn receive(
     if last > limit {
         return Err(Fault::TooLarge { limit });
     }
-    let _place = edge.shared.uploads.try_acquire().map_err(|_| Fault::Busy)?;
+    let maker = upload.artifact.provenance.uploaded_by.map(RateKey::User);
+    let _place = edge.shared.uploads.share(maker, 1)?;
     let path = edge.vault.staged_path(id);
     let mut staged = on_disk(move || lock(&path)).await??;
     // Read again under the lock: another writer may have been at work, or the bytes may be under

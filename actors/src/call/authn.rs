@@ -30,6 +30,16 @@ pub struct Credentials {
     pub bearer: Option<String>,
 }
 
+/// Where a request comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// The client's address: who is counted, and who may use the master key.
+    pub address: IpAddr,
+    /// Whether the address is the client's for certain. It is not where somebody forwards the
+    /// request whose word is not taken.
+    pub is_known: bool,
+}
+
 /// What deploy tokens start with.
 pub const TOKEN_PREFIX: &str = "svc_dt_";
 
@@ -54,22 +64,33 @@ impl Authn {
     }
 
     /// Counts a request. The caller is the account where credentials prove one, else the address.
-    pub fn admit(
-        &self,
-        world: &World,
-        credentials: &Credentials,
-        address: IpAddr,
-        peer: IpAddr,
-    ) -> Admission {
-        let caller = self.identify(world, credentials, peer);
+    pub fn admit(&self, world: &World, credentials: &Credentials, origin: Origin) -> Admission {
+        let caller = self.identify(world, credentials, origin);
         let allowance = match &caller {
             Ok(Caller { master: true, .. }) => Allowance::unlimited(),
             Ok(Caller { user: Some(user), .. }) => {
                 self.limiter.take(RateKey::User(user.id), user.account.state.tier)
             }
-            _ => self.limiter.take(RateKey::address(address), self.settings.anonymous_tier),
+            _ => self.limiter.take(RateKey::address(origin.address), self.settings.anonymous_tier),
         };
         Admission { allowance, caller }
+    }
+
+    /// What the caller of a request has left. Nothing is counted.
+    pub fn peek(&self, world: &World, credentials: &Credentials, origin: Origin) -> Allowance {
+        match self.identify(world, credentials, origin) {
+            Ok(Caller { master: true, .. }) => Allowance::unlimited(),
+            Ok(Caller { user: Some(user), .. }) => {
+                self.limiter.peek(RateKey::User(user.id), user.account.state.tier)
+            }
+            _ => self.limiter.peek(RateKey::address(origin.address), self.settings.anonymous_tier),
+        }
+    }
+
+    /// What a user has left. Nothing is counted.
+    pub fn peek_user(&self, world: &World, user: UserId) -> Option<Allowance> {
+        let account = authz::account(&world.store, user).ok()?;
+        Some(self.limiter.peek(RateKey::User(user), account.state.tier))
     }
 
     /// Checks the application id, and the JavaScript key where one is configured. What is sent must
@@ -105,12 +126,12 @@ impl Authn {
         &self,
         world: &World,
         credentials: &Credentials,
-        peer: IpAddr,
+        origin: Origin,
     ) -> Result<Caller, Fault> {
         let now = world.ports.clock.now();
         let master = match &credentials.master_key {
             None => false,
-            Some(key) => self.check_master(key, peer)?,
+            Some(key) => self.check_master(key, origin)?,
         };
         let user = match (&credentials.session_token, &credentials.bearer) {
             (Some(token), _) if !token.is_empty() => match session(world, token, now) {
@@ -125,9 +146,15 @@ impl Authn {
         Ok(Caller { master, user })
     }
 
-    fn check_master(&self, key: &str, peer: IpAddr) -> Result<bool, Fault> {
+    fn check_master(&self, key: &str, origin: Origin) -> Result<bool, Fault> {
         let refused = |why: &str| Err(Fault::Unauthenticated(why.into()));
-        if !self.settings.master_key_addresses.contains(&peer.to_canonical()) {
+        if !origin.is_known {
+            return refused(
+                "the master key is not accepted: this request was forwarded by a proxy that is not \
+                 trusted, or that does not say for whom; name the proxy in SVC_TRUSTED_PROXIES",
+            );
+        }
+        if !self.settings.master_key_addresses.contains(&origin.address.to_canonical()) {
             return refused("the master key is not accepted from this address");
         }
         if !same(key, &self.settings.master_key) {

@@ -17,7 +17,7 @@
 
 use crate::{
     call::{
-        authn::{Admission, Credentials},
+        authn::{Admission, Credentials, Origin},
         authz,
         context::{Call, Caller},
         idempotency::IdempotencyKey,
@@ -30,7 +30,7 @@ use bytes::Bytes;
 use contract::{
     Effect, Fault, Prepared, Reply, Route, UserId, function::SessionUse, function::is_a_name,
 };
-use std::{collections::HashMap, net::IpAddr, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 /// How often a call is decided anew because something it was based on changed meanwhile.
 const REDECISIONS: usize = 16;
@@ -43,10 +43,8 @@ pub struct Request {
     pub credentials: Credentials,
     /// The parameters.
     pub body: Bytes,
-    /// The client's address: who is counted.
-    pub address: IpAddr,
-    /// The address of the connection: who may use the master key.
-    pub peer: IpAddr,
+    /// Where it comes from.
+    pub origin: Origin,
     /// For the reply's header and the log.
     pub request_id: Arc<str>,
     /// The client's own id for a change that is to happen once.
@@ -109,7 +107,7 @@ impl Operations {
 /// Takes a call all the way.
 pub async fn run(platform: &Platform, operations: &Operations, request: Request) -> Response {
     let Admission { allowance, caller } =
-        platform.authn.admit(&platform.world, &request.credentials, request.address, request.peer);
+        platform.authn.admit(&platform.world, &request.credentials, request.origin);
     let user = caller.as_ref().ok().and_then(|c| c.user.as_ref()).map(|user| user.id);
     let route = operations.find(&request.target);
     let operation = route.map(|route| route.spec.name);
@@ -147,14 +145,14 @@ async fn admitted(
 
     let idempotency = request.idempotency_key.filter(|_| spec.effect == Effect::Change);
     let idempotency = idempotency.map(|id| {
-        let who = (&caller, request.address);
+        let who = (&caller, request.origin.address);
         let secret = &platform.settings.signing_key;
         IdempotencyKey::new(who, spec.name, &id, &params.fingerprint(), secret)
     });
     let mut call = Call {
         function: spec.name,
         caller,
-        address: request.address,
+        address: request.origin.address,
         request_id: request.request_id,
         user_agent: request.user_agent,
         now: platform.world.ports.clock.now(),

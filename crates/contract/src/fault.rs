@@ -70,9 +70,6 @@ pub enum Fault {
     /// The body did not arrive in time.
     #[error("the request did not arrive in time")]
     RequestTimeout,
-    /// The headers are too large, or too many.
-    #[error("the headers are larger than 128 KiB, or more than 96")]
-    HeadersTooLarge,
     /// The body is too large.
     #[error("the body is larger than the limit of {limit} bytes")]
     TooLarge {
@@ -235,7 +232,6 @@ impl Fault {
             Fault::RequestTimeout => Kind::RequestTimeout,
             Fault::TooLarge { .. } => Kind::TooLarge,
             Fault::ContentType(_) => Kind::ContentType,
-            Fault::HeadersTooLarge => Kind::HeadersTooLarge,
             Fault::NotAsDeclared(_) => Kind::NotAsDeclared,
             Fault::Forbidden(_) | Fault::MissingScope(_) => Kind::Forbidden,
             Fault::RateLimited { .. } | Fault::TooMany { .. } => Kind::RateLimited,

@@ -38,7 +38,6 @@ kinds! {
     ContentType 142 415 "the content type is not JSON";
     RangeOutside 142 416 "the range lies outside of the file";
     NotAsDeclared 142 422 "the bytes are not what was declared";
-    HeadersTooLarge 142 431 "the headers are too large, or too many";
     UsernameTaken 202 400 "an account has this user name; answered by session routes only";
     InvalidSession 209 400 "the session is not valid; answered by session routes only";
     Forbidden 403 403 "the caller sees the object, but lacks the role or the scope";

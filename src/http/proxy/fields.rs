@@ -187,7 +187,6 @@ pub fn back(head: &response::Parts) -> Result<Response<()>, ProxyFault> {
             fields.append(name, value);
         }
     }
-    // Tells it from the answers that the HTTP library makes by itself.
     fields.append(header::VIA, header::HeaderValue::from_static("1.1 svc"));
     Ok(answer)
 }

@@ -1,5 +1,13 @@
 //! What a client's connection and the answer on it tell each other past the HTTP library, which
 //! keeps both ends of a connection to itself.
+//!
+//! Two things would be worse without it:
+//! - A client that goes is seen at once, as nginx and Go's server do it: an upstream does not work
+//!   on, or keep an event stream open, for nobody. The library's own setting for that, not to allow
+//!   half-closed connections, would drop the work of every handler, such as counting the bytes of
+//!   an upload that broke off.
+//! - When an upstream ends a tunnel, its client is told at once and can connect again. The library
+//!   waits five seconds for a client that has not ended its own side.
 
 use std::{
     cell::Cell,
@@ -46,6 +54,11 @@ impl<T> Watched<T> {
     /// A connection that was just accepted.
     pub fn new(io: T) -> Self {
         Watched { io, line: Line::default(), is_shut: false }
+    }
+
+    /// What it is made of.
+    pub fn io(&self) -> &T {
+        &self.io
     }
 
     /// Its ends.

@@ -57,7 +57,7 @@ impl Default for Limits {
 /// is not passed on, because upstreams believe these headers.
 #[derive(Debug, Clone, Copy)]
 pub struct Forwarded<'a> {
-    /// The client's address, after those that trusted proxies reported: `X-Forwarded-For`.
+    /// The client's address: `X-Forwarded-For`. Nothing that anybody else wrote there is passed on.
     pub client: &'a str,
     /// `http` or `https`, as the client spoke: `X-Forwarded-Proto`.
     pub scheme: &'a str,

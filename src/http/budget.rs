@@ -1,0 +1,155 @@
+//! A budget that many draw on and that nobody can use up for all others: connections, memory for
+//! bodies that are still arriving, uploads under way.
+//!
+//! No holder gets more than a quarter of what is left for everybody else. One alone gets a fifth of
+//! all, the next one a fifth of the rest, and so on: it takes many holders to leave nothing for
+//! another one, and nothing has to be configured for each.
+
+use actors::call::rate_limit::RateKey;
+use contract::Fault;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// How many times what a holder has must be left for others.
+const FOR_OTHERS: usize = 4;
+
+/// A budget.
+pub struct Budget {
+    total: usize,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    all: usize,
+    by: HashMap<RateKey, usize>,
+}
+
+impl Budget {
+    /// A budget of which nothing is used.
+    pub fn new(total: usize) -> Arc<Self> {
+        Arc::new(Budget { total, held: Mutex::default() })
+    }
+
+    /// A share of so much. Without a holder, it is anybody's: only the whole bounds it.
+    pub fn share(self: &Arc<Self>, holder: Option<RateKey>, amount: usize) -> Result<Share, Fault> {
+        let mut share = Share { budget: self.clone(), holder, amount: 0 };
+        share.grow(amount)?;
+        Ok(share)
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        // Two numbers are changed under the lock, and nothing in between can panic.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A part of a budget. It goes back when this is dropped.
+pub struct Share {
+    budget: Arc<Budget>,
+    holder: Option<RateKey>,
+    amount: usize,
+}
+
+impl Share {
+    /// Takes more. Where that is refused, the share stays as it is.
+    pub fn grow(&mut self, amount: usize) -> Result<(), Fault> {
+        let mut held = self.budget.held();
+        let Some(left) = self.budget.total.checked_sub(held.all + amount) else {
+            return Err(Fault::Busy);
+        };
+        if let Some(holder) = self.holder {
+            let known = held.by.get(&holder).copied().unwrap_or(0);
+            if known > 0 && (known + amount) * FOR_OTHERS > left {
+                return Err(Fault::RateLimited { retry_after: 1 });
+            }
+            held.by.insert(holder, known + amount);
+        }
+        held.all += amount;
+        self.amount += amount;
+        Ok(())
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut held = self.budget.held();
+        held.all -= self.amount;
+        let Some(holder) = self.holder else { return };
+        let left = held.by.get(&holder).map_or(0, |known| known - self.amount);
+        if left > 0 {
+            held.by.insert(holder, left);
+        } else {
+            held.by.remove(&holder);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::net::IpAddr;
+
+    fn holder(n: u8) -> Option<RateKey> {
+        Some(RateKey::address(IpAddr::from([10, 0, 0, n])))
+    }
+
+    /// Shares of one until no more are given, and why.
+    fn take_all(budget: &Arc<Budget>, holder: Option<RateKey>) -> (Vec<Share>, Fault) {
+        let mut shares = Vec::new();
+        loop {
+            match budget.share(holder, 1) {
+                Ok(share) => shares.push(share),
+                Err(fault) => return (shares, fault),
+            }
+        }
+    }
+
+    #[test]
+    fn however_many_take_all_they_get_the_next_one_gets_something() {
+        for greedy in 1..=16 {
+            let budget = Budget::new(128);
+            let taken: Vec<_> = (0..greedy).map(|n| take_all(&budget, holder(n))).collect();
+            assert!(taken.iter().all(|(_, why)| matches!(why, Fault::RateLimited { .. })));
+            assert!(budget.share(holder(99), 1).is_ok(), "{greedy} took all");
+        }
+        let budget = Budget::new(128);
+        assert_eq!(take_all(&budget, holder(1)).0.len(), 25, "one alone gets a fifth");
+        assert!(budget.held().by.is_empty() && budget.held().all == 0, "all went back");
+    }
+
+    #[test]
+    fn the_whole_bounds_what_is_anybodys() {
+        let budget = Budget::new(10);
+        let (all, why) = take_all(&budget, None);
+        assert_eq!((all.len(), why), (10, Fault::Busy));
+        assert_eq!(budget.share(holder(1), 1).err(), Some(Fault::Busy));
+    }
+
+    #[test]
+    fn a_share_that_may_not_grow_stays_as_it_is() {
+        let budget = Budget::new(10);
+        let mut share = budget.share(holder(1), 1).unwrap();
+        assert!(share.grow(2).is_err() && share.grow(1).is_ok());
+        assert_eq!(budget.held().all, 2);
+    }
+
+    #[test]
+    fn sixteen_at_once_leave_nothing_behind() {
+        let budget = Budget::new(100);
+        std::thread::scope(|threads| {
+            for n in 0..16 {
+                let budget = &budget;
+                threads.spawn(move || {
+                    for _ in 0..1000 {
+                        drop(take_all(budget, holder(n % 4)));
+                    }
+                });
+            }
+        });
+        assert!(budget.held().by.is_empty() && budget.held().all == 0);
+    }
+}
