@@ -2,7 +2,7 @@
 
 use crate::{
     background::engine_health::EngineHealth,
-    kinds::{instances::metrics::LastLooks, table::Owners},
+    kinds::{image_builds::queue::BuildQueue, instances::metrics::LastLooks, table::Owners},
     ports::Ports,
     runtime::{directory::Rules, health::Registry, store::Store},
 };
@@ -22,6 +22,8 @@ pub struct World {
     pub engine_health: EngineHealth,
     /// What containers used when they were last looked at.
     pub last_looks: LastLooks,
+    /// The builds that are under way and those that wait.
+    pub builds: BuildQueue,
     owners: OnceLock<Owners>,
 }
 
@@ -40,6 +42,7 @@ impl World {
             registry: Registry::default(),
             engine_health: EngineHealth::default(),
             last_looks: LastLooks::default(),
+            builds: BuildQueue::default(),
             owners: OnceLock::new(),
         });
         let owners = Owners::start(&world, arbiters, rules).await?;

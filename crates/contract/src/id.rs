@@ -20,6 +20,8 @@ pub trait Id:
     const PREFIX: &'static str;
     /// The id with this unique part.
     fn of(unique: Ulid) -> Self;
+    /// The unique part, which sorts by time.
+    fn unique(self) -> Ulid;
 }
 
 macro_rules! ids {
@@ -33,6 +35,9 @@ macro_rules! ids {
                 const PREFIX: &'static str = $prefix;
                 fn of(unique: Ulid) -> Self {
                     $name(unique)
+                }
+                fn unique(self) -> Ulid {
+                    self.0
                 }
             }
             impl fmt::Display for $name {
