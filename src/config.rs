@@ -1,6 +1,6 @@
 //! What is configured: flags, then environment, then defaults.
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use contract::{
     authentication::Tier,
     text::{ImageRepository, Slug},
@@ -99,10 +99,27 @@ pub struct ServeArgs {
     /// A file with logins of registries, as `docker login` writes it.
     #[arg(long, env = "SVC_REGISTRY_LOGINS")]
     pub registry_logins: Option<PathBuf>,
-    /// Hosts of git repositories that may be of the internal network, separated by commas. All
-    /// others must be on the public internet.
-    #[arg(long, env = "SVC_GIT_PRIVATE_HOSTS", value_delimiter = ',')]
-    pub git_private_hosts: Vec<String>,
+    /// Hosts of git repositories that may be of the internal network, such as
+    /// git.example.com:8443, separated by commas; a host alone means its port 443. All others must
+    /// be on the public internet.
+    #[arg(
+        long,
+        env = "SVC_GIT_PRIVATE_HOSTS",
+        value_delimiter = ',',
+        value_parser = parse_host_and_port
+    )]
+    pub git_private_hosts: Vec<(String, u16)>,
+    /// Build repositories of users also where other machines reach the service. Builds are not
+    /// isolated from this machine: a Dockerfile reads what this machine reaches.
+    #[arg(
+        long,
+        env = "SVC_TRUST_BUILDS",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        default_value_t = false,
+        default_missing_value = "true"
+    )]
+    pub trust_builds: bool,
     /// The slug of the template that backends are made of where a caller names none.
     #[arg(long, env = "SVC_BACKEND_TEMPLATE", default_value = "parse-server-postgresql")]
     pub backend_template: Slug,
@@ -130,6 +147,20 @@ fn parse_mirror(text: &str) -> Result<(String, String), String> {
     Ok((repository(of)?, repository(instead)?))
 }
 
+/// The host as addresses of repositories spell it, an IPv6 address in brackets.
+fn parse_host_and_port(text: &str) -> Result<(String, u16), String> {
+    let wrong = || format!("{text} must be a host, or a host and a port such as localhost:8443");
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().map_err(|_| wrong())?),
+        _ => (text, 443),
+    };
+    let is_bare_v6 = host.contains(':') && !(host.starts_with('[') && host.ends_with(']'));
+    if host.is_empty() || is_bare_v6 || host.contains('/') {
+        return Err(wrong());
+    }
+    Ok((host.to_ascii_lowercase(), port))
+}
+
 fn parse_tier(text: &str) -> Result<Tier, String> {
     serde_json::from_value(text.into())
         .map_err(|_| "must be free, developer, professional or enterprise".into())
@@ -144,8 +175,76 @@ impl ServeArgs {
         }
     }
 
+    /// Whether repositories of users are built: only while this machine alone reaches the service,
+    /// unless the operator trusts whoever can ask for a build.
+    pub fn builds_repositories(&self) -> bool {
+        let public = self.public_url.as_deref().and_then(|url| url::Url::parse(url).ok());
+        let is_local = |url: url::Url| match url.host() {
+            Some(url::Host::Domain(name)) => name == "localhost",
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        let is_reached_here_only =
+            self.listen.ip().to_canonical().is_loopback() && public.is_none_or(is_local);
+        self.trust_builds || is_reached_here_only
+    }
+
     /// How long an upload address holds.
     pub fn upload_lifetime(&self) -> Duration {
         Duration::from_secs(self.upload_url_ttl)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: ServeArgs,
+    }
+
+    fn args(flags: &[&str]) -> ServeArgs {
+        Line::parse_from([&["svc"], flags].concat()).args
+    }
+
+    #[test]
+    fn a_service_that_others_reach_builds_no_repositories() {
+        for local in [
+            ["--listen", "127.0.0.1:1"],
+            ["--listen", "[::1]:1"],
+            ["--public-url", "http://localhost:8080"],
+            ["--public-url", "http://[::1]:8080"],
+        ] {
+            assert!(args(&local).builds_repositories(), "{local:?}");
+        }
+        for reached in [
+            ["--listen", "0.0.0.0:1"],
+            ["--listen", "[::]:1"],
+            ["--listen", "10.0.0.1:1"],
+            ["--public-url", "https://svc.example.com"],
+        ] {
+            assert!(!args(&reached).builds_repositories(), "{reached:?}");
+            let trusting = [&reached[..], &["--trust-builds"]].concat();
+            assert!(args(&trusting).builds_repositories(), "{reached:?}");
+            let not = [&reached[..], &["--trust-builds=false"]].concat();
+            assert!(!args(&not).builds_repositories(), "{reached:?}");
+        }
+    }
+
+    #[test]
+    fn a_private_host_is_one_port_of_it() {
+        let read = |text| parse_host_and_port(text).unwrap();
+        assert_eq!(read("Git.example.com"), ("git.example.com".into(), 443));
+        assert_eq!(read("localhost:80"), ("localhost".into(), 80));
+        assert_eq!(read("[::1]:80"), ("[::1]".into(), 80));
+        assert_eq!(read("[::1]"), ("[::1]".into(), 443));
+        for wrong in ["", ":80", "::1", "a:b", "a:70000", "https://a", "a/b"] {
+            assert!(parse_host_and_port(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -64,6 +64,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         site: Arc::new(Site {
             installation: keys.application_id.clone(),
             api_url: api_url.clone(),
+            builds_repositories: args.builds_repositories(),
         }),
     };
     let settings = Settings {

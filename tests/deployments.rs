@@ -2,11 +2,11 @@
 
 use crate::{
     instances::{backend, deployed, made, until},
-    support::engine::{Installed, engine, template},
+    support::engine::{Installed, docker, engine, template},
     support::{
         git::Git,
         requires,
-        service::{Person, eventually},
+        service::{Person, Service, eventually},
     },
 };
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn a_repository_is_built_and_serves() {
         return;
     }
     let git = Git::serve();
-    let service = engine.service(&[("SVC_GIT_PRIVATE_HOSTS", "127.0.0.1")]);
+    let service = engine.service(&[("SVC_GIT_PRIVATE_HOSTS", &git.host)]);
     let (ada, _, instance) = backend(&service);
     let app = &instance["appId"];
     let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
@@ -59,7 +59,7 @@ fn a_repository_is_built_and_serves() {
     git.commit_version(engine, "two");
     let second = deployed(&service, &ada, &trigger(json!({"url": git.url, "ref": "next"})));
     assert_eq!((&second["state"], version(&service, &ada, app)), (&json!("live"), json!("two")));
-    let back = call("rollbackDeployment", json!({"deploymentId": second["id"]})).ok();
+    let back = call("rollbackDeployment", json!({"appId": app})).ok();
     let back = deployed(&service, &ada, &back);
     assert_eq!(
         (&back["imageRef"], version(&service, &ada, app)),
@@ -67,10 +67,15 @@ fn a_repository_is_built_and_serves() {
     );
 
     // What cannot be built says why, and the one that serves goes on.
-    git.commit(&[(
-        "broken/Dockerfile",
-        format!("FROM {}\nRUN exit 7\n", engine.images["toolbox"]),
-    )]);
+    let base = engine.base("toolbox");
+    let id = docker(&["inspect", "--format", "{{.Id}}", &engine.images["toolbox"]]);
+    let id = id.trim_start_matches("sha256:");
+    git.commit(&[
+        ("broken/Dockerfile", format!("FROM {base}\nRUN exit 7\n")),
+        // What only this machine knows is of others: neither its name nor its id can be built upon.
+        ("name/Dockerfile", format!("FROM {}\n", engine.images["toolbox"])),
+        ("id/Dockerfile", format!("FROM {id}\n")),
+    ]);
     for (source, why) in [
         (json!({"url": git.url, "ref": "nowhere"}), "nowhere"),
         (
@@ -78,6 +83,8 @@ fn a_repository_is_built_and_serves() {
             "none/Dockerfile",
         ),
         (json!({"url": git.url, "ref": "next", "dockerfile": "broken/Dockerfile"}), "exit 7"),
+        (json!({"url": git.url, "ref": "next", "dockerfile": "name/Dockerfile"}), ""),
+        (json!({"url": git.url, "ref": "next", "dockerfile": "id/Dockerfile"}), ""),
         (json!({"url": "https://localhost:1/app.git"}), "not on the public internet"),
         (json!({"url": "http://git.example.com/app.git"}), "use https"),
     ] {
@@ -94,7 +101,31 @@ fn a_repository_is_built_and_serves() {
     }
     assert_eq!(version(&service, &ada, app), "one");
     let listed = call("listDeployments", json!({"appId": app, "state": "failed"})).ok();
-    assert_eq!(listed["items"].as_array().unwrap().len(), 5);
+    assert_eq!(listed["items"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn a_service_that_others_reach_builds_no_repositories() {
+    let mut service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let trigger = |service: &Service| {
+        let source = json!({"git": {"url": "https://git.example.com/app.git"}});
+        service.call(Some(&ada), "triggerDeployment", json!({"appId": app, "source": source}))
+    };
+    assert_eq!(trigger(&service).refusal(), (404, 101), "there is no instance");
+    let (_, port) = service.url.rsplit_once(':').unwrap();
+    let everywhere = format!("0.0.0.0:{port}");
+    service.stop();
+    service.set("SVC_LISTEN", &everywhere);
+    service.boot();
+    let refused = trigger(&service);
+    assert_eq!(refused.refusal(), (409, 119));
+    assert!(refused.body["error"].as_str().unwrap().contains("SVC_TRUST_BUILDS"));
+    service.stop();
+    service.set("SVC_TRUST_BUILDS", "true");
+    service.boot();
+    assert_eq!(trigger(&service).refusal(), (404, 101));
 }
 
 #[test]
@@ -142,6 +173,25 @@ fn a_version_of_the_template_brings_all_that_it_says() {
     assert_eq!(until(&service, &ada, id, &["running"])["templateVersion"], "1.0.0");
     assert!(!says().contains("the second"));
 
+    // Once more: neither the version that was taken back nor the same again, but what the instance
+    // was created with. Before that there is nothing.
+    let created = call("rollbackDeployment", json!({"appId": app})).ok();
+    assert_eq!(created["source"], json!({"templateVersion": "1.0.0"}), "{created}");
+    assert_eq!(deployed(&service, &ada, &created)["state"], "live");
+    assert_eq!(call("rollbackDeployment", json!({"appId": app})).refusal(), (409, 119));
+    // What was taken back can be named.
+    let list = |params: Value| call("listDeployments", params).ok()["items"].clone();
+    let all = list(json!({"appId": app, "target": "backend"}));
+    let states: Vec<&Value> = all.as_array().unwrap().iter().map(|d| &d["state"]).collect();
+    assert_eq!(states, ["live", "rolledBack", "rolledBack", "superseded"], "{all:#}");
+    assert_eq!(list(json!({"appId": app, "target": "marketServer"})), json!([]));
+    let again = json!({"appId": app, "toDeploymentId": all[2]["id"]});
+    let again = deployed(&service, &ada, &call("rollbackDeployment", again).ok());
+    assert_eq!(again["state"], "live");
+    assert!(says().contains("the second"), "{}", says());
+    let serves = json!({"appId": app, "toDeploymentId": again["id"]});
+    assert_eq!(call("rollbackDeployment", serves).refusal(), (409, 119));
+
     let stopped = call("svc_stopBackendInstance", json!({"instanceId": id, "wait": true})).ok();
     assert_eq!(stopped["state"], "stopped");
     let params = json!({"appId": app, "source": {"templateVersion": "2.0.0"}});
@@ -158,7 +208,7 @@ fn an_image_is_built_pushed_and_used() {
         return;
     }
     let git = Git::serve();
-    let service = engine.service(&[("SVC_GIT_PRIVATE_HOSTS", "127.0.0.1")]);
+    let service = engine.service(&[("SVC_GIT_PRIVATE_HOSTS", &git.host)]);
     let (ada, _, instance) = backend(&service);
     let app = &instance["appId"];
     let admin = service.administrator();
@@ -183,10 +233,10 @@ fn an_image_is_built_pushed_and_used() {
         found
     };
     git.commit_version(engine, "built");
-    let from = &engine.images["toolbox"];
+    let from = engine.base("toolbox");
     git.commit(&[(
         "slow/Dockerfile",
-        format!("FROM {from}\nARG GREETING\nRUN echo $GREETING; sleep 300\n"),
+        format!("FROM {from}\nARG GREETING\nRUN seq 200; echo $GREETING; sleep 300\n"),
     )]);
     let job = build("1.0.0", "Dockerfile").ok();
     let done = ended(&job);
@@ -205,6 +255,18 @@ fn an_image_is_built_pushed_and_used() {
         said["log_tail"].is_null() && said["logTail"].as_array().unwrap().contains(&json!("hello"))
     });
     assert_eq!(build("2.0.0", "Dockerfile").refusal(), (409, 137), "one build of a version");
+    // Its third step of three is not in the tail any more; all of it can be read.
+    assert_eq!(status(&slow)["job"]["progress"], 60, "{}", status(&slow));
+    let listed = call("listBuildJobs", json!({"state": "building"})).ok();
+    let listed = listed["items"].as_array().unwrap().iter().map(|j| (&j["id"], &j["progress"]));
+    assert_eq!(listed.collect::<Vec<_>>(), [(&slow["id"], &json!(60))]);
+    let logs = call("getBuildJobLogs", json!({"jobId": slow["id"]})).ok();
+    let said: Vec<&str> =
+        logs["lines"].as_array().unwrap().iter().map(|l| l["text"].as_str().unwrap()).collect();
+    assert!(said.iter().any(|line| line.starts_with("Step 1/")) && said.contains(&"hello"));
+    assert_eq!(logs["done"], false);
+    let rest = json!({"jobId": slow["id"], "cursor": logs["nextCursor"]});
+    assert_eq!(call("getBuildJobLogs", rest).ok()["lines"], json!([]));
     call("cancelDockerBuild", json!({"jobId": slow["id"]})).ok();
     assert_eq!(ended(&slow)["job"]["state"], "cancelled");
     let failed = ended(&build("3.0.0", "nowhere/Dockerfile").ok());

@@ -250,7 +250,7 @@ fn a_service_that_is_killed_in_each_state_on_the_way_goes_on() {
         return;
     }
     let git = Git::serve();
-    let mut service = engine.service(&[("SVC_GIT_PRIVATE_HOSTS", "127.0.0.1")]);
+    let mut service = engine.service(&[("SVC_GIT_PRIVATE_HOSTS", &git.host)]);
     let (ada, _, made) = made(&service, "svc_createBackendInstance", json!({}));
     let id = made["id"].clone();
     let instance = |service: &Installed| {
@@ -275,7 +275,7 @@ fn a_service_that_is_killed_in_each_state_on_the_way_goes_on() {
     // While it is built the instance is restarted, so that the deployment waits for it.
     let slow = format!(
         "FROM {}\nCOPY cloud/main.js /parse-server/cloud/main.js\nRUN sleep 3\n",
-        engine.images["parse-server"]
+        engine.base("parse-server")
     );
     git.commit_version(engine, "two");
     git.commit(&[("Dockerfile", slow)]);

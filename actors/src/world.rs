@@ -2,7 +2,10 @@
 
 use crate::{
     background::engine_health::EngineHealth,
-    kinds::{backup_schedules, instances::metrics::LastReadings, table::Owners},
+    kinds::{
+        backup_schedules, image_builds::queue::BuildQueue, instances::metrics::LastReadings,
+        table::Owners,
+    },
     ports::Ports,
     runtime::{directory::Rules, health::Registry, store::Store},
 };
@@ -22,6 +25,8 @@ pub struct World {
     pub engine_health: EngineHealth,
     /// The last resource reading of each container.
     pub last_readings: LastReadings,
+    /// The builds that are under way and those that wait.
+    pub builds: BuildQueue,
     owners: OnceLock<Owners>,
 }
 
@@ -40,6 +45,7 @@ impl World {
             registry: Registry::default(),
             engine_health: EngineHealth::default(),
             last_readings: LastReadings::default(),
+            builds: BuildQueue::default(),
             owners: OnceLock::new(),
         });
         // Before there are owners, who would remember the records as they were.

@@ -2,32 +2,46 @@
 //!
 //! Nothing of a repository is ever run or checked out here: one commit is fetched into a folder of
 //! its own and streamed as a tar archive. The address is resolved once, held to the public internet,
-//! and git is told to connect to just that address.
+//! and git is told to connect to just that address. Git runs with limits of its own: what it reads
+//! was written by strangers.
 
 use actors::ports::{Checkout, SourceError, Sources};
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract::deployments::GitSource;
 use futures_util::{StreamExt, stream, stream::BoxStream};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::{
     io,
     net::{IpAddr, SocketAddr},
     path::PathBuf,
     process::Stdio,
+    sync::Arc,
     time::Duration,
 };
 use tempfile::TempDir;
 use tokio::{
-    io::AsyncReadExt,
+    io::{AsyncRead, AsyncReadExt},
     process::{Child, Command},
+    sync::{OwnedSemaphorePermit, Semaphore},
 };
 
 pub struct Git {
     /// Where repositories are while they are built.
     folder: PathBuf,
-    /// Hosts that may be of the internal network.
-    private_hosts: Vec<String>,
+    /// Hosts and ports that may be of the internal network.
+    private_hosts: Vec<(String, u16)>,
+    /// Why the program cannot be used.
+    unusable: Option<String>,
+    slots: Arc<Semaphore>,
 }
+
+/// The oldest version that connects to the address that it is told.
+const OLDEST: (u32, u32) = (2, 37);
+/// How many repositories are fetched or read at a time.
+const AT_A_TIME: usize = 4;
+/// Bytes that git prints, beside archives, and that are read.
+const MOST_OUTPUT: u64 = 64 << 10;
 
 /// How long the end of an archive may be silent.
 const IDLE: Duration = Duration::from_secs(60);
@@ -37,18 +51,50 @@ const PIECE: usize = 64 << 10;
 const LARGEST_REPOSITORY: u64 = 2 << 30;
 /// Bytes of its files, which are compressed in the repository.
 const LARGEST_ARCHIVE: u64 = 4 << 30;
+/// Limits of each process: kilobytes of memory, seconds of a processor, and blocks of 512 bytes in
+/// a file. A few kilobytes of a pack can make objects of many gigabytes. `$0` is git.
+#[cfg(target_os = "linux")]
+const LIMITED: &str =
+    "ulimit -v 2097152 && ulimit -t 600 && ulimit -f 8388608 && exec \"$0\" \"$@\"";
+#[cfg(not(target_os = "linux"))]
+const LIMITED: &str = "ulimit -t 600 && ulimit -f 8388608 && exec \"$0\" \"$@\"";
+/// What keeps git within those limits, and from waiting for a server that says nothing.
+const SETTINGS: [&str; 10] = [
+    "http.followRedirects=false",
+    "http.lowSpeedLimit=1000",
+    "http.lowSpeedTime=30",
+    "transfer.fsckObjects=true",
+    // All that is fetched stays in one pack, whose size can be looked at.
+    "fetch.unpackLimit=1",
+    // Large files go through it in pieces, packs are mapped in pieces.
+    "core.bigFileThreshold=16m",
+    "core.packedGitWindowSize=32m",
+    "core.packedGitLimit=256m",
+    "pack.threads=1",
+    // No process that outlives its parent.
+    "gc.auto=0",
+];
 /// How often what was fetched so far is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl Git {
     /// With a folder for what is under way, and hosts that may be of the internal network.
-    pub fn new(folder: PathBuf, private_hosts: Vec<String>) -> io::Result<Git> {
+    pub fn new(folder: PathBuf, private_hosts: Vec<(String, u16)>) -> io::Result<Git> {
         std::fs::create_dir_all(&folder)?;
         // What was under way when the process last ended is fetched again.
         for left in std::fs::read_dir(&folder)?.flatten() {
             std::fs::remove_dir_all(left.path())?;
         }
-        Ok(Git { folder, private_hosts })
+        let unusable = usable(std::process::Command::new("git").arg("--version").output()).err();
+        if let Some(why) = &unusable {
+            tracing::warn!(why, "repositories cannot be built");
+        }
+        let slots = Arc::new(Semaphore::new(AT_A_TIME));
+        Ok(Git { folder, private_hosts, unusable, slots })
+    }
+
+    fn is_private(&self, host: &str, port: u16) -> bool {
+        self.private_hosts.iter().any(|(allowed, at)| (allowed.as_str(), *at) == (host, port))
     }
 
     /// The one address that this repository is fetched from.
@@ -56,13 +102,26 @@ impl Git {
         let away = || SourceError::Away(format!("the host {host} is not known"));
         let mut found = tokio::net::lookup_host((host, port)).await.map_err(|_| away())?;
         let address = found.next().map(|a: SocketAddr| a.ip().to_canonical()).ok_or_else(away)?;
-        if is_public(address) || self.private_hosts.iter().any(|allowed| allowed == host) {
+        if is_public(address) || self.is_private(host, port) {
             return Ok(address);
         }
         Err(SourceError::Refused(format!(
-            "{host} is not on the public internet; an operator can allow it with SVC_GIT_PRIVATE_HOSTS"
+            "{host}:{port} is not on the public internet; an operator can allow it with SVC_GIT_PRIVATE_HOSTS"
         )))
     }
+}
+
+/// Whether the program that answered like this can be used.
+fn usable(answered: io::Result<std::process::Output>) -> Result<(), String> {
+    let answered = answered.map_err(|e| format!("git cannot be run: {e}"))?;
+    let said = String::from_utf8_lossy(&answered.stdout);
+    let version = said.trim().strip_prefix("git version ").unwrap_or_default();
+    let mut numbers = version.split('.').map_while(|part| part.parse::<u32>().ok());
+    if (numbers.next(), numbers.next()) >= (Some(OLDEST.0), Some(OLDEST.1)) {
+        return Ok(());
+    }
+    let (major, minor) = OLDEST;
+    Err(format!("git is {version}, and must be {major}.{minor} or later"))
 }
 
 /// Whether an address is on the public internet: no loopback, private, link-local, shared,
@@ -97,7 +156,12 @@ fn is_public(address: IpAddr) -> bool {
 #[async_trait]
 impl Sources for Git {
     async fn checkout(&self, git: &GitSource, within: Duration) -> Result<Checkout, SourceError> {
-        let done = tokio::time::timeout(within, self.fetch(git)).await;
+        if let Some(why) = &self.unusable {
+            return Err(SourceError::Away(why.clone()));
+        }
+        let slot = self.slots.clone().acquire_owned().await;
+        let slot = slot.map_err(|e| SourceError::Away(e.to_string()))?;
+        let done = tokio::time::timeout(within, self.fetch(git, slot)).await;
         done.unwrap_or_else(|_| {
             Err(SourceError::Away("the repository was not fetched in time".into()))
         })
@@ -105,12 +169,16 @@ impl Sources for Git {
 }
 
 impl Git {
-    async fn fetch(&self, git: &GitSource) -> Result<Checkout, SourceError> {
+    async fn fetch(
+        &self,
+        git: &GitSource,
+        slot: OwnedSemaphorePermit,
+    ) -> Result<Checkout, SourceError> {
         let url =
             url::Url::parse(git.url.as_str()).map_err(|e| SourceError::Refused(e.to_string()))?;
         let host = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or(443);
-        if url.scheme() != "https" && !self.private_hosts.iter().any(|allowed| allowed == host) {
+        if url.scheme() != "https" && !self.is_private(host, port) {
             return Err(SourceError::Refused(format!(
                 "{host} is asked over http, where anybody on the way can change what is built; use https"
             )));
@@ -118,7 +186,8 @@ impl Git {
         let address = self.resolve(host, port).await?;
         let io = |e: io::Error| SourceError::Away(format!("git cannot be run: {e}"));
         let folder = TempDir::new_in(&self.folder).map_err(io)?;
-        let repository = Repository { folder, resolved: format!("{host}:{port}:{address}") };
+        let resolved = format!("{host}:{port}:{address}");
+        let repository = Repository { folder, resolved, _slot: Some(slot) };
         repository.run(&["init", "--quiet", "--bare", "."]).await?;
         let wanted = git.git_ref.as_ref().map_or("HEAD", |r| r.as_str());
         let fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--", git.url.as_str(), wanted];
@@ -136,8 +205,7 @@ impl Git {
                 "the repository has no {dockerfile} at {commit}"
             )));
         }
-        let archive =
-            repository.command(&["archive", "--format=tar", &commit]).spawn().map_err(io)?;
+        let archive = repository.start(&["archive", "--format=tar", &commit]).map_err(io)?;
         Ok(Checkout { commit, context: stream_of(repository, archive, LARGEST_ARCHIVE) })
     }
 }
@@ -147,13 +215,36 @@ struct Repository {
     folder: TempDir,
     /// `host:port:address`, as curl takes it.
     resolved: String,
+    _slot: Option<OwnedSemaphorePermit>,
+}
+
+/// A program with all that it started: it ends with them.
+struct Group {
+    child: Child,
+}
+
+impl Group {
+    fn start(mut command: Command) -> io::Result<Group> {
+        Ok(Group { child: command.process_group(0).kill_on_drop(true).spawn()? })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Of one that has ended by itself nothing is left, and its number may be another's.
+        let running = self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        if let Some(group) = running {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
 }
 
 impl Repository {
     /// `git` with nothing of this machine's configuration, no questions, and no way but HTTP.
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("git");
+        let mut command = Command::new("sh");
         command
+            .args(["-c", LIMITED, "git"])
             .current_dir(self.folder.path())
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
@@ -165,16 +256,19 @@ impl Repository {
                 ("GIT_ALLOW_PROTOCOL", "https:http"),
                 ("LC_ALL", "C"),
             ])
-            .args(["-c", "http.followRedirects=false", "-c", "transfer.fsckObjects=true"])
-            // All that is fetched stays in one pack, whose size can be looked at.
-            .args(["-c", "fetch.unpackLimit=1"])
+            .args(SETTINGS.iter().flat_map(|setting| ["-c", setting]))
             .args(["-c", &format!("http.curloptResolve={}", self.resolved)])
             .args(arguments)
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
+            .stdout(Stdio::piped());
         command
+    }
+
+    /// Starts git; what it complains of is not read.
+    fn start(&self, arguments: &[&str]) -> io::Result<Group> {
+        let mut command = self.command(arguments);
+        command.stderr(Stdio::null());
+        Group::start(command)
     }
 
     /// Waits until more was fetched than this.
@@ -193,36 +287,49 @@ impl Repository {
 
     /// Runs git to its end; what it printed.
     async fn run(&self, arguments: &[&str]) -> Result<String, SourceError> {
-        let done = self.command(arguments).output().await;
-        let done = done.map_err(|e| SourceError::Away(format!("git cannot be run: {e}")))?;
-        if done.status.success() {
-            return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+        let io = |e: io::Error| SourceError::Away(format!("git cannot be run: {e}"));
+        let mut command = self.command(arguments);
+        command.stderr(Stdio::piped());
+        let mut group = Group::start(command).map_err(io)?;
+        let (out, err) = (group.child.stdout.take(), group.child.stderr.take());
+        let (out, err) = tokio::try_join!(beginning(out), beginning(err)).map_err(io)?;
+        if group.child.wait().await.map_err(io)?.success() {
+            return Ok(String::from_utf8_lossy(&out).into_owned());
         }
-        let said = String::from_utf8_lossy(&done.stderr);
+        let said = String::from_utf8_lossy(&err);
         let said =
             said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
         Err(SourceError::Refused(format!("git: {}", said.chars().take(500).collect::<String>())))
     }
 }
 
+/// What a program prints. One that prints without end finds nobody who reads on.
+async fn beginning(printed: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
+    let mut read = Vec::new();
+    if let Some(printed) = printed {
+        printed.take(MOST_OUTPUT).read_to_end(&mut read).await?;
+    }
+    Ok(read)
+}
+
 /// The archive as it is written. One that git did not finish, or that has more bytes than this, ends
 /// with an error.
 fn stream_of(
     repository: Repository,
-    child: Child,
+    archive: Group,
     most: u64,
 ) -> BoxStream<'static, io::Result<Bytes>> {
-    let next = move |state: Option<(Repository, Child, u64)>| async move {
-        let (repository, mut child, left) = state?;
+    let next = move |state: Option<(Repository, Group, u64)>| async move {
+        let (repository, mut archive, left) = state?;
         let mut piece = vec![0; PIECE];
-        let read = match child.stdout.as_mut() {
+        let read = match archive.child.stdout.as_mut() {
             Some(out) => tokio::time::timeout(IDLE, out.read(&mut piece)).await,
             None => Ok(Ok(0)),
         };
         match read {
             Err(_) => Some((Err(io::ErrorKind::TimedOut.into()), None)),
             Ok(Err(e)) => Some((Err(e), None)),
-            Ok(Ok(0)) => match child.wait().await {
+            Ok(Ok(0)) => match archive.child.wait().await {
                 Ok(status) if status.success() => None,
                 Ok(status) => Some((Err(io::Error::other(format!("git archive: {status}"))), None)),
                 Err(e) => Some((Err(e), None)),
@@ -230,7 +337,7 @@ fn stream_of(
             Ok(Ok(n)) => match left.checked_sub(n as u64) {
                 Some(left) => {
                     piece.truncate(n);
-                    Some((Ok(piece.into()), Some((repository, child, left))))
+                    Some((Ok(piece.into()), Some((repository, archive, left))))
                 }
                 None => {
                     let why = format!("the files of the repository are more than {most} bytes");
@@ -239,7 +346,7 @@ fn stream_of(
             },
         }
     };
-    stream::unfold(Some((repository, child, most)), next).boxed()
+    stream::unfold(Some((repository, archive, most)), next).boxed()
 }
 
 #[cfg(test)]
@@ -249,7 +356,7 @@ mod tests {
     use futures_util::TryStreamExt;
 
     fn repository() -> Repository {
-        Repository { folder: tempfile::tempdir().unwrap(), resolved: String::new() }
+        Repository { folder: tempfile::tempdir().unwrap(), resolved: String::new(), _slot: None }
     }
 
     #[tokio::test]
@@ -267,12 +374,59 @@ mod tests {
     async fn an_archive_that_is_too_large_is_cut_off() {
         let archive = || {
             let mut zeros = Command::new("head");
-            zeros.args(["-c", "200000", "/dev/zero"]).stdout(Stdio::piped()).spawn().unwrap()
+            zeros.args(["-c", "200000", "/dev/zero"]).stdout(Stdio::piped());
+            Group::start(zeros).unwrap()
         };
         let whole = stream_of(repository(), archive(), 200_000).try_collect::<Vec<Bytes>>().await;
         assert_eq!(whole.unwrap().concat().len(), 200_000);
         let cut = stream_of(repository(), archive(), 199_999).try_collect::<Vec<Bytes>>().await;
         assert!(cut.unwrap_err().to_string().contains("199999 bytes"));
+    }
+
+    #[tokio::test]
+    async fn a_program_ends_with_all_that_it_started() {
+        // Its child holds the pipe open.
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 1000 & echo begun; wait"]).stdout(Stdio::piped());
+        let mut group = Group::start(command).unwrap();
+        let mut out = group.child.stdout.take().unwrap();
+        out.read_exact(&mut [0; 6]).await.unwrap();
+        drop(group);
+        let mut rest = Vec::new();
+        let end = tokio::time::timeout(Duration::from_secs(10), out.read_to_end(&mut rest));
+        assert_eq!(end.await.unwrap().unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn git_runs_within_limits() {
+        let repository = repository();
+        let alias = "alias.limits=!ulimit -v; ulimit -t; ulimit -f";
+        assert_eq!(
+            repository.run(&["-c", alias, "limits"]).await.unwrap(),
+            "2097152\n600\n8388608\n"
+        );
+        let endless = "alias.limits=!yes";
+        assert!(repository.run(&["-c", endless, "limits"]).await.is_err());
+    }
+
+    #[test]
+    fn an_old_git_is_not_used() {
+        let answer = |said: &str| {
+            usable(Ok(std::process::Output {
+                status: Default::default(),
+                stdout: said.into(),
+                stderr: Vec::new(),
+            }))
+        };
+        for new in ["git version 2.37.0\n", "git version 2.39.5 (Apple Git-154)", "git version 3.0"]
+        {
+            assert_eq!(answer(new), Ok(()));
+        }
+        assert_eq!(
+            answer("git version 2.36.9\n").unwrap_err(),
+            "git is 2.36.9, and must be 2.37 or later"
+        );
+        assert!(answer("something else").is_err());
     }
 
     #[test]

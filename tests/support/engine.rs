@@ -33,6 +33,9 @@ const SHIPPED: [(&str, &str, &str, &str); 5] = [
     ("127.0.0.1:5000/storefront", "storefront", "1.0.0", "storefront"),
 ];
 
+/// What tests build upon. Builds ask registries for it, also where the engine has it.
+const BASES: [&str; 2] = ["parse-server", "toolbox"];
+
 /// What is deployed later: tag of `parse-server`, and the built image.
 const LATER: [(&str, &str); 2] = [("2", "parse-server-2"), ("sick", "parse-server-sick")];
 
@@ -89,7 +92,16 @@ impl Engine {
         for (tag, image) in LATER {
             engine.publish(image, "parse-server", tag);
         }
+        for image in BASES {
+            engine.publish(image, &format!("base-{image}"), "1");
+        }
         Ok(engine)
+    }
+
+    /// What a Dockerfile names to build upon this image.
+    pub fn base(&self, image: &str) -> String {
+        assert!(BASES.contains(&image), "{image}");
+        format!("{}/base-{image}:1", self.registry)
     }
 
     /// Puts a built image into the registry; its name there.
@@ -128,7 +140,7 @@ impl Engine {
 
 /// Images that the engine knows by registries of earlier runs lose these names.
 fn forget_registries() {
-    let format = "{{.Repository}}@{{.Digest}}";
+    let format = "{{.Repository}}:{{.Tag}}\n{{.Repository}}@{{.Digest}}";
     for name in docker(&["images", "--digests", "--format", format]).lines() {
         let registry = name.split('/').next().filter(|host| host.starts_with("127.0.0.1:"));
         if registry.is_some_and(|host| std::net::TcpStream::connect(host).is_err()) {

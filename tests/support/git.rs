@@ -12,6 +12,8 @@ pub struct Git {
     folder: tempfile::TempDir,
     /// Of the repository.
     pub url: String,
+    /// Where it listens, which is of the internal network.
+    pub host: String,
     server: Child,
 }
 
@@ -25,7 +27,8 @@ impl Git {
         let mut server = command.spawn().unwrap();
         let mut port = String::new();
         BufReader::new(server.stdout.take().unwrap()).read_line(&mut port).unwrap();
-        let git = Git { folder, url: format!("http://127.0.0.1:{}/app.git", port.trim()), server };
+        let host = format!("127.0.0.1:{}", port.trim());
+        let git = Git { folder, url: format!("http://{host}/app.git"), host, server };
         std::fs::create_dir(git.work()).unwrap();
         git.run(&["init", "--quiet", "--initial-branch=main"]);
         git
@@ -58,7 +61,7 @@ impl Git {
 
     /// Commits a backend whose function `version` answers this.
     pub fn commit_version(&self, engine: &Engine, version: &str) -> String {
-        let from = &engine.images["parse-server"];
+        let from = engine.base("parse-server");
         self.commit(&[
             (
                 "Dockerfile",

@@ -1,17 +1,22 @@
-//! What builds leave behind. Images that deployments built stay while they serve, may be gone back
-//! to, or are younger than an hour; everything else of ours goes, and nothing that is not ours.
+//! What builds leave behind. Images that deployments built stay while they serve, are among the last
+//! five of a service, or are younger than an hour; everything else of ours goes, and nothing that is
+//! not ours.
 
 use crate::{
     kinds::{
-        deployments::{APP, DeploymentIndex, Deployments, Served},
+        deployments::{DeploymentIndex, Deployments, Served},
+        image_builds::from_source::APP,
         instances::{InstanceIndex, names},
     },
+    runtime::store::Store,
     world::World,
 };
 use container_engine::{EngineError, Image};
-use contract::Fault;
+use contract::{DeploymentId, Fault};
 use std::{collections::BTreeSet, time::Duration};
 
+/// So many of the images that served a service last stay, so that it can go back to them at once.
+const STAY: usize = 5;
 /// What is younger may be on its way into a record.
 const YOUNG: Duration = Duration::from_secs(3600);
 /// What builds cached and nobody used for this long goes.
@@ -24,7 +29,7 @@ pub async fn prune(world: &World) -> Result<(), EngineError> {
     let labels = names::of_installation(&world.ports.site.installation);
     let kept = pinned(world).map_err(|e| EngineError::Away(e.to_string()))?;
     for image in engine.images(&labels).await? {
-        let built = image.labels.contains_key(APP);
+        let built = image.labels.get(APP).is_some_and(|app| !app.is_empty());
         if !built || now.since(image.created_at) < YOUNG || kept.contains(&image.id) {
             continue;
         }
@@ -56,13 +61,23 @@ fn pinned(world: &World) -> Result<BTreeSet<String>, Fault> {
     for instance in store.all(&InstanceIndex::All)? {
         for service in Served::keys(instance) {
             let served = store.get_or_empty::<Served>(&service)?;
-            let under_way = store.all(&DeploymentIndex::Lane { service })?;
-            for id in served.latest.iter().copied().chain(under_way) {
-                let found = store.get::<Deployments>(&id)?;
-                let image = found.and_then(|f| f.state.deployment.image_ref.clone());
-                pinned.extend(image);
+            let mut stay = BTreeSet::new();
+            for id in served.latest.iter().copied() {
+                if stay.len() == STAY {
+                    break;
+                }
+                stay.extend(image_of(store, id)?);
             }
+            for id in store.all(&DeploymentIndex::Lane { service })? {
+                stay.extend(image_of(store, id)?);
+            }
+            pinned.append(&mut stay);
         }
     }
     Ok(pinned)
+}
+
+fn image_of(store: &Store, id: DeploymentId) -> Result<Option<String>, Fault> {
+    let found = store.get::<Deployments>(&id)?;
+    Ok(found.and_then(|found| found.deployment.image_ref.clone()))
 }

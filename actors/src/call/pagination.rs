@@ -1,6 +1,10 @@
 //! Lists of resources, newest first, a page at a time.
 
-use crate::runtime::{resource::Resource, store::Store};
+use crate::runtime::{
+    progress_log::{Line, LineIndex},
+    resource::Resource,
+    store::Store,
+};
 use contract::{Cursor, Fault, Limit, Page};
 use std::ops::ControlFlow;
 use store::{Entry, Record, Snapshot};
@@ -88,6 +92,36 @@ fn walk<R: Record, T>(
 pub fn position<R: Record>(cursor: &Cursor) -> Result<R::Key, Fault> {
     let unknown = || Fault::invalid("cursor", "must be the nextCursor of an earlier page");
     cursor.key().parse().map_err(|_| unknown())
+}
+
+/// Lines of one page.
+const LINES: usize = 500;
+
+/// Some of the lines of a deployment or build, oldest first.
+pub struct LinesPage {
+    pub lines: Vec<Line>,
+    /// Where to go on; the same cursor again while nothing new was written.
+    pub next_cursor: Option<Cursor>,
+    /// There may be more already.
+    pub more: bool,
+}
+
+impl LinesPage {
+    /// The lines after the cursor.
+    pub fn read(
+        store: &Store,
+        of: impl std::fmt::Display,
+        cursor: Option<Cursor>,
+    ) -> Result<LinesPage, Fault> {
+        let after = cursor.as_ref().map(position::<Line>).transpose()?;
+        let keys = store.oldest::<Line>(&LineIndex::of(of), after.as_ref(), LINES)?;
+        let mut lines = Vec::with_capacity(keys.len());
+        for key in &keys {
+            lines.extend(store.get::<Line>(key)?.map(|line| (**line).clone()));
+        }
+        let next_cursor = keys.last().map(|key| Cursor::after(&key.to_string())).or(cursor);
+        Ok(LinesPage { lines, next_cursor, more: keys.len() == LINES })
+    }
 }
 
 /// A page of what is in memory already, newest first.

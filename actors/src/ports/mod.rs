@@ -75,6 +75,8 @@ pub struct Site {
     pub installation: String,
     /// Where clients reach the service, without a slash at the end.
     pub api_url: String,
+    /// Whether repositories of users are built here. Builds are not isolated from this machine.
+    pub builds_repositories: bool,
 }
 
 impl Site {

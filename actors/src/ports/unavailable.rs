@@ -40,6 +40,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         site: Arc::new(Site {
             installation: "svc_nothing".into(),
             api_url: "http://svc.test".into(),
+            builds_repositories: true,
         }),
     }
 }

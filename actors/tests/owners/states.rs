@@ -69,7 +69,7 @@ fn a_deployment_ends_and_leaves_its_lane() {
         command("remove", Command::Remove),
         outcome("turn", Effect::AwaitTurn, Outcome::Turn),
         outcome("not its turn", Effect::AwaitTurn, Outcome::Wait),
-        outcome("built", Effect::Build, Outcome::Built("sha256:0".into())),
+        outcome("built", Effect::Build, Outcome::Built("sha256:0".into(), None)),
         outcome("not built", Effect::Build, failed()),
         outcome(
             "offered",
@@ -115,9 +115,10 @@ fn a_deployment_ends_and_leaves_its_lane() {
             assert_eq!(running.count() == 1, after.in_lane, "one step at a time: {told}");
             assert_eq!(
                 after.deployment.error.is_some(),
-                new == S::Failed || new == S::Cancelling && after.deployment.error.is_some(),
+                new == S::Failed || after.failing,
                 "{told}"
             );
+            assert!(new != S::Cancelling || !after.failing, "a failure cancels nothing: {told}");
             assert!(
                 !matches!(before.deployment.state, S::Live) || serves,
                 "it does not unserve: {told}"

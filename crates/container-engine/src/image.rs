@@ -43,7 +43,11 @@ pub struct BuildSpec {
     pub dockerfile: String,
     /// Arguments of the build. They are seen in the image's history: no secrets.
     pub args: BTreeMap<String, String>,
+    /// What the image carries, whatever its Dockerfile and its base image say of these labels.
     pub labels: Labels,
+    /// Base images are asked for at their registries, also those that are on this machine. What
+    /// only this machine knows, by name or by id, cannot be built upon.
+    pub pull: bool,
     /// Bytes of memory that a step may use.
     pub memory: u64,
 }

@@ -26,7 +26,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         env: Option<Env>,
     } -> Deployment { who: Member of (app_id), effect: Change,
-        errors: [NotFound "the app has no such service", NotNow "the image version is deprecated, or the instance is stopped"] }
+        errors: [NotFound "the app has no such service", NotNow "the image version is deprecated, the instance is stopped, or repositories are not built here"] }
 
     /// Read a deployment.
     "getDeployment": GetDeployment { deployment_id: DeploymentId } -> Deployment
@@ -35,6 +35,8 @@ functions! {
     /// List the deployments of an app.
     "listDeployments": ListDeployments {
         app_id: AppId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<DeploymentTarget>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<DeploymentState>,
         #[serde(default)]
@@ -48,21 +50,18 @@ functions! {
     { who: Member of (deployment_id), effect: Change, errors: [NotNow "it serves, or has ended"] }
 
     /// Go back to an earlier version, without building anything: a new deployment of what that one
-    /// ran.
+    /// ran. What the instance was created with counts as the first.
     "rollbackDeployment": RollbackDeployment {
-        /// The app; not needed where a deployment is named.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        app_id: Option<AppId>,
+        app_id: AppId,
+        /// Of the deployment that is named, or the server of the app's only instance, where nothing
+        /// is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<DeploymentTarget>,
-        /// The deployment to take back, which must be the one that serves; it is where nothing is
+        /// One of the last 50 that served; the last one that was not taken back where nothing is
         /// given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        deployment_id: Option<DeploymentId>,
-        /// What to go back to; the one that served before where nothing is given.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         to_deployment_id: Option<DeploymentId>,
-    } -> Deployment { who: Member of (app_id, deployment_id), effect: Change, errors: [NotNow "there is nothing to go back to"] }
+    } -> Deployment { who: Member of (app_id), effect: Change, errors: [NotNow "there is nothing to go back to, or its image was removed"] }
 
     /// Read what a deployment says, from the beginning, while it is being written too.
     "getDeploymentLogs": GetDeploymentLogs {

@@ -20,7 +20,7 @@ pub trait Id:
     const PREFIX: &'static str;
     /// The id with this unique part.
     fn of(unique: Ulid) -> Self;
-    /// Its unique part.
+    /// The unique part, which sorts by time.
     fn unique(self) -> Ulid;
 }
 

@@ -14,7 +14,8 @@ functions! {
     group "Image builds";
 
     /// Build a version of an image from a repository, push it to the image's registry, and add it
-    /// to the image. Answers at once; at most two builds are under way at a time, the others wait.
+    /// to the image. Answers at once; at most two builds are under way at a time, those of
+    /// deployments included, and the others wait.
     "triggerDockerBuild": TriggerDockerBuild {
         image_id: ImageId,
         version: VersionName,
@@ -25,10 +26,20 @@ functions! {
     "getBuildJobStatus": GetBuildJobStatus { job_id: JobId } -> BuildJobStatus
     { who: SuperAdmin, effect: Read }
 
+    /// Read what a build says, from the beginning, while it is being written too. Its first 10,000
+    /// lines are kept.
+    "getBuildJobLogs": GetBuildJobLogs {
+        job_id: JobId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> BuildJobLogs { who: SuperAdmin, effect: Read }
+
     /// List builds.
     "listBuildJobs": ListBuildJobs {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         image_id: Option<ImageId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<BuildJobState>,
         #[serde(default)]
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,6 +73,18 @@ records! {
         /// Its last 100 lines.
         log_tail: Vec<String>,
     }
+
+    /// What a build says.
+    pub struct BuildJobLogs {
+        lines: Vec<BuildJobLine>,
+        /// Where to go on; the same cursor again while nothing new was written.
+        next_cursor: Option<Cursor>,
+        /// Nothing will be written any more.
+        done: bool,
+    }
+
+    /// A line of it.
+    pub struct BuildJobLine { at: Timestamp, text: String }
 }
 
 /// What is built.

@@ -3,28 +3,33 @@
 use super::rules::State;
 use crate::{
     kinds::{
-        image_builds::from_source::{self, MEMORY, NotBuilt},
+        image_builds::from_source::{self, APP, DEPLOYMENT, MEMORY, NotBuilt},
         images,
-        instances::names,
     },
     runtime::progress_log::say,
     world::World,
 };
 use container_engine::{BuildSpec, Labels};
 use contract::{
-    AppId, DeploymentId,
+    AppId, DeploymentId, Id,
     deployments::{GitSource, StepName},
 };
 use std::collections::BTreeMap;
 
-/// The app that an image was built for.
-pub const APP: &str = "svc.app";
-/// The deployment that built an image.
-pub const DEPLOYMENT: &str = "svc.deployment";
-
 /// What images that deployments built for an app are called.
 pub fn repository(app: AppId) -> String {
     format!("svc/{}", app.to_string().trim_start_matches("app_").to_ascii_lowercase())
+}
+
+/// Whether repositories of users may be built here.
+pub(super) fn allowed(world: &World) -> Result<(), &'static str> {
+    if world.ports.site.builds_repositories {
+        return Ok(());
+    }
+    Err(
+        "this installation builds no repositories: it is reachable from other machines, and builds \
+         are not isolated from its own; an operator can allow them with SVC_TRUST_BUILDS=true",
+    )
 }
 
 /// The reference of the image, which is on this machine.
@@ -52,16 +57,19 @@ async fn of_git(
     app: AppId,
     git: &GitSource,
 ) -> Result<String, NotBuilt> {
-    let mut labels: Labels = names::of_installation(&world.ports.site.installation);
-    labels.insert(APP.into(), app.to_string());
-    labels.insert(DEPLOYMENT.into(), id.to_string());
+    // It may have been asked for when they still were.
+    allowed(world).map_err(|why| NotBuilt::Refused(why.into()))?;
+    let labels = Labels::from([(APP.into(), app.to_string()), (DEPLOYMENT.into(), id.to_string())]);
     let tag = id.to_string().trim_start_matches("dep_").to_ascii_lowercase();
     let spec = BuildSpec {
         tag: format!("{}:{tag}", repository(app)),
         dockerfile: git.dockerfile.as_ref().map_or("Dockerfile".into(), ToString::to_string),
         args: BTreeMap::new(),
         labels,
+        // Images of others are on this machine too.
+        pull: true,
         memory: MEMORY,
     };
-    from_source::build(world, git, spec, |line| say(world, id, StepName::Build, [line])).await
+    let said = async |line| say(world, id, StepName::Build, [line]);
+    from_source::build(world, id.unique(), git, spec, said).await
 }

@@ -2,7 +2,7 @@
 
 use super::{
     build,
-    history::Served,
+    history::{Created, Served},
     rules::{Command, Deployments, Effect, Outcome, State},
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     },
     world::World,
 };
-use contract::{DeploymentId, Fault, deployments::StepName, instances::InstanceState};
+use contract::{DeploymentId, Fault, Id, deployments::StepName, instances::InstanceState};
 use std::{sync::Arc, time::Duration};
 
 /// How long the new container may take to become well.
@@ -51,10 +51,14 @@ impl Work<'_> {
         say(self.world, self.id, step, [said.into()]);
     }
 
-    /// Those of one service go one after the other, the oldest first.
+    /// Those of one service go one after the other, the oldest first. One that is built waits for
+    /// its turn at building too.
     fn await_turn(&self) -> Result<Outcome, Retry> {
         let first = self.world.store.oldest::<Deployments>(&self.state.lane(), None, 1)?;
-        let turn = first.first().is_some_and(|first| *first == self.id);
+        let is_first = first.first().is_some_and(|first| *first == self.id);
+        let turn = is_first
+            && (!self.state.is_built()
+                || self.world.builds.is_turn(self.id.unique(), self.world.ports.clock.now()));
         Ok(if turn { Outcome::Turn } else { Outcome::Wait })
     }
 
@@ -62,7 +66,7 @@ impl Work<'_> {
         match build::image(self.world, self.id, self.state).await {
             Ok(reference) => {
                 self.say(StepName::Build, format!("the image is {reference}"));
-                Ok(Outcome::Built(reference))
+                Ok(Outcome::Built(reference, self.replaces()?))
             }
             Err(NotBuilt::Refused(why)) => {
                 self.say(StepName::Build, format!("failed: {why}"));
@@ -73,6 +77,25 @@ impl Work<'_> {
                 Err(Retry(why))
             }
         }
+    }
+
+    /// What serves now, where it is what the instance was created with.
+    fn replaces(&self) -> Result<Option<Box<Created>>, Retry> {
+        let deployment = &self.state.deployment;
+        let key = Served::key(deployment.instance_id, deployment.target);
+        if self.world.store.get::<Served>(&key)?.is_some() {
+            return Ok(None);
+        }
+        let instance = self.instance()?;
+        let part = instance.as_ref().and_then(|instance| instance.service(self.state.role));
+        let live = part.map(|part| &part.live).filter(|live| live.deployment.is_none());
+        Ok(live.map(|live| {
+            Box::new(Created {
+                definition: live.definition.clone(),
+                image: live.image.clone(),
+                env: live.env.clone(),
+            })
+        }))
     }
 
     async fn offer(&self) -> Result<Outcome, Retry> {

@@ -1,8 +1,14 @@
 //! The functions of the group Deployments.
 
-use super::{Command, Deployments, Served, State};
+use super::{
+    Command, Deployments, Earlier, Served, State, build,
+    history::{Past, before},
+};
 use crate::{
-    call::{context::Call, pagination},
+    call::{
+        context::Call,
+        pagination::{self, LinesPage},
+    },
     kinds::{
         apps::Apps,
         images,
@@ -10,13 +16,10 @@ use crate::{
     },
     platform::Platform,
     ports::sealed::Sealed,
-    runtime::{
-        entries::Under,
-        progress_log::{Line, LineIndex},
-    },
+    runtime::{entries::Under, progress_log::Line},
 };
 use contract::{
-    AppId, Cursor, DeploymentId, Fault, InstanceId, Page, Serves, VersionName,
+    AppId, DeploymentId, Fault, InstanceId, Page, Serves, VersionName,
     deployments::{
         CancelDeployment, Deployment, DeploymentLine, DeploymentLogs, DeploymentSource,
         DeploymentState, DeploymentStep, DeploymentTarget, GetDeployment, GetDeploymentLogs,
@@ -27,9 +30,6 @@ use contract::{
 };
 use std::collections::BTreeMap;
 use store::Snapshot;
-
-/// Lines of one page.
-const PAGE: usize = 500;
 
 const STEPS: [StepName; 6] = [
     StepName::Queue,
@@ -60,6 +60,7 @@ struct Plan {
     image: ServiceImage,
     env: Option<BTreeMap<EnvName, Sealed>>,
     rollback_of: Option<DeploymentId>,
+    restores: Option<Earlier>,
 }
 
 impl Platform {
@@ -137,6 +138,9 @@ impl Platform {
             deadline: None,
             in_lane: true,
             removing: false,
+            failing: false,
+            restores: plan.restores,
+            replaces: None,
         };
         let show = |state: &State| Ok(state.deployment.clone());
         cx.create(&self.world, &self.owners()?.deployments, id, state, show).await
@@ -178,6 +182,9 @@ impl Serves<TriggerDeployment> for Platform {
         if let Some(problem) = p.source.problem() {
             return Err(Fault::Invalid(vec![problem]));
         }
+        if p.source.git.is_some() {
+            build::allowed(&self.world).map_err(|why| Fault::NotNow(why.into()))?;
+        }
         let (target, id, seen) = self.target(p.app_id, p.target)?;
         let (instance, role) = (&seen.state, place(target).1);
         let (image, definition) = self.sourced(&p.source, instance, role)?;
@@ -193,6 +200,7 @@ impl Serves<TriggerDeployment> for Platform {
             image,
             env,
             rollback_of: None,
+            restores: None,
         };
         self.deploy(cx, plan).await
     }
@@ -209,7 +217,8 @@ impl Serves<ListDeployments> for Platform {
         let (store, entry) = (&self.world.store, Under::<Apps>(p.app_id));
         pagination::page::<Deployments, _>(store, &entry, (p.limit, p.cursor), |_, seen| {
             let deployment = &seen.state.deployment;
-            let wanted = p.state.is_none_or(|state| deployment.state == state);
+            let wanted = p.state.is_none_or(|state| deployment.state == state)
+                && p.target.is_none_or(|target| deployment.target == target);
             Ok(wanted.then(|| deployment.clone()))
         })
     }
@@ -225,51 +234,89 @@ impl Serves<CancelDeployment> for Platform {
 
 impl Serves<RollbackDeployment> for Platform {
     async fn serve(&self, cx: &Call, p: RollbackDeployment) -> Result<Deployment, Fault> {
-        let (app, named) = match (p.app_id, p.deployment_id) {
-            (None, None) => {
-                return Err(Fault::invalid("appId", "give appId or deploymentId"));
-            }
-            (Some(app), None) => (app, p.target),
-            (app, Some(id)) => {
-                let of = &self.deployment(id)?.state.deployment.clone();
-                if app.is_some_and(|app| app != of.app_id) {
-                    return Err(Fault::NotFound("deployment of this app"));
-                }
-                (of.app_id, Some(of.target))
-            }
-        };
-        let (target, instance, seen) = self.target(app, named)?;
-        let served = self.world.store.get::<Served>(&Served::key(instance, target))?;
-        let served = served.map(|served| served.latest.clone()).unwrap_or_default();
+        let wanted = p.to_deployment_id.map(|id| self.deployment(id)).transpose()?;
+        if wanted.as_ref().is_some_and(|wanted| wanted.deployment.app_id != p.app_id) {
+            return Err(Fault::NotFound("deployment of this app"));
+        }
+        let named = p.target.or(wanted.map(|wanted| wanted.deployment.target));
+        let (target, instance, seen) = self.target(p.app_id, named)?;
+        let served = self.world.store.get_or_empty::<Served>(&Served::key(instance, target))?;
         let nothing =
             |why: &str| Fault::NotNow(format!("{why}; listDeployments shows what there is"));
-        let serves = served.front().copied();
-        let serves = serves.ok_or_else(|| nothing("nothing was deployed to this service yet"))?;
-        if p.deployment_id.is_some_and(|id| id != serves) {
-            return Err(nothing("this deployment is not the one that serves"));
-        }
-        // Where what serves came by no deployment that did, the last one that did is gone back to.
-        let live = seen.state.service(place(target).1).and_then(|service| service.live.deployment);
-        let mut earlier = served.iter().skip(usize::from(live == Some(serves)));
-        let to = match p.to_deployment_id {
-            Some(to) => earlier.find(|id| **id == to).copied(),
-            None => earlier.next().copied(),
+        let last = served.latest.front().copied();
+        let last = last.ok_or_else(|| nothing("nothing was deployed to this service yet"))?;
+        // What serves may have come by no deployment: then the last one is gone back to.
+        let live = seen.service(place(target).1).and_then(|service| service.live.deployment);
+        let serves = live.filter(|live| *live == last);
+        let restores = match p.to_deployment_id {
+            Some(to) if serves == Some(to) => {
+                return Err(nothing("this deployment serves already"));
+            }
+            Some(to) if served.latest.contains(&to) => Some(Earlier::Deployment(to)),
+            Some(_) => {
+                return Err(nothing("this deployment did not serve, or too long ago"));
+            }
+            None if serves.is_none() => Some(Earlier::Deployment(last)),
+            None => before(&self.past(&served)?),
         };
-        let to = to.ok_or_else(|| {
-            nothing("there is no earlier deployment; deploy a version of its template instead")
-        })?;
-        let to = self.deployment(to)?.state.clone();
+        let (source, definition, image, env) = match (restores, &served.created) {
+            (Some(Earlier::Deployment(id)), _) => {
+                let to = self.deployment(id)?.state.clone();
+                (to.deployment.source, to.definition, to.image, to.env)
+            }
+            (Some(Earlier::Created), Some(created)) => {
+                let definition = created.definition.clone();
+                let template_version = Some(definition.template_version.clone());
+                let source = DeploymentSource { template_version, ..Default::default() };
+                (source, Some(definition), created.image.clone(), Some(created.env.clone()))
+            }
+            (Some(Earlier::Created) | None, _) => {
+                return Err(nothing(
+                    "there is no earlier deployment; deploy a version of its template instead",
+                ));
+            }
+        };
+        self.still_has(&image).await?;
         let plan = Plan {
-            app,
+            app: p.app_id,
             instance,
             target,
-            source: to.deployment.source,
-            definition: to.definition,
-            image: to.image,
-            env: to.env,
-            rollback_of: Some(serves),
+            source,
+            definition,
+            image,
+            env,
+            rollback_of: serves,
+            restores,
         };
         self.deploy(cx, plan).await
+    }
+}
+
+impl Platform {
+    /// The deployments that served, as a rollback sees them.
+    fn past(&self, served: &Served) -> Result<Vec<Past>, Fault> {
+        let past = |id: &DeploymentId| {
+            let found = self.deployment(*id)?;
+            let taken_back = found.deployment.state == DeploymentState::RolledBack;
+            Ok(Past { id: *id, restores: found.restores, taken_back })
+        };
+        served.latest.iter().map(past).collect()
+    }
+
+    /// An image that was built here is in no registry, and goes when it was not needed for long. An
+    /// engine that does not answer is waited for by the deployment.
+    async fn still_has(&self, image: &ServiceImage) -> Result<(), Fault> {
+        let ServiceImage { image_id: None, reference: Some(reference), .. } = image else {
+            return Ok(());
+        };
+        match self.world.ports.engine.image(reference).await {
+            Ok(None) => Err(Fault::NotNow(
+                "the image of that deployment was removed: those of the last five versions are \
+                 kept; deploy its commit again"
+                    .into(),
+            )),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -278,17 +325,10 @@ impl Serves<GetDeploymentLogs> for Platform {
         let (id, seen) = cx.ancestry.deployment()?;
         // Before the lines are read: what is written in between is on the next page.
         let done = seen.state.is_decided() && seen.intent.is_none();
-        let after = p.cursor.as_ref().map(pagination::position::<Line>).transpose()?;
-        let keys = self.world.store.oldest::<Line>(&LineIndex::of(id), after.as_ref(), PAGE)?;
-        let mut lines = Vec::with_capacity(keys.len());
-        for key in &keys {
-            if let Some(line) = self.world.store.get::<Line>(key)? {
-                let Line { at, step, text, .. } = (**line).clone();
-                lines.push(DeploymentLine { at, step, text });
-            }
-        }
-        let done = done && keys.len() < PAGE;
-        let next_cursor = keys.last().map(|key| Cursor::after(&key.to_string())).or(p.cursor);
-        Ok(DeploymentLogs { lines, next_cursor, done })
+        let LinesPage { lines, next_cursor, more } =
+            LinesPage::read(&self.world.store, id, p.cursor)?;
+        let shown = |line: Line| DeploymentLine { at: line.at, step: line.step, text: line.text };
+        let lines = lines.into_iter().map(shown).collect();
+        Ok(DeploymentLogs { lines, next_cursor, done: done && !more })
     }
 }

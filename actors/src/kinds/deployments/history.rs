@@ -1,19 +1,74 @@
 //! The deployments that served a service, the latest first: what can be gone back to, and whose
 //! images stay.
 
-use contract::{DeploymentId, InstanceId, deployments::DeploymentTarget};
+use crate::{
+    kinds::instances::{Definition, ServiceImage},
+    ports::sealed::Sealed,
+};
+use contract::{DeploymentId, InstanceId, deployments::DeploymentTarget, text::EnvName};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use store::{Merge, Record};
 
 /// How many are remembered.
-pub const REMEMBERED: usize = 5;
+const REMEMBERED: usize = 50;
 
 /// The deployments that served a service.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Served {
     /// The first one serves.
     pub latest: VecDeque<DeploymentId>,
+    /// What the service was before its first deployment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<Box<Created>>,
+}
+
+/// What an instance was created with: what one service of it ran before any deployment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Created {
+    /// What the service was.
+    pub definition: Definition,
+    /// What it ran.
+    pub image: ServiceImage,
+    /// What was set for it beyond the template.
+    pub env: BTreeMap<EnvName, Sealed>,
+}
+
+/// What a rollback restores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Earlier {
+    /// What this deployment brought.
+    Deployment(DeploymentId),
+    /// What the instance was created with.
+    Created,
+}
+
+/// A deployment that served, as a rollback sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Past {
+    /// Which one.
+    pub id: DeploymentId,
+    /// What it restored, where it was a rollback itself.
+    pub restores: Option<Earlier>,
+    /// A rollback took it back.
+    pub taken_back: bool,
+}
+
+/// What comes before the first of these, which are given the latest first: the last one that was
+/// not taken back, or else what the instance was created with. A rollback runs what an earlier
+/// deployment brought, so what came before that one comes before the rollback too.
+pub fn before(past: &[Past]) -> Option<Earlier> {
+    let (mut serves, mut older) = past.split_first()?;
+    while let Some(restores) = serves.restores {
+        let Earlier::Deployment(restored) = restores else { return None };
+        let at = older.iter().position(|past| past.id == restored);
+        let Some((found, rest)) = at.and_then(|at| older.get(at..)?.split_first()) else {
+            return Some(Earlier::Created);
+        };
+        (serves, older) = (found, rest);
+    }
+    let before = older.iter().find(|past| !past.taken_back);
+    Some(before.map_or(Earlier::Created, |past| Earlier::Deployment(past.id)))
 }
 
 impl Served {
@@ -43,15 +98,89 @@ impl Record for Served {
     type Content = Self;
 }
 
-/// A deployment serves from now on; or the instance goes, and the record with it.
+/// A deployment serves from now on.
+#[derive(Debug, Clone)]
+pub struct Serving {
+    /// Which one.
+    pub id: DeploymentId,
+    /// What it took the place of, where no deployment brought that.
+    pub created: Option<Box<Created>>,
+}
+
+/// Without a delta the instance goes, and the record with it.
 impl Merge for Served {
-    type Delta = Option<DeploymentId>;
-    fn merge(old: Option<Self>, serves: &Option<DeploymentId>) -> Option<Self> {
-        let id = (*serves)?;
+    type Delta = Option<Serving>;
+    fn merge(old: Option<Self>, serving: &Option<Serving>) -> Option<Self> {
+        let Serving { id, created } = serving.as_ref()?;
         let mut served = old.unwrap_or_default();
-        served.latest.retain(|before| *before != id);
-        served.latest.push_front(id);
+        served.latest.retain(|before| before != id);
+        served.latest.push_front(*id);
         served.latest.truncate(REMEMBERED);
+        served.created = served.created.or_else(|| created.clone());
         Some(served)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contract::Id;
+    use ulid::Ulid;
+
+    const A: u128 = 1;
+    const B: u128 = 2;
+    const C: u128 = 3;
+
+    fn id(n: u128) -> DeploymentId {
+        DeploymentId::of(Ulid(n))
+    }
+
+    fn served(n: u128) -> Past {
+        Past { id: id(n), restores: None, taken_back: false }
+    }
+
+    fn taken_back(n: u128) -> Past {
+        Past { taken_back: true, ..served(n) }
+    }
+
+    fn restoring(n: u128, restored: u128) -> Past {
+        Past { restores: Some(Earlier::Deployment(id(restored))), ..served(n) }
+    }
+
+    fn to(n: u128) -> Option<Earlier> {
+        Some(Earlier::Deployment(id(n)))
+    }
+
+    #[test]
+    fn each_rollback_goes_one_further_back() {
+        assert_eq!(before(&[]), None);
+        assert_eq!(before(&[served(C), served(B), served(A)]), to(B));
+        let once = [restoring(4, B), taken_back(C), served(B), served(A)];
+        assert_eq!(before(&once), to(A), "neither what was taken back nor the same again");
+        let twice =
+            [restoring(5, A), Past { taken_back: true, ..once[0] }, once[1], once[2], once[3]];
+        assert_eq!(before(&twice), Some(Earlier::Created));
+        let last = Past { restores: Some(Earlier::Created), ..served(6) };
+        assert_eq!(before(&[last, served(A)]), None, "nothing was before the creation");
+    }
+
+    #[test]
+    fn a_deployment_after_a_rollback_goes_back_to_the_rollback() {
+        let past = [served(5), restoring(4, A), taken_back(B), served(A)];
+        assert_eq!(before(&past), to(4));
+        let back =
+            [restoring(6, 4), Past { taken_back: true, ..past[0] }, past[1], past[2], past[3]];
+        assert_eq!(before(&back), Some(Earlier::Created), "4 ran what 1 brought");
+    }
+
+    #[test]
+    fn what_was_taken_back_can_be_restored_and_left_again() {
+        let past = [restoring(4, B), served(3), taken_back(B), served(A)];
+        assert_eq!(before(&past), to(A));
+    }
+
+    #[test]
+    fn what_is_forgotten_leaves_the_creation() {
+        assert_eq!(before(&[restoring(4, A)]), Some(Earlier::Created));
     }
 }

@@ -7,6 +7,5 @@ mod rules;
 mod handlers;
 mod history;
 
-pub(crate) use build::APP;
-pub use history::Served;
+pub use history::{Created, Earlier, Served};
 pub use rules::{Command, DeploymentIndex, Deployments, Effect, Outcome, State};

@@ -6,7 +6,7 @@
 //! follows what becomes of it: that the instance serves from the new container is written in the
 //! instance's record, and that is the truth of the switch.
 
-use super::history::Served;
+use super::history::{Created, Earlier, Served, Serving};
 use crate::{
     kinds::{
         apps::Apps,
@@ -59,6 +59,16 @@ pub struct State {
     pub in_lane: bool,
     /// The app is going, and the record with it.
     pub removing: bool,
+    /// It has failed, and what was made is being removed. Until that is done, people see the state
+    /// that it failed in.
+    #[serde(default)]
+    pub failing: bool,
+    /// What it restores, where it is a rollback.
+    #[serde(default)]
+    pub restores: Option<Earlier>,
+    /// What it takes the place of, where no deployment brought that.
+    #[serde(default)]
+    pub replaces: Option<Box<Created>>,
 }
 
 /// What can be asked of a deployment.
@@ -103,8 +113,9 @@ pub enum Outcome {
     Wait,
     /// It is its turn.
     Turn,
-    /// The image is here, under this reference.
-    Built(String),
+    /// The image is here, under this reference; and what it is to take the place of, where no
+    /// deployment brought that.
+    Built(String, Option<Box<Created>>),
     /// The instance brings it up: as what, and with what set. None: it is gone already.
     Offered(Option<(Box<Definition>, BTreeMap<EnvName, Sealed>)>),
     /// The instance serves from it.
@@ -212,6 +223,11 @@ impl State {
         DeploymentIndex::Lane { service: self.service() }
     }
 
+    /// Whether its image is built here, and was not yet.
+    pub fn is_built(&self) -> bool {
+        self.image.reference.is_none() && self.deployment.source.git.is_some()
+    }
+
     /// Whether it has come to its end, or serves.
     pub fn is_decided(&self) -> bool {
         !matches!(
@@ -229,9 +245,9 @@ impl State {
             Command::Remove | Command::Supersede { .. } | Command::Overdue if self.removing => {
                 Ok(Step::keep())
             }
-            Command::Cancel => match self.deployment.state {
+            Command::Cancel => match self.phase() {
                 S::Queued => Ok(self.end(S::Cancelled, None, at)),
-                S::Building | S::Deploying | S::Verifying => Ok(self.undo(None)),
+                S::Building | S::Deploying | S::Verifying => Ok(self.cancel()),
                 S::Cancelling => Ok(Step::keep()),
                 S::Live => Err(Fault::NotNow(
                     "this deployment serves already; go back with rollbackDeployment".into(),
@@ -249,9 +265,9 @@ impl State {
                 if self.deadline.is_none_or(|deadline| at.now < deadline) {
                     return Ok(Step::keep());
                 }
-                Ok(match self.deployment.state {
+                Ok(match self.phase() {
                     S::Building | S::Deploying | S::Verifying => {
-                        self.undo(Some("it was not done within 30 minutes".into()))
+                        self.fail("it was not done within 30 minutes".into())
                     }
                     _ => {
                         self.deadline = None;
@@ -274,13 +290,14 @@ impl State {
                 _ => Step::keep().intend(Intent::After(POLL, Effect::Forget)),
             };
         }
-        match (self.deployment.state, outcome) {
+        match (self.phase(), outcome) {
             (S::Queued, Outcome::Turn) => {
                 self.enter(S::Building, StepName::Build, at);
                 self.deadline = Some(at.now + WITHIN);
                 Step::put(self).intend(Intent::Now(Effect::Build))
             }
-            (S::Building, Outcome::Built(reference)) => {
+            (S::Building, Outcome::Built(reference, replaces)) => {
+                self.replaces = replaces;
                 self.image.reference = Some(reference.clone());
                 self.deployment.image_ref = Some(reference);
                 self.enter(S::Deploying, StepName::Start, at);
@@ -296,11 +313,13 @@ impl State {
             (S::Verifying | S::Cancelling, Outcome::Serves(previous)) => {
                 self.enter(S::Live, StepName::Switch, at);
                 self.begin(StepName::Drain, at);
+                self.failing = false;
                 self.deployment.error = None;
                 self.deployment.previous_deployment_id = previous;
                 self.deployment.finished_at = Some(at.now);
                 self.deadline = None;
-                let serves = Change::new().merge::<Served>(&self.service(), Some(at.id));
+                let serving = Serving { id: at.id, created: self.replaces.take() };
+                let serves = Change::new().merge::<Served>(&self.service(), Some(serving));
                 Step::put(self).intend(Intent::Now(Effect::Finish)).also(serves)
             }
             (_, Outcome::Finished) => {
@@ -308,9 +327,7 @@ impl State {
                 self.in_lane = false;
                 Step::put(self).intend(Intent::None)
             }
-            (S::Building | S::Deploying | S::Verifying, Outcome::Failed(why)) => {
-                self.undo(Some(why))
-            }
+            (S::Building | S::Deploying | S::Verifying, Outcome::Failed(why)) => self.fail(why),
             (S::Cancelling, Outcome::Undone) => match self.deployment.error.clone() {
                 Some(why) => self.end(S::Failed, Some(why), at),
                 None => self.end(S::Cancelled, None, at),
@@ -331,9 +348,20 @@ impl State {
         }
     }
 
-    /// What was made is removed. With a reason it has failed, without one it was cancelled.
-    fn undo(mut self, why: Option<String>) -> Step<Deployments> {
-        self.deployment.error = why;
+    /// Where it is on its way; one that fails goes the way of one that is cancelled.
+    fn phase(&self) -> DeploymentState {
+        if self.failing { S::Cancelling } else { self.deployment.state }
+    }
+
+    /// What was made is removed, and then it has failed.
+    fn fail(mut self, why: String) -> Step<Deployments> {
+        self.deployment.error = Some(why);
+        self.failing = true;
+        Step::put(self).intend(Intent::Now(Effect::Undo))
+    }
+
+    /// What was made is removed, and then it is cancelled.
+    fn cancel(mut self) -> Step<Deployments> {
         self.deployment.state = S::Cancelling;
         Step::put(self).intend(Intent::Now(Effect::Undo))
     }
@@ -354,6 +382,8 @@ impl State {
         self.deployment.finished_at = Some(at.now);
         self.deadline = None;
         self.in_lane = false;
+        self.failing = false;
+        self.replaces = None;
         Step::put(self).intend(Intent::None)
     }
 

@@ -1,11 +1,13 @@
 //! What a build of an image does outside of its record.
 
-use super::rules::{Effect, ImageBuildIndex, ImageBuilds, Outcome, State};
+use super::{
+    progress::Steps,
+    rules::{Command, Effect, ImageBuilds, Outcome, State},
+};
 use crate::{
     kinds::{
-        image_builds::from_source::{self, MEMORY, NotBuilt},
+        image_builds::from_source::{self, JOB, MEMORY, NotBuilt},
         images::{self, Images},
-        instances::names,
     },
     runtime::{
         progress_log::say,
@@ -13,19 +15,14 @@ use crate::{
     },
     world::World,
 };
-use container_engine::{BuildSpec, EngineError};
+use container_engine::{BuildSpec, EngineError, Labels};
 use contract::{
-    Fault, JobId,
+    Fault, Id, JobId,
     deployments::{GitSource, StepName},
     images::{DockerImage, DockerImageVersion, ImageVersionState},
     text::{ImageDigest, ImageTag},
 };
-use std::sync::Arc;
-
-/// How many builds are under way at a time.
-const AT_A_TIME: usize = 2;
-/// The build that made an image.
-const JOB: &str = "svc.job";
+use std::{cell::RefCell, sync::Arc};
 
 pub(super) async fn perform(
     effect: Effect,
@@ -35,8 +32,7 @@ pub(super) async fn perform(
 ) -> Result<Outcome, Retry> {
     match effect {
         Effect::AwaitTurn => {
-            let first = world.store.oldest(&ImageBuildIndex::Open, None, AT_A_TIME)?;
-            let turn = first.contains(&id);
+            let turn = world.builds.is_turn(id.unique(), world.ports.clock.now());
             Ok(if turn { Outcome::Turn } else { Outcome::Wait })
         }
         Effect::Build => build(id, &kept.state, &world).await,
@@ -59,8 +55,6 @@ async fn build(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry
     let Some((_, repository, tag)) = name(state, world)? else {
         return Ok(Outcome::Failed("the image was deleted".into()));
     };
-    let mut labels = names::of_installation(&world.ports.site.installation);
-    labels.insert(JOB.into(), id.to_string());
     let source = &state.source;
     let dockerfile = source.dockerfile.clone().or_else(|| source.git.dockerfile.clone());
     let git = GitSource { dockerfile: dockerfile.clone(), ..source.git.clone() };
@@ -69,11 +63,22 @@ async fn build(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry
         tag: format!("{repository}:{tag}"),
         dockerfile: dockerfile.map_or("Dockerfile".into(), String::from),
         args: args.map(|(name, value)| (name.to_string(), value.as_str().to_owned())).collect(),
-        labels,
+        labels: Labels::from([(JOB.into(), id.to_string())]),
+        // Images of others are on this machine too.
+        pull: true,
         memory: MEMORY,
     };
-    let said = |line| say(world, id, StepName::Build, [line]);
-    match from_source::build(world, &git, spec, said).await {
+    let owners = &world.owners()?.image_builds;
+    let steps = RefCell::new(Steps::default());
+    let said = async |line: String| {
+        let reached = steps.borrow_mut().reached(&line);
+        say(world, id, StepName::Build, [line]);
+        if let Some(percent) = reached {
+            // It is shown late where the owner is busy; the next step comes.
+            let _ = owners.ask(id, Command::Reached(percent)).await;
+        }
+    };
+    match from_source::build(world, id.unique(), &git, spec, said).await {
         Ok(_) => Ok(Outcome::Built),
         Err(NotBuilt::Refused(why)) => {
             say(world, id, StepName::Build, [format!("failed: {why}")]);

@@ -2,7 +2,10 @@
 
 use super::{Command, ImageBuilds, State};
 use crate::{
-    call::{context::Call, pagination},
+    call::{
+        context::Call,
+        pagination::{self, LinesPage},
+    },
     kinds::{image_builds::ImageBuildIndex, images::Images},
     platform::Platform,
     runtime::{
@@ -13,8 +16,8 @@ use crate::{
 use contract::{
     Fault, JobId, Page, Serves,
     image_builds::{
-        BuildJob, BuildJobState, BuildJobStatus, CancelDockerBuild, GetBuildJobStatus,
-        ListBuildJobs, TriggerDockerBuild,
+        BuildJob, BuildJobLine, BuildJobLogs, BuildJobState, BuildJobStatus, CancelDockerBuild,
+        GetBuildJobLogs, GetBuildJobStatus, ListBuildJobs, TriggerDockerBuild,
     },
     text::ImageTag,
 };
@@ -22,8 +25,6 @@ use store::Snapshot;
 
 /// Lines of a build that are shown.
 const TAIL: usize = 100;
-/// What the image is worth of all, in percent; the rest is the push.
-const BUILT: usize = 90;
 
 impl Platform {
     fn build_job(&self, id: JobId) -> Result<Snapshot<ImageBuilds>, Fault> {
@@ -42,16 +43,6 @@ impl Platform {
         }
         Ok(lines)
     }
-}
-
-/// How far a build is, from the last step that it named: `Step 2/5 : …`.
-fn progress(lines: &[String]) -> u8 {
-    let step = lines.iter().rev().find_map(|line| {
-        let (done, all) = line.strip_prefix("Step ")?.split_once(' ')?.0.split_once('/')?;
-        Some((done.parse::<usize>().ok()?, all.parse::<usize>().ok()?))
-    });
-    let part = step.map_or(0, |(done, all)| BUILT * done.saturating_sub(1) / all.max(1));
-    u8::try_from(part.min(BUILT)).unwrap_or(0)
 }
 
 impl Serves<TriggerDockerBuild> for Platform {
@@ -87,19 +78,29 @@ impl Serves<TriggerDockerBuild> for Platform {
 
 impl Serves<GetBuildJobStatus> for Platform {
     async fn serve(&self, _: &Call, p: GetBuildJobStatus) -> Result<BuildJobStatus, Fault> {
-        let mut job = self.build_job(p.job_id)?.state.job.clone();
-        let log_tail = self.last_lines(p.job_id)?;
-        if job.state == BuildJobState::Building {
-            job.progress = progress(&log_tail);
-        }
-        Ok(BuildJobStatus { job, log_tail })
+        let job = self.build_job(p.job_id)?.job.clone();
+        Ok(BuildJobStatus { job, log_tail: self.last_lines(p.job_id)? })
+    }
+}
+
+impl Serves<GetBuildJobLogs> for Platform {
+    async fn serve(&self, _: &Call, p: GetBuildJobLogs) -> Result<BuildJobLogs, Fault> {
+        // Before the lines are read: what is written in between is on the next page.
+        let done = self.build_job(p.job_id)?.intent.is_none();
+        let LinesPage { lines, next_cursor, more } =
+            LinesPage::read(&self.world.store, p.job_id, p.cursor)?;
+        let lines = lines.into_iter().map(|line| BuildJobLine { at: line.at, text: line.text });
+        Ok(BuildJobLogs { lines: lines.collect(), next_cursor, done: done && !more })
     }
 }
 
 impl Serves<ListBuildJobs> for Platform {
     async fn serve(&self, _: &Call, p: ListBuildJobs) -> Result<Page<BuildJob>, Fault> {
         let (store, slice) = (&self.world.store, (p.limit, p.cursor));
-        let show = |_, seen: &Snapshot<ImageBuilds>| Ok(Some(seen.job.clone()));
+        let show = |_, seen: &Snapshot<ImageBuilds>| {
+            let wanted = p.state.is_none_or(|state| seen.job.state == state);
+            Ok(wanted.then(|| seen.job.clone()))
+        };
         match p.image_id {
             Some(image) => pagination::page(store, &Under::<Images>(image), slice, show),
             None => pagination::page(store, &ImageBuildIndex::All, slice, show),
@@ -112,18 +113,5 @@ impl Serves<CancelDockerBuild> for Platform {
         let owners = &self.owners()?.image_builds;
         let show = |state: &State| Ok(state.job.clone());
         cx.change(&self.world, owners, p.job_id, Command::Cancel, show).await
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::progress;
-
-    #[test]
-    fn progress_is_what_the_log_says() {
-        let lines = |all: &[&str]| all.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
-        assert_eq!(progress(&lines(&["fetching"])), 0);
-        assert_eq!(progress(&lines(&["Step 1/4 : FROM a", "Step 3/4 : RUN b", " ---> x"])), 45);
-        assert_eq!(progress(&lines(&["Step 9/0 : odd", "Step x"])), 90);
     }
 }

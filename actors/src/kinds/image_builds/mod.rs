@@ -3,6 +3,8 @@
 mod effects;
 pub mod from_source;
 mod handlers;
+mod progress;
+pub mod queue;
 mod rules;
 
 pub use rules::{Command, Effect, ImageBuildIndex, ImageBuilds, Outcome, State};

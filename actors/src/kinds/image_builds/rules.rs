@@ -30,7 +30,7 @@ const POLL: Duration = Duration::from_millis(500);
 /// What is kept of a build.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// What is shown. How far it is while it is being built is in its log.
+    /// What is shown.
     pub job: BuildJob,
     /// What is built.
     pub source: BuildSource,
@@ -45,6 +45,8 @@ pub enum Command {
     Cancel,
     /// A state that must end has not.
     Overdue,
+    /// It is this far, in percent.
+    Reached(u8),
 }
 
 /// What a build does outside of its record.
@@ -98,10 +100,7 @@ impl Resource for ImageBuilds {
     }
 
     fn index(state: &State) -> Entries<Self> {
-        Entries::default()
-            .and(ImageBuildIndex::All)
-            .and(Under::<Images>(state.job.image_id))
-            .and_all(state.is_open().then_some(ImageBuildIndex::Open))
+        Entries::default().and(ImageBuildIndex::All).and(Under::<Images>(state.job.image_id))
     }
 
     /// Two builds of one version would overwrite each other.
@@ -130,8 +129,6 @@ store::entries! {
     /// What builds of images are found by.
     pub enum ImageBuildIndex of ImageBuilds {
         All = "all",
-        /// Under way, or waiting for a turn.
-        Open = "open",
     }
 }
 
@@ -149,7 +146,7 @@ impl State {
     }
 
     fn on_command(
-        self,
+        mut self,
         at: &Moment<ImageBuilds>,
         command: Command,
     ) -> Result<Step<ImageBuilds>, Fault> {
@@ -163,6 +160,14 @@ impl State {
                     Err(Fault::NotNow("this build has come to its end already".into()))
                 }
             },
+            // One that begins anew after a crash does not go back.
+            Command::Reached(percent)
+                if self.job.state == S::Building && percent > self.job.progress =>
+            {
+                self.job.progress = percent;
+                Ok(Step::put(self))
+            }
+            Command::Reached(_) => Ok(Step::keep()),
             Command::Overdue if self.deadline.is_some_and(|deadline| at.now >= deadline) => {
                 Ok(self.end(S::Failed, Some("it was not done within two hours".into()), at))
             }

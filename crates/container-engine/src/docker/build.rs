@@ -17,6 +17,9 @@ use futures_core::stream::BoxStream;
 use std::io;
 use tokio::sync::mpsc::Sender;
 
+/// Bytes of a line that are passed on.
+const LONGEST: usize = 16 << 10;
+
 type Sends = Sender<Result<BuildEvent, EngineError>>;
 
 /// Builds an image. Dropping the stream closes the connection, and the daemon then ends the build.
@@ -55,8 +58,8 @@ async fn follow(
         .buildargs(&map(&spec.args))
         .labels(&map(&spec.labels))
         .rm(true)
-        .forcerm(true)
-        .build();
+        .forcerm(true);
+    let options = if spec.pull { options.pull("true") } else { options }.build();
     let memory = spec.memory;
     let client = client.with_request_modifier(move |request| with_memory(request, memory));
     let mut parts = client.build_image(options, None, Some(body_try_stream(context)));
@@ -95,10 +98,13 @@ fn with_memory(mut request: BollardRequest, memory: u64) -> BollardRequest {
     request
 }
 
-/// What a build says, put together to lines.
+/// What a build says, put together to lines. A line that is longer than [`LONGEST`] is cut off
+/// there and then: a step may print one that never ends.
 #[derive(Default)]
 struct Said {
     begun: String,
+    /// The line was cut off, and goes on.
+    is_cut: bool,
     image: Option<String>,
 }
 
@@ -108,11 +114,12 @@ impl Said {
             self.image = Some(id);
         }
         let mut lines = Vec::new();
-        if let Some(text) = part.stream {
-            self.begun.push_str(&text);
-            while let Some((line, rest)) = self.begun.split_once('\n') {
-                lines.push(plain(line.trim_end_matches('\r')));
-                self.begun = rest.to_owned();
+        for piece in part.stream.iter().flat_map(|text| text.split_inclusive('\n')) {
+            let (text, is_end) = piece.strip_suffix('\n').map_or((piece, false), |t| (t, true));
+            lines.extend(self.add(text));
+            if is_end {
+                lines.extend(self.rest());
+                self.is_cut = false;
             }
         }
         // pulling says the same again and again, with a bar of progress
@@ -123,8 +130,20 @@ impl Said {
         lines
     }
 
+    /// Takes a piece of a line; the line, where it is cut off here.
+    fn add(&mut self, text: &str) -> Option<String> {
+        if self.is_cut {
+            return None;
+        }
+        let room = LONGEST - self.begun.len();
+        self.begun.push_str(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
+        self.is_cut = text.len() > room;
+        if self.is_cut { self.rest() } else { None }
+    }
+
     fn rest(&mut self) -> Option<String> {
-        Some(plain(&std::mem::take(&mut self.begun))).filter(|line| !line.is_empty())
+        let begun = std::mem::take(&mut self.begun);
+        Some(plain(begun.trim_end_matches('\r'))).filter(|line| !line.is_empty())
     }
 }
 
@@ -148,5 +167,22 @@ mod tests {
         assert_eq!(said.take(piece("\u{1b}[91mwarning\n\u{1b}[0m3\n")), ["warning", "3"]);
         let link = "\u{1b}[2K\u{1b}[1Gsee \u{1b}]8;;https://example.com\u{7}notes\u{1b}]8;;\u{7}\n";
         assert_eq!(said.take(piece(link)), ["see notes"]);
+    }
+
+    #[test]
+    fn a_line_that_never_ends_is_cut_off_and_takes_no_memory() {
+        let mut said = Said::default();
+        let piece = |text: &str| BuildInfo { stream: Some(text.to_owned()), ..<_>::default() };
+        // characters of three bytes, which no limit divides
+        let endless = "\u{20ac}".repeat(10_000);
+        let mut lines = Vec::new();
+        for _ in 0..1_000 {
+            lines.extend(said.take(piece(&endless)));
+            assert!(said.begun.len() <= LONGEST, "{}", said.begun.len());
+        }
+        assert_eq!(lines, ["\u{20ac}".repeat(LONGEST / 3)]);
+        assert_eq!(said.take(piece("the end of it\nthe next\n")), ["the next"]);
+        let whole = "x".repeat(LONGEST);
+        assert_eq!(said.take(piece(&format!("{whole}\n"))), [whole]);
     }
 }

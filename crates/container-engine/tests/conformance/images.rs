@@ -13,6 +13,7 @@ fn spec(bench: &dyn Bench, what: &str) -> BuildSpec {
         dockerfile: "Dockerfile".to_owned(),
         args: BTreeMap::from([("WHOM".to_owned(), "the build".to_owned())]),
         labels: bench.labels(),
+        pull: false,
         memory: 3 << 30,
     }
 }

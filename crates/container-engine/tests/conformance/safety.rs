@@ -149,6 +149,7 @@ async fn data_outlives(real: &Real) {
         dockerfile: "Dockerfile".to_owned(),
         args: Default::default(),
         labels: bench.labels(),
+        pull: false,
         memory: 1 << 30,
     };
     let image = crate::images::built(bench, spec, &dockerfile).await.1.unwrap();

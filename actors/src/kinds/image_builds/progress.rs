@@ -1,0 +1,55 @@
+//! How far a build is, from the steps that it names: `Step 2/5 : …`.
+
+use super::from_source::LABELS;
+
+/// What the build itself is worth of all, in percent; the rest is the push.
+const BUILT: usize = 90;
+
+/// The steps that a build has named, one after the other. A step that prints a line like that says
+/// nothing, unless it says the very next.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    last: usize,
+    all: usize,
+}
+
+impl Steps {
+    /// How far the build is with this line, in percent, where it names the next step.
+    pub fn reached(&mut self, line: &str) -> Option<u8> {
+        let (step, all) = line.strip_prefix("Step ")?.split_once(" : ")?.0.split_once('/')?;
+        let (step, all) = (step.parse::<usize>().ok()?, all.parse::<usize>().ok()?);
+        let is_next = step == self.last + 1 && step <= all && (self.last == 0 || all == self.all);
+        if !is_next {
+            return None;
+        }
+        (self.last, self.all) = (step, all);
+        let of_dockerfile = all.saturating_sub(LABELS.len()).max(1);
+        u8::try_from(BUILT * (step - 1).min(of_dockerfile) / of_dockerfile).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_goes_up_with_each_step() {
+        let mut steps = Steps::default();
+        let said = [
+            "fetching",
+            "Step 1/12 : FROM a",
+            " ---> x",
+            "Step 2/12 : RUN b",
+            "Step 1/9 : printed by a step",
+            "Step 4/12 : printed by a step",
+            "Step 3/0 : odd",
+            "Step x",
+            "Step 3/12 : RUN c",
+            "Step 4/12 : RUN d",
+            "Step 5/12 : LABEL e",
+            "Step 6/12 : LABEL f",
+        ];
+        let reached = said.iter().filter_map(|line| steps.reached(line));
+        assert_eq!(reached.collect::<Vec<_>>(), [0, 22, 45, 67, 90, 90]);
+    }
+}
