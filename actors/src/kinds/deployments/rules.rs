@@ -8,10 +8,7 @@
 
 use super::history::Served;
 use crate::{
-    kinds::{
-        apps::Apps,
-        instances::{Definition, Source},
-    },
+    kinds::instances::{Definition, Source},
     ports::sealed::Sealed,
     runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     world::World,
@@ -172,8 +169,6 @@ impl Resource for Deployments {
 }
 
 impl Child for Deployments {
-    type Parent = Apps;
-
     fn parent(state: &State) -> Option<AppId> {
         Some(state.deployment.app_id)
     }

@@ -1,7 +1,6 @@
 //! The rules of a deploy token.
 
 use crate::{
-    kinds::apps::Apps,
     runtime::resource::{Child, Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects},
     world::World,
 };
@@ -91,8 +90,6 @@ impl Resource for Tokens {
 }
 
 impl Child for Tokens {
-    type Parent = Apps;
-
     fn parent(token: &Token) -> Option<AppId> {
         token.app_id
     }
