@@ -97,18 +97,20 @@ const GAUGES: [(&str, &str, Read); 8] = [
 ];
 
 impl Default for Figures {
-    /// Figures for every declared function.
+    /// Figures for every declared function and endpoint.
     fn default() -> Figures {
         let calls = Family::<Label<&'static str>, Counter>::default();
         let seconds: Family<Label<&'static str>, Histogram, fn() -> Histogram> =
             Family::new_with_constructor(|| Histogram::new(BOUNDS));
         let refusals = Family::default();
         let (uploaded, downloaded) = (Counter::default(), Counter::default());
-        let functions = contract::all().map(|f| {
-            let label = [("function", f.name)];
+        let endpoints = contract::endpoint::all().map(|endpoint| endpoint.name);
+        let names = contract::all().map(|function| function.name).chain(endpoints);
+        let functions = names.map(|name| {
+            let label = [("function", name)];
             let (calls, seconds) =
                 (calls.get_or_create_owned(&label), seconds.get_or_create_owned(&label));
-            (f.name, FunctionFigures { calls, seconds })
+            (name, FunctionFigures { calls, seconds })
         });
         let functions = functions.collect();
 

@@ -1,8 +1,10 @@
 //! A change that carries a request id happens once.
 
-use crate::support::service::{Answer, Person, Service};
+use crate::support::{
+    load::together,
+    service::{Answer, Person, Service, eventually, fixture, sha256},
+};
 use serde_json::{Value, json};
-use std::sync::Barrier;
 
 fn once(service: &Service, who: &Person, function: &str, params: Value, id: &str) -> Answer {
     service.try_call(Some(who), function, params, Some(id)).unwrap()
@@ -10,22 +12,6 @@ fn once(service: &Service, who: &Person, function: &str, params: Value, id: &str
 
 fn count(service: &Service, who: &Person, function: &str, params: Value) -> usize {
     service.call(Some(who), function, params).ok()["items"].as_array().unwrap().len()
-}
-
-/// All answers of so many callers who send the same at the same moment.
-fn together(callers: usize, send: impl Fn() -> Answer + Sync) -> Vec<Answer> {
-    let gate = Barrier::new(callers);
-    std::thread::scope(|threads| {
-        let all: Vec<_> = (0..callers)
-            .map(|_| {
-                threads.spawn(|| {
-                    gate.wait();
-                    send()
-                })
-            })
-            .collect();
-        all.into_iter().map(|thread| thread.join().unwrap()).collect()
-    })
 }
 
 #[test]
@@ -139,14 +125,14 @@ fn of_twenty_at_once_one_happens_and_all_get_its_reply() {
     let (project, app) = service.project_with_app(&ada, None);
     let artifact = service.upload(&ada, &app, "sample.apk", "1.4.2")["id"].clone();
     let all_same = |function: &str, params: Value| {
-        let answers = together(20, || once(&service, &ada, function, params.clone(), "twenty"));
+        let answers = together(20, |_| once(&service, &ada, function, params.clone(), "twenty"));
         let replies: Vec<_> = answers.into_iter().map(Answer::ok).collect();
         assert!(replies.iter().all(|reply| *reply == replies[0]), "{function}: {replies:?}");
         replies[0].clone()
     };
     for round in 0..5 {
         let project = json!({"name": format!("Shop {round}")});
-        let answers = together(20, || {
+        let answers = together(20, |_| {
             once(&service, &ada, "svc_createProject", project.clone(), &format!("round {round}"))
         });
         let ids: std::collections::HashSet<_> =
@@ -166,11 +152,47 @@ fn of_twenty_at_once_one_happens_and_all_get_its_reply() {
     // Where the reply holds a secret, one gets it, and the others are told that it was done.
     let token = json!({"name": "ci", "scopes": ["artifact:upload"]});
     let answers =
-        together(20, || once(&service, &ada, "svc_createDeployToken", token.clone(), "t"));
+        together(20, |_| once(&service, &ada, "svc_createDeployToken", token.clone(), "t"));
     let (shown, told): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
     assert_eq!(shown.len(), 1);
     assert!(told.iter().all(|answer| answer.refusal() == (409, 137)), "{told:?}");
     assert_eq!(count(&service, &ada, "svc_getDeployTokens", json!({})), 1);
     service.stop();
     service.check();
+}
+
+#[test]
+fn endpoints_take_request_ids_as_functions_do() {
+    let service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let post = |path: &str, body: &Value, id: &str| {
+        let request = service.http.post(format!("{}/api/v1/artifacts/{path}", service.url));
+        let request = request.header("X-Backend-Session-Token", &ada.token).json(body);
+        Service::answer(request.header("X-Backend-Request-Id", id).send().unwrap()).unwrap()
+    };
+    let opening =
+        json!({"appId": app, "platform": "android", "fileName": "app.apk", "version": "1.4.2"});
+    let opened = post("upload-url", &opening, "one");
+    let again = post("upload-url", &opening, "one");
+    assert_eq!((again.status, &again.body), (201, &opened.body));
+    assert_ne!(post("upload-url", &opening, "two").body["artifactId"], opened.body["artifactId"]);
+    let mut other = opening.clone();
+    other["version"] = json!("1.4.3");
+    assert_eq!(post("upload-url", &other, "one").refusal(), (400, 142));
+
+    let bytes = std::fs::read(fixture("sample.apk")).unwrap();
+    let address = opened.body["uploadUrl"].as_str().unwrap();
+    assert_eq!(service.http.put(address).body(bytes.clone()).send().unwrap().status(), 200);
+    let path = format!("{}/finalize", opened.body["artifactId"].as_str().unwrap());
+    let finalize = || post(&path, &json!({"sha256": sha256(&bytes)}), "three");
+    let verified = finalize();
+    assert_eq!((verified.status, &verified.body["state"]), (201, &json!("verified")));
+    eventually("the first reply is given again", || {
+        let again = finalize();
+        assert_eq!(again.body, verified.body);
+        again.status == 201
+    });
+    let without = service.post(Some(&ada), &path, &json!({"sha256": sha256(&bytes)}));
+    assert_eq!((without.status, &without.body), (200, &verified.body));
 }

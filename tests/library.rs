@@ -1,12 +1,14 @@
 //! The client library of the Parse wire, unmodified; and what browsers need besides.
 
-use crate::support::{requires, service::Service};
+use crate::support::{
+    requires,
+    service::{Service, eventually},
+};
 use reqwest::blocking::RequestBuilder;
 use serde_json::{Value, json};
 use std::{
     path::Path,
     process::{Command, Output},
-    sync::OnceLock,
 };
 
 /// Runs a program where the library is.
@@ -23,20 +25,7 @@ fn printed(output: &Output) -> String {
 /// Whether the library is here, after it was installed where it was not; if not, says which test
 /// is left out.
 pub fn installed(test: &str) -> bool {
-    static INSTALLED: OnceLock<()> = OnceLock::new();
-    let library =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/parse-client/node_modules/parse");
-    let programs = if library.exists() { &["node"][..] } else { &["node", "npm"] };
-    if !requires::programs(test, programs) {
-        return false;
-    }
-    INSTALLED.get_or_init(|| {
-        if !library.exists() {
-            let installed = run(Command::new("npm").args(["ci", "--ignore-scripts", "--no-audit"]));
-            assert!(installed.status.success(), "{}", printed(&installed));
-        }
-    });
-    true
+    requires::node_packages(test, "parse-client")
 }
 
 #[test]
@@ -110,4 +99,35 @@ fn credentials_in_a_body_are_text_and_stay_out_of_the_parameters() {
         posted(&service, "functions/getCurrentUser", &body(json!({"_SessionToken": "r:0"})));
     let header = header.header("X-Parse-Session-Token", &ada.token).send().unwrap();
     assert_eq!(Service::answer(header).unwrap().ok()["id"], ada.id, "a header wins over the body");
+}
+
+#[test]
+fn the_log_says_what_a_session_route_did() {
+    let service = Service::start();
+    let ada = service.register("ada");
+    let route = |method: reqwest::Method, path: &str, body: Value| {
+        let request = service.http.request(method, format!("{}/backend/{path}", service.url));
+        let request = request.header("X-Parse-Application-Id", &service.application_id);
+        let request = request.header("X-Parse-Session-Token", &ada.token).json(&body);
+        Service::answer(request.send().unwrap()).unwrap()
+    };
+    let session = route(reqwest::Method::GET, "sessions/me", json!({}));
+    assert_eq!(
+        (session.status, &session.body["sessionToken"], &session.body["user"]["objectId"]),
+        (200, &json!(ada.token), &json!(ada.id))
+    );
+    let changed =
+        route(reqwest::Method::PUT, &format!("users/{}", ada.id), json!({"name": "Ada L."}));
+    assert_eq!(changed.status, 200, "{}", changed.body);
+    let refused = route(reqwest::Method::PUT, "users/me", json!({"name": "Ada L."}));
+    assert_eq!(refused.refusal(), (405, 142));
+    eventually("both are in the log", || {
+        let log = service.log();
+        let said = |function: &str| {
+            log.lines().any(|line| {
+                line.contains(&format!("function=\"{function}\"")) && line.contains(&ada.id)
+            })
+        };
+        said("currentSession") && said("changeUser")
+    });
 }

@@ -11,12 +11,14 @@
     reason = "tests say so by failing"
 )]
 
+mod accounts;
 mod admin;
 mod backups;
 mod browsers;
 mod buckets;
 mod cascades;
 mod catalogue;
+mod ci_jobs;
 mod connections;
 mod crashes;
 mod daemons;
@@ -26,12 +28,16 @@ mod faults;
 mod idempotency;
 mod identity;
 mod instances;
+mod invitations;
 mod journey;
 mod library;
 mod limits;
 mod mail;
 mod market;
+mod openapi;
+mod operators;
 mod panics;
+mod releases;
 mod support;
 mod uploads;
 mod wire;

@@ -1,11 +1,15 @@
 //! Uploads, as clients of every temper send them.
 
-use crate::support::service::{Answer, Person, Service, eventually, fixture, sha256};
+use crate::support::{
+    load::together,
+    service::{Answer, Person, Service, eventually, fixture, sha256},
+};
 use data_encoding::BASE64;
 use reqwest::blocking::{Body, RequestBuilder};
 use serde_json::{Value, json};
 use sha2::Digest;
 use std::{
+    collections::HashSet,
     io::{Read, Write},
     net::TcpStream,
 };
@@ -145,6 +149,93 @@ fn an_upload_goes_on_where_it_stopped_and_counts_once_it_is_verified() {
     Upload::open(&service, &ada, &declared(&another, &bytes));
     service.call(Some(&ada), "svc_deleteArtifact", json!({"artifactId": upload.id})).ok();
     Upload::open(&service, &ada, &opening);
+}
+
+/// Whoever declares the same bytes gets the same upload, however many ask at the same moment and
+/// whatever becomes of it meanwhile. Only an upload that came to nothing makes room for another.
+#[test]
+fn sixteen_callers_who_declare_the_same_bytes_get_one_upload() {
+    let service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let bytes = bytes_of("sample.apk");
+    let opening = declared(&app, &bytes);
+    let one_of_all = || {
+        let answers = together(16, |_| service.post(Some(&ada), "upload-url", &opening));
+        let made = answers.iter().filter(|answer| answer.status == 201).count();
+        let again = answers.iter().filter(|answer| answer.status == 200).count();
+        assert_eq!(made + again, 16, "{answers:?}");
+        let all: Vec<_> = answers.iter().map(|answer| &answer.body["artifactId"]).collect();
+        assert!(all.iter().all(|id| *id == all[0]), "{all:?}");
+        let upload = Upload {
+            service: &service,
+            who: &ada,
+            id: all[0].as_str().unwrap().to_owned(),
+            url: answers[0].body["uploadUrl"].as_str().unwrap_or_default().to_owned(),
+        };
+        (made, upload)
+    };
+    for round in 0..10 {
+        let mut opening = opening.clone();
+        opening["sha256"] = json!(sha256(&[round]));
+        let answers = together(16, |_| service.post(Some(&ada), "upload-url", &opening));
+        let ids: HashSet<_> = answers.iter().map(|a| a.body["artifactId"].to_string()).collect();
+        assert_eq!(ids.len(), 1, "round {round}: {answers:?}");
+    }
+    let (made, spoilt) = one_of_all();
+    assert_eq!(made, 1);
+    assert_eq!(spoilt.put(vec![7; bytes.len()]).status, 200);
+    assert_eq!(spoilt.finalize(&json!({"sha256": sha256(&bytes)})).refusal(), (422, 142));
+
+    let (made, upload) = one_of_all();
+    assert_eq!(made, 1, "a rejected upload makes room");
+    assert_ne!(upload.id, spoilt.id);
+    assert_eq!(upload.put(bytes.clone()).status, 200);
+    let verify = together(16, |caller| match caller {
+        0 => upload.finalize(&json!({"sha256": sha256(&bytes)})),
+        _ => service.post(Some(&ada), "upload-url", &opening),
+    });
+    assert!(
+        verify.iter().all(|answer| answer.body["artifactId"] == json!(upload.id)
+            || answer.body["id"] == json!(upload.id)),
+        "{verify:?}"
+    );
+    let (made, held) = one_of_all();
+    assert_eq!((made, held.id, held.url.as_str()), (0, upload.id.clone(), ""));
+
+    // Other declarations are other uploads.
+    let mut other = opening.clone();
+    other["version"] = json!("9.9.9");
+    Upload::open(&service, &ada, &other);
+    service.call(Some(&ada), "svc_deleteArtifact", json!({"artifactId": upload.id})).ok();
+    assert_eq!(one_of_all().0, 1, "a deleted artifact makes room");
+}
+
+#[test]
+fn the_version_is_the_one_in_the_file_where_none_is_declared() {
+    let service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let bytes = bytes_of("sample.apk");
+    let mut opening = declared(&app, &bytes);
+    opening.as_object_mut().unwrap().remove("version");
+    let upload = Upload::open(&service, &ada, &opening);
+    let read =
+        || service.call(Some(&ada), "svc_getArtifact", json!({"artifactId": upload.id})).ok();
+    assert_eq!(read()["version"], Value::Null);
+    let found = |version: &str| {
+        let params = json!({"appId": app, "version": version});
+        let page = service.call(Some(&ada), "svc_getArtifacts", params).ok();
+        page["items"].as_array().unwrap().len()
+    };
+    assert_eq!((found("1.4.2"), upload.put(bytes.clone()).status), (0, 200));
+    let verified = upload.finalize(&json!({"sha256": sha256(&bytes)}));
+    assert_eq!((verified.status, &verified.body["version"]), (201, &json!("1.4.2")));
+    assert_eq!((&read()["version"], found("1.4.2")), (&json!("1.4.2"), 1));
+    for request in [opening, declared(&app, &bytes)] {
+        let held = service.post(Some(&ada), "upload-url", &request);
+        assert_eq!((held.status, &held.body["artifactId"]), (200, &json!(upload.id)));
+    }
 }
 
 #[test]
@@ -410,17 +501,34 @@ fn a_deploy_token_does_what_its_scopes_and_its_app_allow() {
     let refused = finalize(&uploading, Some(release.clone()));
     assert_eq!(refused.refusal(), (403, 403));
     assert!(refused.body["error"].as_str().unwrap().contains("release:create"));
-    let both = token(&["artifact:upload", "release:create"], &app);
-    let refused = finalize(&both, Some(json!({"channel": "production", "publish": ["ota"]})));
+    let publishing = token(&["artifact:upload", "release:publish"], &app);
+    let publish = json!({"channel": "production", "publish": ["ota"]});
+    let refused = finalize(&publishing, Some(publish));
     assert_eq!(refused.refusal(), (403, 403));
-    assert!(refused.body["error"].as_str().unwrap().contains("release:publish"));
+    assert!(refused.body["error"].as_str().unwrap().contains("release:create"));
+    let both = token(&["artifact:upload", "release:create"], &app);
     assert_eq!(upload.state(), "pending", "refused before anything was verified");
+
+    // A token names its app and its person: it needs no application id. A wrong one is refused.
+    let read = |application: Option<&str>| {
+        let url = format!("{}/backend/functions/svc_getArtifacts", service.url);
+        let mut request = service.http.post(url).json(&json!({"appId": app}));
+        request = request.bearer_auth(&uploading.token);
+        if let Some(application) = application {
+            request = request.header("X-Backend-Application-Id", application);
+        }
+        Service::answer(request.send().unwrap()).unwrap()
+    };
+    assert_eq!(read(None).ok()["items"][0]["id"], json!(upload.id));
+    assert_eq!(read(Some("another")).refusal(), (401, 119));
 
     let verified = finalize(&both, Some(release.clone()));
     assert_eq!((verified.status, &verified.body["trust"]), (201, &json!("token")));
     assert_eq!(finalize(&both, Some(release)).status, 200);
     let made = service.call(Some(&ada), "svc_getReleases", json!({"appId": app})).ok();
     assert_eq!(made["items"].as_array().unwrap().len(), 1, "the release is made once");
+    let publish = json!({"channel": "beta", "publish": ["ota"]});
+    assert_eq!(finalize(&both, Some(publish)).status, 200, "it publishes what it makes");
 }
 
 #[test]

@@ -7,16 +7,21 @@ use crate::{
         context::Call,
         pagination,
     },
-    kinds::accounts::{self, view},
+    kinds::accounts::{self, Accounts, view},
     platform::Platform,
 };
 use contract::{
-    Cursor, Fault, Page, Serves, Timestamp,
+    Cursor, Email, EventId, Fault, Name, Page, Serves, Timestamp,
     authentication::User,
     operators::{
-        Actor, ActorList, ActorState, AuditEvent, GetActors, GetAuditLog, RestartActor, SetTier,
+        Actor, ActorList, ActorState, AuditEvent, GetActors, GetAllProjects, GetAuditLog,
+        GetOrganizations, GetUsers, RestartActor, SetTier,
     },
+    organizations::Organization,
+    projects::Project,
+    text::Query,
 };
+use std::ops::ControlFlow;
 
 impl Platform {
     /// Every actor that `wanted` picks, the troubled ones first.
@@ -28,8 +33,7 @@ impl Platform {
                 found.push(actor);
             }
         });
-        let calm = |actor: &Actor| actor.state == ActorState::Running;
-        found.sort_by(|a, b| (calm(a), &a.id).cmp(&(calm(b), &b.id)));
+        found.sort_by_cached_key(place);
         found
     }
 }
@@ -42,8 +46,61 @@ impl Serves<GetActors> for Platform {
                 && p.query.as_ref().is_none_or(|query| actor.id.contains(query.as_str()))
         });
         let total = items.len() as u64;
+        if let Some(cursor) = &p.cursor {
+            items.retain(|actor| place(actor).as_str() > cursor.key());
+        }
+        let more = items.len() > p.limit.get();
         items.truncate(p.limit.get());
-        Ok(ActorList { items, total })
+        let last = items.last().filter(|_| more);
+        let next_cursor = last.map(|actor| Cursor::after(&place(actor)));
+        Ok(ActorList { items, total, next_cursor })
+    }
+}
+
+/// What actors are sorted by.
+fn place(actor: &Actor) -> String {
+    let calm = u8::from(actor.state == ActorState::Running);
+    format!("{calm}{}_{}", actor.id, actor.kind)
+}
+
+/// Whether an object is meant: its id, or a part of one of these texts, whatever the case.
+fn is_meant(query: Option<&Query>, id: &str, texts: &[&str]) -> bool {
+    let Some(query) = query else { return true };
+    let part = query.as_str().to_lowercase();
+    id == query.as_str() || texts.iter().any(|text| text.to_lowercase().contains(&part))
+}
+
+impl Serves<GetUsers> for Platform {
+    async fn serve(&self, _: &Call, p: GetUsers) -> Result<Page<User>, Fault> {
+        let email = p.query.as_ref().and_then(|query| query.as_str().parse::<Email>().ok());
+        if let Some((id, account)) =
+            email.map(|email| self.account_of(&email)).transpose()?.flatten()
+        {
+            let user = view(self, id, &account)?;
+            return Ok(Page { items: vec![user], next_cursor: None });
+        }
+        pagination::whole::<Accounts, _>(&self.world.store, (p.limit, p.cursor), |id, account| {
+            let texts = [account.email.as_str(), account.name.as_str()];
+            is_meant(p.query.as_ref(), &id.to_string(), &texts)
+                .then(|| view(self, id, account))
+                .transpose()
+        })
+    }
+}
+
+impl Serves<GetOrganizations> for Platform {
+    async fn serve(&self, _: &Call, p: GetOrganizations) -> Result<Page<Organization>, Fault> {
+        self.all_organizations((p.limit, p.cursor), |id, organization| {
+            is_meant(p.query.as_ref(), &id.to_string(), &[organization.name.as_str()])
+        })
+    }
+}
+
+impl Serves<GetAllProjects> for Platform {
+    async fn serve(&self, _: &Call, p: GetAllProjects) -> Result<Page<Project>, Fault> {
+        self.all_projects(None, (p.limit, p.cursor), |project| {
+            is_meant(p.query.as_ref(), &project.id.to_string(), &[project.name.as_str()])
+        })
     }
 }
 
@@ -69,7 +126,7 @@ impl Serves<SetTier> for Platform {
             view(&platform, p.user_id, account)
         });
         let reply = reply.await?;
-        self.gate.tier_changed(p.user_id, before, p.tier);
+        self.authn.tier_changed(p.user_id, before, p.tier);
         Ok(reply)
     }
 }
@@ -77,20 +134,21 @@ impl Serves<SetTier> for Platform {
 impl Serves<GetAuditLog> for Platform {
     async fn serve(&self, _: &Call, p: GetAuditLog) -> Result<Page<AuditEvent>, Fault> {
         let store = &self.world.store;
-        let after = p.cursor.as_ref().map(pagination::position::<Event>).transpose()?;
-        let wanted = p.limit.get() + 1;
-        let mut keys = match p.user_id {
-            Some(user) => store.newest(&EventIndex::User { user }, after.as_ref(), wanted),
-            None => store.keys::<Event>(after.as_ref(), wanted),
-        }?;
-        let more = keys.len() == wanted;
-        keys.truncate(p.limit.get());
-        let next_cursor =
-            if more { keys.last().map(|key| Cursor::after(&key.to_string())) } else { None };
-        let mut items = Vec::with_capacity(keys.len());
-        for key in &keys {
-            items.extend(store.get::<Event>(key)?.map(|event| event.0.clone()));
-        }
-        Ok(Page { items, next_cursor })
+        let keys = |after: Option<&EventId>, limit| match p.user_id {
+            Some(user) => store.newest(&EventIndex::User { user }, after, limit),
+            None => store.keys::<Event>(after, limit),
+        };
+        let is = |wanted: &Option<Name>, text: &str| {
+            wanted.as_ref().is_none_or(|wanted| wanted.as_str() == text)
+        };
+        pagination::search::<Event, _>(store, keys, (p.limit, p.cursor), |_, event| {
+            let event = &event.0;
+            // Newest first: all that follow are older.
+            if p.since.is_some_and(|since| event.at < since) {
+                return Ok(ControlFlow::Break(()));
+            }
+            let wanted = is(&p.function, &event.function) && is(&p.resource, &event.resource);
+            Ok(ControlFlow::Continue(wanted.then(|| event.clone())))
+        })
     }
 }

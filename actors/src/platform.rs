@@ -1,9 +1,12 @@
 //! The platform: what functions are served with.
 
 use crate::{
-    call::{authn::Gate, context::Call},
-    kinds::accounts::Lockout,
-    kinds::table::{Owners, STORED},
+    call::{authn::Authn, context::Call},
+    kinds::{
+        accounts::Lockout,
+        organizations::MailLimit,
+        table::{Owners, STORED},
+    },
     ports::Ports,
     runtime::directory::Rules,
     world::World,
@@ -60,9 +63,11 @@ pub struct Platform {
     /// The store, the ports, the owners.
     pub world: Arc<World>,
     /// Who may, and how often.
-    pub gate: Arc<Gate>,
+    pub authn: Arc<Authn>,
     /// Failed sign-ins.
     pub lockout: Arc<Lockout>,
+    /// Invitations sent.
+    pub invitations: Arc<MailLimit>,
     /// What is settled.
     pub settings: Arc<Settings>,
     /// When the process started.
@@ -85,7 +90,7 @@ const DERIVED: &[&str] = &[
     <crate::kinds::instances::metrics::Hour as Record>::TREE,
     <crate::kinds::deployments::Served as Record>::TREE,
     <crate::runtime::progress_log::Line as Record>::TREE,
-    <crate::call::idempotency::Replay as Record>::TREE,
+    <crate::call::idempotency::StoredReply as Record>::TREE,
     <crate::call::audit::Event as Record>::TREE,
 ];
 
@@ -106,8 +111,9 @@ impl Platform {
         let started_at = ports.clock.now();
         let settings = Arc::new(settings);
         let world = World::start(store, ports, arbiters, rules).await?;
-        let gate = Arc::new(Gate::new(settings.clone()));
-        Ok(Platform { world, gate, lockout: Arc::default(), settings, started_at })
+        let authn = Arc::new(Authn::new(settings.clone()));
+        let (lockout, invitations) = Default::default();
+        Ok(Platform { world, authn, lockout, invitations, settings, started_at })
     }
 
     /// The doors to the owners.

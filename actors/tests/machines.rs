@@ -17,7 +17,7 @@ use actors::{
     runtime::resource::{Input, Intent, Kept, Moment, Next, Resource, step},
 };
 use contract::{
-    ArtifactId, Fault, Id, PublicationId, ReleaseId, Sha256, Timestamp,
+    ArtifactId, Fault, Id, Patch, PublicationId, ReleaseId, Sha256, Timestamp,
     apps::Platform,
     artifacts::{Artifact, ArtifactKind, ArtifactState, Provenance, ProvenancePath, Trust},
     releases::{PublicationState, Release, ReleaseState, Target},
@@ -56,14 +56,15 @@ fn release(state: ReleaseState) -> releases::State {
             version: "1.0.0".parse().unwrap(),
             channel: "production".parse().unwrap(),
             notes: None,
-            artifact_ids: vec![ArtifactId::of(Ulid(2)), ArtifactId::of(Ulid(3))],
+            artifact_ids: vec![ArtifactId::of(Ulid(2))],
             state,
             publications: vec![],
             rolled_back_to: None,
-            created_by: Id::of(Ulid(4)),
+            created_by: None,
             created_at: Timestamp::from_millis(0),
             published_at: None,
         },
+        created_by_token: None,
         to_tell: vec![],
     }
 }
@@ -73,10 +74,31 @@ fn current(release: u128) -> Snapshot<Current> {
     Arc::new(Stored::after(None, record))
 }
 
+/// A publication that could be; each has an id of its own.
+fn offer(artifact_id: ArtifactId, target: Target) -> releases::Offer {
+    let number = if artifact_id == ArtifactId::of(Ulid(2)) { 10 } else { 20 };
+    releases::Offer { id: PublicationId::of(Ulid(number + target as u128)), artifact_id, target }
+}
+
+/// A verified artifact for iOS.
+fn verified(id: ArtifactId) -> Snapshot<Artifacts> {
+    let mut upload = upload(Some(10));
+    upload.artifact.id = id;
+    upload.artifact.platform = Platform::Ios;
+    Arc::new(Stored::after(None, Kept { state: upload, intent: None }))
+}
+
 /// Something that happens to a release.
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Publish,
+    /// The artifact of the other platform joins.
+    Join,
+    /// It joins, decided from what the release held before it was there.
+    JoinAsReadBefore,
+    /// Another artifact of that platform joins.
+    JoinTwice,
+    Delete,
     /// The waiting publications are taken or refused, in turn from here.
     Answered(bool, bool),
     Supersede,
@@ -86,8 +108,12 @@ enum Event {
     Told(u128),
 }
 
-const EVENTS: [Event; 9] = [
+const EVENTS: [Event; 13] = [
     Event::Publish,
+    Event::Join,
+    Event::JoinAsReadBefore,
+    Event::JoinTwice,
+    Event::Delete,
     Event::Answered(true, true),
     Event::Answered(true, false),
     Event::Answered(false, false),
@@ -104,14 +130,27 @@ fn input(event: Event, state: &releases::State) -> Input<Releases> {
         |yes| if yes { Published::Live { url: None } } else { Published::Refused("no".into()) };
     match event {
         Event::Publish => {
-            let publication = |n: u128, artifact: u128| {
-                (PublicationId::of(Ulid(n)), ArtifactId::of(Ulid(artifact)), Target::Ota)
+            let held = state.release.artifact_ids.clone();
+            let wanted = held.iter().map(|id| offer(*id, Target::Ota)).collect();
+            Input::Command(Command::Publish { held, wanted, notes: None })
+        }
+        Event::Join | Event::JoinAsReadBefore | Event::JoinTwice => {
+            let (joins, before) = match event {
+                Event::JoinTwice => (5, state.release.artifact_ids.clone()),
+                Event::Join => (3, state.release.artifact_ids.clone()),
+                _ => (3, vec![ArtifactId::of(Ulid(2)), ArtifactId::of(Ulid(9))]),
             };
-            Input::Command(Command::Publish {
-                wanted: vec![publication(10, 2), publication(11, 3)],
-                notes: None,
+            let android = ArtifactId::of(Ulid(2));
+            let platform = |id| if id == android { Platform::Android } else { Platform::Ios };
+            let joins = ArtifactId::of(Ulid(joins));
+            Input::Command(Command::Update {
+                held: before.into_iter().map(|id| (id, platform(id))).collect(),
+                joining: vec![verified(joins)],
+                offers: Target::ALL.map(|target| offer(joins, target)).into(),
+                notes: Patch::Keep,
             })
         }
+        Event::Delete => Input::Command(Command::Delete),
         Event::Answered(first, second) => {
             let waiting =
                 state.release.publications.iter().filter(|p| p.state == PublicationState::Queued);
@@ -139,10 +178,17 @@ fn can_happen(event: Event, pending: Option<&releases::Effect>) -> bool {
     }
 }
 
+fn is_current(state: ReleaseState) -> bool {
+    matches!(state, ReleaseState::Published | ReleaseState::PartiallyPublished)
+}
+
 /// What must hold of a release, whatever happened to it.
 fn check(before: &releases::State, world: &World<Releases>, event: Event) {
-    let Kept { state, intent } =
-        world.kept.as_ref().unwrap_or_else(|| panic!("{event:?} removed it"));
+    let Some(Kept { state, intent }) = world.kept.as_ref() else {
+        let unseen = matches!(before.release.state, ReleaseState::Draft | ReleaseState::Failed);
+        assert!(unseen && matches!(event, Event::Delete), "{event:?} removed {before:?}");
+        return;
+    };
     let (old, new) = (before.release.state, state.release.state);
     let live =
         state.release.publications.iter().filter(|p| p.state == PublicationState::Live).count();
@@ -153,6 +199,21 @@ fn check(before: &releases::State, world: &World<Releases>, event: Event) {
         "transient if and only if an intent is pending"
     );
     assert_eq!(waiting, new == ReleaseState::Publishing, "nobody waits for nothing");
+    let held = (before.release.artifact_ids.len(), state.release.artifact_ids.len());
+    match held {
+        (1, 2) => assert!(matches!(event, Event::Join | Event::JoinTwice), "{event:?} joins"),
+        (old, new) => assert_eq!(old, new, "an artifact joins once and stays: {event:?}"),
+    }
+    assert!(
+        held == (1, 1) || held == (2, 2) || !is_current(old) || new == ReleaseState::Publishing,
+        "what joins a published release is published"
+    );
+    let of_whom = |id: &ArtifactId| state.release.publications.iter().any(|p| p.artifact_id == *id);
+    let none_or_all = state.release.artifact_ids.iter().filter(|id| of_whom(id)).count();
+    assert!(
+        !is_current(new) || none_or_all == state.release.artifact_ids.len(),
+        "users get every artifact, or hear that they do not: {event:?}"
+    );
     let at_rest = intent.is_none();
     assert!(!at_rest || state.to_tell.is_empty(), "everyone is told: {event:?}");
     match new {
@@ -164,10 +225,9 @@ fn check(before: &releases::State, world: &World<Releases>, event: Event) {
     }
     assert!(old != ReleaseState::RolledBack || new == old, "rolled back is the end: {event:?}");
     assert!(new != ReleaseState::Draft || old == new, "nothing becomes a draft again: {event:?}");
-    let current = |s| matches!(s, ReleaseState::Published | ReleaseState::PartiallyPublished);
     let how = matches!(event, Event::Answered(..) | Event::Reinstate);
     assert!(
-        current(old) || !current(new) || how,
+        is_current(old) || !is_current(new) || how,
         "only its targets, or a rollback to it, make it current: {event:?}"
     );
     assert!(
@@ -195,7 +255,7 @@ fn every_state_of_a_release_that_can_be_reached_is_sound() {
                 continue;
             }
             check(&kept.state, &world, event);
-            let next = world.kept.unwrap();
+            let Some(next) = world.kept else { continue };
             states.insert(format!("{:?}", next.state.release.state));
             if seen.insert(serde_json::to_string(&next).unwrap()) {
                 open.push(next);
@@ -238,12 +298,12 @@ fn upload(size: Option<u64>) -> Upload {
             file_name: "app.apk".parse().unwrap(),
             size,
             sha256: None,
-            version: "1.0.0".parse().unwrap(),
+            version: "1.0.0".parse().ok(),
             build_number: None,
             identifier: None,
             provenance: Provenance {
                 path: ProvenancePath::ExternalCi,
-                uploaded_by: Id::of(Ulid(4)),
+                uploaded_by: None,
                 repository: None,
                 commit: None,
                 git_ref: None,
@@ -259,9 +319,9 @@ fn upload(size: Option<u64>) -> Upload {
         },
         offset: 0,
         length: size,
-        declared: Declared { size, sha256: None, build_number: None },
+        declared: Declared { size, sha256: None, build_number: None, version: None },
         expires_at: Timestamp::from_millis(500),
-        follow_up: None,
+        claims_bytes: false,
     }
 }
 
@@ -277,7 +337,7 @@ fn examined(size: u64, letter: char) -> Examined {
 
 fn artifact_inputs() -> Vec<Input<Artifacts>> {
     use artifacts::{Command, Outcome};
-    let finalize = |letter| Command::Finalize { sha256: hash(letter), size: None, follow_up: None };
+    let finalize = |letter| Command::Finalize { sha256: hash(letter), size: None };
     let commands = [
         Command::Received(5, None),
         Command::Received(10, Some(10)),
@@ -291,7 +351,7 @@ fn artifact_inputs() -> Vec<Input<Artifacts>> {
     let outcomes = [
         Outcome::Accepted(Box::new(examined(10, 'a'))),
         Outcome::Refused("no".into()),
-        Outcome::Released(None),
+        Outcome::Nothing,
         Outcome::Discarded,
     ];
     commands
@@ -312,7 +372,7 @@ proptest! {
             let ended = match (&input, &intent) {
                 (Input::Create(_) | Input::Command(_), _) => true,
                 (Input::Outcome(artifacts::Outcome::Accepted(_) | artifacts::Outcome::Refused(_)), Some(artifacts::Effect::Verify(_))) => true,
-                (Input::Outcome(artifacts::Outcome::Released(_)), Some(artifacts::Effect::Release)) => true,
+                (Input::Outcome(artifacts::Outcome::Nothing), Some(artifacts::Effect::Release)) => true,
                 (Input::Outcome(artifacts::Outcome::Discarded), Some(artifacts::Effect::Discard { .. })) => true,
                 // an effect that nobody began does not come to an end
                 (Input::Outcome(_), _) => false,
@@ -353,7 +413,7 @@ proptest! {
 #[test]
 fn a_verification_that_comes_to_no_end_is_given_up() {
     let mut world = World::<Artifacts>::new(upload(Some(10)));
-    let finalize = artifacts::Command::Finalize { sha256: hash('a'), size: None, follow_up: None };
+    let finalize = artifacts::Command::Finalize { sha256: hash('a'), size: None };
     for command in [artifacts::Command::Received(10, None), finalize] {
         world.take(Input::Command(command)).unwrap();
     }
@@ -401,7 +461,18 @@ fn bytes_are_held_to_what_was_declared() {
         content: Ok(Content { version: None, ..examined(1, 'a').content.unwrap() }),
         ..examined(10, 'a')
     };
-    assert_eq!(judge(&plain, &expected('a', None), &silent), Ok(()));
+    let version = |upload: &Upload| {
+        upload.judge(&expected('a', None), &silent).map(|content| content.version)
+    };
+    assert_eq!(
+        version(&plain),
+        Ok(Some("1.0.0".into())),
+        "the declared one, where the file has none"
+    );
+    let mut undeclared = plain.clone();
+    undeclared.artifact.version = None;
+    assert!(version(&undeclared).unwrap_err().contains("declare one"));
+    assert_eq!(judge(&undeclared, &expected('a', None), &other), Ok(()), "the file's own");
     let built = Upload {
         declared: Declared { build_number: Some("2".into()), ..Declared::default() },
         ..plain.clone()

@@ -6,7 +6,7 @@ use argon2::{
     password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash},
 };
 use async_trait::async_trait;
-use contract::Password;
+use contract::{Password, PasswordAttempt};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
@@ -65,7 +65,7 @@ impl Passwords for Argon2id {
 
     async fn verify(
         &self,
-        password: Password,
+        password: PasswordAttempt,
         expected: Option<String>,
     ) -> Result<bool, PortError> {
         let known = expected.is_some();

@@ -64,7 +64,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn app(letter: char) -> AppId {
-        let id = format!("01ARZ3NDEKTSV4RRFFQ69G5FA{letter}");
+        let id = format!("app_01ARZ3NDEKTSV4RRFFQ69G5FA{letter}");
         id.parse().unwrap()
     }
 

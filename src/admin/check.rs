@@ -4,7 +4,7 @@
 use super::{dump::open, note};
 use crate::adapters::binaries::hash;
 use actors::{
-    call::{audit::Event, idempotency::Replay},
+    call::{audit::Event, idempotency::StoredReply},
     kinds::{
         accounts::{Accounts, Session},
         artifacts::{Artifacts, Hold},
@@ -163,7 +163,7 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
     one::<Shipped>(store, findings, |_, _| {})?;
     one::<Served>(store, findings, |_, _| {})?;
     one::<Session>(store, findings, |_, _| {})?;
-    one::<Replay>(store, findings, |_, _| {})?;
+    one::<StoredReply>(store, findings, |_, _| {})?;
     one::<Event>(store, findings, |_, _| {})?;
     Ok(g)
 }

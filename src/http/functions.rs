@@ -9,13 +9,13 @@ use actix_http::RequestHead;
 use actix_web::{HttpResponse, error::PayloadError};
 use actors::{
     call::{
+        pipeline::{Request, Response, Target},
         rate_limit::Allowance,
-        router::{Answered, Invoke},
     },
     runtime::permit::{Permit, Permits},
 };
 use bytes::Bytes;
-use contract::Fault;
+use contract::{Fault, Reply};
 use futures_util::Stream;
 use std::{sync::Arc, time::Instant};
 
@@ -23,7 +23,7 @@ use std::{sync::Arc, time::Instant};
 pub struct Exchange {
     /// The id of the request.
     pub request_id: Arc<str>,
-    pub reply: Result<Vec<u8>, Fault>,
+    pub reply: Result<Reply, Fault>,
     /// What the caller has left.
     pub allowance: Allowance,
 }
@@ -39,7 +39,7 @@ pub async fn call(
         let (_permit, body) = read(edge, head, payload).await?;
         match request::method_override(&body).filter(|method| method != "POST") {
             Some(method) => Err(Fault::Method(method)),
-            None => invoke(head, edge, name, body).await,
+            None => invoke(head, edge, Target::Function(name), body).await,
         }
     };
     match done.await {
@@ -47,7 +47,7 @@ pub async fn call(
             let heading =
                 Heading { head, edge, request_id: &request_id, allowance: Some(allowance) };
             match &reply {
-                Ok(json) => heading.result(json),
+                Ok(reply) => heading.result(&reply.json),
                 Err(fault) => heading.fault(fault),
             }
         }
@@ -70,42 +70,42 @@ pub async fn read<'a>(
 pub async fn invoke(
     head: &RequestHead,
     edge: &Edge,
-    function: String,
+    target: Target,
     body: Bytes,
 ) -> Result<Exchange, Fault> {
     let begun = Instant::now();
     let request_id = request::request_id(head, edge);
-    let invoke = Invoke {
-        function,
+    let request = Request {
+        target,
         credentials: request::credentials(head, &body)?,
         body,
         address: request::address(head, edge),
         peer: request::peer(head),
         request_id: request_id.clone(),
-        once: request::once(head)?,
+        idempotency_key: request::idempotency_key(head)?,
         user_agent: request::user_agent(head),
     };
     // The router's own code panicked: it may have been done.
-    let lost = |_| Answered {
+    let lost = |_| Response {
         reply: Err(Fault::Uncertain),
         allowance: Allowance::unlimited(),
-        function: None,
+        operation: None,
         user: None,
     };
-    let answered = edge.router.send(invoke).await.unwrap_or_else(lost);
+    let response = edge.router.send(request).await.unwrap_or_else(lost);
     let took = begun.elapsed();
-    let fault = answered.reply.as_ref().err();
-    edge.shared.figures.called(answered.function, took, fault);
-    log(&request_id, &answered, took);
-    Ok(Exchange { request_id, reply: answered.reply, allowance: answered.allowance })
+    let fault = response.reply.as_ref().err();
+    edge.shared.figures.called(response.operation, took, fault);
+    log(&request_id, &response, took);
+    Ok(Exchange { request_id, reply: response.reply, allowance: response.allowance })
 }
 
-fn log(request_id: &str, answered: &Answered, took: std::time::Duration) {
-    let function = answered.function.unwrap_or("-");
-    let caller = answered.user.map(|user| user.to_string());
+fn log(request_id: &str, response: &Response, took: std::time::Duration) {
+    let function = response.operation.unwrap_or("-");
+    let caller = response.user.map(|user| user.to_string());
     let caller = caller.as_deref().unwrap_or("-");
     let took_ms = took.as_secs_f64() * 1000.0;
-    match &answered.reply {
+    match &response.reply {
         Ok(_) => tracing::info!(request_id, function, caller, code = 0, took_ms, "called"),
         // Something behind the service that is away is no fault of its own.
         Err(fault @ (Fault::Unavailable(_) | Fault::NoAnswer(_) | Fault::Busy)) => {

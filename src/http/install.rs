@@ -13,25 +13,11 @@ use contract::{
     releases::{Publication, PublicationState, Release, ReleaseState, Target},
 };
 
-pub(super) fn configure(app: &mut web::ServiceConfig) {
-    app.service(
-        web::resource("/install/{id}")
-            .route(web::get().to(page))
-            .route(web::head().to(page))
-            .default_service(web::to(super::refuse_method)),
-    )
-    .service(
-        web::resource("/install/{id}/manifest.plist")
-            .route(web::get().to(manifest))
-            .route(web::head().to(manifest))
-            .default_service(web::to(super::refuse_method)),
-    );
-}
-
 /// A release that was published to `ota`, and its app's name.
-fn find(edge: &Edge, id: &str) -> Result<(Release, String), Fault> {
+fn find(edge: &Edge, req: &HttpRequest) -> Result<(Release, String), Fault> {
     let none = || Fault::NotFound("release to install");
-    let id: ReleaseId = id.parse().map_err(|_| none())?;
+    let id = req.match_info().get("releaseId").and_then(|id| id.parse().ok());
+    let id: ReleaseId = id.ok_or_else(none)?;
     let store = &edge.platform.world.store;
     let seen = store.get::<Releases>(&id).ok().flatten().ok_or_else(none)?;
     let release = seen.state.release.clone();
@@ -67,8 +53,8 @@ fn refuse(req: &HttpRequest, edge: &Edge, fault: &Fault) -> HttpResponse {
     Heading { head: req.head(), edge, request_id: &request_id, allowance: None }.fault(fault)
 }
 
-async fn page(req: HttpRequest, edge: web::Data<Edge>, id: web::Path<String>) -> HttpResponse {
-    let (release, name) = match find(&edge, &id) {
+pub(super) async fn page(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
+    let (release, name) = match find(&edge, &req) {
         Ok(found) => found,
         Err(fault) => return refuse(&req, &edge, &fault),
     };
@@ -188,8 +174,8 @@ fn escape(text: &str) -> String {
 }
 
 /// The manifest that iOS asks for before it installs.
-async fn manifest(req: HttpRequest, edge: web::Data<Edge>, id: web::Path<String>) -> HttpResponse {
-    let made = find(&edge, &id).and_then(|(release, name)| {
+pub(super) async fn manifest(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
+    let made = find(&edge, &req).and_then(|(release, name)| {
         let ios = edge.platform.artifact_for(&release, Mobile::Ios)?;
         let ios =
             ios.filter(|_| is_offered(&release)).ok_or(Fault::NotFound("release to install"))?;

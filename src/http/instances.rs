@@ -7,15 +7,12 @@ use super::{
 };
 use actix_http::{Request, RequestHead, Response, body::BoxBody, header};
 use actors::kinds::instances::route;
-use contract::Fault;
+use contract::{Fault, endpoint::instances::PREFIX};
 use std::net::{Ipv4Addr, SocketAddr};
-
-/// What addresses of instances begin with.
-const INSTANCES: &str = "/instances/";
 
 /// The instance that a request is for, and what it asks of it: the path with its query.
 pub fn target(request: &Request) -> Option<(String, String)> {
-    let asked = request.uri().path_and_query()?.as_str().strip_prefix(INSTANCES)?;
+    let asked = request.uri().path_and_query()?.as_str().strip_prefix(PREFIX)?;
     let end = asked.find(['/', '?']).unwrap_or(asked.len());
     let (id, rest) = asked.split_at_checked(end)?;
     let rest = if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") };
@@ -32,7 +29,7 @@ pub async fn pass(
     path: &str,
 ) -> Response<BoxBody> {
     let Way { client, scheme, host } = Way::of(request.head(), edge);
-    let prefix = format!("{INSTANCES}{id}");
+    let prefix = format!("{PREFIX}{id}");
     let facts = Forwarded { client: &client, scheme, host: &host, prefix: &prefix };
     let mut again = true;
     loop {

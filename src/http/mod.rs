@@ -1,16 +1,16 @@
 //! The HTTP face: function calls, the session routes of client libraries, artifact endpoints,
 //! install pages, and what operators watch.
 
-mod artifacts;
 pub mod connection;
 mod cors;
 mod download;
+mod endpoints;
 pub mod front;
 mod functions;
 mod install;
 mod instances;
-mod library;
 mod operators;
+mod parse_rest;
 pub mod proxy;
 mod reply;
 mod request;
@@ -21,7 +21,7 @@ use crate::{
     adapters::{binaries::Vault, dumps::DumpFolder},
     telemetry::Figures,
 };
-use actix_web::{HttpRequest, HttpResponse, guard, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use actors::{call::router::Router, platform::Platform, runtime::permit::Permits};
 use contract::Fault;
 use std::{
@@ -101,58 +101,15 @@ pub const MOST_UPLOADS: usize = 128;
 /// The largest JSON body, in bytes.
 pub const LARGEST_BODY: usize = 1 << 20;
 
+/// What is served where.
 pub fn configure(app: &mut web::ServiceConfig) {
     app.service(
-        web::scope("/backend")
-            .service(
-                // `Front` has taken most calls already.
-                web::resource("/functions/{name}")
-                    .route(web::post().to(call))
-                    .default_service(web::to(refuse_method)),
-            )
-            .configure(library::configure)
-            .default_service(web::to(nothing_here)),
-    )
-    .service(
-        web::scope("/api/v1/artifacts")
-            .service(
-                web::resource("/upload-url")
-                    .route(web::post().to(artifacts::upload_url))
-                    .default_service(web::to(refuse_method)),
-            )
-            .service(
-                web::resource("/{id}/finalize")
-                    .route(web::post().to(artifacts::finalize))
-                    .default_service(web::to(refuse_method)),
-            )
-            .service(
-                web::resource("/{id}/content")
-                    .route(web::put().to(upload::put))
-                    .route(web::head().to(upload::head))
-                    .default_service(web::to(refuse_method)),
-            )
-            .service(
-                web::resource("/{id}/download")
-                    .route(
-                        web::route()
-                            .guard(guard::Any(guard::Get()).or(guard::Head()))
-                            .to(download::get),
-                    )
-                    .default_service(web::to(refuse_method)),
-            )
-            .default_service(web::to(nothing_here)),
-    )
-    .service(
-        web::resource("/api/v1/backups/{id}/download")
-            .route(
-                web::route()
-                    .guard(guard::Any(guard::Get()).or(guard::Head()))
-                    .to(download::get_backup),
-            )
+        // The fast path has taken most calls already.
+        web::resource("/backend/functions/{name}")
+            .route(web::post().to(call))
             .default_service(web::to(refuse_method)),
     )
-    .configure(install::configure)
-    .configure(operators::configure)
+    .configure(endpoints::configure)
     .default_service(web::to(nothing_here));
 }
 

@@ -4,24 +4,15 @@ use super::{Edge, cors};
 use crate::telemetry::{self, Gauges};
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
 use contract::{
-    endpoint::{ActorsCheck, Checks, EngineCheck, Readiness, ReadyState, StoreCheck},
+    endpoint::{
+        ActorsCheck, Checks, EngineCheck, Readiness, ReadyState, StoreCheck, operators::Alive,
+    },
     operators::ActorState,
 };
 use std::sync::atomic::Ordering::Relaxed;
 
-pub(super) fn configure(app: &mut web::ServiceConfig) {
-    let page =
-        |path: &'static str| web::resource(path).default_service(web::to(super::refuse_method));
-    app.service(page("/healthz").route(web::get().to(healthz)).route(web::head().to(healthz)))
-        .service(page("/readyz").route(web::get().to(readyz)).route(web::head().to(readyz)))
-        .service(page("/metrics").route(web::get().to(metrics)).route(web::head().to(metrics)))
-        .service(
-            page("/openapi.json").route(web::get().to(openapi)).route(web::head().to(openapi)),
-        );
-}
-
-async fn healthz() -> HttpResponse {
-    HttpResponse::Ok().json(serde_json::json!({"status": "ok"}))
+pub(super) async fn healthz() -> HttpResponse {
+    HttpResponse::Ok().json(Alive { status: "ok".into() })
 }
 
 /// How many actors there are, and how many pause, gave up or are stuck.
@@ -48,7 +39,7 @@ fn census(edge: &Edge) -> Census {
     census
 }
 
-async fn readyz(edge: web::Data<Edge>) -> HttpResponse {
+pub(super) async fn readyz(edge: web::Data<Edge>) -> HttpResponse {
     let platform = &edge.platform;
     let flush = platform.world.store.raw().last_flush_ms();
     let census = census(&edge);
@@ -87,7 +78,7 @@ async fn readyz(edge: web::Data<Edge>) -> HttpResponse {
     HttpResponse::build(code).json(readiness)
 }
 
-async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
+pub(super) async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
     let census = census(&edge);
     let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let store = &edge.platform.world.store;
@@ -97,7 +88,7 @@ async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
         parked: count(census.gave_up),
         waiting: count(store.raw().waiting()),
         store_bytes: count(store.raw().size_on_disk()),
-        buckets: count(edge.platform.gate.limiter.len() as u64),
+        buckets: count(edge.platform.authn.limiter.len() as u64),
         engine_up: i64::from(engine.joined && engine.away.is_none()),
         orphans: count(engine.orphans),
         drift: count(engine.drift),
@@ -112,7 +103,7 @@ async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
     }
 }
 
-async fn openapi(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
+pub(super) async fn openapi(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
     let api_url = &edge.platform.settings.api_url;
     let document = || contract::openapi::document(api_url, contract::GROUPS).to_string().into();
     let document = edge.shared.openapi.get_or_init(document).clone();

@@ -91,18 +91,15 @@ pub fn refuse(head: &RequestHead, edge: &Edge, fault: Fault) -> HttpResponse {
         return cors::preflight(head, edge);
     }
     let credentials = request::credentials(head, b"").unwrap_or_default();
-    let counting = edge.platform.gate.count(
+    let admission = edge.platform.authn.admit(
         &edge.platform.world,
         &credentials,
         request::address(head, edge),
         request::peer(head),
     );
-    let fault = match counting.allowance.retry_after {
-        Some(wait) => Fault::RateLimited { retry_after: wait.as_secs() + 1 },
-        None => fault,
-    };
+    let fault = admission.allowance.check().err().unwrap_or(fault);
     edge.shared.figures.called(None, std::time::Duration::ZERO, Some(&fault));
     let request_id = request::request_id(head, edge);
-    Heading { head, edge, request_id: &request_id, allowance: Some(counting.allowance) }
+    Heading { head, edge, request_id: &request_id, allowance: Some(admission.allowance) }
         .fault(&fault)
 }

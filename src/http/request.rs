@@ -14,7 +14,7 @@ use futures_util::{Stream, StreamExt};
 use serde_json::{Map, Value};
 use std::{
     net::{IpAddr, Ipv4Addr},
-    sync::Arc,
+    sync::{Arc, Once},
     time::Duration,
 };
 
@@ -22,6 +22,9 @@ use std::{
 const BODY_WITHIN: Duration = Duration::from_secs(30);
 /// Longer credentials and ids are not looked at.
 const LONGEST_HEADER: usize = 256;
+
+/// A proxy that nobody told us of is reported once.
+static UNKNOWN_PROXY: Once = Once::new();
 
 /// The names of a header; the first that a request has wins.
 type Names<const N: usize> = [HeaderName; N];
@@ -31,7 +34,7 @@ const fn name(name: &'static str) -> HeaderName {
 }
 
 static REQUEST_ID: HeaderName = name("x-request-id");
-static ONCE: Names<3> =
+static IDEMPOTENCY_KEY: Names<3> =
     [name("x-backend-request-id"), name("x-parse-request-id"), name("idempotency-key")];
 static APPLICATION_ID: Names<2> =
     [name("x-backend-application-id"), name("x-parse-application-id")];
@@ -77,6 +80,11 @@ pub fn address(head: &RequestHead, edge: &Edge) -> IpAddr {
     let peer = peer(head);
     let trusted = &edge.shared.trusted_proxies;
     if trusted.is_empty() || !trusted.contains(&peer) {
+        if head.headers.contains_key(header::X_FORWARDED_FOR) {
+            UNKNOWN_PROXY.call_once(|| {
+                tracing::warn!(%peer, "a request with X-Forwarded-For came from an address that is no trusted proxy; if a proxy of yours runs there, set SVC_TRUSTED_PROXIES: until then all its clients count as one address, for limits and for failed sign-ins");
+            });
+        }
         return peer;
     }
     // A proxy adds to the last line, or adds a line.
@@ -88,8 +96,8 @@ pub fn address(head: &RequestHead, edge: &Edge) -> IpAddr {
 
 /// The client's own id for a change that is to happen once. One that cannot be kept is refused: the
 /// client counts on it.
-pub fn once(head: &RequestHead) -> Result<Option<String>, Fault> {
-    let sent = ONCE.iter().find_map(|name| head.headers.get(name));
+pub fn idempotency_key(head: &RequestHead) -> Result<Option<String>, Fault> {
+    let sent = IDEMPOTENCY_KEY.iter().find_map(|name| head.headers.get(name));
     match sent.map(|value| value.to_str()) {
         None | Some(Ok("")) => Ok(None),
         Some(Ok(id)) if id.len() <= LONGEST_HEADER => Ok(Some(id.to_owned())),

@@ -43,7 +43,7 @@ pub(super) fn signed<I: Id>(
     noun: &'static str,
 ) -> Result<I, Fault> {
     let platform = &edge.platform;
-    let id = req.match_info().get("id").and_then(|id| id.parse::<I>().ok());
+    let id = req.match_info().iter().next().and_then(|(_, id)| id.parse::<I>().ok());
     let id = id.ok_or(Fault::NotFound(noun))?;
     let signed = web::Query::<Signed>::from_query(req.query_string());
     let signed = signed.map_err(|_| {

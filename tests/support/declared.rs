@@ -41,8 +41,8 @@ pub fn declared(service: &Service) -> Vec<Declared> {
         });
         functions.push(Declared {
             name: name.to_owned(),
-            standing: operation["x-standing"].as_str().unwrap().to_owned(),
-            scope: operation["x-scope"].as_str().map(str::to_owned),
+            standing: operation["x-required-role"].as_str().unwrap().to_owned(),
+            scope: operation["x-scopes"][0]["scope"].as_str().map(str::to_owned),
             fields: fields.collect(),
         });
     }
@@ -102,16 +102,21 @@ pub fn scene(service: &Service) -> Scene {
     let deployment = call(&owner, "triggerDeployment", deployment);
     let tokens = call(&owner, "svc_getDeployTokens", json!({"appId": app}));
     let sessions = call(&owner, "svc_getSessions", json!({}));
+    let invited =
+        json!({"organizationId": organization, "email": "late@example.com", "role": "client"});
+    let invited = call(&owner, "inviteMember", invited);
     let ids = json!({
         "organizationId": organization,
         "projectId": project,
         "appId": app,
         "artifactId": artifact,
         "artifactIds": [artifact],
+        "addArtifactIds": [artifact],
         "releaseId": release,
         "toReleaseId": release,
         "tokenId": tokens["items"][0]["id"],
         "sessionId": sessions["items"][0]["id"],
+        "invitationId": invited["id"],
         "userId": admin.id,
         "memberIds": [listed.id],
         "actorId": project,

@@ -1,9 +1,13 @@
-//! Constant load, under which something is done that nobody may notice.
+//! Many callers at a time: at the same moment, or one after another while something is done that
+//! nobody may notice.
 
 use reqwest::blocking::{Client, RequestBuilder};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
+    sync::{
+        Barrier,
+        atomic::{AtomicBool, AtomicU64, Ordering::SeqCst},
+    },
 };
 
 /// Clients that send one request after another.
@@ -29,4 +33,20 @@ pub fn under_load(request: impl Fn(&Client) -> RequestBuilder + Sync, work: impl
         done.unwrap_or_else(|panic| resume_unwind(panic));
     });
     assert!(sent.load(SeqCst) > 100, "only {} requests were sent", sent.load(SeqCst));
+}
+
+/// What each of so many callers gets who all begin at the same moment. Each is told its number.
+pub fn together<T: Send>(callers: usize, call: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let gate = Barrier::new(callers);
+    std::thread::scope(|threads| {
+        let (gate, call) = (&gate, &call);
+        let begin = |number| {
+            threads.spawn(move || {
+                gate.wait();
+                call(number)
+            })
+        };
+        let all: Vec<_> = (0..callers).map(begin).collect();
+        all.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
 }

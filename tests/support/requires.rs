@@ -2,9 +2,33 @@
 //! is left out.
 
 use std::{
+    collections::HashSet,
     io::Write,
+    path::Path,
     process::{Command, Stdio},
+    sync::Mutex,
 };
+
+/// Whether the node packages of a folder of `tests/support` are here, after they were installed
+/// where they were not. If not, prints which test is left out.
+pub fn node_packages(test: &str, folder: &str) -> bool {
+    static INSTALLED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support").join(folder);
+    let mut installed = INSTALLED.lock().unwrap();
+    let installed = installed.get_or_insert_default();
+    let is_here = installed.contains(folder) || path.join("node_modules").exists();
+    if !programs(test, if is_here { &["node"][..] } else { &["node", "npm"] }) {
+        return false;
+    }
+    if !is_here {
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--ignore-scripts", "--no-audit"]).current_dir(&path);
+        let done = npm.output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+    installed.insert(folder.to_owned());
+    true
+}
 
 /// Whether these programs are here. If not, prints which test is left out for want of which.
 pub fn programs(test: &str, programs: &[&str]) -> bool {

@@ -343,23 +343,27 @@ impl Service {
 
     /// Uploads a fixture and has it verified; the artifact.
     pub fn upload(&self, who: &Person, app: &Value, file: &str, version: &str) -> Value {
+        let id = self.send(who, app, file, Some(version));
         let bytes = std::fs::read(fixture(file)).unwrap();
-        let post = |path: &str, body: Value| {
-            let request = self.http.post(format!("{}/api/v1/artifacts/{path}", self.url));
-            let request = request.header("X-Backend-Session-Token", &who.token).json(&body);
-            let answer = Self::answer(request.send().unwrap()).unwrap();
-            assert_eq!(answer.status, 201, "{}", answer.body);
-            answer.body
-        };
-        let opened = post(
-            "upload-url",
-            json!({"appId": app, "platform": "android", "fileName": file, "version": version}),
-        );
-        let address = opened["uploadUrl"].as_str().unwrap();
-        let put = self.http.put(address).body(bytes.clone()).send().unwrap();
-        assert_eq!(put.status(), 200);
-        let id = opened["artifactId"].as_str().unwrap();
-        post(&format!("{id}/finalize"), json!({"sha256": sha256(&bytes)}))
+        let verified =
+            self.post(Some(who), &format!("{id}/finalize"), &json!({"sha256": sha256(&bytes)}));
+        assert_eq!(verified.status, 201, "{}", verified.body);
+        verified.body
+    }
+
+    /// Uploads a fixture; the id of the artifact, which waits to be finalized.
+    pub fn send(&self, who: &Person, app: &Value, file: &str, version: Option<&str>) -> String {
+        let platform = if file.ends_with(".ipa") { "ios" } else { "android" };
+        let mut opening = json!({"appId": app, "platform": platform, "fileName": file});
+        if let Some(version) = version {
+            opening["version"] = json!(version);
+        }
+        let opened = self.post(Some(who), "upload-url", &opening);
+        assert_eq!(opened.status, 201, "{}", opened.body);
+        let bytes = std::fs::read(fixture(file)).unwrap();
+        let put = self.http.put(opened.body["uploadUrl"].as_str().unwrap()).body(bytes).send();
+        assert_eq!(put.unwrap().status(), 200);
+        opened.body["artifactId"].as_str().unwrap().to_owned()
     }
 }
 

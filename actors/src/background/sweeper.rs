@@ -1,7 +1,7 @@
 //! What nobody asks for and somebody must do: forgetting what has ended.
 
 use crate::{
-    call::idempotency::Replay,
+    call::idempotency::StoredReply,
     kinds::{accounts::Session, instances::metrics::Hour},
     platform::Platform,
     runtime::{entries::Deadline, guard::Guard, handle::Handle, resource::Resource, store::Store},
@@ -49,13 +49,13 @@ impl Supervised for Housekeeper {}
 /// One round: limiter buckets, ended sessions and stored replies, uploads whose bytes never came or
 /// cannot be verified, instances in a state that should have ended.
 pub async fn sweep(platform: &Platform) {
-    platform.gate.limiter.forget_idle();
+    platform.authn.limiter.forget_idle();
     let (world, now) = (&platform.world, platform.world.ports.clock.now());
     let Ok(owners) = world.owners() else { return };
     let store = &world.store;
     for done in [
         forget::<Session>(store, now, |session| session.expires_at).await,
-        forget::<Replay>(store, now, |replay| replay.expires_at).await,
+        forget::<StoredReply>(store, now, |replay| replay.expires_at).await,
         forget::<Hour>(store, now, |hour| hour.expires_at).await,
         owners.tell_overdue(store, now).await,
     ] {

@@ -1,13 +1,13 @@
-//! The gate that every call passes: how often, and who.
+//! Authentication: who calls, as the credentials of a request prove.
 
 use crate::{
     call::{
         authz,
-        context::{Caller, Proof, SignedIn},
-        rate_limit::{Allowance, Counted, Limiter},
+        context::{Caller, Credential, SignedIn},
+        rate_limit::{Allowance, Limiter, RateKey},
     },
     kinds::{
-        accounts::{Accounts, Session, digest},
+        accounts::{Session, digest},
         tokens::{LastUse, TokenClaim},
     },
     platform::Settings,
@@ -33,59 +33,66 @@ pub struct Credentials {
 /// What deploy tokens start with.
 pub const TOKEN_PREFIX: &str = "svc_dt_";
 
-/// The limiter and the keys.
-pub struct Gate {
+/// Who may call, and how often.
+pub struct Authn {
     settings: Arc<Settings>,
     /// How many calls each caller has left.
     pub limiter: Limiter,
 }
 
-/// A request that was counted.
-pub struct Counting {
+/// A request that was counted against the limit of its caller.
+pub struct Admission {
     /// What the caller has left.
     pub allowance: Allowance,
     /// Who it is, or why that cannot be said.
     pub caller: Result<Caller, Fault>,
 }
 
-impl Gate {
+impl Authn {
     pub(crate) fn new(settings: Arc<Settings>) -> Self {
-        Gate { settings, limiter: Limiter::default() }
+        Authn { settings, limiter: Limiter::default() }
     }
 
     /// Counts a request. The caller is the account where credentials prove one, else the address.
-    pub fn count(
+    pub fn admit(
         &self,
         world: &World,
         credentials: &Credentials,
         address: IpAddr,
         peer: IpAddr,
-    ) -> Counting {
+    ) -> Admission {
         let caller = self.identify(world, credentials, peer);
         let allowance = match &caller {
             Ok(Caller { master: true, .. }) => Allowance::unlimited(),
             Ok(Caller { user: Some(user), .. }) => {
-                self.limiter.take(Counted::User(user.id), user.account.state.tier)
+                self.limiter.take(RateKey::User(user.id), user.account.state.tier)
             }
-            _ => self.limiter.take(Counted::address(address), self.settings.anonymous_tier),
+            _ => self.limiter.take(RateKey::address(address), self.settings.anonymous_tier),
         };
-        Counting { allowance, caller }
+        Admission { allowance, caller }
     }
 
-    /// Checks the application id, and the JavaScript key where one is configured.
-    pub fn check_application(&self, credentials: &Credentials) -> Result<(), Fault> {
+    /// Checks the application id, and the JavaScript key where one is configured. What is sent must
+    /// be right; where `required`, the application id must be sent.
+    pub fn check_application(
+        &self,
+        credentials: &Credentials,
+        required: bool,
+    ) -> Result<(), Fault> {
         let refused = |why: &str| Err(Fault::Unauthenticated(why.into()));
         match &credentials.application_id {
-            None => return refused("the header X-Backend-Application-Id is missing"),
+            None if required => return refused("the header X-Backend-Application-Id is missing"),
             Some(id) if !same(id, &self.settings.application_id) => {
                 return refused("the application id is not known here");
             }
-            Some(_) => {}
+            _ => {}
         }
         match (&self.settings.javascript_key, &credentials.javascript_key) {
             (Some(key), Some(sent)) if !same(key, sent) => refused("the JavaScript key is wrong"),
             (Some(_), None)
-                if self.settings.require_javascript_key && credentials.master_key.is_none() =>
+                if required
+                    && self.settings.require_javascript_key
+                    && credentials.master_key.is_none() =>
             {
                 refused("the header X-Backend-Javascript-Key is missing")
             }
@@ -131,7 +138,7 @@ impl Gate {
 
     /// An account's tier changed.
     pub fn tier_changed(&self, user: UserId, from: Tier, to: Tier) {
-        self.limiter.change_tier(Counted::User(user), from, to);
+        self.limiter.change_tier(RateKey::User(user), from, to);
     }
 }
 
@@ -157,7 +164,7 @@ fn session(world: &World, token: &str, now: Timestamp) -> Result<SignedIn, Fault
         return Err(invalid());
     }
     touch(world, &key, &session, now);
-    Ok(SignedIn { id, account, proof: Proof::Session(key, session) })
+    Ok(SignedIn { id, account, credential: Credential::Session(key, session) })
 }
 
 /// Writes down that a session is in use. Nobody waits for it.
@@ -182,16 +189,15 @@ fn token(world: &World, bearer: &str, now: Timestamp) -> Result<SignedIn, Fault>
     }
     let held = world.store.held_by(&TokenClaim::of(&digest(bearer)))?;
     let (token_id, token) = held.ok_or_else(invalid)?;
-    let state = &token.state;
-    let ended = state.revoked_at.is_some() || state.expires_at.is_some_and(|end| end <= now);
-    if ended {
+    let id = token.created_by;
+    let account = authz::account(&world.store, id).map_err(|_| invalid())?;
+    let revoked = token.revoked_at(&account).is_some();
+    if revoked || token.expires_at.is_some_and(|end| end <= now) {
         return Err(invalid());
     }
-    let id = state.created_by;
-    let account: Snapshot<Accounts> = authz::account(&world.store, id).map_err(|_| invalid())?;
     let used = world.store.get::<LastUse>(&token_id)?;
     if used.is_none_or(|used| now.since(used.at) >= LastUse::EVERY) {
         world.store.note(Change::new().merge::<LastUse>(&token_id, now));
     }
-    Ok(SignedIn { id, account, proof: Proof::Token(token_id, token) })
+    Ok(SignedIn { id, account, credential: Credential::Token(token_id, token) })
 }

@@ -1,94 +1,123 @@
-//! Who may: the one place where standing is decided.
+//! Authorization: the one place where it is decided who may.
 //!
 //! An object outside the caller's reach does not exist for it (101). Within reach, a standing that
 //! is too low is said to be (403).
 
 use crate::{
     call::{
-        context::{Caller, Proof, SignedIn},
-        lookup::{Ancestry, find, get, noun},
+        context::{Caller, Credential, SignedIn},
+        lookup::{Ancestry, get, noun},
     },
     kinds::{
         accounts::Accounts,
         organizations::{Held, Organizations, Reach},
+        releases::Releases,
+        tokens::Tokens,
     },
     runtime::store::Store,
     world::World,
 };
-use contract::{Fault, Scope, Standing, Subject, UserId, authentication::Role, projects::Project};
+use contract::{
+    Fault, ReleaseId, Requirement, Scope, Spec, Standing, Subject, TokenId, UserId,
+    authentication::Role, projects::Project,
+};
 use store::Snapshot;
 
-/// What a function asks of its caller.
-#[derive(Debug, Clone, Copy)]
-pub struct Asked {
-    /// The standing.
-    pub who: Standing,
-    /// The scope that lets a deploy token in.
-    pub scope: Option<Scope>,
-    /// The object.
-    pub subject: Subject,
-}
-
 /// Refuses callers who bring no credential of the kind that is needed, whatever they ask about.
-pub fn check_proof(caller: &Caller, who: Standing, scope: Option<Scope>) -> Result<(), Fault> {
+pub fn check_credential(caller: &Caller, spec: &Spec) -> Result<(), Fault> {
     let refused = |why: &str| Err(Fault::Unauthenticated(why.into()));
-    match (&caller.user, who) {
+    match (&caller.user, spec.who) {
+        (None, _) if caller.master && spec.person => refused(
+            "the master key alone stands for nobody: sign in with loginWithEmail, and send the session along",
+        ),
         _ if caller.master => Ok(()),
         (_, Standing::Public) => Ok(()),
         (None, Standing::Master) => refused("this needs the master key"),
         (None, _) => refused("this needs a session: sign in with loginWithEmail"),
-        (Some(SignedIn { proof: Proof::Token(..), .. }), _) if scope.is_none() => {
+        (Some(_), _) if caller.is_token() && spec.scopes.is_empty() => {
             refused("a deploy token cannot do this: sign in with loginWithEmail")
         }
         (Some(_), _) => Ok(()),
     }
 }
 
-/// Decides whether the caller may, and finds the object that it is about.
-pub fn authorize(world: &World, caller: &Caller, asked: Asked) -> Result<Ancestry, Fault> {
-    check_proof(caller, asked.who, asked.scope)?;
-    if !caller.master && asked.who != Standing::Public {
-        check_scope(caller, asked)?;
-    }
-    let place = find(world, caller, asked.subject)?;
-    let user = match &caller.user {
-        Some(user) if !caller.master && asked.who != Standing::Public => user,
-        _ => return Ok(place),
-    };
-    check_binding(user, &place, asked.subject)?;
-    if asked.who == Standing::User {
-        return Ok(place);
-    }
-    if asked.who == Standing::Master {
-        return Err(Fault::Forbidden(Standing::Master));
-    }
-    if user.account.state.superadmin {
-        return Ok(place);
-    }
-    let reach = &reach(world, user.id)?;
-    let may = match asked.who {
-        Standing::SuperAdmin => false,
-        Standing::Admin => leads_a_team(world, reach)?,
-        who => return stand(&place, asked.subject, reach, user, who).map(|()| place),
-    };
-    if may { Ok(place) } else { Err(Fault::Forbidden(asked.who)) }
+/// Refuses a deploy token that lacks a scope, before anything is looked up.
+pub fn check_scopes(caller: &Caller, requirement: &Requirement) -> Result<(), Fault> {
+    let Some((_, token)) = limited_by_scopes(caller, requirement) else { return Ok(()) };
+    let holds = |scope: &Scope| token.state.scopes.contains(scope);
+    let missing = requirement
+        .scopes
+        .iter()
+        .find(|rule| !holds(&rule.scope) && !rule.own.as_ref().is_some_and(holds));
+    missing.map_or(Ok(()), |rule| Err(Fault::MissingScope(rule.scope)))
 }
 
-/// A token acts for its maker, within its scopes.
-fn check_scope(caller: &Caller, asked: Asked) -> Result<(), Fault> {
-    match (&caller.user, asked.scope) {
-        (Some(SignedIn { proof: Proof::Token(_, token), .. }), Some(scope))
-            if !token.state.scopes.contains(&scope) =>
-        {
-            Err(Fault::MissingScope(scope))
-        }
-        _ => Ok(()),
+/// A scope that is enough for the token's own objects is not enough for this one.
+fn check_own(caller: &Caller, requirement: &Requirement, place: &Ancestry) -> Result<(), Fault> {
+    let Some((id, token)) = limited_by_scopes(caller, requirement) else { return Ok(()) };
+    let made_by_it =
+        |(_, seen): &(ReleaseId, Snapshot<Releases>)| seen.state.created_by_token == Some(*id);
+    if place.release.as_ref().is_none_or(made_by_it) {
+        return Ok(());
     }
+    let missing = requirement.scopes.iter().find(|rule| !token.state.scopes.contains(&rule.scope));
+    missing.map_or(Ok(()), |rule| Err(Fault::MissingScope(rule.scope)))
+}
+
+/// The deploy token that the caller brings, where its scopes matter.
+fn limited_by_scopes<'a>(
+    caller: &'a Caller,
+    requirement: &Requirement,
+) -> Option<(&'a TokenId, &'a Snapshot<Tokens>)> {
+    match &caller.user {
+        _ if caller.master || requirement.who == Standing::Public => None,
+        Some(SignedIn { credential: Credential::Token(id, token), .. }) => Some((id, token)),
+        _ => None,
+    }
+}
+
+/// Decides whether the caller may do this to the object that was looked up.
+pub fn authorize(
+    world: &World,
+    caller: &Caller,
+    requirement: &Requirement,
+    place: &Ancestry,
+) -> Result<(), Fault> {
+    let Requirement { who, subject, .. } = *requirement;
+    let user = match &caller.user {
+        Some(user) if !caller.master && who != Standing::Public => user,
+        _ => return Ok(()),
+    };
+    check_binding(user, place, subject)?;
+    check_standing(world, user, who, subject, place)?;
+    check_own(caller, requirement, place)
+}
+
+fn check_standing(
+    world: &World,
+    user: &SignedIn,
+    who: Standing,
+    subject: Subject,
+    place: &Ancestry,
+) -> Result<(), Fault> {
+    let superadmin = user.account.state.superadmin;
+    let may = match who {
+        Standing::Public | Standing::User => true,
+        Standing::Master => false,
+        _ if superadmin => true,
+        Standing::SuperAdmin => false,
+        Standing::Admin => leads_a_team(world, &*reach(world, user.id)?)?,
+        Standing::Member | Standing::OwnerOrAdmin | Standing::Owner => {
+            let reach = reach(world, user.id)?;
+            return check_membership(place, subject, &reach, user, who);
+        }
+    };
+    if may { Ok(()) } else { Err(Fault::Forbidden(who)) }
 }
 
 /// A token that is bound to an app knows of no other.
 fn check_binding(user: &SignedIn, place: &Ancestry, subject: Subject) -> Result<(), Fault> {
-    let Proof::Token(_, token) = &user.proof else { return Ok(()) };
+    let Credential::Token(_, token) = &user.credential else { return Ok(()) };
     match (token.state.app_id, &place.app) {
         (Some(bound), Some((app, _))) if bound != *app => Err(Fault::NotFound(noun(subject))),
         _ => Ok(()),
@@ -96,7 +125,7 @@ fn check_binding(user: &SignedIn, place: &Ancestry, subject: Subject) -> Result<
 }
 
 /// Whether the user's part in the object's organization and project is enough.
-fn stand(
+fn check_membership(
     place: &Ancestry,
     subject: Subject,
     reach: &Reach,
@@ -119,7 +148,8 @@ fn stand(
     if matches!(subject, Subject::Membership(_, member) if member == user.id) {
         return Ok(());
     }
-    if matches!(&user.proof, Proof::Token(_, token) if token.state.created_at < held.since) {
+    if matches!(&user.credential, Credential::Token(_, token) if token.state.created_at < held.since)
+    {
         return Err(Fault::NotFound(noun(subject)));
     }
     let project = place.project.as_ref().map(|(_, seen)| &seen.state);
@@ -169,7 +199,7 @@ pub fn reaches_project(held: &Held, project: &Project, user: UserId) -> bool {
 
 /// Whether a member made the project, and has not left the organization since.
 fn is_creator(held: &Held, project: &Project, user: UserId) -> bool {
-    project.owner_id == user && project.created_at >= held.since
+    project.owner_id == Some(user) && project.created_at >= held.since
 }
 
 /// The account of a user.

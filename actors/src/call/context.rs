@@ -4,7 +4,7 @@
 use crate::{
     call::{
         audit::Event,
-        idempotency::{LIFETIME, Outcome, Replay, ReplayKey},
+        idempotency::{IdempotencyKey, Outcome, StoredReply},
         lookup::Ancestry,
     },
     kinds::{
@@ -35,6 +35,13 @@ pub struct Caller {
     pub user: Option<SignedIn>,
 }
 
+impl Caller {
+    /// Whether a deploy token says who it is.
+    pub fn is_token(&self) -> bool {
+        matches!(&self.user, Some(SignedIn { credential: Credential::Token(..), .. }))
+    }
+}
+
 /// A user, as a session or token proved.
 #[derive(Clone)]
 pub struct SignedIn {
@@ -43,12 +50,12 @@ pub struct SignedIn {
     /// The account, as it was read.
     pub account: Snapshot<Accounts>,
     /// How it was proved.
-    pub proof: Proof,
+    pub credential: Credential,
 }
 
 /// How a user was proved.
 #[derive(Clone)]
-pub enum Proof {
+pub enum Credential {
     /// With a session; the key is the digest of its token.
     Session(String, Snapshot<Session>),
     /// With a deploy token.
@@ -56,8 +63,9 @@ pub enum Proof {
 }
 
 /// One call.
+#[derive(Clone)]
 pub struct Call {
-    /// The function or endpoint.
+    /// The name of the function or endpoint.
     pub function: &'static str,
     /// Who calls.
     pub caller: Caller,
@@ -71,25 +79,38 @@ pub struct Call {
     pub now: Timestamp,
     /// The object it is about, and what that hangs from.
     pub ancestry: Arc<Ancestry>,
-    /// Under which its reply is kept.
-    pub replay: Option<ReplayKey>,
+    /// Under which its reply is stored.
+    pub idempotency: Option<IdempotencyKey>,
     /// The reply holds a secret.
     pub secret: bool,
+    /// A change makes what the reply tells of.
+    pub creates: bool,
 }
 
 impl Call {
     /// The user, or a refusal for those who have none.
     pub fn user(&self) -> Result<&SignedIn, Fault> {
-        let nobody =
-            || Fault::Unauthenticated("this needs a user: sign in with loginWithEmail".into());
-        self.caller.user.as_ref().ok_or_else(nobody)
+        let why = if self.caller.master {
+            "this needs a person, and the master key alone is nobody: sign in with loginWithEmail"
+        } else {
+            "this needs a user: sign in with loginWithEmail"
+        };
+        self.caller.user.as_ref().ok_or_else(|| Fault::Unauthenticated(why.into()))
+    }
+
+    /// The user whose things a list shows; `None` for the master key alone, which sees everybody's.
+    pub fn listed_user(&self) -> Result<Option<&SignedIn>, Fault> {
+        match &self.caller {
+            Caller { master: true, user: None } => Ok(None),
+            _ => self.user().map(Some),
+        }
     }
 
     /// The session, or a refusal for those who came without one.
     pub fn session(&self) -> Result<(&str, &Snapshot<Session>), Fault> {
-        match &self.user()?.proof {
-            Proof::Session(key, session) => Ok((key, session)),
-            Proof::Token(..) => Err(Fault::Unauthenticated(
+        match &self.user()?.credential {
+            Credential::Session(key, session) => Ok((key, session)),
+            Credential::Token(..) => Err(Fault::Unauthenticated(
                 "this needs a session: sign in with loginWithEmail".into(),
             )),
         }
@@ -99,8 +120,12 @@ impl Call {
     pub fn via(&self) -> Via {
         match &self.caller {
             Caller { master: true, .. } => Via::MasterKey,
-            Caller { user: Some(SignedIn { proof: Proof::Session(..), .. }), .. } => Via::Session,
-            Caller { user: Some(SignedIn { proof: Proof::Token(..), .. }), .. } => Via::DeployToken,
+            Caller { user: Some(SignedIn { credential: Credential::Session(..), .. }), .. } => {
+                Via::Session
+            }
+            Caller { user: Some(SignedIn { credential: Credential::Token(..), .. }), .. } => {
+                Via::DeployToken
+            }
             Caller { user: None, .. } => Via::Nobody,
         }
     }
@@ -176,21 +201,19 @@ impl Call {
     {
         let key = id.to_string();
         let event = self.event(world, &key);
-        let (ancestry, replay, secret, now) =
-            (self.ancestry.clone(), self.replay.clone(), self.secret, self.now);
+        let (ancestry, idempotency) = (self.ancestry.clone(), self.idempotency.clone());
+        let (secret, creates, now) = (self.secret, self.creates, self.now);
         let expired = self.expired_reply(world)?;
         let rider: Rider<R> = Arc::new(move |state| {
             let mut change =
                 ancestry.require(Change::new(), &key).append::<Event>(&event.0.id, &event);
-            if let Some(replay) = &replay {
-                let outcome =
-                    if secret { Outcome::Secret } else { Outcome::Reply(json(&reply(state)?)?) };
-                let fingerprint = replay.fingerprint.clone();
-                change = change.replace::<Replay>(
-                    &replay.key,
-                    expired.as_deref(),
-                    Replay { fingerprint, outcome, expires_at: now + LIFETIME },
-                );
+            if let Some(key) = &idempotency {
+                let outcome = match secret {
+                    true => Outcome::Secret,
+                    false => Outcome::reply(json(&reply(state)?)?, creates),
+                };
+                let stored = key.stored(outcome, now);
+                change = change.replace::<StoredReply>(&key.key, expired.as_deref(), stored);
             }
             Ok(change)
         });
@@ -198,19 +221,32 @@ impl Call {
     }
 
     /// A stored reply that has ended and was not swept yet: it makes room for a new one.
-    fn expired_reply(&self, world: &World) -> Result<Option<Snapshot<Replay>>, Fault> {
-        let Some(key) = &self.replay else { return Ok(None) };
-        let found = world.store.get::<Replay>(&key.key)?;
-        Ok(found.filter(|replay| replay.expires_at <= self.now))
+    fn expired_reply(&self, world: &World) -> Result<Option<Snapshot<StoredReply>>, Fault> {
+        let Some(key) = &self.idempotency else { return Ok(None) };
+        let found = world.store.get::<StoredReply>(&key.key)?;
+        Ok(found.filter(|stored| stored.expires_at <= self.now))
+    }
+
+    /// Stores the reply of a call that is the same however often it is done.
+    pub fn keep(&self, world: &World, reply: &impl Serialize, created: bool) {
+        let Some(key) = &self.idempotency else { return };
+        if let (Ok(json), Ok(expired)) = (json(reply), self.expired_reply(world)) {
+            let stored = key.stored(Outcome::reply(json, created), self.now);
+            let change = Change::new();
+            let change = change.replace::<StoredReply>(&key.key, expired.as_deref(), stored);
+            world.store.note(change);
+        }
     }
 
     /// Replaces the stored reply by a later one, of a change that took its time. Until that is
     /// written, a repetition is answered with the state at its beginning.
     pub fn finish(&self, world: &World, reply: &impl Serialize) {
-        let Some(key) = &self.replay else { return };
-        if let (Ok(Some(before)), Ok(json)) = (world.store.get::<Replay>(&key.key), json(reply)) {
-            let after = Replay { outcome: Outcome::Reply(json), ..(**before).clone() };
-            world.store.note(Change::new().replace::<Replay>(
+        let Some(key) = &self.idempotency else { return };
+        if let (Ok(Some(before)), Ok(json)) =
+            (world.store.get::<StoredReply>(&key.key), json(reply))
+        {
+            let after = StoredReply { outcome: Outcome::Reply(json), ..(**before).clone() };
+            world.store.note(Change::new().replace::<StoredReply>(
                 &key.key,
                 Some(before.as_ref()),
                 after,
@@ -220,10 +256,11 @@ impl Call {
 
     /// Replaces the stored reply by the refusal of a change that was taken back.
     pub async fn take_back(&self, world: &World, fault: &Fault) {
-        let Some(key) = &self.replay else { return };
-        if let Ok(Some(before)) = world.store.get::<Replay>(&key.key) {
-            let after = Replay { outcome: Outcome::refused(fault), ..(**before).clone() };
-            let change = Change::new().replace::<Replay>(&key.key, Some(before.as_ref()), after);
+        let Some(key) = &self.idempotency else { return };
+        if let Ok(Some(before)) = world.store.get::<StoredReply>(&key.key) {
+            let after = StoredReply { outcome: Outcome::refused(fault), ..(**before).clone() };
+            let change =
+                Change::new().replace::<StoredReply>(&key.key, Some(before.as_ref()), after);
             if let Err(e) = world.store.commit(change).await {
                 tracing::warn!(error = %e, "a stored reply was not taken back");
             }
@@ -233,35 +270,31 @@ impl Call {
     /// Does something that is none of the store's, once for a request id. The id is taken before it
     /// begins: whoever repeats the call meanwhile, or after a crash, is told that it may have been
     /// done, and it is not done again.
-    pub async fn once<T: Serialize>(
+    pub async fn do_once<T: Serialize>(
         &self,
         world: &World,
         work: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, Fault> {
-        let Some(key) = &self.replay else { return work.await };
-        let kept = |outcome| Replay {
-            fingerprint: key.fingerprint.clone(),
-            outcome,
-            expires_at: self.now + LIFETIME,
-        };
+        let Some(key) = &self.idempotency else { return work.await };
+        let kept = |outcome| key.stored(outcome, self.now);
         let expired = self.expired_reply(world)?;
         let begun = kept(Outcome::refused(&Fault::NoAnswer("the first call with this request id")));
         let begin = self.ancestry.require(Change::new(), "");
-        let begin = begin.replace::<Replay>(&key.key, expired.as_deref(), begun);
+        let begin = begin.replace::<StoredReply>(&key.key, expired.as_deref(), begun);
         // Of two at the same moment, the second one finds what the first one took.
         world.store.commit(begin).await?;
         let done = work.await;
         // What was done is done, whatever becomes of its reply.
-        let before = world.store.get::<Replay>(&key.key).ok().flatten();
+        let before = world.store.get::<StoredReply>(&key.key).ok().flatten();
         let Some(before) = before.as_deref() else { return done };
         let change = match &done {
             Ok(reply) => {
                 let after = kept(Outcome::Reply(json(reply)?));
-                Change::new().replace::<Replay>(&key.key, Some(before), after)
+                Change::new().replace::<StoredReply>(&key.key, Some(before), after)
             }
             // Nothing was done, and may be tried again.
-            Err(Fault::Unavailable(_)) => Change::new().remove::<Replay>(&key.key, before),
-            Err(fault) if fault.is_final() => Change::new().replace::<Replay>(
+            Err(Fault::Unavailable(_)) => Change::new().remove::<StoredReply>(&key.key, before),
+            Err(fault) if fault.is_final() => Change::new().replace::<StoredReply>(
                 &key.key,
                 Some(before),
                 kept(Outcome::refused(fault)),

@@ -1,45 +1,81 @@
 //! A change that carries a request id happens once. Its reply is kept for 24 hours, written in the
 //! transaction of the change itself, and given again to whoever repeats the call.
 
-use crate::runtime::entries::Deadline;
-use contract::{Fault, FieldProblem, Timestamp};
+use crate::{call::context::Caller, platform::Platform, runtime::entries::Deadline};
+use contract::{Fault, FieldProblem, Reply, Timestamp};
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::time::Duration;
-use store::{Entries, Record};
+use std::{net::IpAddr, time::Duration};
+use store::{Change, Entries, Record};
 
 /// How long a reply is kept.
 pub const LIFETIME: Duration = Duration::from_secs(24 * 3600);
 
 /// Which call a reply belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReplayKey {
+pub struct IdempotencyKey {
     /// Caller, function and request id.
     pub key: String,
     /// The parameters.
     pub fingerprint: String,
 }
 
-impl ReplayKey {
+impl IdempotencyKey {
     /// The key of a call. The fingerprint is kept under a secret: without it, whoever reads the
     /// store could guess passwords among the parameters.
     pub fn new(
-        caller: &str,
+        (caller, address): (&Caller, IpAddr),
         function: &str,
         request_id: &str,
         fingerprint: &[u8; 32],
         secret: &[u8; 32],
     ) -> Self {
+        let who = match caller {
+            Caller { user: Some(user), .. } => user.id.to_string(),
+            Caller { master: true, .. } => "master".into(),
+            Caller { user: None, .. } => address.to_string(),
+        };
         let fingerprint = Sha256::digest([*secret, *fingerprint].concat());
-        let key = Sha256::digest([caller, "\n", function, "\n", request_id].concat());
-        ReplayKey { key: HEXLOWER.encode(&key), fingerprint: HEXLOWER.encode(&fingerprint) }
+        let key = Sha256::digest([&who, "\n", function, "\n", request_id].concat());
+        IdempotencyKey { key: HEXLOWER.encode(&key), fingerprint: HEXLOWER.encode(&fingerprint) }
+    }
+
+    /// The record of an answer that was given now.
+    pub fn stored(&self, outcome: Outcome, now: Timestamp) -> StoredReply {
+        let fingerprint = self.fingerprint.clone();
+        StoredReply { fingerprint, outcome, expires_at: now + LIFETIME }
+    }
+
+    /// The answer that an earlier call with this key got, where there was one. It is given again
+    /// only once it is durable.
+    pub async fn earlier_reply(
+        &self,
+        platform: &Platform,
+        now: Timestamp,
+    ) -> Result<Option<Result<Reply, Fault>>, Fault> {
+        let store = &platform.world.store;
+        let stored = store.get::<StoredReply>(&self.key)?;
+        let Some(stored) = stored.filter(|stored| stored.expires_at > now) else {
+            return Ok(None);
+        };
+        store.barrier().await.map_err(|_| Fault::Uncertain)?;
+        Ok(Some(stored.answer(self)))
+    }
+
+    /// Stores a refusal that would be the same again, for a repetition of the request id.
+    pub fn keep_refusal(&self, platform: &Platform, fault: &Fault, now: Timestamp) {
+        if !fault.is_final() || matches!(fault, Fault::Again { .. } | Fault::Malformed(_)) {
+            return;
+        }
+        let stored = self.stored(Outcome::refused(fault), now);
+        platform.world.store.note(Change::new().create::<StoredReply>(&self.key, stored));
     }
 }
 
 /// The first reply to a request id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Replay {
+pub struct StoredReply {
     /// Of the parameters.
     pub fingerprint: String,
     /// What was answered.
@@ -54,6 +90,8 @@ pub struct Replay {
 pub enum Outcome {
     /// The JSON of the reply.
     Reply(String),
+    /// The JSON of a reply that tells of something the call made.
+    Created(String),
     /// The reply held a secret and was not kept.
     Secret,
     /// A refusal that would be the same again.
@@ -71,6 +109,11 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// A reply.
+    pub fn reply(json: String, created: bool) -> Self {
+        if created { Outcome::Created(json) } else { Outcome::Reply(json) }
+    }
+
     /// A refusal.
     pub fn refused(fault: &Fault) -> Self {
         Outcome::Refused {
@@ -82,14 +125,15 @@ impl Outcome {
     }
 }
 
-impl Replay {
+impl StoredReply {
     /// The answer to a repetition with these parameters.
-    pub fn answer(&self, key: &ReplayKey) -> Result<Vec<u8>, Fault> {
+    pub fn answer(&self, key: &IdempotencyKey) -> Result<Reply, Fault> {
         if self.fingerprint != key.fingerprint {
             return Err(Fault::Malformed("this request id was used before with other parameters; use a new one for a new call".into()));
         }
         match &self.outcome {
-            Outcome::Reply(json) => Ok(json.clone().into_bytes()),
+            Outcome::Reply(json) => Ok(Reply { json: json.clone().into_bytes(), created: false }),
+            Outcome::Created(json) => Ok(Reply { json: json.clone().into_bytes(), created: true }),
             Outcome::Secret => Err(Fault::Exists(
                 "already done; the reply held a secret and is not shown again".into(),
             )),
@@ -103,7 +147,7 @@ impl Replay {
     }
 }
 
-impl Record for Replay {
+impl Record for StoredReply {
     const TREE: &'static str = "replay";
     const SCHEMA: u16 = 1;
     type Key = String;

@@ -1,4 +1,4 @@
-//! The way of a call: rate limit, authentication, look-up, authorization, idempotency, audit.
+//! The way of a call: [`pipeline`] lists its steps, and each step has a file.
 
 pub mod audit;
 pub mod authn;
@@ -7,5 +7,7 @@ pub mod context;
 pub mod idempotency;
 pub mod lookup;
 pub mod pagination;
+pub mod pipeline;
 pub mod rate_limit;
+pub mod redecide;
 pub mod router;

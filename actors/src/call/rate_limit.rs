@@ -1,7 +1,7 @@
 //! How many calls a caller may make: GCRA, one bucket for each caller, as large as a minute's
 //! allowance.
 
-use contract::{UserId, authentication::Tier};
+use contract::{Fault, UserId, authentication::Tier};
 use governor::{
     Quota, RateLimiter,
     clock::{Clock as _, DefaultClock},
@@ -16,20 +16,25 @@ use std::{
 
 /// Who is counted: the account, or the address where there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Counted {
+pub enum RateKey {
     /// An account, however it signed in.
     User(UserId),
     /// A client address.
     Address(IpAddr),
 }
 
-impl Counted {
-    /// A client's address. An IPv6 network of 64 bits is one client: it has them all to itself.
+impl RateKey {
+    /// A client's address.
     pub fn address(address: IpAddr) -> Self {
-        Counted::Address(match address {
-            IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
-            v4 => v4,
-        })
+        RateKey::Address(network(address))
+    }
+}
+
+/// What of an address is one client. An IPv6 network of 64 bits is: it has them all to itself.
+pub fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
+        v4 => v4,
     }
 }
 
@@ -50,6 +55,14 @@ pub struct Allowance {
 pub const UNLIMITED: u32 = 2_147_483_647;
 
 impl Allowance {
+    /// Refuses a call that the caller has nothing left for.
+    pub fn check(&self) -> Result<(), Fault> {
+        match self.retry_after {
+            Some(wait) => Err(Fault::RateLimited { retry_after: wait.as_secs() + 1 }),
+            None => Ok(()),
+        }
+    }
+
     /// Of those who are not limited.
     pub const fn unlimited() -> Self {
         Allowance {
@@ -62,7 +75,7 @@ impl Allowance {
 }
 
 type Buckets =
-    RateLimiter<Counted, DashMapStateStore<Counted>, DefaultClock, StateInformationMiddleware>;
+    RateLimiter<RateKey, DashMapStateStore<RateKey>, DefaultClock, StateInformationMiddleware>;
 
 /// The buckets of all callers, a set for each tier.
 pub struct Limiter {
@@ -87,7 +100,7 @@ impl Limiter {
     }
 
     /// Takes one call from the caller's bucket.
-    pub fn take(&self, who: Counted, tier: Tier) -> Allowance {
+    pub fn take(&self, who: RateKey, tier: Tier) -> Allowance {
         let Some((limit, buckets)) = self.of(tier) else { return Allowance::unlimited() };
         let interval = Duration::from_secs(60) / limit;
         match buckets.check_key(&who) {
@@ -115,7 +128,7 @@ impl Limiter {
 
     /// Moves a caller between tiers: a raised tier is free at once, a lowered one caps what is
     /// left.
-    pub fn change_tier(&self, who: Counted, from: Tier, to: Tier) {
+    pub fn change_tier(&self, who: RateKey, from: Tier, to: Tier) {
         let Some((limit, buckets)) = self.of(to) else { return };
         let left = match self.of(from) {
             Some((_, old)) => old.check_key(&who).map_or(0, |left| left.remaining_burst_capacity()),
@@ -152,8 +165,8 @@ impl Limiter {
 mod tests {
     use super::*;
 
-    fn address(last: u8) -> Counted {
-        Counted::Address(IpAddr::from([10, 0, 0, last]))
+    fn address(last: u8) -> RateKey {
+        RateKey::Address(IpAddr::from([10, 0, 0, last]))
     }
 
     #[test]

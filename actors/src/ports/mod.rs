@@ -16,7 +16,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use container_engine::Engine;
 use contract::{
-    AppId, ArtifactId, BackupId, Email, Id, InstanceId, Password, Sha256, Timestamp,
+    AppId, ArtifactId, BackupId, Email, Id, InstanceId, Password, PasswordAttempt, Sha256,
+    Timestamp,
     artifacts::{ArtifactKind, Signer},
     deployments::GitSource,
     instances::InstanceKind,
@@ -150,7 +151,11 @@ pub trait Passwords: Send + Sync {
     /// The hash to store.
     async fn hash(&self, password: Password) -> Result<String, PortError>;
     /// Whether the password made this hash. Without a hash it takes as long, and answers no.
-    async fn verify(&self, password: Password, hash: Option<String>) -> Result<bool, PortError>;
+    async fn verify(
+        &self,
+        password: PasswordAttempt,
+        hash: Option<String>,
+    ) -> Result<bool, PortError>;
 }
 
 /// The bytes of artifacts: staged while they come in, kept once they are verified.

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use container_engine::Engine;
 use contract::{
-    AppId, ArtifactId, BackupId, Email, Password, Sha256, artifacts::ArtifactKind,
+    AppId, ArtifactId, BackupId, Email, Password, PasswordAttempt, Sha256, artifacts::ArtifactKind,
     deployments::GitSource,
 };
 use futures_util::stream::BoxStream;
@@ -59,7 +59,7 @@ impl Passwords for Nothing {
     async fn hash(&self, _: Password) -> Result<String, PortError> {
         refused()
     }
-    async fn verify(&self, _: Password, _: Option<String>) -> Result<bool, PortError> {
+    async fn verify(&self, _: PasswordAttempt, _: Option<String>) -> Result<bool, PortError> {
         refused()
     }
 }

@@ -1,7 +1,7 @@
 //! Counting the calls of a million callers: how long each takes, and how much memory.
 
 use crate::{machine, outcome::Outcome, table::Row};
-use actors::call::rate_limit::{Counted, Limiter};
+use actors::call::rate_limit::{Limiter, RateKey};
 use contract::authentication::Tier;
 use std::{
     collections::HashMap,
@@ -46,7 +46,7 @@ pub fn measure() -> Outcome<Vec<Row>> {
     let kept = machine::resident(None)?.saturating_sub(before) as f64 / f64::from(CALLERS);
 
     machine::wait_until_quiet();
-    let calls: Mutex<HashMap<Counted, u64>> = Mutex::default();
+    let calls: Mutex<HashMap<RateKey, u64>> = Mutex::default();
     let bare = each(|who| {
         let Ok(mut calls) = calls.lock() else { return false };
         *calls.entry(who).or_default() += 1;
@@ -72,8 +72,8 @@ pub fn measure() -> Outcome<Vec<Row>> {
 }
 
 /// Counts two calls of every caller. None may be refused.
-fn each(count: impl Fn(Counted) -> bool) -> Outcome<Cost> {
-    let callers = || (0..CALLERS).map(|n| Counted::Address(address(n)));
+fn each(count: impl Fn(RateKey) -> bool) -> Outcome<Cost> {
+    let callers = || (0..CALLERS).map(|n| RateKey::Address(address(n)));
     let pass = || {
         let begun = Instant::now();
         let refused = callers().filter(|who| !count(*who)).count();

@@ -58,7 +58,7 @@ fn project(id: ProjectId, organization_id: OrganizationId) -> Outcome<Project> {
     Ok(Project {
         id,
         organization_id,
-        owner_id: Random::default().id(MADE),
+        owner_id: Some(Random::default().id(MADE)),
         name: text("A project of a team")?,
         description: Some(text("What this team builds, said in one line.")?),
         member_ids: Vec::new(),
@@ -88,7 +88,7 @@ pub async fn release(store: &Store) -> Outcome<AppId> {
         file_name: text("app-release.apk")?,
         size: Some(25_000_000),
         sha256: Some(text(&"5d".repeat(32))?),
-        version: text("1.4.2")?,
+        version: Some(text("1.4.2")?),
         build_number: Some("42".into()),
         identifier: Some(text("com.example.app")?),
         provenance: provenance(user),
@@ -100,12 +100,12 @@ pub async fn release(store: &Store) -> Outcome<AppId> {
         finalized_at: Some(MADE),
     };
     let upload = Upload {
+        claims_bytes: false,
         artifact,
         offset: 25_000_000,
         length: Some(25_000_000),
         declared: Default::default(),
         expires_at: MADE,
-        follow_up: None,
     };
     let change = put::<Artifacts>(change, artifact_id, upload);
     let release = Release {
@@ -118,12 +118,12 @@ pub async fn release(store: &Store) -> Outcome<AppId> {
         state: ReleaseState::Published,
         publications: Vec::new(),
         rolled_back_to: None,
-        created_by: user,
+        created_by: Some(user),
         created_at: MADE,
         published_at: Some(MADE),
     };
-    let change =
-        put::<Releases>(change, release_id, State { release, to_tell: Default::default() });
+    let state = State { release, created_by_token: None, to_tell: Default::default() };
+    let change = put::<Releases>(change, release_id, state);
     let current = Current { release: release_id, since: MADE };
     commit(store, change.create::<Current>(&Current::key(app_id, &channel), current)).await?;
     Ok(app_id)
@@ -159,7 +159,7 @@ pub fn app(project_id: ProjectId) -> Outcome<App> {
 fn provenance(user: UserId) -> Provenance {
     Provenance {
         path: ProvenancePath::ExternalCi,
-        uploaded_by: user,
+        uploaded_by: Some(user),
         repository: Some("example/app".into()),
         commit: Some("9fceb02d0ae598e95dc970b74767f19372d61af8".into()),
         git_ref: Some("refs/tags/v1.4.2".into()),

@@ -136,7 +136,7 @@ pub struct Publish {
     /// The app [env: SVC_APP_ID]
     #[arg(long)]
     pub app: Option<AppId>,
-    /// The version in the file; that of package.json where none is given
+    /// The version in the file; needed only where the file has none
     #[arg(long)]
     pub version: Option<VersionName>,
     /// The channel of the release
@@ -159,7 +159,7 @@ pub struct Publish {
 /// `svc release`.
 #[derive(Debug, Subcommand)]
 pub enum Release {
-    /// Create a release of verified artifacts
+    /// Create a release of verified artifacts, or add them to the one of their version
     #[command(disable_version_flag = true)]
     Create {
         /// The app [env: SVC_APP_ID]
@@ -170,7 +170,7 @@ pub enum Release {
         artifact: Vec<ArtifactId>,
         /// The version, the same as that of its artifacts
         #[arg(long)]
-        version: VersionName,
+        version: Option<VersionName>,
         /// The channel
         #[arg(long, default_value = "production")]
         channel: Channel,

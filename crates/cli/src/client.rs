@@ -180,11 +180,11 @@ impl Client {
         secret: bool,
         params: &P,
     ) -> Result<R, Failure> {
-        if self.settings.application_id.is_none() {
+        if !self.settings.may_call() {
             return Err(Failure::usage(
                 "no application id is known",
                 "say --application-id, set SVC_APPLICATION_ID, or sign in with `svc login`; who \
-                 operates the service knows it",
+                 operates the service knows it. A deploy token in SVC_TOKEN needs none",
             ));
         }
         let url = format!("{}/backend/functions/{name}", self.api_url());

@@ -41,7 +41,7 @@ pub struct Check {
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     Ok,
-    /// It is missing or unknown, and can be done without.
+    /// It deserves a look, but does not decide whether the repository is what it claims.
     Warn,
     Fail,
 }
@@ -61,55 +61,56 @@ impl Check {
 }
 
 /// Checks whether a repository is what it claims. With a configuration or a workflow of ours it
-/// claims to be managed; without both it claims nothing, and is artifact-only.
+/// claims to be managed, and it is where all three files are there; else it is artifact-only. What
+/// is wrong inside a file is said beside that.
 pub fn checks(listing: &Listing) -> Vec<Check> {
     let mut checks = Vec::new();
-    package_checks(listing.package.as_deref(), &mut checks);
-    config_checks(listing.config.as_deref(), &mut checks);
-    workflow_checks(listing.workflow.as_deref(), &mut checks);
-    let sound = checks.iter().all(|check| check.verdict == Verdict::Ok);
     let claims_managed = listing.config.is_some() || listing.workflow.is_some();
-    if claims_managed {
-        checks.push(if sound {
-            Check::ok("mode: managed")
-        } else {
-            Check::fail(
-                "mode: artifact-only, but the repository claims to be managed",
-                format!("mend the checks above, or remove {CONFIG} and {WORKFLOW}"),
-            )
+    let files = [
+        (PACKAGE, &listing.package, "add it to the repository's root"),
+        (CONFIG, &listing.config, "add it, with \"platforms\", \"build\" and \"artifact\""),
+        (
+            WORKFLOW,
+            &listing.workflow,
+            "add it: triggered by workflow_dispatch, it calls the reusable build workflow",
+        ),
+    ];
+    for (file, _, remedy) in files.iter().filter(|(_, text, _)| text.is_none()) {
+        let missing = format!("{file} is missing");
+        checks.push(match claims_managed {
+            true => Check::fail(missing, *remedy),
+            false => Check::warn(missing, *remedy),
         });
-    } else {
-        for check in &mut checks {
-            check.verdict = check.verdict.at_most_warn();
-        }
-        checks.push(Check::ok("mode: artifact-only"));
     }
+    let is_managed = checks.is_empty();
+    if let Some(text) = &listing.package {
+        package_checks(text, &mut checks);
+    }
+    if let Some(text) = &listing.config {
+        config_checks(text, &mut checks);
+    }
+    if let Some(text) = &listing.workflow {
+        workflow_checks(text, &mut checks);
+    }
+    checks.push(match (is_managed, claims_managed) {
+        (true, _) => Check::ok("mode: managed"),
+        (false, false) => Check::ok("mode: artifact-only"),
+        (false, true) => Check::fail(
+            "mode: artifact-only, but the repository claims to be managed",
+            format!("add the files that are missing, or remove {CONFIG} and {WORKFLOW}"),
+        ),
+    });
     checks
 }
 
-impl Verdict {
-    /// What fails where it is claimed is worth a word where it is not.
-    fn at_most_warn(self) -> Self {
-        if self == Verdict::Fail { Verdict::Warn } else { self }
-    }
-}
-
-fn package_checks(text: Option<&str>, checks: &mut Vec<Check>) {
-    checks.push(match text.map(serde_json::from_str::<Value>) {
-        None => Check::fail(format!("{PACKAGE} is missing"), "add it to the repository's root"),
-        Some(Ok(Value::Object(_))) => Check::ok(PACKAGE),
-        Some(_) => Check::fail(format!("{PACKAGE} is no JSON object"), "correct its syntax"),
+fn package_checks(text: &str, checks: &mut Vec<Check>) {
+    checks.push(match serde_json::from_str::<Value>(text) {
+        Ok(Value::Object(_)) => Check::ok(PACKAGE),
+        _ => Check::fail(format!("{PACKAGE} is no JSON object"), "correct its syntax"),
     });
 }
 
-fn config_checks(text: Option<&str>, checks: &mut Vec<Check>) {
-    let Some(text) = text else {
-        checks.push(Check::fail(
-            format!("{CONFIG} is missing"),
-            "add it, with \"platforms\", \"build\" and \"artifact\"",
-        ));
-        return;
-    };
+fn config_checks(text: &str, checks: &mut Vec<Check>) {
     let config: Config = match serde_json::from_str(text) {
         Ok(config) => config,
         Err(error) => {
@@ -119,7 +120,7 @@ fn config_checks(text: Option<&str>, checks: &mut Vec<Check>) {
     };
     let before = checks.len();
     if config.platforms.is_empty() {
-        checks.push(Check::fail(
+        checks.push(Check::warn(
             format!("{CONFIG}: \"platforms\" names none"),
             "name \"ios\", \"android\" or both",
         ));
@@ -138,20 +139,20 @@ fn platform_checks(config: &Config, platform: Platform, checks: &mut Vec<Check>)
     let builds = config.build.get(&platform).unwrap_or(&none);
     let artifacts = config.artifact.get(&platform).unwrap_or(&none);
     if builds.is_empty() {
-        checks.push(Check::fail(
+        checks.push(Check::warn(
             format!("{CONFIG}: build.{name} has no profile"),
             format!("give build.{name}.production the command that builds it"),
         ));
     }
     for (profile, command) in builds {
         if command.trim().is_empty() {
-            checks.push(Check::fail(
+            checks.push(Check::warn(
                 format!("{CONFIG}: build.{name}.{profile} is empty"),
                 "give the command that builds it",
             ));
         }
         if !artifacts.contains_key(profile) {
-            checks.push(Check::fail(
+            checks.push(Check::warn(
                 format!("{CONFIG}: artifact.{name}.{profile} is missing"),
                 "give the path of what the command builds",
             ));
@@ -159,13 +160,13 @@ fn platform_checks(config: &Config, platform: Platform, checks: &mut Vec<Check>)
     }
     for (profile, path) in artifacts {
         if !builds.contains_key(profile) {
-            checks.push(Check::fail(
+            checks.push(Check::warn(
                 format!("{CONFIG}: build.{name}.{profile} is missing"),
                 "give the command that builds it",
             ));
         }
         if !stays_inside(path) {
-            checks.push(Check::fail(
+            checks.push(Check::warn(
                 format!("{CONFIG}: artifact.{name}.{profile} leads out of the repository"),
                 "give a relative path without ..",
             ));
@@ -176,7 +177,7 @@ fn platform_checks(config: &Config, platform: Platform, checks: &mut Vec<Check>)
                 Platform::Ios => ".ipa",
                 Platform::Android => ".apk or .aab",
             };
-            checks.push(Check::fail(
+            checks.push(Check::warn(
                 format!("{CONFIG}: artifact.{name}.{profile} is {path:?}"),
                 format!("it has to end in {endings}"),
             ));
@@ -185,14 +186,7 @@ fn platform_checks(config: &Config, platform: Platform, checks: &mut Vec<Check>)
 }
 
 /// Looks for words, not for structure: the file is a thin wrapper, and its host checks its syntax.
-fn workflow_checks(text: Option<&str>, checks: &mut Vec<Check>) {
-    let Some(text) = text else {
-        checks.push(Check::fail(
-            format!("{WORKFLOW} is missing"),
-            "add it: triggered by workflow_dispatch, it calls the reusable build workflow",
-        ));
-        return;
-    };
+fn workflow_checks(text: &str, checks: &mut Vec<Check>) {
     let has_key = |key: &str| {
         text.lines().any(|line| {
             line.trim_start().strip_prefix(key).is_some_and(|rest| rest.starts_with(':'))
@@ -200,21 +194,21 @@ fn workflow_checks(text: Option<&str>, checks: &mut Vec<Check>) {
     };
     let before = checks.len();
     if !text.contains("workflow_dispatch") {
-        checks.push(Check::fail(
+        checks.push(Check::warn(
             format!("{WORKFLOW} has no workflow_dispatch"),
             "put it under \"on\", so that a build can be triggered",
         ));
     }
     for input in ["app_id", "platform", "profile"] {
         if !has_key(input) {
-            checks.push(Check::fail(
+            checks.push(Check::warn(
                 format!("{WORKFLOW} has no input {input}"),
                 "add it under on.workflow_dispatch.inputs, and hand it on",
             ));
         }
     }
     if !text.contains("SVC_TOKEN") && !text.contains("secrets: inherit") {
-        checks.push(Check::fail(
+        checks.push(Check::warn(
             format!("{WORKFLOW} does not hand on the secret SVC_TOKEN"),
             "name it under \"secrets\" of the job",
         ));
@@ -251,9 +245,15 @@ mod tests {
         }
     }
 
-    fn failures(listing: &Listing) -> Vec<String> {
-        let failed = |check: &Check| check.verdict == Verdict::Fail;
-        checks(listing).into_iter().filter(failed).map(|check| check.check).collect()
+    fn with(verdict: Verdict, listing: &Listing) -> Vec<String> {
+        let lines = checks(listing).into_iter().filter(|check| check.verdict == verdict);
+        lines.map(|check| check.check).collect()
+    }
+
+    /// What is said of a repository that is managed all the same.
+    fn problems(listing: &Listing) -> Vec<String> {
+        assert_eq!(checks(listing).last(), Some(&Check::ok("mode: managed")));
+        [with(Verdict::Warn, listing), with(Verdict::Fail, listing)].concat()
     }
 
     fn with_config(from: &str, to: &str) -> Listing {
@@ -282,11 +282,27 @@ mod tests {
             Listing { config: None, ..listing() },
             Listing { workflow: None, ..listing() },
         ] {
-            let failures = failures(&incomplete);
+            let failures = with(Verdict::Fail, &incomplete);
             assert_eq!(failures.len(), 2, "{failures:?}");
             assert!(failures[0].contains("is missing"));
             assert!(failures[1].contains("claims to be managed"));
         }
+    }
+
+    #[test]
+    fn only_what_cannot_be_read_fails_in_a_managed_repository() {
+        for (listing, expected) in [
+            (Listing { package: Some("[]".into()), ..listing() }, "no JSON object"),
+            (Listing { config: Some("{".into()), ..listing() }, CONFIG),
+        ] {
+            let failures = with(Verdict::Fail, &listing);
+            assert!(failures.len() == 1 && failures[0].contains(expected), "{failures:?}");
+            problems(&listing);
+        }
+        let gaps =
+            Listing { config: Some("{}".into()), workflow: Some(String::new()), ..listing() };
+        assert_eq!(with(Verdict::Fail, &gaps), Vec::<String>::new());
+        assert!(problems(&gaps).len() > 3);
     }
 
     #[test]
@@ -304,10 +320,10 @@ mod tests {
             (r#""ios": {"production": "make ipa"},"#, "", "build.ios has no profile"),
         ];
         for (from, to, expected) in cases {
-            let failures = failures(&with_config(from, to));
+            let problems = problems(&with_config(from, to));
             assert!(
-                failures.iter().any(|line| line.contains(expected)),
-                "{expected}: {failures:?}"
+                problems.iter().any(|line| line.contains(expected)),
+                "{expected}: {problems:?}"
             );
         }
     }
@@ -321,8 +337,8 @@ mod tests {
             ("SVC_TOKEN", "secret SVC_TOKEN"),
         ] {
             let workflow = Some(SOUND_WORKFLOW.replace(word, "other"));
-            let failures = failures(&Listing { workflow, ..listing() });
-            assert!(failures[0].contains(expected), "{failures:?}");
+            let problems = problems(&Listing { workflow, ..listing() });
+            assert!(problems[0].contains(expected), "{problems:?}");
         }
     }
 }

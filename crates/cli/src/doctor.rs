@@ -52,20 +52,22 @@ fn service_checks(cx: &Context<'_>, checks: &mut Vec<Check>) -> Result<(), Failu
             return Ok(());
         }
     }
-    if cx.settings.application_id.is_none() {
+    if !cx.settings.may_call() {
         checks.push(Check::warn(
             "application id: none is known",
             "give --application-id or SVC_APPLICATION_ID, or sign in",
         ));
         return Ok(());
     }
-    checks.push(match probe(&client.clone().anonymous(), "svc_getLatestRelease") {
-        Ok(()) => Check::ok("application id: the service takes it"),
-        Err(failure) => Check::fail(
-            format!("application id: {failure}"),
-            "ask who operates the service, and give it with --application-id",
-        ),
-    });
+    if cx.settings.application_id.is_some() {
+        checks.push(match probe(&client.clone().anonymous(), "svc_getLatestRelease") {
+            Ok(()) => Check::ok("application id: the service takes it"),
+            Err(failure) => Check::fail(
+                format!("application id: {failure}"),
+                "ask who operates the service, and give it with --application-id",
+            ),
+        });
+    }
     if cx.settings.credential.is_none() {
         checks.push(Check::warn("sign-in: nobody is", "`svc login`, or SVC_TOKEN in CI jobs"));
         return Ok(());
@@ -85,6 +87,7 @@ fn app_check(client: &Client, app: AppId) -> Check {
         app_id: app,
         platform: None,
         version: None,
+        state: None,
         limit: Limit::default(),
         cursor: None,
     };

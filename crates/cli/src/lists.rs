@@ -60,6 +60,7 @@ pub fn artifacts(cx: &Context<'_>, args: args::Artifacts) -> Result<(), Failure>
         app_id,
         platform,
         version: None,
+        state: None,
         limit: Limit::default(),
         cursor,
     })?;
@@ -69,7 +70,7 @@ pub fn artifacts(cx: &Context<'_>, args: args::Artifacts) -> Result<(), Failure>
             let Artifact { id, version, kind, state, size, provenance, created_at, .. } = artifact;
             table.row([
                 id.to_string(),
-                version.to_string(),
+                cell(version.as_ref()),
                 word(kind),
                 word(state),
                 cell(*size),
@@ -85,6 +86,7 @@ pub fn releases(cx: &Context<'_>, args: args::Releases) -> Result<(), Failure> {
     let releases = cx.client()?.list(args.all, |cursor| GetReleases {
         app_id,
         channel: args.channel.clone(),
+        state: None,
         limit: Limit::default(),
         cursor,
     })?;

@@ -9,7 +9,7 @@ use crate::{
     settings::{Credential, Settings},
 };
 use contract::{
-    Email, Password,
+    Email, PasswordAttempt,
     authentication::{GetCurrentUser, LoginWithEmail, Logout, Nothing},
 };
 use std::io;
@@ -37,14 +37,15 @@ pub fn login(cx: &Context<'_>, args: args::Login) -> Result<(), Failure> {
     } else {
         cx.printer.ask_secret(&format!("Password of {email} at {api_url}"))?
     };
-    let password = password.trim_end_matches(['\r', '\n']).parse::<Password>();
+    let password = password.trim_end_matches(['\r', '\n']).parse::<PasswordAttempt>();
     let password = invalid_to_usage("password", password)?;
-    let signed_in = client.call(&LoginWithEmail { email, password }).map_err(|failure| {
-        match failure.refused_with(101) {
-            Some(_) => failure.advise("check e-mail, password and --api-url, and try again"),
-            None => failure,
-        }
-    })?;
+    let signed_in =
+        client.call(&LoginWithEmail { email: email.into(), password }).map_err(|failure| {
+            match failure.refused_with(101) {
+                Some(_) => failure.advise("check e-mail, password and --api-url, and try again"),
+                None => failure,
+            }
+        })?;
     cx.login_file.write(&Login {
         api_url: api_url.to_owned(),
         application_id,

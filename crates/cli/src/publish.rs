@@ -12,7 +12,7 @@ use crate::{
     upload::upload,
 };
 use contract::{
-    AppId, Few, VersionName,
+    AppId, Few,
     apps::Platform,
     artifacts::Artifact,
     endpoint::{FinalizeRequest, UploadUrlRequest},
@@ -58,7 +58,6 @@ fn make(
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Published, Failure> {
     let app_id = cx.settings.app(args.app)?;
-    let version = version(args.version.clone(), &cx.repository)?;
     let client = cx.client()?.with_patience(retry::LASTING);
     let file = match &args.file {
         Some(file) => file.clone(),
@@ -76,7 +75,7 @@ fn make(
         app_id,
         platform,
         file_name: binary.name.clone(),
-        version: version.clone(),
+        version: args.version.clone(),
         size: Some(binary.size),
         sha256: Some(binary.sha256.clone()),
         build_number: None,
@@ -85,18 +84,9 @@ fn make(
         provenance: Some(provenance::declared(environment)),
     };
     let artifact = deliver(cx, &client, &binary, &request)?;
-    let release = release(&client, app_id, &artifact, version, args)
+    let release = release(&client, app_id, &artifact, args)
         .inspect_err(|_| cx.printer.note(format_args!("the file is uploaded: {}", artifact.id)))?;
     Ok(Published { artifact, release })
-}
-
-fn version(given: Option<VersionName>, repository: &Repository) -> Result<VersionName, Failure> {
-    given.or_else(|| repository.version()).ok_or_else(|| {
-        Failure::usage(
-            "no version is given",
-            "say --version, the same as in the file, or put one into package.json",
-        )
-    })
 }
 
 /// Uploads a file and has it verified.
@@ -128,13 +118,12 @@ fn release(
     client: &Client,
     app_id: AppId,
     artifact: &Artifact,
-    version: VersionName,
     args: &args::Publish,
 ) -> Result<Release, Failure> {
     let wanted = CreateRelease {
         app_id,
         artifact_ids: Few::one(artifact.id),
-        version,
+        version: artifact.version.clone(),
         channel: args.channel.clone(),
         notes: args.notes.clone(),
     };
@@ -230,7 +219,6 @@ mod tests {
             .answering("svc_publishRelease", [(200, json!({"result": release("published")}))]);
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().to_string_lossy().into_owned();
-        std::fs::write(folder.path().join("package.json"), r#"{"version": "1.2.3"}"#).unwrap();
         let config: Config = serde_json::from_value(json!({
             "platforms": ["android"],
             "build": {"android": {"production": "printf built > app.apk"}},
@@ -277,15 +265,5 @@ mod tests {
         assert_eq!(platform(&config(&[Platform::Ios]), None).unwrap(), Platform::Ios);
         assert_eq!(platform(&both, Some(Platform::Android)).unwrap(), Platform::Android);
         assert!(platform(&both, None).is_err());
-    }
-
-    #[test]
-    fn the_version_of_the_package_stands_in() {
-        let folder = tempfile::tempdir().unwrap();
-        let repository = Repository::at(folder.path());
-        assert!(version(None, &repository).is_err());
-        std::fs::write(folder.path().join("package.json"), r#"{"version": "1.2.3"}"#).unwrap();
-        assert_eq!(version(None, &repository).unwrap().as_str(), "1.2.3");
-        assert_eq!(version("2.0.0".parse().ok(), &repository).unwrap().as_str(), "2.0.0");
     }
 }

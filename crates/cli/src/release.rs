@@ -7,10 +7,12 @@ use crate::{
     printer::{Fields, word},
 };
 use contract::{
-    Few,
+    Few, Patch, VersionName,
+    artifacts::GetArtifact,
     page::Limit,
     releases::{
         CreateRelease, GetReleases, PublishRelease, Release, ReleaseState, RollbackRelease, Target,
+        UpdateRelease,
     },
 };
 
@@ -22,13 +24,8 @@ pub fn release(cx: &Context<'_>, command: args::Release) -> Result<(), Failure> 
     let release = match command {
         args::Release::Create { app, artifact, version, channel, notes } => {
             let app_id = cx.settings.app(app)?;
-            client.call(&CreateRelease {
-                app_id,
-                artifact_ids: Failure::list("--artifact", artifact)?,
-                version,
-                channel,
-                notes,
-            })?
+            let artifact_ids = Failure::list("--artifact", artifact)?;
+            ensure(&client, &CreateRelease { app_id, artifact_ids, version, channel, notes })?
         }
         args::Release::Publish { release, target } => client.call(&PublishRelease {
             release_id: release,
@@ -43,29 +40,38 @@ pub fn release(cx: &Context<'_>, command: args::Release) -> Result<(), Failure> 
     outcome(&release)
 }
 
-/// The release that these parameters ask for: made now, or by an earlier run of the same command.
+/// The release that these parameters ask for. Where an earlier run or another job made it, the
+/// artifacts join it.
 pub fn ensure(client: &Client, wanted: &CreateRelease) -> Result<Release, Failure> {
     let failure = match client.call(wanted) {
         Err(failure) if failure.refused_with(EXISTS).is_some() => failure,
         created => return created,
     };
+    let Some(version) = version(client, wanted)? else { return Err(failure) };
     let releases = client.list(true, |cursor| GetReleases {
         app_id: wanted.app_id,
         channel: Some(wanted.channel.clone()),
+        state: None,
         limit: Limit::default(),
         cursor,
     })?;
-    let there = releases.items.into_iter().find(|release| release.version == wanted.version);
-    match there {
-        Some(there) if wanted.artifact_ids.iter().all(|id| there.artifact_ids.contains(id)) => {
-            Ok(there)
+    let Some(there) = releases.items.into_iter().find(|release| release.version == version) else {
+        return Err(failure);
+    };
+    client.call(&UpdateRelease {
+        release_id: there.id,
+        add_artifact_ids: Failure::list("--artifact", wanted.artifact_ids.to_vec())?,
+        notes: Patch::Keep,
+    })
+}
+
+/// The version of a release, which is that of its artifacts where none is given.
+fn version(client: &Client, wanted: &CreateRelease) -> Result<Option<VersionName>, Failure> {
+    match (&wanted.version, wanted.artifact_ids.first()) {
+        (None, Some(artifact)) => {
+            client.call(&GetArtifact { artifact_id: *artifact }).map(|artifact| artifact.version)
         }
-        Some(there) => Err(failure.advise(format!(
-            "{} is the release of {} in {}, with other artifacts: choose another --version, or \
-             make one release of all artifacts with `svc release create`",
-            there.id, there.version, there.channel
-        ))),
-        None => Err(failure),
+        (given, _) => Ok(given.clone()),
     }
 }
 
@@ -108,47 +114,44 @@ pub fn outcome(release: &Release) -> Result<(), Failure> {
 mod tests {
     use super::*;
     use crate::testing::{Service, failure};
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     const ARTIFACT: &str = "art_01J9ZQ8F5W7V3T6M2K4N8R0P1S";
 
-    fn there(artifact: &str) -> Value {
-        json!({"result": {"nextCursor": null, "items": [{
+    #[test]
+    fn a_release_that_is_there_is_joined() {
+        let release = json!({
             "id": "rel_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
             "appId": "app_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
             "version": "1.0.0",
             "channel": "production",
-            "artifactIds": [artifact],
+            "artifactIds": [ARTIFACT],
             "state": "published",
             "publications": [],
-            "createdBy": "usr_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
+            "createdBy": null,
             "createdAt": "2026-01-31T12:00:00.000Z",
-        }]}})
-    }
-
-    fn ensured(there: Value) -> Result<Release, Failure> {
+        });
+        let page = json!({"result": {"nextCursor": null, "items": [release]}});
+        let artifact = json!({
+            "id": ARTIFACT, "appId": release["appId"], "platform": "android", "kind": "apk",
+            "fileName": "app.apk", "version": "1.0.0", "trust": "token", "state": "verified",
+            "provenance": {"path": "local-publish"}, "createdAt": release["createdAt"],
+        });
         let service = Service::start([])
             .answering("svc_createRelease", [(409, failure(EXISTS, None))])
-            .answering("svc_getReleases", [(200, there)]);
+            .answering("svc_getArtifact", [(200, json!({"result": artifact}))])
+            .answering("svc_getReleases", [(200, page)])
+            .answering("svc_updateRelease", [(200, json!({"result": release}))]);
         let wanted = CreateRelease {
-            app_id: "app_01J9ZQ8F5W7V3T6M2K4N8R0P1S".parse().unwrap(),
+            app_id: release["appId"].as_str().unwrap().parse().unwrap(),
             artifact_ids: Few::one(ARTIFACT.parse().unwrap()),
-            version: "1.0.0".parse().unwrap(),
+            version: None,
             channel: "production".parse().unwrap(),
             notes: None,
         };
-        let release = ensure(&service.client(), &wanted)?;
-        ensure_published(&service.client(), release)
-    }
-
-    #[test]
-    fn a_release_of_an_earlier_run_is_taken_as_done() {
-        assert_eq!(ensured(there(ARTIFACT)).unwrap().state, ReleaseState::Published);
-    }
-
-    #[test]
-    fn a_release_of_other_artifacts_is_not_taken() {
-        let failure = ensured(there("art_01J9ZQ8F5W7V3T6M2K4N8R0P1T")).unwrap_err();
-        assert!(failure.hint().contains("svc release create"), "{failure}");
+        let joined = ensure(&service.client(), &wanted).unwrap();
+        assert_eq!(joined.state, ReleaseState::Published);
+        assert_eq!(ensure_published(&service.client(), joined.clone()).unwrap(), joined);
+        assert_eq!(service.calls().len(), 4);
     }
 }

@@ -1,9 +1,8 @@
 //! The repository that a command runs in, and its configuration.
 
 use crate::failure::Failure;
-use contract::{AppId, VersionName, apps::Platform};
+use contract::{AppId, apps::Platform};
 use serde::Deserialize;
-use serde_json::Value;
 use std::{
     collections::BTreeMap,
     fs,
@@ -66,12 +65,6 @@ impl Repository {
                 "`svc doctor` says what belongs into it",
             )
         })
-    }
-
-    /// The version in `package.json`.
-    pub fn version(&self) -> Option<VersionName> {
-        let package: Value = serde_json::from_str(&self.text(PACKAGE)?).ok()?;
-        package.get("version")?.as_str()?.parse().ok()
     }
 
     /// Where a file of the configuration is. What lies outside the repository, or is reached

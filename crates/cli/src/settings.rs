@@ -3,7 +3,12 @@
 //! Each setting is looked for in this order: flag, environment, `.svc/config.json` of the
 //! repository, login file.
 
-use crate::{args::Global, failure::Failure, login_file::Login, repository::Config};
+use crate::{
+    args::Global,
+    failure::Failure,
+    login_file::Login,
+    repository::{CONFIG, Config},
+};
 use contract::AppId;
 
 /// Where the service is looked for when nothing says otherwise.
@@ -24,7 +29,7 @@ pub struct Sources<'a> {
 pub struct Settings {
     /// The address of the service, without a slash at the end.
     pub api_url: String,
-    /// The application id, which every function call needs.
+    /// The application id, which every function call needs that comes without a deploy token.
     pub application_id: Option<String>,
     pub credential: Option<Credential>,
     /// The app that is meant where a command names none.
@@ -53,10 +58,9 @@ impl Settings {
     /// Takes each setting from the first source that has it.
     pub fn resolve(sources: &Sources<'_>) -> Result<Settings, Failure> {
         let Sources { flags, environment, config, login } = *sources;
-        let api_url = flags
-            .api_url
-            .clone()
-            .or_else(|| environment("SVC_API_URL"))
+        let named = flags.api_url.clone().or_else(|| environment("SVC_API_URL"));
+        let of_repository = named.is_none() && config.is_some_and(|c| c.api_url.is_some());
+        let api_url = named
             .or_else(|| config?.api_url.clone())
             .or_else(|| Some(login?.api_url.clone()))
             .unwrap_or_else(|| DEFAULT_API_URL.to_owned());
@@ -71,6 +75,15 @@ impl Settings {
             .or_else(|| config?.application_id.clone())
             .or_else(|| Some(login?.application_id.clone()));
         let token = flags.token.clone().or_else(|| environment("SVC_TOKEN"));
+        // Whoever can change the repository could have the token sent to a service of their own.
+        if token.is_some() && of_repository && login.is_none() {
+            return Err(Failure::usage(
+                format!(
+                    "{CONFIG} names the service {api_url}, and a token is not sent there for that"
+                ),
+                format!("if that service is meant, set SVC_API_URL={api_url} or say --api-url"),
+            ));
+        }
         let credential = token
             .map(|token| Credential::from_token(token.trim()))
             .or_else(|| Some(Credential::Session(login?.session_token.clone())));
@@ -81,6 +94,12 @@ impl Settings {
             None => config.and_then(|config| config.app),
         };
         Ok(Settings { api_url, application_id, credential, app })
+    }
+
+    /// Whether functions can be called. A deploy token names its app and its person, so it needs
+    /// no application id.
+    pub fn may_call(&self) -> bool {
+        self.application_id.is_some() || matches!(self.credential, Some(Credential::DeployToken(_)))
     }
 
     /// The app that a command is about.
@@ -171,6 +190,24 @@ mod tests {
         assert_eq!(elsewhere.api_url, "https://elsewhere.example.com");
         assert_eq!(elsewhere.credential, None);
         assert_eq!(elsewhere.application_id, None);
+    }
+
+    #[test]
+    fn a_token_goes_only_to_a_service_that_its_holder_names() {
+        let config = config(r#"{"apiUrl": "https://svc.example.com"}"#);
+        let token = ("SVC_TOKEN", "svc_dt_x");
+        let none = Global::default();
+        let refused = resolve(&none, &[token], Some(&config), None).unwrap_err();
+        assert!(refused.hint().contains("SVC_API_URL"), "{refused}");
+        let flags = Global { token: Some("svc_dt_x".into()), ..Global::default() };
+        assert!(resolve(&flags, &[], Some(&config), None).is_err());
+        assert!(resolve(&none, &[], Some(&config), None).is_ok(), "nothing to be sent");
+        let sent = |variables: &[_], login| resolve(&none, variables, Some(&config), login);
+        assert!(sent(&[token, ("SVC_API_URL", "https://svc.example.com")], None).is_ok());
+        let there = login();
+        assert!(sent(&[token], Some(&there)).is_ok(), "its holder is signed in there");
+        let elsewhere = Login { api_url: "https://elsewhere.example.com".into(), ..login() };
+        assert!(sent(&[token], Some(&elsewhere)).is_err());
     }
 
     #[test]

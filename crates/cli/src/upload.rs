@@ -223,7 +223,7 @@ mod tests {
             app_id: "app_01J9ZQ8F5W7V3T6M2K4N8R0P1S".parse().unwrap(),
             platform: Platform::Android,
             file_name: binary.name.clone(),
-            version: "1.0.0".parse().unwrap(),
+            version: "1.0.0".parse().ok(),
             size: Some(binary.size),
             sha256: Some(binary.sha256.clone()),
             build_number: None,

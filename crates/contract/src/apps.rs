@@ -91,3 +91,13 @@ pub enum Platform {
     /// Android.
     Android,
 }
+
+impl Platform {
+    /// Its name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Platform::Ios => "ios",
+            Platform::Android => "android",
+        }
+    }
+}

@@ -20,6 +20,8 @@ functions! {
         platform: Option<Platform>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         version: Option<VersionName>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<ArtifactState>,
         #[serde(default)]
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,11 +34,11 @@ functions! {
 
     /// Get an address that downloads a verified artifact, good for one hour.
     "svc_getArtifactDownloadUrl": GetArtifactDownloadUrl { artifact_id: ArtifactId } -> DownloadUrl
-    { who: Member of (artifact_id), effect: Read, errors: [119 "it is not verified"] }
+    { who: Member of (artifact_id), effect: Read, errors: [NotNow "it is not verified"] }
 
     /// Delete an artifact and its bytes. Refused while a release holds it.
     "svc_deleteArtifact": DeleteArtifact { artifact_id: ArtifactId } -> DeletedArtifact
-    { who: OwnerOrAdmin of (artifact_id), effect: Change, errors: [119 "a release holds it"] }
+    { who: OwnerOrAdmin of (artifact_id), effect: Change, errors: [NotNow "a release holds it"] }
 }
 
 records! {
@@ -50,7 +52,8 @@ records! {
         /// Bytes; known once declared or verified.
         size: Option<u64>,
         sha256: Option<Sha256>,
-        version: VersionName,
+        /// The version in the file; until it is verified, the one that was declared.
+        version: Option<VersionName>,
         /// `CFBundleVersion` or `versionCode`.
         build_number: Option<String>,
         /// Bundle identifier or package name, as the file says.
@@ -69,7 +72,8 @@ records! {
     /// Which execution path produced an artifact.
     pub struct Provenance {
         path: ProvenancePath,
-        uploaded_by: UserId,
+        /// Null where the master key alone stands behind it.
+        uploaded_by: Option<UserId>,
         #[serde(default)]
         repository: Option<String>,
         #[serde(default)]

@@ -1,7 +1,8 @@
 //! Accounts, sessions and passwords.
 
 use crate::{
-    Email, Name, Page, Password, SessionId, Timestamp, UserId, WebUrl, page::*, patch::Patch,
+    Email, Name, Page, Password, PasswordAttempt, SessionId, Timestamp, UserId, WebUrl, page::*,
+    patch::Patch,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,17 +20,24 @@ functions! {
         /// How to show the user; the part of the e-mail before the @ where nothing is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<Name>,
-    } -> SignedIn { who: Public, effect: Change, secret: true, errors: [137 "an account with this e-mail exists"] }
+    } -> SignedIn { who: Public, effect: Change, session: ignored, secret: true, errors: [Exists "an account with this e-mail exists"] }
 
     /// Sign in with e-mail and password.
     ///
-    /// Ten failures for one e-mail within 15 minutes end in code 429, except from an address that
-    /// this account has signed in from before.
-    "loginWithEmail": LoginWithEmail { email: Email, password: Password } -> SignedIn
-    { who: Public, effect: Change, secret: true, errors: [101 "wrong e-mail or password", 429 "too many failures for this e-mail"] }
+    /// Whatever does not sign in is answered alike, a text that cannot be an e-mail or a password
+    /// too. After ten failures for one e-mail within 15 minutes an address gets code 429 for that
+    /// e-mail, whatever the password. After twenty from addresses that the account has never
+    /// signed in from, all such addresses get it.
+    "loginWithEmail": LoginWithEmail {
+        #[schemars(extend("format" = "email"))]
+        email: String,
+        password: PasswordAttempt,
+    } -> SignedIn
+    { who: Public, effect: Change, session: ignored, secret: true,
+        errors: [BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"] }
 
     /// Read the account that is signed in.
-    "getCurrentUser": GetCurrentUser {} -> User { who: User, effect: Read }
+    "getCurrentUser": GetCurrentUser {} -> User { who: User, effect: Read, person: required }
 
     /// Change the profile of the account that is signed in.
     "updateProfile": UpdateProfile {
@@ -39,16 +47,23 @@ functions! {
         avatar_url: Patch<WebUrl>,
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         company: Patch<Name>,
-    } -> User { who: User, effect: Change }
+    } -> User { who: User, effect: Change, person: required }
 
     /// Change the password and end every other session.
     ///
     /// The calling session gets a new token, in this reply only.
-    "changePassword": ChangePassword { current_password: Password, new_password: Password } -> NewSession
-    { who: User, effect: Change, secret: true, errors: [101 "the current password is wrong"] }
+    "changePassword": ChangePassword {
+        current_password: PasswordAttempt,
+        new_password: Password,
+        /// Whether to end all deploy tokens of the account, too.
+        #[serde(default)]
+        revoke_tokens: bool,
+    } -> NewSession
+    { who: User, effect: Change, person: required, secret: true,
+        errors: [BadCredentials "the current password is wrong", RateLimited "too many wrong current passwords"] }
 
     /// End the calling session.
-    "logout": Logout {} -> Nothing { who: User, effect: Change }
+    "logout": Logout {} -> Nothing { who: User, effect: Change, person: required }
 
     /// List the sessions of the account that is signed in.
     "svc_getSessions": GetSessions {
@@ -56,21 +71,36 @@ functions! {
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cursor: Option<Cursor>,
-    } -> Page<Session> { who: User, effect: Read }
+    } -> Page<Session> { who: User, effect: Read, person: required }
 
     /// End one session of the account that is signed in.
     "svc_revokeSession": RevokeSession { session_id: SessionId } -> Nothing
-    { who: User, effect: Change, errors: [101 "no such session of this account"] }
+    { who: User, effect: Change, person: required, errors: [NotFound "no such session of this account"] }
 
     /// Ask for a mail with a token to set a new password.
     ///
-    /// The answer is the same whether the account exists or not. The token holds for one hour.
-    /// Where no mail is configured, the token appears once in the operator's log.
-    "requestPasswordReset": RequestPasswordReset { email: Email } -> Nothing { who: Public, effect: Change }
+    /// The answer is the same whether the account exists or not. The token holds for one hour, and
+    /// asking again does not end it. An account is sent at most three such mails within an hour;
+    /// further calls send nothing. Where no mail is configured, the token appears once in the
+    /// operator's log.
+    "requestPasswordReset": RequestPasswordReset { email: Email } -> Nothing
+    { who: Public, effect: Change, session: ignored }
 
-    /// Set a new password with a token from the mail, and end every session.
-    "resetPassword": ResetPassword { token: String, new_password: Password } -> Nothing
-    { who: Public, effect: Change, errors: [119 "the token is wrong, used or expired"] }
+    /// Set a new password with a token from the mail, and end every session and deploy token.
+    ///
+    /// All other tokens for a new password end, too.
+    "resetPassword": ResetPassword {
+        token: String,
+        new_password: Password,
+        /// Whether to end all deploy tokens of the account, too.
+        #[serde(default = "yes")]
+        revoke_tokens: bool,
+    } -> Nothing
+    { who: Public, effect: Change, session: ignored, errors: [Unauthenticated "the token is wrong, used or expired"] }
+}
+
+fn yes() -> bool {
+    true
 }
 
 records! {

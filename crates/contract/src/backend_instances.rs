@@ -27,7 +27,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resources: Option<Resources>,
     } -> Instance { who: Member of (project_id), effect: Change,
-        errors: [137 "the app has a backend", 119 "the template is not published, or an image version is deprecated"] }
+        errors: [Exists "the app has a backend", NotNow "the template is not published, or an image version is deprecated"] }
 
     /// List the backend instances of a project.
     "svc_getBackendInstances": GetBackendInstances {
@@ -64,7 +64,7 @@ functions! {
         /// Answer when it has come to rest, or after 25 seconds as it is then.
         #[serde(default)]
         wait: bool,
-    } -> Instance { who: Member of (instance_id), effect: Change }
+    } -> Instance { who: Member of (instance_id), effect: Change, errors: [NotNow "it is provisioning, starting or stopping"] }
 
     /// Delete an instance for good. Its volumes are kept for seven days as a last backup, unless
     /// its data is to go at once.
@@ -80,7 +80,7 @@ functions! {
         /// How far back the history goes, 1 to 1440; 60 where nothing is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         minutes: Option<u32>,
-    } -> ServerMetrics { who: Member of (instance_id), effect: Read, errors: [119 "the instance does not run"] }
+    } -> ServerMetrics { who: Member of (instance_id), effect: Read, errors: [NotNow "the instance does not run"] }
 }
 
 records! {

@@ -21,7 +21,7 @@ functions! {
         #[serde(default)]
         verify: bool,
     } -> Backup { who: Member of (app_id), effect: Change,
-        errors: [119 "the instance has no such database, does not run, or is being dumped"] }
+        errors: [NotNow "the instance has no such database, does not run, or is being dumped"] }
 
     /// Dump the SQL database of an app's instance, compressed with gzip. Answers at once; the
     /// backup is in `running`.
@@ -34,7 +34,7 @@ functions! {
         #[serde(default)]
         verify: bool,
     } -> Backup { who: Member of (app_id), effect: Change,
-        errors: [119 "the instance has no such database, does not run, or is being dumped"] }
+        errors: [NotNow "the instance has no such database, does not run, or is being dumped"] }
 
     /// List the backups of an app's instances.
     "svc_getBackups": GetBackups {
@@ -49,24 +49,24 @@ functions! {
 
     /// Get an address that downloads a backup, good for one hour.
     "svc_getBackupDownloadUrl": GetBackupDownloadUrl { backup_id: BackupId } -> BackupDownloadUrl
-    { who: Member of (backup_id), effect: Read, errors: [119 "it is not ready"] }
+    { who: Member of (backup_id), effect: Read, errors: [NotNow "it is not ready"] }
 
     /// Put a backup back into the running database that it is of. An SQL database is replaced whole;
     /// in a document database, the collections of the backup are replaced, and others stay. Answers
     /// at once; `restore` says how it goes.
     "svc_restoreBackup": RestoreBackup { backup_id: BackupId } -> Backup
-    { who: OwnerOrAdmin of (backup_id), effect: Change, errors: [119 "it is not ready, or the instance does not run"] }
+    { who: OwnerOrAdmin of (backup_id), effect: Change, errors: [NotNow "it is not ready, or the instance does not run"] }
 
     /// Put a backup into an empty database of the same image, which is thrown away afterwards: what
     /// succeeds there can be relied upon. Answers at once; `verification` says how it goes. Two at a
     /// time, the next ones wait.
     "svc_verifyBackup": VerifyBackup { backup_id: BackupId } -> Backup
     { who: Member of (backup_id), effect: Change,
-        errors: [119 "it is not ready, is being put back, the instance was deleted, or its template gives the database no health check by a command"] }
+        errors: [NotNow "it is not ready, is being put back, the instance was deleted, or its template gives the database no health check by a command"] }
 
     /// Delete a backup.
     "svc_deleteBackup": DeleteBackup { backup_id: BackupId } -> DeletedBackup
-    { who: OwnerOrAdmin of (backup_id), effect: Change, errors: [119 "it is being written or put back"] }
+    { who: OwnerOrAdmin of (backup_id), effect: Change, errors: [NotNow "it is being written or put back"] }
 
     /// Dump a database again and again. A schedule of the same database is replaced. While the
     /// instance is stopped, no backup is made.
@@ -88,7 +88,7 @@ functions! {
         #[serde(default)]
         verify: bool,
     } -> BackupSchedule { who: OwnerOrAdmin of (app_id), effect: Change,
-        errors: [119 "the instance has no such database"] }
+        errors: [NotNow "the instance has no such database"] }
 
     /// Get the backup schedule of a database.
     "svc_getBackupSchedule": GetBackupSchedule {
@@ -100,7 +100,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         database: Option<BackupKind>,
     } -> BackupSchedule { who: Member of (app_id), effect: Read,
-        errors: [119 "the instance has no such database"] }
+        errors: [NotNow "the instance has no such database"] }
 
     /// End the backup schedule of a database. The backups that it made stay.
     "svc_unscheduleBackups": UnscheduleBackups {
@@ -112,7 +112,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         database: Option<BackupKind>,
     } -> UnscheduledBackups { who: OwnerOrAdmin of (app_id), effect: Change,
-        errors: [119 "the instance has no such database"] }
+        errors: [NotNow "the instance has no such database"] }
 }
 
 records! {

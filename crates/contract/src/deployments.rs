@@ -26,7 +26,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         env: Option<Env>,
     } -> Deployment { who: Member of (app_id), effect: Change,
-        errors: [101 "the app has no such service", 119 "the image version is deprecated, or the instance is stopped"] }
+        errors: [NotFound "the app has no such service", NotNow "the image version is deprecated, or the instance is stopped"] }
 
     /// Read a deployment.
     "getDeployment": GetDeployment { deployment_id: DeploymentId } -> Deployment
@@ -45,7 +45,7 @@ functions! {
 
     /// Cancel a deployment that does not serve yet.
     "cancelDeployment": CancelDeployment { deployment_id: DeploymentId } -> Deployment
-    { who: Member of (deployment_id), effect: Change, errors: [119 "it serves, or has ended"] }
+    { who: Member of (deployment_id), effect: Change, errors: [NotNow "it serves, or has ended"] }
 
     /// Go back to an earlier version, without building anything: a new deployment of what that one
     /// ran.
@@ -62,7 +62,7 @@ functions! {
         /// What to go back to; the one that served before where nothing is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to_deployment_id: Option<DeploymentId>,
-    } -> Deployment { who: Member of (app_id, deployment_id), effect: Change, errors: [119 "there is nothing to go back to"] }
+    } -> Deployment { who: Member of (app_id, deployment_id), effect: Change, errors: [NotNow "there is nothing to go back to"] }
 
     /// Read what a deployment says, from the beginning, while it is being written too.
     "getDeploymentLogs": GetDeploymentLogs {

@@ -1,7 +1,7 @@
 //! The one error type that crosses a boundary. Causes are logged where they happen; a [`Fault`]
 //! carries what a caller may know and can act on.
 
-use crate::Standing;
+use crate::{FaultKind, Standing};
 use serde::{Deserialize, Serialize};
 
 /// What is wrong with one field of a call.
@@ -27,6 +27,9 @@ pub enum Fault {
     /// The e-mail or the password is wrong. It does not say which.
     #[error("wrong e-mail or password")]
     BadCredentials,
+    /// The current password, which was asked for again, is wrong.
+    #[error("the current password is wrong")]
+    WrongCurrentPassword,
     /// The caller is not who it has to be: no or invalid application id, session, token or key.
     #[error("{0}")]
     Unauthenticated(String),
@@ -83,7 +86,7 @@ pub enum Fault {
     #[error("{0}")]
     NotAsDeclared(String),
     /// The caller is known and sees the object, but its standing is too low.
-    #[error("this needs the standing {}", .0.label())]
+    #[error("this requires {}", .0.required())]
     Forbidden(Standing),
     /// A deploy token lacks the scope.
     #[error("this token lacks the scope {}", .0.name())]
@@ -92,6 +95,14 @@ pub enum Fault {
     #[error("too many requests; try again in {retry_after} s")]
     RateLimited {
         /// Seconds until a call will pass.
+        retry_after: u64,
+    },
+    /// Too many of one thing, such as failed sign-ins.
+    #[error("{what}; try again in {}", span(*.retry_after))]
+    TooMany {
+        /// What there were too many of.
+        what: String,
+        /// Seconds until the next one will pass.
         retry_after: u64,
     },
     /// The service has too much to do, and did nothing.
@@ -147,6 +158,15 @@ pub enum Fault {
     UsernameTaken,
 }
 
+/// A span of time in words, never shorter than it is.
+fn span(seconds: u64) -> String {
+    match seconds {
+        0..=1 => "a second".into(),
+        2..=90 => format!("{seconds} seconds"),
+        _ => format!("{} minutes", seconds.div_ceil(60)),
+    }
+}
+
 fn sentence(problems: &[FieldProblem]) -> String {
     let parts: Vec<_> = problems.iter().map(|p| format!("{}: {}", p.field, p.problem)).collect();
     parts.join("; ")
@@ -171,7 +191,9 @@ impl Fault {
     /// Seconds for `Retry-After`, where trying the same call again can help.
     pub fn retry_after(&self) -> Option<u64> {
         match self {
-            Fault::RateLimited { retry_after } => Some(*retry_after),
+            Fault::RateLimited { retry_after } | Fault::TooMany { retry_after, .. } => {
+                Some(*retry_after)
+            }
             Fault::Busy | Fault::Stale => Some(1),
             Fault::Unavailable(_) | Fault::Parked(_) => Some(5),
             _ => None,
@@ -193,29 +215,35 @@ impl Fault {
 
     /// Code and status of each fault. The match is exhaustive, so a new fault cannot forget them.
     fn row(&self) -> (u16, u16) {
-        match self {
-            Fault::Unavailable(_) | Fault::Busy | Fault::Stale | Fault::Parked(_) => (100, 503),
-            Fault::NoAnswer(_) => (100, 424),
-            Fault::NotFound(_) | Fault::NoRoute | Fault::BadCredentials => (101, 404),
-            Fault::Unauthenticated(_) => (119, 401),
-            Fault::NotNow(_) | Fault::WrongOffset { .. } | Fault::Incomplete { .. } => (119, 409),
-            Fault::Exists(_) => (137, 409),
-            Fault::UnknownFunction(_) | Fault::CalledFailed { .. } => (141, 400),
-            Fault::Internal => (141, 500),
-            Fault::Uncertain => (141, 424),
-            Fault::Invalid(_) | Fault::Malformed(_) => (142, 400),
-            Fault::Method(_) => (142, 405),
-            Fault::RequestTimeout => (142, 408),
-            Fault::TooLarge { .. } => (142, 413),
-            Fault::ContentType(_) => (142, 415),
-            Fault::HeadersTooLarge => (142, 431),
-            Fault::NotAsDeclared(_) => (142, 422),
-            Fault::Forbidden(_) | Fault::MissingScope(_) => (403, 403),
-            Fault::RateLimited { .. } => (429, 429),
-            Fault::Again { code, status, .. } => (*code, *status),
-            Fault::InvalidSession => (209, 400),
-            Fault::UsernameTaken => (202, 400),
-        }
+        use FaultKind as Kind;
+        let kind = match self {
+            Fault::Unavailable(_) | Fault::Busy | Fault::Stale | Fault::Parked(_) => {
+                Kind::Unavailable
+            }
+            Fault::NoAnswer(_) => Kind::NoAnswer,
+            Fault::NotFound(_) | Fault::NoRoute => Kind::NotFound,
+            Fault::BadCredentials | Fault::WrongCurrentPassword => Kind::BadCredentials,
+            Fault::Unauthenticated(_) => Kind::Unauthenticated,
+            Fault::NotNow(_) | Fault::WrongOffset { .. } | Fault::Incomplete { .. } => Kind::NotNow,
+            Fault::Exists(_) => Kind::Exists,
+            Fault::UnknownFunction(_) => Kind::UnknownFunction,
+            Fault::CalledFailed { .. } => Kind::CalledFailed,
+            Fault::Internal => Kind::Internal,
+            Fault::Uncertain => Kind::Uncertain,
+            Fault::Invalid(_) | Fault::Malformed(_) => Kind::Invalid,
+            Fault::Method(_) => Kind::Method,
+            Fault::RequestTimeout => Kind::RequestTimeout,
+            Fault::TooLarge { .. } => Kind::TooLarge,
+            Fault::ContentType(_) => Kind::ContentType,
+            Fault::HeadersTooLarge => Kind::HeadersTooLarge,
+            Fault::NotAsDeclared(_) => Kind::NotAsDeclared,
+            Fault::Forbidden(_) | Fault::MissingScope(_) => Kind::Forbidden,
+            Fault::RateLimited { .. } | Fault::TooMany { .. } => Kind::RateLimited,
+            Fault::Again { code, status, .. } => return (*code, *status),
+            Fault::InvalidSession => Kind::InvalidSession,
+            Fault::UsernameTaken => Kind::UsernameTaken,
+        };
+        (kind.code(), kind.status())
     }
 }
 

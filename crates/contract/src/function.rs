@@ -4,11 +4,11 @@
 //! its parameters, its reply, who may call it, whether it changes anything, and what it can refuse.
 //! The doc comments of the entry are the published documentation.
 
-use crate::{Fault, Scope, Standing, Subject, params};
+use crate::{Fault, FaultKind, Requirement, ScopeRule, Standing, params};
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
-use std::rc::Rc;
+use std::{rc::Rc, time::Duration};
 
 /// Whether a call changes anything. A change may carry a request id, and then happens once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,41 +19,66 @@ pub enum Effect {
     Change,
 }
 
-/// A cloud function. The type is its parameters; [`functions!`](crate::functions) implements it.
-pub trait Function:
-    Serialize + DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static
-{
-    /// Its name on the wire.
+/// What the platform serves: a cloud function, or an endpoint. The type is its parameters.
+pub trait Operation: Serialize + Clone + Send + Sync + 'static {
+    /// Its name: on the wire, in the log, in the figures.
     const NAME: &'static str;
-    /// Who may call it.
-    const WHO: Standing;
     /// Whether it changes anything.
     const EFFECT: Effect;
     /// What it answers.
-    type Reply: Serialize + DeserializeOwned + JsonSchema + Send + 'static;
-    /// The object its standing is asked about.
-    fn subject(&self) -> Subject;
+    type Reply: Serialize + Send + 'static;
+    /// What it requires of its caller.
+    fn requirement(&self) -> Requirement;
+    /// Whether this reply tells of something that the call made: 201 instead of 200.
+    fn is_created(_: &Self::Reply) -> bool {
+        false
+    }
 }
 
-/// A function with its types erased: for tables, documents and help pages.
+/// A cloud function. [`functions!`](crate::functions) implements it.
+pub trait Function:
+    Operation<Reply: DeserializeOwned + JsonSchema> + DeserializeOwned + JsonSchema
+{
+}
+
+/// The declaration of an operation with its types erased: for tables, documents and help pages.
 #[derive(Clone, Copy)]
 pub struct Spec {
-    /// Its name on the wire.
+    /// Its name.
     pub name: &'static str,
+    /// Whether a caller must send the application id. A deploy token stands for it.
+    pub application: bool,
     /// Who may call it.
     pub who: Standing,
     /// Whether it changes anything.
     pub effect: Effect,
-    /// The deploy token scope that may stand in for a session.
-    pub scope: Option<Scope>,
-    /// The reply holds a secret: it is shown once and never stored for a replay.
+    /// The scopes that let a deploy token in. Empty: no token may call it.
+    pub scopes: &'static [ScopeRule],
+    /// A user must stand behind the call: the master key alone is refused.
+    pub person: bool,
+    /// Whether a session that comes along is looked at.
+    pub session: SessionUse,
+    /// The reply holds a secret: it is shown once and never stored.
     pub secret: bool,
-    /// The refusals of its own, beyond those every function of its standing has: code and reason.
-    pub errors: &'static [(u16, &'static str)],
+    /// A change makes what the reply tells of: 201 instead of 200.
+    pub creates: bool,
+    /// How long it may take, where that is not what the settings say for all.
+    pub limit: Option<Duration>,
+    /// The refusals of its own, beyond those every operation of its standing has: kind and reason.
+    pub errors: &'static [(FaultKind, &'static str)],
     /// Schema of the parameters.
     pub params: fn(&mut SchemaGenerator) -> Schema,
     /// Schema of the reply.
     pub reply: fn(&mut SchemaGenerator) -> Schema,
+}
+
+/// Whether a session that comes with a call is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionUse {
+    /// It says who calls; one that is not valid is refused.
+    Read,
+    /// The call signs somebody in or up: a stale session that comes along does not matter.
+    Ignored,
 }
 
 impl Spec {
@@ -77,39 +102,48 @@ pub struct Group {
     pub functions: &'static [Spec],
 }
 
-/// Something that does functions, given a context for each call.
+/// Something that serves operations, given a context for each call.
 pub trait Server: 'static {
     /// What a call brings along: who called, under which request id.
     type Context: 'static;
 }
 
-/// Something that can do `F`. The compiler asks it of a server for every declared function.
+/// Something that serves `F`. The compiler asks it of a server for every declared operation.
 #[allow(
     async_fn_in_trait,
     reason = "a call is served on the thread that took it; Send is not needed"
 )]
-pub trait Serves<F: Function>: Server {
+pub trait Serves<F: Operation>: Server {
     /// Does it, or says why not.
     async fn serve(&self, cx: &Self::Context, params: F) -> Result<F::Reply, Fault>;
 }
 
+/// The reply to a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// Its JSON.
+    pub json: Vec<u8>,
+    /// The call made what the reply tells of: 201 instead of 200.
+    pub created: bool,
+}
+
 /// A call whose parameters are valid, its types erased.
 pub trait Prepared<P: Server> {
-    /// The object the standing is asked about.
-    fn subject(&self) -> Subject;
+    /// What it requires of its caller.
+    fn requirement(&self) -> Requirement;
     /// Tells calls with the same parameters from others: SHA-256 of their canonical form.
     fn fingerprint(&self) -> [u8; 32];
-    /// Does it and gives the reply's JSON.
+    /// Does it and gives the reply.
     fn serve<'a>(
         &'a self,
         server: &'a P,
         cx: &'a P::Context,
-    ) -> LocalBoxFuture<'a, Result<Vec<u8>, Fault>>;
+    ) -> LocalBoxFuture<'a, Result<Reply, Fault>>;
 }
 
-impl<P: Serves<F>, F: Function> Prepared<P> for F {
-    fn subject(&self) -> Subject {
-        Function::subject(self)
+impl<P: Serves<F>, F: Operation> Prepared<P> for F {
+    fn requirement(&self) -> Requirement {
+        Operation::requirement(self)
     }
 
     fn fingerprint(&self) -> [u8; 32] {
@@ -120,31 +154,35 @@ impl<P: Serves<F>, F: Function> Prepared<P> for F {
         &'a self,
         server: &'a P,
         cx: &'a P::Context,
-    ) -> LocalBoxFuture<'a, Result<Vec<u8>, Fault>> {
+    ) -> LocalBoxFuture<'a, Result<Reply, Fault>> {
         async move {
             let reply = Serves::serve(server, cx, self.clone()).await?;
-            serde_json::to_vec(&reply).map_err(|_| Fault::Uncertain)
+            let json = serde_json::to_vec(&reply).map_err(|_| Fault::Uncertain)?;
+            Ok(Reply { json, created: F::is_created(&reply) })
         }
         .boxed_local()
     }
 }
 
-/// Reads and checks the bytes of a call's parameters.
-pub type Prepare<P> = fn(&[u8]) -> Result<Rc<dyn Prepared<P>>, Fault>;
+/// Reads and checks the parameters of a call: the values in its path, where it has some, and its
+/// body, which is a JSON object in UTF-8, or nothing for `{}`.
+pub type Prepare<P> = fn(&[String], &[u8]) -> Result<Rc<dyn Prepared<P>>, Fault>;
 
-/// A function bound to the server `P` that does it.
+/// An operation bound to the server `P` that does it.
 pub struct Route<P: Server> {
     /// The declaration.
     pub spec: Spec,
-    /// Reads and checks the parameters: a JSON object in UTF-8, or nothing for `{}`.
+    /// Reads and checks the parameters.
     pub prepare: Prepare<P>,
 }
 
 /// Declares a group of cloud functions.
 ///
 /// Each entry is the whole truth about one function. The macro makes the parameters' type, its
-/// [`Function`] implementation, the group's [`GROUP`](crate::GROUPS) constant, and `routes`, which
-/// compiles only for a server that serves every function of the group.
+/// [`Function`] implementation, the group's `GROUP` constant, and the trait [`Served`] of servers
+/// that serve all of it. A group that is missing in [`GROUPS`](crate::GROUPS) does not compile.
+///
+/// [`Served`]: crate::projects::Served
 #[macro_export]
 macro_rules! functions {
     (
@@ -155,9 +193,11 @@ macro_rules! functions {
             {
                 who: $who:ident $(of ($($subject:ident),+))?,
                 effect: $effect:ident
-                $(, scope: $scope:ident)?
+                $(, scope: $scope:ident $(or own $own:ident)?)?
+                $(, person: $person:ident)?
+                $(, session: $session:ident)?
                 $(, secret: $secret:literal)?
-                $(, errors: [$($code:literal $why:literal),+ $(,)?])?
+                $(, errors: [$($kind:ident $why:literal),+ $(,)?])?
                 $(,)?
             }
         )+
@@ -169,15 +209,28 @@ macro_rules! functions {
             #[allow(missing_docs, reason = "a field whose name says all needs no sentence")]
             pub struct $params { $($(#[$field_meta])* pub $field: $ty),* }
 
-            impl $crate::Function for $params {
+            impl $params {
+                const SCOPES: &[$crate::ScopeRule] = &[$($crate::ScopeRule {
+                    scope: $crate::Scope::$scope,
+                    own: $crate::declared!(own $($own)?),
+                    when: None,
+                })?];
+            }
+
+            impl $crate::Operation for $params {
                 const NAME: &'static str = $name;
-                const WHO: $crate::Standing = $crate::Standing::$who;
                 const EFFECT: $crate::Effect = $crate::Effect::$effect;
                 type Reply = $reply;
-                fn subject(&self) -> $crate::Subject {
-                    functions!(@subject self $(, $($subject),+)?)
+                fn requirement(&self) -> $crate::Requirement {
+                    $crate::Requirement {
+                        who: $crate::Standing::$who,
+                        scopes: Self::SCOPES.into(),
+                        subject: $crate::declared!(subject self $(, $($subject),+)?),
+                    }
                 }
             }
+
+            impl $crate::Function for $params {}
         )+
 
         /// The functions of this group.
@@ -185,38 +238,72 @@ macro_rules! functions {
             name: $group,
             functions: &[$($crate::Spec {
                 name: $name,
+                application: true,
                 who: $crate::Standing::$who,
                 effect: $crate::Effect::$effect,
-                scope: functions!(@scope $($scope)?),
-                secret: functions!(@secret $($secret)?),
-                errors: &[$($(($code, $why)),+)?],
+                scopes: $params::SCOPES,
+                person: $crate::declared!(person $($person)?),
+                session: $crate::declared!(session $($session)?),
+                secret: $crate::declared!(secret $($secret)?),
+                creates: false,
+                limit: None,
+                errors: &[$($(($crate::FaultKind::$kind, $why)),+)?],
                 params: |g| <$params as schemars::JsonSchema>::json_schema(g),
                 reply: |g| g.subschema_for::<$reply>(),
             }),+],
         };
+        const _: () = $crate::function::assert_is_listed(&GROUP, $crate::GROUPS);
 
-        /// The routes of this group, for a server that serves all of it.
-        pub fn routes<P>() -> Vec<$crate::Route<P>>
-        where
-            P: $crate::Server $(+ $crate::Serves<$params>)+
-        {
+        /// A server that serves all functions of this group.
+        pub trait Served: $crate::Server $(+ $crate::Serves<$params>)+ {}
+        impl<P: $crate::Server $(+ $crate::Serves<$params>)+> Served for P {}
+
+        /// The routes of this group.
+        pub fn routes<P: Served>() -> Vec<$crate::Route<P>> {
             let mut specs = GROUP.functions.iter();
             let mut routes = Vec::new();
             $(if let Some(spec) = specs.next() {
                 routes.push($crate::Route {
                     spec: *spec,
-                    prepare: |body| Ok(std::rc::Rc::new($crate::params::read::<$params>(body)?)),
+                    prepare: |_, body| Ok(std::rc::Rc::new($crate::params::read::<$params>(body)?)),
                 });
             })+
             routes
         }
     };
-    (@subject $this:ident) => { { let _ = $this; $crate::Subject::None } };
-    (@subject $this:ident, $($subject:ident),+) => { $crate::Subject::from(($($this.$subject.clone()),+)) };
-    (@scope) => { None };
-    (@scope $scope:ident) => { Some($crate::Scope::$scope) };
-    (@secret) => { false };
-    (@secret $secret:literal) => { $secret };
+}
+
+/// What the optional properties of a declaration stand for.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! declared {
+    (subject $this:ident) => { { let _ = $this; $crate::Subject::None } };
+    (subject $this:ident, $($subject:ident),+) => { $crate::Subject::from(($($this.$subject.clone()),+)) };
+    (subject $this:ident, $($subject:ident).+) => { $crate::Subject::from($this.$($subject).+.clone()) };
+    (reply $reply:ty) => { $reply };
+    (reply $reply:ty, $created:literal) => { $crate::endpoint::Made<$reply> };
+    (is_created $reply:ident) => { { let _ = $reply; false } };
+    (is_created $reply:ident $created:literal) => { matches!($reply, $crate::endpoint::Made::Now(_)) };
+    (own) => { None };
+    (own $own:ident) => { Some($crate::Scope::$own) };
+    (person) => { false };
+    (person required) => { true };
+    (session) => { $crate::function::SessionUse::Read };
+    (session ignored) => { $crate::function::SessionUse::Ignored };
+    (asked $this:ident) => { true };
+    (asked $this:ident $asked:ident) => { $this.body.$asked() };
+    (when) => { None };
+    (when $when:literal) => { Some($when) };
+    (creates) => { false };
+    (creates $created:literal) => { true };
+    (limit) => { None };
+    (limit $seconds:literal) => { Some(std::time::Duration::from_secs($seconds)) };
+    (content) => { $crate::endpoint::Content::Empty };
+    (content Empty) => { $crate::endpoint::Content::Empty };
+    (content Json ($($of:tt)*)) => { $crate::endpoint::Content::Json(|g| g.subschema_for::<$($of)*>()) };
+    (content Media ($($of:tt)*)) => { $crate::endpoint::Content::Media($($of)*) };
+    (secret) => { false };
+    (secret $secret:literal) => { $secret };
 }
 
 /// Declares records of the wire: camelCase names, both directions, a schema.
@@ -231,6 +318,23 @@ macro_rules! records {
             pub struct $name { $($(#[$field_meta])* pub $field: $ty),* }
         )+
     };
+}
+
+/// Fails the build when a group is not among all groups: nobody would serve it.
+#[allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "runs in the compiler; iterators are not const"
+)]
+pub const fn assert_is_listed(group: &Group, groups: &[Group]) {
+    let mut i = 0;
+    while i < groups.len() {
+        if same(groups[i].name.as_bytes(), group.name.as_bytes()) {
+            return;
+        }
+        i += 1;
+    }
+    panic!("this group of functions is missing in `groups!` of contract/src/lib.rs");
 }
 
 /// Fails the build when two functions share a name or a name breaks the grammar

@@ -19,7 +19,7 @@ functions! {
         image_id: ImageId,
         version: VersionName,
         source: BuildSource,
-    } -> BuildJob { who: SuperAdmin, effect: Change, errors: [137 "the image has this version", 142 "the version is no tag"] }
+    } -> BuildJob { who: SuperAdmin, effect: Change, errors: [Exists "the image has this version", Invalid "the version is no tag"] }
 
     /// Read a build, with the end of its log.
     "getBuildJobStatus": GetBuildJobStatus { job_id: JobId } -> BuildJobStatus
@@ -37,7 +37,7 @@ functions! {
 
     /// Cancel a build that is not being pushed yet.
     "cancelDockerBuild": CancelDockerBuild { job_id: JobId } -> BuildJob
-    { who: SuperAdmin, effect: Change, errors: [119 "it is being pushed, or has ended"] }
+    { who: SuperAdmin, effect: Change, errors: [NotNow "it is being pushed, or has ended"] }
 }
 
 records! {

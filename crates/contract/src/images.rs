@@ -39,7 +39,7 @@ functions! {
         repository: ImageRepository,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<Description>,
-    } -> DockerImage { who: SuperAdmin, effect: Change, errors: [137 "an image of this name is registered"] }
+    } -> DockerImage { who: SuperAdmin, effect: Change, errors: [Exists "an image of this name is registered"] }
 
     /// Change an image. Versions keep the digests that they have.
     "updateDockerImage": UpdateDockerImage {
@@ -50,11 +50,11 @@ functions! {
         repository: Option<ImageRepository>,
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         description: Patch<Description>,
-    } -> DockerImage { who: SuperAdmin, effect: Change, errors: [137 "an image of this name is registered"] }
+    } -> DockerImage { who: SuperAdmin, effect: Change, errors: [Exists "an image of this name is registered"] }
 
     /// Delete an image that no template version uses.
     "deleteDockerImage": DeleteDockerImage { image_id: ImageId } -> DeletedDockerImage
-    { who: SuperAdmin, effect: Change, errors: [119 "a template version uses it"] }
+    { who: SuperAdmin, effect: Change, errors: [NotNow "a template version uses it"] }
 
     /// Add a version to an image. What its tag points at is asked of the registry now, and stays
     /// the version's digest whatever becomes of the tag.
@@ -68,7 +68,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<ImageDigest>,
     } -> DockerImage { who: SuperAdmin, effect: Change,
-        errors: [137 "the image has this version", 142 "the registry knows no such tag", 100 "the registry cannot be asked"] }
+        errors: [Exists "the image has this version", Invalid "the registry knows no such tag", Unavailable "the registry cannot be asked"] }
 
     /// Deprecate a version. Instances that run it go on; new ones and deployments of it are refused
     /// with the reason.
@@ -77,7 +77,7 @@ functions! {
         version: VersionName,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Reason>,
-    } -> DockerImage { who: SuperAdmin, effect: Change, errors: [101 "the image has no such version"] }
+    } -> DockerImage { who: SuperAdmin, effect: Change, errors: [NotFound "the image has no such version"] }
 }
 
 records! {

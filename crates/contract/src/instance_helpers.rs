@@ -43,7 +43,7 @@ functions! {
         app_id: AppId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
-    } -> AppMetrics { who: Member of (app_id), effect: Read, errors: [119 "the instance does not run"] }
+    } -> AppMetrics { who: Member of (app_id), effect: Read, errors: [NotNow "the instance does not run"] }
 
     /// Try the connection to an instance's SQL database, step by step.
     "svc_testSqlConnection": TestSqlConnection {
@@ -53,11 +53,11 @@ functions! {
         /// The instance's own database where nothing is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         database: Option<Identifier>,
-    } -> SqlConnection { who: Member of (app_id), effect: Read, errors: [119 "the instance has no SQL database"] }
+    } -> SqlConnection { who: Member of (app_id), effect: Read, errors: [NotNow "the instance has no SQL database"] }
 
     /// List the cloud functions of an app's backend.
     "svc_listCloudFunctions": ListCloudFunctions { app_id: AppId } -> CloudFunctions
-    { who: Member of (app_id), effect: Read, errors: [100 "the backend does not answer", 119 "it does not run"] }
+    { who: Member of (app_id), effect: Read, errors: [NoAnswer "the backend does not answer", NotNow "it does not run"] }
 
     /// Call a cloud function of an app's backend. Its reply is answered as it is; its error keeps
     /// its code and message, under 141.
@@ -71,7 +71,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session_token: Option<SessionToken>,
     } -> Value { who: Member of (app_id), effect: Change,
-        errors: [141 "the function failed", 100 "the backend does not answer", 119 "it does not run"] }
+        errors: [CalledFailed "the function failed", NoAnswer "the backend does not answer", NotNow "it does not run"] }
 
     /// Read the secrets that were made for an app's instance, such as its backend's own master key.
     "svc_getInstanceSecrets": GetInstanceSecrets {

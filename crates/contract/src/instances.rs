@@ -120,6 +120,7 @@ pub enum InstanceKind {
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
+#[schemars(rename = "ServiceRole")]
 #[serde(rename_all = "camelCase")]
 pub enum Role {
     /// The document database.

@@ -19,6 +19,7 @@ pub mod deployments;
 pub mod endpoint;
 pub mod env;
 pub mod fault;
+pub mod fault_kind;
 pub mod id;
 pub mod image_builds;
 pub mod images;
@@ -43,19 +44,22 @@ pub mod time;
 pub mod tokens;
 
 pub use fault::{Fault, FieldProblem};
-pub use function::{Effect, Function, Prepared, Route, Server, Serves, Spec};
+pub use fault_kind::FaultKind;
+pub use function::{Effect, Function, Operation, Prepared, Reply, Route, Server, Serves, Spec};
 pub use id::*;
 pub use list::Few;
 pub use page::{Cursor, Limit, Page};
 pub use patch::Patch;
-pub use standing::{Scope, Standing, Subject};
-pub use text::{Channel, Description, Email, Name, Notes, Password, Sha256, VersionName, WebUrl};
+pub use standing::{Requirement, Scope, ScopeRule, Standing, Subject};
+pub use text::{
+    Channel, Description, Email, Name, Notes, Password, PasswordAttempt, Sha256, VersionName,
+    WebUrl,
+};
 pub use time::Timestamp;
 
 macro_rules! groups {
     ($($module:ident),* $(,)?) => {
-        /// The groups of functions, in the order of the documentation. A group that is not listed
-        /// here exists nowhere: not in the router, not in the documents.
+        /// The groups of functions, in the order of the documentation.
         pub const PUBLISHED: &[function::Group] = &[$($module::GROUP),*];
 
         /// The groups that this build serves: the published ones, and in test builds those that
@@ -65,6 +69,28 @@ macro_rules! groups {
             #[cfg(feature = "sabotage")]
             sabotage::GROUP,
         ];
+
+        /// A server that serves every function of every group.
+        #[cfg(not(feature = "sabotage"))]
+        pub trait ServesAll: $($module::Served +)* {}
+        #[cfg(not(feature = "sabotage"))]
+        impl<P: $($module::Served +)*> ServesAll for P {}
+
+        /// A server that serves every function of every group.
+        #[cfg(feature = "sabotage")]
+        pub trait ServesAll: $($module::Served +)* sabotage::Served {}
+        #[cfg(feature = "sabotage")]
+        impl<P: $($module::Served +)* sabotage::Served> ServesAll for P {}
+
+        /// The routes of every function.
+        pub fn routes<P: ServesAll>() -> impl Iterator<Item = Route<P>> {
+            let routes = [
+                $($module::routes(),)*
+                #[cfg(feature = "sabotage")]
+                sabotage::routes(),
+            ];
+            routes.into_iter().flatten()
+        }
     };
 }
 

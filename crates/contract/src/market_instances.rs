@@ -29,7 +29,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resources: Option<Resources>,
     } -> Instance { who: Member of (project_id), effect: Change,
-        errors: [137 "the app has a market server", 119 "the template is not published, or an image version is deprecated"] }
+        errors: [Exists "the app has a market server", NotNow "the template is not published, or an image version is deprecated"] }
 
     /// Deploy the dashboard of a market server. Where there is one, it is made anew.
     "svc_deployMarketDashboard": DeployMarketDashboard {
@@ -38,7 +38,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         env: Option<Env>,
     } -> Instance { who: Member of (app_id), effect: Change,
-        errors: [101 "the app has no market server", 119 "its template has no dashboard, or its state does not allow it"] }
+        errors: [NotFound "the app has no market server", NotNow "its template has no dashboard, or its state does not allow it"] }
 
     /// Deploy the storefront of a market server. Where there is one, it is made anew.
     "svc_deployMarketStorefront": DeployMarketStorefront {
@@ -47,7 +47,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         env: Option<Env>,
     } -> Instance { who: Member of (app_id), effect: Change,
-        errors: [101 "the app has no market server", 119 "its template has no storefront, or its state does not allow it"] }
+        errors: [NotFound "the app has no market server", NotNow "its template has no storefront, or its state does not allow it"] }
 
     /// Start a stopped market server with all of its services. One that runs is answered unchanged.
     "svc_startMarketServer": StartMarketServer {
@@ -71,7 +71,7 @@ functions! {
         /// Answer when it has come to rest, or after 25 seconds as it is then.
         #[serde(default)]
         wait: bool,
-    } -> Instance { who: Member of (app_id), effect: Change }
+    } -> Instance { who: Member of (app_id), effect: Change, errors: [NotNow "it is provisioning, starting or stopping"] }
 
     /// Read a market server, with its services as they are now.
     "svc_getMarketServerStatus": GetMarketServerStatus { app_id: AppId } -> MarketServerStatus

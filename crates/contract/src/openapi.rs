@@ -1,128 +1,344 @@
 //! The OpenAPI 3.1 document, from the declarations alone.
 
 use crate::{
-    Effect, Spec, Standing,
-    artifacts::Artifact,
-    endpoint::{FinalizeRequest, Readiness, Received, UploadUrl, UploadUrlRequest},
+    Effect, FaultKind, Spec, Standing,
+    endpoint::{self, Access, Content, Endpoint, Method},
     fault::Failure,
     function::Group,
 };
-use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
+use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The document of these groups, for a service at `api_url`.
+/// The headers of every answer, and the one of those that may be tried again.
+const HEADERS: [(&str, &str, &str); 5] = [
+    ("X-Request-Id", "string", "The id of the request, which is in the log."),
+    ("X-RateLimit-Limit", "integer", "Calls a minute."),
+    ("X-RateLimit-Remaining", "integer", "Calls left now."),
+    ("X-RateLimit-Reset", "integer", "When the full allowance is back, in Unix seconds."),
+    (RETRY_AFTER, "integer", "Seconds until trying again can help."),
+];
+const RETRY_AFTER: &str = "Retry-After";
+
+/// The document of these groups and of all endpoints, for a service at `api_url`.
 pub fn document(api_url: &str, groups: &[Group]) -> Value {
     let settings =
         SchemaSettings::draft2020_12().with(|s| s.definitions_path = "/components/schemas".into());
-    let mut schemas = settings.into_generator();
+    let schemas = settings.into_generator();
+    let mut writer = Writer { schemas, shared: Map::new() };
     let mut paths = Map::new();
     for group in groups {
         for function in group.functions {
-            paths.insert(
-                format!("/functions/{}", function.name),
-                json!({"post": operation(function, group.name, &mut schemas)}),
-            );
+            let path = format!("/functions/{}", function.name);
+            paths.insert(path, json!({"post": writer.function(function, group.name)}));
         }
     }
-    endpoints(api_url, &mut paths, &mut schemas);
-    let tags = groups.iter().map(|g| g.name).chain(["Artifact endpoints", "Operator endpoints"]);
+    let mut tags: Vec<_> = groups.iter().map(|group| group.name).collect();
+    for group in endpoint::GROUPS {
+        if !tags.contains(&group.name) {
+            tags.push(group.name);
+        }
+        for endpoint in group.endpoints {
+            let below_base = endpoint.path.strip_prefix(endpoint::BASE_PATH);
+            let path =
+                paths.entry(below_base.unwrap_or(endpoint.path)).or_insert_with(
+                    || match below_base {
+                        Some(_) => json!({}),
+                        None => json!({"servers": [{"url": api_url}]}),
+                    },
+                );
+            let method = endpoint.method.name().to_lowercase();
+            set(path, &method, writer.endpoint(endpoint, group.name));
+        }
+    }
     json!({
         "openapi": "3.1.0",
         "info": {
             "title": "svc",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Build, release and run mobile apps and their backends.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "servers": [{"url": format!("{api_url}/backend")}],
-        "tags": tags.map(|name| json!({"name": name})).collect::<Vec<_>>(),
+        "servers": [{"url": format!("{api_url}{}", endpoint::BASE_PATH)}],
+        "tags": tags.iter().map(|name| json!({"name": name})).collect::<Vec<_>>(),
         "paths": paths,
-        "components": {"schemas": schemas.take_definitions(true), "securitySchemes": security_schemes()},
+        "components": {
+            "schemas": writer.schemas.take_definitions(true),
+            "responses": writer.shared,
+            "headers": HEADERS.iter().map(|(name, kind, why)| {
+                ((*name).to_owned(), json!({"description": why, "schema": {"type": kind}}))
+            }).collect::<Map<_, _>>(),
+            "parameters": {"IdempotencyKey": {
+                "name": "X-Backend-Request-Id", "in": "header", "schema": {"type": "string", "maxLength": 256},
+                "description": "The same id from the same caller within 24 hours gets the first call's reply and does nothing twice.",
+            }},
+            "securitySchemes": security_schemes(),
+        },
     })
 }
 
-fn operation(function: &Spec, group: &str, schemas: &mut SchemaGenerator) -> Value {
-    let params = (function.params)(schemas);
-    let reply = (function.reply)(schemas);
-    let failure = schemas.subschema_for::<Failure>();
-    let mut responses = Map::new();
-    let result = json!({"type": "object", "required": ["result"], "properties": {"result": reply}});
-    responses.insert(
-        "200".into(),
-        json!({"description": "Done.", "content": {"application/json": {"schema": result}}}),
-    );
-    for (status, reasons) in refusals(function) {
-        let text = reasons.join("; ");
-        responses.insert(
-            status.to_string(),
-            json!({"description": text, "content": {"application/json": {"schema": failure}}}),
-        );
+/// Refusals by HTTP status: what each is called where it is shared, and its text.
+#[derive(Default)]
+struct Refusals(BTreeMap<u16, Vec<(Option<String>, String)>>);
+
+impl Refusals {
+    /// A refusal of this declaration alone.
+    fn own(&mut self, kind: FaultKind, why: &str) {
+        self.add(kind, None, why);
     }
-    json!({
-        "operationId": function.name,
-        "summary": function.summary(),
-        "description": function.documentation(),
-        "tags": [group],
-        "security": security(function),
-        "x-standing": function.who.label(),
-        "x-effect": if function.effect == Effect::Read { "read" } else { "change" },
-        "x-scope": function.scope.map(|s| s.name()),
-        "requestBody": {"required": false, "content": {"application/json": {"schema": params}}},
-        "responses": responses,
-    })
+
+    /// A refusal that many declarations have.
+    fn shared(&mut self, kind: FaultKind, name: impl Into<String>, why: &str) {
+        self.add(kind, Some(name.into()), why);
+    }
+
+    fn add(&mut self, kind: FaultKind, name: Option<String>, why: &str) {
+        let reasons = self.0.entry(kind.status()).or_default();
+        reasons.push((name, format!("{}: {why}", kind.code())));
+    }
 }
 
-/// Every refusal of a function: its own, and those that come with its standing.
-fn refusals(function: &Spec) -> BTreeMap<u16, Vec<String>> {
-    let mut all: BTreeMap<u16, Vec<String>> = BTreeMap::new();
-    let mut add = |status: u16, code: u16, why: &str| {
-        all.entry(status).or_default().push(format!("{code}: {why}"))
-    };
-    for (code, why) in function.errors {
-        add(status_of(*code), *code, why);
+/// Every refusal of an operation: its own, and those that come with what it requires.
+fn refusals(spec: &Spec, names_an_object: bool) -> Refusals {
+    let mut all = Refusals::default();
+    for (kind, why) in spec.errors {
+        all.own(*kind, why);
     }
-    add(400, 142, "a parameter is missing, unknown or not valid");
-    add(401, 119, "no or invalid application id");
-    if !matches!(function.who, Standing::Public) {
-        add(401, 119, "no or invalid session, token or key");
+    all.shared(FaultKind::Invalid, "Invalid", "a parameter is missing, unknown or not valid");
+    match spec.who {
+        Standing::Public => all.shared(
+            FaultKind::Unauthenticated,
+            "UnknownApplication",
+            "no or invalid application id",
+        ),
+        _ => all.shared(
+            FaultKind::Unauthenticated,
+            "Unauthenticated",
+            "no or invalid application id, session, token or key",
+        ),
     }
-    if !matches!(function.who, Standing::Public | Standing::User) {
-        add(403, 403, &format!("this needs the standing {}", function.who.label()));
+    if !matches!(spec.who, Standing::Public | Standing::User) {
+        let name = format!("Requires{}", spec.who.label().replace([' ', '/'], ""));
+        let scope = if spec.scopes.is_empty() { "" } else { ", or a deploy token with the scope" };
+        let name = if spec.scopes.is_empty() { name } else { format!("{name}OrScope") };
+        let why = format!("this requires {}{scope}", spec.who.required());
+        all.shared(FaultKind::Forbidden, name, &why);
     }
-    if matches!(function.who, Standing::Member | Standing::OwnerOrAdmin | Standing::Owner) {
-        add(404, 101, "no such object, or one that the caller may not see");
+    let below = matches!(spec.who, Standing::Member | Standing::OwnerOrAdmin | Standing::Owner);
+    if below || names_an_object {
+        let why = "no such object, or one that the caller may not see";
+        all.shared(FaultKind::NotFound, "NotFound", why);
     }
-    add(429, 429, "too many requests");
-    add(503, 100, "nothing was done; try again");
-    if function.effect == Effect::Change {
-        add(424, 141, "interrupted; it may have been done");
+    counted(&mut all);
+    all.shared(FaultKind::Unavailable, "Unavailable", FaultKind::Unavailable.when());
+    if spec.effect == Effect::Change {
+        all.shared(FaultKind::Uncertain, "Uncertain", FaultKind::Uncertain.when());
     }
     all
 }
 
-fn status_of(code: u16) -> u16 {
-    match code {
-        100 => 503,
-        101 => 404,
-        119 | 137 => 409,
-        403 => 403,
-        429 => 429,
-        _ => 400,
+fn counted(all: &mut Refusals) {
+    all.shared(FaultKind::RateLimited, "RateLimited", FaultKind::RateLimited.when());
+}
+
+struct Writer {
+    schemas: SchemaGenerator,
+    /// Responses that many operations have.
+    shared: Map<String, Value>,
+}
+
+impl Writer {
+    fn function(&mut self, function: &Spec, group: &str) -> Value {
+        let params = (function.params)(&mut self.schemas).to_value();
+        let reply = (function.reply)(&mut self.schemas);
+        let result =
+            json!({"type": "object", "required": ["result"], "properties": {"result": reply}});
+        let mut responses = self.refused(refusals(function, names_an_object(&params)), true);
+        responses
+            .insert("200".into(), answer("Done.", Some(("application/json", result)), false, &[]));
+        let required = params.get("required").and_then(Value::as_array);
+        let required = required.is_some_and(|names| !names.is_empty());
+        let mut operation = json!({
+            "operationId": function.name,
+            "summary": function.summary(),
+            "description": function.documentation(),
+            "tags": [group],
+            "security": security(function),
+            "x-required-role": function.who.label(),
+            "x-effect": if function.effect == Effect::Read { "read" } else { "change" },
+            "x-scopes": scopes(function),
+            "requestBody": {"required": required, "content": {"application/json": {"schema": params}}},
+            "responses": responses,
+        });
+        if function.effect == Effect::Change {
+            let key = json!({"$ref": "#/components/parameters/IdempotencyKey"});
+            set(&mut operation, "parameters", json!([key]));
+        }
+        operation
+    }
+
+    fn endpoint(&mut self, endpoint: &Endpoint, group: &str) -> Value {
+        let mut refused = match endpoint.access {
+            Access::Operation(ref spec) => refusals(spec, true),
+            _ => Refusals::default(),
+        };
+        for (kind, why) in endpoint.errors {
+            refused.own(*kind, why);
+        }
+        if matches!(endpoint.access, Access::Application | Access::Session) {
+            let why = "no or invalid application id";
+            refused.shared(FaultKind::Unauthenticated, "UnknownApplication", why);
+            counted(&mut refused);
+        }
+        let has_bodies = endpoint.method != Method::Head;
+        let mut responses = self.refused(refused, has_bodies);
+        for told in endpoint.answers {
+            let content = self.content(told.content);
+            responses
+                .insert(told.status.to_string(), answer(told.why, content, false, told.headers));
+        }
+        let mut operation = json!({
+            "operationId": endpoint.name,
+            "summary": endpoint.summary(),
+            "description": endpoint.documentation(),
+            "tags": [group],
+            "security": access(endpoint.access),
+            "responses": responses,
+        });
+        if let Access::Operation(spec) = endpoint.access {
+            set(&mut operation, "x-required-role", spec.who.label().into());
+            set(&mut operation, "x-scopes", scopes(&spec));
+        }
+        let parameters = parameters(endpoint);
+        if !parameters.is_empty() {
+            set(&mut operation, "parameters", parameters.into());
+        }
+        let takes_a_body = !matches!(endpoint.method, Method::Get | Method::Head);
+        if let (true, Some((media, schema))) = (takes_a_body, self.content(endpoint.body)) {
+            let body = json!({"required": true, "content": {media: {"schema": schema}}});
+            set(&mut operation, "requestBody", body);
+        }
+        operation
+    }
+
+    fn content(&mut self, content: Content) -> Option<(&'static str, Value)> {
+        match content {
+            Content::Empty => None,
+            Content::Json(schema) => {
+                Some(("application/json", schema(&mut self.schemas).to_value()))
+            }
+            Content::Media(media) => Some((media, json!({}))),
+        }
+    }
+
+    /// The responses for refusals. One that many operations have is written once.
+    fn refused(&mut self, refusals: Refusals, has_bodies: bool) -> Map<String, Value> {
+        let failure = self.schemas.subschema_for::<Failure>().to_value();
+        let mut responses = Map::new();
+        for (status, reasons) in refusals.0 {
+            let text: Vec<_> = reasons.iter().map(|(_, text)| text.as_str()).collect();
+            let body = has_bodies.then(|| ("application/json", failure.clone()));
+            let response = answer(&text.join("; "), body, matches!(status, 429 | 503), &[]);
+            let response = match reasons.as_slice() {
+                [(Some(name), _)] if has_bodies => {
+                    self.shared.insert(name.clone(), response);
+                    json!({"$ref": format!("#/components/responses/{name}")})
+                }
+                _ => response,
+            };
+            responses.insert(status.to_string(), response);
+        }
+        responses
     }
 }
 
-fn security(function: &Spec) -> Value {
+fn header(name: &str) -> Value {
+    json!({"$ref": format!("#/components/headers/{name}")})
+}
+
+fn set(object: &mut Value, field: &str, value: Value) {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert(field.to_owned(), value);
+    }
+}
+
+/// A response with the headers that all have, those of its own, and `Retry-After` where trying
+/// again can help.
+fn answer(why: &str, body: Option<(&str, Value)>, retry: bool, own: &[(&str, &str)]) -> Value {
+    let common = HEADERS.iter().map(|(name, _, _)| *name);
+    let common = common.filter(|name| retry || *name != RETRY_AFTER);
+    let mut headers: Map<_, _> = common.map(|name| (name.to_owned(), header(name))).collect();
+    for (name, why) in own {
+        let described = json!({"description": why, "schema": {"type": "string"}});
+        headers.insert((*name).to_owned(), described);
+    }
+    let mut response = json!({"description": why, "headers": headers});
+    if let Some((media, schema)) = body {
+        set(&mut response, "content", json!({media: {"schema": schema}}));
+    }
+    response
+}
+
+/// Whether the parameters name an object by its id: then there may be none.
+fn names_an_object(params: &Value) -> bool {
+    match params {
+        Value::Object(fields) => fields.iter().any(|(key, value)| match value {
+            Value::String(to) => key == "$ref" && to.ends_with("Id"),
+            value => names_an_object(value),
+        }),
+        Value::Array(items) => items.iter().any(names_an_object),
+        _ => false,
+    }
+}
+
+/// The scopes of deploy tokens that an operation takes.
+fn scopes(spec: &Spec) -> Value {
+    let rule = |rule: &crate::ScopeRule| {
+        let mut told = json!({"scope": rule.scope.name()});
+        if let Some(own) = rule.own {
+            set(&mut told, "forItsOwn", own.name().into());
+        }
+        if let Some(when) = rule.when {
+            set(&mut told, "when", when.into());
+        }
+        told
+    };
+    spec.scopes.iter().map(rule).collect()
+}
+
+/// What opens an operation: each alone is enough.
+fn security(spec: &Spec) -> Value {
     let mut ways = Vec::new();
-    match function.who {
-        Standing::Public => ways.push(json!({"applicationId": []})),
+    let mut with_application = |mut way: Value| {
+        if spec.application {
+            set(&mut way, "applicationId", json!([]));
+        }
+        ways.push(way);
+    };
+    match spec.who {
+        Standing::Public => with_application(json!({})),
         Standing::Master => {}
-        _ => ways.push(json!({"applicationId": [], "session": []})),
+        _ => with_application(json!({"session": []})),
     }
-    if function.scope.is_some() {
-        ways.push(json!({"applicationId": [], "deployToken": []}));
+    if spec.who != Standing::Public && !spec.person {
+        with_application(json!({"masterKey": []}));
     }
-    ways.push(json!({"applicationId": [], "masterKey": []}));
+    // A deploy token names its app.
+    let always = spec.scopes.iter().filter(|rule| rule.when.is_none());
+    let always: Vec<_> = always.map(|rule| rule.scope.name()).collect();
+    if !always.is_empty() {
+        ways.push(json!({"deployToken": always}));
+    }
     Value::Array(ways)
+}
+
+fn access(access: Access) -> Value {
+    match access {
+        Access::Anyone | Access::SignedAddress => json!([]),
+        Access::Application => json!([{"applicationId": []}]),
+        Access::Session => json!([{"applicationId": [], "session": []}]),
+        Access::Operation(spec) => security(&spec),
+    }
 }
 
 fn security_schemes() -> Value {
@@ -134,94 +350,23 @@ fn security_schemes() -> Value {
     })
 }
 
-fn endpoints(api_url: &str, paths: &mut Map<String, Value>, schemas: &mut SchemaGenerator) {
-    let body =
-        |schema: schemars::Schema| json!({"content": {"application/json": {"schema": schema}}});
-    let answers = |schema: schemars::Schema, why: &str| json!({"description": why, "content": {"application/json": {"schema": schema}}});
-    let failure = schemas.subschema_for::<Failure>();
-    let refused = |why: &str| answers(failure.clone(), why);
-    let uploader = json!([{"deployToken": []}, {"session": []}]);
-    let artifact_id =
-        json!({"name": "artifactId", "in": "path", "required": true, "schema": {"type": "string"}});
-    let signature = json!([
-        artifact_id,
-        {"name": "expires", "in": "query", "required": true, "schema": {"type": "integer"}},
-        {"name": "signature", "in": "query", "required": true, "schema": {"type": "string"}},
-    ]);
-    let upload_url =
-        answers(schema::<UploadUrl>(schemas), "The upload is open, or the bytes are held already.");
-    let received = answers(schema::<Received>(schemas), "All bytes are stored.");
-    let artifact = answers(schema::<Artifact>(schemas), "Verified.");
-    let server = json!([{"url": api_url}]);
-
-    paths.insert("/api/v1/artifacts/upload-url".into(), json!({"servers": server, "post": {
-        "operationId": "createUploadUrl", "tags": ["Artifact endpoints"], "security": uploader,
-        "summary": "Open an upload, or resume one.",
-        "requestBody": body(schema::<UploadUrlRequest>(schemas)),
-        "responses": {
-            "201": upload_url, "200": upload_url,
-            "400": refused("142: not valid"), "401": refused("119: no or invalid token or session"),
-            "403": refused("403: the standing or scope is too low"), "404": refused("101: no such app"),
-            "413": refused("142: larger than the limit"), "429": refused("429: too many requests"),
-        },
-    }}));
-    paths.insert("/api/v1/artifacts/{artifactId}/content".into(), json!({"servers": server, "parameters": signature, "put": {
-        "operationId": "putArtifactContent", "tags": ["Artifact endpoints"], "security": [],
-        "summary": "Send the bytes, whole or as parts with Content-Range.",
-        "requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
-        "responses": {
-            "200": received, "202": answers(schema::<Received>(schemas), "A part is stored; Upload-Offset says how far."),
-            "400": refused("142: the part's digest or range is wrong"), "401": refused("119: forged or expired address"),
-            "404": refused("101: no such artifact"),
-            "409": refused("119: another writer, a wrong start, or not pending any more"), "413": refused("142: larger than the limit"),
-        },
-    }, "head": {
-        "operationId": "headArtifactContent", "tags": ["Artifact endpoints"], "security": [],
-        "summary": "Ask how far an upload is: Upload-Offset, Upload-Length, Upload-Complete.",
-        "responses": {"200": {"description": "The headers say."}, "401": {"description": "Forged or expired address."}},
-    }}));
-    paths.insert("/api/v1/artifacts/{artifactId}/finalize".into(), json!({"servers": server, "parameters": [artifact_id], "post": {
-        "operationId": "finalizeArtifact", "tags": ["Artifact endpoints"], "security": uploader,
-        "summary": "Have the bytes verified.",
-        "requestBody": body(schema::<FinalizeRequest>(schemas)),
-        "responses": {
-            "201": artifact, "200": artifact,
-            "400": refused("142: not valid"), "401": refused("119: no or invalid token or session"),
-            "403": refused("403: the standing or scope is too low"), "404": refused("101: no such artifact"),
-            "409": refused("119: bytes are missing"), "422": refused("142: the bytes are not what was declared"),
-            "424": refused("100: verification takes longer; ask again"), "429": refused("429: too many requests"),
-        },
-    }}));
-    paths.insert("/api/v1/artifacts/{artifactId}/download".into(), json!({"servers": server, "parameters": signature, "get": {
-        "operationId": "downloadArtifact", "tags": ["Artifact endpoints"], "security": [],
-        "summary": "The bytes of a verified artifact; ranges are served.",
-        "responses": {
-            "200": {"description": "The bytes.", "content": {"application/octet-stream": {}}},
-            "206": {"description": "A range of the bytes.", "content": {"application/octet-stream": {}}},
-            "304": {"description": "The caller has them."}, "416": refused("142: no such range"),
-            "401": refused("119: forged or expired address"), "404": refused("101: no such artifact"),
-        },
-    }}));
-    for (path, id, summary) in [
-        ("/healthz", "healthz", "Whether the process is alive."),
-        ("/metrics", "metrics", "Figures in Prometheus' text format."),
-    ] {
-        paths.insert(path.into(), json!({"servers": server, "get": {
-            "operationId": id, "tags": ["Operator endpoints"], "security": [], "summary": summary,
-            "responses": {"200": {"description": "Yes."}},
-        }}));
+/// What an endpoint reads beside its body: the names in its path, a signature, headers.
+fn parameters(endpoint: &Endpoint) -> Vec<Value> {
+    let names = endpoint.path.split('{').skip(1).filter_map(|part| part.split('}').next());
+    let mut all: Vec<_> = names
+        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
+        .collect();
+    if matches!(endpoint.access, Access::SignedAddress) {
+        for (name, kind) in [("expires", "integer"), ("signature", "string")] {
+            all.push(
+                json!({"name": name, "in": "query", "required": true, "schema": {"type": kind}}),
+            );
+        }
     }
-    let ready = answers(schema::<Readiness>(schemas), "Calls are answered.");
-    paths.insert(
-        "/readyz".into(),
-        json!({"servers": server, "get": {
-            "operationId": "readyz", "tags": ["Operator endpoints"], "security": [],
-            "summary": "Whether calls are answered, part by part.",
-            "responses": {"200": ready, "503": ready},
-        }}),
-    );
-}
-
-fn schema<T: JsonSchema>(schemas: &mut SchemaGenerator) -> schemars::Schema {
-    schemas.subschema_for::<T>()
+    for (name, why) in endpoint.reads {
+        all.push(
+            json!({"name": name, "in": "header", "description": why, "schema": {"type": "string"}}),
+        );
+    }
+    all
 }

@@ -3,7 +3,10 @@
 use crate::{
     EventId, Name, Page, Timestamp, UserId,
     authentication::{Tier, User},
+    organizations::Organization,
     page::*,
+    projects::Project,
+    text::Query,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,21 +26,74 @@ functions! {
         query: Option<Name>,
         #[serde(default)]
         limit: Limit,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
     } -> ActorList { who: SuperAdmin, effect: Read }
 
     /// Restart an actor from its stored state, parked ones too.
     "svc_admin_restartActor": RestartActor { actor_id: Name } -> Actor
-    { who: SuperAdmin, effect: Change, errors: [101 "no such actor is in memory"] }
+    { who: SuperAdmin, effect: Change, errors: [NotFound "no such actor is in memory"] }
 
     /// Set the tier of an account. It holds from the account's next call.
     "svc_admin_setTier": SetTier { user_id: UserId, tier: Tier } -> User
-    { who: SuperAdmin, effect: Change, errors: [101 "no such user"] }
+    { who: SuperAdmin, effect: Change, errors: [NotFound "no such user"] }
 
-    /// Read the audit log.
+    /// List the users of the platform.
+    ///
+    /// The whole e-mail address of an account finds it at once. A page may hold fewer users than
+    /// asked for, and the list still go on: `nextCursor` says so.
+    "svc_admin_getUsers": GetUsers {
+        /// Only those whose e-mail or name contains this, or whose id this is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        query: Option<Query>,
+        #[serde(default)]
+        limit: Limit,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> Page<User> { who: SuperAdmin, effect: Read }
+
+    /// List the organizations of the platform.
+    ///
+    /// A page may hold fewer than asked for, and the list still go on: `nextCursor` says so.
+    "svc_admin_getOrganizations": GetOrganizations {
+        /// Only those whose name contains this, or whose id this is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        query: Option<Query>,
+        #[serde(default)]
+        limit: Limit,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> Page<Organization> { who: SuperAdmin, effect: Read }
+
+    /// List the projects of the platform.
+    ///
+    /// A page may hold fewer than asked for, and the list still go on: `nextCursor` says so.
+    "svc_admin_getProjects": GetAllProjects {
+        /// Only those whose name contains this, or whose id this is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        query: Option<Query>,
+        #[serde(default)]
+        limit: Limit,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> Page<Project> { who: SuperAdmin, effect: Read }
+
+    /// Read the audit log: every change, and every address for a download.
+    ///
+    /// A page may hold fewer events than asked for, and the log still go on: `nextCursor` says so.
     "svc_admin_getAuditLog": GetAuditLog {
         /// Only what this user did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         user_id: Option<UserId>,
+        /// Only calls of this function.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        function: Option<Name>,
+        /// Only what was done to the object with this id.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resource: Option<Name>,
+        /// Only what was done at this moment or later.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since: Option<Timestamp>,
         #[serde(default)]
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,7 +103,13 @@ functions! {
 
 records! {
     /// Actors that live in memory.
-    pub struct ActorList { items: Vec<Actor>, /** How many there are in all. */ total: u64 }
+    pub struct ActorList {
+        items: Vec<Actor>,
+        /// How many there are in all.
+        total: u64,
+        /// Where the next page starts; null on the last one.
+        next_cursor: Option<Cursor>,
+    }
 
     /// An actor and its health.
     pub struct Actor {
@@ -76,7 +138,7 @@ records! {
     /// What an actor does now.
     pub struct Handling { message: String, elapsed_ms: u64 }
 
-    /// Something that somebody changed.
+    /// Something that somebody changed, or asked to download.
     pub struct AuditEvent {
         id: EventId,
         at: Timestamp,

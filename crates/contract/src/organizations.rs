@@ -12,7 +12,8 @@ functions! {
     group "Organizations";
 
     /// Create an organization. The caller becomes its owner.
-    "createOrganization": CreateOrganization { name: Name } -> Organization { who: User, effect: Change }
+    "createOrganization": CreateOrganization { name: Name } -> Organization
+    { who: User, effect: Change, person: required }
 
     /// Read an organization with its members.
     "getOrganization": GetOrganization { organization_id: OrganizationId } -> Organization
@@ -33,9 +34,9 @@ functions! {
         #[serde(default)]
         cascade: bool,
     } -> DeletedOrganization { who: Owner of (organization_id), effect: Change,
-        errors: [119 "it still has projects, or it is the personal organization"] }
+        errors: [NotNow "it still has projects, or it is the personal organization"] }
 
-    /// List the organizations that the user is a member of.
+    /// List the organizations that the user is a member of; all, for the master key.
     "listOrganizations": ListOrganizations {
         #[serde(default)]
         limit: Limit,
@@ -45,25 +46,46 @@ functions! {
 
     /// Invite somebody into an organization.
     ///
-    /// The accept token is in this reply only; it holds for 7 days, for an account with this
-    /// e-mail. Inviting the same e-mail again renews it.
+    /// The accept token is in this reply only, and in the mail to the invited person; it holds for
+    /// 7 days, for an account with this e-mail. Inviting the same e-mail again renews it: the token
+    /// before ends. One e-mail is sent at most three invitations within an hour, an organization
+    /// and a person send at most fifty.
     "inviteMember": InviteMember { organization_id: OrganizationId, email: Email, role: MemberRole } -> Invitation
     { who: OwnerOrAdmin of (organization_id), effect: Change, secret: true,
-        errors: [137 "already a member", 119 "a personal organization has no other members"] }
+        errors: [Exists "already a member",
+            NotNow "a personal organization has no other members, or 200 invitations are pending",
+            RateLimited "too many invitations to this e-mail, or by this organization"] }
+
+    /// List the pending invitations into an organization.
+    "svc_getInvitations": GetInvitations {
+        organization_id: OrganizationId,
+        #[serde(default)]
+        limit: Limit,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> Page<Invitation> { who: OwnerOrAdmin of (organization_id), effect: Read }
+
+    /// Withdraw a pending invitation. Its token ends at once.
+    "svc_revokeInvitation": RevokeInvitation {
+        organization_id: OrganizationId,
+        invitation_id: InvitationId,
+    } -> Nothing
+    { who: OwnerOrAdmin of (organization_id), effect: Change,
+        errors: [NotFound "no such invitation is pending"] }
 
     /// Accept an invitation. Accepting twice answers the same membership.
     "acceptInvitation": AcceptInvitation { token: String } -> Organization
-    { who: User, effect: Change, errors: [101 "the token is wrong or expired, or meant for another e-mail"] }
+    { who: User, effect: Change, person: required, errors: [NotFound "the token is wrong or expired, or meant for another e-mail"] }
 
     /// Change the role of a member.
     "updateMember": UpdateMember { organization_id: OrganizationId, user_id: UserId, role: MemberRole } -> Organization
     { who: OwnerOrAdmin of (organization_id), effect: Change,
-        errors: [101 "not a member", 119 "the owner's role cannot be changed"] }
+        errors: [NotFound "not a member", NotNow "the owner's role cannot be changed"] }
 
     /// Remove a member. Members may remove themselves; the owner cannot be removed.
     "removeMember": RemoveMember { organization_id: OrganizationId, user_id: UserId } -> Nothing
     { who: OwnerOrAdmin of (organization_id, user_id), effect: Change,
-        errors: [101 "not a member", 119 "the owner cannot be removed"] }
+        errors: [NotFound "not a member", NotNow "the owner cannot be removed"] }
 }
 
 records! {
@@ -82,14 +104,14 @@ records! {
     /// A member of an organization.
     pub struct Member { user_id: UserId, email: Email, name: Name, role: Role, joined_at: Timestamp }
 
-    /// An invitation as its maker sees it.
+    /// An invitation as those see it who may invite.
     pub struct Invitation {
         id: InvitationId,
         organization_id: OrganizationId,
         email: Email,
         role: MemberRole,
-        /// For `acceptInvitation`; shown once.
-        accept_token: String,
+        /// For `acceptInvitation`; only in the reply of `inviteMember`.
+        accept_token: Option<String>,
         created_at: Timestamp,
         expires_at: Timestamp,
     }

@@ -73,7 +73,7 @@ impl Cursor {
             return None;
         }
         let key = String::from_utf8(HEXLOWER.decode(text.as_bytes()).ok()?).ok()?;
-        key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_').then_some(key)
+        key.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)).then_some(key)
     }
 }
 
@@ -107,6 +107,7 @@ impl<'de> Deserialize<'de> for Cursor {
 /// One page of a list, newest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "{T}Page")]
 pub struct Page<T> {
     /// The items.
     pub items: Vec<T>,

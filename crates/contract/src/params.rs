@@ -1,8 +1,8 @@
 //! From the bytes of a call to typed parameters, and why not.
 
-use crate::{Fault, FieldProblem, Function};
+use crate::{Fault, FieldProblem};
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -55,7 +55,7 @@ pub fn has_reserved_keys(body: &[u8]) -> bool {
 }
 
 /// SHA-256 over the canonical JSON of the parameters.
-pub fn fingerprint<F: Function>(params: &F) -> [u8; 32] {
+pub fn fingerprint(params: &impl Serialize) -> [u8; 32] {
     // A value of ours always serializes: its maps have text keys and its numbers are finite.
     Sha256::digest(serde_json::to_vec(params).unwrap_or_default()).into()
 }

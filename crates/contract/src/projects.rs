@@ -13,14 +13,14 @@ functions! {
     /// Create a project.
     "svc_createProject": CreateProject {
         name: Name,
-        /// The personal organization where nothing is given.
+        /// The personal organization where nothing is given. The master key has none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         organization_id: Option<OrganizationId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<Description>,
     } -> Project { who: Member of (organization_id), effect: Change }
 
-    /// List the projects that the user reaches.
+    /// List the projects that the user reaches; all, for the master key.
     "svc_getProjects": GetProjects {
         /// Only those of this organization.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ functions! {
         /// Members of the organization who work on it: replaces the list. At most 200.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member_ids: Option<Few<UserId, 0, 200>>,
-    } -> Project { who: Member of (project_id), effect: Change, errors: [142 "a member is not in the organization"] }
+    } -> Project { who: Member of (project_id), effect: Change, errors: [Invalid "a member is not in the organization"] }
 
     /// Delete a project and all below it.
     ///
@@ -59,8 +59,8 @@ records! {
     pub struct Project {
         id: ProjectId,
         organization_id: OrganizationId,
-        /// Who made it.
-        owner_id: UserId,
+        /// Who made it; null for the master key.
+        owner_id: Option<UserId>,
         name: Name,
         description: Option<Description>,
         member_ids: Vec<UserId>,

@@ -1,51 +1,259 @@
 //! The API reference in Markdown, from the declarations alone.
 
-use crate::{Spec, function::Group};
-use schemars::generate::SchemaSettings;
-use serde_json::Value;
+use crate::{
+    Effect, FaultKind, Spec,
+    authentication::Tier,
+    endpoint::{self, Access, Content, Endpoint},
+    function::{Group, SessionUse},
+};
+use schemars::{SchemaGenerator, generate::SchemaSettings};
+use serde_json::{Map, Value};
 use std::fmt::Write;
 
-/// The whole page of these groups.
+const HEADING: &str = "\
+# API reference
+
+Made from the declarations; do not edit.
+
+A function is called with `POST {base_url}/functions/{name}` and a JSON object of parameters. It
+answers HTTP 200 and `{\"result\": …}`, or a refusal: `{\"code\": …, \"error\": \"…\"}`, with `details` where
+fields are at fault. `{base_url}` is `{api_url}/backend`.
+
+## Headers
+
+| header of a request | |
+|---|---|
+| `X-Backend-Application-Id` | The application id; needed on every function and session route, except with a deploy token. |
+| `X-Backend-Session-Token` | A session: who calls. |
+| `Authorization: Bearer svc_dt_…` | A deploy token. It names its app and its person. |
+| `X-Backend-Master-Key` | The master key. It passes everywhere but where a person must stand behind the call. |
+| `X-Backend-Javascript-Key` | Checked where one is configured. |
+| `X-Backend-Request-Id` | With a change: the same id from the same caller within 24 hours gets the first call's reply, and nothing is done twice. |
+| `X-Request-Id` | An id for the request, which the answer and the log repeat. |
+
+| header of an answer | |
+|---|---|
+| `X-Request-Id` | The id of the request, which is in the log. |
+| `X-RateLimit-Limit` | Calls a minute; 2147483647 is unlimited. |
+| `X-RateLimit-Remaining` | Calls left now. |
+| `X-RateLimit-Reset` | When the full allowance is back, in Unix seconds. |
+| `Retry-After` | With 429 and 503: seconds until trying again can help. |
+";
+
+const LIMITS: &str = "
+## Limits
+
+A JSON body has at most 1 MiB and nests at most 64 deep; lists give 50 items where nothing is said, and
+at most 200. Unless the operator set other limits: an artifact has at most 4 GiB, an upload address
+holds for one hour, a function takes at most 30 s.
+
+Calls a minute are counted for each account; without one, for each address:
+
+| tier | calls a minute |
+|---|---|
+";
+
+/// The whole page of these groups and of all endpoints.
 pub fn markdown(groups: &[Group]) -> String {
-    let mut page = String::from(
-        "# API reference\n\nMade from the declarations; do not edit. A function is called with\n\
-         `POST {base_url}/functions/{name}` and a JSON object of parameters.\n",
-    );
+    let mut page = String::from(HEADING);
+    codes(&mut page);
+    page.push_str(LIMITS);
+    for tier in [Tier::Free, Tier::Developer, Tier::Professional, Tier::Enterprise] {
+        let calls = tier.per_minute().map_or("unlimited".to_owned(), |calls| calls.to_string());
+        let _ = writeln!(page, "| {} | {calls} |", format!("{tier:?}").to_lowercase());
+    }
+    let mut schemas = SchemaSettings::draft2020_12().into_generator();
     for group in groups {
         let _ = writeln!(page, "\n## {}", group.name);
         for function in group.functions {
-            section(&mut page, function);
+            section(&mut page, function, &mut schemas);
         }
     }
+    let mut last = "";
+    for group in endpoint::GROUPS {
+        if group.name != last {
+            let _ = writeln!(page, "\n## {}", group.name);
+            last = group.name;
+        }
+        for endpoint in group.endpoints {
+            endpoint_section(&mut page, endpoint, &mut schemas);
+        }
+    }
+    records(&mut page, schemas.take_definitions(true));
     page
 }
 
-fn section(page: &mut String, function: &Spec) {
-    let mut schemas = SchemaSettings::draft2020_12().into_generator();
-    let params = (function.params)(&mut schemas);
+fn codes(page: &mut String) {
+    page.push_str("\n## Codes\n\n| code | HTTP | when |\n|---|---|---|\n");
+    for kind in FaultKind::ALL {
+        let _ = writeln!(page, "| {} | {} | {} |", kind.code(), kind.status(), kind.when());
+    }
+}
+
+fn section(page: &mut String, function: &Spec, schemas: &mut SchemaGenerator) {
+    let params = (function.params)(schemas);
+    let _ = write!(page, "\n### {}\n\n{}\n", function.name, function.documentation());
+    who(page, function);
+    fields(page, "parameter", params.as_value());
+    let reply = (function.reply)(schemas);
+    let _ = writeln!(page, "\nReply: {}.", kind(reply.as_value()));
+    errors(page, function.errors);
+}
+
+/// Who may call, and what is special about the call.
+fn who(page: &mut String, spec: &Spec) {
+    let _ = write!(page, "\nWho: {}", spec.who.label());
+    for rule in spec.scopes {
+        let _ = write!(page, ", or a deploy token with `{}`", rule.scope.name());
+        if let Some(own) = rule.own {
+            let _ = write!(page, " (`{}` for what the token itself created)", own.name());
+        }
+        if let Some(when) = rule.when {
+            let _ = write!(page, " {when}");
+        }
+    }
+    page.push('.');
+    if spec.person {
+        page.push_str(" A person must stand behind it: the master key alone is refused.");
+    }
+    if spec.session == SessionUse::Ignored {
+        page.push_str(" A session that comes along is not looked at.");
+    }
+    if spec.effect == Effect::Change {
+        page.push_str(" Changes something.");
+    }
+    page.push('\n');
+}
+
+fn endpoint_section(page: &mut String, endpoint: &Endpoint, schemas: &mut SchemaGenerator) {
+    let (name, method, path) = (endpoint.name, endpoint.method.name(), endpoint.path);
     let _ = write!(
         page,
-        "\n### {}\n\n{}\n\nWho: {}",
-        function.name,
-        function.documentation(),
-        function.who.label()
+        "\n### {name}\n\n`{method} {{api_url}}{path}`\n\n{}\n",
+        endpoint.documentation()
     );
-    if let Some(scope) = function.scope {
-        let _ = write!(page, ", or a deploy token with `{}`", scope.name());
+    match &endpoint.access {
+        Access::Operation(spec) => who(page, spec),
+        Access::Anyone => page.push_str("\nWho: Public.\n"),
+        Access::SignedAddress => {
+            page.push_str("\nWho: whoever holds the address, which is signed and expires.\n")
+        }
+        Access::Application => page.push_str("\nWho: Public, with the application id.\n"),
+        Access::Session => page.push_str("\nWho: User, with the application id.\n"),
     }
-    page.push_str(".\n");
-    parameters(page, params.as_value());
-    let reply = (function.reply)(&mut schemas);
-    let _ = writeln!(page, "\nReply: {}.", kind(reply.as_value()));
-    if !function.errors.is_empty() {
-        page.push_str("\nErrors of its own:\n\n");
-        for (code, why) in function.errors {
-            let _ = writeln!(page, "- {code}: {why}");
+    if !endpoint.reads.is_empty() {
+        page.push_str("\n| header | meaning |\n|---|---|\n");
+        for (name, why) in endpoint.reads {
+            let _ = writeln!(page, "| `{name}` | {why} |");
+        }
+    }
+    if let Some(body) = content(endpoint.body, schemas) {
+        let _ = writeln!(page, "\nBody: {body}.");
+    }
+    page.push_str("\n| HTTP | answer | |\n|---|---|---|\n");
+    for answer in endpoint.answers {
+        let told = content(answer.content, schemas).unwrap_or_default();
+        let _ = writeln!(page, "| {} | {told} | {} |", answer.status, answer.why);
+    }
+    errors(page, endpoint.errors);
+    if let Access::Operation(spec) = &endpoint.access {
+        errors(page, spec.errors);
+    }
+}
+
+fn content(content: Content, schemas: &mut SchemaGenerator) -> Option<String> {
+    match content {
+        Content::Empty => None,
+        Content::Json(schema) => Some(kind(schema(schemas).as_value())),
+        Content::Media(media) => Some(format!("`{media}`")),
+    }
+}
+
+fn errors(page: &mut String, errors: &[(FaultKind, &str)]) {
+    if errors.is_empty() {
+        return;
+    }
+    page.push_str("\nErrors of its own:\n\n");
+    for (kind, why) in errors {
+        let _ = writeln!(page, "- {} (HTTP {}): {why}", kind.code(), kind.status());
+    }
+}
+
+/// Every record, with its fields or its values.
+fn records(page: &mut String, definitions: Map<String, Value>) {
+    page.push_str("\n## Records\n\nA field with `?` may be missing or null.\n");
+    for (name, schema) in definitions {
+        let meaning = description(&schema);
+        let _ = write!(page, "\n### {name}\n");
+        if !meaning.is_empty() {
+            let _ = write!(page, "\n{meaning}\n");
+        }
+        if schema.get("properties").is_some() {
+            fields(page, "field", &schema);
+        } else if let Some(values) = values(&schema) {
+            page.push_str("\n| value | meaning |\n|---|---|\n");
+            for (value, meaning) in values {
+                let _ = writeln!(page, "| {value} | {meaning} |");
+            }
+        } else {
+            let _ = writeln!(page, "\n{}.", text(&schema));
         }
     }
 }
 
-fn parameters(page: &mut String, schema: &Value) {
+/// The values of a schema that lists them.
+fn values(schema: &Value) -> Option<Vec<(String, String)>> {
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        return Some(values.iter().map(|value| (code(value), String::new())).collect());
+    }
+    let choices = schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array()?;
+    let told = |choice: &Value| match (choice.get("const"), choice.get("enum")) {
+        (Some(value), _) => code(value),
+        (None, Some(Value::Array(values))) => {
+            values.iter().map(code).collect::<Vec<_>>().join(", ")
+        }
+        _ => shape(choice),
+    };
+    Some(choices.iter().map(|choice| (told(choice), description(choice))).collect())
+}
+
+/// A choice that is an object: its fields with their types.
+fn shape(choice: &Value) -> String {
+    let Some(properties) = choice.get("properties").and_then(Value::as_object) else {
+        return kind(choice);
+    };
+    let fields = properties.iter().map(|(name, schema)| format!("{name}: {}", kind(schema)));
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+}
+
+fn code(value: &Value) -> String {
+    format!("`{}`", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+}
+
+/// What a plain value may be.
+fn text(schema: &Value) -> String {
+    let mut told = kind(schema);
+    for (key, name) in [
+        ("format", "format"),
+        ("pattern", "pattern"),
+        ("minLength", "at least"),
+        ("maxLength", "at most"),
+        ("minimum", "from"),
+        ("maximum", "to"),
+    ] {
+        if let Some(value) = schema.get(key) {
+            let unit = if key.ends_with("Length") { " characters" } else { "" };
+            let _ = write!(told, ", {name} {}{unit}", code(value));
+        }
+    }
+    told
+}
+
+fn description(schema: &Value) -> String {
+    schema.get("description").and_then(Value::as_str).unwrap_or_default().replace('\n', " ")
+}
+
+fn fields(page: &mut String, heading: &str, schema: &Value) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
     if properties.is_empty() {
         return;
@@ -57,36 +265,45 @@ fn parameters(page: &mut String, schema: &Value) {
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    page.push_str("\n| parameter | type | meaning |\n|---|---|---|\n");
+    let _ = write!(page, "\n| {heading} | type | meaning |\n|---|---|---|\n");
     for (name, property) in properties {
-        let optional = if required.contains(&name.as_str()) { "" } else { "?" };
-        let meaning = property
-            .get("description")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .replace('\n', " ");
-        let _ = writeln!(page, "| `{name}`{optional} | {} | {meaning} |", kind(property));
+        let optional =
+            if required.contains(&name.as_str()) && !may_be_null(property) { "" } else { "?" };
+        let _ = writeln!(
+            page,
+            "| `{name}`{optional} | {} | {} |",
+            kind(property),
+            description(property)
+        );
     }
 }
 
-/// A short name for a schema.
+fn may_be_null(schema: &Value) -> bool {
+    let is_null = |kind: &Value| kind.as_str() == Some("null");
+    let kinds = schema.get("type").and_then(Value::as_array);
+    let choices = schema.get("anyOf").and_then(Value::as_array);
+    kinds.is_some_and(|kinds| kinds.iter().any(is_null))
+        || choices
+            .is_some_and(|all| all.iter().any(|choice| choice.get("type").is_some_and(is_null)))
+}
+
+/// A short name for a schema. A record's name leads to its fields.
 pub fn kind(schema: &Value) -> String {
     if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
-        return name.rsplit('/').next().unwrap_or(name).replace('_', " of ");
+        let name = name.rsplit('/').next().unwrap_or(name);
+        return format!("[{name}](#{})", name.to_lowercase());
     }
     if let Some(choices) = schema.get("anyOf").and_then(Value::as_array) {
         let named: Vec<_> = choices.iter().map(kind).filter(|k| k != "null").collect();
         return named.join(" or ");
     }
+    let list = || format!("list of {}", schema.get("items").map(kind).unwrap_or_default());
+    let name = |name: &str| if name == "array" { list() } else { name.to_owned() };
     match schema.get("type") {
-        Some(Value::String(t)) if t == "array" => {
-            format!("list of {}", schema.get("items").map(kind).unwrap_or_default())
-        }
-        Some(Value::String(t)) => t.clone(),
-        Some(Value::Array(types)) => {
-            let named: Vec<_> =
-                types.iter().filter_map(Value::as_str).filter(|t| *t != "null").collect();
-            named.join(" or ")
+        Some(Value::String(kind)) => name(kind),
+        Some(Value::Array(kinds)) => {
+            let named = kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null");
+            named.map(name).collect::<Vec<_>>().join(" or ")
         }
         _ => "any".into(),
     }

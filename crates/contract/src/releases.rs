@@ -1,8 +1,9 @@
 //! Releases: artifacts that go to a channel together.
 
 use crate::{
-    AppId, ArtifactId, Channel, Few, Notes, Page, PublicationId, ReleaseId, Timestamp, UserId,
-    VersionName, apps::Platform, artifacts::Artifact, page::*,
+    AppId, ArtifactId, Channel, Few, Notes, Page, Patch, PublicationId, ReleaseId, Sha256,
+    Timestamp, UserId, VersionName, apps::Platform, artifacts::ArtifactKind, page::*,
+    text::FileName,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,22 +12,49 @@ functions! {
     group "Releases";
 
     /// Create a release from verified artifacts of an app.
+    ///
+    /// Where the channel has a release of this version, artifacts of another platform join it with
+    /// `svc_updateRelease`.
     "svc_createRelease": CreateRelease {
         app_id: AppId,
         /// One or more verified artifacts of the app, each of the release's version.
         artifact_ids: Few<ArtifactId, 1, 20>,
-        version: VersionName,
+        /// The artifacts' version, which it is where nothing is given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        version: Option<VersionName>,
         channel: Channel,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,
     } -> Release { who: Member of (app_id), effect: Change, scope: ReleaseCreate,
-        errors: [137 "this channel has a release of this version", 119 "an artifact is not verified"] }
+        errors: [Exists "this channel has a release of this version", NotNow "an artifact is not verified"] }
+
+    /// Add artifacts to a release, or change its notes.
+    ///
+    /// Added are artifacts of a platform that the release does not hold yet. Where it is published,
+    /// they are published to the same targets, and the reply comes when those have answered. An
+    /// artifact that it holds already changes nothing.
+    "svc_updateRelease": UpdateRelease {
+        release_id: ReleaseId,
+        /// Verified artifacts of the app, each of the release's version.
+        #[serde(default, skip_serializing_if = "Few::is_none")]
+        add_artifact_ids: Few<ArtifactId, 0, 20>,
+        /// Replaces the release notes; null clears them.
+        #[serde(default, skip_serializing_if = "Patch::is_keep")]
+        notes: Patch<Notes>,
+    } -> Release { who: Member of (release_id), effect: Change, scope: ReleaseCreate,
+        errors: [Exists "it holds another artifact of this platform", NotNow "an artifact is not verified, or the release was superseded or rolled back"] }
+
+    /// Delete a draft, or a release that no target took. Its version and its artifacts are free again.
+    "svc_deleteRelease": DeleteRelease { release_id: ReleaseId } -> DeletedRelease
+    { who: Member of (release_id), effect: Change, errors: [NotNow "it is neither a draft nor failed"] }
 
     /// List the releases of an app.
     "svc_getReleases": GetReleases {
         app_id: AppId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         channel: Option<Channel>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<ReleaseState>,
         #[serde(default)]
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,8 +74,8 @@ functions! {
         /// Replaces the release notes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,
-    } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish,
-        errors: [119 "its state does not allow it, or the target is not configured"] }
+    } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish or own ReleaseCreate,
+        errors: [NotNow "its state does not allow it, or the target is not configured"] }
 
     /// Take the current release of a channel back, and make an earlier one current again.
     ///
@@ -59,7 +87,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to_release_id: Option<ReleaseId>,
     } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish,
-        errors: [119 "it is not the current release, or there is none to go back to"] }
+        errors: [NotNow "it is not the current release, or there is none to go back to"] }
 
     /// Find the current release of a channel.
     "svc_getLatestRelease": GetLatestRelease {
@@ -69,7 +97,7 @@ functions! {
         /// What the caller runs; the reply then says whether that is out of date.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         current_version: Option<VersionName>,
-    } -> LatestRelease { who: Public of (app_id), effect: Read, errors: [101 "nothing is published"] }
+    } -> LatestRelease { who: Public of (app_id), effect: Read, errors: [NotFound "nothing is published"] }
 }
 
 records! {
@@ -85,7 +113,8 @@ records! {
         publications: Vec<Publication>,
         /// The release that became current when this one was taken back.
         rolled_back_to: Option<ReleaseId>,
-        created_by: UserId,
+        /// Null where the master key alone stands behind it.
+        created_by: Option<UserId>,
         created_at: Timestamp,
         published_at: Option<Timestamp>,
     }
@@ -109,8 +138,8 @@ records! {
 
     /// The current release of a channel, for one platform.
     pub struct LatestRelease {
-        release: Release,
-        artifact: Artifact,
+        release: PublicRelease,
+        artifact: PublicArtifact,
         /// Good for one hour.
         download_url: String,
         /// The install page.
@@ -118,6 +147,31 @@ records! {
         /// Whether `currentVersion` is another version; null where none was given.
         update_available: Option<bool>,
     }
+
+    /// What anyone may know of a release.
+    pub struct PublicRelease {
+        id: ReleaseId,
+        app_id: AppId,
+        version: VersionName,
+        channel: Channel,
+        notes: Option<Notes>,
+        published_at: Option<Timestamp>,
+    }
+
+    /// What anyone may know of an artifact.
+    pub struct PublicArtifact {
+        id: ArtifactId,
+        platform: Platform,
+        kind: ArtifactKind,
+        file_name: FileName,
+        size: Option<u64>,
+        sha256: Option<Sha256>,
+        version: Option<VersionName>,
+        build_number: Option<String>,
+    }
+
+    /// The release that was deleted.
+    pub struct DeletedRelease { deleted: ReleaseId }
 }
 
 /// Where a release can be published.
@@ -136,6 +190,28 @@ pub enum Target {
     FirebaseAppDistribution,
     /// An install page with a QR code on the service itself.
     Ota,
+}
+
+impl Target {
+    /// All targets.
+    pub const ALL: [Target; 5] = [
+        Target::AppStore,
+        Target::GooglePlay,
+        Target::Testflight,
+        Target::FirebaseAppDistribution,
+        Target::Ota,
+    ];
+
+    /// Its name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Target::AppStore => "app-store",
+            Target::GooglePlay => "google-play",
+            Target::Testflight => "testflight",
+            Target::FirebaseAppDistribution => "firebase-app-distribution",
+            Target::Ota => "ota",
+        }
+    }
 }
 
 /// The states of a release.

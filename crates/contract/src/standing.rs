@@ -4,6 +4,7 @@
 use crate::id::*;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// Who may call a function. Where it depends on an object, the function names that object as its
 /// [`Subject`].
@@ -40,6 +41,20 @@ impl Standing {
             Standing::Admin => "Admin",
             Standing::SuperAdmin => "SuperAdmin",
             Standing::Master => "Master key",
+        }
+    }
+
+    /// What a caller must have, as the end of "this requires …".
+    pub const fn required(self) -> &'static str {
+        match self {
+            Standing::Public => "nothing",
+            Standing::User => "a session",
+            Standing::Member => "the role Member",
+            Standing::OwnerOrAdmin => "the role Owner or Admin",
+            Standing::Owner => "the role Owner",
+            Standing::Admin => "the role Admin",
+            Standing::SuperAdmin => "the role SuperAdmin",
+            Standing::Master => "the master key",
         }
     }
 }
@@ -108,6 +123,28 @@ impl From<(OrganizationId, UserId)> for Subject {
     }
 }
 
+/// What an operation requires of its caller, given its parameters.
+#[derive(Debug, Clone)]
+pub struct Requirement {
+    /// The standing.
+    pub who: Standing,
+    /// What a deploy token needs: all of these.
+    pub scopes: Cow<'static, [ScopeRule]>,
+    /// The object that the standing is asked about.
+    pub subject: Subject,
+}
+
+/// A scope that a deploy token needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScopeRule {
+    /// The scope.
+    pub scope: Scope,
+    /// A scope that is enough for an object that the token itself made.
+    pub own: Option<Scope>,
+    /// With which parameters it is needed; `None`: always.
+    pub when: Option<&'static str>,
+}
+
 /// What a deploy token may be used for.
 #[derive(
     Debug,
@@ -126,10 +163,10 @@ pub enum Scope {
     /// Upload and finalize artifacts.
     #[serde(rename = "artifact:upload")]
     ArtifactUpload,
-    /// Create releases.
+    /// Create releases, and publish those that the same token created.
     #[serde(rename = "release:create")]
     ReleaseCreate,
-    /// Publish releases and roll them back.
+    /// Publish releases and roll them back, whoever created them.
     #[serde(rename = "release:publish")]
     ReleasePublish,
 }

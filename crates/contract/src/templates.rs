@@ -26,7 +26,7 @@ functions! {
         category: Slug,
         #[serde(default)]
         tags: Few<Slug, 0, 20>,
-    } -> Template { who: SuperAdmin, effect: Change, errors: [137 "the slug is taken"] }
+    } -> Template { who: SuperAdmin, effect: Change, errors: [Exists "the slug is taken"] }
 
     /// Change what a template says of itself. Its versions never change.
     "updateTemplate": UpdateTemplate {
@@ -41,20 +41,20 @@ functions! {
         category: Option<Slug>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tags: Option<Few<Slug, 0, 20>>,
-    } -> Template { who: SuperAdmin, effect: Change, errors: [137 "the slug is taken"] }
+    } -> Template { who: SuperAdmin, effect: Change, errors: [Exists "the slug is taken"] }
 
     /// Delete a template that no instance uses.
     "deleteTemplate": DeleteTemplate { template_id: TemplateId } -> DeletedTemplate
-    { who: SuperAdmin, effect: Change, errors: [119 "instances use it"] }
+    { who: SuperAdmin, effect: Change, errors: [NotNow "instances use it"] }
 
     /// Publish a template, archive it, or make it a draft again. Only published ones are shown to
     /// the public and used for new instances.
     "updateTemplateStatus": UpdateTemplateStatus { template_id: TemplateId, status: TemplateStatus } -> Template
-    { who: SuperAdmin, effect: Change, errors: [119 "it has no version yet"] }
+    { who: SuperAdmin, effect: Change, errors: [NotNow "it has no version yet"] }
 
     /// Make a version current: what new instances are made of.
     "updateTemplateVersion": UpdateTemplateVersion { template_id: TemplateId, version: SemanticVersion } -> Template
-    { who: SuperAdmin, effect: Change, errors: [101 "the template has no such version"] }
+    { who: SuperAdmin, effect: Change, errors: [NotFound "the template has no such version"] }
 
     /// Say what a template costs, and whether it is featured.
     "updateTemplatePricing": UpdateTemplatePricing {
@@ -73,7 +73,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,
     } -> Template { who: SuperAdmin, effect: Change,
-        errors: [137 "the template has this version", 119 "an image version is deprecated"] }
+        errors: [Exists "the template has this version", Invalid "an image version is deprecated"] }
 
     /// Read a template, by its id or its slug. The public sees published ones.
     "getTemplate": GetTemplate {

@@ -71,6 +71,12 @@ texts! {
         _ => Err("must have 8 to 256 characters".into()),
     };
 
+    /// What somebody gives as an existing password. Any text: one that cannot be a password is a
+    /// wrong one. It prints as dots.
+    PasswordAttempt,
+    schema: {"type": "string", "format": "password"},
+    rule: |text| Ok(text.to_owned());
+
     /// The name of something, 1 to 120 characters on one line.
     Name,
     schema: {"type": "string", "minLength": 1, "maxLength": 120},
@@ -379,7 +385,7 @@ macro_rules! debug_as_mask {
         })+
     };
 }
-debug_as_mask!(Password, EnvValue, SessionToken);
+debug_as_mask!(Password, PasswordAttempt, EnvValue, SessionToken);
 
 impl Email {
     /// The form in which addresses are compared.

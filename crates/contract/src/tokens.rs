@@ -17,9 +17,10 @@ functions! {
         /// No end where nothing is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires_at: Option<Timestamp>,
-    } -> NewDeployToken { who: Member of (app_id), effect: Change, secret: true }
+    } -> NewDeployToken
+    { who: Member of (app_id), effect: Change, person: required, secret: true }
 
-    /// List deploy tokens: those of an app, or the caller's own.
+    /// List deploy tokens: those of an app, or the caller's own; all, for the master key.
     "svc_getDeployTokens": GetDeployTokens {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         app_id: Option<AppId>,

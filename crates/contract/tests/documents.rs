@@ -35,3 +35,59 @@ fn every_function_is_documented() {
         assert!(summary.len() > 5 && summary.ends_with('.'), "{}: {summary:?}", function.name);
     }
 }
+
+#[test]
+fn names_of_schemas_do_not_depend_on_their_order() {
+    let document = contract::openapi::document("http://127.0.0.1:8080", contract::PUBLISHED);
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    for name in schemas.keys() {
+        let bare = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        assert!(bare == name || !schemas.contains_key(bare), "{name} is numbered: name it");
+    }
+    assert!(schemas.contains_key("ProjectPage") && schemas.contains_key("ServiceRole"));
+}
+
+#[test]
+fn the_document_says_what_the_service_answers() {
+    let document = contract::openapi::document("http://127.0.0.1:8080", contract::PUBLISHED);
+    let told = |path: &str, status: &str| {
+        let response = &document["paths"][path]["post"]["responses"][status];
+        let shared = response["$ref"].as_str().map(|to| to.trim_start_matches('#').to_owned());
+        let response = shared.map_or(response, |to| document.pointer(&to).unwrap());
+        response["description"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(told("/functions/svc_runCloudFunction", "424").contains("100: the backend does not"));
+    assert!(told("/functions/resetPassword", "401").contains("119: the token is wrong"));
+    assert_eq!(told("/functions/resetPassword", "409"), "");
+    assert!(told("/functions/svc_restartBackendInstance", "409").contains("119: "));
+    for function in ["getTemplate", "deleteTemplate", "updateDockerImage", "getBuildJobStatus"] {
+        assert!(told(&format!("/functions/{function}"), "404").contains("101: "), "{function}");
+    }
+    let upload = "/api/v1/artifacts/upload-url";
+    assert!(told(upload, "201").contains("open") && told(upload, "200").contains("resumed"));
+
+    let security = |path: &str| document["paths"][path]["post"]["security"].to_string();
+    assert!(!security("/functions/createOrganization").contains("masterKey"));
+    assert!(security("/functions/svc_getProject").contains("masterKey"));
+    assert_eq!(
+        security(upload),
+        r#"[{"session":[]},{"masterKey":[]},{"deployToken":["artifact:upload"]}]"#
+    );
+    let required =
+        |path: &str| document["paths"][path]["post"]["requestBody"]["required"].as_bool();
+    assert_eq!(required("/functions/svc_getProject"), Some(true));
+    assert_eq!(required("/functions/getCurrentUser"), Some(false));
+}
+
+#[test]
+fn every_endpoint_has_a_name_and_an_address_of_its_own() {
+    let mut names: Vec<_> = contract::endpoint::all().map(|endpoint| endpoint.name).collect();
+    let mut addresses: Vec<_> =
+        contract::endpoint::all().map(|endpoint| (endpoint.method.name(), endpoint.path)).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    addresses.sort_unstable();
+    addresses.dedup();
+    assert_eq!((names.len(), addresses.len()), (count, count));
+}

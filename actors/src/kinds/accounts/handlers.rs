@@ -1,18 +1,20 @@
 //! The functions of the group Authentication.
 
 use super::{
-    Account, Accounts, Command, Registration, Reset, Session, SessionClaim, SessionIndex,
-    rules::{AccountClaim, RESET_LIFETIME, taken},
-    session::digest,
+    Account, AccountClaim, Accounts, Command, Guesser, Registration, Reset, Session, SessionClaim,
+    SessionIndex,
+    lockout::Guess,
+    rules::{RESET_LIFETIME, no_such_reset, taken},
+    session::{digest, keyed_digest},
 };
 use crate::{
-    call::{authz, context::Call, pagination},
+    call::{authz, context::Call, pagination, rate_limit::network},
     kinds::organizations::{Member, Organization},
     platform::Platform,
     ports::PortError,
 };
 use contract::{
-    Email, Fault, Name, OrganizationId, Page, Password, Serves, Timestamp, UserId,
+    Email, Fault, Name, OrganizationId, Page, Password, PasswordAttempt, Serves, Timestamp, UserId,
     authentication::{
         self as auth, ChangePassword, GetCurrentUser, GetSessions, LoginWithEmail, Logout,
         NewSession, Nothing, RegisterUser, RequestPasswordReset, ResetPassword, RevokeSession,
@@ -60,8 +62,30 @@ impl Platform {
         self.world.ports.passwords.hash(password).await.map_err(|e| busy(&e))
     }
 
-    async fn verify(&self, password: Password, hash: Option<String>) -> Result<bool, Fault> {
-        self.world.ports.passwords.verify(password, hash).await.map_err(|e| busy(&e))
+    /// Whether the password made this hash. A guess that was not is a failure.
+    async fn verify(
+        &self,
+        guess: Guess<'_>,
+        password: PasswordAttempt,
+        hash: Option<String>,
+    ) -> Result<bool, Fault> {
+        match self.world.ports.passwords.verify(password, hash).await {
+            Ok(true) => {
+                guess.was_right();
+                Ok(true)
+            }
+            Ok(false) => Ok(false),
+            Err(e) => {
+                guess.was_none();
+                Err(busy(&e))
+            }
+        }
+    }
+
+    /// How an account remembers an address.
+    fn address_digest(&self, user: UserId, cx: &Call) -> String {
+        let text = format!("address\n{user}\n{}", network(cx.address));
+        keyed_digest(&self.settings.signing_key, &text)
     }
 
     /// What is made when somebody registers, but for the session.
@@ -88,8 +112,10 @@ impl Platform {
             superadmin: false,
             epoch: 0,
             personal,
-            devices: Vec::new(),
-            reset: None,
+            known_addresses: Vec::new(),
+            resets: Vec::new(),
+            token_epoch: 0,
+            tokens_ended_at: None,
             created_at: now,
             updated_at: now,
         };
@@ -133,7 +159,7 @@ impl Serves<RegisterUser> for Platform {
         let (session_token, key, session) = self.begin_session(cx, user, 0)?;
         let expires_at = session.expires_at;
         let mut registration = self.registration(user, p.email, p.name, password_hash, cx.now);
-        registration.account.devices.push(digest(&cx.address.to_string()));
+        registration.account.known_addresses.push(self.address_digest(user, cx));
         registration.session = Some((key, session));
         let platform = self.clone();
         cx.create(&self.world, &self.owners()?.accounts, user, registration, move |account| {
@@ -146,26 +172,23 @@ impl Serves<RegisterUser> for Platform {
 
 impl Serves<LoginWithEmail> for Platform {
     async fn serve(&self, cx: &Call, p: LoginWithEmail) -> Result<SignedIn, Fault> {
-        let found = self.account_of(&p.email)?;
-        let device = digest(&cx.address.to_string());
-        let known =
-            found.as_ref().is_some_and(|(_, account)| account.state.devices.contains(&device));
-        if !known {
-            self.lockout.begin(&p.email.key(), cx.now)?;
-        }
-        let hash = found.as_ref().map(|(_, account)| account.state.password_hash.clone());
-        let right = self.verify(p.password, hash).await?;
+        let email: Email = p.email.parse().map_err(|_| Fault::BadCredentials)?;
+        let found = self.account_of(&email)?;
+        let address = network(cx.address);
+        let is_known = found.as_ref().is_some_and(|(user, account)| {
+            account.known_addresses.contains(&self.address_digest(*user, cx))
+        });
+        let by = if is_known { Guesser::Known(address) } else { Guesser::Stranger(address) };
+        let guess = self.lockout.begin(&email.key(), by, cx.now).await?;
+        let hash = found.as_ref().map(|(_, account)| account.password_hash.clone());
+        let right = self.verify(guess, p.password, hash).await?;
         let Some((user, account)) = found.filter(|_| right) else {
             return Err(Fault::BadCredentials);
         };
-        // A sign-in from a known address says nothing of the strangers' guesses.
-        if !known {
-            self.lockout.succeeded(&p.email.key());
-        }
-        let (session_token, key, session) = self.begin_session(cx, user, account.state.epoch)?;
+        let (session_token, key, session) = self.begin_session(cx, user, account.epoch)?;
         let expires_at = session.expires_at;
         let platform = self.clone();
-        let command = Command::SignIn { session, key, device };
+        let command = Command::SignIn { session, key, address: self.address_digest(user, cx) };
         cx.change(&self.world, &self.owners()?.accounts, user, command, move |account| {
             let user = view(&platform, user, account)?;
             Ok(SignedIn { user, session_token: session_token.clone(), expires_at })
@@ -196,16 +219,13 @@ impl Serves<ChangePassword> for Platform {
     async fn serve(&self, cx: &Call, p: ChangePassword) -> Result<NewSession, Fault> {
         cx.session()?;
         let user = cx.user()?;
-        let account = &user.account.state;
         // Apart from sign-ins: who fails there must not keep the person from changing the password.
-        let guesses = format!("{} changes", user.id);
-        self.lockout.begin(&guesses, cx.now)?;
-        let seen = account.password_hash.clone();
-        if !self.verify(p.current_password, Some(seen.clone())).await? {
-            return Err(Fault::BadCredentials);
+        let guess = self.lockout.begin(&user.id.to_string(), Guesser::Session, cx.now).await?;
+        let seen = user.account.password_hash.clone();
+        if !self.verify(guess, p.current_password, Some(seen.clone())).await? {
+            return Err(Fault::WrongCurrentPassword);
         }
-        self.lockout.succeeded(&guesses);
-        self.replace_password(cx, seen, p.new_password).await
+        self.replace_password(cx, seen, p.new_password, p.revoke_tokens).await
     }
 }
 
@@ -213,8 +233,8 @@ impl Platform {
     /// Sets a new password on the strength of the session alone, as client libraries do.
     pub async fn set_password(&self, cx: &Call, password: Password) -> Result<NewSession, Fault> {
         cx.session()?;
-        let seen = cx.user()?.account.state.password_hash.clone();
-        self.replace_password(cx, seen, password).await
+        let seen = cx.user()?.account.password_hash.clone();
+        self.replace_password(cx, seen, password, false).await
     }
 
     /// Replaces the password that was `seen`, ends all sessions, and begins a new one.
@@ -223,13 +243,15 @@ impl Platform {
         cx: &Call,
         seen: String,
         password: Password,
+        revoke_tokens: bool,
     ) -> Result<NewSession, Fault> {
         let user = cx.user()?;
         let password_hash = self.hash(password).await?;
         let (session_token, key, session) =
             self.begin_session(cx, user.id, user.account.state.epoch)?;
         let expires_at = session.expires_at;
-        let command = Command::ChangePassword { password_hash, seen, session: (key, session) };
+        let session = (key, session);
+        let command = Command::ChangePassword { password_hash, seen, session, revoke_tokens };
         cx.change(&self.world, &self.owners()?.accounts, user.id, command, move |_| {
             Ok(NewSession { session_token: session_token.clone(), expires_at })
         })
@@ -287,51 +309,60 @@ impl Serves<RevokeSession> for Platform {
 
 impl Serves<RequestPasswordReset> for Platform {
     async fn serve(&self, cx: &Call, p: RequestPasswordReset) -> Result<Nothing, Fault> {
-        let Some((user, account)) = self.account_of(&p.email)? else { return Ok(Nothing {}) };
+        // Nobody waits for what depends on whether there is an account: it takes its time.
+        cx.do_once(&self.world, async {
+            let (platform, cx) = (self.clone(), Call { idempotency: None, ..cx.clone() });
+            actix_rt::spawn(async move {
+                if let Err(fault) = platform.begin_reset(&cx, &p.email).await {
+                    tracing::warn!(error = %fault, "a password reset was not begun");
+                }
+            });
+            Ok(Nothing {})
+        })
+        .await
+    }
+}
+
+impl Platform {
+    /// Sends a token for a new password, unless enough were sent.
+    async fn begin_reset(&self, cx: &Call, email: &Email) -> Result<(), Fault> {
+        let Some((user, _)) = self.account_of(email)? else { return Ok(()) };
         let token = self.world.ports.random.secret("", 40).map_err(|e| internal(&e))?;
-        let reset = Reset { digest: digest(&token), expires_at: cx.now + RESET_LIFETIME };
-        let reply = cx.change(
-            &self.world,
-            &self.owners()?.accounts,
-            user,
-            Command::BeginReset(reset),
-            |_| Ok(Nothing {}),
-        );
-        let reply = reply.await?;
+        let digest = digest(&token);
+        let reset = Reset { digest: digest.clone(), expires_at: cx.now + RESET_LIFETIME };
+        let owners = &self.owners()?.accounts;
+        let command = Command::BeginReset(reset);
+        let account = cx.change(&self.world, owners, user, command, |a| Ok(a.clone())).await?;
+        if !account.resets.iter().any(|reset| reset.digest == digest) {
+            tracing::info!(%user, "enough mails for a password reset were sent within the hour");
+            return Ok(());
+        }
         let text = format!(
             "Somebody asked for a new password for your account at {}.\n\nSet one within an hour with this token:\n\n{token}\n\nIf it was not you, do nothing.",
             self.settings.api_url
         );
-        let (mail, to) = (self.world.ports.mail.clone(), account.state.email.clone());
-        // The answer takes as long whether there is an account or not.
-        actix_rt::spawn(async move {
-            if let Err(e) = mail.send(&to, "Your new password", &text).await {
-                tracing::error!(error = %e, "a mail for a password reset was not sent");
-            }
-        });
-        Ok(reply)
+        let mail = &self.world.ports.mail;
+        if let Err(e) = mail.send(&account.email, "Your new password", &text).await {
+            tracing::error!(error = %e, "a mail for a password reset was not sent");
+        }
+        Ok(())
     }
 }
 
 impl Serves<ResetPassword> for Platform {
     async fn serve(&self, cx: &Call, p: ResetPassword) -> Result<Nothing, Fault> {
-        let wrong = || {
-            Fault::Unauthenticated(
-                "this reset token is wrong, used or expired; ask for a new one".into(),
-            )
-        };
         if p.token.len() > 64 {
-            return Err(wrong());
+            return Err(no_such_reset());
         }
         let digest = digest(&p.token);
         let held = self.world.store.held_by(&AccountClaim::reset(&digest))?;
-        let (user, account) = held.ok_or_else(wrong)?;
+        let (user, account) = held.ok_or_else(no_such_reset)?;
         let password_hash = self.hash(p.new_password).await?;
-        let command = Command::Reset { password_hash, digest };
+        let command = Command::Reset { password_hash, digest, revoke_tokens: p.revoke_tokens };
         let reply = cx
             .change(&self.world, &self.owners()?.accounts, user, command, |_| Ok(Nothing {}))
             .await?;
-        self.lockout.succeeded(&account.state.email.key());
+        self.lockout.forget(&account.email.key());
         Ok(reply)
     }
 }

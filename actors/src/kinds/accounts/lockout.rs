@@ -1,68 +1,285 @@
-//! Failed sign-ins. After ten for one e-mail within 15 minutes, strangers wait; an address that
-//! the account has signed in from before still gets in.
+//! Failed sign-ins. After ten for one e-mail within 15 minutes from one address, that address
+//! waits; after twenty from addresses that the account has never signed in from, all such
+//! addresses wait. An address that is known to the account and did not fail still gets in.
 
 use contract::{Fault, Timestamp};
 use std::{
-    collections::{HashMap, VecDeque},
-    sync::{Mutex, PoisonError},
+    collections::HashMap,
+    net::IpAddr,
+    pin::pin,
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
+use tokio::sync::Notify;
 
+/// Failures that one guesser has.
 const MOST_FAILURES: usize = 10;
+/// Failures that all addresses have together which are not known to the account.
+const MOST_OF_STRANGERS: usize = 20;
 const WITHIN: Duration = Duration::from_secs(15 * 60);
-/// E-mails watched at a time. Beyond it those whose time is over are forgotten.
+/// What is guarded at a time. Beyond it those whose time is over are forgotten.
 const MOST_WATCHED: usize = 100_000;
 
-/// The failures of each e-mail.
+/// Who tries a password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guesser {
+    /// An address that signed in to the account before.
+    Known(IpAddr),
+    /// Any other address.
+    Stranger(IpAddr),
+    /// Whoever has a session and is asked for the current password, from any address.
+    Session,
+}
+
+/// The attempts on each e-mail.
 #[derive(Default)]
-pub struct Lockout(Mutex<HashMap<String, VecDeque<Timestamp>>>);
+pub struct Lockout {
+    watched: Mutex<HashMap<String, Vec<Attempt>>>,
+    /// An attempt under way has ended.
+    ended: Notify,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Attempt {
+    by: Guesser,
+    at: Timestamp,
+    /// The password is being looked at.
+    open: bool,
+}
+
+/// An attempt under way. It counts as failed unless it says otherwise.
+pub struct Guess<'a> {
+    lockout: &'a Lockout,
+    target: String,
+    attempt: Attempt,
+    failed: bool,
+}
 
 impl Lockout {
-    /// Before a password is looked at: counts the attempt as failed, so that many at once count
-    /// as many. Refuses where there were too many.
-    pub fn begin(&self, email: &str, now: Timestamp) -> Result<(), Fault> {
-        let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Before a password is looked at: refuses where too many failed. Where enough attempts are
+    /// under way that they could be too many, waits for them: many at once count as many, and
+    /// none is refused that would have passed alone.
+    pub async fn begin(
+        &self,
+        target: &str,
+        by: Guesser,
+        now: Timestamp,
+    ) -> Result<Guess<'_>, Fault> {
+        loop {
+            let mut ended = pin!(self.ended.notified());
+            ended.as_mut().enable();
+            let attempt = Attempt { by, at: now, open: true };
+            match self.admit(target, attempt) {
+                Verdict::Pass => {
+                    return Ok(Guess {
+                        lockout: self,
+                        target: target.into(),
+                        attempt,
+                        failed: true,
+                    });
+                }
+                Verdict::Wait => ended.await,
+                Verdict::Locked(seconds) => return Err(locked(by, seconds)),
+                Verdict::AllLocked(seconds) => return Err(all_locked(seconds)),
+            }
+        }
+    }
+
+    /// Forgets every failure: the person proved otherwise who it is.
+    pub fn forget(&self, target: &str) {
+        self.watched().remove(target);
+        self.ended.notify_waiters();
+    }
+
+    fn watched(&self) -> MutexGuard<'_, HashMap<String, Vec<Attempt>>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn admit(&self, target: &str, attempt: Attempt) -> Verdict {
+        let now = attempt.at;
+        let mut watched = self.watched();
         if watched.len() >= MOST_WATCHED {
-            watched.retain(|_, failures| failures.back().is_some_and(|at| now.since(*at) < WITHIN));
+            watched.retain(|_, all| all.last().is_some_and(|last| now.since(last.at) < WITHIN));
             // So many live ones are an attack on this list itself. Each cost a password's hashing;
             // looking through them at every sign-in would cost more than forgetting them.
             if watched.len() >= MOST_WATCHED {
                 watched.clear();
             }
         }
-        let failures = watched.entry(email.to_owned()).or_default();
-        failures.retain(|at| now.since(*at) < WITHIN);
-        if failures.len() >= MOST_FAILURES {
-            let oldest = failures.front().copied().unwrap_or(now);
-            let wait = WITHIN.saturating_sub(now.since(oldest));
-            return Err(Fault::RateLimited { retry_after: wait.as_secs().max(1) });
+        let attempts = watched.entry(target.to_owned()).or_default();
+        attempts.retain(|earlier| earlier.open || now.since(earlier.at) < WITHIN);
+        let verdict = judge(attempts, attempt.by, now);
+        if verdict == Verdict::Pass {
+            attempts.push(attempt);
         }
-        failures.push_back(now);
-        Ok(())
+        verdict
+    }
+}
+
+impl Guess<'_> {
+    /// The password was right: what this guesser failed before is forgotten.
+    pub fn was_right(mut self) {
+        self.failed = false;
+        let mut watched = self.lockout.watched();
+        if let Some(attempts) = watched.get_mut(&self.target) {
+            attempts.retain(|earlier| earlier.by != self.attempt.by || earlier.open);
+        }
     }
 
-    /// The password was right: nothing failed.
-    pub fn succeeded(&self, email: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(email);
+    /// The password was not looked at.
+    pub fn was_none(mut self) {
+        self.failed = false;
     }
+}
+
+impl Drop for Guess<'_> {
+    fn drop(&mut self) {
+        let mut watched = self.lockout.watched();
+        if let Some(attempts) = watched.get_mut(&self.target) {
+            if let Some(at) = attempts.iter().position(|earlier| *earlier == self.attempt) {
+                let mut attempt = attempts.remove(at);
+                attempt.open = false;
+                attempts.extend(self.failed.then_some(attempt));
+            }
+            if attempts.is_empty() {
+                watched.remove(&self.target);
+            }
+        }
+        drop(watched);
+        self.lockout.ended.notify_waiters();
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Verdict {
+    Pass,
+    /// As many attempts are under way as may still fail.
+    Wait,
+    /// For so many seconds, for this guesser.
+    Locked(u64),
+    /// For so many seconds, for every stranger.
+    AllLocked(u64),
+}
+
+fn judge(attempts: &[Attempt], by: Guesser, now: Timestamp) -> Verdict {
+    let own = |earlier: &&Attempt| earlier.by == by;
+    let strange = |earlier: &&Attempt| matches!(earlier.by, Guesser::Stranger(_));
+    if let Some(seconds) = until_free(attempts.iter().filter(own), MOST_FAILURES, now) {
+        return Verdict::Locked(seconds);
+    }
+    let is_stranger = matches!(by, Guesser::Stranger(_));
+    if is_stranger
+        && let Some(seconds) = until_free(attempts.iter().filter(strange), MOST_OF_STRANGERS, now)
+    {
+        return Verdict::AllLocked(seconds);
+    }
+    let full = attempts.iter().filter(own).count() >= MOST_FAILURES
+        || is_stranger && attempts.iter().filter(strange).count() >= MOST_OF_STRANGERS;
+    if full { Verdict::Wait } else { Verdict::Pass }
+}
+
+/// Seconds until fewer than `most` of these are failures of the last 15 minutes; `None`: now.
+fn until_free<'a>(
+    attempts: impl Iterator<Item = &'a Attempt>,
+    most: usize,
+    now: Timestamp,
+) -> Option<u64> {
+    let mut failed: Vec<_> = attempts.filter(|a| !a.open).map(|a| a.at).collect();
+    failed.sort_unstable();
+    let at = failed.len().checked_sub(most).and_then(|first| failed.get(first))?;
+    Some(WITHIN.saturating_sub(now.since(*at)).as_secs().max(1))
+}
+
+fn locked(by: Guesser, retry_after: u64) -> Fault {
+    let what = match by {
+        Guesser::Session => "too many wrong current passwords",
+        Guesser::Known(_) | Guesser::Stranger(_) => {
+            "too many failed sign-ins for this e-mail from your address"
+        }
+    };
+    Fault::TooMany { what: what.into(), retry_after }
+}
+
+fn all_locked(retry_after: u64) -> Fault {
+    let what = "too many failed sign-ins for this e-mail from new addresses; \
+        an address that signed in before still can";
+    Fault::TooMany { what: what.into(), retry_after }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
+
+    const EMAIL: &str = "ada@example.com";
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_millis(seconds * 1000)
+    }
+
+    fn stranger(last: u8) -> Guesser {
+        Guesser::Stranger(IpAddr::from([10, 0, 0, last]))
+    }
+
+    /// Fails at this second; the seconds to wait where that is refused.
+    fn fail(lockout: &Lockout, by: Guesser, second: i64) -> Result<(), u64> {
+        match lockout.begin(EMAIL, by, at(second)).now_or_never().unwrap() {
+            Ok(guess) => {
+                drop(guess);
+                Ok(())
+            }
+            Err(fault) => Err(fault.retry_after().unwrap()),
+        }
+    }
 
     #[test]
-    fn the_eleventh_failure_waits_and_a_success_forgets() {
+    fn the_eleventh_waits_until_the_first_is_15_minutes_old() {
         let lockout = Lockout::default();
-        let email = "ada@example.com";
-        let at = |s: i64| Timestamp::from_millis(s * 1000);
-        for s in 0..10 {
-            assert_eq!(lockout.begin(email, at(s)), Ok(()));
+        for second in 0..10 {
+            assert_eq!(fail(&lockout, stranger(1), second), Ok(()));
         }
-        assert_eq!(lockout.begin(email, at(10)), Err(Fault::RateLimited { retry_after: 890 }));
-        assert_eq!(lockout.begin(email, at(901)), Ok(()), "the first failure is 15 minutes old");
-        lockout.succeeded(email);
-        assert_eq!(lockout.begin(email, at(902)), Ok(()));
+        assert_eq!(fail(&lockout, stranger(1), 10), Err(890));
+        assert_eq!(fail(&lockout, stranger(1), 899), Err(1));
+        assert_eq!(fail(&lockout, stranger(1), 900), Ok(()));
+        assert_eq!(fail(&lockout, stranger(1), 900), Err(1));
+        lockout.forget(EMAIL);
+        assert_eq!(fail(&lockout, stranger(1), 900), Ok(()));
+    }
+
+    #[test]
+    fn strangers_share_twenty_and_a_known_address_has_its_own_ten() {
+        let lockout = Lockout::default();
+        let known = Guesser::Known(IpAddr::from([10, 0, 0, 1]));
+        for n in 0..20 {
+            assert_eq!(fail(&lockout, stranger(100 + n), i64::from(n)), Ok(()));
+        }
+        assert_eq!(fail(&lockout, stranger(2), 20), Err(880));
+        for second in 20..30 {
+            assert_eq!(fail(&lockout, known, second), Ok(()));
+        }
+        assert_eq!(fail(&lockout, known, 30), Err(890));
+        let other = Guesser::Known(IpAddr::from([10, 0, 0, 2]));
+        let guess = lockout.begin(EMAIL, other, at(30)).now_or_never().unwrap();
+        guess.unwrap().was_right();
+        assert_eq!(fail(&lockout, stranger(2), 31), Err(869), "that says nothing of strangers");
+    }
+
+    #[test]
+    fn attempts_under_way_are_waited_for() {
+        let lockout = Lockout::default();
+        let begin = || lockout.begin(EMAIL, stranger(1), at(0));
+        let mut open: Vec<_> = (0..10).map(|_| begin().now_or_never().unwrap().unwrap()).collect();
+        let mut eleventh = Box::pin(begin());
+        assert!((&mut eleventh).now_or_never().is_none(), "it waits");
+        open.pop().unwrap().was_none();
+        let eleventh = eleventh.now_or_never().unwrap().unwrap();
+        let mut twelfth = Box::pin(begin());
+        assert!((&mut twelfth).now_or_never().is_none());
+        eleventh.was_right();
+        open.clear();
+        assert!(twelfth.now_or_never().unwrap().is_ok(), "nine failed, and one was right");
+        assert_eq!(lockout.watched().get(EMAIL).unwrap().len(), 10);
+        assert_eq!(fail(&lockout, stranger(1), 1), Err(899));
     }
 }

@@ -4,8 +4,9 @@ mod handlers;
 mod lockout;
 mod rules;
 mod session;
+mod session_routes;
 
 pub use handlers::view;
-pub use lockout::Lockout;
+pub use lockout::{Guesser, Lockout};
 pub use rules::{Account, AccountClaim, Accounts, Command, Registration, Reset};
-pub use session::{Session, SessionClaim, SessionIndex, digest};
+pub use session::{Session, SessionClaim, SessionIndex, digest, keyed_digest};

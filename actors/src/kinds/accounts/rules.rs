@@ -11,7 +11,7 @@ use contract::{
     authentication::{Role, Tier},
 };
 use futures_util::future::LocalBoxFuture;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::{sync::Arc, time::Duration};
 use store::{Change, Snapshot};
 
@@ -40,10 +40,18 @@ pub struct Account {
     pub epoch: u32,
     /// The organization made with the account.
     pub personal: OrganizationId,
-    /// Digests of the addresses that signed in, newest last.
-    pub devices: Vec<String>,
-    /// A password reset under way.
-    pub reset: Option<Reset>,
+    /// Keyed digests of the addresses that signed in, newest last.
+    #[serde(default)]
+    pub known_addresses: Vec<String>,
+    /// Password resets under way. Earlier versions kept one at most, as `reset`.
+    #[serde(default, alias = "reset", deserialize_with = "one_or_many")]
+    pub resets: Vec<Reset>,
+    /// Counts what ends all deploy tokens: a token of an earlier epoch is over.
+    #[serde(default)]
+    pub token_epoch: u32,
+    /// When that happened last.
+    #[serde(default)]
+    pub tokens_ended_at: Option<Timestamp>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When a person last changed it.
@@ -59,6 +67,19 @@ pub struct Reset {
     pub expires_at: Timestamp,
 }
 
+fn one_or_many<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Reset>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Resets {
+        Many(Vec<Reset>),
+        One(Option<Reset>),
+    }
+    Ok(match Resets::deserialize(d)? {
+        Resets::Many(resets) => resets,
+        Resets::One(reset) => reset.into_iter().collect(),
+    })
+}
+
 /// What is made when somebody registers.
 #[derive(Debug, Clone)]
 pub struct Registration {
@@ -71,7 +92,11 @@ pub struct Registration {
 }
 
 /// Addresses remembered for an account.
-const MOST_DEVICES: usize = 20;
+const MOST_ADDRESSES: usize = 20;
+
+/// Password resets under way at a time. Each is a mail, and lives for an hour: so many mails go
+/// out within an hour.
+const MOST_RESETS: usize = 3;
 
 /// What can be asked of an account.
 #[derive(Debug, Clone)]
@@ -82,8 +107,8 @@ pub enum Command {
         session: Session,
         /// The digest of its token.
         key: String,
-        /// The digest of the address.
-        device: String,
+        /// The keyed digest of the address.
+        address: String,
     },
     /// End one session.
     SignOut {
@@ -109,8 +134,10 @@ pub enum Command {
         seen: String,
         /// The digest of the new session's token, and the session.
         session: (String, Session),
+        /// Whether to end all deploy tokens.
+        revoke_tokens: bool,
     },
-    /// Remember a reset token.
+    /// Remember a reset token, unless there are enough.
     BeginReset(Reset),
     /// Set a new password with a reset token and end all sessions.
     Reset {
@@ -118,6 +145,8 @@ pub enum Command {
         password_hash: String,
         /// The digest of the token.
         digest: String,
+        /// Whether to end all deploy tokens.
+        revoke_tokens: bool,
     },
     /// Set the tier.
     SetTier(Tier),
@@ -154,8 +183,8 @@ impl Resource for Accounts {
     }
 
     fn claims(account: &Account) -> Vec<Unique<Self>> {
-        let reset = account.reset.iter().map(|reset| AccountClaim::reset(&reset.digest));
-        let all = [AccountClaim::email(&account.email)].into_iter().chain(reset);
+        let resets = account.resets.iter().map(|reset| AccountClaim::reset(&reset.digest));
+        let all = [AccountClaim::email(&account.email)].into_iter().chain(resets);
         all.map(|claim| Unique::new(claim, taken)).collect()
     }
 
@@ -196,6 +225,14 @@ pub fn taken() -> Fault {
     Fault::Exists("an account with this e-mail exists; sign in, or reset its password".into())
 }
 
+/// What is told to who comes with a reset token that does not hold.
+pub fn no_such_reset() -> Fault {
+    Fault::Unauthenticated(
+        "this reset token is wrong, used or expired; ask for a new one with requestPasswordReset"
+            .into(),
+    )
+}
+
 /// How long a reset token holds.
 pub const RESET_LIFETIME: Duration = Duration::from_secs(3600);
 
@@ -220,14 +257,14 @@ impl Account {
     ) -> Result<Step<Accounts>, Fault> {
         let mut also = Change::new();
         match command {
-            Command::SignIn { session, key, device } => {
+            Command::SignIn { session, key, address } => {
                 if session.epoch != self.epoch {
                     return Err(Fault::BadCredentials);
                 }
-                self.devices.retain(|known| *known != device);
-                self.devices.push(device);
-                if self.devices.len() > MOST_DEVICES {
-                    self.devices.remove(0);
+                self.known_addresses.retain(|known| *known != address);
+                self.known_addresses.push(address);
+                if self.known_addresses.len() > MOST_ADDRESSES {
+                    self.known_addresses.remove(0);
                 }
                 also = also.create::<Session>(&key, session);
             }
@@ -240,25 +277,27 @@ impl Account {
                 company.apply(&mut self.company);
                 self.updated_at = at.now;
             }
-            Command::ChangePassword { password_hash, seen, session: (key, session) } => {
+            Command::ChangePassword { password_hash, seen, session, revoke_tokens } => {
                 if seen != self.password_hash {
-                    return Err(Fault::BadCredentials);
+                    return Err(Fault::WrongCurrentPassword);
                 }
-                self.set_password(password_hash, at.now);
+                self.set_password(password_hash, revoke_tokens, at.now);
+                let (key, session) = session;
                 also = also.create::<Session>(&key, Session { epoch: self.epoch, ..session });
             }
-            Command::BeginReset(reset) => self.reset = Some(reset),
-            Command::Reset { password_hash, digest } => {
-                let valid = self
-                    .reset
-                    .as_ref()
-                    .is_some_and(|r| r.digest == digest && r.expires_at > at.now);
-                if !valid {
-                    return Err(Fault::Unauthenticated(
-                        "this reset token is wrong, used or expired; ask for a new one".into(),
-                    ));
+            Command::BeginReset(reset) => {
+                self.resets.retain(|earlier| earlier.expires_at > at.now);
+                if self.resets.len() >= MOST_RESETS {
+                    return Ok(Step::keep());
                 }
-                self.set_password(password_hash, at.now);
+                self.resets.push(reset);
+            }
+            Command::Reset { password_hash, digest, revoke_tokens } => {
+                let is_it = |r: &Reset| r.digest == digest && r.expires_at > at.now;
+                if !self.resets.iter().any(is_it) {
+                    return Err(no_such_reset());
+                }
+                self.set_password(password_hash, revoke_tokens, at.now);
             }
             Command::SetTier(tier) => self.tier = tier,
             #[cfg(feature = "sabotage")]
@@ -268,10 +307,44 @@ impl Account {
         Ok(Step::put(self).also(also))
     }
 
-    fn set_password(&mut self, password_hash: String, now: Timestamp) {
+    fn set_password(&mut self, password_hash: String, revoke_tokens: bool, now: Timestamp) {
         self.password_hash = password_hash;
         self.epoch += 1;
-        self.reset = None;
+        self.resets.clear();
+        if revoke_tokens {
+            self.token_epoch += 1;
+            self.tokens_ended_at = Some(now);
+        }
         self.updated_at = now;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn stored(reset: Value) -> Value {
+        json!({
+            "email": "ada@example.com", "name": "Ada", "avatar_url": null, "company": null,
+            "password_hash": "$argon2id$", "tier": "free", "superadmin": false, "epoch": 3,
+            "personal": "org_01J9ZQ8F5W7V3T6M2K4N8R0P1S", "devices": ["12ca17b49af2"],
+            "reset": reset,
+            "created_at": "2026-01-31T12:00:00.000Z", "updated_at": "2026-01-31T12:00:00.000Z",
+        })
+    }
+
+    #[test]
+    fn an_account_of_an_earlier_version_keeps_its_reset_and_its_claims() {
+        let reset = json!({"digest": "abc", "expires_at": "2026-01-31T13:00:00.000Z"});
+        let account: Account = serde_json::from_value(stored(reset)).unwrap();
+        let claims = <Accounts as Resource>::claims(&account);
+        let claims: Vec<_> = claims.iter().map(Unique::to_string).collect();
+        assert_eq!(claims, ["email/ada@example.com", "reset/abc"]);
+        let again: Account = serde_json::from_value(json!(account)).unwrap();
+        assert_eq!(again, account);
+        let account: Account = serde_json::from_value(stored(Value::Null)).unwrap();
+        assert_eq!((account.resets, account.token_epoch), (vec![], 0));
     }
 }

@@ -1,9 +1,7 @@
 //! Addresses that carry their own authority: signed, bound to one object and one use, expiring.
 
+use crate::kinds::accounts::keyed_digest;
 use contract::{Fault, Id, Timestamp};
-use data_encoding::HEXLOWER;
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
 /// What an address is for.
@@ -36,7 +34,7 @@ impl Use {
 /// The address for a use of an object until a moment. The signature is HMAC-SHA256.
 pub fn sign(key: &[u8; 32], api_url: &str, used: Use, id: impl Id, until: Timestamp) -> String {
     let expires = until.as_seconds();
-    let signature = HEXLOWER.encode(&mac(key, used, id, expires));
+    let signature = signature(key, used, id, expires);
     format!(
         "{api_url}/api/v1/{}/{id}/{}?expires={expires}&signature={signature}",
         used.folder(),
@@ -53,7 +51,7 @@ pub fn check(
     signature: &str,
     now: Timestamp,
 ) -> Result<(), Fault> {
-    let expected = HEXLOWER.encode(&mac(key, used, id, expires));
+    let expected = self::signature(key, used, id, expires);
     let genuine: bool = expected.as_bytes().ct_eq(signature.as_bytes()).into();
     if !genuine {
         return Err(Fault::Unauthenticated(
@@ -66,13 +64,8 @@ pub fn check(
     Ok(())
 }
 
-fn mac(key: &[u8; 32], used: Use, id: impl Id, expires: i64) -> [u8; 32] {
-    // HMAC pads a key to the hash's block with zeros; doing it here leaves nothing to fail.
-    let mut block = [0; 64];
-    block.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
-    let mut mac = <Hmac<Sha256> as KeyInit>::new(&block.into());
-    mac.update(format!("{}\n{id}\n{expires}", used.name()).as_bytes());
-    mac.finalize().into_bytes().into()
+fn signature(key: &[u8; 32], used: Use, id: impl Id, expires: i64) -> String {
+    keyed_digest(key, &format!("{}\n{id}\n{expires}", used.name()))
 }
 
 #[cfg(test)]

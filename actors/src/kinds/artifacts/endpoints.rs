@@ -2,56 +2,41 @@
 //! the edge's part.
 
 use super::{
-    ArtifactIndex, Artifacts, Command, FollowUp, Upload,
+    ArtifactClaim, ArtifactIndex, Artifacts, Command, Declared, Upload,
     address::{self, Use},
-    rules::Declared,
 };
 use crate::{
     call::{
-        authz::{self, Asked},
-        context::{Call, Proof},
+        context::{Call, Caller},
+        lookup,
     },
     kinds::apps::App,
     platform::Platform,
 };
 use contract::{
-    AppId, ArtifactId, Fault, Scope, Standing, Subject, Timestamp,
+    AppId, ArtifactId, Fault, Serves, Subject, Timestamp,
     artifacts::{Artifact, ArtifactKind, ArtifactState, Provenance, ProvenancePath, Trust},
-    endpoint::{FinalizeRequest, PART_SIZE, UploadUrl, UploadUrlRequest},
+    endpoint::{
+        CreateUploadUrl, FinalizeArtifact, FinalizeRequest, Made, PART_SIZE, UploadUrl,
+        UploadUrlRequest,
+    },
 };
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 use store::Snapshot;
 
-/// How often a call is decided anew because something it was based on changed meanwhile.
-const REDECISIONS: usize = 16;
 /// How long a caller waits for a verification.
 const VERIFY_WITHIN: Duration = Duration::from_secs(300);
-
-/// Whether something was made by this call, or was there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Made {
-    /// By this call.
-    Now,
-    /// Before.
-    Before,
-}
 
 /// Uploads of one app that may wait for bytes at a time.
 const MOST_OPEN: u64 = 100;
 
-impl Platform {
+impl Serves<CreateUploadUrl> for Platform {
     /// Opens an upload; finds it again where the same one is open, or its bytes are held.
-    pub async fn open_upload(
+    async fn serve(
         &self,
-        cx: &mut Call,
-        request: UploadUrlRequest,
-    ) -> Result<(Made, UploadUrl), Fault> {
-        let who = Asked {
-            who: Standing::Member,
-            scope: Some(Scope::ArtifactUpload),
-            subject: Subject::App(request.app_id),
-        };
-        cx.ancestry = Arc::new(authz::authorize(&self.world, &cx.caller, who)?);
+        cx: &Call,
+        CreateUploadUrl { body: request }: CreateUploadUrl,
+    ) -> Result<Made<UploadUrl>, Fault> {
         let kind = check_kind(&request, &cx.ancestry.app()?.1.state)?;
         if request.size.is_some_and(|size| size > self.settings.largest_artifact) {
             return Err(Fault::TooLarge { limit: self.settings.largest_artifact });
@@ -59,8 +44,8 @@ impl Platform {
         if request.size == Some(0) {
             return Err(Fault::invalid("size", "must be at least 1 byte"));
         }
-        if let Some(known) = self.find_upload(cx, &request).await? {
-            return Ok((Made::Before, known));
+        if let Some(known) = self.find_upload(cx, &request, kind).await? {
+            return Ok(Made::Before(known));
         }
         let open = self.world.store.count(&ArtifactIndex::Pending { app: request.app_id });
         if open? >= MOST_OPEN {
@@ -70,55 +55,58 @@ impl Platform {
         }
         let id: ArtifactId = self.world.ports.random.id(cx.now);
         let expires_at = cx.now + self.settings.upload_lifetime;
-        let upload = new_upload(id, kind, request, cx, expires_at)?;
+        let upload = new_upload(id, kind, request.clone(), cx, expires_at);
         let reply = self.upload_url(id, 0, expires_at);
         let owners = &self.owners()?.artifacts;
         let reply = cx.create(&self.world, owners, id, upload, move |_| Ok(reply.clone())).await?;
-        Ok((Made::Now, reply))
+        Ok(Made::Now(reply))
     }
+}
 
-    /// The open upload of the same bytes, or the verified artifact that has them.
+impl Platform {
+    /// The open upload of the same bytes, or the artifact that has them.
     async fn find_upload(
         &self,
         cx: &Call,
         request: &UploadUrlRequest,
+        kind: ArtifactKind,
     ) -> Result<Option<UploadUrl>, Fault> {
-        let (Some(size), Some(sha256)) = (request.size, &request.sha256) else { return Ok(None) };
-        let store = &self.world.store;
-        let same = |upload: &Upload| {
-            upload.artifact.version == request.version
-                && upload.artifact.platform == request.platform
-        };
-        let (app, sha256) = (request.app_id, sha256.clone());
+        let declared = declared(request);
+        let (Some(size), Some(sha256)) = (declared.size, &declared.sha256) else { return Ok(None) };
+        let (store, app) = (&self.world.store, request.app_id);
+        let mut keys = Vec::new();
+        if let Some(claim) = ArtifactClaim::of(app, kind, &declared) {
+            keys.extend(store.holder(&claim)?);
+        }
         let held = ArtifactIndex::Held { app, sha256: sha256.clone() };
-        for entry in [held, ArtifactIndex::Open { app, sha256, size }] {
-            for key in store.newest::<Artifacts>(&entry, None, 10)? {
-                let Some(seen) = store.get::<Artifacts>(&key)? else {
-                    continue;
-                };
-                let upload = &seen.state;
-                if !same(upload) {
-                    continue;
+        for entry in [held, ArtifactIndex::Open { app, sha256: sha256.clone(), size }] {
+            keys.extend(store.newest::<Artifacts>(&entry, None, 10)?);
+        }
+        for key in keys {
+            let Some(upload) = store.get::<Artifacts>(&key)? else { continue };
+            let upload = &upload.state;
+            let Artifact { id, version, .. } = &upload.artifact;
+            let is_verified = upload.artifact.state == ArtifactState::Verified;
+            let same_version = *version == request.version;
+            if upload.artifact.kind != kind
+                || !(same_version || is_verified && request.version.is_none())
+            {
+                continue;
+            }
+            match upload.artifact.state {
+                state @ (ArtifactState::Verifying | ArtifactState::Verified) => {
+                    let held = self.upload_url(*id, upload.artifact.size.unwrap_or(size), cx.now);
+                    return Ok(Some(UploadUrl { state, upload_url: None, ..held }));
                 }
-                if upload.artifact.state == ArtifactState::Verified {
-                    let held = self.upload_url(
-                        upload.artifact.id,
-                        upload.artifact.size.unwrap_or(size),
-                        cx.now,
-                    );
-                    return Ok(Some(UploadUrl {
-                        state: ArtifactState::Verified,
-                        upload_url: None,
-                        ..held
-                    }));
+                ArtifactState::Pending => {
+                    let until = cx.now + self.settings.upload_lifetime;
+                    let renewed = self.owners()?.artifacts.ask(*id, Command::Renew(until)).await;
+                    if let Ok(upload) = renewed {
+                        let offset = self.durable_offset(*id, upload.offset).await?;
+                        return Ok(Some(self.upload_url(*id, offset, until)));
+                    }
                 }
-                let until = cx.now + self.settings.upload_lifetime;
-                let owners = &self.owners()?.artifacts;
-                let renewed = owners.ask(upload.artifact.id, Command::Renew(until)).await;
-                if let Ok(upload) = renewed {
-                    let offset = self.durable_offset(upload.artifact.id, upload.offset).await?;
-                    return Ok(Some(self.upload_url(upload.artifact.id, offset, until)));
-                }
+                _ => {}
             }
         }
         Ok(None)
@@ -158,24 +146,14 @@ impl Platform {
     /// Begins to verify the bytes of an artifact, where nobody did before. True: this call did.
     async fn begin_verification(
         &self,
-        cx: &mut Call,
+        cx: &Call,
         id: ArtifactId,
         request: &FinalizeRequest,
     ) -> Result<bool, Fault> {
-        let subject = Subject::Artifact(id);
-        let mut ask = |scope| -> Result<(), Fault> {
-            let asked = Asked { who: Standing::Member, scope: Some(scope), subject };
-            cx.ancestry = Arc::new(authz::authorize(&self.world, &cx.caller, asked)?);
-            Ok(())
-        };
-        ask(Scope::ArtifactUpload)?;
-        if let Some(release) = &request.create_release {
-            ask(Scope::ReleaseCreate)?;
-            if !release.publish.is_empty() {
-                ask(Scope::ReleasePublish)?;
-            }
-        }
         let before = cx.ancestry.artifact()?.1.clone();
+        if let Some(release) = &request.create_release {
+            self.check_release_request(cx, &before.state.artifact, release)?;
+        }
         if before.state.artifact.state != ArtifactState::Verified {
             // Said now, while nothing is done: begun, it would go on until the store is back.
             self.world.ports.binaries.reach(id).await.map_err(|e| {
@@ -183,32 +161,25 @@ impl Platform {
                 Fault::Unavailable("the artifact store")
             })?;
         }
-        let follow_up = self.follow_up(cx, &before.state.artifact, request)?;
         let FinalizeRequest { sha256, size, .. } = request;
-        let command = Command::Finalize { sha256: sha256.clone(), size: *size, follow_up };
+        let command = Command::Finalize { sha256: sha256.clone(), size: *size };
         let owners = &self.owners()?.artifacts;
+        // The reply is stored once the bytes are verified.
+        let cx = &Call { idempotency: None, ..cx.clone() };
         let done = cx.change_done(&self.world, owners, id, command, |_| Ok(())).await?;
         Ok(done.changed && done.state.artifact.state == ArtifactState::Verifying)
     }
 
-    /// Has the bytes of an artifact verified, and waits for what comes of it.
-    pub async fn finalize(
+    /// Has the bytes of an artifact verified, waits for what comes of it, and brings the artifact
+    /// to its release where that is asked for.
+    async fn verified(
         &self,
-        cx: &mut Call,
+        cx: &Call,
         id: ArtifactId,
         request: FinalizeRequest,
-    ) -> Result<(Made, Artifact), Fault> {
-        let mut begun = self.begin_verification(cx, id, &request).await;
-        for _ in 0..REDECISIONS {
-            if !matches!(begun, Err(Fault::Stale)) {
-                break;
-            }
-            cx.now = self.world.ports.clock.now();
-            begun = self.begin_verification(cx, id, &request).await;
-        }
-        let made = if begun? { Made::Now } else { Made::Before };
-        let releases = request.create_release.is_some();
-        let FinalizeRequest { sha256, size, .. } = request;
+    ) -> Result<Made<Artifact>, Fault> {
+        let begun = self.begin_verification(cx, id, &request).await?;
+        let FinalizeRequest { sha256, size, create_release } = request;
         let owners = &self.owners()?.artifacts;
         let settled =
             owners.wait_idle(id, VERIFY_WITHIN).await?.ok_or(Fault::NotFound("artifact"))?;
@@ -220,41 +191,17 @@ impl Platform {
                 "this artifact was verified with another SHA-256 or size; it stays as it is".into(),
             ));
         }
-        match (settled.artifact.state, &settled.follow_up) {
-            (ArtifactState::Rejected, _) => Err(Fault::NotAsDeclared(
-                settled
-                    .artifact
-                    .problem
-                    .clone()
-                    .unwrap_or_else(|| "the bytes are not what was declared".into()),
-            )),
-            (ArtifactState::Verified, Some(FollowUp { problem: Some(problem), .. }))
-                if releases =>
-            {
-                Err(Fault::NotNow(format!(
-                    "the artifact {id} is verified, but its release was not made: {problem}"
-                )))
-            }
-            _ => Ok((made, settled.artifact.clone())),
+        if settled.artifact.state == ArtifactState::Rejected {
+            let problem = settled.artifact.problem.clone();
+            return Err(Fault::NotAsDeclared(
+                problem.unwrap_or_else(|| "the bytes are not what was declared".into()),
+            ));
         }
-    }
-
-    fn follow_up(
-        &self,
-        cx: &Call,
-        artifact: &Artifact,
-        request: &FinalizeRequest,
-    ) -> Result<Option<Box<FollowUp>>, Fault> {
-        let Some(release) = &request.create_release else { return Ok(None) };
-        Ok(Some(Box::new(FollowUp {
-            release_id: self.world.ports.random.id(cx.now),
-            channel: release.channel.clone(),
-            version: release.version.clone().unwrap_or_else(|| artifact.version.clone()),
-            notes: release.notes.clone(),
-            publish: release.publish.to_vec(),
-            created_by: cx.user()?.id,
-            problem: None,
-        })))
+        if let Some(release) = create_release {
+            self.bring_to_release(cx, &settled.artifact, &release).await?;
+        }
+        let artifact = settled.artifact.clone();
+        Ok(if begun { Made::Now(artifact) } else { Made::Before(artifact) })
     }
 
     /// What the edge needs to take bytes: the artifact must wait for them.
@@ -264,9 +211,20 @@ impl Platform {
 
     /// The app of an artifact must still be there for anyone to send or fetch its bytes.
     pub fn reachable(&self, app: AppId) -> Result<(), Fault> {
-        let asked = Asked { who: Standing::Public, scope: None, subject: Subject::App(app) };
-        let place = authz::authorize(&self.world, &crate::call::context::Caller::default(), asked);
-        place.map(|_| ()).map_err(|_| Fault::NotFound("artifact"))
+        let found = lookup::find(&self.world, &Caller::default(), Subject::App(app));
+        found.map(|_| ()).map_err(|_| Fault::NotFound("artifact"))
+    }
+}
+
+impl Serves<FinalizeArtifact> for Platform {
+    async fn serve(
+        &self,
+        cx: &Call,
+        FinalizeArtifact { artifact_id, body }: FinalizeArtifact,
+    ) -> Result<Made<Artifact>, Fault> {
+        let made = self.verified(cx, artifact_id, body).await?;
+        cx.keep(&self.world, &made, matches!(made, Made::Now(_)));
+        Ok(made)
     }
 }
 
@@ -295,9 +253,10 @@ fn new_upload(
     request: UploadUrlRequest,
     cx: &Call,
     expires_at: Timestamp,
-) -> Result<Upload, Fault> {
-    let user = cx.user()?;
-    let by_token = matches!(user.proof, Proof::Token(..));
+) -> Upload {
+    let user = cx.caller.user.as_ref();
+    let by_token = cx.caller.is_token();
+    let must_be = declared(&request);
     let declared = request.provenance;
     let default_path =
         if by_token { ProvenancePath::ExternalCi } else { ProvenancePath::ManualUpload };
@@ -318,7 +277,7 @@ fn new_upload(
         identifier: None,
         provenance: Provenance {
             path,
-            uploaded_by: user.id,
+            uploaded_by: user.map(|user| user.id),
             repository: repository.map(String::from),
             commit: commit.map(String::from),
             git_ref: git_ref.map(String::from),
@@ -332,10 +291,22 @@ fn new_upload(
         created_at: cx.now,
         finalized_at: None,
     };
-    let declared = Declared {
+    Upload {
+        artifact,
+        offset: 0,
+        length: must_be.size,
+        claims_bytes: must_be.sha256.is_some(),
+        declared: must_be,
+        expires_at,
+    }
+}
+
+/// What the bytes of an upload must be.
+fn declared(request: &UploadUrlRequest) -> Declared {
+    Declared {
         size: request.size,
-        sha256: request.sha256,
-        build_number: request.build_number.map(String::from),
-    };
-    Ok(Upload { artifact, offset: 0, length: declared.size, declared, expires_at, follow_up: None })
+        sha256: request.sha256.clone(),
+        build_number: request.build_number.as_ref().map(ToString::to_string),
+        version: request.version.clone(),
+    }
 }

@@ -45,7 +45,8 @@ impl Serves<GetArtifacts> for Platform {
                 let artifact = &seen.state.artifact;
                 let wanted = artifact.state != ArtifactState::Deleted
                     && p.platform.is_none_or(|platform| artifact.platform == platform)
-                    && p.version.as_ref().is_none_or(|version| artifact.version == *version);
+                    && p.version.as_ref().is_none_or(|v| artifact.version.as_ref() == Some(v))
+                    && p.state.is_none_or(|state| artifact.state == state);
                 Ok(wanted.then(|| artifact.clone()))
             },
         )
@@ -60,8 +61,11 @@ impl Serves<GetArtifact> for Platform {
 
 impl Serves<GetArtifactDownloadUrl> for Platform {
     async fn serve(&self, cx: &Call, p: GetArtifactDownloadUrl) -> Result<DownloadUrl, Fault> {
-        match cx.ancestry.artifact()?.1.state.artifact.state {
-            ArtifactState::Verified => Ok(self.download_url(p.artifact_id, cx.now)),
+        match cx.ancestry.artifact()?.1.artifact.state {
+            ArtifactState::Verified => {
+                cx.note(&self.world, &p.artifact_id.to_string());
+                Ok(self.download_url(p.artifact_id, cx.now))
+            }
             state => Err(Fault::NotNow(
                 format!("this artifact is {state:?}; only verified ones can be downloaded")
                     .to_lowercase(),

@@ -9,5 +9,5 @@ mod rules;
 
 pub use artifact_refs::{Hold, HoldDelta};
 pub use rules::{
-    ArtifactIndex, Artifacts, Command, Declared, Effect, Expected, FollowUp, Outcome, Upload,
+    ArtifactClaim, ArtifactIndex, Artifacts, Command, Declared, Effect, Expected, Outcome, Upload,
 };

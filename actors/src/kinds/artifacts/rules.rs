@@ -3,13 +3,12 @@
 use super::artifact_refs::Hold;
 use crate::{
     ports::{Content, Examined},
-    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step},
+    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     world::World,
 };
 use contract::{
-    AppId, ArtifactId, Channel, Fault, Notes, ReleaseId, Sha256, Timestamp, UserId, VersionName,
-    artifacts::{Artifact, ArtifactState},
-    releases::Target,
+    AppId, ArtifactId, Fault, Sha256, Timestamp, VersionName,
+    artifacts::{Artifact, ArtifactKind, ArtifactState},
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -33,8 +32,10 @@ pub struct Upload {
     pub declared: Declared,
     /// Until when bytes are waited for, or the end of their verification.
     pub expires_at: Timestamp,
-    /// The release to make once it is verified.
-    pub follow_up: Option<FollowUp>,
+    /// Whether no second upload of the declared bytes is opened beside this one. Those of earlier
+    /// versions were opened without that.
+    #[serde(default)]
+    pub claims_bytes: bool,
 }
 
 /// What was declared when an upload was opened.
@@ -46,26 +47,9 @@ pub struct Declared {
     pub sha256: Option<Sha256>,
     /// What the file must say.
     pub build_number: Option<String>,
-}
-
-/// The release to make of an artifact once it is verified. It happens once: its id is settled
-/// before.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FollowUp {
-    /// The release's id.
-    pub release_id: ReleaseId,
-    /// Its channel.
-    pub channel: Channel,
-    /// Its version.
-    pub version: VersionName,
-    /// Its notes.
-    pub notes: Option<Notes>,
-    /// Where to publish it.
-    pub publish: Vec<Target>,
-    /// Who asked for it.
-    pub created_by: UserId,
-    /// Why it could not be made.
-    pub problem: Option<String>,
+    /// What the file must say.
+    #[serde(default)]
+    pub version: Option<VersionName>,
 }
 
 /// An upload whose bytes come in is waited for this long after the last of them.
@@ -87,8 +71,6 @@ pub enum Command {
         sha256: Sha256,
         /// How many they must be.
         size: Option<u64>,
-        /// The release to make of them.
-        follow_up: Option<Box<FollowUp>>,
     },
     /// Give up waiting, where that is due.
     Expire,
@@ -103,7 +85,7 @@ pub enum Command {
 pub enum Effect {
     /// Read the bytes, hold them to what was declared and to the app, and keep them.
     Verify(Expected),
-    /// Make the release.
+    /// Nothing. Earlier versions made releases with it, and it may be pending in what they wrote.
     Release,
     /// Remove the bytes; `forget`: and then the record.
     Discard {
@@ -128,10 +110,10 @@ pub enum Outcome {
     Accepted(Box<Examined>),
     /// They are not, for this reason.
     Refused(String),
-    /// The release is made, or cannot be for this reason.
-    Released(Option<String>),
     /// The bytes are gone.
     Discarded,
+    /// Nothing was done.
+    Nothing,
 }
 
 impl Resource for Artifacts {
@@ -180,6 +162,17 @@ impl Resource for Artifacts {
         }
     }
 
+    /// An upload that came to nothing, and a deleted one, make room for another. Of two uploads of
+    /// the same bytes at the same moment, the second is decided anew and finds the first.
+    fn claims(upload: &Upload) -> Vec<Unique<Self>> {
+        use ArtifactState as S;
+        let Artifact { app_id, kind, state, .. } = upload.artifact;
+        let claim = ArtifactClaim::of(app_id, kind, &upload.declared);
+        let stands = matches!(state, S::Pending | S::Verifying | S::Verified);
+        let claim = claim.filter(|_| stands && upload.claims_bytes);
+        claim.map(|claim| Unique::new(claim, || Fault::Stale)).into_iter().collect()
+    }
+
     fn deadline(upload: &Upload) -> Option<(Timestamp, Command)> {
         let open =
             matches!(upload.artifact.state, ArtifactState::Pending | ArtifactState::Verifying);
@@ -218,6 +211,23 @@ store::entries! {
     }
 }
 
+store::claims! {
+    /// What no two artifacts have in common.
+    pub enum ArtifactClaim of Artifacts {
+        /// The bytes that were declared for an upload; `version` is empty where none was.
+        Bytes { app: AppId, kind: &'static str, version: String, sha256: Sha256, size: u64 } = "bytes",
+    }
+}
+
+impl ArtifactClaim {
+    /// The claim of an upload, where its bytes were declared.
+    pub fn of(app: AppId, kind: ArtifactKind, declared: &Declared) -> Option<Self> {
+        let version = declared.version.as_ref().map(ToString::to_string).unwrap_or_default();
+        let (size, sha256) = declared.size.zip(declared.sha256.clone())?;
+        Some(ArtifactClaim::Bytes { app, kind: kind.extension(), version, sha256, size })
+    }
+}
+
 impl Upload {
     fn on_command(
         mut self,
@@ -238,11 +248,9 @@ impl Upload {
                 self.expires_at = self.expires_at.max(at.now + IDLE);
                 Ok(Step::put(self))
             }
-            (S::Pending, Command::Finalize { sha256, size, follow_up }) => {
-                self.finalize(at, sha256, size, follow_up)
-            }
-            (S::Verifying | S::Verified, Command::Finalize { sha256, follow_up, .. }) => {
-                self.finalize_again(&sha256, follow_up)
+            (S::Pending, Command::Finalize { sha256, size }) => self.finalize(at, sha256, size),
+            (S::Verifying | S::Verified, Command::Finalize { sha256, .. }) => {
+                self.finalize_again(&sha256)
             }
             (S::Pending, Command::Expire) if self.expires_at <= at.now => {
                 Ok(self.discard(S::Expired, false))
@@ -272,7 +280,6 @@ impl Upload {
         at: &Moment<Artifacts>,
         sha256: Sha256,
         size: Option<u64>,
-        follow_up: Option<Box<FollowUp>>,
     ) -> Result<Step<Artifacts>, Fault> {
         let size = size.or(self.length);
         if !self.is_complete() {
@@ -285,29 +292,15 @@ impl Upload {
         }
         self.artifact.state = ArtifactState::Verifying;
         self.expires_at = at.now + VERIFY_WITHIN;
-        self.follow_up = follow_up.map(|follow_up| *follow_up);
         Ok(Step::put(self).intend(Intent::Now(Effect::Verify(Expected { sha256, size }))))
     }
 
     /// Finalizing twice is the same as once; with another hash it is refused, and changes nothing.
-    /// A release that was not asked for before, or could not be made, is made now.
-    fn finalize_again(
-        mut self,
-        sha256: &Sha256,
-        follow_up: Option<Box<FollowUp>>,
-    ) -> Result<Step<Artifacts>, Fault> {
-        let missing = self.follow_up.as_ref().is_none_or(|before| before.problem.is_some());
+    fn finalize_again(self, sha256: &Sha256) -> Result<Step<Artifacts>, Fault> {
         match &self.artifact.sha256 {
             Some(verified) if verified != sha256 => Err(Fault::NotAsDeclared(format!(
                 "this artifact is verified already, with the SHA-256 {verified}, not {sha256}"
             ))),
-            _ if missing
-                && follow_up.is_some()
-                && self.artifact.state == ArtifactState::Verified =>
-            {
-                self.follow_up = follow_up.map(|follow_up| *follow_up);
-                Ok(Step::put(self).intend(Intent::Now(Effect::Release)))
-            }
             _ => Ok(Step::keep()),
         }
     }
@@ -348,6 +341,7 @@ impl Upload {
             (ArtifactState::Verifying, Outcome::Accepted(examined)) => {
                 let Examined { size, sha256, content } = *examined;
                 if let Ok(content) = content {
+                    self.artifact.version = content.version.and_then(|v| v.parse().ok());
                     self.artifact.identifier = content.identifier.parse().ok();
                     self.artifact.build_number = content.build_number;
                     self.artifact.signer = content.signer;
@@ -356,28 +350,18 @@ impl Upload {
                 self.artifact.sha256 = Some(sha256);
                 self.artifact.state = ArtifactState::Verified;
                 self.artifact.finalized_at = Some(at.now);
-                let next = if self.follow_up.is_some() {
-                    Intent::Now(Effect::Release)
-                } else {
-                    Intent::None
-                };
-                Step::put(self).intend(next)
-            }
-            (ArtifactState::Verifying, Outcome::Refused(problem)) => self.reject(at, problem),
-            (ArtifactState::Verified, Outcome::Released(problem)) => {
-                if let Some(follow_up) = &mut self.follow_up {
-                    follow_up.problem = problem;
-                }
                 Step::put(self).intend(Intent::None)
             }
+            (ArtifactState::Verifying, Outcome::Refused(problem)) => self.reject(at, problem),
             (ArtifactState::Deleted, Outcome::Discarded) => Step::remove(),
-            (_, Outcome::Discarded) => Step::put(self).intend(Intent::None),
+            (_, Outcome::Discarded | Outcome::Nothing) => Step::put(self).intend(Intent::None),
             // the outcome of something that was overtaken
             _ => Step::keep(),
         }
     }
 
-    /// Whether the bytes are what was declared. The error says expected and got.
+    /// Whether the bytes are what was declared. The error says expected and got. A file that states
+    /// no version gets the one that was declared.
     pub fn judge(&self, expected: &Expected, found: &Examined) -> Result<Content, String> {
         let differs = |what: &str, expected: &str, got: &str| {
             Err(format!("the {what} is not as declared: expected {expected}, got {got}"))
@@ -391,12 +375,8 @@ impl Upload {
                 return differs("SHA-256", sha256.as_str(), found.sha256.as_str());
             }
         }
-        let content = found.content.clone()?;
-        // A file that states no version has the one that was declared.
-        let declared = self.artifact.version.as_str();
-        if let Some(version) = content.version.as_deref().filter(|version| *version != declared) {
-            return differs("version", declared, version);
-        }
+        let mut content = found.content.clone()?;
+        content.version = Some(self.version_of(&content)?.to_string());
         if let Some(declared) = &self.declared.build_number {
             let got = content.build_number.as_deref().unwrap_or("none");
             if got != declared {
@@ -404,5 +384,20 @@ impl Upload {
             }
         }
         Ok(content)
+    }
+
+    fn version_of(&self, content: &Content) -> Result<VersionName, String> {
+        match (&content.version, &self.artifact.version) {
+            (Some(found), Some(declared)) if found != declared.as_str() => Err(format!(
+                "the version is not as declared: expected {declared}, got {found}"
+            )),
+            (Some(found), _) => {
+                found.parse().map_err(|why| format!("the version in the file is {found:?}: {why}"))
+            }
+            (None, Some(declared)) => Ok(declared.clone()),
+            (None, None) => Err(
+                "the file says no version; upload it again and declare one, with `version` or svc publish --version".into(),
+            ),
+        }
     }
 }

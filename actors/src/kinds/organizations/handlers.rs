@@ -2,6 +2,7 @@
 
 use super::{
     Command, Invitation, New, Organization, Organizations,
+    mail_limit::{Share, UsedUp},
     rules::{INVITATION_LIFETIME, invitation_claim},
 };
 use crate::{
@@ -16,15 +17,21 @@ use crate::{
     world::World,
 };
 use contract::{
-    Fault, OrganizationId, Page, Serves,
+    Cursor, Email, Fault, Limit, Name, OrganizationId, Page, Serves,
     authentication::Nothing,
     organizations::{
         self as wire, AcceptInvitation, CreateOrganization, DeleteOrganization,
-        DeletedOrganization, GetOrganization, InviteMember, ListOrganizations, Member,
-        OrganizationContents, RemoveMember, UpdateMember, UpdateOrganization,
+        DeletedOrganization, GetInvitations, GetOrganization, InviteMember, ListOrganizations,
+        Member, OrganizationContents, RemoveMember, RevokeInvitation, UpdateMember,
+        UpdateOrganization,
     },
 };
 use std::{sync::Arc, time::Duration};
+
+/// Invitations that one e-mail gets within an hour.
+const MOST_TO_ONE: usize = 3;
+/// Invitations that an organization, or a person, sends within an hour.
+const MOST_FROM_ONE: usize = 50;
 
 /// An organization as its members see it. A member without an account is left out.
 fn view(world: &World, id: OrganizationId, o: &Organization) -> Result<wire::Organization, Fault> {
@@ -53,6 +60,18 @@ fn view(world: &World, id: OrganizationId, o: &Organization) -> Result<wire::Org
 }
 
 impl Platform {
+    /// The organizations, whoever their members are.
+    pub fn all_organizations(
+        &self,
+        page: (Limit, Option<Cursor>),
+        wanted: impl Fn(OrganizationId, &Organization) -> bool,
+    ) -> Result<Page<wire::Organization>, Fault> {
+        pagination::whole::<Organizations, _>(&self.world.store, page, |id, seen| {
+            let shown = !seen.deleting && wanted(id, seen);
+            shown.then(|| view(&self.world, id, seen)).transpose()
+        })
+    }
+
     /// Changes an organization and answers it.
     async fn change_organization(
         &self,
@@ -119,15 +138,50 @@ impl Serves<ListOrganizations> for Platform {
         cx: &Call,
         p: ListOrganizations,
     ) -> Result<Page<wire::Organization>, Fault> {
+        let Some(user) = cx.listed_user()? else {
+            return self.all_organizations((p.limit, p.cursor), |_, _| true);
+        };
         let mut all = Vec::new();
-        for id in reach(&self.world, cx.user()?.id)?.organizations.keys().copied() {
+        for id in reach(&self.world, user.id)?.organizations.keys().copied() {
             let seen = self.world.store.get::<Organizations>(&id)?;
-            if let Some(seen) = seen.filter(|o| !o.state.deleting) {
-                all.push(view(&self.world, id, &seen.state)?);
+            if let Some(seen) = seen.filter(|o| !o.deleting) {
+                all.push(view(&self.world, id, &seen)?);
             }
         }
         Ok(pagination::slice(all, |o| o.id.to_string(), (p.limit, p.cursor)))
     }
+}
+
+/// An invitation as those see it who may invite.
+fn show(id: OrganizationId, invitation: &Invitation, token: Option<String>) -> wire::Invitation {
+    wire::Invitation {
+        id: invitation.id,
+        organization_id: id,
+        email: invitation.email.clone(),
+        role: invitation.role,
+        accept_token: token,
+        created_at: invitation.created_at,
+        expires_at: invitation.expires_at,
+    }
+}
+
+/// Whom an invitation is counted for, and how many go out within an hour.
+fn shares(cx: &Call, p: &InviteMember) -> Vec<Share> {
+    let mut shares = vec![
+        (format!("to/{}", p.email.key()), MOST_TO_ONE),
+        (p.organization_id.to_string(), MOST_FROM_ONE),
+    ];
+    shares.extend(cx.caller.user.as_ref().map(|user| (user.id.to_string(), MOST_FROM_ONE)));
+    shares
+}
+
+fn used_up(used: &UsedUp) -> Fault {
+    let what = match used.share {
+        0 => "too many invitations to this e-mail within an hour",
+        1 => "too many invitations by this organization within an hour",
+        _ => "too many invitations by you within an hour",
+    };
+    Fault::TooMany { what: what.into(), retry_after: used.retry_after }
 }
 
 impl Serves<InviteMember> for Platform {
@@ -144,25 +198,18 @@ impl Serves<InviteMember> for Platform {
             expires_at: cx.now + INVITATION_LIFETIME,
             accepted_by: None,
         };
-        let reply = wire::Invitation {
-            id: invitation.id,
-            organization_id: p.organization_id,
-            email: p.email.clone(),
-            role: p.role,
-            accept_token: token.clone(),
-            created_at: invitation.created_at,
-            expires_at: invitation.expires_at,
-        };
-        let name = cx.ancestry.organization()?.1.state.name.clone();
+        let mail_counted =
+            self.invitations.count(&shares(cx, &p), cx.now).map_err(|used| used_up(&used))?;
+        let reply = show(p.organization_id, &invitation, Some(token.clone()));
+        let name = cx.ancestry.organization()?.1.name.clone();
         let command = Command::Invite { invitation, known };
         let owners = &self.owners()?.organizations;
         let reply = cx
             .change(&self.world, owners, p.organization_id, command, move |_| Ok(reply.clone()))
             .await?;
-        let text = format!(
-            "You are invited to {name} at {}.\n\nSign in or register there with this e-mail and accept within 7 days with this token:\n\n{token}",
-            self.settings.api_url
-        );
+        mail_counted.was_sent();
+        let inviter = cx.caller.user.as_ref().map(|user| &user.account.email);
+        let text = invitation_mail(inviter, &name, &self.settings.api_url, &token);
         let mail = self.world.ports.mail.clone();
         actix_rt::spawn(async move {
             if let Err(e) = mail.send(&p.email, "Your invitation", &text).await {
@@ -170,6 +217,31 @@ impl Serves<InviteMember> for Platform {
             }
         });
         Ok(reply)
+    }
+}
+
+/// Whoever invites chose the name: the quotes around it are the only ones.
+fn invitation_mail(inviter: Option<&Email>, name: &Name, api_url: &str, token: &str) -> String {
+    let inviter = inviter.map_or("The operator", Email::as_str);
+    let name = name.as_str().replace(['"', '“', '”'], "'");
+    format!(
+        "{inviter} invites you to the organization “{name}” at {api_url}.\n\nSign in or register there with this e-mail and accept within 7 days with this token:\n\n{token}\n\nIf you do not know who that is, do nothing."
+    )
+}
+
+impl Serves<GetInvitations> for Platform {
+    async fn serve(&self, cx: &Call, p: GetInvitations) -> Result<Page<wire::Invitation>, Fault> {
+        let (id, organization) = cx.ancestry.organization()?;
+        let all = organization.invitations.iter();
+        let pending = all.filter(|i| i.is_pending(cx.now)).map(|i| show(id, i, None)).collect();
+        Ok(pagination::slice(pending, |i| i.id.to_string(), (p.limit, p.cursor)))
+    }
+}
+
+impl Serves<RevokeInvitation> for Platform {
+    async fn serve(&self, cx: &Call, p: RevokeInvitation) -> Result<Nothing, Fault> {
+        let (owners, command) = (&self.owners()?.organizations, Command::Withdraw(p.invitation_id));
+        cx.change(&self.world, owners, p.organization_id, command, |_| Ok(Nothing {})).await
     }
 }
 

@@ -2,8 +2,10 @@
 
 mod effects;
 mod handlers;
+mod mail_limit;
 mod memberships;
 mod rules;
 
+pub use mail_limit::MailLimit;
 pub use memberships::{Held, Reach, ReachDelta};
 pub use rules::{Command, Invitation, Member, New, Organization, Organizations};

@@ -71,6 +71,16 @@ pub struct Invitation {
     pub accepted_by: Option<UserId>,
 }
 
+impl Invitation {
+    /// Whether it can be accepted.
+    pub fn is_pending(&self, now: Timestamp) -> bool {
+        self.accepted_by.is_none() && self.expires_at > now
+    }
+}
+
+/// Pending invitations that an organization has at most: all are in its record.
+const MOST_PENDING: usize = 200;
+
 /// How long an invitation holds.
 pub const INVITATION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -93,6 +103,8 @@ pub enum Command {
         /// The user with that e-mail, where there is one.
         known: Option<UserId>,
     },
+    /// Withdraw a pending invitation.
+    Withdraw(InvitationId),
     /// Accept an invitation.
     Accept {
         /// Of the token.
@@ -227,6 +239,13 @@ impl Organization {
         match command {
             Command::Rename(name) => self.name = name.unwrap_or(self.name),
             Command::Invite { invitation, known } => self.invite(at.now, invitation, known)?,
+            Command::Withdraw(id) => {
+                let is_it = |i: &Invitation| i.id == id && i.is_pending(at.now);
+                if !self.invitations.iter().any(is_it) {
+                    return Err(Fault::NotFound("pending invitation"));
+                }
+                self.invitations.retain(|i| i.id != id);
+            }
             Command::Accept { digest, user, email } => {
                 let no = || Fault::NotFound("invitation for this account");
                 let invitation =
@@ -235,8 +254,7 @@ impl Organization {
                 if accepted_before && self.members.iter().any(|m| m.user == user) {
                     return Ok(Step::keep());
                 }
-                let open = invitation.accepted_by.is_none() && invitation.expires_at > at.now;
-                if !open || invitation.email.key() != email.key() {
+                if !invitation.is_pending(at.now) || invitation.email.key() != email.key() {
                     return Err(no());
                 }
                 invitation.accepted_by = Some(user);
@@ -303,6 +321,11 @@ impl Organization {
         }
         let same = |i: &Invitation| i.email.key() == invitation.email.key();
         self.invitations.retain(|i| i.expires_at > now && !same(i));
+        if self.invitations.iter().filter(|i| i.is_pending(now)).count() >= MOST_PENDING {
+            return Err(Fault::NotNow(format!(
+                "{MOST_PENDING} invitations are pending; withdraw some with svc_revokeInvitation"
+            )));
+        }
         self.invitations.push(invitation);
         Ok(())
     }
@@ -336,5 +359,39 @@ impl Organization {
                 self.go_on()
             }
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use contract::{Id, UserId};
+    use ulid::Ulid;
+
+    #[test]
+    fn an_organization_has_at_most_200_pending_invitations() {
+        let day = |n: i64| Timestamp::from_millis(n * 24 * 3600 * 1000);
+        let at = Moment { id: OrganizationId::of(Ulid(1)), now: day(0) };
+        let Step { next, .. } = create(&at, "Acme".parse().unwrap(), UserId::of(Ulid(2)));
+        let crate::runtime::resource::Next::Put(mut acme) = next else { unreachable!() };
+        let mut invite = |n: u128, now: Timestamp| {
+            let invitation = Invitation {
+                id: InvitationId::of(Ulid(n)),
+                email: format!("person{n}@example.com").parse().unwrap(),
+                role: MemberRole::Client,
+                digest: n.to_string(),
+                created_at: now,
+                expires_at: now + INVITATION_LIFETIME,
+                accepted_by: None,
+            };
+            acme.invite(now, invitation, None)
+        };
+        for n in 0..200 {
+            assert_eq!(invite(n, day(i64::from(n >= 100))), Ok(()), "{n}");
+        }
+        assert!(matches!(invite(200, day(1)), Err(Fault::NotNow(_))));
+        assert_eq!(invite(199, day(1)), Ok(()), "one that is renewed takes no more room");
+        assert_eq!(invite(200, day(7)), Ok(()), "those that expired take none");
     }
 }

@@ -2,23 +2,24 @@
 
 use super::{
     Command, Releases, State,
+    commands::{self, Wanted},
     current::Current,
-    rules::{Draft, ReleaseIndex},
+    rules::ReleaseIndex,
 };
 use crate::{
     call::{context::Call, pagination},
     kinds::{apps::Apps, artifacts::Artifacts},
     platform::Platform,
     runtime::entries::Under,
-    world::World,
 };
 use contract::{
-    AppId, ArtifactId, Channel, Fault, Limit, Notes, Page, ReleaseId, Serves, UserId, VersionName,
+    AppId, Channel, Fault, Limit, Page, ReleaseId, Serves,
     apps::Platform as Mobile,
     artifacts::{Artifact, ArtifactKind, ArtifactState},
     releases::{
-        CreateRelease, GetLatestRelease, GetRelease, GetReleases, LatestRelease, PublicationState,
-        PublishRelease, Release, ReleaseState, RollbackRelease, Target,
+        CreateRelease, DeleteRelease, DeletedRelease, GetLatestRelease, GetRelease, GetReleases,
+        LatestRelease, PublicArtifact, PublicRelease, PublicationState, PublishRelease, Release,
+        ReleaseState, RollbackRelease, Target, UpdateRelease,
     },
 };
 use std::time::Duration;
@@ -26,121 +27,6 @@ use store::Snapshot;
 
 /// How long a caller waits for the targets.
 const PUBLISH_WITHIN: Duration = Duration::from_secs(25);
-
-/// What a release is made from.
-pub struct Wanted {
-    pub app_id: AppId,
-    pub artifact_ids: Vec<ArtifactId>,
-    /// The version, which is that of the artifacts too.
-    pub version: VersionName,
-    pub channel: Channel,
-    pub notes: Option<Notes>,
-    pub created_by: UserId,
-}
-
-/// A release as it begins, where its artifacts allow it.
-pub fn draft(world: &World, id: ReleaseId, wanted: Wanted) -> Result<Draft, Fault> {
-    let mut ids = wanted.artifact_ids;
-    ids.sort();
-    let mut artifacts = Vec::with_capacity(ids.len());
-    for id in &ids {
-        artifacts.push((*id, usable(world, *id, wanted.app_id, &wanted.version)?));
-    }
-    let release = Release {
-        id,
-        app_id: wanted.app_id,
-        version: wanted.version,
-        channel: wanted.channel,
-        notes: wanted.notes,
-        artifact_ids: ids,
-        state: ReleaseState::Draft,
-        publications: Vec::new(),
-        rolled_back_to: None,
-        created_by: wanted.created_by,
-        created_at: world.ports.clock.now(),
-        published_at: None,
-    };
-    Ok(Draft { release, artifacts })
-}
-
-/// The artifact, where a release of this app and version can be made of it.
-fn usable(
-    world: &World,
-    id: ArtifactId,
-    app: AppId,
-    version: &VersionName,
-) -> Result<Snapshot<Artifacts>, Fault> {
-    let seen = world.store.get::<Artifacts>(&id)?;
-    let seen = seen
-        .filter(|s| s.state.artifact.app_id == app)
-        .ok_or(Fault::NotFound("artifact of this app"))?;
-    let artifact = &seen.state.artifact;
-    match artifact.state {
-        ArtifactState::Verified if artifact.version == *version => Ok(seen),
-        ArtifactState::Verified => Err(Fault::invalid(
-            "version",
-            format!("must be the artifacts' version: {id} is {}", artifact.version),
-        )),
-        ArtifactState::Deleted => Err(Fault::NotFound("artifact of this app")),
-        state => Err(Fault::NotNow(format!(
-            "the artifact {id} is {}; finalize its upload first",
-            format!("{state:?}").to_lowercase()
-        ))),
-    }
-}
-
-/// The command that publishes a release to these targets.
-pub fn publish(
-    world: &World,
-    id: ReleaseId,
-    targets: &[Target],
-    notes: Option<Notes>,
-) -> Result<Command, Fault> {
-    let seen = world.store.get::<Releases>(&id)?.ok_or(Fault::NotFound("release"))?;
-    let mut wanted = Vec::new();
-    for target in targets {
-        if !world.ports.publishers.contains_key(target) {
-            let mut known: Vec<_> =
-                world.ports.publishers.keys().map(|t| target_name(*t)).collect();
-            known.sort();
-            return Err(Fault::NotNow(format!(
-                "the target {} is not configured on this server, which has {}",
-                target_name(*target),
-                known.join(", ")
-            )));
-        }
-        let before = wanted.len();
-        for artifact in &seen.state.release.artifact_ids {
-            let kept = world.store.get::<Artifacts>(artifact)?;
-            if kept.is_some_and(|kept| takes(*target, kept.state.artifact.kind)) {
-                wanted.push((world.ports.random.id(world.ports.clock.now()), *artifact, *target));
-            }
-        }
-        if wanted.len() == before {
-            return Err(Fault::NotNow(format!(
-                "the release has no artifact that {} takes",
-                target_name(*target)
-            )));
-        }
-    }
-    Ok(Command::Publish { wanted, notes })
-}
-
-/// Which kinds of file a target takes.
-fn takes(target: Target, kind: ArtifactKind) -> bool {
-    match target {
-        Target::AppStore | Target::Testflight => kind == ArtifactKind::Ipa,
-        Target::GooglePlay => kind != ArtifactKind::Ipa,
-        Target::FirebaseAppDistribution | Target::Ota => true,
-    }
-}
-
-fn target_name(target: Target) -> String {
-    serde_json::to_value(target)
-        .ok()
-        .and_then(|v| v.as_str().map(str::to_owned))
-        .unwrap_or_default()
-}
 
 impl Serves<CreateRelease> for Platform {
     async fn serve(&self, cx: &Call, p: CreateRelease) -> Result<Release, Fault> {
@@ -151,11 +37,29 @@ impl Serves<CreateRelease> for Platform {
             version: p.version,
             channel: p.channel,
             notes: p.notes,
-            created_by: cx.user()?.id,
         };
-        let draft = draft(&self.world, id, wanted)?;
+        let draft = commands::draft(&self.world, &cx.caller, id, wanted)?;
         cx.create(&self.world, &self.owners()?.releases, id, draft, |state: &State| {
             Ok(state.release.clone())
+        })
+        .await
+    }
+}
+
+impl Serves<UpdateRelease> for Platform {
+    async fn serve(&self, cx: &Call, p: UpdateRelease) -> Result<Release, Fault> {
+        let id = p.release_id;
+        let command = commands::update(&self.world, id, &p.add_artifact_ids, p.notes)?;
+        self.change_and_settle(cx, id, command).await
+    }
+}
+
+impl Serves<DeleteRelease> for Platform {
+    async fn serve(&self, cx: &Call, p: DeleteRelease) -> Result<DeletedRelease, Fault> {
+        let id = p.release_id;
+        let owners = &self.owners()?.releases;
+        cx.change(&self.world, owners, id, Command::Delete, move |_| {
+            Ok(DeletedRelease { deleted: id })
         })
         .await
     }
@@ -164,7 +68,10 @@ impl Serves<CreateRelease> for Platform {
 impl Serves<GetReleases> for Platform {
     async fn serve(&self, _: &Call, p: GetReleases) -> Result<Page<Release>, Fault> {
         let (store, slice) = (&self.world.store, (p.limit, p.cursor));
-        let show = |_, seen: &Snapshot<Releases>| Ok(Some(seen.release.clone()));
+        let show = |_, seen: &Snapshot<Releases>| {
+            let wanted = p.state.is_none_or(|state| seen.release.state == state);
+            Ok(wanted.then(|| seen.release.clone()))
+        };
         match p.channel {
             Some(channel) => pagination::page(
                 store,
@@ -184,8 +91,23 @@ impl Serves<GetRelease> for Platform {
 }
 
 impl Platform {
+    /// Changes a release, and answers with it once its targets have answered.
+    async fn change_and_settle(
+        &self,
+        cx: &Call,
+        id: ReleaseId,
+        command: Command,
+    ) -> Result<Release, Fault> {
+        let owners = &self.owners()?.releases;
+        cx.change(&self.world, owners, id, command, |state: &State| Ok(state.release.clone()))
+            .await?;
+        let reply = self.settled_release(id).await?;
+        cx.finish(&self.world, &reply);
+        Ok(reply)
+    }
+
     /// The release once its targets have answered; as it is where that takes longer.
-    async fn settled_release(&self, id: ReleaseId) -> Result<Release, Fault> {
+    pub(super) async fn settled_release(&self, id: ReleaseId) -> Result<Release, Fault> {
         let owners = &self.owners()?.releases;
         match owners.wait_idle(id, PUBLISH_WITHIN).await {
             Ok(Some(state)) => Ok(state.release.clone()),
@@ -200,14 +122,8 @@ impl Platform {
 
 impl Serves<PublishRelease> for Platform {
     async fn serve(&self, cx: &Call, p: PublishRelease) -> Result<Release, Fault> {
-        let id = p.release_id;
-        let command = publish(&self.world, id, &p.targets, p.notes)?;
-        let owners = &self.owners()?.releases;
-        cx.change(&self.world, owners, id, command, |state: &State| Ok(state.release.clone()))
-            .await?;
-        let reply = self.settled_release(id).await?;
-        cx.finish(&self.world, &reply);
-        Ok(reply)
+        let command = commands::publish(&self.world, p.release_id, &p.targets, p.notes)?;
+        self.change_and_settle(cx, p.release_id, command).await
     }
 }
 
@@ -304,8 +220,24 @@ impl Serves<GetLatestRelease> for Platform {
             download_url: self.download_url(artifact.id, cx.now).url,
             install_url: install.and_then(|publication| publication.url.clone()),
             update_available: p.current_version.map(|version| version != release.version),
-            release,
-            artifact,
+            release: PublicRelease {
+                id: release.id,
+                app_id: release.app_id,
+                version: release.version,
+                channel: release.channel,
+                notes: release.notes,
+                published_at: release.published_at,
+            },
+            artifact: PublicArtifact {
+                id: artifact.id,
+                platform: artifact.platform,
+                kind: artifact.kind,
+                file_name: artifact.file_name,
+                size: artifact.size,
+                sha256: artifact.sha256,
+                version: artifact.version,
+                build_number: artifact.build_number,
+            },
         })
     }
 }

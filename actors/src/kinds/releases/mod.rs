@@ -1,10 +1,11 @@
 //! Releases: artifacts that go to a channel together.
 
+mod build_up;
+mod commands;
 mod current;
 mod effects;
 mod handlers;
 mod rules;
 
 pub use current::Current;
-pub use handlers::{Wanted, draft, publish};
-pub use rules::{Command, Draft, Effect, Outcome, Releases, State};
+pub use rules::{Command, Draft, Effect, Offer, Outcome, Releases, State};

@@ -9,12 +9,15 @@ use crate::{
     world::World,
 };
 use contract::{
-    AppId, ArtifactId, Channel, Fault, Notes, PublicationId, ReleaseId, Timestamp, VersionName,
+    AppId, ArtifactId, Channel, Fault, Notes, Patch, PublicationId, ReleaseId, Timestamp, TokenId,
+    VersionName,
+    apps::Platform,
+    artifacts::Artifact,
     releases::{Publication, PublicationState, Release, ReleaseState, Target},
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 use store::{Change, Entries, Snapshot, Stored};
 
 /// The releases.
@@ -26,6 +29,9 @@ pub struct Releases;
 pub struct State {
     /// What is shown.
     pub release: Release,
+    /// The deploy token that created it. With `release:create`, that one may publish it too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by_token: Option<TokenId>,
     /// Releases of the channel that have yet to be told that the pointer moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to_tell: Vec<ReleaseId>,
@@ -35,7 +41,9 @@ pub struct State {
 #[derive(Clone)]
 pub struct Draft {
     pub release: Release,
-    pub artifacts: Vec<(ArtifactId, Snapshot<Artifacts>)>,
+    /// The deploy token that creates it.
+    pub by_token: Option<TokenId>,
+    pub artifacts: Vec<Snapshot<Artifacts>>,
 }
 
 impl std::fmt::Debug for Draft {
@@ -47,13 +55,28 @@ impl std::fmt::Debug for Draft {
 /// What can be asked of a release.
 #[derive(Clone)]
 pub enum Command {
+    /// Add artifacts to it, and change its notes.
+    Update {
+        /// The artifacts that it held when they were read, each with its platform.
+        held: Vec<(ArtifactId, Platform)>,
+        /// Those to add, as they were read.
+        joining: Vec<Snapshot<Artifacts>>,
+        /// Where those to add could be published.
+        offers: Vec<Offer>,
+        /// Changes the notes.
+        notes: Patch<Notes>,
+    },
     /// Publish it.
     Publish {
-        /// Which artifact to which target, under which id.
-        wanted: Vec<(PublicationId, ArtifactId, Target)>,
+        /// The artifacts that it held when they were read.
+        held: Vec<ArtifactId>,
+        /// Where they are to be published.
+        wanted: Vec<Offer>,
         /// Replaces the notes.
         notes: Option<Notes>,
     },
+    /// Delete it, where users never got it.
+    Delete,
     /// The channel's pointer moved: be what it says, as long as it says so.
     Follow(Snapshot<Current>),
     /// Take it back; the other becomes current.
@@ -67,10 +90,23 @@ pub enum Command {
     Remove,
 }
 
+/// An artifact, a target that takes it, and the id that its publication there would have.
+#[derive(Debug, Clone, Copy)]
+pub struct Offer {
+    /// The id.
+    pub id: PublicationId,
+    /// The artifact.
+    pub artifact_id: ArtifactId,
+    /// The target.
+    pub target: Target,
+}
+
 impl std::fmt::Debug for Command {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Command::Update { .. } => "Update",
             Command::Publish { .. } => "Publish",
+            Command::Delete => "Delete",
             Command::Follow(_) => "Follow",
             Command::RollBack { .. } => "RollBack",
             Command::Remove => "Remove",
@@ -134,12 +170,12 @@ impl Resource for Releases {
     fn claims(State { release, .. }: &State) -> Vec<Unique<Self>> {
         let taken = || {
             Fault::Exists(
-                "this channel has a release of this version already; use another version or channel"
+                "this channel has a release of this version already; add an artifact of another \
+                 platform to it with svc_updateRelease, or use another version or channel"
                     .into(),
             )
         };
-        let (app, channel) = (release.app_id, release.channel.clone());
-        let claim = ReleaseClaim::Version { app, channel, version: release.version.clone() };
+        let claim = ReleaseClaim::of(release.app_id, &release.channel, &release.version);
         vec![Unique::new(claim, taken)]
     }
 
@@ -177,6 +213,13 @@ store::claims! {
     }
 }
 
+impl ReleaseClaim {
+    /// What the release of a version claims in its channel.
+    pub fn of(app: AppId, channel: &Channel, version: &VersionName) -> Self {
+        ReleaseClaim::Version { app, channel: channel.clone(), version: version.clone() }
+    }
+}
+
 impl ReleaseIndex {
     /// The releases of the same channel.
     pub fn of_channel(release: &Release) -> Self {
@@ -184,12 +227,17 @@ impl ReleaseIndex {
     }
 }
 
-/// A new release holds its artifacts, which must still be as they were read.
-fn create(Draft { release, artifacts }: Draft) -> Step<Releases> {
-    let also = artifacts.iter().fold(Change::new(), |change, (id, seen)| {
-        change.require(id, seen).merge::<Hold>(id, HoldDelta::Take(release.id))
-    });
-    Step::put(State { release, to_tell: Vec::new() }).also(also)
+fn create(Draft { release, by_token, artifacts }: Draft) -> Step<Releases> {
+    let also = hold(release.id, &artifacts);
+    Step::put(State { release, created_by_token: by_token, to_tell: Vec::new() }).also(also)
+}
+
+/// The release holds these artifacts, which must still be as they were read.
+fn hold(release: ReleaseId, artifacts: &[Snapshot<Artifacts>]) -> Change {
+    artifacts.iter().fold(Change::new(), |change, seen| {
+        let id = &seen.state.artifact.id;
+        change.require(id, seen).merge::<Hold>(id, HoldDelta::Take(release))
+    })
 }
 
 /// Whether users get it.
@@ -210,13 +258,18 @@ impl State {
         let refused = |why: &str| Err(Fault::NotNow(why.into()));
         match (self.release.state, command) {
             (_, Command::Remove) => Ok(remove(&self.release)),
-            (
-                S::Draft | S::Failed | S::Published | S::PartiallyPublished,
-                Command::Publish { wanted, notes },
-            ) => Ok(self.publish(at.now, wanted, notes)),
-            (S::Publishing, Command::Publish { .. }) => {
-                refused("this release is being published; wait for it to end")
+            (_, Command::Update { held, joining, offers, notes }) => {
+                self.update(at.now, &held, joining, offers, notes)
             }
+            (S::Draft | S::Failed, Command::Delete) => Ok(remove(&self.release)),
+            (state, Command::Delete) => Err(Fault::NotNow(format!(
+                "this release is {}; only drafts and failed releases can be deleted",
+                name(state)
+            ))),
+            (
+                S::Draft | S::Failed | S::Publishing | S::Published | S::PartiallyPublished,
+                Command::Publish { held, wanted, notes },
+            ) => self.publish(at.now, &held, wanted, notes),
             (S::Superseded, Command::Publish { .. }) => refused(
                 "a later release superseded this one; make it current with svc_rollbackRelease, or create a new release",
             ),
@@ -237,28 +290,93 @@ impl State {
         }
     }
 
+    /// Artifacts of a platform that the release does not hold yet join it. Where it is published,
+    /// or on its way, they go to the same targets.
+    fn update(
+        mut self,
+        now: Timestamp,
+        held: &[(ArtifactId, Platform)],
+        mut joining: Vec<Snapshot<Artifacts>>,
+        offers: Vec<Offer>,
+        notes: Patch<Notes>,
+    ) -> Result<Step<Releases>, Fault> {
+        let State { release, .. } = &mut self;
+        let before = release.notes.clone();
+        notes.apply(&mut release.notes);
+        joining.retain(|seen| !release.artifact_ids.contains(&seen.state.artifact.id));
+        if joining.is_empty() {
+            let is_same = release.notes == before;
+            return Ok(if is_same { Step::keep() } else { Step::put(self) });
+        }
+        if matches!(release.state, ReleaseState::Superseded | ReleaseState::RolledBack) {
+            return Err(Fault::NotNow(format!(
+                "this release is {} and takes no more artifacts; create a new one",
+                name(release.state)
+            )));
+        }
+        if !held.iter().map(|(id, _)| id).eq(&release.artifact_ids) {
+            return Err(Fault::Stale);
+        }
+        for seen in &joining {
+            let Artifact { id, platform, .. } = &seen.state.artifact;
+            if let Some((other, _)) = held.iter().find(|(_, of)| of == platform) {
+                return Err(Fault::Exists(format!(
+                    "the release {} holds {other} for {} already, so {id} cannot join it; use \
+                     another version or channel",
+                    release.id,
+                    platform.name()
+                )));
+            }
+        }
+        release.artifact_ids.extend(joining.iter().map(|seen| seen.state.artifact.id));
+        release.artifact_ids.sort();
+        let also = hold(release.id, &joining);
+        let goes_out = is_current(release.state) || release.state == ReleaseState::Publishing;
+        let targets: BTreeSet<_> = release.publications.iter().map(|p| p.target).collect();
+        let offers = offers.into_iter().filter(|o| goes_out && targets.contains(&o.target));
+        Ok(self.queue(now, offers.collect()).also(also))
+    }
+
     fn publish(
         mut self,
         now: Timestamp,
-        wanted: Vec<(PublicationId, ArtifactId, Target)>,
+        held: &[ArtifactId],
+        wanted: Vec<Offer>,
         notes: Option<Notes>,
-    ) -> Step<Releases> {
+    ) -> Result<Step<Releases>, Fault> {
+        let State { release, .. } = &mut self;
+        if held != release.artifact_ids {
+            return Err(Fault::Stale);
+        }
+        let is_same = notes.is_none() || notes == release.notes;
+        let is_done = |offer: &Offer| {
+            release.publications.iter().any(|p| {
+                is_of(p, offer)
+                    && matches!(p.state, PublicationState::Live | PublicationState::Queued)
+            })
+        };
+        let wanted: Vec<_> = wanted.into_iter().filter(|offer| !is_done(offer)).collect();
+        if wanted.is_empty() && is_same {
+            return Ok(Step::keep());
+        }
+        release.notes = notes.or(release.notes.take());
+        Ok(self.queue(now, wanted))
+    }
+
+    /// These publications wait for their targets. Where others are on their way, these go after
+    /// them.
+    fn queue(mut self, now: Timestamp, wanted: Vec<Offer>) -> Step<Releases> {
+        if wanted.is_empty() {
+            return Step::put(self);
+        }
         let release = &mut self.release;
-        let is_live = |p: &Publication| p.state == PublicationState::Live;
-        let same =
-            |p: &Publication, artifact, target| p.artifact_id == artifact && p.target == target;
-        let mut changed = notes.is_some();
-        for (id, artifact_id, target) in wanted {
-            if release.publications.iter().any(|p| same(p, artifact_id, target) && is_live(p)) {
-                continue;
-            }
-            changed = true;
-            release.publications.retain(|p| !same(p, artifact_id, target));
+        for offer in wanted {
+            release.publications.retain(|p| !is_of(p, &offer));
             release.publications.push(Publication {
-                id,
+                id: offer.id,
                 release_id: release.id,
-                artifact_id,
-                target,
+                artifact_id: offer.artifact_id,
+                target: offer.target,
                 state: PublicationState::Queued,
                 remote_id: None,
                 url: None,
@@ -267,10 +385,9 @@ impl State {
                 updated_at: now,
             });
         }
-        if !changed {
-            return Step::keep();
+        if release.state == ReleaseState::Publishing {
+            return Step::put(self);
         }
-        release.notes = notes.or(release.notes.take());
         release.state = ReleaseState::Publishing;
         Step::put(self).intend(Intent::Now(Effect::Publish))
     }
@@ -291,6 +408,9 @@ impl State {
             if let Some(publication) = release.publications.iter_mut().find(|p| p.id == *id) {
                 note(publication, result, at.now);
             }
+        }
+        if release.publications.iter().any(|p| p.state == PublicationState::Queued) {
+            return Step::put(self).intend(Intent::Now(Effect::Publish));
         }
         release.state = settled_state(&release.publications);
         let before = current.map(|c| c.release);
@@ -354,6 +474,10 @@ impl State {
         self.to_tell.push(to);
         Ok(self.tell().also(also))
     }
+}
+
+fn is_of(publication: &Publication, offer: &Offer) -> bool {
+    publication.artifact_id == offer.artifact_id && publication.target == offer.target
 }
 
 /// The state of a release whose targets have all answered.

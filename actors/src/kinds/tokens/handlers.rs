@@ -2,20 +2,22 @@
 
 use super::{Command, LastUse, Token, Tokens};
 use crate::{
-    call::{authn::TOKEN_PREFIX, context::Call, pagination},
+    call::{authn::TOKEN_PREFIX, authz, context::Call, pagination},
     kinds::{accounts::digest, apps::Apps, tokens::TokenIndex},
     platform::Platform,
     runtime::{entries::Under, store::Store},
 };
 use contract::{
-    Fault, Page, Serves, Timestamp, TokenId,
+    Fault, Page, Serves, TokenId,
     tokens::{CreateDeployToken, DeployToken, GetDeployTokens, NewDeployToken, RevokeDeployToken},
 };
 use store::Snapshot;
 
 /// A token as people see it.
-fn view(id: TokenId, token: &Token, last_used_at: Option<Timestamp>) -> DeployToken {
-    DeployToken {
+fn view(store: &Store, id: TokenId, token: &Token) -> Result<DeployToken, Fault> {
+    let used = store.get::<LastUse>(&id)?;
+    let maker = authz::account(store, token.created_by)?;
+    Ok(DeployToken {
         id,
         name: token.name.clone(),
         scopes: token.scopes.clone(),
@@ -23,13 +25,9 @@ fn view(id: TokenId, token: &Token, last_used_at: Option<Timestamp>) -> DeployTo
         created_by: token.created_by,
         created_at: token.created_at,
         expires_at: token.expires_at,
-        last_used_at,
-        revoked_at: token.revoked_at,
-    }
-}
-
-fn last_use(store: &Store, id: TokenId) -> Result<Option<Timestamp>, Fault> {
-    Ok(store.get::<LastUse>(&id)?.map(|used| used.at))
+        last_used_at: used.map(|used| used.at),
+        revoked_at: token.revoked_at(&maker),
+    })
 }
 
 impl Serves<CreateDeployToken> for Platform {
@@ -42,18 +40,22 @@ impl Serves<CreateDeployToken> for Platform {
         let id: TokenId = self.world.ports.random.id(cx.now);
         let secret =
             self.world.ports.random.secret(TOKEN_PREFIX, 40).map_err(|_| Fault::Internal)?;
+        let maker = cx.user()?;
         let token = Token {
             name: p.name,
             scopes,
             app_id: p.app_id,
-            created_by: cx.user()?.id,
+            created_by: maker.id,
             created_at: cx.now,
             expires_at: p.expires_at,
             revoked_at: None,
             digest: digest(&secret),
+            epoch: maker.account.token_epoch,
         };
+        let world = self.world.clone();
         cx.create(&self.world, &self.owners()?.tokens, id, token, move |token| {
-            Ok(NewDeployToken { token: secret.clone(), deploy_token: view(id, token, None) })
+            let deploy_token = view(&world.store, id, token)?;
+            Ok(NewDeployToken { token: secret.clone(), deploy_token })
         })
         .await
     }
@@ -61,23 +63,23 @@ impl Serves<CreateDeployToken> for Platform {
 
 impl Serves<GetDeployTokens> for Platform {
     async fn serve(&self, cx: &Call, p: GetDeployTokens) -> Result<Page<DeployToken>, Fault> {
-        let (store, slice) = (&self.world.store, (p.limit, p.cursor));
-        let show = |id, seen: &Snapshot<Tokens>| Ok(Some(view(id, seen, last_use(store, id)?)));
-        match p.app_id {
-            Some(app) => pagination::page(store, &Under::<Apps>(app), slice, show),
-            None => {
-                pagination::page(store, &TokenIndex::Maker { user: cx.user()?.id }, slice, show)
+        let (store, page) = (&self.world.store, (p.limit, p.cursor));
+        let show = |id, seen: &Snapshot<Tokens>| Ok(Some(view(store, id, seen)?));
+        match (p.app_id, cx.listed_user()?) {
+            (Some(app), _) => pagination::page(store, &Under::<Apps>(app), page, show),
+            (None, Some(user)) => {
+                pagination::page(store, &TokenIndex::Maker { user: user.id }, page, show)
             }
+            (None, None) => pagination::whole(store, page, show),
         }
     }
 }
 
 impl Serves<RevokeDeployToken> for Platform {
     async fn serve(&self, cx: &Call, p: RevokeDeployToken) -> Result<DeployToken, Fault> {
-        let used = last_use(&self.world.store, p.token_id)?;
-        let owners = &self.owners()?.tokens;
+        let (world, owners) = (self.world.clone(), &self.owners()?.tokens);
         cx.change(&self.world, owners, p.token_id, Command::Revoke, move |token| {
-            Ok(view(p.token_id, token, used))
+            view(&world.store, p.token_id, token)
         })
         .await
     }

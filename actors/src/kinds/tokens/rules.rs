@@ -1,6 +1,7 @@
 //! The rules of a deploy token.
 
 use crate::{
+    kinds::accounts::Account,
     runtime::resource::{Child, Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects},
     world::World,
 };
@@ -33,6 +34,17 @@ pub struct Token {
     pub revoked_at: Option<Timestamp>,
     /// Of the token itself.
     pub digest: String,
+    /// The maker's token epoch when it was made. A later epoch of the account ends it.
+    #[serde(default)]
+    pub epoch: u32,
+}
+
+impl Token {
+    /// When it was revoked, by itself or with all tokens of its maker.
+    pub fn revoked_at(&self, maker: &Account) -> Option<Timestamp> {
+        let ended = || maker.tokens_ended_at.unwrap_or(maker.updated_at);
+        self.revoked_at.or_else(|| (self.epoch < maker.token_epoch).then(ended))
+    }
 }
 
 /// What can be asked of a deploy token.

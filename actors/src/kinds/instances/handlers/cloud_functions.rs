@@ -158,7 +158,7 @@ impl Serves<RunCloudFunction> for Platform {
             cx.note(&self.world, &id.to_string());
             result(&answered, &p.function_name)
         };
-        cx.once(&self.world, run).await
+        cx.do_once(&self.world, run).await
     }
 }
 

@@ -1,15 +1,110 @@
-//! The endpoints that are not cloud functions: uploads and downloads of artifacts, and what
-//! operators watch. Their bodies, and what the OpenAPI document says of them.
+//! The endpoints: what is served beside the cloud functions, each at an address of its own. Opening
+//! and finalizing uploads, which the platform serves, stands here; what the edge answers itself has
+//! a file for each group.
+
+#[macro_use]
+mod declaration;
+pub mod files;
+pub mod install;
+pub mod instances;
+pub mod operators;
+pub mod session_routes;
+
+pub use declaration::*;
+pub use operators::{ActorsCheck, Checks, EngineCheck, Readiness, ReadyState, StoreCheck};
 
 use crate::{
-    AppId, ArtifactId, Channel, Few, Name, Notes, Sha256, Timestamp, VersionName, WebUrl,
+    AppId, ArtifactId, Channel, Few, Name, Notes, Route, Sha256, Timestamp, VersionName, WebUrl,
     apps::Platform,
-    artifacts::{ArtifactState, ProvenancePath},
+    artifacts::{Artifact, ArtifactState, ProvenancePath},
     releases::Target,
     text::FileName,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Where functions are called and the session routes are.
+pub const BASE_PATH: &str = "/backend";
+
+/// Whether a path is among the functions and session routes.
+#[allow(clippy::indexing_slicing, reason = "bounded by the loop; iterators are not const")]
+pub const fn is_below_base(path: &str) -> bool {
+    let (path, base) = (path.as_bytes(), BASE_PATH.as_bytes());
+    let mut i = 0;
+    while i < base.len() {
+        if i >= path.len() || path[i] != base[i] {
+            return false;
+        }
+        i += 1;
+    }
+    path.len() > base.len() && path[base.len()] == b'/'
+}
+
+/// All endpoints, in the order of the documentation.
+pub const GROUPS: &[EndpointGroup] = &[
+    OPERATIONS,
+    files::GROUP,
+    install::GROUP,
+    instances::GROUP,
+    session_routes::OPERATIONS,
+    session_routes::GROUP,
+    operators::GROUP,
+];
+
+/// Every endpoint there is.
+pub fn all() -> impl Iterator<Item = &'static Endpoint> {
+    GROUPS.iter().flat_map(|group| group.endpoints)
+}
+
+/// A server that serves every endpoint that the platform serves.
+pub trait ServesAll: Served + session_routes::Served {}
+impl<P: Served + session_routes::Served> ServesAll for P {}
+
+/// The routes of every endpoint that the platform serves.
+pub fn all_routes<P: ServesAll>() -> impl Iterator<Item = Route<P>> {
+    routes().into_iter().chain(session_routes::routes())
+}
+
+endpoints! {
+    group "Artifact endpoints";
+
+    /// Open an upload, or find it again.
+    ///
+    /// With `size` and `sha256` an open upload of the same bytes is resumed where it stopped, and
+    /// bytes that the app holds already are found. Send the bytes to `uploadUrl`, then finalize.
+    "createUploadUrl": Post "/api/v1/artifacts/upload-url" => CreateUploadUrl {} with UploadUrlRequest => UploadUrl
+    {
+        who: Member of (body.app_id),
+        effect: Change,
+        scopes: [ArtifactUpload],
+        created: "The upload is open.",
+        done: "The same upload is open and is resumed at `offset`, or the bytes are held already.",
+        errors: [TooLarge "larger than an artifact may be", NotNow "100 uploads of the app are open"],
+    }
+
+    /// Have the bytes verified, and a release made of them where one is asked for.
+    ///
+    /// Waits for the verification. Finalizing again gives the same answer, whoever asks.
+    "finalizeArtifact": Post "/api/v1/artifacts/{artifactId}/finalize" => FinalizeArtifact
+    { artifact_id: ArtifactId = "artifact" } with FinalizeRequest => Artifact
+    {
+        who: Member of (artifact_id),
+        effect: Change,
+        scopes: [
+            ArtifactUpload,
+            ReleaseCreate when releases "with `createRelease`",
+            ReleasePublish or own ReleaseCreate when publishes "with `createRelease.publish`"
+        ],
+        limit: 310,
+        created: "Verified by this call.",
+        done: "Verified before.",
+        errors: [
+            NotNow "bytes are missing (`offset` says how many are stored), or the release cannot be made",
+            NotAsDeclared "the bytes are not what was declared; a new upload is needed",
+            NoAnswer "the verification takes longer; ask again",
+        ],
+    }
+}
 
 /// The largest part of an upload that clients are told to send, in bytes.
 pub const PART_SIZE: u64 = 8 << 20;
@@ -24,8 +119,9 @@ pub struct UploadUrlRequest {
     pub platform: Platform,
     /// Its ending says the kind: `.ipa`, `.apk` or `.aab`.
     pub file_name: FileName,
-    /// The version in the file; finalizing compares them.
-    pub version: VersionName,
+    /// The version in the file, which finalizing compares. Where it is left out, the file says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<VersionName>,
     /// Bytes. With `size` and `sha256` an open upload is resumed, and held bytes are found again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
@@ -69,7 +165,7 @@ pub struct DeclaredProvenance {
 pub struct UploadUrl {
     /// The artifact that waits for its bytes.
     pub artifact_id: ArtifactId,
-    /// `pending`, or `verified` where the app holds these bytes already.
+    /// `pending`; `verifying` or `verified` where the app has these bytes already.
     pub state: ArtifactState,
     /// How many bytes are stored durably.
     pub offset: u64,
@@ -108,12 +204,23 @@ pub struct FinalizeRequest {
     /// Bytes; compared where given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Create a release of this artifact once it is verified.
+    /// The release that the artifact goes to once it is verified: made now, or joined where
+    /// another job made it before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create_release: Option<ReleaseRequest>,
 }
 
-/// A release to create when an artifact is verified. It happens once.
+impl FinalizeRequest {
+    fn releases(&self) -> bool {
+        self.create_release.is_some()
+    }
+
+    fn publishes(&self) -> bool {
+        self.create_release.as_ref().is_some_and(|release| !release.publish.is_empty())
+    }
+}
+
+/// The release that an artifact goes to. Asking for it again changes nothing.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReleaseRequest {
@@ -128,78 +235,4 @@ pub struct ReleaseRequest {
     /// Publish it to these targets.
     #[serde(default, skip_serializing_if = "Few::is_none")]
     pub publish: Few<Target, 0, 5>,
-}
-
-/// `GET /readyz`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Readiness {
-    /// `ready`, `degraded` or `starting`.
-    pub status: ReadyState,
-    /// Each part with its state.
-    pub checks: Checks,
-    /// The version of the program.
-    pub version: String,
-    /// Milliseconds since it started.
-    pub uptime_ms: u64,
-}
-
-/// Whether calls are answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ReadyState {
-    /// Everything works.
-    Ready,
-    /// Calls are answered, but some actor gave up.
-    Degraded,
-    /// Not yet, or no more.
-    Starting,
-}
-
-/// The parts of [`Readiness`].
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Checks {
-    /// The store.
-    pub store: StoreCheck,
-    /// The actors.
-    pub actors: ActorsCheck,
-    /// The container engine.
-    pub engine: EngineCheck,
-}
-
-/// The state of the container engine.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct EngineCheck {
-    /// Whether it answers.
-    pub ok: bool,
-    /// Why it does not.
-    pub error: Option<String>,
-    /// Since when it does not.
-    pub since: Option<Timestamp>,
-    /// Containers of this installation that no instance knows. They are removed after a day.
-    pub orphans: u64,
-}
-
-/// The state of the store.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StoreCheck {
-    /// Whether it takes changes.
-    pub ok: bool,
-    /// How long the last flush took.
-    pub flush_ms: Option<f64>,
-}
-
-/// The state of the actors.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ActorsCheck {
-    /// Whether none gave up and none is stuck.
-    pub ok: bool,
-    /// How many pause after a panic.
-    pub restarting: u64,
-    /// How many gave up.
-    pub gave_up: u64,
 }

@@ -1,0 +1,60 @@
+//! What client libraries do with a session that no function does.
+
+use super::{Account, Command};
+use crate::{call::context::Call, platform::Platform};
+use contract::{
+    Fault, Serves,
+    endpoint::session_routes::{
+        ChangeUser, CurrentSession, ParseDate, ParseSession, UserChange, UserChanged, UserPointer,
+    },
+};
+
+impl Serves<CurrentSession> for Platform {
+    async fn serve(&self, cx: &Call, _: CurrentSession) -> Result<ParseSession, Fault> {
+        let (_, session) = cx.session()?;
+        Ok(ParseSession {
+            object_id: session.id,
+            user: UserPointer {
+                kind: "Pointer".into(),
+                class_name: "_User".into(),
+                object_id: session.user,
+            },
+            created_at: session.created_at,
+            updated_at: session.last_used_at,
+            expires_at: ParseDate { kind: "Date".into(), iso: session.expires_at },
+        })
+    }
+}
+
+impl Serves<ChangeUser> for Platform {
+    /// A user changes itself only.
+    async fn serve(
+        &self,
+        cx: &Call,
+        ChangeUser { user_id, body }: ChangeUser,
+    ) -> Result<UserChanged, Fault> {
+        cx.session()?;
+        if cx.user()?.id != user_id {
+            return Err(Fault::NotFound("user"));
+        }
+        let UserChange { password, name, avatar_url, company } = body;
+        let has_profile = name.is_some() || !avatar_url.is_keep() || !company.is_keep();
+        let accounts = &self.owners()?.accounts;
+        let update = Command::Update { name, avatar_url, company };
+        let changed = |account: &Account| {
+            Ok(UserChanged { updated_at: account.updated_at, session_token: None })
+        };
+        let Some(password) = password else {
+            // No secret is in this reply.
+            let cx = Call { secret: false, ..cx.clone() };
+            return cx.change(&self.world, accounts, user_id, update, changed).await;
+        };
+        if has_profile {
+            // The change of the password is the one that happens once.
+            let cx = Call { idempotency: None, ..cx.clone() };
+            cx.change(&self.world, accounts, user_id, update, changed).await?;
+        }
+        let session = self.set_password(cx, password).await?;
+        Ok(UserChanged { updated_at: cx.now, session_token: Some(session.session_token) })
+    }
+}

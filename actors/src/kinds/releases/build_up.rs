@@ -1,0 +1,141 @@
+//! A release is built up by several jobs, in any order and at the same time: each brings its
+//! verified artifact, and the first one makes the release.
+
+use super::{
+    State,
+    commands::{self, Wanted, of_version},
+};
+use crate::{
+    call::{authz::authorize, context::Call, lookup, redecide::redecided},
+    platform::Platform,
+};
+use contract::{
+    Fault, Few, Operation, Patch, ReleaseId, VersionName,
+    artifacts::Artifact,
+    endpoint::ReleaseRequest,
+    releases::{PublicationState, PublishRelease, Release, Target},
+};
+use std::sync::Arc;
+
+impl Platform {
+    /// Whether the caller may do with a release what it asks for, as far as that can be said before
+    /// the artifact is verified.
+    pub fn check_release_request(
+        &self,
+        cx: &Call,
+        artifact: &Artifact,
+        request: &ReleaseRequest,
+    ) -> Result<(), Fault> {
+        let version = request.version.as_ref().or(artifact.version.as_ref());
+        let (false, Some(version)) = (request.publish.is_empty(), version) else { return Ok(()) };
+        match of_version(&self.world, artifact.app_id, &request.channel, version)? {
+            Some(release) => self.check_publish(cx, release),
+            None => Ok(()),
+        }
+    }
+
+    /// Brings a verified artifact to the release of its version and channel, and publishes that
+    /// where it is asked for. Doing it again changes nothing.
+    pub async fn bring_to_release(
+        &self,
+        cx: &Call,
+        artifact: &Artifact,
+        request: &ReleaseRequest,
+    ) -> Result<(), Fault> {
+        let done = self.try_bring_to_release(cx, artifact, request).await;
+        let told = |why: String| {
+            format!("the artifact {} is verified, but not in a release: {why}", artifact.id)
+        };
+        done.map_err(|fault| match fault {
+            Fault::Exists(why) => Fault::Exists(told(why)),
+            Fault::NotNow(why) => Fault::NotNow(told(why)),
+            fault => fault,
+        })
+    }
+
+    async fn try_bring_to_release(
+        &self,
+        cx: &Call,
+        artifact: &Artifact,
+        request: &ReleaseRequest,
+    ) -> Result<(), Fault> {
+        let version = request.version.clone().or_else(|| artifact.version.clone());
+        let version = version.ok_or(Fault::Internal)?;
+        let State { release, .. } = &*self.make_or_join(cx, artifact, request, &version).await?;
+        let id = release.id;
+        cx.note(&self.world, &id.to_string());
+        if !request.publish.iter().all(|target| was_published(release, artifact, *target)) {
+            self.check_publish(cx, id)?;
+            redecided(async || {
+                let command = commands::publish(&self.world, id, &request.publish, None)?;
+                self.owners()?.releases.ask(id, command).await
+            })
+            .await?;
+        }
+        match self.settled_release(id).await {
+            // It was there; somebody deleted it since.
+            Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Makes the release of a version with this artifact, or adds the artifact to it.
+    async fn make_or_join(
+        &self,
+        cx: &Call,
+        artifact: &Artifact,
+        request: &ReleaseRequest,
+        version: &VersionName,
+    ) -> Result<Arc<State>, Fault> {
+        let (world, owners) = (&self.world, &self.owners()?.releases);
+        redecided(async || {
+            match of_version(world, artifact.app_id, &request.channel, version)? {
+                Some(id) => {
+                    let join = async {
+                        let add = [artifact.id];
+                        owners.ask(id, commands::update(world, id, &add, Patch::Keep)?).await
+                    };
+                    match join.await {
+                        // somebody deleted it meanwhile
+                        Err(Fault::NotFound("release")) => Err(Fault::Stale),
+                        joined => joined,
+                    }
+                }
+                None => {
+                    let id = world.ports.random.id(world.ports.clock.now());
+                    let wanted = Wanted {
+                        app_id: artifact.app_id,
+                        artifact_ids: vec![artifact.id],
+                        version: Some(version.clone()),
+                        channel: request.channel.clone(),
+                        notes: request.notes.clone(),
+                    };
+                    let draft = commands::draft(world, &cx.caller, id, wanted)?;
+                    match owners.create(id, draft).await {
+                        // another job made it meanwhile
+                        Err(Fault::Exists(_)) => Err(Fault::Stale),
+                        made => made,
+                    }
+                }
+            }
+        })
+        .await
+    }
+
+    /// What is published on the way must be something that the caller may publish.
+    fn check_publish(&self, cx: &Call, release_id: ReleaseId) -> Result<(), Fault> {
+        let publish = PublishRelease { release_id, targets: Few::one(Target::Ota), notes: None };
+        let requirement = publish.requirement();
+        let ancestry = lookup::find(&self.world, &cx.caller, requirement.subject)?;
+        authorize(&self.world, &cx.caller, &requirement, &ancestry)
+    }
+}
+
+/// Whether a target took an artifact at any time, and had it taken back perhaps.
+fn was_published(release: &Release, artifact: &Artifact, target: Target) -> bool {
+    release.publications.iter().any(|publication| {
+        publication.artifact_id == artifact.id
+            && publication.target == target
+            && matches!(publication.state, PublicationState::Live | PublicationState::Halted)
+    })
+}

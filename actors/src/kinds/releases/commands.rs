@@ -1,0 +1,189 @@
+//! The commands to a release, made of what the store says.
+
+use super::{
+    Command, Draft, Releases,
+    rules::{Offer, ReleaseClaim},
+};
+use crate::{
+    call::{
+        context::{Caller, Credential},
+        lookup::get,
+    },
+    kinds::artifacts::Artifacts,
+    world::World,
+};
+use contract::{
+    AppId, ArtifactId, Channel, Fault, Notes, Patch, ReleaseId, VersionName,
+    artifacts::{ArtifactKind, ArtifactState},
+    releases::{Release, ReleaseState, Target},
+};
+use store::Snapshot;
+
+/// What a release is made of.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// The app.
+    pub app_id: AppId,
+    /// The artifacts.
+    pub artifact_ids: Vec<ArtifactId>,
+    /// The version; that of the artifacts where nothing is said.
+    pub version: Option<VersionName>,
+    /// The channel.
+    pub channel: Channel,
+    /// The notes.
+    pub notes: Option<Notes>,
+}
+
+/// A release as it begins, where its artifacts allow it.
+pub fn draft(
+    world: &World,
+    caller: &Caller,
+    id: ReleaseId,
+    wanted: Wanted,
+) -> Result<Draft, Fault> {
+    let mut ids = wanted.artifact_ids;
+    ids.sort();
+    let mut version = wanted.version;
+    let mut artifacts = Vec::with_capacity(ids.len());
+    for id in &ids {
+        let seen = usable(world, *id, wanted.app_id, version.as_ref())?;
+        version = version.or_else(|| seen.state.artifact.version.clone());
+        artifacts.push(seen);
+    }
+    let user = caller.user.as_ref();
+    let release = Release {
+        id,
+        app_id: wanted.app_id,
+        version: version.ok_or_else(|| Fault::invalid("version", "is required"))?,
+        channel: wanted.channel,
+        notes: wanted.notes,
+        artifact_ids: ids,
+        state: ReleaseState::Draft,
+        publications: Vec::new(),
+        rolled_back_to: None,
+        created_by: user.map(|user| user.id),
+        created_at: world.ports.clock.now(),
+        published_at: None,
+    };
+    let by_token = user.and_then(|user| match user.credential {
+        Credential::Token(id, _) => Some(id),
+        Credential::Session(..) => None,
+    });
+    Ok(Draft { release, by_token, artifacts })
+}
+
+/// The command that adds artifacts to a release and changes its notes.
+pub fn update(
+    world: &World,
+    id: ReleaseId,
+    add: &[ArtifactId],
+    notes: Patch<Notes>,
+) -> Result<Command, Fault> {
+    let seen = get::<Releases>(&world.store, id)?;
+    let release = &seen.state.release;
+    let mut held = Vec::with_capacity(release.artifact_ids.len());
+    for id in &release.artifact_ids {
+        let seen = get::<Artifacts>(&world.store, *id)?;
+        held.push((*id, seen.state.artifact.platform));
+    }
+    let (mut joining, mut offers) = (Vec::new(), Vec::new());
+    for id in add {
+        let seen = usable(world, *id, release.app_id, Some(&release.version))?;
+        offers.extend(offers_of(world, &seen, &Target::ALL));
+        joining.push(seen);
+    }
+    Ok(Command::Update { held, joining, offers, notes })
+}
+
+/// The command that publishes a release to these targets.
+pub fn publish(
+    world: &World,
+    id: ReleaseId,
+    targets: &[Target],
+    notes: Option<Notes>,
+) -> Result<Command, Fault> {
+    let publishers = &world.ports.publishers;
+    if let Some(target) = targets.iter().find(|target| !publishers.contains_key(target)) {
+        let mut known: Vec<_> = publishers.keys().map(|target| target.name()).collect();
+        known.sort_unstable();
+        return Err(Fault::NotNow(format!(
+            "the target {} is not configured on this server, which has {}",
+            target.name(),
+            known.join(", ")
+        )));
+    }
+    let release = get::<Releases>(&world.store, id)?;
+    let held = release.state.release.artifact_ids.clone();
+    let mut wanted = Vec::new();
+    for id in &held {
+        let seen = get::<Artifacts>(&world.store, *id)?;
+        wanted.extend(offers_of(world, &seen, targets));
+    }
+    let is_taken = |target: &&Target| wanted.iter().any(|offer| offer.target == **target);
+    if let Some(target) = targets.iter().find(|target| !is_taken(target)) {
+        return Err(Fault::NotNow(format!(
+            "the release has no artifact that {} takes",
+            target.name()
+        )));
+    }
+    Ok(Command::Publish { held, wanted, notes })
+}
+
+/// The release of a version in a channel, where there is one.
+pub fn of_version(
+    world: &World,
+    app: AppId,
+    channel: &Channel,
+    version: &VersionName,
+) -> Result<Option<ReleaseId>, Fault> {
+    world.store.holder(&ReleaseClaim::of(app, channel, version))
+}
+
+/// The artifact, where a release of this app and version can hold it.
+fn usable(
+    world: &World,
+    id: ArtifactId,
+    app: AppId,
+    version: Option<&VersionName>,
+) -> Result<Snapshot<Artifacts>, Fault> {
+    let none = Fault::NotFound("artifact of this app");
+    let Some(seen) = world.store.get::<Artifacts>(&id)? else { return Err(none) };
+    let artifact = &seen.state.artifact;
+    match artifact.state {
+        _ if artifact.app_id != app => Err(none),
+        ArtifactState::Deleted => Err(none),
+        ArtifactState::Verified => match (&artifact.version, version) {
+            (Some(own), Some(version)) if own != version => Err(Fault::invalid(
+                "version",
+                format!("must be the artifacts' version: {id} is {own}, not {version}"),
+            )),
+            _ => Ok(seen),
+        },
+        state => Err(Fault::NotNow(format!(
+            "the artifact {id} is {}; finalize its upload first",
+            format!("{state:?}").to_lowercase()
+        ))),
+    }
+}
+
+/// Those of the targets that take an artifact.
+fn offers_of(world: &World, seen: &Snapshot<Artifacts>, targets: &[Target]) -> Vec<Offer> {
+    let artifact = &seen.state.artifact;
+    let takes = targets.iter().filter(|target| takes(**target, artifact.kind));
+    takes
+        .map(|target| Offer {
+            id: world.ports.random.id(world.ports.clock.now()),
+            artifact_id: artifact.id,
+            target: *target,
+        })
+        .collect()
+}
+
+/// Which kinds of file a target takes.
+fn takes(target: Target, kind: ArtifactKind) -> bool {
+    match target {
+        Target::AppStore | Target::Testflight => kind == ArtifactKind::Ipa,
+        Target::GooglePlay => kind != ArtifactKind::Ipa,
+        Target::FirebaseAppDistribution | Target::Ota => true,
+    }
+}

@@ -1,0 +1,168 @@
+//! The endpoints at their addresses. The table in the contract says which there are, where, and
+//! with which method; nothing is served that it does not list.
+
+use super::{
+    Edge, download, functions, install, operators, parse_rest,
+    reply::{self, Heading},
+    upload,
+};
+use actix_web::{
+    HttpRequest, HttpResponse, Resource,
+    http::{Method, StatusCode},
+    web,
+};
+use actors::call::pipeline::Target;
+use contract::{
+    Reply,
+    endpoint::{
+        self, Answers, EdgeRoute, Endpoint,
+        files::{self, DownloadArtifact, DownloadBackup, HeadArtifactContent, PutArtifactContent},
+        install::{self as pages, InstallManifest, InstallPage},
+        operators::{self as watched, Healthz, Metrics, OpenApi, Readyz},
+        session_routes,
+    },
+};
+
+/// The edge that answers endpoints itself.
+pub struct Web;
+
+/// A request for an endpoint that the edge answers itself.
+pub struct Incoming {
+    req: HttpRequest,
+    edge: web::Data<Edge>,
+    payload: web::Payload,
+}
+
+impl endpoint::Edge for Web {
+    type Request = Incoming;
+    type Answer = HttpResponse;
+}
+
+macro_rules! answers {
+    ($($endpoint:ty: |$it:ident| $answer:expr;)+) => {
+        $(impl Answers<$endpoint> for Web {
+            async fn answer($it: Incoming) -> HttpResponse {
+                $answer.await
+            }
+        })+
+    };
+}
+
+answers! {
+    PutArtifactContent: |it| upload::put(it.req, it.edge, it.payload);
+    HeadArtifactContent: |it| upload::head(it.req, it.edge);
+    DownloadArtifact: |it| download::get(it.req, it.edge);
+    DownloadBackup: |it| download::get_backup(it.req, it.edge);
+    InstallPage: |it| install::page(it.req, it.edge);
+    InstallManifest: |it| install::manifest(it.req, it.edge);
+    Healthz: |_it| operators::healthz();
+    Readyz: |it| operators::readyz(it.edge);
+    Metrics: |it| operators::metrics(it.edge);
+    OpenApi: |it| operators::openapi(it.req, it.edge);
+}
+
+/// Serves every endpoint of the table.
+pub fn configure(app: &mut web::ServiceConfig) {
+    let answered = files::edge_routes().into_iter().chain(pages::edge_routes());
+    let answered = answered.chain(watched::edge_routes());
+    let mut resources = Resources::default();
+    for route in answered {
+        resources.serve_itself(route);
+    }
+    for endpoint in endpoint::OPERATIONS.endpoints {
+        resources.serve(endpoint);
+    }
+    for group in [session_routes::OPERATIONS, session_routes::GROUP] {
+        for endpoint in group.endpoints {
+            resources
+                .at(endpoint.path, |resource| resource.default_service(web::to(parse_rest::serve)));
+        }
+    }
+    // `/users/me` is none of `/users/{userId}`.
+    resources.0.sort_by_key(|(path, _)| path.contains('{'));
+    for (_, resource) in resources.0 {
+        app.service(resource);
+    }
+}
+
+/// What is served at each path.
+#[derive(Default)]
+struct Resources(Vec<(&'static str, Resource)>);
+
+impl Resources {
+    fn at(&mut self, path: &'static str, change: impl FnOnce(Resource) -> Resource) {
+        let known = self.0.iter().position(|(known, _)| *known == path);
+        let resource = match known.map(|at| self.0.remove(at)) {
+            Some((_, resource)) => resource,
+            None => web::resource(path).default_service(web::to(super::refuse_method)),
+        };
+        let at = known.unwrap_or(self.0.len());
+        self.0.insert(at, (path, change(resource)));
+    }
+
+    /// An endpoint that the edge answers itself. `HEAD` is answered wherever `GET` is.
+    fn serve_itself(&mut self, route: EdgeRoute<Web>) {
+        let answer = route.answer;
+        let handler = move |req: HttpRequest, edge: web::Data<Edge>, payload: web::Payload| {
+            answer(Incoming { req, edge, payload })
+        };
+        let method = method(route.endpoint);
+        self.at(route.endpoint.path, |resource| match method {
+            Method::GET => resource.route(web::get().to(handler)).route(web::head().to(handler)),
+            method => resource.route(web::method(method).to(handler)),
+        });
+    }
+
+    /// An endpoint that the platform serves.
+    fn serve(&mut self, endpoint: &'static Endpoint) {
+        let handler = move |req: HttpRequest, edge: web::Data<Edge>, payload: web::Payload| {
+            serve(endpoint, req, edge, payload)
+        };
+        self.at(endpoint.path, |resource| {
+            resource.route(web::method(method(endpoint)).to(handler))
+        });
+    }
+}
+
+fn method(endpoint: &Endpoint) -> Method {
+    match endpoint.method {
+        endpoint::Method::Get => Method::GET,
+        endpoint::Method::Head => Method::HEAD,
+        endpoint::Method::Post => Method::POST,
+        endpoint::Method::Put => Method::PUT,
+    }
+}
+
+async fn serve(
+    endpoint: &'static Endpoint,
+    req: HttpRequest,
+    edge: web::Data<Edge>,
+    payload: web::Payload,
+) -> HttpResponse {
+    let done = async {
+        let (_permit, body) = functions::read(&edge, req.head(), payload).await?;
+        functions::invoke(req.head(), &edge, target(endpoint.name, &req), body).await
+    };
+    match done.await {
+        Ok(done) => {
+            let heading = Heading {
+                head: req.head(),
+                edge: &edge,
+                request_id: &done.request_id,
+                allowance: Some(done.allowance),
+            };
+            match done.reply {
+                Ok(Reply { json, created: true }) => heading.json(StatusCode::CREATED, json),
+                Ok(Reply { json, created: false }) => heading.json(StatusCode::OK, json),
+                Err(fault) => heading.fault(&fault),
+            }
+        }
+        Err(fault) => reply::refuse(req.head(), &edge, fault),
+    }
+}
+
+/// The operation of an endpoint, with the values of the path.
+pub fn target(name: &'static str, req: &HttpRequest) -> Target {
+    let path = req.match_info().iter().map(|(_, value)| value.to_owned()).collect();
+    Target::Endpoint { name, path }
+}

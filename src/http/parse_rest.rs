@@ -1,0 +1,299 @@
+//! The session routes that client libraries of the Parse wire style call besides functions:
+//! sign-up, sign-in, the current user and session, log-out, password change and reset, health.
+//!
+//! Each is a declared operation in other clothes: the parameters are renamed, the call takes the
+//! same pipeline, and the reply is put into the shape that the libraries read.
+
+use super::{
+    Edge, endpoints,
+    functions::{self, Exchange},
+    reply::{self, Heading},
+    request,
+};
+use actix_http::RequestHead;
+use actix_web::{
+    HttpRequest, HttpResponse,
+    http::{Method, StatusCode},
+    web,
+};
+use actors::call::{authn::Admission, pipeline::Target};
+use bytes::Bytes;
+use contract::{
+    Fault, Operation,
+    authentication::{GetCurrentUser, LoginWithEmail, Logout, RegisterUser, RequestPasswordReset},
+    endpoint::{
+        Answers, EdgeRoute, Endpoint,
+        session_routes::{
+            self, ChangeUser, ChangeUserObject, CurrentSession, CurrentUser, Health, HealthByPost,
+            LogIn, LogInByGet, LogOut, RequestReset, SignUp,
+        },
+    },
+    params,
+};
+use serde_json::{Map, Value, json};
+use std::sync::LazyLock;
+
+/// The edge in the shape of the libraries.
+struct Parse;
+
+/// A request of a library, its body read.
+struct Incoming {
+    req: HttpRequest,
+    edge: web::Data<Edge>,
+    /// What the body and the query hold, reserved keys of the body included.
+    fields: Map<String, Value>,
+}
+
+impl contract::endpoint::Edge for Parse {
+    type Request = Incoming;
+    type Answer = Result<HttpResponse, Fault>;
+}
+
+/// The session routes, and how each is answered.
+static ROUTES: LazyLock<Vec<EdgeRoute<Parse>>> = LazyLock::new(session_routes::edge_routes);
+
+/// Answers a session route, once the method that the library means is known.
+pub async fn serve(req: HttpRequest, edge: web::Data<Edge>, payload: web::Payload) -> HttpResponse {
+    if req.method() == Method::OPTIONS {
+        return reply::refuse(req.head(), &edge, Fault::NoRoute);
+    }
+    let (_permit, body) = match functions::read(&edge, req.head(), payload).await {
+        Ok(read) => read,
+        Err(fault) => return reply::refuse(req.head(), &edge, fault),
+    };
+    let answered = answer(req.clone(), edge.clone(), &body).await;
+    answered.unwrap_or_else(|fault| reply::refuse(req.head(), &edge, fault))
+}
+
+async fn answer(
+    req: HttpRequest,
+    edge: web::Data<Edge>,
+    body: &Bytes,
+) -> Result<HttpResponse, Fault> {
+    let method = request::method_override(body).filter(|_| req.method() == Method::POST);
+    let method = method.unwrap_or_else(|| req.method().to_string());
+    let pattern = req.match_pattern().unwrap_or_default();
+    let is_meant =
+        |endpoint: &Endpoint| endpoint.path == pattern && endpoint.method.name() == method;
+    let answered = ROUTES.iter().find(|route| is_meant(route.endpoint));
+    let served = session_routes::OPERATIONS.endpoints.iter().find(|endpoint| is_meant(endpoint));
+    let mut incoming = Incoming { fields: params::object(body)?, req, edge };
+    incoming.add_query();
+    match (answered, served) {
+        (Some(route), _) => (route.answer)(incoming).await,
+        (None, Some(endpoint)) if endpoint.name == CurrentSession::NAME => {
+            incoming.current_session().await
+        }
+        (None, Some(_)) => incoming.change_user().await,
+        (None, None) => Err(Fault::Method(method)),
+    }
+}
+
+impl Answers<LogIn> for Parse {
+    async fn answer(it: Incoming) -> Result<HttpResponse, Fault> {
+        let exchange = it.call::<LoginWithEmail>(by_email(&it.fields)?).await?;
+        Ok(it.shape(exchange, StatusCode::OK, |reply| user(&reply["user"], &reply["sessionToken"])))
+    }
+}
+
+impl Answers<LogInByGet> for Parse {
+    async fn answer(it: Incoming) -> Result<HttpResponse, Fault> {
+        <Parse as Answers<LogIn>>::answer(it).await
+    }
+}
+
+impl Answers<SignUp> for Parse {
+    async fn answer(it: Incoming) -> Result<HttpResponse, Fault> {
+        let mut exchange = it.call::<RegisterUser>(by_email(&it.fields)?).await?;
+        if matches!(&exchange.reply, Err(fault) if fault.code() == 137) {
+            exchange.reply = Err(Fault::UsernameTaken);
+        }
+        Ok(it.shape(exchange, StatusCode::CREATED, |reply| {
+            let user = &reply["user"];
+            json!({
+                "objectId": user["id"],
+                "createdAt": user["createdAt"],
+                "sessionToken": reply["sessionToken"],
+            })
+        }))
+    }
+}
+
+impl Answers<CurrentUser> for Parse {
+    async fn answer(it: Incoming) -> Result<HttpResponse, Fault> {
+        let token = it.session_token()?;
+        let exchange = it.by_session(it.call::<GetCurrentUser>(Map::new()).await?)?;
+        Ok(it.shape(exchange, StatusCode::OK, |reply| user(reply, &token)))
+    }
+}
+
+impl Answers<ChangeUserObject> for Parse {
+    async fn answer(it: Incoming) -> Result<HttpResponse, Fault> {
+        it.change_user().await
+    }
+}
+
+impl Answers<LogOut> for Parse {
+    async fn answer(it: Incoming) -> Result<HttpResponse, Fault> {
+        let exchange = it.by_session(it.call::<Logout>(Map::new()).await?)?;
+        Ok(it.shape(exchange, StatusCode::OK, |_| json!({})))
+    }
+}
+
+impl Answers<RequestReset> for Parse {
+    async fn answer(it: Incoming) -> Result<HttpResponse, Fault> {
+        let exchange = it.call::<RequestPasswordReset>(plain(&it.fields)).await?;
+        Ok(it.shape(exchange, StatusCode::OK, |_| json!({})))
+    }
+}
+
+impl Answers<Health> for Parse {
+    async fn answer(it: Incoming) -> Result<HttpResponse, Fault> {
+        let (head, edge) = (it.head(), &it.edge);
+        let (address, peer) = (request::address(head, edge), request::peer(head));
+        let nobody = Default::default();
+        let platform = &edge.platform;
+        let Admission { allowance, .. } =
+            platform.authn.admit(&platform.world, &nobody, address, peer);
+        let request_id = request::request_id(head, edge);
+        let heading = Heading { head, edge, request_id: &request_id, allowance: Some(allowance) };
+        Ok(heading.value(StatusCode::OK, &json!({"status": "ok"})))
+    }
+}
+
+impl Answers<HealthByPost> for Parse {
+    async fn answer(it: Incoming) -> Result<HttpResponse, Fault> {
+        <Parse as Answers<Health>>::answer(it).await
+    }
+}
+
+impl Incoming {
+    fn head(&self) -> &RequestHead {
+        self.req.head()
+    }
+
+    /// What the query says, where the body does not say otherwise. Credentials do not belong into
+    /// addresses, which are logged on the way.
+    fn add_query(&mut self) {
+        if let Ok(query) = web::Query::<Map<String, Value>>::from_query(self.req.query_string()) {
+            let query = query.into_inner().into_iter();
+            for (name, value) in query.filter(|(name, _)| !name.starts_with('_')) {
+                self.fields.entry(name).or_insert(value);
+            }
+        }
+    }
+
+    fn session_token(&self) -> Result<Value, Fault> {
+        let credentials =
+            request::credentials(self.head(), &with_credentials(&self.fields, Map::new()))?;
+        Ok(json!(credentials.session_token.unwrap_or_default()))
+    }
+
+    /// Calls a function with the credentials that came along.
+    async fn call<F: Operation>(&self, params: Map<String, Value>) -> Result<Exchange, Fault> {
+        self.invoke(Target::Function(F::NAME.to_owned()), params).await
+    }
+
+    async fn invoke(&self, target: Target, params: Map<String, Value>) -> Result<Exchange, Fault> {
+        functions::invoke(self.head(), &self.edge, target, with_credentials(&self.fields, params))
+            .await
+    }
+
+    /// The calling session. The platform does not know its token: only the caller does.
+    async fn current_session(&self) -> Result<HttpResponse, Fault> {
+        let token = self.session_token()?;
+        let target = endpoints::target(CurrentSession::NAME, &self.req);
+        let exchange = self.by_session(self.invoke(target, Map::new()).await?)?;
+        Ok(self.shape(exchange, StatusCode::OK, |reply| {
+            let mut session = reply.as_object().cloned().unwrap_or_default();
+            session.insert("sessionToken".into(), token);
+            Value::Object(session)
+        }))
+    }
+
+    /// A change of the user. The libraries say of a field that it goes with an operation.
+    async fn change_user(&self) -> Result<HttpResponse, Fault> {
+        let mut fields = plain(&self.fields);
+        let deleted = json!({"__op": "Delete"});
+        fields.values_mut().filter(|value| **value == deleted).for_each(|v| *v = Value::Null);
+        let target = endpoints::target(ChangeUser::NAME, &self.req);
+        let exchange = self.by_session(self.invoke(target, fields).await?)?;
+        Ok(self.shape(exchange, StatusCode::OK, Value::clone))
+    }
+
+    /// The libraries know an invalid session by its own code.
+    fn by_session(&self, mut exchange: Exchange) -> Result<Exchange, Fault> {
+        if matches!(exchange.reply, Err(Fault::Unauthenticated(_))) {
+            let body = with_credentials(&self.fields, Map::new());
+            let credentials = request::credentials(self.head(), &body)?;
+            if self.edge.platform.authn.check_application(&credentials, true).is_ok() {
+                exchange.reply = Err(Fault::InvalidSession);
+            }
+        }
+        Ok(exchange)
+    }
+
+    /// The answer, in the shape that the libraries read.
+    fn shape(
+        &self,
+        exchange: Exchange,
+        status: StatusCode,
+        shape: impl FnOnce(&Value) -> Value,
+    ) -> HttpResponse {
+        let Exchange { request_id, reply, allowance } = exchange;
+        let heading = Heading {
+            head: self.head(),
+            edge: &self.edge,
+            request_id: &request_id,
+            allowance: Some(allowance),
+        };
+        let reply = reply.and_then(|reply| {
+            serde_json::from_slice::<Value>(&reply.json).map_err(|_| Fault::Internal)
+        });
+        match reply {
+            Ok(reply) => heading.value(status, &shape(&reply)),
+            Err(fault) => heading.fault(&fault),
+        }
+    }
+}
+
+/// The parameters without the reserved keys.
+fn plain(fields: &Map<String, Value>) -> Map<String, Value> {
+    fields
+        .iter()
+        .filter(|(key, _)| !key.starts_with('_'))
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect()
+}
+
+/// The parameters of a sign-in or sign-up: the libraries' user name is the e-mail.
+fn by_email(fields: &Map<String, Value>) -> Result<Map<String, Value>, Fault> {
+    let mut renamed = plain(fields);
+    let Some(username) = renamed.remove("username") else { return Ok(renamed) };
+    let email = renamed.entry("email").or_insert_with(|| username.clone());
+    let key = |value: &Value| value.as_str().map(|text| text.trim().to_lowercase());
+    if key(email) == key(&username) {
+        Ok(renamed)
+    } else {
+        Err(Fault::invalid("username", "is the e-mail address here: leave it out or send the same"))
+    }
+}
+
+/// The parameters with the reserved keys that came along, so that the credentials stay with them.
+fn with_credentials(fields: &Map<String, Value>, params: Map<String, Value>) -> Bytes {
+    let reserved = fields.iter().filter(|(key, _)| key.starts_with('_') && *key != "_method");
+    let mut body: Map<String, Value> = reserved.map(|(k, v)| (k.clone(), v.clone())).collect();
+    body.extend(params);
+    // An object with text keys always serializes.
+    serde_json::to_vec(&body).unwrap_or_default().into()
+}
+
+/// A user in the libraries' shape.
+fn user(user: &Value, token: &Value) -> Value {
+    let mut shaped = user.as_object().cloned().unwrap_or_default();
+    let id = shaped.remove("id").unwrap_or_default();
+    shaped.insert("objectId".into(), id);
+    shaped.insert("username".into(), user["email"].clone());
+    shaped.insert("sessionToken".into(), token.clone());
+    Value::Object(shaped)
+}

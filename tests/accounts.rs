@@ -1,0 +1,319 @@
+//! What protects an account: sign-ins that fail, forgotten passwords, and what ends with a password.
+
+use crate::support::{
+    load::together,
+    service::{Answer, Person, Service, eventually},
+};
+use serde_json::{Value, json};
+
+fn open() -> Service {
+    Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise"), ("SVC_LOG", "warn")])
+}
+
+fn error(answer: &Answer) -> &str {
+    answer.body["error"].as_str().unwrap_or_default()
+}
+
+/// Signs in from this loopback address.
+fn sign_in_from(service: &Service, last: u8, email: &str, password: &str) -> Answer {
+    let client = Service::client_at([127, 0, 0, last]);
+    let params = json!({"email": email, "password": password});
+    Service::answer(service.request(&client, "loginWithEmail", &params).send().unwrap()).unwrap()
+}
+
+/// The tokens for new passwords in the operator's log.
+fn reset_tokens(service: &Service) -> Vec<String> {
+    let log = service.log().replace("\\n", "\n");
+    let tokens = log.split("an hour with this token:").skip(1);
+    tokens.filter_map(|rest| rest.split_whitespace().next().map(str::to_owned)).collect()
+}
+
+fn statuses(answers: &[Answer], status: u16) -> usize {
+    answers.iter().filter(|answer| answer.status == status).count()
+}
+
+#[test]
+fn what_does_not_sign_in_is_told_nothing_more() {
+    let service = open();
+    let ada = service.register("ada");
+    let long = "x".repeat(300);
+    let wrong = [
+        (ada.email.as_str(), "wrong horse"),
+        (&ada.email, "short"),
+        (&ada.email, ""),
+        (&ada.email, &long),
+        ("nobody@example.com", "wrong horse"),
+        ("no address", "wrong horse"),
+        ("", "short"),
+    ];
+    for (email, password) in wrong {
+        let params = json!({"email": email, "password": password});
+        let refused = service.call(None, "loginWithEmail", params);
+        assert_eq!(refused.refusal(), (404, 101), "{email:?} {password:?}");
+        assert_eq!(error(&refused), "wrong e-mail or password");
+        assert!(refused.body.get("details").is_none(), "{}", refused.body);
+        let login = service.http.post(format!("{}/backend/login", service.url));
+        let login = login.json(&json!({"username": email, "password": password, "_method": "GET"}));
+        let login = login.header("X-Parse-Application-Id", &service.application_id);
+        let refused = Service::answer(login.send().unwrap()).unwrap();
+        assert_eq!((refused.refusal(), error(&refused)), ((404, 101), "wrong e-mail or password"));
+    }
+    for params in [
+        json!({"email": ada.email}),
+        json!({"password": "correct horse"}),
+        json!({"email": ada.email, "password": 12345678}),
+        json!({"email": [ada.email], "password": "correct horse"}),
+        json!({"email": ada.email, "password": null}),
+    ] {
+        let refused = service.call(None, "loginWithEmail", params.clone());
+        assert_eq!(refused.refusal(), (400, 142), "{params}");
+        assert!(!error(&refused).contains("12345678"), "{}", refused.body);
+    }
+
+    // Other functions have words of their own.
+    let change = |current: &str, new: &str| {
+        let params = json!({"currentPassword": current, "newPassword": new});
+        service.call(Some(&ada), "changePassword", params)
+    };
+    for current in ["wrong horse", "short"] {
+        let refused = change(current, "another horse");
+        let told = (refused.refusal(), error(&refused));
+        assert_eq!(told, ((404, 101), "the current password is wrong"));
+    }
+    assert_eq!(change("correct horse", "short").refusal(), (400, 142));
+    let params = json!({"token": "no such token", "newPassword": "another horse"});
+    let refused = service.call(None, "resetPassword", params);
+    assert_eq!(refused.refusal(), (401, 119));
+    assert!(error(&refused).contains("reset token"), "{}", refused.body);
+    assert!(!service.log().contains("horse"), "no password is logged");
+}
+
+#[test]
+fn ten_failures_lock_an_address_out_and_ten_more_all_that_are_new() {
+    let service = open();
+    let ada = service.register("ada");
+    let sign_in = |last: u8, password: &str| sign_in_from(&service, last, &ada.email, password);
+    assert_eq!(sign_in(2, "correct horse").status, 200, "a second address is known from now on");
+
+    // An address that the account was used from guesses ten times, as any other.
+    for _ in 0..10 {
+        assert_eq!(sign_in(2, "wrong").refusal(), (404, 101));
+    }
+    let locked = sign_in(2, "correct horse");
+    assert_eq!(locked.refusal(), (429, 429));
+    assert!(error(&locked).contains("too many failed sign-ins"), "{}", locked.body);
+    assert!(error(&locked).contains("15 minutes"), "{}", locked.body);
+    assert!(locked.headers.contains_key("retry-after"));
+    assert_eq!(sign_in(1, "correct horse").status, 200, "a known address that did not fail");
+
+    // The same holds where there is no such account.
+    for email in [ada.email.as_str(), "nobody@example.com"] {
+        let sign_in = |last: u8, password: &str| sign_in_from(&service, last, email, password);
+        for _ in 0..10 {
+            assert_eq!(sign_in(3, "wrong horse").refusal(), (404, 101));
+        }
+        let upper = sign_in_from(&service, 3, &email.to_uppercase(), "correct horse");
+        assert_eq!(upper.refusal(), (429, 429));
+        // One address alone cannot keep others out.
+        for _ in 0..9 {
+            assert_eq!(sign_in(4, "wrong horse").refusal(), (404, 101));
+        }
+        assert_eq!(sign_in(5, "wrong horse").refusal(), (404, 101));
+        let new = sign_in(6, "correct horse");
+        assert_eq!(new.refusal(), (429, 429), "{email}: twenty failures from new addresses");
+        assert!(error(&new).contains("new addresses"), "{}", new.body);
+    }
+    assert_eq!(sign_in(1, "correct horse").status, 200, "the person gets in all the same");
+    assert_eq!(sign_in(3, "correct horse").refusal(), (429, 429), "and frees no guesser");
+
+    // Guesses of the current password are counted apart, from wherever they come.
+    let change = |current: &str| {
+        let params = json!({"currentPassword": current, "newPassword": "another horse"});
+        service.call(Some(&ada), "changePassword", params)
+    };
+    for _ in 0..10 {
+        assert_eq!(change("wrong horse").refusal(), (404, 101));
+    }
+    let locked = change("correct horse");
+    assert_eq!(locked.refusal(), (429, 429), "a stolen session guesses ten times");
+    assert!(error(&locked).contains("current password"), "{}", locked.body);
+}
+
+#[test]
+fn many_sign_ins_at_once_count_as_many() {
+    let service = open();
+    let ada = service.register("ada");
+    let right = together(16, |_| sign_in_from(&service, 1, &ada.email, "correct horse"));
+    assert_eq!(statuses(&right, 200), 16, "{right:?}");
+    let wrong = together(16, |_| sign_in_from(&service, 7, &ada.email, "wrong horse"));
+    assert_eq!((statuses(&wrong, 404), statuses(&wrong, 429)), (10, 6), "{wrong:?}");
+    let right = together(16, |_| sign_in_from(&service, 1, &ada.email, "correct horse"));
+    assert_eq!(statuses(&right, 200), 16, "{right:?}");
+}
+
+#[test]
+fn addresses_cannot_be_read_from_the_store() {
+    use sha2::{Digest, Sha256};
+    let mut service = open();
+    service.register("ada");
+    service.stop();
+    let dump = service.cli(&["admin", "backup", "store.gz"]);
+    assert!(dump.status.success());
+    let bytes = std::fs::read(service.home.join("store.gz")).unwrap();
+    let mut text = String::new();
+    let mut store = flate2::read::MultiGzDecoder::new(&bytes[..]);
+    std::io::Read::read_to_string(&mut store, &mut text).unwrap();
+    let hex = |bytes: &[u8]| -> String { bytes.iter().map(|b| format!("{b:02x}")).collect() };
+    assert!(text.contains(&hex(b"ada@example.com")), "the backup can be read");
+    let hash = hex(&Sha256::digest("127.0.0.1"));
+    assert!(!text.contains(&hex(hash.as_bytes())), "it is as good as the address itself");
+}
+
+#[test]
+fn at_most_three_mails_an_hour_and_each_token_holds() {
+    let mut service = open();
+    let ada = service.register("ada");
+    let ask = |service: &Service, email: &str| {
+        service.call(None, "requestPasswordReset", json!({"email": email}))
+    };
+    let answers = together(16, |caller| {
+        let emails = ["ada@example.com", "ADA@example.com"];
+        ask(&service, emails[caller % 2])
+    });
+    assert_eq!(statuses(&answers, 200), 16, "{answers:?}");
+    assert_eq!(ask(&service, "nobody@example.com").ok(), json!({}));
+    // Nobody waits for a mail; the audit log says when all that was asked for is dealt with.
+    let dealt_with = |service: &Service, asked: usize| {
+        let admin = service.administrator();
+        let params = json!({"function": "requestPasswordReset", "limit": 200});
+        eventually("all is dealt with", || {
+            let log = service.call(Some(&admin), "svc_admin_getAuditLog", params.clone()).ok();
+            log["items"].as_array().unwrap().len() == asked
+        });
+    };
+    dealt_with(&service, 16);
+    eventually("three mails go out", || reset_tokens(&service).len() == 3);
+    let reset = |service: &Service, token: &str, password: &str| {
+        service.call(None, "resetPassword", json!({"token": token, "newPassword": password}))
+    };
+
+    // A restart forgets nothing, and an hour later there are three more.
+    for (ahead, asked, sent) in [("3000", 17, 3), ("3605", 21, 6)] {
+        service.stop();
+        service.set("SVC_CLOCK_AHEAD", ahead);
+        service.boot();
+        for _ in 0..(if sent == 3 { 1 } else { 4 }) {
+            ask(&service, "ada@example.com").ok();
+        }
+        dealt_with(&service, asked);
+        eventually("no more go out", || reset_tokens(&service).len() == sent);
+    }
+    let tokens = reset_tokens(&service);
+    assert_eq!(reset(&service, &tokens[0], "another horse").refusal(), (401, 119), "expired");
+
+    // A later token does not replace an earlier one; the first one used ends them all.
+    assert_eq!(reset(&service, &tokens[3], "short").refusal(), (400, 142));
+    let answers = together(16, |_| reset(&service, &tokens[3], "another horse"));
+    assert_eq!((statuses(&answers, 200), statuses(&answers, 401)), (1, 15), "{answers:?}");
+    for token in &tokens {
+        assert_eq!(reset(&service, token, "a third horse").refusal(), (401, 119));
+    }
+    service.sign_in(&ada, "another horse");
+    service.stop();
+    service.check();
+}
+
+#[test]
+fn a_reset_does_not_tell_whether_there_is_an_account() {
+    let service = open();
+    service.register("ada");
+    // The same request id with other parameters is refused, whichever e-mail came first.
+    for (n, (first, second)) in
+        [("ada@example.com", "nobody@example.com"), ("nobody@example.com", "ada@example.com")]
+            .into_iter()
+            .enumerate()
+    {
+        let once = format!("reset {n}");
+        let ask = |email: &str| {
+            let params = json!({"email": email});
+            service.try_call(None, "requestPasswordReset", params, Some(&once)).unwrap()
+        };
+        assert_eq!(ask(first).ok(), json!({}));
+        assert_eq!(ask(first).ok(), json!({}));
+        assert_eq!(ask(second).refusal(), (400, 142));
+    }
+}
+
+#[test]
+fn a_new_password_ends_deploy_tokens_where_that_is_wanted() {
+    let service = open();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let make = |who: &Person| {
+        service.with_token(who, json!({"name": "ci", "scopes": ["artifact:upload"], "appId": app}))
+    };
+    let works = |token: &Person| {
+        service.call(Some(token), "svc_getArtifacts", json!({"appId": app})).status == 200
+    };
+    let revoked = |who: &Person| -> Vec<bool> {
+        let list = service.call(Some(who), "svc_getDeployTokens", json!({})).ok();
+        let list = list["items"].as_array().unwrap().clone();
+        list.iter().map(|token| !token["revokedAt"].is_null()).collect()
+    };
+    let change = |who: &Person, old: &str, new: &str, more: Value| {
+        let mut params = json!({"currentPassword": old, "newPassword": new});
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let token = service.call(Some(who), "changePassword", params).ok()["sessionToken"].clone();
+        Person { token: token.as_str().unwrap().to_owned(), ..who.clone() }
+    };
+    let first = make(&ada);
+    let ada = change(&ada, "correct horse", "horse 1 horse", json!({}));
+    assert!(works(&first), "a change of the password leaves tokens alone");
+    let ada = change(&ada, "horse 1 horse", "horse 2 horse", json!({"revokeTokens": true}));
+    assert!(!works(&first), "unless it is asked to end them");
+    let second = make(&ada);
+    assert!(works(&second));
+    assert_eq!(revoked(&ada), [false, true]);
+
+    let reset = |more: Value| {
+        let before = reset_tokens(&service).len();
+        service.call(None, "requestPasswordReset", json!({"email": ada.email})).ok();
+        eventually("the token is there", || reset_tokens(&service).len() > before);
+        let token = reset_tokens(&service).pop();
+        let mut params = json!({"token": token, "newPassword": "horse 3 horse"});
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        service.call(None, "resetPassword", params).ok();
+    };
+    reset(json!({"revokeTokens": false}));
+    assert!(works(&second));
+    reset(json!({}));
+    assert!(!works(&second), "a reset ends the tokens that a thief may have made");
+    let ada = service.sign_in(&ada, "horse 3 horse");
+    assert_eq!(revoked(&ada), [true, true]);
+    assert!(works(&make(&ada)));
+}
+
+#[test]
+fn of_many_who_change_a_password_at_once_one_does() {
+    let service = open();
+    let ada = service.register("ada");
+    let answers = together(16, |caller| {
+        let new = format!("horse number {caller}");
+        let params = json!({"currentPassword": "correct horse", "newPassword": new});
+        let answer = service.call(Some(&ada), "changePassword", params);
+        Answer { body: json!({"new": new, "answer": answer.body}), ..answer }
+    });
+    assert_eq!(statuses(&answers, 200), 1, "{answers:?}");
+    for answer in answers.iter().filter(|answer| answer.status != 200) {
+        let code = &answer.body["answer"]["code"];
+        let lost = (answer.status, code.as_i64().unwrap());
+        assert!([(404, 101), (401, 119)].contains(&lost), "{answer:?}");
+    }
+    let done = answers.iter().find(|answer| answer.status == 200).unwrap();
+    let ada = Person {
+        token: done.body["answer"]["result"]["sessionToken"].as_str().unwrap().to_owned(),
+        ..ada
+    };
+    service.call(Some(&ada), "getCurrentUser", json!({})).ok();
+    service.sign_in(&ada, done.body["new"].as_str().unwrap());
+}
