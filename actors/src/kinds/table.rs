@@ -14,7 +14,7 @@ use crate::{
         directory::Rules,
         entries::{self, Under},
         handle::Handle,
-        resource::{Child, Kept, Resource, Retry, Row},
+        resource::{Child, HasParent, Kept, Resource, Retry, Row},
         store::Store,
     },
     world::World,
@@ -80,6 +80,9 @@ macro_rules! kinds {
                 }
             }
 
+            $(impl HasParent for $kind {
+                type Parent = $parent;
+            })?
             $(impl Entry<$kind> for Under<$parent> {})?
             $($(impl Entry<$kind> for Under<$beside> {})+)?
         )+

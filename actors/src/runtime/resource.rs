@@ -97,10 +97,14 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
     }
 }
 
-/// A kind whose resources hang from those of another kind, and go with them.
-pub trait Child: Resource {
+/// What the row of a kind says that its resources hang from.
+pub trait HasParent: Resource {
     /// The other kind.
     type Parent: Resource;
+}
+
+/// A kind whose resources hang from those of another kind, and go with them.
+pub trait Child: HasParent {
     /// What this one hangs from.
     fn parent(state: &Self::State) -> Option<<Self::Parent as Record>::Key>;
     /// What it is told when that goes.

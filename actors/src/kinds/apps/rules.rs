@@ -1,7 +1,6 @@
 //! The rules of an app.
 
 use crate::{
-    kinds::projects::Projects,
     runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step},
     world::World,
 };
@@ -128,8 +127,6 @@ impl Resource for Apps {
 }
 
 impl Child for Apps {
-    type Parent = Projects;
-
     fn parent(app: &App) -> Option<ProjectId> {
         Some(app.project_id)
     }

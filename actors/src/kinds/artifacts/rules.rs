@@ -2,7 +2,6 @@
 
 use super::artifact_refs::Hold;
 use crate::{
-    kinds::apps::Apps,
     ports::{Content, Examined},
     runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     world::World,
@@ -191,8 +190,6 @@ impl Resource for Artifacts {
 }
 
 impl Child for Artifacts {
-    type Parent = Apps;
-
     fn parent(upload: &Upload) -> Option<AppId> {
         Some(upload.artifact.app_id)
     }

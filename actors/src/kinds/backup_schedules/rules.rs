@@ -2,7 +2,6 @@
 
 use super::cron;
 use crate::{
-    kinds::apps::Apps,
     runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     world::World,
 };
@@ -109,8 +108,6 @@ impl Resource for BackupSchedules {
 }
 
 impl Child for BackupSchedules {
-    type Parent = Apps;
-
     fn parent(schedule: &BackupSchedule) -> Option<AppId> {
         Some(schedule.app_id)
     }

@@ -2,7 +2,7 @@
 //! put back, or verified, one at a time. What is left to be tidied up waits behind both.
 
 use crate::{
-    kinds::{apps::Apps, instances::Instances},
+    kinds::instances::Instances,
     runtime::{
         entries::Under,
         resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
@@ -148,8 +148,6 @@ impl BackupClaim {
 }
 
 impl Child for Backups {
-    type Parent = Apps;
-
     fn parent(state: &State) -> Option<AppId> {
         Some(state.backup.app_id)
     }

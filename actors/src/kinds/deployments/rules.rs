@@ -8,10 +8,7 @@
 
 use super::history::{Created, Earlier, Served, Serving};
 use crate::{
-    kinds::{
-        apps::Apps,
-        instances::{Definition, ServiceImage},
-    },
+    kinds::instances::{Definition, ServiceImage},
     ports::sealed::Sealed,
     runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     world::World,
@@ -183,8 +180,6 @@ impl Resource for Deployments {
 }
 
 impl Child for Deployments {
-    type Parent = Apps;
-
     fn parent(state: &State) -> Option<AppId> {
         Some(state.deployment.app_id)
     }

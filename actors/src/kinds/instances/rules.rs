@@ -255,8 +255,6 @@ impl Resource for Instances {
 }
 
 impl Child for Instances {
-    type Parent = Apps;
-
     fn parent(instance: &Instance) -> Option<AppId> {
         Some(instance.app_id)
     }

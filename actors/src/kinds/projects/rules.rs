@@ -1,7 +1,6 @@
 //! The rules of a project. What is kept is what is shown.
 
 use crate::{
-    kinds::organizations::Organizations,
     runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step},
     world::World,
 };
@@ -97,8 +96,6 @@ impl Resource for Projects {
 }
 
 impl Child for Projects {
-    type Parent = Organizations;
-
     fn parent(project: &Project) -> Option<OrganizationId> {
         Some(project.organization_id)
     }

@@ -3,10 +3,7 @@
 
 use super::current::Current;
 use crate::{
-    kinds::{
-        apps::Apps,
-        artifacts::{Artifacts, Hold, HoldDelta},
-    },
+    kinds::artifacts::{Artifacts, Hold, HoldDelta},
     ports::Published,
     runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     world::World,
@@ -193,8 +190,6 @@ impl Resource for Releases {
 }
 
 impl Child for Releases {
-    type Parent = Apps;
-
     fn parent(state: &State) -> Option<AppId> {
         Some(state.release.app_id)
     }

@@ -1,7 +1,7 @@
 //! The rules of a deploy token.
 
 use crate::{
-    kinds::{accounts::Account, apps::Apps},
+    kinds::accounts::Account,
     runtime::resource::{Child, Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects},
     world::World,
 };
@@ -102,8 +102,6 @@ impl Resource for Tokens {
 }
 
 impl Child for Tokens {
-    type Parent = Apps;
-
     fn parent(token: &Token) -> Option<AppId> {
         token.app_id
     }
