@@ -1,5 +1,5 @@
 //! The way in for calls. One router lives on each HTTP worker and takes each call through the
-//! [`pipeline`](super::pipeline).
+//! [`super::pipeline`].
 
 use crate::{
     call::pipeline::{self, Operations, Request, Response},
