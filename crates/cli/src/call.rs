@@ -48,7 +48,7 @@ fn find(name: &str) -> Result<&'static Spec, Failure> {
 /// The function whose name is most like this one. Case and the prefix count for nothing: they are
 /// what people forget.
 fn nearest(name: &str) -> Option<&'static str> {
-    let plain = |name: &str| name.trim_start_matches("svc_").to_lowercase();
+    let plain = |name: &str| name.to_lowercase().trim_start_matches("svc_").to_owned();
     let name = plain(name);
     contract::all()
         .map(|spec| (strsim::jaro_winkler(&plain(spec.name), &name), spec.name))
