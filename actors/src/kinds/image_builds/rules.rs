@@ -100,7 +100,10 @@ impl Resource for ImageBuilds {
     }
 
     fn index(state: &State) -> Entries<Self> {
-        Entries::default().and(ImageBuildIndex::All).and(Under::<Images>(state.job.image_id))
+        Entries::default()
+            .and(ImageBuildIndex::All)
+            .and(Under::<Images>(state.job.image_id))
+            .and_all(state.is_open().then_some(ImageBuildIndex::Open))
     }
 
     /// Two builds of one version would overwrite each other.
@@ -129,6 +132,8 @@ store::entries! {
     /// What builds of images are found by.
     pub enum ImageBuildIndex of ImageBuilds {
         All = "all",
+        /// Under way, or waiting for its turn.
+        Open = "open",
     }
 }
 
