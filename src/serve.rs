@@ -19,7 +19,7 @@ use actix_web::{App, dev::AppConfig, web};
 use actors::{
     background::{
         instance_reconciler::{InstanceReconciler, Intervals},
-        sweeper::Housekeeper,
+        sweeper::Sweeper,
     },
     call::router::Router,
     runtime::guard::Guard,
@@ -54,7 +54,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
     let owners: Vec<Arbiter> = (0..ARBITERS).map(|_| Arbiter::new()).collect();
     let handles: Vec<_> = owners.iter().map(Arbiter::handle).collect();
     let Wired { platform, vault, dumps, first_start } = wiring::start(args, &handles).await?;
-    Housekeeper::start(platform.clone());
+    Sweeper::start(platform.clone());
     let round = Duration::from_secs(args.watch_interval.max(1));
     let intervals = Intervals { round, ..Intervals::default() };
     InstanceReconciler::start(platform.world.clone(), intervals);

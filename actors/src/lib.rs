@@ -5,8 +5,6 @@
 //! functions use it in `handlers.rs`. [`runtime`] is what all owners share, [`background`] what runs
 //! by itself, and [`ports`] what the platform needs of the world outside.
 
-#![allow(missing_docs, reason = "no other project uses this crate")]
-
 pub mod background;
 pub mod call;
 pub mod kinds;

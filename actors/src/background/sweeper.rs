@@ -17,20 +17,20 @@ const EVERY: Duration = Duration::from_secs(20);
 const BATCH: usize = 500;
 
 /// Sweeps what has ended, again and again.
-pub struct Housekeeper {
+pub struct Sweeper {
     platform: Platform,
 }
 
-impl Housekeeper {
+impl Sweeper {
     /// Starts it on this thread's arbiter.
-    pub fn start(platform: Platform) -> Addr<Housekeeper> {
+    pub fn start(platform: Platform) -> Addr<Sweeper> {
         let clock = platform.world.ports.clock.clone();
-        let health = platform.world.registry.add("housekeeper", None, 1, clock.now());
-        Guard::start(Housekeeper { platform }, Default::default(), health, clock)
+        let health = platform.world.registry.add("sweeper", None, 1, clock.now());
+        Guard::start(Sweeper { platform }, Default::default(), health, clock)
     }
 }
 
-impl Actor for Housekeeper {
+impl Actor for Sweeper {
     type Context = Context<Self>;
     fn started(&mut self, ctx: &mut Self::Context) {
         let platform = self.platform.clone();
@@ -44,7 +44,7 @@ impl Actor for Housekeeper {
     }
 }
 
-impl Supervised for Housekeeper {}
+impl Supervised for Sweeper {}
 
 /// One round: limiter buckets, ended sessions and stored replies, uploads whose bytes never came or
 /// cannot be verified, instances in a state that should have ended.

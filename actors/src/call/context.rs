@@ -169,24 +169,9 @@ impl Call {
         reply(&done.state)
     }
 
-    /// Like [`change`](Call::change); also says whether it was this call that changed something.
-    pub async fn change_done<R, T, F>(
-        &self,
-        world: &Arc<World>,
-        owners: &Handle<R>,
-        id: R::Key,
-        command: R::Command,
-        reply: F,
-    ) -> Answer<R>
-    where
-        R: Resource,
-        T: Serialize,
-        F: Fn(&R::State) -> Result<T, Fault> + Send + Sync + 'static,
-    {
-        self.decide(world, owners, id, Input::Command(command), reply).await
-    }
-
-    async fn decide<R, T, F>(
+    /// What [`change`](Call::change) and [`create`](Call::create) do; also says whether it was this
+    /// call that changed something.
+    pub async fn decide<R, T, F>(
         &self,
         world: &World,
         owners: &Handle<R>,

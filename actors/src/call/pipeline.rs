@@ -23,6 +23,7 @@ use crate::{
         idempotency::IdempotencyKey,
         lookup,
         rate_limit::Allowance,
+        redecide::redecided,
     },
     platform::Platform,
 };
@@ -31,9 +32,6 @@ use contract::{
     Effect, Fault, Prepared, Reply, Route, UserId, function::SessionUse, function::is_a_name,
 };
 use std::{collections::HashMap, sync::Arc};
-
-/// How often a call is decided anew because something it was based on changed meanwhile.
-const REDECISIONS: usize = 16;
 
 /// A call as it came in.
 pub struct Request {
@@ -184,21 +182,24 @@ async fn decide(
     params: &dyn Prepared<Platform>,
     call: &mut Call,
 ) -> Result<Reply, Fault> {
-    for _ in 0..REDECISIONS {
+    redecided(async || {
         if let Some(earlier) = earlier_reply(platform, call).await? {
             return earlier;
         }
         match attempt(platform, params, call).await {
-            Err(Fault::Stale) => call.now = platform.world.ports.clock.now(),
+            Err(Fault::Stale) => {
+                call.now = platform.world.ports.clock.now();
+                Err(Fault::Stale)
+            }
             // Of two calls with one request id at the same moment, the one that comes second is
             // refused for what the first has done meanwhile: it gets the first one's reply.
             Err(fault) if fault.is_final() => {
-                return earlier_reply(platform, call).await?.unwrap_or(Err(fault));
+                earlier_reply(platform, call).await?.unwrap_or(Err(fault))
             }
-            done => return done,
+            done => done,
         }
-    }
-    Err(Fault::Stale)
+    })
+    .await
 }
 
 async fn earlier_reply(

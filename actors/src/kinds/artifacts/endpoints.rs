@@ -12,6 +12,7 @@ use crate::{
     },
     kinds::apps::App,
     platform::Platform,
+    runtime::resource::Input,
 };
 use contract::{
     AppId, ArtifactId, Fault, Serves, Subject, Timestamp,
@@ -166,7 +167,7 @@ impl Platform {
         let owners = &self.owners()?.artifacts;
         // The reply is stored once the bytes are verified.
         let cx = &Call { idempotency: None, ..cx.clone() };
-        let done = cx.change_done(&self.world, owners, id, command, |_| Ok(())).await?;
+        let done = cx.decide(&self.world, owners, id, Input::Command(command), |_| Ok(())).await?;
         Ok(done.changed && done.state.artifact.state == ArtifactState::Verifying)
     }
 

@@ -6,6 +6,7 @@ mod current;
 mod effects;
 mod handlers;
 mod rules;
+mod transitions;
 
 pub use current::Current;
 pub use rules::{Command, Draft, Effect, Offer, Outcome, Releases, State};
