@@ -12,7 +12,7 @@ run:
 
 # Every check and every test; names the tests that it left out.
 test: test-deps fmt lint doc
-	cargo test --workspace --features sabotage
+	cargo test --workspace --features failpoints
 
 # Install what the tests need and start a container engine, where this is root on Debian; prints what.
 test-deps:
@@ -23,11 +23,11 @@ fmt:
 	cargo fmt --all --check
 
 lint:
-	cargo clippy --workspace --all-targets --features sabotage -- -D warnings
+	cargo clippy --workspace --all-targets --features failpoints -- -D warnings
 
 # With the features of `lint`, so that both compile the same.
 doc:
-	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --features sabotage --no-deps --document-private-items
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --features failpoints --no-deps --document-private-items
 
 # Licenses, sources and security advisories of what is linked in. Not part of `make test`: it needs
 # cargo-deny (`cargo install --locked cargo-deny`, some minutes) and the network, for the advisories.
@@ -47,4 +47,4 @@ bench:
 
 # A thousand kills under load.
 soak:
-	SVC_CRASH_ROUNDS=1000 cargo test --features sabotage --test it crashes -- --nocapture
+	SVC_CRASH_ROUNDS=1000 cargo test --features failpoints --test it crashes -- --nocapture

@@ -7,11 +7,11 @@
 
 pub mod background;
 pub mod call;
+#[cfg(feature = "failpoints")]
+mod failpoints;
 pub mod kinds;
 pub mod operators;
 pub mod platform;
 pub mod ports;
 pub mod runtime;
-#[cfg(feature = "sabotage")]
-mod sabotage;
 pub mod world;

@@ -81,14 +81,14 @@ impl Server for Platform {
 /// What is kept beside the resources.
 const DERIVED: &[&str] = &[
     <crate::kinds::accounts::Session as Record>::TREE,
-    <crate::kinds::organizations::Reach as Record>::TREE,
-    <crate::kinds::artifacts::Hold as Record>::TREE,
+    <crate::kinds::organizations::Memberships as Record>::TREE,
+    <crate::kinds::artifacts::ArtifactRefs as Record>::TREE,
     <crate::kinds::releases::Current as Record>::TREE,
     <crate::kinds::tokens::LastUse as Record>::TREE,
-    <crate::runtime::ref_count::Uses as Record>::TREE,
+    <crate::runtime::ref_count::RefCount as Record>::TREE,
     <crate::kinds::templates::catalogue::Shipped as Record>::TREE,
     <crate::kinds::instances::metrics::HourlyMetrics as Record>::TREE,
-    <crate::kinds::deployments::Served as Record>::TREE,
+    <crate::kinds::deployments::DeploymentHistory as Record>::TREE,
     <crate::runtime::progress_log::Line as Record>::TREE,
     <crate::call::idempotency::StoredReply as Record>::TREE,
     <crate::call::audit::Event as Record>::TREE,

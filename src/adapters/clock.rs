@@ -16,7 +16,7 @@ struct System;
 impl Time for System {
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        #[cfg(feature = "sabotage")]
+        #[cfg(feature = "failpoints")]
         let since = since + *AHEAD;
         Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
@@ -26,7 +26,7 @@ impl Time for System {
     }
 }
 
-#[cfg(feature = "sabotage")]
+#[cfg(feature = "failpoints")]
 static AHEAD: std::sync::LazyLock<Duration> = std::sync::LazyLock::new(|| {
     let seconds = std::env::var("SVC_CLOCK_AHEAD").ok().and_then(|seconds| seconds.parse().ok());
     Duration::from_secs(seconds.unwrap_or(0))

@@ -99,9 +99,10 @@ impl Git {
 
     /// The one address that this repository is fetched from.
     async fn resolve(&self, host: &str, port: u16) -> Result<IpAddr, SourceError> {
-        let away = || SourceError::Away(format!("the host {host} is not known"));
-        let mut found = tokio::net::lookup_host((host, port)).await.map_err(|_| away())?;
-        let address = found.next().map(|a: SocketAddr| a.ip().to_canonical()).ok_or_else(away)?;
+        let unknown = || SourceError::Unreachable(format!("the host {host} is not known"));
+        let mut found = tokio::net::lookup_host((host, port)).await.map_err(|_| unknown())?;
+        let address =
+            found.next().map(|a: SocketAddr| a.ip().to_canonical()).ok_or_else(unknown)?;
         if is_public(address) || self.is_private(host, port) {
             return Ok(address);
         }
@@ -157,13 +158,13 @@ fn is_public(address: IpAddr) -> bool {
 impl Sources for Git {
     async fn checkout(&self, git: &GitSource, within: Duration) -> Result<Checkout, SourceError> {
         if let Some(why) = &self.unusable {
-            return Err(SourceError::Away(why.clone()));
+            return Err(SourceError::Unreachable(why.clone()));
         }
         let slot = self.slots.clone().acquire_owned().await;
-        let slot = slot.map_err(|e| SourceError::Away(e.to_string()))?;
+        let slot = slot.map_err(|e| SourceError::Unreachable(e.to_string()))?;
         let done = tokio::time::timeout(within, self.fetch(git, slot)).await;
         done.unwrap_or_else(|_| {
-            Err(SourceError::Away("the repository was not fetched in time".into()))
+            Err(SourceError::Unreachable("the repository was not fetched in time".into()))
         })
     }
 }
@@ -184,7 +185,7 @@ impl Git {
             )));
         }
         let address = self.resolve(host, port).await?;
-        let io = |e: io::Error| SourceError::Away(format!("git cannot be run: {e}"));
+        let io = |e: io::Error| SourceError::Unreachable(format!("git cannot be run: {e}"));
         let folder = TempDir::new_in(&self.folder).map_err(io)?;
         let resolved = format!("{host}:{port}:{address}");
         let repository = Repository { folder, resolved, _slot: Some(slot) };
@@ -287,7 +288,7 @@ impl Repository {
 
     /// Runs git to its end; what it printed.
     async fn run(&self, arguments: &[&str]) -> Result<String, SourceError> {
-        let io = |e: io::Error| SourceError::Away(format!("git cannot be run: {e}"));
+        let io = |e: io::Error| SourceError::Unreachable(format!("git cannot be run: {e}"));
         let mut command = self.command(arguments);
         command.stderr(Stdio::piped());
         let mut group = Group::start(command).map_err(io)?;

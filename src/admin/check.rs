@@ -7,16 +7,16 @@ use actors::{
     call::{audit::Event, idempotency::StoredReply},
     kinds::{
         accounts::{Accounts, Session},
-        artifacts::{Artifacts, Hold},
-        deployments::Served,
+        artifacts::{ArtifactRefs, Artifacts},
+        deployments::DeploymentHistory,
         instances::{Instances, metrics::HourlyMetrics},
-        organizations::{Organizations, Reach},
+        organizations::{Memberships, Organizations},
         releases::{Current, Releases},
         table::{self, Visitor},
         templates::{Templates, catalogue::Shipped},
         tokens::LastUse,
     },
-    runtime::{progress_log::Line, ref_count::Uses, resource::Resource},
+    runtime::{progress_log::Line, ref_count::RefCount, resource::Resource},
 };
 use contract::{artifacts::ArtifactState, releases::ReleaseState};
 use std::{
@@ -35,7 +35,7 @@ struct Gathered {
     reaches: BTreeSet<(String, String)>,
     /// Artifact and release, from the releases.
     holds: BTreeSet<(String, String)>,
-    /// The same, from the holds.
+    /// The same, from the artifact references.
     held: BTreeSet<(String, String)>,
     /// Which organization, project or app something hangs from.
     parents: Vec<(String, String)>,
@@ -141,19 +141,19 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
             g.parents.push((key.into(), template));
         }
     })?;
-    one::<Reach>(store, findings, |user, reach| {
-        let organizations = reach.organizations.keys();
+    one::<Memberships>(store, findings, |user, memberships| {
+        let organizations = memberships.organizations.keys();
         g.reaches.extend(organizations.map(|id| (user.to_owned(), id.to_string())));
     })?;
-    one::<Hold>(store, findings, |artifact, hold| {
-        let releases = hold.releases.iter();
+    one::<ArtifactRefs>(store, findings, |artifact, refs| {
+        let releases = refs.releases.iter();
         g.held.extend(releases.map(|release| (artifact.to_owned(), release.to_string())));
     })?;
     one::<Current>(store, findings, |_, current| {
         g.current.insert(current.release.to_string());
     })?;
-    one::<Uses>(store, findings, |key, uses| {
-        g.used.insert(key.into(), uses.count);
+    one::<RefCount>(store, findings, |key, refs| {
+        g.used.insert(key.into(), refs.count);
     })?;
     one::<Line>(store, findings, |_, line| {
         g.parents.push(("a line of a log".into(), line.of.clone()));
@@ -161,7 +161,7 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
     one::<LastUse>(store, findings, |_, _| {})?;
     one::<HourlyMetrics>(store, findings, |_, _| {})?;
     one::<Shipped>(store, findings, |_, _| {})?;
-    one::<Served>(store, findings, |_, _| {})?;
+    one::<DeploymentHistory>(store, findings, |_, _| {})?;
     one::<Session>(store, findings, |_, _| {})?;
     one::<StoredReply>(store, findings, |_, _| {})?;
     one::<Event>(store, findings, |_, _| {})?;

@@ -45,7 +45,7 @@ async fn serve(
             "this artifact is not verified; only verified ones can be downloaded".into(),
         ));
     };
-    let file = Served {
+    let file = Attachment {
         size,
         sha256,
         content_type: content_type(artifact.kind),
@@ -87,13 +87,13 @@ async fn serve_backup(
         BackupKind::SqlDb => "sql.gz",
     };
     let name = format!("{id}.{end}");
-    let file = Served { size, sha256, content_type: "application/gzip", name: &name };
+    let file = Attachment { size, sha256, content_type: "application/gzip", name: &name };
     let read = async |range| edge.dumps.part(id, range).await.map_err(|e| unread(&id, &e));
     file.answer(req, edge, heading, read).await
 }
 
 /// A file that never changes.
-struct Served<'a> {
+struct Attachment<'a> {
     size: u64,
     sha256: &'a Sha256,
     content_type: &'static str,
@@ -102,7 +102,7 @@ struct Served<'a> {
 
 type Blocks = LocalBoxStream<'static, std::io::Result<bytes::Bytes>>;
 
-impl Served<'_> {
+impl Attachment<'_> {
     async fn answer(
         &self,
         req: &HttpRequest,

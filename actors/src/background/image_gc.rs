@@ -4,7 +4,7 @@
 
 use crate::{
     kinds::{
-        deployments::{DeploymentIndex, Deployments, Served},
+        deployments::{DeploymentHistory, DeploymentIndex, Deployments},
         image_builds::from_source::APP,
         instances::{InstanceIndex, names},
     },
@@ -27,7 +27,7 @@ pub async fn prune(world: &World) -> Result<(), EngineError> {
     let engine = &world.ports.engine;
     let now = world.ports.clock.now();
     let labels = names::of_installation(&world.ports.site.installation);
-    let kept = pinned(world).map_err(|e| EngineError::Away(e.to_string()))?;
+    let kept = pinned(world).map_err(|e| EngineError::Unreachable(e.to_string()))?;
     for image in engine.images(&labels).await? {
         let built = image.labels.get(APP).is_some_and(|app| !app.is_empty());
         if !built || now.since(image.created_at) < YOUNG || kept.contains(&image.id) {
@@ -59,8 +59,8 @@ fn names_of(image: &Image) -> Vec<String> {
 fn pinned(world: &World) -> Result<BTreeSet<String>, Fault> {
     let (store, mut pinned) = (&world.store, BTreeSet::new());
     for instance in store.all(&InstanceIndex::All)? {
-        for service in Served::keys(instance) {
-            let served = store.get_or_empty::<Served>(&service)?;
+        for service in DeploymentHistory::keys(instance) {
+            let served = store.get_or_empty::<DeploymentHistory>(&service)?;
             let mut stay = BTreeSet::new();
             for id in served.latest.iter().copied() {
                 if stay.len() == STAY {
@@ -68,7 +68,7 @@ fn pinned(world: &World) -> Result<BTreeSet<String>, Fault> {
                 }
                 stay.extend(image_of(store, id)?);
             }
-            for id in store.all(&DeploymentIndex::Lane { service })? {
+            for id in store.all(&DeploymentIndex::Queue { service })? {
                 stay.extend(image_of(store, id)?);
             }
             pinned.append(&mut stay);

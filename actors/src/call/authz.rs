@@ -10,7 +10,7 @@ use crate::{
     },
     kinds::{
         accounts::Accounts,
-        organizations::{Held, Organizations, Reach},
+        organizations::{Membership, Memberships, Organizations},
         releases::Releases,
         tokens::Tokens,
     },
@@ -106,10 +106,10 @@ fn check_standing(
         Standing::Master => false,
         _ if superadmin => true,
         Standing::SuperAdmin => false,
-        Standing::Admin => leads_a_team(world, &*reach(world, user.id)?)?,
+        Standing::Admin => leads_a_team(world, &*memberships(world, user.id)?)?,
         Standing::Member | Standing::OwnerOrAdmin | Standing::Owner => {
-            let reach = reach(world, user.id)?;
-            return check_membership(place, subject, &reach, user, who);
+            let memberships = memberships(world, user.id)?;
+            return check_membership(place, subject, &memberships, user, who);
         }
     };
     if may { Ok(()) } else { Err(Fault::Forbidden(who)) }
@@ -128,7 +128,7 @@ fn check_binding(user: &SignedIn, place: &Ancestry, subject: Subject) -> Result<
 fn check_membership(
     place: &Ancestry,
     subject: Subject,
-    reach: &Reach,
+    memberships: &Memberships,
     user: &SignedIn,
     who: Standing,
 ) -> Result<(), Fault> {
@@ -142,39 +142,39 @@ fn check_membership(
         // no object is named: the caller's own things; or it is another user's own token
         return if is_token { Err(Fault::NotFound(noun(subject))) } else { Ok(()) };
     };
-    let Some(held) = reach.organizations.get(organization) else {
+    let Some(membership) = memberships.organizations.get(organization) else {
         return Err(Fault::NotFound(noun(subject)));
     };
     if matches!(subject, Subject::Membership(_, member) if member == user.id) {
         return Ok(());
     }
-    if matches!(&user.credential, Credential::Token(_, token) if token.state.created_at < held.since)
+    if matches!(&user.credential, Credential::Token(_, token) if token.state.created_at < membership.since)
     {
         return Err(Fault::NotFound(noun(subject)));
     }
     let project = place.project.as_ref().map(|(_, seen)| &seen.state);
-    let creator = project.is_some_and(|project| is_creator(held, project, user.id));
-    if project.is_some_and(|project| !reaches_project(held, project, user.id)) {
+    let creator = project.is_some_and(|project| is_creator(membership, project, user.id));
+    if project.is_some_and(|project| !reaches_project(membership, project, user.id)) {
         return Err(Fault::NotFound(noun(subject)));
     }
     let is_app = matches!(subject, Subject::App(_) | Subject::Instance(_) | Subject::Backup(_));
     let is_project = matches!(subject, Subject::Project(_));
     let may = match who {
         Standing::Member => true,
-        Standing::OwnerOrAdmin => leads(held) || creator && is_app,
-        Standing::Owner => held.owner || creator && is_project,
+        Standing::OwnerOrAdmin => leads(membership) || creator && is_app,
+        Standing::Owner => membership.owner || creator && is_project,
         _ => false,
     };
     if may { Ok(()) } else { Err(Fault::Forbidden(who)) }
 }
 
-fn leads(held: &Held) -> bool {
-    held.owner || held.role >= Role::Admin
+fn leads(membership: &Membership) -> bool {
+    membership.owner || membership.role >= Role::Admin
 }
 
-fn leads_a_team(world: &World, reach: &Reach) -> Result<bool, Fault> {
-    for (organization, held) in &reach.organizations {
-        if leads(held) && !held.personal {
+fn leads_a_team(world: &World, memberships: &Memberships) -> Result<bool, Fault> {
+    for (organization, membership) in &memberships.organizations {
+        if leads(membership) && !membership.personal {
             let seen = world.store.get::<Organizations>(organization)?;
             if seen.is_some_and(|o| o.state.members.len() >= 2) {
                 return Ok(true);
@@ -185,21 +185,21 @@ fn leads_a_team(world: &World, reach: &Reach) -> Result<bool, Fault> {
 }
 
 /// What a user is a member of.
-pub fn reach(world: &World, user: UserId) -> Result<Snapshot<Reach>, Fault> {
-    world.store.get_or_empty::<Reach>(&user)
+pub fn memberships(world: &World, user: UserId) -> Result<Snapshot<Memberships>, Fault> {
+    world.store.get_or_empty::<Memberships>(&user)
 }
 
 /// Whether a member of the organization reaches the project: its creator, its listed members, and
 /// every supervisor and above.
-pub fn reaches_project(held: &Held, project: &Project, user: UserId) -> bool {
-    held.role >= Role::Supervisor
-        || is_creator(held, project, user)
+pub fn reaches_project(membership: &Membership, project: &Project, user: UserId) -> bool {
+    membership.role >= Role::Supervisor
+        || is_creator(membership, project, user)
         || project.member_ids.contains(&user)
 }
 
 /// Whether a member made the project, and has not left the organization since.
-fn is_creator(held: &Held, project: &Project, user: UserId) -> bool {
-    project.owner_id == Some(user) && project.created_at >= held.since
+fn is_creator(membership: &Membership, project: &Project, user: UserId) -> bool {
+    project.owner_id == Some(user) && project.created_at >= membership.since
 }
 
 /// The account of a user.

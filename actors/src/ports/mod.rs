@@ -234,7 +234,7 @@ pub enum SourceError {
     Refused(String),
     /// The host does not answer.
     #[error("{0}")]
-    Away(String),
+    Unreachable(String),
 }
 
 /// The bytes of backups: compressed, hashed, and there only once they are kept.

@@ -54,7 +54,7 @@ fn refused<T>() -> Result<T, PortError> {
 #[async_trait]
 impl Sources for Nothing {
     async fn checkout(&self, _: &GitSource, _: Duration) -> Result<Checkout, SourceError> {
-        Err(SourceError::Away("there is no world outside".into()))
+        Err(SourceError::Unreachable("there is no world outside".into()))
     }
 }
 

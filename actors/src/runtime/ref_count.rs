@@ -1,41 +1,38 @@
-//! How many others are made of something: images by template versions, templates by instances. It
-//! is counted in the transactions of the users, so that what is removed and who wants to use it
-//! cannot miss each other.
+//! Reference counts: how many template versions use an image, how many instances use a template.
+//! The users of an object count in their own transactions, so that it cannot be removed while
+//! another begins to use it.
 
 use serde::{Deserialize, Serialize};
 use store::{Merge, Record};
 
-/// How many use it. There is none for what nobody uses.
+/// How many records use an object. An unused object has no count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Uses {
-    /// The users.
+pub struct RefCount {
     pub count: u64,
 }
 
-impl Record for Uses {
+impl Record for RefCount {
     const TREE: &'static str = "uses";
     const SCHEMA: u16 = 1;
     type Key = String;
     type Content = Self;
 }
 
-/// What a user says.
+/// A change of a count.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum UsesDelta {
-    /// So many more use it.
-    More(u64),
-    /// So many use it no longer.
-    Less(u64),
+pub enum RefCountDelta {
+    Add(u64),
+    Subtract(u64),
 }
 
-impl Merge for Uses {
-    type Delta = UsesDelta;
-    fn merge(old: Option<Self>, delta: &UsesDelta) -> Option<Self> {
+impl Merge for RefCount {
+    type Delta = RefCountDelta;
+    fn merge(old: Option<Self>, delta: &RefCountDelta) -> Option<Self> {
         let before = old.unwrap_or_default().count;
         let count = match delta {
-            UsesDelta::More(more) => before.saturating_add(*more),
-            UsesDelta::Less(less) => before.saturating_sub(*less),
+            RefCountDelta::Add(n) => before.saturating_add(*n),
+            RefCountDelta::Subtract(n) => before.saturating_sub(*n),
         };
-        Some(Uses { count }).filter(|uses| uses.count > 0)
+        Some(RefCount { count }).filter(|refs| refs.count > 0)
     }
 }

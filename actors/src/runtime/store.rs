@@ -4,7 +4,7 @@ use contract::Fault;
 use store::{Change, Claim, Entry, Merge, Record, Snapshot, StoreError};
 
 /// A record with its key.
-pub type Held<R> = (<R as Record>::Key, Snapshot<R>);
+pub type Keyed<R> = (<R as Record>::Key, Snapshot<R>);
 
 /// An open store. Clones share it.
 #[derive(Clone)]
@@ -76,7 +76,7 @@ impl Store {
     }
 
     /// The record that holds a unique value.
-    pub fn held_by<R: Record>(&self, claim: &impl Claim<R>) -> Result<Option<Held<R>>, Fault> {
+    pub fn held_by<R: Record>(&self, claim: &impl Claim<R>) -> Result<Option<Keyed<R>>, Fault> {
         let Some(key) = self.holder::<R>(claim)? else { return Ok(None) };
         Ok(self.get::<R>(&key)?.map(|found| (key, found)))
     }

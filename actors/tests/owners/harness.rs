@@ -8,7 +8,7 @@ use actors::{
     runtime::{handle::Handle, resource::Resource},
     world::World,
 };
-use container_engine::fake::{Fake, Operation, Times, Trouble};
+use container_engine::fake::{Fake, InjectedFault, Operation, Times};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -51,32 +51,32 @@ pub async fn comes_to<R: Resource>(
 }
 
 /// How an operation fails.
-pub const FAILURES: [Trouble; 2] = [Trouble::FailBefore, Trouble::FailAfter];
+pub const FAILURES: [InjectedFault; 2] = [InjectedFault::FailBefore, InjectedFault::FailAfter];
 
 /// Each of these operations with each of the failures.
-pub fn pairs(used: &[Operation]) -> impl Iterator<Item = (Operation, Trouble)> {
-    used.iter().flat_map(|operation| FAILURES.map(|trouble| (*operation, trouble)))
+pub fn pairs(used: &[Operation]) -> impl Iterator<Item = (Operation, InjectedFault)> {
+    used.iter().flat_map(|operation| FAILURES.map(|fault| (*operation, fault)))
 }
 
 /// Lives a life in which each of these operations fails once in this way.
 pub async fn fails_once(
     engine: &Fake,
     used: &[Operation],
-    trouble: Trouble,
+    fault: InjectedFault,
     life: impl AsyncFn(&str),
 ) {
-    let before = troubles(engine, used);
+    let before = injected_counts(engine, used);
     for operation in used {
-        engine.trouble(*operation, trouble.clone(), Times::Once);
+        engine.inject(*operation, fault.clone(), Times::Once);
     }
-    life(&format!("{used:?} {trouble:?}")).await;
-    let after = troubles(engine, used);
+    life(&format!("{used:?} {fault:?}")).await;
+    let after = injected_counts(engine, used);
     assert!(before.iter().zip(&after).all(|(before, after)| before < after), "all are used");
 }
 
 /// How often each of these operations went wrong so far.
-fn troubles(engine: &Fake, used: &[Operation]) -> Vec<u64> {
-    used.iter().map(|operation| engine.troubled(*operation)).collect()
+fn injected_counts(engine: &Fake, used: &[Operation]) -> Vec<u64> {
+    used.iter().map(|operation| engine.injected(*operation)).collect()
 }
 
 /// Lives a life for each group of these operations, in which each of the group is done and its owner
@@ -90,15 +90,15 @@ pub async fn is_done_twice<R: Resource>(
 ) {
     for operations in used {
         for operation in *operations {
-            engine.trouble(*operation, Trouble::HangAfter, Times::Once);
+            engine.inject(*operation, InjectedFault::HangAfter, Times::Once);
         }
-        let before = troubles(engine, operations);
+        let before = injected_counts(engine, operations);
         let (world, fake, watched) = (world.clone(), engine.clone(), operations.to_vec());
         let mut seen = before.clone();
         let restarts = actix_rt::spawn(async move {
             loop {
                 world.ports.clock.sleep(Duration::from_millis(100)).await;
-                let now = troubles(&fake, &watched);
+                let now = injected_counts(&fake, &watched);
                 if now != seen {
                     seen = now;
                     restart_all(&world, of).await;
@@ -107,7 +107,7 @@ pub async fn is_done_twice<R: Resource>(
         });
         life(&format!("{operations:?} twice")).await;
         restarts.abort();
-        let after = troubles(engine, operations);
+        let after = injected_counts(engine, operations);
         assert!(before.iter().zip(&after).all(|(before, after)| before < after), "all are used");
     }
 }

@@ -101,10 +101,10 @@ const USED: [Operation; 11] = [
 
 #[test]
 fn each_operation_may_fail_once_before_or_after_it_was_done() {
-    for (operation, trouble) in pairs(&USED) {
+    for (operation, fault) in pairs(&USED) {
         run(|world, engine| async move {
             let live = async |told: &str| live(&world, &engine, told).await;
-            fails_once(&engine, &[operation], trouble, live).await;
+            fails_once(&engine, &[operation], fault, live).await;
         });
     }
 }
@@ -146,7 +146,7 @@ fn two_hundred_instances_converge_after_a_start() {
         ids
     });
     // The machine was restarted: everything is down, and some of it is gone.
-    engine.away();
+    engine.disconnect();
     engine.back();
     for name in engine.containers().iter().step_by(7) {
         engine.vanish(name);

@@ -20,7 +20,7 @@ use actors::{
     world::World,
 };
 use bytes::Bytes;
-use container_engine::fake::{ExecCall, Fake, Operation, Script, Step, Times, Trouble};
+use container_engine::fake::{ExecCall, Fake, InjectedFault, Operation, Script, Step, Times};
 use contract::{
     BackupId, DeploymentId, InstanceId, JobId, ScheduleId,
     backups::{BackupKind, BackupSchedule, BackupState, RestoreState},
@@ -60,7 +60,7 @@ async fn deploy(world: &Arc<World>, engine: &Fake, instance: InstanceId, told: &
     comes_to::<Deployments>(world, id, told, |deployment| {
         let deployment = deployment.unwrap();
         assert_ne!(deployment.deployment.state, DeploymentState::Failed, "{told}: {deployment:?}");
-        deployment.deployment.state == DeploymentState::Live && !deployment.in_lane
+        deployment.deployment.state == DeploymentState::Live && !deployment.in_queue
     })
     .await;
     let server = state(world, instance).unwrap().service(Role::Server).unwrap().clone();
@@ -72,9 +72,9 @@ async fn deploy(world: &Arc<World>, engine: &Fake, instance: InstanceId, told: &
 fn a_deployment_stands_each_failure() {
     run(|world, engine| async move {
         let instance = running(&world).await;
-        for trouble in FAILURES {
+        for fault in FAILURES {
             let deploy = async |told: &str| deploy(&world, &engine, instance, told).await;
-            fails_once(&engine, &[&BUILDS[..], &REPLACES_WITH[..]].concat(), trouble, deploy).await;
+            fails_once(&engine, &[&BUILDS[..], &REPLACES_WITH[..]].concat(), fault, deploy).await;
         }
     });
 }
@@ -112,11 +112,11 @@ fn tools(call: &ExecCall) -> Option<Script> {
 }
 
 /// A schedule that keeps one makes a backup, which takes the place of the one before; it is verified,
-/// put back and deleted. The trouble that the programs in the database met, they meet again each time.
+/// put back and deleted. The fault that the programs in the database met, they meet again each time.
 async fn back_up(
     world: &Arc<World>,
     engine: &Fake,
-    (instance, again): (InstanceId, Option<&Trouble>),
+    (instance, again): (InstanceId, Option<&InjectedFault>),
     told: &str,
 ) {
     let there = (engine.containers(), engine.networks(), engine.volumes());
@@ -139,20 +139,20 @@ async fn back_up(
     comes_to::<Backups>(world, older, told, |backup| backup.is_none()).await;
 
     for (command, of) in [(Command::Verify, false), (Command::Restore, true)] {
-        let troubled = engine.troubled(Operation::Exec);
-        if let Some(trouble) = again {
-            engine.trouble(Operation::Exec, trouble.clone(), Times::Once);
+        let troubled = engine.injected(Operation::Exec);
+        if let Some(fault) = again {
+            engine.inject(Operation::Exec, fault.clone(), Times::Once);
         }
         owners.ask(id, command).await.unwrap();
         comes_to::<Backups>(world, id, told, |backup| {
-            let State { backup, on_trial, .. } = backup.unwrap();
+            let State { backup, has_check_database, .. } = backup.unwrap();
             let restore = if of { &backup.restore } else { &backup.verification };
             let restore = restore.as_ref().unwrap();
             assert_ne!(restore.state, RestoreState::Failed, "{told}: {restore:?}");
-            restore.state == RestoreState::Succeeded && !on_trial
+            restore.state == RestoreState::Succeeded && !has_check_database
         })
         .await;
-        let met = engine.troubled(Operation::Exec) > troubled;
+        let met = engine.injected(Operation::Exec) > troubled;
         assert_eq!(met, again.is_some(), "{told}");
         let now = (engine.containers(), engine.networks(), engine.volumes());
         assert_eq!(now, there, "{told}: nothing is left of the trial");
@@ -169,11 +169,11 @@ fn a_backup_stands_each_failure() {
     run(|world, engine| async move {
         engine.on_exec(tools);
         let instance = running(&world).await;
-        for (operation, trouble) in pairs(&BACKS_UP_WITH) {
-            let again = (operation == Operation::Exec).then_some(&trouble);
+        for (operation, fault) in pairs(&BACKS_UP_WITH) {
+            let again = (operation == Operation::Exec).then_some(&fault);
             let of = (instance, again);
             let back_up = async |told: &str| back_up(&world, &engine, of, told).await;
-            fails_once(&engine, &[operation], trouble.clone(), back_up).await;
+            fails_once(&engine, &[operation], fault.clone(), back_up).await;
         }
     });
 }
@@ -184,7 +184,7 @@ fn a_backup_may_do_each_thing_twice() {
         engine.on_exec(tools);
         let instance = running(&world).await;
         for operation in BACKS_UP_WITH {
-            let again = (operation == Operation::Exec).then_some(&Trouble::HangAfter);
+            let again = (operation == Operation::Exec).then_some(&InjectedFault::HangAfter);
             let of = (instance, again);
             let back_up = async |told: &str| back_up(&world, &engine, of, told).await;
             is_done_twice(&world, &engine, &[&[operation]], |o| &o.backups, back_up).await;
@@ -266,9 +266,8 @@ async fn build(world: &Arc<World>, told: &str) {
 #[test]
 fn a_build_stands_each_failure() {
     run(|world, engine| async move {
-        for (operation, trouble) in pairs(&BUILDS_WITH) {
-            fails_once(&engine, &[operation], trouble, async |told| build(&world, told).await)
-                .await;
+        for (operation, fault) in pairs(&BUILDS_WITH) {
+            fails_once(&engine, &[operation], fault, async |told| build(&world, told).await).await;
         }
     });
 }

@@ -226,7 +226,7 @@ fn check(world: &World, event: &Event) {
 }
 
 /// Nothing happens any more but what time and the reconciler do.
-fn settle(world: &mut World) {
+fn until_idle(world: &mut World) {
     let running = |seen: &&mut ObservedContainer| seen.state == ServiceState::Running;
     world.containers.values_mut().filter(running).for_each(|s| s.health = ServiceHealth::Healthy);
     for _ in 0..400 {
@@ -267,7 +267,7 @@ proptest! {
             happen(&mut world, event.clone());
             check(&world, &event);
         }
-        settle(&mut world);
+        until_idle(&mut world);
         let Some(Kept { state: instance, .. }) = &world.kept else {
             prop_assert!(world.containers.is_empty());
             return Ok(());
@@ -328,7 +328,7 @@ fn the_databases_come_up_first_and_go_down_last() {
 #[test]
 fn what_crashes_again_and_again_is_left_alone_for_a_while() {
     let mut world = World::new();
-    settle(&mut world);
+    until_idle(&mut world);
     for _ in 0..6 {
         world.end(Role::Server, 1);
         world.take(Input::Command(Command::Observe { lost: vec![] }));
@@ -343,20 +343,20 @@ fn what_crashes_again_and_again_is_left_alone_for_a_while() {
     assert_eq!(again.since(world.now), Duration::from_secs(300));
     world.now = again;
     world.take(Input::Command(Command::Overdue));
-    settle(&mut world);
+    until_idle(&mut world);
     assert_eq!(world.kept.unwrap().state.state, S::Running);
 }
 
 #[test]
 fn a_candidate_that_ends_leaves_the_one_that_serves() {
     let mut world = World::new();
-    settle(&mut world);
+    until_idle(&mut world);
     world.take(Input::Command(scene::replace(1)));
     for _ in 0..2 {
         world.work(Fate::Done);
     }
     world.end(Role::Server, 2);
-    settle(&mut world);
+    until_idle(&mut world);
     let instance = world.kept.unwrap().state;
     let server = instance.service(Role::Server).unwrap();
     assert_eq!((server.live.generation, server.candidate.is_none()), (1, true));
@@ -376,6 +376,6 @@ fn an_unreachable_engine_stops_the_clock() {
     }
     assert!(world.now > before, "longer than it may take");
     world.take(Input::Command(Command::Overdue));
-    settle(&mut world);
+    until_idle(&mut world);
     assert_eq!(world.kept.unwrap().state.state, S::Running);
 }

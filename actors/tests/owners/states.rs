@@ -109,10 +109,10 @@ fn a_deployment_ends_and_leaves_its_lane() {
             }
             assert!(!ended(old) || new == old, "the end is the end: {told}");
             let serves = matches!(new, S::Live | S::Superseded | S::RolledBack);
-            assert_eq!(after.in_lane, intent.is_some(), "in the lane while it has work: {told}");
-            assert!(serves || ended(new) != after.in_lane, "{told}");
+            assert_eq!(after.in_queue, intent.is_some(), "in the queue while it has work: {told}");
+            assert!(serves || ended(new) != after.in_queue, "{told}");
             let running = after.deployment.steps.iter().filter(|s| s.state == StepState::Running);
-            assert_eq!(running.count() == 1, after.in_lane, "one step at a time: {told}");
+            assert_eq!(running.count() == 1, after.in_queue, "one step at a time: {told}");
             assert_eq!(
                 after.deployment.error.is_some(),
                 new == S::Failed || after.failing,
@@ -180,7 +180,12 @@ fn a_backup_is_whole_or_none() {
             };
             let (old, new) = (before.backup.state, after.backup.state);
             let told = format!("{told}: {old:?} to {new:?}, {intent:?}");
-            assert!(after.on_trial || !before.on_trial || told.starts_with("disposed"), "{told}");
+            assert!(
+                after.has_check_database
+                    || !before.has_check_database
+                    || told.starts_with("disposed"),
+                "{told}"
+            );
             if after.removing {
                 assert_eq!(intent, Some(&Effect::Discard), "{told}");
                 return;
@@ -190,8 +195,8 @@ fn a_backup_is_whole_or_none() {
             assert_eq!(new == BackupState::Running, intent == Some(&Effect::Dump), "{told}");
             assert_eq!(restoring, intent == Some(&Effect::Restore), "{told}");
             assert_eq!(verifying, intent == Some(&Effect::Verify), "{told}");
-            assert!(after.on_trial || !verifying, "{told}");
-            let untidy = after.on_trial || after.surplus;
+            assert!(after.has_check_database || !verifying, "{told}");
+            let untidy = after.has_check_database || after.surplus;
             assert!(intent.is_some() || !untidy, "what is left is tidied up: {told}");
             let told_useless = after.useless && !before.useless;
             assert!(!told_useless || told.starts_with("not usable"), "{told}");

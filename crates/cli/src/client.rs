@@ -335,7 +335,7 @@ mod tests {
     use super::*;
     use crate::testing::{IMPATIENT, LOST, Service, failure};
     use contract::{
-        Few, Scope,
+        BoundedSet, Scope,
         authentication::{GetCurrentUser, Logout},
         tokens::CreateDeployToken,
     };
@@ -374,7 +374,7 @@ mod tests {
         let service = Service::start([]).answering("svc_createDeployToken", [LOST]);
         let params = CreateDeployToken {
             name: "ci".parse().unwrap(),
-            scopes: Few::one(Scope::ArtifactUpload),
+            scopes: BoundedSet::one(Scope::ArtifactUpload),
             app_id: None,
             expires_at: None,
         };

@@ -1,6 +1,6 @@
 //! Why a command was not done: its exit code, its sentence, and what to do next.
 
-use contract::{Few, fault};
+use contract::{BoundedSet, fault};
 use std::{fmt, io, path::Path, process::ExitCode, time::Duration};
 
 /// Why a command was not done.
@@ -56,7 +56,7 @@ impl Failure {
     pub(crate) fn list<T: PartialEq, const MIN: usize, const MAX: usize>(
         option: &str,
         values: Vec<T>,
-    ) -> Result<Few<T, MIN, MAX>, Failure> {
+    ) -> Result<BoundedSet<T, MIN, MAX>, Failure> {
         values.try_into().map_err(|problem| {
             Failure::usage(
                 format!("{option} {problem}"),

@@ -12,7 +12,7 @@ use crate::{
     upload::upload,
 };
 use contract::{
-    AppId, Few,
+    AppId, BoundedSet,
     apps::Platform,
     artifacts::Artifact,
     endpoint::{FinalizeRequest, UploadUrlRequest},
@@ -122,7 +122,7 @@ fn release(
 ) -> Result<Release, Failure> {
     let wanted = CreateRelease {
         app_id,
-        artifact_ids: Few::one(artifact.id),
+        artifact_ids: BoundedSet::one(artifact.id),
         version: artifact.version.clone(),
         channel: args.channel.clone(),
         notes: args.notes.clone(),

@@ -7,7 +7,7 @@ use crate::{
     printer::{Fields, word},
 };
 use contract::{
-    Few, Patch, VersionName,
+    BoundedSet, Patch, VersionName,
     artifacts::GetArtifact,
     page::Limit,
     releases::{
@@ -80,8 +80,11 @@ pub fn ensure_published(client: &Client, release: Release) -> Result<Release, Fa
     if release.state == ReleaseState::Published {
         return Ok(release);
     }
-    let params =
-        PublishRelease { release_id: release.id, targets: Few::one(Target::Ota), notes: None };
+    let params = PublishRelease {
+        release_id: release.id,
+        targets: BoundedSet::one(Target::Ota),
+        notes: None,
+    };
     client.call(&params)
 }
 
@@ -144,7 +147,7 @@ mod tests {
             .answering("svc_updateRelease", [(200, json!({"result": release}))]);
         let wanted = CreateRelease {
             app_id: release["appId"].as_str().unwrap().parse().unwrap(),
-            artifact_ids: Few::one(ARTIFACT.parse().unwrap()),
+            artifact_ids: BoundedSet::one(ARTIFACT.parse().unwrap()),
             version: None,
             channel: "production".parse().unwrap(),
             notes: None,

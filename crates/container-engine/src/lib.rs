@@ -31,7 +31,7 @@ pub enum EngineError {
     /// It cannot be reached, does not answer, or has a fault of its own. Trying again may help, and
     /// nothing is known of what was asked.
     #[error("the container engine cannot be reached: {0}")]
-    Away(String),
+    Unreachable(String),
     /// There is no such object.
     #[error("there is no {0}")]
     Missing(String),

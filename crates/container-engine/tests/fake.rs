@@ -6,7 +6,9 @@
 use container_engine::{
     Container, ContainerSpec, Engine, EngineError, Exec, Happening, Health, HealthCommand, Labels,
     Limits, LogQuery, Output, Phase, Stream,
-    fake::{Behaviour, Ending, Fake, Life, Operation, Script, Step, Times, Trouble, Wellness},
+    fake::{
+        Behaviour, Ending, Fake, InjectedFault, Life, Operation, Script, Step, Times, Wellness,
+    },
 };
 use contract::Timestamp;
 use futures_util::{FutureExt, StreamExt, stream::BoxStream};
@@ -88,18 +90,18 @@ fn sleep() -> Exec {
     }
 }
 
-fn is_away<T>(answer: Result<T, EngineError>) -> bool {
-    matches!(answer, Err(EngineError::Away(_)))
+fn is_unreachable<T>(answer: Result<T, EngineError>) -> bool {
+    matches!(answer, Err(EngineError::Unreachable(_)))
 }
 
 #[test]
 fn an_operation_fails_before_and_after_it_was_done() {
     let fake = with(Behaviour::default());
-    fake.trouble(Operation::Start, Trouble::FailBefore, Times::Once);
-    assert!(is_away(now(fake.start("a"))));
+    fake.inject(Operation::Start, InjectedFault::FailBefore, Times::Once);
+    assert!(is_unreachable(now(fake.start("a"))));
     assert_eq!(fake.peek("a").unwrap().phase, Phase::Created);
-    fake.trouble(Operation::Start, Trouble::FailAfter, Times::Once);
-    assert!(is_away(now(fake.start("a"))));
+    fake.inject(Operation::Start, InjectedFault::FailAfter, Times::Once);
+    assert!(is_unreachable(now(fake.start("a"))));
     assert_eq!(fake.peek("a").unwrap().phase, Phase::Running);
     now(fake.start("a")).unwrap();
     assert_eq!(fake.calls(Operation::Start), 3);
@@ -110,7 +112,7 @@ fn an_operation_fails_before_and_after_it_was_done() {
 fn trouble_lasts_until_it_is_calmed() {
     let fake = running();
     let full = EngineError::Refused("no space left on device".to_owned());
-    fake.trouble(Operation::Container, Trouble::Refuse(full.clone()), Times::Always);
+    fake.inject(Operation::Container, InjectedFault::Refuse(full.clone()), Times::Always);
     for _ in 0..3 {
         assert_eq!(now(fake.container("a")), Err(full.clone()));
     }
@@ -121,13 +123,13 @@ fn trouble_lasts_until_it_is_calmed() {
 #[test]
 fn an_operation_hangs_and_panics() {
     let fake = with(Behaviour::default());
-    fake.trouble(Operation::Start, Trouble::HangBefore, Times::Once);
+    fake.inject(Operation::Start, InjectedFault::HangBefore, Times::Once);
     assert_eq!(fake.start("a").now_or_never(), None);
     assert_eq!(fake.peek("a").unwrap().phase, Phase::Created);
-    fake.trouble(Operation::Start, Trouble::HangAfter, Times::Once);
+    fake.inject(Operation::Start, InjectedFault::HangAfter, Times::Once);
     assert_eq!(fake.start("a").now_or_never(), None);
     assert_eq!(fake.peek("a").unwrap().phase, Phase::Running);
-    fake.trouble(Operation::Stop, Trouble::Panic, Times::Once);
+    fake.inject(Operation::Stop, InjectedFault::Panic, Times::Once);
     let stop = || now(fake.stop("a", Duration::ZERO));
     assert!(catch_unwind(AssertUnwindSafe(stop)).is_err());
     assert!(fake.peek("a").unwrap().is_running());
@@ -155,24 +157,24 @@ fn with_the_engine_containers_and_what_listens_end() {
     let mut events = now(fake.events(&labels(), fake.now())).unwrap();
     let mut program = now(fake.exec("a", sleep(), None)).unwrap();
     assert!(program.next().now_or_never().is_none());
-    fake.away();
+    fake.disconnect();
     for operation in 0..3 {
         let answer = match operation {
             0 => now(fake.about()).map(drop),
             1 => now(fake.inventory(&labels())).map(drop),
             _ => now(fake.stop("a", Duration::ZERO)),
         };
-        assert!(is_away(answer));
+        assert!(is_unreachable(answer));
     }
-    assert!(is_away(now(events.next()).unwrap()));
+    assert!(is_unreachable(now(events.next()).unwrap()));
     assert_eq!(now(events.next()), None);
-    assert!(is_away(now(program.next()).unwrap()));
+    assert!(is_unreachable(now(program.next()).unwrap()));
     assert_eq!(fake.executions()[0].ending, Some(Ending::CutOff));
     fake.back();
     assert!(!see(&fake).is_running());
 
     now(fake.start("a")).unwrap();
-    fake.away();
+    fake.disconnect();
     fake.back_with_containers();
     assert!(see(&fake).is_running());
 }
@@ -274,7 +276,7 @@ fn programs_do_as_they_are_told_and_are_remembered() {
     assert_eq!(dump(false), [half.clone(), Ok(Output::Exit(9))]);
     let cut = dump(true);
     assert_eq!((cut.len(), &cut[0]), (2, &half));
-    assert!(is_away(cut[1].clone()));
+    assert!(is_unreachable(cut[1].clone()));
 
     drop(now(fake.exec("a", sleep(), None)).unwrap());
     let unread = Exec { command: vec!["nonsense".to_owned()], ..sleep() };

@@ -1,7 +1,7 @@
 //! Apps: what artifacts and releases belong to.
 
 use crate::{
-    AppId, Few, InstanceId, Name, Page, ProjectId, Timestamp, page::*, patch::Patch,
+    AppId, BoundedSet, InstanceId, Name, Page, ProjectId, Timestamp, page::*, patch::Patch,
     text::StoreIdentifier,
 };
 use schemars::JsonSchema;
@@ -16,7 +16,7 @@ functions! {
         name: Name,
         /// Both where nothing is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        platforms: Option<Few<Platform, 1, 2>>,
+        platforms: Option<BoundedSet<Platform, 1, 2>>,
         /// The iOS bundle identifier. Where nothing is given, the first verified upload sets it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bundle_id: Option<StoreIdentifier>,
@@ -36,7 +36,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<Name>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        platforms: Option<Few<Platform, 1, 2>>,
+        platforms: Option<BoundedSet<Platform, 1, 2>>,
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         bundle_id: Patch<StoreIdentifier>,
         #[serde(default, skip_serializing_if = "Patch::is_keep")]

@@ -18,6 +18,8 @@ pub mod backups;
 pub mod deployments;
 pub mod endpoint;
 pub mod env;
+#[cfg(feature = "failpoints")]
+pub mod failpoints;
 pub mod fault;
 pub mod fault_kind;
 pub mod id;
@@ -36,8 +38,6 @@ pub mod patch;
 pub mod projects;
 pub mod reference;
 pub mod releases;
-#[cfg(feature = "sabotage")]
-pub mod sabotage;
 pub mod standing;
 pub mod templates;
 pub mod time;
@@ -47,7 +47,7 @@ pub use fault::{Fault, FieldProblem};
 pub use fault_kind::FaultKind;
 pub use function::{Effect, Function, Operation, Prepared, Reply, Route, Server, Serves, Spec};
 pub use id::*;
-pub use list::Few;
+pub use list::BoundedSet;
 pub use page::{Cursor, Limit, Page};
 pub use patch::Patch;
 pub use standing::{Requirement, Scope, ScopeRule, Standing, Subject};
@@ -66,28 +66,28 @@ macro_rules! groups {
         /// break things on purpose.
         pub const GROUPS: &[function::Group] = &[
             $($module::GROUP,)*
-            #[cfg(feature = "sabotage")]
-            sabotage::GROUP,
+            #[cfg(feature = "failpoints")]
+            failpoints::GROUP,
         ];
 
         /// A server that serves every function of every group.
-        #[cfg(not(feature = "sabotage"))]
+        #[cfg(not(feature = "failpoints"))]
         pub trait ServesAll: $($module::Served +)* {}
-        #[cfg(not(feature = "sabotage"))]
+        #[cfg(not(feature = "failpoints"))]
         impl<P: $($module::Served +)*> ServesAll for P {}
 
         /// A server that serves every function of every group.
-        #[cfg(feature = "sabotage")]
-        pub trait ServesAll: $($module::Served +)* sabotage::Served {}
-        #[cfg(feature = "sabotage")]
-        impl<P: $($module::Served +)* sabotage::Served> ServesAll for P {}
+        #[cfg(feature = "failpoints")]
+        pub trait ServesAll: $($module::Served +)* failpoints::Served {}
+        #[cfg(feature = "failpoints")]
+        impl<P: $($module::Served +)* failpoints::Served> ServesAll for P {}
 
         /// The routes of every function.
         pub fn routes<P: ServesAll>() -> impl Iterator<Item = Route<P>> {
             let routes = [
                 $($module::routes(),)*
-                #[cfg(feature = "sabotage")]
-                sabotage::routes(),
+                #[cfg(feature = "failpoints")]
+                failpoints::routes(),
             ];
             routes.into_iter().flatten()
         }

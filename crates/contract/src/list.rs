@@ -8,9 +8,9 @@ use std::{borrow::Cow, ops::Deref};
 /// repeated counts once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct Few<T, const MIN: usize, const MAX: usize>(Vec<T>);
+pub struct BoundedSet<T, const MIN: usize, const MAX: usize>(Vec<T>);
 
-impl<T, const MIN: usize, const MAX: usize> Few<T, MIN, MAX> {
+impl<T, const MIN: usize, const MAX: usize> BoundedSet<T, MIN, MAX> {
     /// The values.
     pub fn into_vec(self) -> Vec<T> {
         self.0
@@ -22,20 +22,20 @@ impl<T, const MIN: usize, const MAX: usize> Few<T, MIN, MAX> {
     }
 }
 
-impl<T, const MAX: usize> Few<T, 1, MAX> {
+impl<T, const MAX: usize> BoundedSet<T, 1, MAX> {
     /// A list of this value alone.
     pub fn one(value: T) -> Self {
-        Few(vec![value])
+        BoundedSet(vec![value])
     }
 }
 
-impl<T, const MAX: usize> Default for Few<T, 0, MAX> {
+impl<T, const MAX: usize> Default for BoundedSet<T, 0, MAX> {
     fn default() -> Self {
-        Few(Vec::new())
+        BoundedSet(Vec::new())
     }
 }
 
-impl<T: PartialEq, const MIN: usize, const MAX: usize> TryFrom<Vec<T>> for Few<T, MIN, MAX> {
+impl<T: PartialEq, const MIN: usize, const MAX: usize> TryFrom<Vec<T>> for BoundedSet<T, MIN, MAX> {
     type Error = String;
     fn try_from(values: Vec<T>) -> Result<Self, String> {
         // Before they are compared with one another: a caller decides how many there are.
@@ -51,19 +51,19 @@ impl<T: PartialEq, const MIN: usize, const MAX: usize> TryFrom<Vec<T>> for Few<T
         match different.len() {
             n if n < MIN => Err(format!("must list at least {MIN}")),
             n if n > MAX => Err(format!("must list at most {MAX}")),
-            _ => Ok(Few(different)),
+            _ => Ok(BoundedSet(different)),
         }
     }
 }
 
-impl<T, const MIN: usize, const MAX: usize> Deref for Few<T, MIN, MAX> {
+impl<T, const MIN: usize, const MAX: usize> Deref for BoundedSet<T, MIN, MAX> {
     type Target = [T];
     fn deref(&self) -> &[T] {
         &self.0
     }
 }
 
-impl<'de, T, const MIN: usize, const MAX: usize> Deserialize<'de> for Few<T, MIN, MAX>
+impl<'de, T, const MIN: usize, const MAX: usize> Deserialize<'de> for BoundedSet<T, MIN, MAX>
 where
     T: Deserialize<'de> + PartialEq,
 {
@@ -72,12 +72,12 @@ where
     }
 }
 
-impl<T: JsonSchema, const MIN: usize, const MAX: usize> JsonSchema for Few<T, MIN, MAX> {
+impl<T: JsonSchema, const MIN: usize, const MAX: usize> JsonSchema for BoundedSet<T, MIN, MAX> {
     fn inline_schema() -> bool {
         true
     }
     fn schema_name() -> Cow<'static, str> {
-        format!("Few{}", T::schema_name()).into()
+        format!("BoundedSet{}", T::schema_name()).into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let items = generator.subschema_for::<T>();
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_list_holds_each_value_once_and_has_its_length() {
-        let read = |text| serde_json::from_str::<Few<u8, 1, 2>>(text);
+        let read = |text| serde_json::from_str::<BoundedSet<u8, 1, 2>>(text);
         assert_eq!(*read("[2,1,2]").unwrap(), [2, 1]);
         for (text, problem) in
             [("[]", "at least 1"), ("[1,2,3]", "at most 2"), ("[1,1,1,1,1]", "at most 2")]

@@ -1,7 +1,7 @@
 //! Projects: what apps and instances hang from.
 
 use crate::{
-    Description, Few, Name, OrganizationId, Page, ProjectId, Timestamp, UserId, page::*,
+    BoundedSet, Description, Name, OrganizationId, Page, ProjectId, Timestamp, UserId, page::*,
     patch::Patch,
 };
 use schemars::JsonSchema;
@@ -43,7 +43,7 @@ functions! {
         description: Patch<Description>,
         /// Members of the organization who work on it: replaces the list. At most 200.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        member_ids: Option<Few<UserId, 0, 200>>,
+        member_ids: Option<BoundedSet<UserId, 0, 200>>,
     } -> Project { who: Member of (project_id), effect: Change, errors: [Invalid "a member is not in the organization"] }
 
     /// Delete a project and all below it.

@@ -1,7 +1,7 @@
 //! Releases: artifacts that go to a channel together.
 
 use crate::{
-    AppId, ArtifactId, Channel, Few, Notes, Page, Patch, PublicationId, ReleaseId, Sha256,
+    AppId, ArtifactId, BoundedSet, Channel, Notes, Page, Patch, PublicationId, ReleaseId, Sha256,
     Timestamp, UserId, VersionName, apps::Platform, artifacts::ArtifactKind, page::*,
     text::FileName,
 };
@@ -18,7 +18,7 @@ functions! {
     "svc_createRelease": CreateRelease {
         app_id: AppId,
         /// One or more verified artifacts of the app, each of the release's version.
-        artifact_ids: Few<ArtifactId, 1, 20>,
+        artifact_ids: BoundedSet<ArtifactId, 1, 20>,
         /// The artifacts' version, which it is where nothing is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         version: Option<VersionName>,
@@ -36,8 +36,8 @@ functions! {
     "svc_updateRelease": UpdateRelease {
         release_id: ReleaseId,
         /// Verified artifacts of the app, each of the release's version.
-        #[serde(default, skip_serializing_if = "Few::is_none")]
-        add_artifact_ids: Few<ArtifactId, 0, 20>,
+        #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
+        add_artifact_ids: BoundedSet<ArtifactId, 0, 20>,
         /// Replaces the release notes; null clears them.
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         notes: Patch<Notes>,
@@ -70,7 +70,7 @@ functions! {
     /// Answers when every target has taken it or refused it.
     "svc_publishRelease": PublishRelease {
         release_id: ReleaseId,
-        targets: Few<Target, 1, 5>,
+        targets: BoundedSet<Target, 1, 5>,
         /// Replaces the release notes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,

@@ -1,7 +1,7 @@
 //! Templates: blueprints of instances. A template says which services, of which image versions.
 
 use crate::{
-    Description, Few, ImageId, Name, Notes, Page, TemplateId, Timestamp, VersionName,
+    BoundedSet, Description, ImageId, Name, Notes, Page, TemplateId, Timestamp, VersionName,
     env::Env,
     instances::{InstanceKind, Role},
     page::*,
@@ -27,7 +27,7 @@ functions! {
         description: Option<Description>,
         category: Slug,
         #[serde(default)]
-        tags: Few<Slug, 0, 20>,
+        tags: BoundedSet<Slug, 0, 20>,
     } -> Template { who: SuperAdmin, effect: Change, errors: [Exists "the slug is taken"] }
 
     /// Change what a template says of itself. Its versions never change.
@@ -42,7 +42,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         category: Option<Slug>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        tags: Option<Few<Slug, 0, 20>>,
+        tags: Option<BoundedSet<Slug, 0, 20>>,
     } -> Template { who: SuperAdmin, effect: Change, errors: [Exists "the slug is taken"] }
 
     /// Delete a template that no instance uses.
@@ -71,7 +71,7 @@ functions! {
         template_id: TemplateId,
         version: SemanticVersion,
         /// One for each role; a `server` among them.
-        services: Few<TemplateService, 1, 5>,
+        services: BoundedSet<TemplateService, 1, 5>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,
     } -> Template { who: SuperAdmin, effect: Change,
@@ -182,8 +182,8 @@ pub struct TemplateService {
     pub env: Env,
     /// Names of variables that callers set and that are no secrets: their values are shown. All
     /// other values that callers set are masked.
-    #[serde(default, skip_serializing_if = "Few::is_none")]
-    pub plain_env: Few<EnvName, 0, 100>,
+    #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
+    pub plain_env: BoundedSet<EnvName, 0, 100>,
     /// Where it keeps its data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<ContainerPath>,
@@ -196,7 +196,7 @@ pub struct TemplateService {
     pub health_check: Option<HealthCheck>,
     /// Replaces the image's own command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<Few<Argument, 1, 64>>,
+    pub command: Option<BoundedSet<Argument, 1, 64>>,
     /// What is in it, for those that are databases: how they are dumped, restored and tested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<Database>,
@@ -206,7 +206,7 @@ pub struct TemplateService {
     /// Folders that it may write to, in memory, beside its volume; `/tmp` and `/run` where nothing
     /// is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scratch: Option<Few<ContainerPath, 0, 10>>,
+    pub scratch: Option<BoundedSet<ContainerPath, 0, 10>>,
     /// Whether it changes the files of its image. Where not, they are read-only.
     #[serde(default)]
     pub writable: bool,
@@ -219,7 +219,7 @@ pub enum HealthCheck {
     /// This path answers with a status from 200 to 399.
     Http(HttpPath),
     /// This program inside of the container ends with 0.
-    Command(Few<Argument, 1, 64>),
+    Command(BoundedSet<Argument, 1, 64>),
 }
 
 /// A database, as its users see it.

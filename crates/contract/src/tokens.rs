@@ -1,6 +1,6 @@
 //! Deploy tokens: what CI jobs sign in with.
 
-use crate::{AppId, Few, Name, Page, Scope, Timestamp, TokenId, UserId, page::*};
+use crate::{AppId, BoundedSet, Name, Page, Scope, Timestamp, TokenId, UserId, page::*};
 
 functions! {
     group "Deploy tokens";
@@ -10,7 +10,7 @@ functions! {
     /// The token is in this reply only. It can do what its scopes allow and its maker could do.
     "svc_createDeployToken": CreateDeployToken {
         name: Name,
-        scopes: Few<Scope, 1, 3>,
+        scopes: BoundedSet<Scope, 1, 3>,
         /// Bind it to one app; every app that its maker reaches where nothing is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         app_id: Option<AppId>,

@@ -4,7 +4,7 @@ use super::{
     Limits, Line, ProxyFault, Upstreams,
     fields::Framing,
     pool::Pool,
-    wire::{Unanswered, Wire},
+    upstream::{Unanswered, UpstreamConn},
 };
 use actix_http::{
     Payload,
@@ -24,7 +24,7 @@ use std::{
 use tokio::time::Instant;
 
 /// How far the body of a request has come.
-pub struct Pulse {
+pub struct Progress {
     at: Cell<Instant>,
     state: Cell<State>,
 }
@@ -39,13 +39,13 @@ enum State {
     Broken,
 }
 
-impl Default for Pulse {
+impl Default for Progress {
     fn default() -> Self {
-        Pulse { at: Cell::new(Instant::now()), state: Cell::new(State::WithUpstream) }
+        Progress { at: Cell::new(Instant::now()), state: Cell::new(State::WithUpstream) }
     }
 }
 
-impl Pulse {
+impl Progress {
     fn beat(&self) {
         self.at.set(Instant::now());
     }
@@ -82,18 +82,18 @@ pub struct Upload {
     /// Bytes that are to come.
     left: SizeHint,
     is_over: bool,
-    pulse: Rc<Pulse>,
+    progress: Rc<Progress>,
 }
 
 impl Upload {
     /// What a client sends.
-    pub fn new(payload: Payload, framing: Framing, pulse: Rc<Pulse>) -> Self {
+    pub fn new(payload: Payload, framing: Framing, progress: Rc<Progress>) -> Self {
         let left = match framing {
             Framing::None => SizeHint::with_exact(0),
             Framing::Length(length) => SizeHint::with_exact(length),
             Framing::Chunked => SizeHint::default(),
         };
-        Upload { payload, left, is_over: framing == Framing::None, pulse }
+        Upload { payload, left, is_over: framing == Framing::None, progress }
     }
 
     /// What a client sends, as it was: for a body that nobody has read.
@@ -117,9 +117,9 @@ impl Body for Upload {
             Poll::Ready(Some(Err(_))) => State::Broken,
             Poll::Ready(_) => State::WithUpstream,
         };
-        this.pulse.state.set(state);
+        this.progress.state.set(state);
         let next = ready!(next);
-        this.pulse.beat();
+        this.progress.beat();
         this.is_over = !matches!(next, Some(Ok(_)));
         if let (Some(Ok(part)), Some(left)) = (&next, this.left.exact()) {
             let left = left.saturating_sub(part.len() as u64);
@@ -157,9 +157,9 @@ pub enum Broken {
 pub struct Download {
     body: Incoming,
     size: BodySize,
-    wire: Option<Wire>,
+    upstream: Option<UpstreamConn>,
     pool: Rc<Pool>,
-    pulse: Rc<Pulse>,
+    progress: Rc<Progress>,
     pause: Duration,
     line: Option<Line>,
     /// What is said once all that came is sent: the HTTP library sends nothing more after it.
@@ -171,15 +171,15 @@ impl Download {
     pub fn new(
         body: Incoming,
         length: Option<u64>,
-        wire: Wire,
+        upstream: UpstreamConn,
         upstreams: &Upstreams,
-        pulse: Rc<Pulse>,
+        progress: Rc<Progress>,
         line: Option<Line>,
     ) -> Self {
-        pulse.beat();
+        progress.beat();
         let size = length.map_or(BodySize::Stream, BodySize::Sized);
         let (pool, pause) = (upstreams.pool.clone(), upstreams.limits.pause);
-        Download { body, size, wire: Some(wire), pool, pulse, pause, line, last: None }
+        Download { body, size, upstream: Some(upstream), pool, progress, pause, line, last: None }
     }
 
     /// The next part that has come, if any has.
@@ -200,9 +200,9 @@ impl Download {
 
     /// Gives the connection back once the body is whole.
     fn rest(&mut self, cx: &mut Context<'_>) {
-        if let Some(mut wire) = self.wire.take() {
-            wire.advance(cx);
-            self.pool.give(wire);
+        if let Some(mut upstream) = self.upstream.take() {
+            upstream.advance(cx);
+            self.pool.give(upstream);
         }
     }
 }
@@ -222,7 +222,7 @@ impl MessageBody for Download {
         if let Some(last) = this.last.take() {
             return Poll::Ready(Some(Err(last)));
         }
-        if this.wire.is_none() {
+        if this.upstream.is_none() {
             return Poll::Ready(None);
         }
         if this.line.as_ref().is_some_and(Line::client_ended) {
@@ -230,21 +230,21 @@ impl MessageBody for Download {
         }
         let mut part = this.part(cx);
         if part.is_pending()
-            && let Some(wire) = &mut this.wire
+            && let Some(upstream) = &mut this.upstream
         {
-            wire.advance(cx);
+            upstream.advance(cx);
             part = this.part(cx);
         }
         match part {
             Poll::Ready(Some(Ok(part))) => {
-                this.pulse.beat();
+                this.progress.beat();
                 if this.body.is_end_stream() {
                     this.rest(cx);
                 }
                 Poll::Ready(Some(Ok(part)))
             }
             Poll::Ready(Some(Err(broken))) => {
-                (this.last, this.wire) = (Some(broken), None);
+                (this.last, this.upstream) = (Some(broken), None);
                 cx.waker().wake_by_ref();
                 Poll::Pending
             }
@@ -253,8 +253,8 @@ impl MessageBody for Download {
                 Poll::Ready(None)
             }
             Poll::Pending => {
-                let due = this.pulse.at.get() + this.pause;
-                let alarm = this.wire.as_mut().map(|wire| wire.alarm.poll(due, cx));
+                let due = this.progress.at.get() + this.pause;
+                let alarm = this.upstream.as_mut().map(|upstream| upstream.alarm.poll(due, cx));
                 let quiet = alarm.is_some_and(|alarm| alarm.is_ready());
                 if quiet { Poll::Ready(Some(Err(Broken::Quiet))) } else { Poll::Pending }
             }
@@ -263,9 +263,9 @@ impl MessageBody for Download {
 }
 
 /// A body that does not come: of an answer to `HEAD`, or of one that has none.
-pub struct Hollow(pub Option<u64>);
+pub struct EmptyBody(pub Option<u64>);
 
-impl MessageBody for Hollow {
+impl MessageBody for EmptyBody {
     type Error = std::convert::Infallible;
 
     fn size(&self) -> BodySize {

@@ -10,7 +10,7 @@ mod fields;
 mod line;
 mod pool;
 mod tunnel;
-mod wire;
+mod upstream;
 
 #[cfg(test)]
 mod tests;
@@ -18,12 +18,12 @@ mod tests;
 pub use line::{Line, Watched};
 
 use actix_http::{Payload, Request, Response, Version, body::BoxBody};
-use bodies::{Download, Hollow, Pulse, Upload};
+use bodies::{Download, EmptyBody, Progress, Upload};
 use fields::Framing;
 use hyper::body::{Body, Incoming};
 use pool::Pool;
 use std::{net::SocketAddr, rc::Rc, time::Duration};
-use wire::{Unanswered, Wire};
+use upstream::{Unanswered, UpstreamConn};
 
 /// How long an upstream, or the client, may take.
 #[derive(Debug, Clone)]
@@ -125,23 +125,23 @@ impl Upstreams {
     ) -> Result<Response<BoxBody>, ProxyFault> {
         let plan = Plan::new(request)?;
         let target = fields::target(path)?;
-        let mut wire = match self.pool.take(to).await {
-            Some(wire) => wire,
+        let mut upstream = match self.pool.take(to).await {
+            Some(upstream) => upstream,
             None => self.connect(to).await?,
         };
-        let mut again = wire.is_old();
-        let pulse = Rc::new(Pulse::default());
+        let mut again = upstream.is_old();
+        let progress = Rc::new(Progress::default());
         // The payload of an upgrade is not a body: it waits for the answer.
         let payload = if plan.upgrade { Payload::None } else { request.take_payload() };
-        let mut upload = Upload::new(payload, plan.framing, pulse.clone());
+        let mut upload = Upload::new(payload, plan.framing, progress.clone());
         let line = request.conn_data::<Line>().cloned();
         loop {
             let onward = fields::onward(request.head(), &plan, &target, facts, upload)?;
-            match wire.send(onward, &pulse, line.as_ref(), &self.limits).await {
-                Ok(answer) => return self.answer(request, &plan, answer, wire, pulse, line),
+            match upstream.send(onward, &progress, line.as_ref(), &self.limits).await {
+                Ok(answer) => return self.answer(request, &plan, answer, upstream, progress, line),
                 Err(Unanswered::Unsent(unsent)) => upload = unsent.into_body(),
                 Err(Unanswered::Ended) if again && plan.repeatable => {
-                    upload = Upload::new(Payload::None, plan.framing, pulse.clone());
+                    upload = Upload::new(Payload::None, plan.framing, progress.clone());
                 }
                 Err(Unanswered::Ended) => return Err(ProxyFault::NoAnswer),
                 Err(Unanswered::Fault(fault)) => return Err(fault),
@@ -149,7 +149,7 @@ impl Upstreams {
             let next = if again { self.connect(to).await } else { Err(ended_at_once()) };
             again = false;
             match next {
-                Ok(next) => wire = next,
+                Ok(next) => upstream = next,
                 Err(fault) => {
                     if !plan.upgrade {
                         *request.payload() = upload.into_payload();
@@ -160,8 +160,8 @@ impl Upstreams {
         }
     }
 
-    async fn connect(&self, to: SocketAddr) -> Result<Wire, ProxyFault> {
-        Wire::connect(to, self.limits.connect).await.map_err(ProxyFault::NotConnected)
+    async fn connect(&self, to: SocketAddr) -> Result<UpstreamConn, ProxyFault> {
+        UpstreamConn::connect(to, self.limits.connect).await.map_err(ProxyFault::NotConnected)
     }
 
     /// The answer as the client gets it.
@@ -170,8 +170,8 @@ impl Upstreams {
         request: &mut Request,
         plan: &Plan,
         answer: hyper::Response<Incoming>,
-        wire: Wire,
-        pulse: Rc<Pulse>,
+        upstream: UpstreamConn,
+        progress: Rc<Progress>,
         line: Option<Line>,
     ) -> Result<Response<BoxBody>, ProxyFault> {
         let (head, body) = answer.into_parts();
@@ -181,24 +181,24 @@ impl Upstreams {
         }
         let mut answer = fields::back(&head)?;
         if switches {
-            let Some(parts) = wire.into_parts() else { return Err(ProxyFault::NoAnswer) };
+            let Some(parts) = upstream.into_parts() else { return Err(ProxyFault::NoAnswer) };
             let body = tunnel::open(parts, request.take_payload(), self.limits.tunnel, line);
             answer.head_mut().set_connection_type(actix_http::ConnectionType::Upgrade);
             return Ok(answer.set_body(body));
         }
         let length =
             if plan.is_head { fields::length(&head.headers) } else { body.size_hint().exact() };
-        let hollow = matches!(head.status.as_u16(), 204 | 304);
-        if plan.is_head || hollow || body.is_end_stream() {
-            self.pool.give(wire);
-            let length = length.filter(|_| !hollow);
-            return Ok(answer.set_body(BoxBody::new(Hollow(length))));
+        let is_empty = matches!(head.status.as_u16(), 204 | 304);
+        if plan.is_head || is_empty || body.is_end_stream() {
+            self.pool.give(upstream);
+            let length = length.filter(|_| !is_empty);
+            return Ok(answer.set_body(BoxBody::new(EmptyBody(length))));
         }
         if length.is_none() && plan.ends_with_connection {
             answer.head_mut().no_chunking(true);
             answer.head_mut().set_connection_type(actix_http::ConnectionType::Close);
         }
-        let body = Download::new(body, length, wire, self, pulse, line);
+        let body = Download::new(body, length, upstream, self, progress, line);
         Ok(answer.set_body(BoxBody::new(body)))
     }
 }

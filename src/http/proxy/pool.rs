@@ -1,6 +1,6 @@
 //! Connections to upstreams that wait for their next request.
 
-use super::wire::Wire;
+use super::upstream::UpstreamConn;
 use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
@@ -22,31 +22,31 @@ const MOST: usize = 256;
 /// The waiting connections of a worker. The last one that came goes first.
 #[derive(Default)]
 pub struct Pool {
-    waiting: RefCell<HashMap<SocketAddr, Vec<(Wire, Instant)>>>,
+    waiting: RefCell<HashMap<SocketAddr, Vec<(UpstreamConn, Instant)>>>,
     is_swept: Cell<bool>,
 }
 
 impl Pool {
     /// A connection that the upstream has not ended, as far as this side can know.
-    pub async fn take(&self, to: SocketAddr) -> Option<Wire> {
+    pub async fn take(&self, to: SocketAddr) -> Option<UpstreamConn> {
         loop {
-            let (mut wire, since) = self.waiting.borrow_mut().get_mut(&to)?.pop()?;
+            let (mut upstream, since) = self.waiting.borrow_mut().get_mut(&to)?.pop()?;
             let fresh = since.elapsed() < REST;
-            if fresh && poll_fn(|cx| Poll::Ready(wire.is_ready(cx))).await {
-                return Some(wire);
+            if fresh && poll_fn(|cx| Poll::Ready(upstream.is_ready(cx))).await {
+                return Some(upstream);
             }
         }
     }
 
     /// Takes back a connection that has done its work, if it can do more.
-    pub fn give(self: &Rc<Self>, wire: Wire) {
-        if !wire.is_idle() {
+    pub fn give(self: &Rc<Self>, upstream: UpstreamConn) {
+        if !upstream.is_idle() {
             return;
         }
         let mut waiting = self.waiting.borrow_mut();
-        let there = waiting.entry(wire.to()).or_default();
+        let there = waiting.entry(upstream.to()).or_default();
         if there.len() < MOST {
-            there.push((wire, Instant::now()));
+            there.push((upstream, Instant::now()));
         }
         if !self.is_swept.replace(true) {
             actix_rt::spawn(sweep(Rc::downgrade(self)));

@@ -57,7 +57,7 @@ pub(super) async fn remove_restore_checks(world: &World, inventory: &Inventory) 
     let engine = &world.ports.engine;
     let is_over = |id: BackupId| {
         let found = world.store.get::<Backups>(&id);
-        found.is_ok_and(|found| !found.is_some_and(|backup| backup.on_trial))
+        found.is_ok_and(|found| !found.is_some_and(|backup| backup.has_check_database))
     };
     let over = |labels: &Labels| {
         labels.get(names::BACKUP).and_then(|id| id.parse().ok()).is_some_and(is_over)

@@ -28,7 +28,7 @@ pub fn view(platform: &Platform, id: UserId, account: &Account) -> Result<User, 
     let role = if account.superadmin {
         Role::Superadmin
     } else {
-        authz::reach(&platform.world, id)?.role()
+        authz::memberships(&platform.world, id)?.role()
     };
     Ok(User {
         id,
@@ -297,8 +297,8 @@ impl Serves<RevokeSession> for Platform {
     async fn serve(&self, cx: &Call, p: RevokeSession) -> Result<Nothing, Fault> {
         let user = cx.user()?.id;
         let none = || Fault::NotFound("session");
-        let held = self.world.store.held_by(&SessionClaim::Id { id: p.session_id })?;
-        let (key, session) = held.ok_or_else(none)?;
+        let membership = self.world.store.held_by(&SessionClaim::Id { id: p.session_id })?;
+        let (key, session) = membership.ok_or_else(none)?;
         if session.user != user {
             return Err(none());
         }
@@ -355,8 +355,8 @@ impl Serves<ResetPassword> for Platform {
             return Err(no_such_reset());
         }
         let digest = digest(&p.token);
-        let held = self.world.store.held_by(&AccountClaim::reset(&digest))?;
-        let (user, account) = held.ok_or_else(no_such_reset)?;
+        let membership = self.world.store.held_by(&AccountClaim::reset(&digest))?;
+        let (user, account) = membership.ok_or_else(no_such_reset)?;
         let password_hash = self.hash(p.new_password).await?;
         let command = Command::Reset { password_hash, digest, revoke_tokens: p.revoke_tokens };
         let reply = cx

@@ -3,7 +3,9 @@
 use super::session::Session;
 use crate::runtime::resource::{Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects};
 use crate::{
-    kinds::organizations::{Held, Organization, Organizations, Reach, ReachDelta},
+    kinds::organizations::{
+        Membership, Memberships, MembershipsDelta, Organization, Organizations,
+    },
     world::World,
 };
 use contract::{
@@ -151,7 +153,7 @@ pub enum Command {
     /// Set the tier.
     SetTier(Tier),
     /// Panic, for tests.
-    #[cfg(feature = "sabotage")]
+    #[cfg(feature = "failpoints")]
     Panic(String),
 }
 
@@ -239,10 +241,10 @@ pub const RESET_LIFETIME: Duration = Duration::from_secs(3600);
 fn create(at: &Moment<Accounts>, registration: Registration) -> Step<Accounts> {
     let Registration { account, organization, session } = registration;
     let since = account.created_at;
-    let held = Held { role: Role::Admin, owner: true, personal: true, since };
+    let membership = Membership { role: Role::Admin, owner: true, personal: true, since };
     let mut also = Change::new()
         .create::<Organizations>(&account.personal, Kept::at_rest(organization))
-        .merge::<Reach>(&at.id, ReachDelta::Join(account.personal, held));
+        .merge::<Memberships>(&at.id, MembershipsDelta::Join(account.personal, membership));
     if let Some((key, session)) = session {
         also = also.create::<Session>(&key, session);
     }
@@ -300,7 +302,7 @@ impl Account {
                 self.set_password(password_hash, revoke_tokens, at.now);
             }
             Command::SetTier(tier) => self.tier = tier,
-            #[cfg(feature = "sabotage")]
+            #[cfg(feature = "failpoints")]
             #[allow(clippy::panic, reason = "it is what this command is for")]
             Command::Panic(message) => panic!("{message}"),
         }

@@ -8,7 +8,7 @@ use crate::{
     runtime::{entries::Under, store::Store},
 };
 use contract::{
-    AppId, Fault, Few, Page, Serves,
+    AppId, BoundedSet, Fault, Page, Serves,
     apps::{
         self as wire, AppContents, CreateApp, DeleteApp, DeletedApp, GetApp, ListApps,
         Platform as Mobile, UpdateApp,
@@ -41,7 +41,7 @@ impl Platform {
 }
 
 /// The platforms in the order in which they are shown.
-fn sorted(platforms: Few<Mobile, 1, 2>) -> Vec<Mobile> {
+fn sorted(platforms: BoundedSet<Mobile, 1, 2>) -> Vec<Mobile> {
     let mut platforms = platforms.into_vec();
     platforms.sort();
     platforms

@@ -1,42 +1,39 @@
-//! Which releases hold an artifact. Written in the releases' transactions, so that an artifact and
-//! the release that wants it cannot miss each other.
+//! The releases that refer to an artifact. Releases write this record in their own transactions, so
+//! that an artifact cannot be deleted while a release takes it up.
 
 use contract::{ArtifactId, ReleaseId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use store::{Merge, Record};
 
-/// The releases that hold an artifact. There is none for an artifact that nobody holds.
+/// The releases that refer to an artifact. An artifact without references has no such record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Hold {
-    /// The releases.
+pub struct ArtifactRefs {
     pub releases: BTreeSet<ReleaseId>,
 }
 
-/// What a release tells an artifact's hold.
+/// A change of one reference, written by its release.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum HoldDelta {
-    /// It holds the artifact.
-    Take(ReleaseId),
-    /// It holds it no longer.
-    Release(ReleaseId),
+pub enum ArtifactRefsDelta {
+    Add(ReleaseId),
+    Remove(ReleaseId),
 }
 
-impl Record for Hold {
+impl Record for ArtifactRefs {
     const TREE: &'static str = "hold";
     const SCHEMA: u16 = 1;
     type Key = ArtifactId;
     type Content = Self;
 }
 
-impl Merge for Hold {
-    type Delta = HoldDelta;
-    fn merge(old: Option<Self>, delta: &HoldDelta) -> Option<Self> {
-        let mut hold = old.unwrap_or_default();
+impl Merge for ArtifactRefs {
+    type Delta = ArtifactRefsDelta;
+    fn merge(old: Option<Self>, delta: &ArtifactRefsDelta) -> Option<Self> {
+        let mut refs = old.unwrap_or_default();
         match delta {
-            HoldDelta::Take(release) => hold.releases.insert(*release),
-            HoldDelta::Release(release) => hold.releases.remove(release),
+            ArtifactRefsDelta::Add(release) => refs.releases.insert(*release),
+            ArtifactRefsDelta::Remove(release) => refs.releases.remove(release),
         };
-        Some(hold).filter(|hold| !hold.releases.is_empty())
+        Some(refs).filter(|refs| !refs.releases.is_empty())
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     Artifacts, Command,
     address::{self, Use},
-    artifact_refs::Hold,
+    artifact_refs::ArtifactRefs,
 };
 use crate::{
     call::{context::Call, pagination},
@@ -77,7 +77,7 @@ impl Serves<GetArtifactDownloadUrl> for Platform {
 impl Serves<DeleteArtifact> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteArtifact) -> Result<DeletedArtifact, Fault> {
         let id = p.artifact_id;
-        let held = self.world.store.get::<Hold>(&id)?;
+        let held = self.world.store.get::<ArtifactRefs>(&id)?;
         if let Some(release) = held.and_then(|hold| hold.releases.first().copied()) {
             return Err(Fault::NotNow(format!("the release {release} holds this artifact")));
         }

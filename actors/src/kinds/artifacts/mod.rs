@@ -7,7 +7,7 @@ pub mod endpoints;
 mod handlers;
 mod rules;
 
-pub use artifact_refs::{Hold, HoldDelta};
+pub use artifact_refs::{ArtifactRefs, ArtifactRefsDelta};
 pub use rules::{
     ArtifactClaim, ArtifactIndex, Artifacts, Command, Declared, Effect, Expected, Outcome, Upload,
 };

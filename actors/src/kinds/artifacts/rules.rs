@@ -1,6 +1,6 @@
 //! The rules of an artifact: `pending → verifying → verified | rejected`, `expired`, `deleted`.
 
-use super::artifact_refs::Hold;
+use super::artifact_refs::ArtifactRefs;
 use crate::{
     ports::{Content, Examined},
     runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
@@ -263,7 +263,7 @@ impl Upload {
             (_, Command::Expire) => Ok(Step::keep()),
             (_, Command::Delete) => Ok(self
                 .discard(S::Deleted, true)
-                .also(Change::new().require_absent::<Hold>(&at.id))),
+                .also(Change::new().require_absent::<ArtifactRefs>(&at.id))),
             (state, Command::Renew(_) | Command::Received(..) | Command::Finalize { .. }) => {
                 Err(self.closed(state))
             }

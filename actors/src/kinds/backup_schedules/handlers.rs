@@ -8,7 +8,7 @@ use crate::{
         instances::Instance,
     },
     platform::Platform,
-    runtime::{resource::Row, store::Held},
+    runtime::{resource::Row, store::Keyed},
 };
 use contract::{
     AppId, Fault, Serves,
@@ -30,7 +30,7 @@ impl Platform {
         app: AppId,
         kind: Option<InstanceKind>,
         database: Option<BackupKind>,
-    ) -> Result<Held<BackupSchedules>, Fault> {
+    ) -> Result<Keyed<BackupSchedules>, Fault> {
         let (id, instance) = self.only_instance(app, kind)?;
         let claim = BackupScheduleClaim::of(id, database_of(&instance, database)?);
         self.world.store.held_by(&claim)?.ok_or(Fault::NotFound(BackupSchedules::NOUN))

@@ -53,7 +53,7 @@ pub(super) async fn perform(
             Ok(Outcome::Disposed)
         }
         Effect::Thin => {
-            schedule::thin(&world, &kept.state).await?;
+            schedule::apply_retention(&world, &kept.state).await?;
             Ok(Outcome::Thinned)
         }
         Effect::Clean | Effect::Discard => {
@@ -131,7 +131,7 @@ async fn write(id: BackupId, state: &State, world: &World) -> Result<Outcome, Re
     let tool = exec.command.iter().find(|word| word.contains("dump")).cloned().unwrap_or_default();
     let output = match world.ports.engine.exec(&container, exec, None).await {
         Ok(output) => output,
-        Err(EngineError::Away(why)) => return Err(Retry(why)),
+        Err(EngineError::Unreachable(why)) => return Err(Retry(why)),
         Err(e) => return Ok(Outcome::Failed(e.to_string())),
     };
     let complaints = Complaints::default();
@@ -274,7 +274,7 @@ async fn run(
 ) -> Result<Outcome, Retry> {
     let mut output = match world.ports.engine.exec(container, exec, Some(input)).await {
         Ok(output) => output,
-        Err(EngineError::Away(why)) => return Err(Retry(why)),
+        Err(EngineError::Unreachable(why)) => return Err(Retry(why)),
         Err(e) => return Ok(Outcome::Failed(e.to_string())),
     };
     let complaints = Complaints::default();

@@ -37,9 +37,9 @@ pub struct State {
     /// Once it is ready, it is verified.
     #[serde(default)]
     pub verify: bool,
-    /// There may be a database that it was put into to verify it, to be thrown away.
-    #[serde(default)]
-    pub on_trial: bool,
+    /// Whether the throw-away database of a restore check may exist and has to be removed.
+    #[serde(default, rename = "on_trial")]
+    pub has_check_database: bool,
     /// It was put into an empty database and that did not do. A verification that could not be
     /// carried out says nothing.
     #[serde(default)]
@@ -222,7 +222,7 @@ impl State {
             deadline: Some(deadline),
             verify,
             keep,
-            on_trial: false,
+            has_check_database: false,
             useless: false,
             surplus: false,
             removing: false,
@@ -291,7 +291,7 @@ impl State {
 
     fn verify(mut self, at: &Moment<Backups>) -> Step<Backups> {
         self.backup.verification = Some(begun(at));
-        self.on_trial = true;
+        self.has_check_database = true;
         self.deadline = Some(at.now + WITHIN);
         Step::put(self).intend(Intent::Now(Effect::Verify))
     }
@@ -302,7 +302,7 @@ impl State {
             Outcome::Discarded if self.removing => return Step::remove(),
             _ if self.removing => return Step::keep(),
             Outcome::Wait => return Step::keep().intend(Intent::After(POLL, Effect::Verify)),
-            Outcome::Disposed => self.on_trial = false,
+            Outcome::Disposed => self.has_check_database = false,
             Outcome::Thinned => self.surplus = false,
             Outcome::Discarded => {}
             Outcome::Dumped(size, sha256) if *state == BackupState::Running => {
@@ -345,7 +345,7 @@ impl State {
     /// What is left to be tidied up.
     fn tidy(&self) -> Intent<Effect> {
         match self {
-            State { on_trial: true, .. } => Intent::Now(Effect::Dispose),
+            State { has_check_database: true, .. } => Intent::Now(Effect::Dispose),
             State { surplus: true, .. } => Intent::Now(Effect::Thin),
             _ => Intent::None,
         }

@@ -41,7 +41,7 @@ pub fn begin(
 }
 
 /// Removes what is more than the schedule of this backup keeps, once this backup has come to its end.
-pub(super) async fn thin(world: &World, state: &State) -> Result<(), Retry> {
+pub(super) async fn apply_retention(world: &World, state: &State) -> Result<(), Retry> {
     let State { backup: made, keep: Some(keep), .. } = state else { return Ok(()) };
     let mut scheduled = Vec::new();
     for key in world.store.all::<Backups>(&Under::<Instances>(made.instance_id))? {

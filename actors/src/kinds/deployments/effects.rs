@@ -2,7 +2,7 @@
 
 use super::{
     build,
-    history::{Created, Served},
+    history::{Created, DeploymentHistory},
     rules::{Command, Deployments, Effect, Outcome, State},
 };
 use crate::{
@@ -54,7 +54,7 @@ impl Work<'_> {
     /// Those of one service go one after the other, the oldest first. One that is built waits for
     /// its turn at building too.
     fn await_turn(&self) -> Result<Outcome, Retry> {
-        let first = self.world.store.oldest::<Deployments>(&self.state.lane(), None, 1)?;
+        let first = self.world.store.oldest::<Deployments>(&self.state.queue(), None, 1)?;
         let is_first = first.first().is_some_and(|first| *first == self.id);
         let turn = is_first
             && (!self.state.is_built()
@@ -72,7 +72,7 @@ impl Work<'_> {
                 self.say(StepName::Build, format!("failed: {why}"));
                 Ok(Outcome::Failed(why))
             }
-            Err(NotBuilt::Away(why)) => {
+            Err(NotBuilt::Unreachable(why)) => {
                 self.say(StepName::Build, format!("waiting: {why}"));
                 Err(Retry(why))
             }
@@ -82,8 +82,8 @@ impl Work<'_> {
     /// What serves now, where it is what the instance was created with.
     fn replaces(&self) -> Result<Option<Box<Created>>, Retry> {
         let deployment = &self.state.deployment;
-        let key = Served::key(deployment.instance_id, deployment.target);
-        if self.world.store.get::<Served>(&key)?.is_some() {
+        let key = DeploymentHistory::key(deployment.instance_id, deployment.target);
+        if self.world.store.get::<DeploymentHistory>(&key)?.is_some() {
             return Ok(None);
         }
         let instance = self.instance()?;
@@ -185,8 +185,8 @@ impl Work<'_> {
     fn serves(&self) -> Result<Outcome, Retry> {
         self.say(StepName::Switch, "requests go to the new container");
         let deployment = &self.state.deployment;
-        let key = Served::key(deployment.instance_id, deployment.target);
-        let served = self.world.store.get::<Served>(&key)?;
+        let key = DeploymentHistory::key(deployment.instance_id, deployment.target);
+        let served = self.world.store.get::<DeploymentHistory>(&key)?;
         let before = served.and_then(|served| served.latest.front().copied());
         Ok(Outcome::Serves(before.filter(|before| *before != self.id)))
     }

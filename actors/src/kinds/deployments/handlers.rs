@@ -1,7 +1,7 @@
 //! The functions of the group Deployments.
 
 use super::{
-    Command, Deployments, Earlier, Served, State, build,
+    Command, DeploymentHistory, Deployments, Earlier, State, build,
     history::{Past, before},
 };
 use crate::{
@@ -136,7 +136,7 @@ impl Platform {
             definition: plan.definition,
             image: plan.image,
             deadline: None,
-            in_lane: true,
+            in_queue: true,
             removing: false,
             failing: false,
             restores: plan.restores,
@@ -240,7 +240,10 @@ impl Serves<RollbackDeployment> for Platform {
         }
         let named = p.target.or(wanted.map(|wanted| wanted.deployment.target));
         let (target, instance, seen) = self.target(p.app_id, named)?;
-        let served = self.world.store.get_or_empty::<Served>(&Served::key(instance, target))?;
+        let served = self
+            .world
+            .store
+            .get_or_empty::<DeploymentHistory>(&DeploymentHistory::key(instance, target))?;
         let nothing =
             |why: &str| Fault::NotNow(format!("{why}; listDeployments shows what there is"));
         let last = served.latest.front().copied();
@@ -294,7 +297,7 @@ impl Serves<RollbackDeployment> for Platform {
 
 impl Platform {
     /// The deployments that served, as a rollback sees them.
-    fn past(&self, served: &Served) -> Result<Vec<Past>, Fault> {
+    fn past(&self, served: &DeploymentHistory) -> Result<Vec<Past>, Fault> {
         let past = |id: &DeploymentId| {
             let found = self.deployment(*id)?;
             let taken_back = found.deployment.state == DeploymentState::RolledBack;

@@ -15,7 +15,7 @@ const REMEMBERED: usize = 50;
 
 /// The deployments that served a service.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Served {
+pub struct DeploymentHistory {
     /// The first one serves.
     pub latest: VecDeque<DeploymentId>,
     /// What the service was before its first deployment.
@@ -71,12 +71,12 @@ pub fn before(past: &[Past]) -> Option<Earlier> {
     Some(before.map_or(Earlier::Created, |past| Earlier::Deployment(past.id)))
 }
 
-impl Served {
+impl DeploymentHistory {
     /// The keys of all services that an instance may have.
     pub fn keys(instance: InstanceId) -> impl Iterator<Item = String> {
         use DeploymentTarget::{Backend, MarketDashboard, MarketServer, MarketStorefront};
         let all = [Backend, MarketServer, MarketDashboard, MarketStorefront];
-        all.into_iter().map(move |target| Served::key(instance, target))
+        all.into_iter().map(move |target| DeploymentHistory::key(instance, target))
     }
 
     /// The key of a service.
@@ -91,7 +91,7 @@ impl Served {
     }
 }
 
-impl Record for Served {
+impl Record for DeploymentHistory {
     const TREE: &'static str = "served";
     const SCHEMA: u16 = 1;
     type Key = String;
@@ -108,7 +108,7 @@ pub struct Serving {
 }
 
 /// Without a delta the instance goes, and the record with it.
-impl Merge for Served {
+impl Merge for DeploymentHistory {
     type Delta = Option<Serving>;
     fn merge(old: Option<Self>, serving: &Option<Serving>) -> Option<Self> {
         let Serving { id, created } = serving.as_ref()?;

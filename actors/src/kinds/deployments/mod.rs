@@ -7,5 +7,5 @@ mod rules;
 mod handlers;
 mod history;
 
-pub use history::{Created, Earlier, Served};
+pub use history::{Created, DeploymentHistory, Earlier};
 pub use rules::{Command, DeploymentIndex, Deployments, Effect, Outcome, State};

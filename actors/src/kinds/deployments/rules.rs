@@ -6,7 +6,7 @@
 //! follows what becomes of it: that the instance serves from the new container is written in the
 //! instance's record, and that is the truth of the switch.
 
-use super::history::{Created, Earlier, Served, Serving};
+use super::history::{Created, DeploymentHistory, Earlier, Serving};
 use crate::{
     kinds::instances::{Definition, ServiceImage},
     ports::sealed::Sealed,
@@ -51,9 +51,10 @@ pub struct State {
     pub image: ServiceImage,
     /// The end of a state that must end.
     pub deadline: Option<Timestamp>,
-    /// It is under way, or waits for its turn: those of one service go one after the other, in the
-    /// order in which they came.
-    pub in_lane: bool,
+    /// Whether it is under way or waits for its turn. The deployments of one service run one after
+    /// the other, in the order in which they were asked for.
+    #[serde(rename = "in_lane")]
+    pub in_queue: bool,
     /// The app is going, and the record with it.
     pub removing: bool,
     /// It has failed, and what was made is being removed. Until that is done, people see the state
@@ -154,13 +155,13 @@ impl Resource for Deployments {
     }
 
     fn index(state: &State) -> Entries<Self> {
-        Entries::default().and_all(state.in_lane.then(|| state.lane()))
+        Entries::default().and_all(state.in_queue.then(|| state.queue()))
     }
 
     /// One of a service is under way at a time. Who is the oldest can change while the oldest is
     /// still being written; who holds this cannot.
     fn claims(state: &State) -> Vec<Unique<Self>> {
-        let active = state.in_lane && state.deployment.state != S::Queued;
+        let active = state.in_queue && state.deployment.state != S::Queued;
         let claim = DeploymentClaim::Active { service: state.service() };
         active.then(|| Unique::new(claim, || Fault::Stale)).into_iter().collect()
     }
@@ -193,7 +194,7 @@ store::entries! {
     /// What deployments are found by.
     pub enum DeploymentIndex of Deployments {
         /// Those of one service that are under way or wait for their turn.
-        Lane { service: String } = "lane",
+        Queue { service: String } = "lane",
     }
 }
 
@@ -209,13 +210,13 @@ use DeploymentState as S;
 
 impl State {
     fn service(&self) -> String {
-        Served::key(self.deployment.instance_id, self.deployment.target)
+        DeploymentHistory::key(self.deployment.instance_id, self.deployment.target)
     }
 
     /// The index entry of all that are under way or wait for the same service. Who leaves it and
     /// who is first in it then are one change.
-    pub fn lane(&self) -> DeploymentIndex {
-        DeploymentIndex::Lane { service: self.service() }
+    pub fn queue(&self) -> DeploymentIndex {
+        DeploymentIndex::Queue { service: self.service() }
     }
 
     /// Whether its image is built here, and was not yet.
@@ -272,7 +273,7 @@ impl State {
             }
             Command::Remove => {
                 self.removing = true;
-                self.in_lane = false;
+                self.in_queue = false;
                 Ok(Step::put(self).intend(Intent::Now(Effect::Forget)))
             }
         }
@@ -314,12 +315,13 @@ impl State {
                 self.deployment.finished_at = Some(at.now);
                 self.deadline = None;
                 let serving = Serving { id: at.id, created: self.replaces.take() };
-                let serves = Change::new().merge::<Served>(&self.service(), Some(serving));
+                let serves =
+                    Change::new().merge::<DeploymentHistory>(&self.service(), Some(serving));
                 Step::put(self).intend(Intent::Now(Effect::Finish)).also(serves)
             }
             (_, Outcome::Finished) => {
                 self.close(StepState::Succeeded, at);
-                self.in_lane = false;
+                self.in_queue = false;
                 Step::put(self).intend(Intent::None)
             }
             (S::Building | S::Deploying | S::Verifying, Outcome::Failed(why)) => self.fail(why),
@@ -376,7 +378,7 @@ impl State {
         self.deployment.error = why;
         self.deployment.finished_at = Some(at.now);
         self.deadline = None;
-        self.in_lane = false;
+        self.in_queue = false;
         self.failing = false;
         self.replaces = None;
         Step::put(self).intend(Intent::None)

@@ -84,7 +84,7 @@ async fn build(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry
             say(world, id, StepName::Build, [format!("failed: {why}")]);
             Ok(Outcome::Failed(why))
         }
-        Err(NotBuilt::Away(why)) => Err(Retry(why)),
+        Err(NotBuilt::Unreachable(why)) => Err(Retry(why)),
     }
 }
 
@@ -97,7 +97,7 @@ async fn push(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry>
     let login = world.ports.registries.login(&reference);
     let digest = match world.ports.engine.push(&repository, tag.as_str(), login).await {
         Ok(digest) => digest,
-        Err(EngineError::Away(why)) => return Err(Retry(why)),
+        Err(EngineError::Unreachable(why)) => return Err(Retry(why)),
         Err(e) => return Ok(Outcome::Failed(e.to_string())),
     };
     let digest: ImageDigest = digest.parse().map_err(Retry)?;

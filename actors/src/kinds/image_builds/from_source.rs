@@ -56,13 +56,13 @@ pub enum NotBuilt {
     /// It will not be there, however often it is tried.
     Refused(String),
     /// Something that is needed does not answer.
-    Away(String),
+    Unreachable(String),
 }
 
 impl From<EngineError> for NotBuilt {
     fn from(e: EngineError) -> Self {
         match e {
-            EngineError::Away(why) => NotBuilt::Away(why),
+            EngineError::Unreachable(why) => NotBuilt::Unreachable(why),
             e => NotBuilt::Refused(e.to_string()),
         }
     }
@@ -77,7 +77,7 @@ pub async fn build(
     spec: BuildSpec,
     say: impl AsyncFn(String),
 ) -> Result<String, NotBuilt> {
-    let closed = || NotBuilt::Away("nothing is built any more".into());
+    let closed = || NotBuilt::Unreachable("nothing is built any more".into());
     let _slot = world.builds.begin(id).await.ok_or_else(closed)?;
     let engine = &world.ports.engine;
     let spec = BuildSpec { labels: labels_of(world, spec.labels), ..spec };
@@ -88,8 +88,8 @@ pub async fn build(
     let fetched = world.ports.sources.checkout(git, CHECKOUT_WITHIN).await;
     let Checkout { commit, context } = match fetched {
         Ok(checkout) => checkout,
-        // A host that is away is for people to look at: it may never have been there.
-        Err(SourceError::Refused(why) | SourceError::Away(why)) => {
+        // An unreachable host is for people to look at: it may never have existed.
+        Err(SourceError::Refused(why) | SourceError::Unreachable(why)) => {
             return Err(NotBuilt::Refused(why));
         }
     };
@@ -119,5 +119,5 @@ pub async fn build(
             BuildEvent::Built(built) => return Ok(built.image),
         }
     }
-    Err(NotBuilt::Away("the build was cut off".into()))
+    Err(NotBuilt::Unreachable("the build was cut off".into()))
 }

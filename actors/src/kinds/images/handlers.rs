@@ -4,7 +4,7 @@ use super::{Command, ImageClaim, ImageIndex, Images};
 use crate::{
     call::{context::Call, pagination},
     platform::Platform,
-    runtime::ref_count::Uses,
+    runtime::ref_count::RefCount,
 };
 use container_engine::EngineError;
 use contract::{
@@ -26,7 +26,7 @@ fn unresolved(reference: &str, e: EngineError) -> Fault {
         | EngineError::Missing(why) => {
             Fault::invalid("tag", format!("the registry has no {reference}: {why}"))
         }
-        e @ (EngineError::Away(_) | EngineError::Conflict(_)) => {
+        e @ (EngineError::Unreachable(_) | EngineError::Conflict(_)) => {
             tracing::warn!(reference, error = %e, "a reference was not resolved");
             Fault::Unavailable("the container engine or the registry")
         }
@@ -109,7 +109,7 @@ impl Serves<DeleteDockerImage> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteDockerImage) -> Result<DeletedDockerImage, Fault> {
         let id = p.image_id;
         self.image(id)?;
-        if self.world.store.get::<Uses>(&id.to_string())?.is_some() {
+        if self.world.store.get::<RefCount>(&id.to_string())?.is_some() {
             return Err(Fault::NotNow(
                 "template versions use this image; delete their templates first, or deprecate its versions".into(),
             ));

@@ -37,7 +37,7 @@ pub async fn resolve_digest(
 ) -> Result<String, EngineError> {
     let missing = |why: &str| EngineError::NoImage { image: id.to_string(), why: why.to_owned() };
     let found = world.store.get::<Images>(&id);
-    let found = found.map_err(|e| EngineError::Away(e.to_string()))?;
+    let found = found.map_err(|e| EngineError::Unreachable(e.to_string()))?;
     let found = found.ok_or_else(|| missing("it is not registered any more"))?;
     let image = &found.state;
     let known = image.versions.iter().find(|known| known.version == *version);
@@ -50,9 +50,9 @@ pub async fn resolve_digest(
     let digest = world.ports.engine.resolve(&asked, registries.login(&asked)).await?;
     let digest = digest.parse().map_err(|_| missing("its registry gave no digest"))?;
     let command = Command::Resolve(version.clone(), digest);
-    let away = |e: contract::Fault| EngineError::Away(e.to_string());
-    let owners = world.owners().map_err(away)?;
-    let image = owners.images.ask(id, command).await.map_err(away)?;
+    let unreachable = |e: contract::Fault| EngineError::Unreachable(e.to_string());
+    let owners = world.owners().map_err(unreachable)?;
+    let image = owners.images.ask(id, command).await.map_err(unreachable)?;
     let settled = image.versions.iter().find(|known| known.version == *version);
     Ok(registries.reference(
         &image.repository,

@@ -2,7 +2,7 @@
 
 use crate::{
     runtime::{
-        ref_count::Uses,
+        ref_count::RefCount,
         resource::{Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects},
     },
     world::World,
@@ -144,7 +144,7 @@ fn on_command(
             version.deprecation_reason = reason;
         }
         Command::Delete => {
-            let unused = Change::new().require_absent::<Uses>(&at.id.to_string());
+            let unused = Change::new().require_absent::<RefCount>(&at.id.to_string());
             return Ok(Step::remove().also(unused));
         }
     }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     ports::sealed::Sealed,
     runtime::{
-        ref_count::{Uses, UsesDelta},
+        ref_count::{RefCount, RefCountDelta},
         resource::{Intent, Moment, Step},
     },
 };
@@ -65,7 +65,7 @@ impl Instance {
                 instance.fail_candidates("the instance is deleted");
                 // Deletion needs no template, so the template may be deleted now.
                 let key = instance.template_id.to_string();
-                let unused = Change::new().merge::<Uses>(&key, UsesDelta::Less(1));
+                let unused = Change::new().merge::<RefCount>(&key, RefCountDelta::Subtract(1));
                 Ok(Step::put(instance).intend(Intent::Now(Effect::Reconcile)).also(unused))
             }
             Command::Update { name, resources, env } => self.update(name, resources, env, now),

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     kinds::{
         apps::{self, App, Apps},
-        deployments::Served,
+        deployments::DeploymentHistory,
         images::Images,
         projects::Projects,
         templates::Templates,
@@ -16,7 +16,7 @@ use crate::{
     ports::sealed::Sealed,
     runtime::{
         entries::{SortedMoment, Under},
-        ref_count::{Uses, UsesDelta},
+        ref_count::{RefCount, RefCountDelta},
         resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     },
     world::World,
@@ -268,8 +268,8 @@ impl Instances {
     /// Removes the record, and the deployment history of its services.
     pub(super) fn removed(id: InstanceId) -> Step<Instances> {
         let mut also = Change::new();
-        for service in Served::keys(id) {
-            also = also.merge::<Served>(&service, None);
+        for service in DeploymentHistory::keys(id) {
+            also = also.merge::<DeploymentHistory>(&service, None);
         }
         Step::remove().also(also)
     }
@@ -279,7 +279,7 @@ fn create(creation: Creation) -> Step<Instances> {
     let Creation { instance, template, images, app } = creation;
     let key = instance.template_id;
     let used = Change::new().require(&key, &template);
-    let mut also = used.merge::<Uses>(&key.to_string(), UsesDelta::More(1));
+    let mut also = used.merge::<RefCount>(&key.to_string(), RefCountDelta::Add(1));
     for (id, seen) in images {
         also = also.require(&id, &seen);
     }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     call::{
-        authz::{self, reach},
+        authz::{self, memberships},
         context::Call,
         pagination,
     },
@@ -142,7 +142,7 @@ impl Serves<ListOrganizations> for Platform {
             return self.all_organizations((p.limit, p.cursor), |_, _| true);
         };
         let mut all = Vec::new();
-        for id in reach(&self.world, user.id)?.organizations.keys().copied() {
+        for id in memberships(&self.world, user.id)?.organizations.keys().copied() {
             let seen = self.world.store.get::<Organizations>(&id)?;
             if let Some(seen) = seen.filter(|o| !o.deleting) {
                 all.push(view(&self.world, id, &seen)?);

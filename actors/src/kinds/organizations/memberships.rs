@@ -1,64 +1,62 @@
-//! What a user is a member of: derived from the organizations, and written in their transactions.
+//! The memberships of a user. They are derived from the organizations' records and written in the
+//! same transactions.
 
 use contract::{OrganizationId, Timestamp, UserId, authentication::Role};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use store::{Merge, Record};
 
-/// The organizations of a user.
+/// The organizations of a user, with the user's membership in each.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Reach {
-    /// With the user's part in each.
-    pub organizations: BTreeMap<OrganizationId, Held>,
+pub struct Memberships {
+    pub organizations: BTreeMap<OrganizationId, Membership>,
 }
 
-/// A user's part in an organization.
+/// A user's membership in one organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
-    /// The role; an owner holds `admin`.
+pub struct Membership {
+    /// The role. An owner has the role `admin`.
     pub role: Role,
-    /// Whether the user owns it.
+    /// Whether the user owns the organization.
     pub owner: bool,
-    /// Whether it is a personal organization.
+    /// Whether the organization is the user's personal one.
     pub personal: bool,
-    /// When the user joined. What it was given or made there before, it lost when it left.
+    /// When the user joined. Tokens and projects from before an earlier departure give no rights.
     pub since: Timestamp,
 }
 
-/// What an organization tells the reach of a user.
+/// A change of one membership, written by its organization.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ReachDelta {
-    /// The user's part is this.
-    Join(OrganizationId, Held),
-    /// The user has none any more.
+pub enum MembershipsDelta {
+    Join(OrganizationId, Membership),
     Leave(OrganizationId),
 }
 
-impl Reach {
-    /// The highest role held; personal organizations do not count.
+impl Memberships {
+    /// The highest role membership; personal organizations do not count.
     pub fn role(&self) -> Role {
-        let shared = self.organizations.values().filter(|held| !held.personal);
-        shared.map(|held| held.role).max().unwrap_or(Role::Client)
+        let shared = self.organizations.values().filter(|membership| !membership.personal);
+        shared.map(|membership| membership.role).max().unwrap_or(Role::Client)
     }
 }
 
-impl Record for Reach {
+impl Record for Memberships {
     const TREE: &'static str = "reach";
     const SCHEMA: u16 = 1;
     type Key = UserId;
     type Content = Self;
 }
 
-impl Merge for Reach {
-    type Delta = ReachDelta;
-    fn merge(old: Option<Self>, delta: &ReachDelta) -> Option<Self> {
-        let mut reach = old.unwrap_or_default();
+impl Merge for Memberships {
+    type Delta = MembershipsDelta;
+    fn merge(old: Option<Self>, delta: &MembershipsDelta) -> Option<Self> {
+        let mut memberships = old.unwrap_or_default();
         match delta {
-            ReachDelta::Join(organization, held) => {
-                reach.organizations.insert(*organization, *held)
+            MembershipsDelta::Join(organization, membership) => {
+                memberships.organizations.insert(*organization, *membership)
             }
-            ReachDelta::Leave(organization) => reach.organizations.remove(organization),
+            MembershipsDelta::Leave(organization) => memberships.organizations.remove(organization),
         };
-        Some(reach)
+        Some(memberships)
     }
 }

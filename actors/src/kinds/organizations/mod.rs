@@ -7,5 +7,5 @@ mod memberships;
 mod rules;
 
 pub use mail_limit::MailLimit;
-pub use memberships::{Held, Reach, ReachDelta};
+pub use memberships::{Membership, Memberships, MembershipsDelta};
 pub use rules::{Command, Invitation, Member, New, Organization, Organizations};

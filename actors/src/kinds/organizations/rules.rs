@@ -1,6 +1,6 @@
 //! The rules of an organization.
 
-use super::memberships::{Held, Reach, ReachDelta};
+use super::memberships::{Membership, Memberships, MembershipsDelta};
 use crate::{
     runtime::resource::{Intent, Kept, Moment, Resource, Retry, Step, Unique},
     world::World,
@@ -217,16 +217,16 @@ fn create(at: &Moment<Organizations>, name: Name, owner: UserId) -> Step<Organiz
         created_at: at.now,
         updated_at: at.now,
     };
-    let held = Held { role: Role::Admin, owner: true, personal: false, since: at.now };
-    Step::put(organization).also(join(owner, at.id, held))
+    let membership = Membership { role: Role::Admin, owner: true, personal: false, since: at.now };
+    Step::put(organization).also(join(owner, at.id, membership))
 }
 
-fn join(user: UserId, organization: OrganizationId, held: Held) -> Change {
-    Change::new().merge::<Reach>(&user, ReachDelta::Join(organization, held))
+fn join(user: UserId, organization: OrganizationId, membership: Membership) -> Change {
+    Change::new().merge::<Memberships>(&user, MembershipsDelta::Join(organization, membership))
 }
 
 fn leave(user: UserId, organization: OrganizationId) -> Change {
-    Change::new().merge::<Reach>(&user, ReachDelta::Leave(organization))
+    Change::new().merge::<Memberships>(&user, MembershipsDelta::Leave(organization))
 }
 
 impl Organization {
@@ -264,8 +264,9 @@ impl Organization {
                         return Err(Fault::Busy);
                     }
                     self.members.push(Member { user, role, joined_at: at.now });
-                    let held = Held { role, owner: false, personal: false, since: at.now };
-                    also = join(user, at.id, held);
+                    let membership =
+                        Membership { role, owner: false, personal: false, since: at.now };
+                    also = join(user, at.id, membership);
                 }
             }
             Command::SetRole(user, role) => {
@@ -278,7 +279,7 @@ impl Organization {
                 let member = self.member_mut(user)?;
                 member.role = role;
                 let since = member.joined_at;
-                also = join(user, at.id, Held { role, owner: false, personal: false, since });
+                also = join(user, at.id, Membership { role, owner: false, personal: false, since });
             }
             Command::Remove(user) => {
                 if user == self.owner {

@@ -3,7 +3,7 @@
 use super::{Command, Projects};
 use crate::{
     call::{
-        authz::{reach, reaches_project},
+        authz::{memberships, reaches_project},
         context::Call,
         lookup::Ancestry,
         pagination,
@@ -13,7 +13,7 @@ use crate::{
     runtime::entries::Under,
 };
 use contract::{
-    Cursor, Fault, Few, Limit, OrganizationId, Page, ProjectId, Serves, Subject, UserId,
+    BoundedSet, Cursor, Fault, Limit, OrganizationId, Page, ProjectId, Serves, Subject, UserId,
     instances::InstanceKind,
     projects::{
         CreateProject, DeleteProject, DeletedProject, GetProject, GetProjects, Project,
@@ -49,12 +49,14 @@ impl Serves<GetProjects> for Platform {
         let Some(user) = cx.listed_user()?.map(|user| user.id) else {
             return self.all_projects(p.organization_id, (p.limit, p.cursor), |_| true);
         };
-        let reach = &reach(&self.world, user)?;
+        let memberships = &memberships(&self.world, user)?;
         let wanted = |id| p.organization_id.is_none_or(|only| only == id);
         let (mut all, mut more) = (Vec::new(), false);
-        for (organization, held) in reach.organizations.iter().filter(|(id, _)| wanted(**id)) {
+        for (organization, membership) in
+            memberships.organizations.iter().filter(|(id, _)| wanted(**id))
+        {
             let mine = |project: &Project| {
-                project.state == ProjectState::Active && reaches_project(held, project, user)
+                project.state == ProjectState::Active && reaches_project(membership, project, user)
             };
             let entry = Under::<Organizations>(*organization);
             // One page of each organization holds all that one page of the whole can show.
@@ -108,7 +110,7 @@ impl Serves<UpdateProject> for Platform {
         if let Some(members) = &p.member_ids {
             check_members(cx, members)?;
         }
-        let member_ids = p.member_ids.map(Few::into_vec);
+        let member_ids = p.member_ids.map(BoundedSet::into_vec);
         let command = Command::Update { name: p.name, description: p.description, member_ids };
         let owners = &self.owners()?.projects;
         cx.change(&self.world, owners, p.project_id, command, |project| Ok(project.clone())).await

@@ -33,7 +33,7 @@ pub enum Command {
     /// Remove it and all below it.
     Delete,
     /// Panic, for tests.
-    #[cfg(feature = "sabotage")]
+    #[cfg(feature = "failpoints")]
     Panic(String),
 }
 
@@ -121,7 +121,7 @@ fn on_command(mut project: Project, at: &Moment<Projects>, command: Command) -> 
             project.updated_at = at.now;
             return Step::put(project).intend(Intent::Now(Effect::RemoveApps));
         }
-        #[cfg(feature = "sabotage")]
+        #[cfg(feature = "failpoints")]
         #[allow(clippy::panic, reason = "it is what this command is for")]
         Command::Panic(message) => panic!("{message}"),
     }

@@ -10,7 +10,7 @@ use crate::{
     platform::Platform,
 };
 use contract::{
-    Fault, Few, Operation, Patch, ReleaseId, VersionName,
+    BoundedSet, Fault, Operation, Patch, ReleaseId, VersionName,
     artifacts::Artifact,
     endpoint::ReleaseRequest,
     releases::{PublicationState, PublishRelease, Release, Target},
@@ -124,7 +124,8 @@ impl Platform {
 
     /// What is published on the way must be something that the caller may publish.
     fn check_publish(&self, cx: &Call, release_id: ReleaseId) -> Result<(), Fault> {
-        let publish = PublishRelease { release_id, targets: Few::one(Target::Ota), notes: None };
+        let publish =
+            PublishRelease { release_id, targets: BoundedSet::one(Target::Ota), notes: None };
         let requirement = publish.requirement();
         let ancestry = lookup::find(&self.world, &cx.caller, requirement.subject)?;
         authorize(&self.world, &cx.caller, &requirement, &ancestry)

@@ -5,7 +5,7 @@ use super::{
     rules::{Command, Draft, Effect, Offer, Releases, State, name},
 };
 use crate::{
-    kinds::artifacts::{Artifacts, Hold, HoldDelta},
+    kinds::artifacts::{ArtifactRefs, ArtifactRefsDelta, Artifacts},
     ports::Published,
     runtime::resource::{Intent, Moment, Step},
 };
@@ -27,7 +27,7 @@ pub(super) fn create(Draft { release, by_token, artifacts }: Draft) -> Step<Rele
 fn hold(release: ReleaseId, artifacts: &[Snapshot<Artifacts>]) -> Change {
     artifacts.iter().fold(Change::new(), |change, seen| {
         let id = &seen.state.artifact.id;
-        change.require(id, seen).merge::<Hold>(id, HoldDelta::Take(release))
+        change.require(id, seen).merge::<ArtifactRefs>(id, ArtifactRefsDelta::Add(release))
     })
 }
 
@@ -305,11 +305,11 @@ fn note(publication: &mut Publication, result: &Published, now: Timestamp) {
 
 fn remove(release: &Release) -> Step<Releases> {
     let key = Current::key(release.app_id, &release.channel);
-    let also = release
-        .artifact_ids
-        .iter()
-        .fold(Change::new().merge::<Current>(&key, release.id), |change, artifact| {
-            change.merge::<Hold>(artifact, HoldDelta::Release(release.id))
-        });
+    let also = release.artifact_ids.iter().fold(
+        Change::new().merge::<Current>(&key, release.id),
+        |change, artifact| {
+            change.merge::<ArtifactRefs>(artifact, ArtifactRefsDelta::Remove(release.id))
+        },
+    );
     Step::remove().also(also)
 }

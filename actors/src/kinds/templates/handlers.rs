@@ -8,10 +8,10 @@ use crate::{
     },
     kinds::{images::Images, instances::Instances},
     platform::Platform,
-    runtime::{entries::Under, ref_count::Uses},
+    runtime::{entries::Under, ref_count::RefCount},
 };
 use contract::{
-    Cursor, Fault, Few, ImageId, Limit, Page, Serves, TemplateId,
+    BoundedSet, Cursor, Fault, ImageId, Limit, Page, Serves, TemplateId,
     instances::InstanceState,
     templates::{
         AddTemplateDockerVersion, CreateTemplate, DeleteTemplate, DeletedTemplate,
@@ -97,7 +97,7 @@ impl Serves<UpdateTemplate> for Platform {
             slug: p.slug,
             description: p.description,
             category: p.category,
-            tags: p.tags.map(Few::into_vec),
+            tags: p.tags.map(BoundedSet::into_vec),
         };
         self.change_template(cx, p.template_id, command).await
     }
@@ -107,7 +107,7 @@ impl Serves<DeleteTemplate> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteTemplate) -> Result<DeletedTemplate, Fault> {
         let id = p.template_id;
         self.template(id)?;
-        if self.world.store.get::<Uses>(&id.to_string())?.is_some() {
+        if self.world.store.get::<RefCount>(&id.to_string())?.is_some() {
             return Err(Fault::NotNow(
                 "instances use this template; archive it with updateTemplateStatus, or delete them first".into(),
             ));

@@ -3,7 +3,7 @@
 use crate::{
     kinds::images::Images,
     runtime::{
-        ref_count::{Uses, UsesDelta},
+        ref_count::{RefCount, RefCountDelta},
         resource::{Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects},
     },
     world::World,
@@ -177,15 +177,16 @@ fn on_command(
             }
             for (id, seen) in images {
                 let used = also.require(&id, &seen);
-                also = used.merge::<Uses>(&id.to_string(), UsesDelta::More(1));
+                also = used.merge::<RefCount>(&id.to_string(), RefCountDelta::Add(1));
             }
             template.current_version.get_or_insert_with(|| version.version.clone());
             template.versions.push(*version);
         }
         Command::Delete => {
-            also = also.require_absent::<Uses>(&at.id.to_string());
+            also = also.require_absent::<RefCount>(&at.id.to_string());
             for (image, versions) in versions_by_image(&template) {
-                also = also.merge::<Uses>(&image.to_string(), UsesDelta::Less(versions));
+                also =
+                    also.merge::<RefCount>(&image.to_string(), RefCountDelta::Subtract(versions));
             }
             return Ok(Step::remove().also(also));
         }

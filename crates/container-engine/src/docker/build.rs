@@ -28,7 +28,7 @@ pub(super) async fn build(
     spec: BuildSpec,
     context: BoxStream<'static, io::Result<Bytes>>,
 ) -> Result<BoxStream<'static, Result<BuildEvent, EngineError>>, EngineError> {
-    // a daemon that is away is said at once
+    // report an unreachable daemon at once
     daemon
         .ask(LOOK, |client| async move { client.ping().await })
         .await
@@ -76,7 +76,7 @@ async fn follow(
     }
     // a stream that was cut off ends like one that was not, and an older image may have the name
     let Some(made) = said.image else {
-        let cut_off = Failure::Away("the build was cut off".to_owned());
+        let cut_off = Failure::Unreachable("the build was cut off".to_owned());
         daemon.heed(&cut_off);
         return Err(cut_off.about("builder"));
     };

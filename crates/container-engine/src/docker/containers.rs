@@ -77,7 +77,7 @@ pub(super) async fn ensure(
             }
         }
     }
-    Err(EngineError::Away(format!("the container {} is neither there nor gone", spec.name)))
+    Err(EngineError::Unreachable(format!("the container {} is neither there nor gone", spec.name)))
 }
 
 fn conflict(spec: &ContainerSpec, what: &str) -> EngineError {
@@ -180,7 +180,7 @@ pub(super) async fn remove(daemon: &Daemon, name: &str) -> Result<(), EngineErro
             answer => return unless_gone(answer, name),
         }
     }
-    Err(EngineError::Away(format!("the container {name} is being removed, and does not go")))
+    Err(EngineError::Unreachable(format!("the container {name} is being removed, and does not go")))
 }
 
 fn unless_gone(answer: Result<(), Failure>, name: &str) -> Result<(), EngineError> {

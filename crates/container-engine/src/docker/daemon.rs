@@ -100,14 +100,14 @@ impl Daemon {
     ) -> Option<Result<T, Failure>> {
         let part = match timeout(idle, parts.next()).await {
             Ok(part) => part?.map_err(Failure::from),
-            Err(_) => Err(Failure::Away(format!("nothing came for {} s", idle.as_secs()))),
+            Err(_) => Err(Failure::Unreachable(format!("nothing came for {} s", idle.as_secs()))),
         };
         Some(part.inspect_err(|failure| self.heed(failure)))
     }
 
-    /// A daemon that was away may come back as another version.
+    /// A daemon may come back as another version.
     pub fn heed(&self, failure: &Failure) {
-        if matches!(failure, Failure::Away(_)) {
+        if matches!(failure, Failure::Unreachable(_)) {
             *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }

@@ -8,7 +8,7 @@ use std::{fmt, time::Duration};
 #[derive(Debug, Clone)]
 pub(super) enum Failure {
     /// No answer, half of one, or one that cannot be read.
-    Away(String),
+    Unreachable(String),
     /// The daemon answered, and not with what was asked for.
     Answer {
         /// The HTTP status; `None`: it came later, in a stream that had begun well.
@@ -51,7 +51,7 @@ const NO_IMAGE: &[&str] = &[
 impl Failure {
     /// The daemon did not answer in time.
     pub fn late(limit: Duration) -> Failure {
-        Failure::Away(format!("it did not answer within {} s", limit.as_secs()))
+        Failure::Unreachable(format!("it did not answer within {} s", limit.as_secs()))
     }
 
     /// Whether the daemon answered with this status.
@@ -72,12 +72,12 @@ impl Failure {
     /// What it means for this object, such as `the container x`.
     pub fn about(self, what: impl fmt::Display) -> EngineError {
         let (status, message) = match self {
-            Failure::Away(why) => return EngineError::Away(why),
+            Failure::Unreachable(why) => return EngineError::Unreachable(why),
             Failure::Answer { status, message } => (status, message),
         };
         match status {
             Some(404) => EngineError::Missing(what.to_string()),
-            Some(500..) if !is_refusal(&message) => EngineError::Away(message),
+            Some(500..) if !is_refusal(&message) => EngineError::Unreachable(message),
             Some(_) | None => EngineError::Refused(message),
         }
     }
@@ -85,7 +85,7 @@ impl Failure {
     /// What it means where this image was asked for.
     pub fn about_image(self, image: &str) -> EngineError {
         let (status, message) = match self {
-            Failure::Away(why) => return EngineError::Away(why),
+            Failure::Unreachable(why) => return EngineError::Unreachable(why),
             Failure::Answer { status, message } => (status, message),
         };
         match status {
@@ -94,7 +94,7 @@ impl Failure {
             _ if contains(&message, NO_IMAGE) => no_image(image, message),
             Some(400..500) => EngineError::Refused(message),
             // a registry that is down, or has had enough of us
-            _ => EngineError::Away(message),
+            _ => EngineError::Unreachable(message),
         }
     }
 }
@@ -119,7 +119,7 @@ impl From<Error> for Failure {
                 Failure::Answer { status: Some(status_code), message }
             }
             Error::DockerStreamError { error } => Failure::Answer { status: None, message: error },
-            other => Failure::Away(with_causes(&other)),
+            other => Failure::Unreachable(with_causes(&other)),
         }
     }
 }
@@ -159,11 +159,14 @@ mod tests {
 
     #[test]
     fn a_fault_of_the_daemon_is_away_and_one_of_the_runtime_is_not() {
-        assert!(matches!(answer(500, "layer does not add up").about("x"), EngineError::Away(_)));
+        assert!(matches!(
+            answer(500, "layer does not add up").about("x"),
+            EngineError::Unreachable(_)
+        ));
         let runtime = "OCI runtime create failed: not a directory: unknown";
         assert!(matches!(answer(500, runtime).about("x"), EngineError::Refused(_)));
         let busy = "OCI runtime create failed: fork/exec: resource temporarily unavailable";
-        assert!(matches!(answer(500, busy).about("x"), EngineError::Away(_)));
+        assert!(matches!(answer(500, busy).about("x"), EngineError::Unreachable(_)));
     }
 
     #[test]
@@ -188,7 +191,10 @@ mod tests {
             "Get \"https://r/v2/\": dial tcp: lookup r: no such host",
             "toomanyrequests: You have reached your pull rate limit",
         ] {
-            assert!(matches!(answer(500, said).about_image("x"), EngineError::Away(_)), "{said}");
+            assert!(
+                matches!(answer(500, said).about_image("x"), EngineError::Unreachable(_)),
+                "{said}"
+            );
         }
     }
 }

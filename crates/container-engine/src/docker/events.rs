@@ -34,7 +34,7 @@ pub(super) async fn events(
     let since = format!("{seconds}.{millis:03}000000");
     let options = EventsOptionsBuilder::default().since(&since).filters(&filters).build();
 
-    // the stream is asked for when it is first read; a daemon that is away is said at once
+    // the stream is asked for when it is first read; report an unreachable daemon at once
     let client = daemon.client().await.map_err(|failure| failure.about("events"))?;
     daemon
         .ask(LOOK, |client| async move { client.ping().await })
@@ -49,7 +49,7 @@ pub(super) async fn events(
             Err(failure.about("events"))
         }
     });
-    let end = stream::once(future::ready(Err(EngineError::Away(
+    let end = stream::once(future::ready(Err(EngineError::Unreachable(
         "the daemon ended the stream of events".to_owned(),
     ))));
     let mut has_failed = false;

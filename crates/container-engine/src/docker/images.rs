@@ -106,7 +106,7 @@ pub(super) async fn ensure(
     }
     // a stream that was cut off ends like one that was not
     let image = find(daemon, reference).await?;
-    image.ok_or_else(|| EngineError::Away(format!("{reference} was not pulled to its end")))
+    image.ok_or_else(|| EngineError::Unreachable(format!("{reference} was not pulled to its end")))
 }
 
 fn credentials(reference: &str, login: Option<&Login>) -> DockerCredentials {
@@ -151,7 +151,7 @@ pub(super) async fn push(
         let said = part.status.as_deref().and_then(|status| pushed_digest(status, tag));
         digest = said.or(digest);
     }
-    digest.ok_or_else(|| EngineError::Away(format!("{reference} was not pushed to its end")))
+    digest.ok_or_else(|| EngineError::Unreachable(format!("{reference} was not pushed to its end")))
 }
 
 /// Of the line that ends a push: `1: digest: sha256:… size: 528`.

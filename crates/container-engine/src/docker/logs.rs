@@ -63,7 +63,7 @@ async fn read(
             LogOutput::StdOut { message } => lines.add(Stream::Out, &message),
             LogOutput::StdErr { message } => lines.add(Stream::Err, &message),
             LogOutput::Console { .. } | LogOutput::StdIn { .. } => {
-                return Err(Failure::Away("the log was cut off".to_owned()));
+                return Err(Failure::Unreachable("the log was cut off".to_owned()));
             }
         }
     }

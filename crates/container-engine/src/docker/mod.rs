@@ -37,7 +37,7 @@ pub struct Docker {
 impl Docker {
     /// The daemon at this address (`unix:///path` or `tcp://host:port`, without TLS), or where the
     /// environment variable `DOCKER_HOST` says, or on this machine. It need not be there yet: it is
-    /// looked for when it is first needed, and again after it was away.
+    /// looked for when it is first needed, and again after it was unreachable.
     ///
     /// An address that is not understood is [`EngineError::Refused`].
     pub fn connect(address: Option<&str>) -> Result<Docker, EngineError> {

@@ -124,7 +124,8 @@ pub(super) async fn inventory(daemon: &Daemon, labels: &Labels) -> Result<Invent
         .await
         .map_err(|failure| failure.about("state of the daemon"))?;
     let now = info.system_time.as_deref().and_then(view::moment);
-    let at = now.ok_or_else(|| EngineError::Away("it does not say what time it is".to_owned()))?;
+    let at =
+        now.ok_or_else(|| EngineError::Unreachable("it does not say what time it is".to_owned()))?;
 
     let filters = filters(labels);
     let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();

@@ -36,7 +36,7 @@ async fn read(daemon: &Daemon, name: &str) -> Result<Option<ContainerStatsRespon
         Some(Ok(stats)) => Ok(Some(stats)),
         Some(Err(failure)) if failure.is(404) => Ok(None),
         Some(Err(failure)) => Err(failure),
-        None => Err(Failure::Away("it gave no figures".to_owned())),
+        None => Err(Failure::Unreachable("it gave no figures".to_owned())),
     }
 }
 

@@ -3,10 +3,10 @@
 use super::{
     Fake,
     images::digest,
+    injection::Operation,
     model::{Model, carries},
     script::{BuildCall, BuildScript, ExecCall, Execution, Script, Step},
     streams::{self, Play},
-    trouble::Operation,
 };
 use crate::{
     About, BuildEvent, BuildSpec, Built, Container, ContainerSpec, Engine, EngineError, Event,
@@ -152,7 +152,8 @@ impl Engine for Fake {
     ) -> Result<BoxStream<'static, Result<BuildEvent, EngineError>>, EngineError> {
         let mut archive = Vec::new();
         while let Some(bytes) = context.next().await {
-            let unreadable = |e: io::Error| EngineError::Away(format!("the context ended: {e}"));
+            let unreadable =
+                |e: io::Error| EngineError::Unreachable(format!("the context ended: {e}"));
             archive.extend_from_slice(&bytes.map_err(unreadable)?);
         }
         self.perform(Operation::Build, |model| {

@@ -2,25 +2,25 @@
 
 mod engine;
 mod images;
+mod injection;
 mod model;
 mod script;
 mod streams;
-mod trouble;
 
+pub use injection::{Hold, InjectedFault, Operation, Times};
 pub use script::{
     Behaviour, BuildCall, BuildScript, Ending, ExecCall, Execution, Life, Script, Step, Wellness,
 };
-pub use trouble::{Hold, Operation, Times, Trouble};
 
 use crate::{Container, ContainerSpec, EngineError, Health, Image, Labels, LogLine, Login, Stream};
 use contract::Timestamp;
 use images::digest;
-use model::{Model, away};
+use injection::Injections;
+use model::{Model, connection_refused};
 use std::sync::{
     Arc, Mutex, PoisonError,
     atomic::{AtomicI64, Ordering},
 };
-use trouble::Troubles;
 
 /// A container engine that is not there. It needs no runtime, and no time passes in it but its
 /// clock's. Copies are the same engine.
@@ -29,7 +29,7 @@ use trouble::Troubles;
 #[derive(Clone)]
 pub struct Fake {
     model: Arc<Mutex<Model>>,
-    troubles: Arc<Mutex<Troubles>>,
+    injections: Arc<Mutex<Injections>>,
 }
 
 impl Default for Fake {
@@ -45,7 +45,7 @@ impl Fake {
     /// With nothing in it, by this clock.
     pub fn new(clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Fake {
         let model = Model::new(Arc::new(clock));
-        Fake { model: Arc::new(Mutex::new(model)), troubles: Arc::default() }
+        Fake { model: Arc::new(Mutex::new(model)), injections: Arc::default() }
     }
 
     /// The time by its clock.
@@ -217,42 +217,43 @@ impl Fake {
         });
     }
 
-    // What goes wrong.
+    // Faults that tests inject.
 
-    /// Something goes wrong with an operation.
-    pub fn trouble(&self, operation: Operation, trouble: Trouble, times: Times) {
-        self.troubles().plan(operation, trouble, times);
+    /// Makes an operation fail.
+    pub fn inject(&self, operation: Operation, fault: InjectedFault, times: Times) {
+        self.injections().plan(operation, fault, times);
     }
 
-    /// Nothing goes wrong with an operation any more.
+    /// Ends the faults of an operation.
     pub fn calm(&self, operation: Operation) {
-        self.troubles().calm(operation);
+        self.injections().calm(operation);
     }
 
-    /// How often an operation went wrong.
-    pub fn troubled(&self, operation: Operation) -> u64 {
-        self.troubles().met(operation)
+    /// How often an operation failed by an injected fault.
+    pub fn injected(&self, operation: Operation) -> u64 {
+        self.injections().met(operation)
     }
 
-    /// Calls of this operation wait from now on, before they are done, until the hold is released.
+    /// Calls of this operation wait from now on, before they are carried out, until the hold is
+    /// released.
     pub fn hold(&self, operation: Operation) -> Hold {
-        self.troubles().hold(operation)
+        self.injections().hold(operation)
     }
 
-    /// How often an operation was called, whatever came of it.
+    /// How often an operation was called, with whatever result.
     pub fn calls(&self, operation: Operation) -> u64 {
-        self.troubles().calls(operation)
+        self.injections().calls(operation)
     }
 
-    /// The engine goes away, until it comes [`back`](Fake::back).
-    pub fn away(&self) {
+    /// The engine is unreachable, until it comes [`back`](Fake::back).
+    pub fn disconnect(&self) {
         self.with(Model::leave);
     }
 
     /// The engine comes back. All containers have ended, as they do when a daemon stops.
     pub fn back(&self) {
         self.with(|model| {
-            model.is_away = false;
+            model.is_unreachable = false;
             let names: Vec<String> = model.containers.keys().cloned().collect();
             for name in names {
                 model.end(&name, 137, false);
@@ -262,44 +263,44 @@ impl Fake {
 
     /// The engine comes back, and containers have gone on without it.
     pub fn back_with_containers(&self) {
-        self.with(|model| model.is_away = false);
+        self.with(|model| model.is_unreachable = false);
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Model) -> T) -> T {
         work(&mut self.model.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn troubles(&self) -> std::sync::MutexGuard<'_, Troubles> {
-        self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
+    fn injections(&self) -> std::sync::MutexGuard<'_, Injections> {
+        self.injections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does an operation, if nothing goes wrong.
+    /// Carries out an operation, or its injected fault.
     async fn perform<T>(
         &self,
         operation: Operation,
         work: impl FnOnce(&mut Model) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        let (gate, trouble) = self.troubles().meet(operation);
+        let (gate, fault) = self.injections().next(operation);
         if let Some(gate) = gate {
             gate.pass().await;
         }
-        match &trouble {
-            Some(Trouble::FailBefore) => return Err(away()),
-            Some(Trouble::Refuse(error)) => return Err(error.clone()),
-            Some(Trouble::HangBefore) => return streams::never().await,
-            Some(Trouble::Panic) => panicked(operation),
-            Some(Trouble::FailAfter | Trouble::HangAfter) | None => {}
+        match &fault {
+            Some(InjectedFault::FailBefore) => return Err(connection_refused()),
+            Some(InjectedFault::Refuse(error)) => return Err(error.clone()),
+            Some(InjectedFault::HangBefore) => return streams::never().await,
+            Some(InjectedFault::Panic) => panicked(operation),
+            Some(InjectedFault::FailAfter | InjectedFault::HangAfter) | None => {}
         }
         let done = self.with(|model| {
-            if model.is_away {
-                return Err(away());
+            if model.is_unreachable {
+                return Err(connection_refused());
             }
             model.catch_up();
             work(model)
         });
-        match trouble {
-            Some(Trouble::FailAfter) => Err(away()),
-            Some(Trouble::HangAfter) => streams::never().await,
+        match fault {
+            Some(InjectedFault::FailAfter) => Err(connection_refused()),
+            Some(InjectedFault::HangAfter) => streams::never().await,
             _ => done,
         }
     }

@@ -25,7 +25,7 @@ type Listener = (Labels, UnboundedSender<Result<Event, EngineError>>);
 /// asked for something.
 pub(super) struct Model {
     pub clock: Clock,
-    pub is_away: bool,
+    pub is_unreachable: bool,
     pub containers: BTreeMap<String, Made>,
     pub networks: BTreeMap<String, Net>,
     pub volumes: BTreeMap<String, Labels>,
@@ -67,7 +67,7 @@ impl Model {
     pub fn new(clock: Clock) -> Model {
         Model {
             clock,
-            is_away: false,
+            is_unreachable: false,
             containers: BTreeMap::new(),
             networks: BTreeMap::new(),
             volumes: BTreeMap::new(),
@@ -351,11 +351,11 @@ impl Model {
         self.happened.push(event);
     }
 
-    /// The engine goes away: nobody hears from it any more, nor from the programs it runs.
+    /// The engine becomes unreachable: its streams end, and those of its programs.
     pub fn leave(&mut self) {
-        self.is_away = true;
+        self.is_unreachable = true;
         for (_, listener) in self.listeners.drain(..) {
-            let _ = listener.send(Err(away()));
+            let _ = listener.send(Err(connection_refused()));
         }
         for made in self.containers.values() {
             made.endings.send_modify(|endings| *endings += 1);
@@ -363,9 +363,9 @@ impl Model {
     }
 }
 
-/// What is said where the engine is away.
-pub(super) fn away() -> EngineError {
-    EngineError::Away("connection refused".to_owned())
+/// The error of every call while the engine is unreachable.
+pub(super) fn connection_refused() -> EngineError {
+    EngineError::Unreachable("connection refused".to_owned())
 }
 
 /// Whether all these labels are there.

@@ -2,7 +2,7 @@
 
 use super::{
     Fake,
-    model::away,
+    model::connection_refused,
     script::{Ending, Script, Step},
 };
 use crate::{EngineError, Event, Output};
@@ -109,9 +109,9 @@ impl Play {
 
     fn cut_off(&mut self) -> Out {
         self.end(Ending::CutOff);
-        Err(match self.fake.with(|model| model.is_away) {
-            true => away(),
-            false => EngineError::Away("the program was cut off".to_owned()),
+        Err(match self.fake.with(|model| model.is_unreachable) {
+            true => connection_refused(),
+            false => EngineError::Unreachable("the program was cut off".to_owned()),
         })
     }
 

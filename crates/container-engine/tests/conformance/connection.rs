@@ -54,8 +54,8 @@ impl Proxy {
     }
 }
 
-fn is_away<T>(answer: Result<T, EngineError>) -> bool {
-    matches!(answer, Err(EngineError::Away(_)))
+fn is_unreachable<T>(answer: Result<T, EngineError>) -> bool {
+    matches!(answer, Err(EngineError::Unreachable(_)))
 }
 
 #[test]
@@ -70,16 +70,16 @@ async fn comes_and_goes(real: &Real) {
     let docker = Docker::connect(Some(proxy.path().to_str().unwrap())).unwrap();
     let labels = real.bench().labels();
     for _ in 0..2 {
-        assert!(is_away(docker.about().await));
-        assert!(is_away(docker.inventory(&labels).await));
-        assert!(is_away(docker.ensure_container(&real.bench().spec("a")).await));
+        assert!(is_unreachable(docker.about().await));
+        assert!(is_unreachable(docker.inventory(&labels).await));
+        assert!(is_unreachable(docker.ensure_container(&real.bench().spec("a")).await));
         proxy.open();
         assert_eq!(docker.about().await.unwrap(), real.docker().about().await.unwrap());
         docker.inventory(&labels).await.unwrap();
         proxy.cut().await;
     }
     let since = real.docker().inventory(&labels).await.unwrap().at;
-    assert!(is_away(docker.events(&labels, since).await));
+    assert!(is_unreachable(docker.events(&labels, since).await));
 }
 
 #[test]
@@ -109,9 +109,9 @@ async fn cut_in_the_middle(real: &Real) {
     for output in cut {
         let ran = Ran::of(output).await;
         assert_eq!(ran.exit, None, "{:?}", ran.error);
-        assert!(matches!(ran.error, Some(EngineError::Away(_))), "{:?}", ran.error);
+        assert!(matches!(ran.error, Some(EngineError::Unreachable(_))), "{:?}", ran.error);
     }
-    assert!(is_away(events.next().await.unwrap()));
+    assert!(is_unreachable(events.next().await.unwrap()));
     assert_eq!(events.next().await, None);
 
     // and what was cut off does not go on for ever, where the daemon can be told
@@ -139,6 +139,6 @@ fn a_daemon_that_does_not_answer_is_away() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("tcp://{}", listener.local_addr().unwrap());
         let docker = Docker::connect(Some(&address)).unwrap();
-        assert!(is_away(docker.about().await));
+        assert!(is_unreachable(docker.about().await));
     });
 }

@@ -90,7 +90,7 @@ pub async fn a_container_that_ends_cuts_it_off(bench: &dyn Bench) {
     bench.kill(&spec.name).await;
     let rest = Ran::of(output).await;
     assert_eq!(rest.exit, None, "{rest:?}");
-    assert!(matches!(rest.error, Some(EngineError::Away(_))), "{rest:?}");
+    assert!(matches!(rest.error, Some(EngineError::Unreachable(_))), "{rest:?}");
 }
 
 pub async fn its_time_is_limited(bench: &dyn Bench) {

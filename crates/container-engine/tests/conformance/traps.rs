@@ -250,7 +250,7 @@ async fn registry_down(real: &Real) {
     let reference = "127.0.0.1:1/x:1";
     let engine = real.bench().engine();
     let error = engine.resolve(reference, None).await.unwrap_err();
-    assert!(matches!(error, EngineError::Away(_)), "{error:?}");
+    assert!(matches!(error, EngineError::Unreachable(_)), "{error:?}");
     let error = engine.ensure_image(reference, None).await.unwrap_err();
-    assert!(matches!(error, EngineError::Away(_)), "{error:?}");
+    assert!(matches!(error, EngineError::Unreachable(_)), "{error:?}");
 }

@@ -14,7 +14,8 @@ pub use declaration::*;
 pub use operators::{ActorsCheck, Checks, EngineCheck, Readiness, ReadyState, StoreCheck};
 
 use crate::{
-    AppId, ArtifactId, Channel, Few, Name, Notes, Route, Sha256, Timestamp, VersionName, WebUrl,
+    AppId, ArtifactId, BoundedSet, Channel, Name, Notes, Route, Sha256, Timestamp, VersionName,
+    WebUrl,
     apps::Platform,
     artifacts::{Artifact, ArtifactState, ProvenancePath},
     releases::Target,
@@ -233,6 +234,6 @@ pub struct ReleaseRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<Notes>,
     /// Publish it to these targets.
-    #[serde(default, skip_serializing_if = "Few::is_none")]
-    pub publish: Few<Target, 0, 5>,
+    #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
+    pub publish: BoundedSet<Target, 0, 5>,
 }

@@ -1,5 +1,5 @@
 //! The proxy between a client and an upstream that are both just sockets: what a test sends and
-//! expects is what is on the wire.
+//! expects is what is on the upstream.
 
 mod answers;
 mod endings;

@@ -106,8 +106,9 @@ async fn run(
             Output::Exit(with) => code = Some(with),
         }
     }
-    let code =
-        code.ok_or_else(|| EngineError::Away("the exit code of a program was not read".into()))?;
+    let code = code.ok_or_else(|| {
+        EngineError::Unreachable("the exit code of a program was not read".into())
+    })?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     Ok(Finished { code, out: text(&out), err: text(&err) })
 }

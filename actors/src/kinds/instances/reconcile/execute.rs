@@ -39,7 +39,7 @@ pub(in crate::kinds::instances) async fn reconcile(
     let executor = Executor { id, instance, world: &world };
     let result = match executor.execute(&action).await {
         Ok(resolved) => Ok(resolved),
-        Err(EngineError::Away(why)) => return Ok(Outcome::Unreachable(why)),
+        Err(EngineError::Unreachable(why)) => return Ok(Outcome::Unreachable(why)),
         Err(e) => Err(e.to_string()),
     };
     let log = executor.output(&action, result.is_err()).await;

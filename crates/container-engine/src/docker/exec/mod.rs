@@ -93,7 +93,7 @@ pub(super) async fn exec(
         .await
         .map_err(about)?;
     let StartExecResults::Attached { output, input: writes } = started else {
-        return Err(EngineError::Away("it gave no connection to the program".to_owned()));
+        return Err(EngineError::Unreachable("it gave no connection to the program".to_owned()));
     };
     let run = Run {
         out: Marked::new(&secret),
@@ -110,7 +110,7 @@ pub(super) async fn exec(
 fn secret() -> Result<String, EngineError> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|e| EngineError::Away(format!("the system gives no random bytes: {e}")))?;
+        .map_err(|e| EngineError::Unreachable(format!("the system gives no random bytes: {e}")))?;
     Ok(HEXLOWER.encode(&bytes))
 }
 
@@ -226,7 +226,7 @@ impl Run {
 
     fn cut_off(&self, why: &str) -> EngineError {
         let name = &self.container.name;
-        EngineError::Away(format!("the program in the container {name} was cut off: {why}"))
+        EngineError::Unreachable(format!("the program in the container {name} was cut off: {why}"))
     }
 }
 

@@ -4,11 +4,11 @@ use crate::{call::context::Call, kinds::projects, platform::Platform};
 use contract::{
     Fault, Serves,
     authentication::Nothing,
-    sabotage::{Place, Sabotage},
+    failpoints::{Failpoint, Place},
 };
 
-impl Serves<Sabotage> for Platform {
-    async fn serve(&self, cx: &Call, p: Sabotage) -> Result<Nothing, Fault> {
+impl Serves<Failpoint> for Platform {
+    async fn serve(&self, cx: &Call, p: Failpoint) -> Result<Nothing, Fault> {
         match p.place {
             #[allow(clippy::panic, reason = "it is what this function is for")]
             Place::Serve => panic!("{}", p.message),

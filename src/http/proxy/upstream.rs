@@ -3,7 +3,7 @@
 
 use super::{
     Limits, Line, ProxyFault,
-    bodies::{Pulse, Upload},
+    bodies::{Progress, Upload},
 };
 use hyper::{
     body::Incoming,
@@ -27,7 +27,7 @@ use tokio::{
 const BUFFER: usize = 64 << 10;
 
 /// A connection to an upstream.
-pub struct Wire {
+pub struct UpstreamConn {
     to: SocketAddr,
     sender: SendRequest<Upload>,
     /// Boxed: it is large, and goes from hand to hand.
@@ -48,16 +48,23 @@ pub enum Unanswered {
     Fault(ProxyFault),
 }
 
-impl Wire {
+impl UpstreamConn {
     /// A new connection.
-    pub async fn connect(to: SocketAddr, within: Duration) -> io::Result<Wire> {
+    pub async fn connect(to: SocketAddr, within: Duration) -> io::Result<UpstreamConn> {
         let late = |_| io::Error::from(io::ErrorKind::TimedOut);
         let stream = timeout(within, TcpStream::connect(to)).await.map_err(late)??;
         stream.set_nodelay(true)?;
         let begun = Builder::new().max_buf_size(BUFFER).handshake(TokioIo::new(stream)).await;
         let (sender, mover) = begun.map_err(io::Error::other)?;
         let alarm = Alarm::default();
-        Ok(Wire { to, sender, mover: Some(Box::new(mover)), is_over: false, is_old: false, alarm })
+        Ok(UpstreamConn {
+            to,
+            sender,
+            mover: Some(Box::new(mover)),
+            is_over: false,
+            is_old: false,
+            alarm,
+        })
     }
 
     /// Where it leads.
@@ -95,7 +102,7 @@ impl Wire {
     pub async fn send(
         &mut self,
         request: hyper::Request<Upload>,
-        pulse: &Pulse,
+        progress: &Progress,
         line: Option<&Line>,
         limits: &Limits,
     ) -> Result<hyper::Response<Incoming>, Unanswered> {
@@ -115,13 +122,13 @@ impl Wire {
             if answered.is_ready() {
                 return answered.map(Ok);
             }
-            self.alarm.poll(pulse.due(limits), cx).map(|()| Err(pulse.late()))
+            self.alarm.poll(progress.due(limits), cx).map(|()| Err(progress.late()))
         });
         match answered.await.map_err(Unanswered::Fault)? {
             Ok(answer) => Ok(answer),
             Err(mut e) => Err(match e.take_message() {
                 Some(request) => Unanswered::Unsent(Box::new(request)),
-                None => pulse.blame(e.error()),
+                None => progress.blame(e.error()),
             }),
         }
     }

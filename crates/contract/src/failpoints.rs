@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 functions! {
-    group "Sabotage";
+    group "Failpoints";
 
     /// Panic.
-    "svc_test_panic": Sabotage { project_id: ProjectId, place: Place, message: Name } -> Nothing
+    "svc_test_panic": Failpoint { project_id: ProjectId, place: Place, message: Name } -> Nothing
     { who: Member of (project_id), effect: Change }
 }
 

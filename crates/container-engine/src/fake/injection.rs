@@ -1,4 +1,4 @@
-//! What can be made to go wrong, and how often each operation was called.
+//! Faults that a test injects into operations, and how often each operation was called.
 
 use crate::EngineError;
 use std::{collections::HashMap, fmt};
@@ -59,24 +59,24 @@ impl fmt::Display for Operation {
     }
 }
 
-/// What goes wrong with an operation.
+/// How an operation fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
-    /// It is not done, and says that the engine is away.
+pub enum InjectedFault {
+    /// The call is not carried out, and fails with `Unreachable`.
     FailBefore,
-    /// It is done, and says that the engine is away.
+    /// The call is carried out, and fails with `Unreachable`.
     FailAfter,
-    /// It is not done, and says this.
+    /// The call is not carried out, and fails with this error.
     Refuse(EngineError),
-    /// It is not done, and never says anything.
+    /// The call is not carried out, and never returns.
     HangBefore,
-    /// It is done, and never says anything.
+    /// The call is carried out, and never returns.
     HangAfter,
-    /// It is not done, and panics.
+    /// The call panics.
     Panic,
 }
 
-/// How often it goes wrong.
+/// How often it fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Times {
     Once,
@@ -84,10 +84,10 @@ pub enum Times {
     Always,
 }
 
-/// What waits for the operations.
+/// The faults and gates that wait for calls.
 #[derive(Default)]
-pub(super) struct Troubles {
-    planned: HashMap<Operation, (Trouble, Times)>,
+pub(super) struct Injections {
+    planned: HashMap<Operation, (InjectedFault, Times)>,
     gates: HashMap<Operation, Gate>,
     calls: HashMap<Operation, u64>,
     met: HashMap<Operation, u64>,
@@ -103,7 +103,7 @@ impl Gate {
     /// Waits until it is opened.
     pub async fn pass(mut self) {
         self.waiting.send_modify(|waiting| *waiting += 1);
-        // one that is gone is open
+        // a dropped gate is open
         let _ = self.open.wait_for(|open| *open).await;
     }
 }
@@ -127,24 +127,24 @@ impl Hold {
     }
 }
 
-impl Troubles {
-    /// Counts a call, and says what waits for it.
-    pub fn meet(&mut self, operation: Operation) -> (Option<Gate>, Option<Trouble>) {
+impl Injections {
+    /// Counts a call, and returns its gate and its fault.
+    pub fn next(&mut self, operation: Operation) -> (Option<Gate>, Option<InjectedFault>) {
         *self.calls.entry(operation).or_default() += 1;
         let gate = self.gates.get(&operation).cloned();
-        let trouble = match self.planned.get(&operation) {
-            Some((_, Times::Once)) => self.planned.remove(&operation).map(|(trouble, _)| trouble),
-            Some((trouble, Times::Always)) => Some(trouble.clone()),
+        let fault = match self.planned.get(&operation) {
+            Some((_, Times::Once)) => self.planned.remove(&operation).map(|(fault, _)| fault),
+            Some((fault, Times::Always)) => Some(fault.clone()),
             None => None,
         };
-        if trouble.is_some() {
+        if fault.is_some() {
             *self.met.entry(operation).or_default() += 1;
         }
-        (gate, trouble)
+        (gate, fault)
     }
 
-    pub fn plan(&mut self, operation: Operation, trouble: Trouble, times: Times) {
-        self.planned.insert(operation, (trouble, times));
+    pub fn plan(&mut self, operation: Operation, fault: InjectedFault, times: Times) {
+        self.planned.insert(operation, (fault, times));
     }
 
     pub fn calm(&mut self, operation: Operation) {
