@@ -5,7 +5,7 @@ pub mod adapters;
 pub mod admin;
 pub mod config;
 pub mod http;
-pub mod open_files;
+pub mod process;
 pub mod secrets;
 pub mod serve;
 pub mod telemetry;

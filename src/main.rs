@@ -38,8 +38,14 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Client(command) => return cli::run(command, &global),
         Command::Completions { shell } => return cli::completions(shell, &mut Svc::command()),
-        Command::Serve(args) => svc::serve::run(&args),
-        Command::Admin(command) => svc::admin::run(command),
+        Command::Serve(args) => {
+            svc::process::keep_files_private();
+            svc::serve::run(&args)
+        }
+        Command::Admin(command) => {
+            svc::process::keep_files_private();
+            svc::admin::run(command)
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -6,7 +6,7 @@ use crate::{
         self, Edge, Shared, front,
         proxy::{Line, Watched},
     },
-    open_files, secrets, telemetry,
+    process, secrets, telemetry,
     wiring::{self, Wired},
 };
 use actix_http::{
@@ -148,7 +148,7 @@ where
 }
 
 fn shared(args: &ServeArgs) -> Result<Shared, String> {
-    Shared::new(args, open_files::room_for_connections())
+    Shared::new(args, process::room_for_connections())
 }
 
 /// Says what a person needs next.

@@ -36,6 +36,11 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     let random = Random::default();
     let store = Store::open(&args.data.join("store"), &kinds(), Memory::default())
         .map_err(|e| e.to_string())?;
+    if args.docker_host.as_deref().is_some_and(|host| host.starts_with("tcp://")) {
+        tracing::warn!(
+            "the container engine is reached without TLS: whoever reaches its port rules its machine"
+        );
+    }
     let instances = store.count(&InstanceIndex::All).map_err(|e| e.to_string())?;
     let keys =
         secrets::keys(&args.data, &random, instances > 0).map_err(|e| format!("the keys: {e}"))?;

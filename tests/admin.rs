@@ -3,6 +3,7 @@
 use crate::support::service::{Person, SVC, Service};
 use serde_json::{Value, json};
 use std::{
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
@@ -14,6 +15,32 @@ fn admin(service: &Service, args: &[&str]) -> Output {
 fn said(output: &Output) -> String {
     let text = [&output.stdout[..], &output.stderr[..]].concat();
     String::from_utf8(text).unwrap()
+}
+
+/// The files below a folder that others than their user may read or write.
+fn shared_files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        if entry.metadata().unwrap().permissions().mode() & 0o077 != 0 {
+            found.push(entry.path());
+        }
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(shared_files(&entry.path()));
+        }
+    }
+    found
+}
+
+#[test]
+fn what_the_service_writes_only_its_user_reads() {
+    let mut service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    service.upload(&ada, &app, "sample.apk", "1.4.2");
+    service.stop();
+    assert!(admin(&service, &["backup", "data/run/b.gz"]).status.success());
+    assert_eq!(shared_files(&service.data()), Vec::<PathBuf>::new());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Images and templates: who sees them, and what never changes.
 
-use crate::support::service::Service;
+use crate::support::service::{Person, Service};
 use serde_json::{Value, json};
 
 #[test]
@@ -59,6 +59,14 @@ fn templates_are_drafted_published_and_never_change_behind_anybody() {
     call("addTemplateDockerVersion", version("1.0.0")).ok();
     call("addTemplateDockerVersion", version("2.0.0")).ok();
     assert_eq!(call("addTemplateDockerVersion", version("1.0.0")).refusal(), (409, 137));
+    // Those who maintain templates try a draft; nobody else finds it.
+    let try_it = |who: &Person| {
+        let project = service.call(Some(who), "svc_createProject", json!({"name": "Trial"})).ok();
+        let wanted = json!({"projectId": project["id"], "name": "Trial", "templateId": id});
+        service.call(Some(who), "svc_createBackendInstance", wanted)
+    };
+    assert_eq!(try_it(&ada).refusal(), (404, 101));
+    assert_eq!(try_it(&admin).ok()["templateVersion"], "1.0.0");
     call("updateTemplateStatus", publish).ok();
     let seen = anyone("getTemplate", json!({"slug": "mine"})).ok();
     assert_eq!(seen["currentVersion"], "1.0.0", "the first one, until somebody says otherwise");
@@ -92,7 +100,7 @@ fn templates_are_drafted_published_and_never_change_behind_anybody() {
     let stats = call("getTemplateStats", json!({"templateId": id})).ok();
     assert_eq!(
         (&stats["instances"], &stats["byVersion"]),
-        (&json!({"total": 1, "running": 0}), &json!({"2.0.0": 1}))
+        (&json!({"total": 2, "running": 0}), &json!({"1.0.0": 1, "2.0.0": 1}))
     );
     assert_eq!(call("deleteTemplate", json!({"templateId": id})).refusal(), (409, 119));
     let image = json!({"imageId": services[0]["imageId"]});

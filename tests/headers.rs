@@ -191,6 +191,17 @@ fn is(answer: &Answer, expected: (u16, i64)) {
 }
 
 #[test]
+fn a_service_behind_https_says_that_it_is_never_asked_otherwise() {
+    let strict = |service: &Service| {
+        let answer = service.http.get(format!("{}/healthz", service.url)).send().unwrap();
+        answer.headers().get("strict-transport-security").cloned()
+    };
+    assert_eq!(strict(&Service::start()), None);
+    let behind = Service::start_with(&[("SVC_PUBLIC_URL", "https://svc.example.com")]);
+    assert_eq!(strict(&behind).unwrap(), "max-age=31536000");
+}
+
+#[test]
 fn the_master_key_passes_by_the_clients_address() {
     let service = Service::start_with(&[("SVC_TRUSTED_PROXIES", "127.0.0.9")]);
     let key = service.master_key();

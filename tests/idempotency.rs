@@ -96,6 +96,19 @@ fn a_repeated_request_id_gets_the_first_reply_and_does_nothing() {
     let repeated = once(&service, &ada, "deleteApp", json!({"appId": app}), "eight");
     assert_eq!(repeated.ok(), deleted, "the app is gone, and its deletion is still answered");
 
+    // Who may not make the call any more gets no reply of an earlier one.
+    let invited = json!({"organizationId": acme, "email": bob.email, "role": "admin"});
+    let token = service.call(Some(&ada), "inviteMember", invited).ok()["acceptToken"].clone();
+    service.call(Some(&bob), "acceptInvitation", json!({"token": token})).ok();
+    let rename = || {
+        let params = json!({"organizationId": acme, "name": "Renamed by Bob"});
+        once(&service, &bob, "updateOrganization", params, "ten")
+    };
+    assert_eq!(rename().ok(), rename().ok());
+    let removed = json!({"organizationId": acme, "userId": bob.id});
+    service.call(Some(&ada), "removeMember", removed).ok();
+    assert_eq!(rename().refusal(), (404, 101));
+
     // An id that cannot be kept is refused; an empty one is none.
     assert_eq!(create(&ada, "Long", &"x".repeat(257)).refusal(), (400, 142));
     assert_ne!(create(&ada, "Empty", "").ok()["id"], create(&ada, "Empty", "").ok()["id"]);

@@ -5,7 +5,7 @@ use crate::{
     support::engine::{Installed, docker, engine},
     support::{
         load::under_load,
-        service::{Person, eventually},
+        service::{Answer, Person, eventually},
     },
 };
 use serde_json::{Value, json};
@@ -130,6 +130,17 @@ fn a_backend_lives_in_real_containers() {
     let user = user.json(&json!({"username": "u", "password": "p"})).send().unwrap();
     assert_eq!(user.status(), 201);
 
+    // Its master key passes from the addresses that its owner allows, and from the service.
+    let secrets = call("svc_getInstanceSecrets", json!({"appId": app})).ok();
+    let master_key = secrets["secrets"]["master_key"].as_str().unwrap().to_owned();
+    let as_master = || {
+        let users =
+            service.http.get(format!("{url}/users")).header("X-Parse-Master-Key", &master_key);
+        let users = users.header("X-Parse-Application-Id", app.as_str().unwrap());
+        users.header("X-Forwarded-For", "192.0.0.8").send().unwrap().status().as_u16()
+    };
+    assert_eq!(as_master(), 403);
+
     // What it says, uses and holds.
     let metrics = call("svc_getAppMetrics", json!({"appId": app})).ok();
     assert_eq!((&metrics["userCount"], &metrics["sessionCount"]), (&json!(1), &json!(1)));
@@ -154,15 +165,17 @@ fn a_backend_lives_in_real_containers() {
     assert_eq!((&sql["ok"], &sql["hint"]), (&json!(false), &json!("start the instance")), "{sql}");
     let wrong = json!({"instanceId": id, "resources": {"memoryMb": 1, "cpus": 1.0}});
     assert_eq!(call("svc_updateBackendInstance", wrong).refusal(), (400, 142));
-    let update = json!({"instanceId": id, "name": "Renamed", "env": {"VERBOSE": "0"}});
+    let env = json!({"VERBOSE": "0", "PARSE_SERVER_MASTER_KEY_IPS": "192.0.0.8,127.0.0.1"});
+    let update = json!({"instanceId": id, "name": "Renamed", "env": env});
     let updated = call("svc_updateBackendInstance", update).ok();
-    assert_eq!((&updated["name"], &updated["env"]), (&json!("Renamed"), &json!({"VERBOSE": "0"})));
+    assert_eq!((&updated["name"], &updated["env"]), (&json!("Renamed"), &env));
     until(&service, &ada, id, &["stopped"]);
     let gone = service.http.get(format!("{url}/health")).send().unwrap();
     assert_eq!(gone.status(), 503);
     assert_eq!(gone.json::<Value>().unwrap()["code"], 100);
     call("svc_startBackendInstance", json!({"instanceId": id})).ok();
     until(&service, &ada, id, &["running"]);
+    assert_eq!(as_master(), 200);
     call("svc_restartBackendInstance", json!({"instanceId": id})).ok();
     until(&service, &ada, id, &["running"]);
     let metrics = call("svc_getAppMetrics", json!({"appId": app})).ok();
@@ -182,6 +195,31 @@ fn a_backend_lives_in_real_containers() {
         let services = call("svc_getBackendInstance", params).ok()["services"].clone();
         run("hello", json!({"name": "Ada"})).status == 200 && services[1]["health"] == "healthy"
     });
+
+    // A deleted instance comes back as it was, however many call for it at once.
+    let params = json!({"instanceId": id});
+    assert_eq!(call("svc_undeleteBackendInstance", params.clone()).refusal(), (404, 101));
+    call("svc_deleteBackendInstance", params.clone()).ok();
+    assert_eq!(call("svc_getBackendInstance", params.clone()).refusal(), (404, 101));
+    let eve = service.register("eve");
+    let theirs = service.call(Some(&eve), "svc_undeleteBackendInstance", params.clone());
+    assert_eq!(theirs.refusal(), (404, 101));
+    let deleted = json!({"projectId": project["id"], "deleted": true});
+    eventually("its containers are removed", || {
+        call("svc_getBackendInstances", deleted.clone()).ok()["items"][0]["state"] == "deleted"
+    });
+    let answers: Vec<Answer> = std::thread::scope(|scope| {
+        let undelete = || call("svc_undeleteBackendInstance", params.clone());
+        let calls: Vec<_> = (0..16).map(|_| scope.spawn(undelete)).collect();
+        calls.into_iter().map(|call| call.join().unwrap()).collect()
+    });
+    let (done, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|a| a.status == 200);
+    assert!(!done.is_empty(), "{:?}", answers[0].body);
+    // The later ones find no deleted instance any more.
+    assert!(refused.iter().all(|answer| answer.refusal() == (404, 101)));
+    until(&service, &ada, id, &["running"]);
+    let metrics = call("svc_getAppMetrics", json!({"appId": app})).ok();
+    assert_eq!(metrics["userCount"], 1, "{metrics}");
 
     // Nothing is left behind.
     call("svc_deleteBackendInstance", json!({"instanceId": id, "deleteData": true})).ok();

@@ -81,6 +81,11 @@ async fn count(server: &ParseServer, class: &str, condition: &Value) -> Result<u
     count.ok_or_else(|| failure(&answer))
 }
 
+/// The address that our requests come from, as Parse Servers see it: they take it from this header,
+/// and the proxy overwrites the header of everybody else. It is the IPv4 dummy address (RFC 7600),
+/// which no client has, so a server can allow its master key to us alone.
+const OUR_ADDRESS: (&str, &str) = ("x-forwarded-for", "192.0.0.8");
+
 async fn send(
     server: &ParseServer,
     path: String,
@@ -88,7 +93,11 @@ async fn send(
     body: Option<Value>,
     within: Duration,
 ) -> Result<Answer, ParseError> {
-    let mut headers = vec![("x-parse-application-id", server.application_id.clone())];
+    let (forwarded, address) = OUR_ADDRESS;
+    let mut headers = vec![
+        ("x-parse-application-id", server.application_id.clone()),
+        (forwarded, address.to_owned()),
+    ];
     headers.extend(match access {
         Access::Master => server.master_key.clone().map(|key| ("x-parse-master-key", key)),
         Access::Session(token) => token.map(|token| ("x-parse-session-token", token)),

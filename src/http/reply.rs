@@ -21,6 +21,8 @@ const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+/// A year, in seconds.
+const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// What the headers of an answer say.
 pub struct Heading<'a> {
@@ -51,6 +53,9 @@ impl<'a> Heading<'a> {
         headers.insert(REMAINING, allowance.remaining.into());
         headers.insert(RESET, reset.into());
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+        if self.edge.platform.settings.api_url.starts_with("https://") {
+            headers.insert(header::STRICT_TRANSPORT_SECURITY, HTTPS_ONLY);
+        }
         cors::allow(self.head, self.edge, headers);
     }
 

@@ -157,7 +157,10 @@ fn check_membership(
     if project.is_some_and(|project| !reaches_project(membership, project, user.id)) {
         return Err(Fault::NotFound(noun(subject)));
     }
-    let is_app = matches!(subject, Subject::App(_) | Subject::Instance(_) | Subject::Backup(_));
+    let is_app = matches!(
+        subject,
+        Subject::App(_) | Subject::Instance(_) | Subject::DeletedInstance(_) | Subject::Backup(_)
+    );
     let is_project = matches!(subject, Subject::Project(_));
     let may = match who {
         Standing::Member => true,

@@ -1,7 +1,11 @@
 //! A change that carries a request id happens once. Its reply is kept for 24 hours, written in the
 //! transaction of the change itself, and given again to whoever repeats the call.
 
-use crate::{call::context::Caller, platform::Platform, runtime::entries::Deadline};
+use crate::{
+    call::context::{Caller, Credential, SignedIn},
+    platform::Platform,
+    runtime::entries::Deadline,
+};
 use contract::{Fault, FieldProblem, Reply, Timestamp};
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
@@ -32,6 +36,10 @@ impl IdempotencyKey {
         secret: &[u8; 32],
     ) -> Self {
         let who = match caller {
+            // A token may do less than its person, and than another token.
+            Caller {
+                user: Some(SignedIn { credential: Credential::Token(id, _), .. }), ..
+            } => id.to_string(),
             Caller { user: Some(user), .. } => user.id.to_string(),
             Caller { master: true, .. } => "master".into(),
             Caller { user: None, .. } => address.to_string(),

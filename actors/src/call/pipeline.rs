@@ -7,7 +7,8 @@
 //! 4. **Name**: find the operation. Only now is a caller refused whose credentials are not valid,
 //!    or not of the kind that the operation takes.
 //! 5. **Parameters**: read and check them.
-//! 6. **Idempotency**: give the earlier reply to a request id that was used before.
+//! 6. **Idempotency**: give the earlier reply to a request id that was used before, if the caller
+//!    may still make the call.
 //! 7. **Look up**: read the object that the call is about, and what it hangs from.
 //! 8. **Authorize**: decide whether the caller may.
 //! 9. **Handle**: do it. The audit entry and the stored reply are written in the transaction of the
@@ -21,7 +22,7 @@ use crate::{
         authz,
         context::{Call, Caller},
         idempotency::IdempotencyKey,
-        lookup,
+        lookup::{self, Ancestry},
         rate_limit::Allowance,
         redecide::redecided,
     },
@@ -183,7 +184,7 @@ async fn decide(
     call: &mut Call,
 ) -> Result<Reply, Fault> {
     redecided(async || {
-        if let Some(earlier) = earlier_reply(platform, call).await? {
+        if let Some(earlier) = earlier_reply(platform, params, call).await? {
             return earlier;
         }
         match attempt(platform, params, call).await {
@@ -194,7 +195,7 @@ async fn decide(
             // Of two calls with one request id at the same moment, the one that comes second is
             // refused for what the first has done meanwhile: it gets the first one's reply.
             Err(fault) if fault.is_final() => {
-                earlier_reply(platform, call).await?.unwrap_or(Err(fault))
+                earlier_reply(platform, params, call).await?.unwrap_or(Err(fault))
             }
             done => done,
         }
@@ -204,12 +205,41 @@ async fn decide(
 
 async fn earlier_reply(
     platform: &Platform,
+    params: &dyn Prepared<Platform>,
     call: &Call,
 ) -> Result<Option<Result<Reply, Fault>>, Fault> {
-    match &call.idempotency {
-        Some(key) => key.earlier_reply(platform, call.now).await,
-        None => Ok(None),
+    let Some(key) = &call.idempotency else { return Ok(None) };
+    let earlier = key.earlier_reply(platform, call.now).await?;
+    if earlier.is_some() {
+        match authorized(platform, params, call) {
+            // The object may have been deleted since, by the first call itself.
+            Ok(_) | Err(Denied::Missing(Fault::NotFound(_))) => {}
+            Err(Denied::Missing(fault) | Denied::Refused(fault)) => return Err(fault),
+        }
     }
+    Ok(earlier)
+}
+
+/// Why a call is not handled.
+enum Denied {
+    /// Its object cannot be read, or there is none.
+    Missing(Fault),
+    /// The caller may not make it.
+    Refused(Fault),
+}
+
+/// Looks the object of a call up, and decides whether the caller may make the call.
+fn authorized(
+    platform: &Platform,
+    params: &dyn Prepared<Platform>,
+    call: &Call,
+) -> Result<Ancestry, Denied> {
+    let (world, requirement) = (&platform.world, params.requirement());
+    authz::check_scopes(&call.caller, &requirement).map_err(Denied::Refused)?;
+    let ancestry =
+        lookup::find(world, &call.caller, requirement.subject).map_err(Denied::Missing)?;
+    authz::authorize(world, &call.caller, &requirement, &ancestry).map_err(Denied::Refused)?;
+    Ok(ancestry)
 }
 
 async fn attempt(
@@ -217,11 +247,8 @@ async fn attempt(
     params: &dyn Prepared<Platform>,
     call: &mut Call,
 ) -> Result<Reply, Fault> {
-    let world = &platform.world;
-    let requirement = params.requirement();
-    authz::check_scopes(&call.caller, &requirement)?;
-    let ancestry = lookup::find(world, &call.caller, requirement.subject)?;
-    authz::authorize(world, &call.caller, &requirement, &ancestry)?;
+    let ancestry = authorized(platform, params, call);
+    let ancestry = ancestry.map_err(|(Denied::Missing(fault) | Denied::Refused(fault))| fault)?;
     call.ancestry = Arc::new(ancestry);
     params.serve(platform, call).await
 }

@@ -175,6 +175,7 @@ macro_rules! kinds {
                         }
                     }
                     Subject::Membership(id, _) => ancestry.find::<Organizations>(store, id)?,
+                    Subject::DeletedInstance(id) => ancestry.find_deleted::<Instances>(store, id)?,
                     $($(Subject::$subject(id) => ancestry.find::<$kind>(store, id)?,)?)+
                 }
                 Ok(ancestry)
@@ -186,6 +187,7 @@ macro_rules! kinds {
             match subject {
                 Subject::None | Subject::Personal => "object",
                 Subject::Membership(..) => Organizations::NOUN,
+                Subject::DeletedInstance(_) => Instances::NOUN,
                 $($(Subject::$subject(_) => $noun,)?)+
             }
         }
@@ -270,8 +272,22 @@ pub(crate) trait Located: Resource {
 impl Ancestry {
     /// Finds a resource and what it hangs from. Where an ancestor is deleted, so is the resource.
     fn find<R: Located>(&mut self, store: &Store, id: R::Key) -> Result<(), Fault> {
+        self.find_if::<R>(store, id, |state| !R::is_deleted(state))
+    }
+
+    /// Finds a resource that is deleted, and what it hangs from.
+    fn find_deleted<R: Located>(&mut self, store: &Store, id: R::Key) -> Result<(), Fault> {
+        self.find_if::<R>(store, id, R::is_deleted)
+    }
+
+    fn find_if<R: Located>(
+        &mut self,
+        store: &Store,
+        id: R::Key,
+        wanted: impl FnOnce(&R::State) -> bool,
+    ) -> Result<(), Fault> {
         let missing = Fault::NotFound(R::NOUN);
-        let Some(seen) = store.get::<R>(&id)?.filter(|seen| !R::is_deleted(&seen.state)) else {
+        let Some(seen) = store.get::<R>(&id)?.filter(|seen| wanted(&seen.state)) else {
             return Err(missing);
         };
         match R::find_parent(self, store, &seen.state) {

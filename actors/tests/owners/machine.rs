@@ -6,7 +6,7 @@ use actors::{
     kinds::instances::{
         Action, Command, Effect, Instances, Observation, ObservedContainer, Outcome, plan,
     },
-    runtime::resource::{Input, Kept, Moment, step},
+    runtime::resource::{Input, Kept, Moment, Resource, step},
 };
 use contract::{
     InstanceId, Timestamp,
@@ -124,6 +124,7 @@ enum Event {
     Stop,
     Restart,
     Delete(bool),
+    Undelete,
     Observe,
     Replace(u128),
     Withdraw(u128),
@@ -144,6 +145,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Stop),
         1 => Just(Event::Restart),
         1 => any::<bool>().prop_map(Event::Delete),
+        1 => Just(Event::Undelete),
         2 => Just(Event::Observe),
         2 => (1..4_u128).prop_map(Event::Replace),
         1 => (1..4_u128).prop_map(Event::Withdraw),
@@ -166,6 +168,7 @@ fn happen(world: &mut World, event: Event) {
         Event::Stop => world.take(Input::Command(Command::Stop)),
         Event::Restart => world.take(Input::Command(Command::Restart)),
         Event::Delete(data) => world.take(Input::Command(Command::Delete { data })),
+        Event::Undelete => world.take(Input::Command(scene::undelete(world.now))),
         Event::Observe => world.take(Input::Command(Command::Observe { lost: vec![] })),
         Event::Replace(n) => world.take(Input::Command(scene::replace(n))),
         Event::Withdraw(n) => {
@@ -323,6 +326,30 @@ fn the_databases_come_up_first_and_go_down_last() {
     ];
     assert_eq!(actions, expected);
     assert_eq!(world.kept.unwrap().state.state, S::Running);
+}
+
+#[test]
+fn a_deleted_instance_comes_back_while_its_data_is_kept() {
+    let mut world = World::new();
+    until_idle(&mut world);
+    world.take(Input::Command(Command::Delete { data: false }));
+    world.take(Input::Command(scene::undelete(world.now)));
+    assert_eq!(world.kept.as_ref().unwrap().state.state, S::Deleting, "not before it is gone");
+    until_idle(&mut world);
+    assert_eq!(world.kept.as_ref().unwrap().state.state, S::Deleted);
+    let claims = |world: &World| Instances::claims(&world.kept.as_ref().unwrap().state).len();
+    assert_eq!(claims(&world), 0, "the app may have another instance meanwhile");
+    world.take(Input::Command(scene::undelete(world.now)));
+    assert_eq!(claims(&world), 1);
+    until_idle(&mut world);
+    assert_eq!(world.kept.as_ref().unwrap().state.state, S::Running);
+
+    world.take(Input::Command(Command::Delete { data: false }));
+    until_idle(&mut world);
+    world.take(Input::Command(Command::Delete { data: true }));
+    world.take(Input::Command(scene::undelete(world.now)));
+    until_idle(&mut world);
+    assert!(world.kept.is_none(), "its data is gone");
 }
 
 #[test]

@@ -1,8 +1,14 @@
 //! Records made by hand: an instance with a database and a server, and what is done for it.
 
-use actors::kinds::{
-    backups, deployments, image_builds,
-    instances::{Command, Definition, Instance, Revision, Service, ServiceChange, ServiceImage},
+use actors::{
+    kinds::{
+        backups, deployments, image_builds,
+        instances::{
+            Command, Definition, Instance, Revision, Service, ServiceChange, ServiceImage,
+        },
+        templates::Templates,
+    },
+    runtime::resource::Kept,
 };
 use contract::{
     AppId, BackupId, DeploymentId, Id, ImageId, InstanceId, JobId, ProjectId, TemplateId,
@@ -11,7 +17,8 @@ use contract::{
     templates::TemplateService,
 };
 use serde_json::json;
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use store::Stored;
 use ulid::Ulid;
 
 pub fn id() -> InstanceId {
@@ -40,6 +47,18 @@ fn service(role: Role) -> Service {
     let service: TemplateService = serde_json::from_value(service).unwrap();
     let definition = Definition { template_version: "1.0.0".parse().unwrap(), service };
     Service::new(Revision::new(1, definition, image(), BTreeMap::new()))
+}
+
+/// The instance's template, which still exists.
+pub fn undelete(now: Timestamp) -> Command {
+    let template = read(json!({
+        "id": TemplateId::of(Ulid(4)), "name": "A template", "slug": "a-template",
+        "kind": "backend", "description": null, "category": "backend", "tags": [],
+        "status": "published", "featured": false, "pricing": {"model": "free"},
+        "currentVersion": null, "versions": [], "createdAt": now, "updatedAt": now,
+    }));
+    let kept = Kept::<Templates> { state: template, intent: None };
+    Command::Undelete { template: Arc::new(Stored::after(None, kept)) }
 }
 
 pub fn instance(now: Timestamp) -> Instance {

@@ -6,6 +6,8 @@ use crate::{
     instances::{Instance, Metrics, Resources},
     page::*,
 };
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 functions! {
     group "Backend instances";
@@ -32,6 +34,9 @@ functions! {
     /// List the backend instances of a project.
     "svc_getBackendInstances": GetBackendInstances {
         project_id: ProjectId,
+        /// List the deleted instances instead: those that `svc_undeleteBackendInstance` can bring back.
+        #[serde(default)]
+        deleted: bool,
         #[serde(default)]
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,13 +86,19 @@ functions! {
     } -> Instance { who: Member of (instance_id), effect: Change,
         errors: [NotNow "the instance is on its way to another state, or another container is starting"] }
 
-    /// Delete an instance for good. Its volumes are kept for seven days as a last backup, unless
-    /// its data is to go at once.
+    /// Delete an instance. Its volumes are kept for seven days, in which
+    /// `svc_undeleteBackendInstance` brings it back; with `deleteData` they are removed at once.
     "svc_deleteBackendInstance": DeleteBackendInstance {
         instance_id: InstanceId,
         #[serde(default)]
         delete_data: bool,
     } -> DeletedInstance { who: OwnerOrAdmin of (instance_id), effect: Change }
+
+    /// Bring back a deleted instance with its data, its variables and its secrets, and start it. Of an
+    /// instance whose data was removed nothing is left to bring back.
+    "svc_undeleteBackendInstance": UndeleteBackendInstance { instance_id: DeletedInstanceId } -> Instance
+    { who: OwnerOrAdmin of (instance_id), effect: Change,
+        errors: [NotFound "it was not deleted, or its data was removed", Exists "the app has another instance of this kind", NotNow "its containers are still being removed, or its template was deleted"] }
 
     /// Read what an instance uses now, and has used.
     "svc_getServerMetrics": GetServerMetrics {
@@ -97,6 +108,11 @@ functions! {
         minutes: Option<u32>,
     } -> ServerMetrics { who: Member of (instance_id), effect: Read }
 }
+
+/// The id of an instance that was deleted, and whose data is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct DeletedInstanceId(pub InstanceId);
 
 records! {
     /// What was deleted.

@@ -1,7 +1,7 @@
 //! Who may: the standings that functions ask for, the objects they are asked about, and the scopes
 //! of deploy tokens.
 
-use crate::id::*;
+use crate::{backend_instances::DeletedInstanceId, id::*};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -76,6 +76,8 @@ pub enum Subject {
     App(AppId),
     /// A backend or market instance.
     Instance(InstanceId),
+    /// An instance that was deleted, and whose data is kept.
+    DeletedInstance(InstanceId),
     /// A backup.
     Backup(BackupId),
     /// A deployment.
@@ -100,6 +102,11 @@ macro_rules! subject_from {
 subject_from! {
     OrganizationId => Organization, ProjectId => Project, AppId => App, InstanceId => Instance, DeploymentId => Deployment, BackupId => Backup,
     ArtifactId => Artifact, ReleaseId => Release, TokenId => Token,
+}
+impl From<DeletedInstanceId> for Subject {
+    fn from(DeletedInstanceId(id): DeletedInstanceId) -> Self {
+        Subject::DeletedInstance(id)
+    }
 }
 impl From<Option<OrganizationId>> for Subject {
     fn from(id: Option<OrganizationId>) -> Self {

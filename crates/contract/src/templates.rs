@@ -180,6 +180,10 @@ pub struct TemplateService {
     /// `${instance.id}`, `${instance.appId}` and `${instance.url}` for what they say.
     #[serde(default)]
     pub env: Env,
+    /// Variables that callers may replace, with the values that they have otherwise. Placeholders are
+    /// as in `env`.
+    #[serde(default)]
+    pub default_env: Env,
     /// Names of variables that callers set and that are no secrets: their values are shown. All
     /// other values that callers set are masked.
     #[serde(default, skip_serializing_if = "BoundedSet::is_none")]

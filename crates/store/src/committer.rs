@@ -177,7 +177,13 @@ fn run(inner: &Inner, jobs: &mpsc::Receiver<Job>) {
 #[allow(clippy::disallowed_methods, reason = "this is where it is made a barrier")]
 pub(crate) fn flush(inner: &Inner, synced: &mut HashSet<OsString>) -> Result<(), StoreError> {
     let mut there = HashSet::new();
-    for entry in std::fs::read_dir(&inner.blobs).into_iter().flatten() {
+    let entries = match std::fs::read_dir(&inner.blobs) {
+        Ok(entries) => Some(entries),
+        // sled has written no large node yet
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
+        Err(e) => return Err(io(e)),
+    };
+    for entry in entries.into_iter().flatten() {
         let entry = entry.map_err(io)?;
         let name = entry.file_name();
         if !synced.contains(&name) {

@@ -9,7 +9,7 @@ use crate::{
     ports::sealed::Sealed,
     runtime::{
         ref_count::{RefCount, RefCountDelta},
-        resource::{Intent, Moment, Step},
+        resource::{Intent, Moment, Row, Step},
     },
 };
 use contract::{
@@ -68,6 +68,7 @@ impl Instance {
                 let unused = Change::new().merge::<RefCount>(&key, RefCountDelta::Subtract(1));
                 Ok(Step::put(instance).intend(Intent::Now(Effect::Reconcile)).also(unused))
             }
+            Command::Undelete { .. } => Ok(Step::keep()),
             Command::Update { name, resources, env } => self.update(name, resources, env, now),
             Command::Observe { lost } => match self.state {
                 S::Running | S::Degraded | S::Stopped | S::Failed => Ok(self.observe(&lost)),
@@ -84,18 +85,32 @@ impl Instance {
         }
     }
 
-    /// A deleted instance accepts only Delete, which may take its data as well.
+    /// A deleted instance accepts Delete, which may take its data as well, and, while its data is
+    /// kept, Undelete.
     pub(super) fn on_command_when_deleted(
         mut self,
         at: &Moment<Instances>,
         command: Command,
-    ) -> Step<Instances> {
-        match command {
+    ) -> Result<Step<Instances>, Fault> {
+        Ok(match command {
             Command::Delete { data: true } if !self.delete_data => {
                 self.delete_data = true;
                 self.state = InstanceState::Deleting;
                 self.deadline = Some(at.now + DELETE_WITHIN);
                 Step::put(self).intend(Intent::Now(Effect::Reconcile))
+            }
+            Command::Undelete { .. } if self.delete_data => {
+                return Err(Fault::NotFound(Instances::NOUN));
+            }
+            Command::Undelete { .. } if self.state == InstanceState::Deleting => {
+                return Err(self.not_now("bring it back when its containers are removed"));
+            }
+            Command::Undelete { template } => {
+                let key = self.template_id;
+                let used = Change::new()
+                    .require(&key, &template)
+                    .merge::<RefCount>(&key.to_string(), RefCountDelta::Add(1));
+                self.begin_start(at.now).also(used)
             }
             Command::Overdue if self.deadline.is_some_and(|deadline| at.now >= deadline) => {
                 self.delete_data |= self.state == InstanceState::Deleted;
@@ -104,7 +119,7 @@ impl Instance {
                 Step::put(self).intend(Intent::Now(Effect::Reconcile))
             }
             _ => Step::keep(),
-        }
+        })
     }
 
     fn begin_start(mut self, now: Timestamp) -> Step<Instances> {

@@ -17,6 +17,7 @@ use contract::{
     InstanceId,
     instances::Role,
     templates::{HealthCheck, TemplateService},
+    text::{EnvName, EnvValue},
 };
 use std::{collections::BTreeMap, time::Duration};
 
@@ -99,7 +100,8 @@ fn health(check: Option<&HealthCheck>) -> Option<HealthCommand> {
     })
 }
 
-/// The variables of a revision. The template's take precedence over the caller's.
+/// The variables of a revision. The caller's take precedence over the template's defaults, and the
+/// template's own over both.
 pub(super) fn environment(
     site: &Site,
     sealer: &Sealer,
@@ -109,19 +111,21 @@ pub(super) fn environment(
 ) -> Result<BTreeMap<String, String>, SealError> {
     let owner = id.to_string();
     let secrets = open_all(sealer, &owner, &instance.secrets)?;
-    let mut env = BTreeMap::new();
-    for (name, sealed) in &revision.env {
-        env.insert(name.to_string(), sealer.open(&owner, sealed)?);
-    }
-    for (name, value) in revision.template().env.iter() {
+    let filled = |(name, value): (&EnvName, &EnvValue)| {
         let value = fill(value.as_str(), |placeholder| match placeholder {
             Placeholder::Secret(name) => secrets.get(*name).cloned(),
             Placeholder::InstanceId => Some(owner.clone()),
             Placeholder::AppId => Some(instance.app_id.to_string()),
             Placeholder::Url => Some(site.instance_url(id, instance.app_id, instance.kind)),
         });
-        env.insert(name.to_string(), value);
+        (name.to_string(), value)
+    };
+    let template = revision.template();
+    let mut env: BTreeMap<_, _> = template.default_env.iter().map(filled).collect();
+    for (name, sealed) in &revision.env {
+        env.insert(name.to_string(), sealer.open(&owner, sealed)?);
     }
+    env.extend(template.env.iter().map(filled));
     Ok(env)
 }
 

@@ -21,7 +21,7 @@
 //! | `restarting` | first half: as `stopping`; second half (`coming_up`): as `starting` | as `starting` | Stop |
 //! | `failed` | remove candidates and retired containers; what runs stays | `failed`; after crashes `starting` when five minutes have passed | Start, Stop, Restart, Replace, Update, Observe |
 //! | `deleting` | as `stopping`; then clear | `deleted`; with `delete_data` the record is removed | Delete with data |
-//! | `deleted` | nothing until the deadline, seven days later | `deleting` with `delete_data` | Delete with data |
+//! | `deleted` | nothing until the deadline, seven days later | `deleting` with `delete_data` | Delete with data, Undelete |
 //!
 //! Every state but the last two also accepts Delete, AddService, Withdraw, and an Update of the name
 //! alone. A command that asks for what already holds keeps the record. Any other command is refused

@@ -47,6 +47,11 @@ pub enum Command {
         /// Remove the volumes too.
         data: bool,
     },
+    /// Bring a deleted instance back, with its volumes.
+    Undelete {
+        /// Its template, which must still exist when this is written.
+        template: Snapshot<Templates>,
+    },
     /// Change the name, or the server's resources and variables. `None` keeps what was set.
     Update {
         name: Option<Name>,
@@ -112,6 +117,7 @@ impl std::fmt::Debug for Command {
             Command::Stop => "Stop",
             Command::Restart => "Restart",
             Command::Delete { .. } => "Delete",
+            Command::Undelete { .. } => "Undelete",
             Command::Update { .. } => "Update",
             Command::Observe { .. } => "Observe",
             Command::Overdue => "Overdue",
@@ -200,7 +206,7 @@ impl Resource for Instances {
         command: Command,
     ) -> Result<Step<Self>, Fault> {
         if instance.is_deleted() {
-            return Ok(instance.on_command_when_deleted(at, command));
+            return instance.on_command_when_deleted(at, command);
         }
         instance.on_command(at, command)
     }
@@ -214,7 +220,13 @@ impl Resource for Instances {
     }
 
     fn accepts_deleted(command: &Command) -> bool {
-        matches!(command, Command::Delete { .. } | Command::Overdue | Command::Observe { .. })
+        matches!(
+            command,
+            Command::Delete { .. }
+                | Command::Undelete { .. }
+                | Command::Overdue
+                | Command::Observe { .. }
+        )
     }
 
     fn index(instance: &Instance) -> Entries<Self> {

@@ -33,9 +33,11 @@ pub(super) fn problems<'a>(
         }
         check_image(service, image(service), &mut say);
         check_shape(service, &mut say);
-        for (name, value) in service.env.iter() {
-            if let Err(wrong) = placeholder::pieces(value.as_str()) {
-                say(&format!("env.{name}"), wrong);
+        for (field, env) in [("env", &service.env), ("defaultEnv", &service.default_env)] {
+            for (name, value) in env.iter() {
+                if let Err(wrong) = placeholder::pieces(value.as_str()) {
+                    say(&format!("{field}.{name}"), wrong);
+                }
             }
         }
     }

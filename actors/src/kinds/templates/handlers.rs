@@ -27,8 +27,8 @@ use store::{Entry, Snapshot};
 /// How far back the statistics count installs by day.
 const INSTALL_DAYS: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// Whether the caller sees templates that are not published.
-fn sees_all(caller: &Caller) -> bool {
+/// Whether the caller may see and use templates that are not published.
+pub(crate) fn sees_all(caller: &Caller) -> bool {
     let superadmin = |user: &crate::call::context::SignedIn| user.account.state.superadmin;
     caller.master || caller.user.as_ref().is_some_and(superadmin)
 }

@@ -6,4 +6,5 @@ mod handlers;
 pub mod placeholder;
 mod rules;
 
+pub(crate) use handlers::sees_all;
 pub use rules::{Command, TemplateClaim, TemplateIndex, Templates};

@@ -9,6 +9,7 @@ use crate::{
             view::view,
         },
         projects::Projects,
+        templates::Templates,
     },
     platform::Platform,
     runtime::entries::Under,
@@ -18,7 +19,7 @@ use contract::{
     backend_instances::{
         CreateBackendInstance, DeleteBackendInstance, DeletedInstance, GetBackendInstance,
         GetBackendInstances, RestartBackendInstance, StartBackendInstance, StopBackendInstance,
-        UpdateBackendInstance,
+        UndeleteBackendInstance, UpdateBackendInstance,
     },
     instances::{Instance, InstanceKind, Role},
 };
@@ -43,7 +44,11 @@ impl Serves<GetBackendInstances> for Platform {
         let (store, entry) = (&self.world.store, Under::<Projects>(p.project_id));
         pagination::page::<Instances, _>(store, &entry, (p.limit, p.cursor), |id, seen| {
             let instance = &seen.state;
-            let shown = !instance.is_deleted() && instance.kind == InstanceKind::Backend;
+            let shown = match p.deleted {
+                true => instance.is_deleted() && !instance.delete_data,
+                false => !instance.is_deleted(),
+            };
+            let shown = shown && instance.kind == InstanceKind::Backend;
             Ok(shown.then(|| view(&self.world, id, instance)))
         })
     }
@@ -88,6 +93,17 @@ impl Serves<UpdateBackendInstance> for Platform {
         };
         let command = Command::Update { name: p.name, resources: p.resources, env };
         self.ask_instance(cx, id, command, false).await
+    }
+}
+
+impl Serves<UndeleteBackendInstance> for Platform {
+    async fn serve(&self, cx: &Call, _: UndeleteBackendInstance) -> Result<Instance, Fault> {
+        let (id, seen) = cx.ancestry.instance()?;
+        let template = self.world.store.get::<Templates>(&seen.state.template_id)?;
+        let template = template.ok_or_else(|| {
+            Fault::NotNow("the template of this instance was deleted; download its backups".into())
+        })?;
+        self.ask_instance(cx, id, Command::Undelete { template }, false).await
     }
 }
 

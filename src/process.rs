@@ -1,9 +1,19 @@
-//! How many files and connections the process may have open.
+//! What the system allows this process: how many files and connections it may have open, and who may
+//! read the files that it makes.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::{
+    fs::Mode,
+    process::{Resource, Rlimit, getrlimit, setrlimit, umask},
+};
 
 /// Files that are kept for the store, artifacts, the engine and others, besides connections.
 const FOR_OTHERS: u64 = 256;
+
+/// Makes every new file of this process readable to its own user only: the store, artifacts and
+/// backups hold the data of all tenants.
+pub fn keep_files_private() {
+    umask(Mode::RWXG | Mode::RWXO);
+}
 
 /// Raises the soft limit to the hard one, and says how many connections fit below it: each may
 /// need a second one, to an instance.
