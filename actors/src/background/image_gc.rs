@@ -46,7 +46,7 @@ pub async fn prune(world: &World) -> Result<(), EngineError> {
     }
     let freed = engine.prune_build_cache(CACHE_UNUSED).await?;
     if freed > 0 {
-    tracing::info!(freed, "unused build cache was removed");
+        tracing::info!(freed, "unused build cache was removed");
     }
     Ok(())
 }

@@ -98,7 +98,7 @@ pub(crate) async fn tell_overdue<R: Resource>(
         let deadline = store.get::<R>(&id)?.and_then(|seen| R::deadline(&seen.state));
         let Some((_, command)) = deadline.filter(|(at, _)| *at <= now) else { continue };
         if let Err(fault) = owners.ask_if_there(id, command).await {
-            tracing::warn!(%id, error = %fault, "a resource was not told that its deadline has passed");
+            tracing::warn!(%id, error = %fault, "a resource was not told that its deadline passed");
         }
     }
     Ok(())
