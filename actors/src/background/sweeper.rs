@@ -87,7 +87,7 @@ async fn forget<R: Record>(
     }
 }
 
-/// Sends each resource of a kind whose deadline has passed the command for it.
+/// Sends the deadline command to each resource of a kind whose deadline has passed.
 pub(crate) async fn tell_overdue<R: Resource>(
     store: &Store,
     now: Timestamp,

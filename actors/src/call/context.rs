@@ -259,7 +259,7 @@ impl Call {
         // Of two calls at the same moment, the second is stale here and then finds this reply.
         world.store.commit(begin).await?;
         let done = work.await;
-        // The work is done: a reply that cannot be read or written must not make it fail.
+        // The work is done, so a failure of the store must not fail the call.
         let before = world.store.get::<StoredReply>(&key.key).ok().flatten();
         let Some(before) = before.as_deref() else { return done };
         let change = match &done {

@@ -122,7 +122,7 @@ macro_rules! kinds {
                 Ok(false)
             }
 
-            /// Sends each resource whose deadline has passed the command for it.
+            /// Sends the deadline command to each resource whose deadline has passed.
             pub(crate) async fn tell_overdue(
                 &self,
                 store: &Store,

@@ -1,7 +1,7 @@
 //! Reconciles instances at rest. Each round compares one inventory of the engine with all records
-//! and checks the health of the running services. Between rounds, the reconciler listens to the
-//! engine's events. It tells an instance that drifted from its record to reconcile. The reconciler
-//! changes no instance's record and keeps no state that later rounds cannot find again.
+//! and checks the health of the running services. The reconciler also listens to the engine's
+//! events. It tells an instance that drifted from its record to reconcile. It writes no instance's
+//! record itself, and later rounds can find all of its state again.
 
 mod drift;
 mod orphans;

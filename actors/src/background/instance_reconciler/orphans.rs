@@ -9,7 +9,7 @@ use container_engine::{Inventory, Labels};
 use contract::{BackupId, Timestamp};
 use std::{collections::HashSet, time::Duration};
 
-/// A younger orphan stays: the record that was read may be older than the container.
+/// A younger orphan stays, because a record may yet name it.
 const KEEP_ORPHANS: Duration = Duration::from_secs(24 * 3600);
 
 /// Removes containers that no record names. It removes no volumes.

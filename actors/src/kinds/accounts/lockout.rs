@@ -86,7 +86,7 @@ impl Lockout {
         }
     }
 
-    /// Forgets every failure of a target whose user proved the identity in another way.
+    /// Forgets every failure of a target, after a password reset.
     pub fn forget(&self, target: &str) {
         self.watched().remove(target);
         self.ended.notify_waiters();

@@ -25,7 +25,7 @@ pub struct Token {
     pub created_by: UserId,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
-    /// When this token was revoked by itself.
+    /// When a command revoked this token.
     pub revoked_at: Option<Timestamp>,
     /// The digest of the secret.
     pub digest: String,
@@ -35,7 +35,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// When the token was revoked, by itself or with all tokens of its maker.
+    /// When the token was revoked: by a command, or with all tokens of its maker.
     pub fn revoked_at(&self, maker: &Account) -> Option<Timestamp> {
         let ended = || maker.tokens_ended_at.unwrap_or(maker.updated_at);
         self.revoked_at.or_else(|| (self.epoch < maker.token_epoch).then(ended))
