@@ -1,4 +1,4 @@
-//! Functions that break things on purpose.
+//! The failpoint: a function that panics on purpose, in its handler or in an owner.
 
 use crate::{call::context::Call, kinds::projects, platform::Platform};
 use contract::{

@@ -1,9 +1,9 @@
-//! What the platform does: supervised actors that own its resources, and the functions they serve.
+//! The platform: supervised actors that own its resources, and the functions that clients call.
 //!
-//! [`call`] is the way of a call: one pipeline of checks. [`kinds`] has a folder for each kind of
-//! resource: its rules in `rules.rs`, pure; what it does to the world in `effects.rs`; how its
-//! functions use it in `handlers.rs`. [`runtime`] is what all owners share, [`background`] what runs
-//! by itself, and [`ports`] what the platform needs of the world outside.
+//! [`call`] takes each call through one pipeline of checks. [`kinds`] has a folder for each kind of
+//! resource: its pure rules in `rules.rs`, its effects in `effects.rs`, and the handlers of its
+//! functions in `handlers.rs`. [`runtime`] is the code that all owners share. [`background`] runs
+//! without a call. [`ports`] declares the interfaces to the outside.
 
 pub mod background;
 pub mod call;

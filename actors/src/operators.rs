@@ -1,4 +1,4 @@
-//! The functions of the group Operators.
+//! The handlers of the group Operators.
 
 use crate::{
     call::{
@@ -24,7 +24,7 @@ use contract::{
 use std::ops::ControlFlow;
 
 impl Platform {
-    /// Every actor that `wanted` picks, the troubled ones first.
+    /// The actors that `wanted` picks. Actors that are not running come first.
     pub fn actors(&self, now: Timestamp, wanted: impl Fn(&Actor) -> bool) -> Vec<Actor> {
         let mut found = Vec::new();
         self.world.registry.each(|health| {
@@ -57,13 +57,14 @@ impl Serves<GetActors> for Platform {
     }
 }
 
-/// What actors are sorted by.
+/// The sort key of an actor. A cursor holds it.
 fn place(actor: &Actor) -> String {
     let calm = u8::from(actor.state == ActorState::Running);
     format!("{calm}{}_{}", actor.id, actor.kind)
 }
 
-/// Whether an object is meant: its id, or a part of one of these texts, whatever the case.
+/// Whether the query matches: it is the id, or a part of one of the texts in any case. Without a
+/// query, everything matches.
 fn is_meant(query: Option<&Query>, id: &str, texts: &[&str]) -> bool {
     let Some(query) = query else { return true };
     let part = query.as_str().to_lowercase();
@@ -143,7 +144,7 @@ impl Serves<GetAuditLog> for Platform {
         };
         pagination::search::<Event, _>(store, keys, (p.limit, p.cursor), |_, event| {
             let event = &event.0;
-            // Newest first: all that follow are older.
+            // The newest events come first, so all that follow are older.
             if p.since.is_some_and(|since| event.at < since) {
                 return Ok(ControlFlow::Break(()));
             }

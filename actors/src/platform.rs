@@ -1,4 +1,4 @@
-//! The platform: what functions are served with.
+//! The platform: the state that every handler uses.
 
 use crate::{
     call::{authn::Authn, context::Call},
@@ -16,61 +16,55 @@ use contract::{Fault, Server, Timestamp, authentication::Tier, text::Slug};
 use std::{net::IpAddr, sync::Arc, time::Duration};
 use store::{Record, Store};
 
-/// What is settled when the service starts.
+/// The settings, fixed when the service starts.
 #[derive(Clone)]
 pub struct Settings {
-    /// Where clients reach the service, without a slash at the end.
+    /// The URL at which clients reach the service, without a slash at the end.
     pub api_url: String,
-    /// Required on every function call.
+    /// Every function call needs it, except a call with a deploy token.
     pub application_id: String,
-    /// Checked where a client sends one; where `require_javascript_key`, it must.
+    /// A client that sends a JavaScript key must send this one.
     pub javascript_key: Option<String>,
-    /// Whether a client must send the JavaScript key.
+    /// Whether a client without the master key must send the JavaScript key.
     pub require_javascript_key: bool,
-    /// Passes everywhere.
+    /// Passes every authorization check.
     pub master_key: String,
     /// Addresses that may use the master key.
     pub master_key_addresses: Vec<IpAddr>,
-    /// Signs upload and download addresses.
+    /// Signs upload and download addresses, and keys the stored digests of client addresses and
+    /// parameters.
     pub signing_key: [u8; 32],
     /// The tier of callers without an account.
     pub anonymous_tier: Tier,
     /// The largest artifact, in bytes.
     pub largest_artifact: u64,
-    /// How long an upload address holds.
+    /// How long an upload address is valid.
     pub upload_lifetime: Duration,
-    /// How long a function may take.
+    /// The deadline of functions that declare none of their own.
     pub function_limit: Duration,
-    /// What instances are made of where a caller names no template.
     pub default_templates: DefaultTemplates,
 }
 
-/// What instances are made of where a caller names no template.
+/// The templates of instances for which a caller names none, by slug.
 #[derive(Debug, Clone)]
 pub struct DefaultTemplates {
-    /// The slug of the one for backends.
     pub backend: Slug,
-    /// The slug of the one for market servers.
     pub market: Slug,
 }
 
-/// How long a download address holds.
+/// How long a download address is valid.
 pub const DOWNLOAD_LIFETIME: Duration = Duration::from_secs(3600);
 
-/// What functions are served with. Shared by all threads.
+/// The state that every handler uses. All threads share it.
 #[derive(Clone)]
 pub struct Platform {
-    /// The store, the ports, the owners.
     pub world: Arc<World>,
-    /// Who may, and how often.
     pub authn: Arc<Authn>,
-    /// Failed sign-ins.
+    /// Counts failed sign-ins.
     pub lockout: Arc<Lockout>,
-    /// Invitations sent.
+    /// Counts the mails of invitations.
     pub invitations: Arc<MailLimit>,
-    /// What is settled.
     pub settings: Arc<Settings>,
-    /// When the process started.
     pub started_at: Timestamp,
 }
 
@@ -78,7 +72,7 @@ impl Server for Platform {
     type Context = Call;
 }
 
-/// What is kept beside the resources.
+/// The trees of the records that are not resources.
 const DERIVED: &[&str] = &[
     <crate::kinds::accounts::Session as Record>::TREE,
     <crate::kinds::organizations::Memberships as Record>::TREE,
@@ -94,13 +88,13 @@ const DERIVED: &[&str] = &[
     <crate::call::audit::Event as Record>::TREE,
 ];
 
-/// The kinds of records in the store.
+/// The names of all trees in the store.
 pub fn kinds() -> Vec<&'static str> {
     [STORED, DERIVED].concat()
 }
 
 impl Platform {
-    /// Starts the owners on the arbiters, and goes on with what was being done.
+    /// Starts the owners on the arbiters and resumes the pending intents.
     pub async fn start(
         store: Store,
         ports: Ports,
@@ -116,7 +110,7 @@ impl Platform {
         Ok(Platform { world, authn, lockout, invitations, settings, started_at })
     }
 
-    /// The doors to the owners.
+    /// See [`World::owners`].
     pub fn owners(&self) -> Result<&Owners, Fault> {
         self.world.owners()
     }

@@ -1,4 +1,4 @@
-//! What owners have at hand: the store, the ports, and the doors to all other owners.
+//! The world: the store, the ports and the handles of all owners.
 
 use crate::{
     background::engine_health::EngineHealth,
@@ -13,15 +13,13 @@ use actix_rt::ArbiterHandle;
 use contract::Fault;
 use std::sync::{Arc, OnceLock};
 
-/// What owners and functions have at hand.
+/// The state that owners and handlers share.
 pub struct World {
-    /// Where everything durable is.
+    /// Holds everything durable.
     pub store: Store,
-    /// The world outside.
     pub ports: Ports,
-    /// Every actor in memory.
+    /// The health of every actor in memory.
     pub registry: Registry,
-    /// Whether the container engine answers.
     pub engine_health: EngineHealth,
     /// The last resource reading of each container.
     pub last_readings: LastReadings,
@@ -31,8 +29,7 @@ pub struct World {
 }
 
 impl World {
-    /// Starts the directories on the arbiters, and goes on with what was being done when the
-    /// process last ended.
+    /// Starts the directories on the arbiters, then wakes the owners with a pending intent.
     pub async fn start(
         store: store::Store,
         ports: Ports,
@@ -48,7 +45,7 @@ impl World {
             builds: BuildQueue::default(),
             owners: OnceLock::new(),
         });
-        // Before there are owners, who would remember the records as they were.
+        // Owners remember their records, so this runs before any owner exists.
         if let Err(fault) = backup_schedules::carry_over(&world).await {
             tracing::error!(error = %fault, "schedules of an earlier version were not carried over");
         }
@@ -58,7 +55,7 @@ impl World {
         Ok(world)
     }
 
-    /// The doors to the owners.
+    /// The handles of the owners; [`Fault::Busy`] while they are being started.
     pub fn owners(&self) -> Result<&Owners, Fault> {
         self.owners.get().ok_or(Fault::Busy)
     }

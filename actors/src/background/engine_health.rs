@@ -9,15 +9,16 @@ pub struct EngineHealth(Mutex<EngineStatus>);
 
 #[derive(Debug, Clone, Default)]
 pub struct EngineStatus {
-    /// The first round ended, or found the engine unreachable.
+    /// Whether the first round has ended or found the engine unreachable.
     pub checked: bool,
-    /// A round observed all containers since the start: the ports in the records are right.
+    /// Whether a round has observed all containers since the start. Only then are the ports in the
+    /// records right.
     pub observed_all: bool,
-    /// Since when the engine does not answer, and why.
+    /// When the engine became unreachable, and the last error.
     pub unreachable: Option<(Timestamp, String)>,
     /// Containers with our label that no record names.
     pub orphans: u64,
-    /// How often an instance at rest differed from its record since the start.
+    /// How many times an instance at rest differed from its record since the start.
     pub drift: u64,
 }
 

@@ -1,6 +1,7 @@
-//! What builds leave behind. Images that deployments built stay while they serve, are among the last
-//! five of a service, or are younger than an hour; everything else of ours goes, and nothing that is
-//! not ours.
+//! Removes unused build cache and the images that deployments built and nothing needs.
+//!
+//! An image stays if it is one of the last five that served a service, if a deployment in a queue
+//! uses it, or if it is younger than an hour. Images that no deployment built always stay.
 
 use crate::{
     kinds::{
@@ -15,14 +16,14 @@ use container_engine::{EngineError, Image};
 use contract::{DeploymentId, Fault};
 use std::{collections::BTreeSet, time::Duration};
 
-/// So many of the images that served a service last stay, so that it can go back to them at once.
+/// How many of the images that served a service last stay, for a rollback without a build.
 const STAY: usize = 5;
-/// What is younger may be on its way into a record.
+/// A record may not name a younger image yet.
 const YOUNG: Duration = Duration::from_secs(3600);
-/// What builds cached and nobody used for this long goes.
+/// Build cache that was not used for this long is removed.
 const CACHE_UNUSED: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Removes the images that nothing needs any more.
+/// Removes the images that nothing needs, and unused build cache.
 pub async fn prune(world: &World) -> Result<(), EngineError> {
     let engine = &world.ports.engine;
     let now = world.ports.clock.now();
@@ -45,7 +46,7 @@ pub async fn prune(world: &World) -> Result<(), EngineError> {
     }
     let freed = engine.prune_build_cache(CACHE_UNUSED).await?;
     if freed > 0 {
-        tracing::info!(freed, "what builds had cached was removed");
+        tracing::info!(freed, "unused build cache was removed");
     }
     Ok(())
 }
@@ -54,8 +55,7 @@ fn names_of(image: &Image) -> Vec<String> {
     if image.tags.is_empty() { vec![image.id.clone()] } else { image.tags.clone() }
 }
 
-/// The images that deployments may need: of those that served each service last, and of the ones
-/// that are under way.
+/// The images of the deployments that served each service last, and of those in its queue.
 fn pinned(world: &World) -> Result<BTreeSet<String>, Fault> {
     let (store, mut pinned) = (&world.store, BTreeSet::new());
     for instance in store.all(&InstanceIndex::All)? {

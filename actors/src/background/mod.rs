@@ -1,4 +1,5 @@
-//! What runs by itself: the look at all instances, the sweeper, the clean-up of images.
+//! Actors that run without a call: the instance reconciler, which also removes images, and the
+//! sweeper.
 
 pub mod engine_health;
 pub mod image_gc;

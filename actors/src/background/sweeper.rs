@@ -1,4 +1,4 @@
-//! What nobody asks for and somebody must do: forgetting what has ended.
+//! The sweeper: removes expired records and tells resources that their deadline has passed.
 
 use crate::{
     call::idempotency::StoredReply,
@@ -11,18 +11,17 @@ use contract::{Fault, Timestamp};
 use std::time::Duration;
 use store::{Change, Record};
 
-/// How often it looks.
+/// The pause between two sweeps.
 const EVERY: Duration = Duration::from_secs(20);
-/// What it takes at a time.
+/// Expired records read at a time.
 const BATCH: usize = 500;
 
-/// Sweeps what has ended, again and again.
 pub struct Sweeper {
     platform: Platform,
 }
 
 impl Sweeper {
-    /// Starts it on this thread's arbiter.
+    /// Starts on this thread's arbiter.
     pub fn start(platform: Platform) -> Addr<Sweeper> {
         let clock = platform.world.ports.clock.clone();
         let health = platform.world.registry.add("sweeper", None, 1, clock.now());
@@ -46,8 +45,8 @@ impl Actor for Sweeper {
 
 impl Supervised for Sweeper {}
 
-/// One round: limiter buckets, ended sessions and stored replies, uploads whose bytes never came or
-/// cannot be verified, instances in a state that should have ended.
+/// One sweep: drops idle rate-limit buckets, removes expired sessions, stored replies and hourly
+/// metrics, and tells resources whose deadline has passed.
 pub async fn sweep(platform: &Platform) {
     platform.authn.limiter.forget_idle();
     let (world, now) = (&platform.world, platform.world.ports.clock.now());
@@ -60,12 +59,12 @@ pub async fn sweep(platform: &Platform) {
         owners.tell_overdue(store, now).await,
     ] {
         if let Err(e) = done {
-            tracing::warn!(error = %e, "a sweep was not finished; it goes on in a moment");
+            tracing::warn!(error = %e, "a part of a sweep failed; the next sweep tries again");
         }
     }
 }
 
-/// Removes the records that are due.
+/// Removes the expired records of a kind.
 async fn forget<R: Record>(
     store: &Store,
     now: Timestamp,
@@ -76,7 +75,7 @@ async fn forget<R: Record>(
         for key in &due {
             if let Some(seen) = store.get::<R>(key)?.filter(|seen| ends(seen) <= now) {
                 match store.commit(Change::new().remove::<R>(key, &seen)).await {
-                    // used meanwhile: it has a new end
+                    // The record changed meanwhile and expires later.
                     Ok(()) | Err(Fault::Stale) => {}
                     Err(e) => return Err(e),
                 }
@@ -88,18 +87,18 @@ async fn forget<R: Record>(
     }
 }
 
-/// Tells the resources of a kind whose time is over.
+/// Sends the deadline command to each resource of a kind whose deadline has passed.
 pub(crate) async fn tell_overdue<R: Resource>(
     store: &Store,
     now: Timestamp,
     owners: &Handle<R>,
 ) -> Result<(), Fault> {
-    // All at once: some may be parked and stay due.
+    // Not in batches: parked resources stay due, and a batch of them would hide the rest.
     for id in store.before::<R>(&Deadline(now), usize::MAX)? {
         let deadline = store.get::<R>(&id)?.and_then(|seen| R::deadline(&seen.state));
         let Some((_, command)) = deadline.filter(|(at, _)| *at <= now) else { continue };
         if let Err(fault) = owners.ask_if_there(id, command).await {
-            tracing::warn!(%id, error = %fault, "its time is over, and it was not told");
+            tracing::warn!(%id, error = %fault, "a resource was not told that its deadline passed");
         }
     }
     Ok(())

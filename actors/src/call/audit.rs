@@ -1,4 +1,4 @@
-//! The audit log: who changed what. An entry is written in the transaction of the change itself.
+//! The audit log: who changed what. The transaction of a change also writes its entry.
 
 use contract::{EventId, UserId, operators::AuditEvent};
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ impl Record for Event {
 }
 
 store::entries! {
-    /// What entries of the audit log are found by.
+    /// The index entries of the audit log.
     pub enum EventIndex of Event {
         User { user: UserId } = "user",
     }

@@ -1,4 +1,4 @@
-//! Authentication: who calls, as the credentials of a request prove.
+//! Authentication: finds out who calls from the credentials of a request.
 
 use crate::{
     call::{
@@ -18,7 +18,7 @@ use std::{net::IpAddr, sync::Arc};
 use store::{Change, Snapshot};
 use subtle::ConstantTimeEq;
 
-/// What a request presents.
+/// The credentials of a request, not yet checked.
 #[derive(Debug, Clone, Default)]
 #[allow(missing_docs, reason = "each field is the credential it names")]
 pub struct Credentials {
@@ -26,35 +26,31 @@ pub struct Credentials {
     pub javascript_key: Option<String>,
     pub session_token: Option<String>,
     pub master_key: Option<String>,
-    /// What follows `Bearer` in the `Authorization` header.
+    /// The text after `Bearer` in the `Authorization` header: a deploy token.
     pub bearer: Option<String>,
 }
 
-/// Where a request comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
-    /// The client's address: who is counted, and who may use the master key.
+    /// The client's address. The rate limit and the use of the master key depend on it.
     pub address: IpAddr,
-    /// Whether the address is the client's for certain. It is not where somebody forwards the
-    /// request whose word is not taken.
+    /// False if the address may be a proxy's: the proxy is not trusted or does not name the client.
     pub is_known: bool,
 }
 
-/// What deploy tokens start with.
+/// The prefix of deploy tokens.
 pub const TOKEN_PREFIX: &str = "svc_dt_";
 
-/// Who may call, and how often.
+/// Authentication and the rate limit.
 pub struct Authn {
     settings: Arc<Settings>,
-    /// How many calls each caller has left.
     pub limiter: Limiter,
 }
 
-/// A request that was counted against the limit of its caller.
+/// A request that was counted against the rate limit of its caller.
 pub struct Admission {
-    /// What the caller has left.
     pub allowance: Allowance,
-    /// Who it is, or why that cannot be said.
+    /// The caller, or why the credentials are refused.
     pub caller: Result<Caller, Fault>,
 }
 
@@ -63,7 +59,8 @@ impl Authn {
         Authn { settings, limiter: Limiter::default() }
     }
 
-    /// Counts a request. The caller is the account where credentials prove one, else the address.
+    /// Counts a request against the account that the credentials prove, or else against the
+    /// address. The master key has no limit.
     pub fn admit(&self, world: &World, credentials: &Credentials, origin: Origin) -> Admission {
         let caller = self.identify(world, credentials, origin);
         let allowance = match &caller {
@@ -76,7 +73,7 @@ impl Authn {
         Admission { allowance, caller }
     }
 
-    /// What the caller of a request has left. Nothing is counted.
+    /// The allowance of a request's caller. The request is not counted.
     pub fn peek(&self, world: &World, credentials: &Credentials, origin: Origin) -> Allowance {
         match self.identify(world, credentials, origin) {
             Ok(Caller { master: true, .. }) => Allowance::unlimited(),
@@ -87,14 +84,15 @@ impl Authn {
         }
     }
 
-    /// What a user has left. Nothing is counted.
+    /// The allowance of a user; `None` if the account cannot be read.
     pub fn peek_user(&self, world: &World, user: UserId) -> Option<Allowance> {
         let account = authz::account(&world.store, user).ok()?;
         Some(self.limiter.peek(RateKey::User(user), account.state.tier))
     }
 
-    /// Checks the application id, and the JavaScript key where one is configured. What is sent must
-    /// be right; where `required`, the application id must be sent.
+    /// Checks the application id, and the JavaScript key if one is configured. A value that is sent
+    /// must be right. With `required`, the application id must be sent, and the JavaScript key too
+    /// if the settings require it.
     pub fn check_application(
         &self,
         credentials: &Credentials,
@@ -121,7 +119,6 @@ impl Authn {
         }
     }
 
-    /// Who presents these credentials.
     fn identify(
         &self,
         world: &World,
@@ -136,7 +133,7 @@ impl Authn {
         let user = match (&credentials.session_token, &credentials.bearer) {
             (Some(token), _) if !token.is_empty() => match session(world, token, now) {
                 Ok(user) => Some(user),
-                // the master key passes whatever session a client library sends with it
+                // Client libraries may send a stale session along with the master key.
                 Err(_) if master => None,
                 Err(fault) => return Err(fault),
             },
@@ -163,13 +160,13 @@ impl Authn {
         Ok(true)
     }
 
-    /// An account's tier changed.
+    /// Adapts a user's rate limit to a changed tier.
     pub fn tier_changed(&self, user: UserId, from: Tier, to: Tier) {
         self.limiter.change_tier(RateKey::User(user), from, to);
     }
 }
 
-/// Compares without telling by its time where two secrets differ.
+/// Compares two secrets in a time that does not depend on where they differ.
 fn same(a: &str, b: &str) -> bool {
     a.as_bytes().ct_eq(b.as_bytes()).into()
 }
@@ -194,7 +191,7 @@ fn session(world: &World, token: &str, now: Timestamp) -> Result<SignedIn, Fault
     Ok(SignedIn { id, account, credential: Credential::Session(key, session) })
 }
 
-/// Writes down that a session is in use. Nobody waits for it.
+/// Notes that a session is in use. The call does not wait for the write.
 fn touch(world: &World, key: &String, session: &Snapshot<Session>, now: Timestamp) {
     if let Some(after) = session.touched(now) {
         world.store.note(Change::new().replace::<Session>(

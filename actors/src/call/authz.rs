@@ -1,7 +1,7 @@
-//! Authorization: the one place where it is decided who may.
+//! Authorization: the one place that decides whether a caller may do something.
 //!
-//! An object outside the caller's reach does not exist for it (101). Within reach, a standing that
-//! is too low is said to be (403).
+//! An object outside the caller's reach is not found (code 101). For an object within reach, a
+//! standing that is too low is forbidden (code 403).
 
 use crate::{
     call::{
@@ -23,7 +23,7 @@ use contract::{
 };
 use store::Snapshot;
 
-/// Refuses callers who bring no credential of the kind that is needed, whatever they ask about.
+/// Refuses a caller without the kind of credential that the function needs, whatever its subject.
 pub fn check_credential(caller: &Caller, spec: &Spec) -> Result<(), Fault> {
     let refused = |why: &str| Err(Fault::Unauthenticated(why.into()));
     match (&caller.user, spec.who) {
@@ -41,7 +41,7 @@ pub fn check_credential(caller: &Caller, spec: &Spec) -> Result<(), Fault> {
     }
 }
 
-/// Refuses a deploy token that lacks a scope, before anything is looked up.
+/// Refuses a deploy token that lacks a scope, before any look-up.
 pub fn check_scopes(caller: &Caller, requirement: &Requirement) -> Result<(), Fault> {
     let Some((_, token)) = limited_by_scopes(caller, requirement) else { return Ok(()) };
     let holds = |scope: &Scope| token.state.scopes.contains(scope);
@@ -52,7 +52,8 @@ pub fn check_scopes(caller: &Caller, requirement: &Requirement) -> Result<(), Fa
     missing.map_or(Ok(()), |rule| Err(Fault::MissingScope(rule.scope)))
 }
 
-/// A scope that is enough for the token's own objects is not enough for this one.
+/// Refuses a release that the token did not create, if the token's scope covers only its own
+/// releases.
 fn check_own(caller: &Caller, requirement: &Requirement, place: &Ancestry) -> Result<(), Fault> {
     let Some((id, token)) = limited_by_scopes(caller, requirement) else { return Ok(()) };
     let made_by_it =
@@ -64,7 +65,7 @@ fn check_own(caller: &Caller, requirement: &Requirement, place: &Ancestry) -> Re
     missing.map_or(Ok(()), |rule| Err(Fault::MissingScope(rule.scope)))
 }
 
-/// The deploy token that the caller brings, where its scopes matter.
+/// The caller's deploy token, if its scopes limit this call.
 fn limited_by_scopes<'a>(
     caller: &'a Caller,
     requirement: &Requirement,
@@ -76,7 +77,7 @@ fn limited_by_scopes<'a>(
     }
 }
 
-/// Decides whether the caller may do this to the object that was looked up.
+/// Decides whether the caller may call the function for the object that was looked up.
 pub fn authorize(
     world: &World,
     caller: &Caller,
@@ -115,7 +116,7 @@ fn check_standing(
     if may { Ok(()) } else { Err(Fault::Forbidden(who)) }
 }
 
-/// A token that is bound to an app knows of no other.
+/// For a token that is bound to an app, other apps are not found.
 fn check_binding(user: &SignedIn, place: &Ancestry, subject: Subject) -> Result<(), Fault> {
     let Credential::Token(_, token) = &user.credential else { return Ok(()) };
     match (token.state.app_id, &place.app) {
@@ -124,7 +125,7 @@ fn check_binding(user: &SignedIn, place: &Ancestry, subject: Subject) -> Result<
     }
 }
 
-/// Whether the user's part in the object's organization and project is enough.
+/// Checks the user's membership in the object's organization, and the reach into its project.
 fn check_membership(
     place: &Ancestry,
     subject: Subject,
@@ -134,12 +135,13 @@ fn check_membership(
 ) -> Result<(), Fault> {
     let (is_token, who) = match &place.token {
         Some((_, token)) if token.state.created_by == user.id => return Ok(()),
-        // next to its maker, those who lead where its app is
+        // Beside its maker, the owner and the admins of the app's organization may.
         Some(_) => (true, Standing::OwnerOrAdmin),
         None => (false, who),
     };
     let Some((organization, _)) = &place.organization else {
-        // no object is named: the caller's own things; or it is another user's own token
+        // Without an object, the call is about the caller's own things. A token without an app
+        // belongs to its maker only.
         return if is_token { Err(Fault::NotFound(noun(subject))) } else { Ok(()) };
     };
     let Some(membership) = memberships.organizations.get(organization) else {
@@ -187,25 +189,24 @@ fn leads_a_team(world: &World, memberships: &Memberships) -> Result<bool, Fault>
     Ok(false)
 }
 
-/// What a user is a member of.
+/// The memberships of a user; empty if there are none.
 pub fn memberships(world: &World, user: UserId) -> Result<Snapshot<Memberships>, Fault> {
     world.store.get_or_empty::<Memberships>(&user)
 }
 
 /// Whether a member of the organization reaches the project: its creator, its listed members, and
-/// every supervisor and above.
+/// every supervisor or higher role do.
 pub fn reaches_project(membership: &Membership, project: &Project, user: UserId) -> bool {
     membership.role >= Role::Supervisor
         || is_creator(membership, project, user)
         || project.member_ids.contains(&user)
 }
 
-/// Whether a member made the project, and has not left the organization since.
+/// Whether a member created the project and has not left the organization since.
 fn is_creator(membership: &Membership, project: &Project, user: UserId) -> bool {
     project.owner_id == Some(user) && project.created_at >= membership.since
 }
 
-/// The account of a user.
 pub fn account(store: &Store, id: UserId) -> Result<Snapshot<Accounts>, Fault> {
     get::<Accounts>(store, id)
 }

@@ -1,5 +1,5 @@
-//! What a call brings along, and how it changes things: with its audit entry, its stored reply and
-//! all it was decided upon in the same transaction.
+//! The context of a call. One transaction writes the change of a call, its audit entry and its
+//! stored reply, and requires that the ancestors of the object are as they were read.
 
 use crate::{
     call::{
@@ -26,69 +26,59 @@ use serde::Serialize;
 use std::{net::IpAddr, sync::Arc};
 use store::{Change, Snapshot};
 
-/// Who calls.
 #[derive(Clone, Default)]
 pub struct Caller {
-    /// The master key was presented.
+    /// Whether the caller presented the master key.
     pub master: bool,
-    /// The user, where a session or a token says who it is.
+    /// The user, if a session or a deploy token proved one.
     pub user: Option<SignedIn>,
 }
 
 impl Caller {
-    /// Whether a deploy token says who it is.
+    /// Whether a deploy token proved the user.
     pub fn is_token(&self) -> bool {
         matches!(&self.user, Some(SignedIn { credential: Credential::Token(..), .. }))
     }
 }
 
-/// A user, as a session or token proved.
+/// A user that a session or a deploy token proved.
 #[derive(Clone)]
 pub struct SignedIn {
-    /// The user.
     pub id: UserId,
-    /// The account, as it was read.
     pub account: Snapshot<Accounts>,
-    /// How it was proved.
     pub credential: Credential,
 }
 
-/// How a user was proved.
+/// The proof of who a user is.
 #[derive(Clone)]
 pub enum Credential {
-    /// With a session; the key is the digest of its token.
+    /// The key is the digest of the session's token.
     Session(String, Snapshot<Session>),
-    /// With a deploy token.
     Token(TokenId, Snapshot<Tokens>),
 }
 
-/// One call.
 #[derive(Clone)]
 pub struct Call {
     /// The name of the function or endpoint.
     pub function: &'static str,
-    /// Who calls.
     pub caller: Caller,
-    /// Where from.
     pub address: IpAddr,
-    /// In the reply's header and in the log.
+    /// Appears in the reply's header and in the log.
     pub request_id: Arc<str>,
-    /// What the client calls itself.
     pub user_agent: Option<String>,
-    /// When it came.
+    /// The time of the decision. A call that is decided again gets a new time.
     pub now: Timestamp,
-    /// The object it is about, and what that hangs from.
+    /// The object that the call is about, and its ancestors.
     pub ancestry: Arc<Ancestry>,
-    /// Under which its reply is stored.
     pub idempotency: Option<IdempotencyKey>,
-    /// The reply holds a secret.
+    /// Whether the reply holds a secret. Such a reply is never stored.
     pub secret: bool,
-    /// A change makes what the reply tells of.
+    /// Whether a change creates the object in the reply: status 201 instead of 200.
     pub creates: bool,
 }
 
 impl Call {
-    /// The user, or a refusal for those who have none.
+    /// The user; [`Fault::Unauthenticated`] if the caller has none.
     pub fn user(&self) -> Result<&SignedIn, Fault> {
         let why = if self.caller.master {
             "this needs a person, and the master key alone is nobody: sign in with loginWithEmail"
@@ -98,7 +88,7 @@ impl Call {
         self.caller.user.as_ref().ok_or_else(|| Fault::Unauthenticated(why.into()))
     }
 
-    /// The user whose things a list shows; `None` for the master key alone, which sees everybody's.
+    /// The user whose things a list shows; `None` for the master key alone, which lists everything.
     pub fn listed_user(&self) -> Result<Option<&SignedIn>, Fault> {
         match &self.caller {
             Caller { master: true, user: None } => Ok(None),
@@ -106,7 +96,7 @@ impl Call {
         }
     }
 
-    /// The session, or a refusal for those who came without one.
+    /// The session and its key; [`Fault::Unauthenticated`] if the caller has none.
     pub fn session(&self) -> Result<(&str, &Snapshot<Session>), Fault> {
         match &self.user()?.credential {
             Credential::Session(key, session) => Ok((key, session)),
@@ -116,7 +106,7 @@ impl Call {
         }
     }
 
-    /// How the caller proved who it is.
+    /// The credential for the audit log. The master key comes before a session or token.
     pub fn via(&self) -> Via {
         match &self.caller {
             Caller { master: true, .. } => Via::MasterKey,
@@ -130,9 +120,9 @@ impl Call {
         }
     }
 
-    /// Asks an owner for the change that this call is about, and makes the reply of the state
-    /// after it. In the same transaction: the audit entry, the reply for a repetition, and that
-    /// all the call was decided upon still holds.
+    /// Sends the command of this call to an owner and makes the reply from the state after it. The
+    /// same transaction writes the audit entry and the stored reply. It is refused with
+    /// [`Fault::Stale`] if an ancestor of the object changed since it was read.
     pub async fn change<R, T, F>(
         &self,
         world: &Arc<World>,
@@ -150,7 +140,7 @@ impl Call {
         reply(&done.state)
     }
 
-    /// Like [`change`](Call::change), for a resource that is created by this call.
+    /// Like [`change`](Call::change), for a resource that this call creates.
     pub async fn create<R, T, F>(
         &self,
         world: &Arc<World>,
@@ -169,8 +159,8 @@ impl Call {
         reply(&done.state)
     }
 
-    /// What [`change`](Call::change) and [`create`](Call::create) do; also says whether it was this
-    /// call that changed something.
+    /// The common part of [`change`](Call::change) and [`create`](Call::create). The answer also
+    /// says whether this call changed the record.
     pub async fn decide<R, T, F>(
         &self,
         world: &World,
@@ -205,14 +195,14 @@ impl Call {
         owners.ask_with(id, input, rider).await
     }
 
-    /// A stored reply that has ended and was not swept yet: it makes room for a new one.
+    /// An expired stored reply that the sweeper has not removed yet. The new reply replaces it.
     fn expired_reply(&self, world: &World) -> Result<Option<Snapshot<StoredReply>>, Fault> {
         let Some(key) = &self.idempotency else { return Ok(None) };
         let found = world.store.get::<StoredReply>(&key.key)?;
         Ok(found.filter(|stored| stored.expires_at <= self.now))
     }
 
-    /// Stores the reply of a call that is the same however often it is done.
+    /// Stores the reply of a call that is safe to repeat. The call does not wait for the write.
     pub fn keep(&self, world: &World, reply: &impl Serialize, created: bool) {
         let Some(key) = &self.idempotency else { return };
         if let (Ok(json), Ok(expired)) = (json(reply), self.expired_reply(world)) {
@@ -223,8 +213,8 @@ impl Call {
         }
     }
 
-    /// Replaces the stored reply by a later one, of a change that took its time. Until that is
-    /// written, a repetition is answered with the state at its beginning.
+    /// Replaces the stored reply at the end of a long change. Until then, a repeated call gets the
+    /// reply from the beginning of the change.
     pub fn finish(&self, world: &World, reply: &impl Serialize) {
         let Some(key) = &self.idempotency else { return };
         if let (Ok(Some(before)), Ok(json)) =
@@ -239,7 +229,7 @@ impl Call {
         }
     }
 
-    /// Replaces the stored reply by the refusal of a change that was taken back.
+    /// Replaces the stored reply with the refusal of a change that was taken back.
     pub async fn take_back(&self, world: &World, fault: &Fault) {
         let Some(key) = &self.idempotency else { return };
         if let Ok(Some(before)) = world.store.get::<StoredReply>(&key.key) {
@@ -247,14 +237,14 @@ impl Call {
             let change =
                 Change::new().replace::<StoredReply>(&key.key, Some(before.as_ref()), after);
             if let Err(e) = world.store.commit(change).await {
-                tracing::warn!(error = %e, "a stored reply was not taken back");
+                tracing::warn!(error = %e, "a stored reply was not replaced by the refusal");
             }
         }
     }
 
-    /// Does something that is none of the store's, once for a request id. The id is taken before it
-    /// begins: whoever repeats the call meanwhile, or after a crash, is told that it may have been
-    /// done, and it is not done again.
+    /// Runs work outside of the store once for each idempotency key. The key is stored before the
+    /// work begins: a call that is repeated meanwhile, or after a crash, learns that the work may
+    /// have been done, and does not run it again.
     pub async fn do_once<T: Serialize>(
         &self,
         world: &World,
@@ -266,10 +256,10 @@ impl Call {
         let begun = kept(Outcome::refused(&Fault::NoAnswer("the first call with this request id")));
         let begin = self.ancestry.require(Change::new(), "");
         let begin = begin.replace::<StoredReply>(&key.key, expired.as_deref(), begun);
-        // Of two at the same moment, the second one finds what the first one took.
+        // Of two calls at the same moment, the second is stale here and then finds this reply.
         world.store.commit(begin).await?;
         let done = work.await;
-        // What was done is done, whatever becomes of its reply.
+        // The work is done, so a failure of the store must not fail the call.
         let before = world.store.get::<StoredReply>(&key.key).ok().flatten();
         let Some(before) = before.as_deref() else { return done };
         let change = match &done {
@@ -277,7 +267,7 @@ impl Call {
                 let after = kept(Outcome::Reply(json(reply)?));
                 Change::new().replace::<StoredReply>(&key.key, Some(before), after)
             }
-            // Nothing was done, and may be tried again.
+            // The work did not happen, so a repeated call may try it again.
             Err(Fault::Unavailable(_)) => Change::new().remove::<StoredReply>(&key.key, before),
             Err(fault) if fault.is_final() => Change::new().replace::<StoredReply>(
                 &key.key,
@@ -287,12 +277,12 @@ impl Call {
             Err(_) => return done,
         };
         if let Err(e) = world.store.commit(change).await {
-            tracing::warn!(error = %e, "a reply was not kept");
+            tracing::warn!(error = %e, "a reply was not stored");
         }
         done
     }
 
-    /// Notes in the audit log what changed nothing in the store.
+    /// Writes an audit entry for a call that changes no record. The call does not wait for it.
     pub fn note(&self, world: &World, resource: &str) {
         let event = self.event(world, resource);
         world.store.note(Change::new().append::<Event>(&event.0.id, &event));

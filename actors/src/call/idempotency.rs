@@ -1,5 +1,5 @@
-//! A change that carries a request id happens once. Its reply is kept for 24 hours, written in the
-//! transaction of the change itself, and given again to whoever repeats the call.
+//! Idempotency: a change with a client's request id happens once. The transaction of the change
+//! also stores the reply, for 24 hours. A repeated call gets the stored reply.
 
 use crate::{
     call::context::{Caller, Credential, SignedIn},
@@ -13,21 +13,21 @@ use sha2::{Digest, Sha256};
 use std::{net::IpAddr, time::Duration};
 use store::{Change, Entries, Record};
 
-/// How long a reply is kept.
+/// How long a reply is stored.
 pub const LIFETIME: Duration = Duration::from_secs(24 * 3600);
 
-/// Which call a reply belongs to.
+/// Identifies the call that a stored reply belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey {
-    /// Caller, function and request id.
+    /// Hex SHA-256 of caller, function and request id.
     pub key: String,
-    /// The parameters.
+    /// Hex SHA-256 of a secret and the parameters.
     pub fingerprint: String,
 }
 
 impl IdempotencyKey {
-    /// The key of a call. The fingerprint is kept under a secret: without it, whoever reads the
-    /// store could guess passwords among the parameters.
+    /// The fingerprint needs a secret. Without it, a reader of the store could find passwords among
+    /// the parameters by guessing.
     pub fn new(
         (caller, address): (&Caller, IpAddr),
         function: &str,
@@ -49,14 +49,13 @@ impl IdempotencyKey {
         IdempotencyKey { key: HEXLOWER.encode(&key), fingerprint: HEXLOWER.encode(&fingerprint) }
     }
 
-    /// The record of an answer that was given now.
+    /// The record of an outcome that is reached now.
     pub fn stored(&self, outcome: Outcome, now: Timestamp) -> StoredReply {
         let fingerprint = self.fingerprint.clone();
         StoredReply { fingerprint, outcome, expires_at: now + LIFETIME }
     }
 
-    /// The answer that an earlier call with this key got, where there was one. It is given again
-    /// only once it is durable.
+    /// The stored reply of an earlier call with this key. It is returned only when it is durable.
     pub async fn earlier_reply(
         &self,
         platform: &Platform,
@@ -71,7 +70,7 @@ impl IdempotencyKey {
         Ok(Some(stored.answer(self)))
     }
 
-    /// Stores a refusal that would be the same again, for a repetition of the request id.
+    /// Stores a final refusal for repeated calls. The call does not wait for the write.
     pub fn keep_refusal(&self, platform: &Platform, fault: &Fault, now: Timestamp) {
         if !fault.is_final() || matches!(fault, Fault::Again { .. } | Fault::Malformed(_)) {
             return;
@@ -81,48 +80,40 @@ impl IdempotencyKey {
     }
 }
 
-/// The first reply to a request id.
+/// The outcome of the first call with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredReply {
-    /// Of the parameters.
     pub fingerprint: String,
-    /// What was answered.
     pub outcome: Outcome,
-    /// When it may be forgotten.
     pub expires_at: Timestamp,
 }
 
-/// What was answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
     /// The JSON of the reply.
     Reply(String),
-    /// The JSON of a reply that tells of something the call made.
+    /// The JSON of a reply with status 201: the call created its object.
     Created(String),
-    /// The reply held a secret and was not kept.
+    /// The reply held a secret and is not stored.
     Secret,
-    /// A refusal that would be the same again.
+    /// A final refusal: the same call would get it again.
     #[serde(rename_all = "camelCase")]
     Refused {
         /// The code in the body.
         code: u16,
-        /// The HTTP status.
         status: u16,
-        /// The sentence.
         error: String,
-        /// The fields at fault.
+        /// The invalid fields.
         details: Vec<FieldProblem>,
     },
 }
 
 impl Outcome {
-    /// A reply.
     pub fn reply(json: String, created: bool) -> Self {
         if created { Outcome::Created(json) } else { Outcome::Reply(json) }
     }
 
-    /// A refusal.
     pub fn refused(fault: &Fault) -> Self {
         Outcome::Refused {
             code: fault.code(),
@@ -134,7 +125,7 @@ impl Outcome {
 }
 
 impl StoredReply {
-    /// The answer to a repetition with these parameters.
+    /// The answer to a repeated call; a refusal if its parameters differ.
     pub fn answer(&self, key: &IdempotencyKey) -> Result<Reply, Fault> {
         if self.fingerprint != key.fingerprint {
             return Err(Fault::Malformed("this request id was used before with other parameters; use a new one for a new call".into()));

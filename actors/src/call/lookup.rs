@@ -1,4 +1,4 @@
-//! What a call is about: the object, and what it hangs from.
+//! Look-up: finds the object that a call is about, and its ancestors.
 
 pub use crate::kinds::table::{Ancestry, noun};
 
@@ -11,20 +11,20 @@ use crate::{
 use contract::{Fault, Subject};
 use store::{Change, Snapshot};
 
-/// Finds the object and what it hangs from. What is deleted is not found.
+/// Finds the object and its ancestors. A deleted object is not found.
 pub fn find(world: &World, caller: &Caller, subject: Subject) -> Result<Ancestry, Fault> {
     let personal = caller.user.as_ref().map(|user| user.account.state.personal);
     Ancestry::of(&world.store, subject, personal)
 }
 
-/// A resource that is there, or not found.
+/// Reads a resource; [`Fault::NotFound`] if there is none.
 pub fn get<R: Resource>(store: &Store, id: R::Key) -> Result<Snapshot<R>, Fault> {
     store.get::<R>(&id)?.ok_or(Fault::NotFound(R::NOUN))
 }
 
 impl Ancestry {
-    /// Holds a change to what was decided upon: all of this is still as it was read. The resource
-    /// that is changed itself is left out; its owner knows its latest state.
+    /// Makes a change require that the organization, project and app are still as they were read.
+    /// The resource with the key `changed` is left out, because its owner knows its latest state.
     pub fn require(&self, change: Change, changed: &str) -> Change {
         fn one<R: Resource>(
             change: Change,

@@ -1,4 +1,4 @@
-//! The way of a call: [`pipeline`] lists its steps, and each step has a file.
+//! How a call is served: [`pipeline`] lists the steps, and each step has a file.
 
 pub mod audit;
 pub mod authn;

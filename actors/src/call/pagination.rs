@@ -1,4 +1,4 @@
-//! Lists of resources, newest first, a page at a time.
+//! Lists of records, newest first, one page at a time.
 
 use crate::runtime::{
     progress_log::{Line, LineIndex},
@@ -9,15 +9,16 @@ use contract::{Cursor, Fault, Limit, Page};
 use std::ops::ControlFlow;
 use store::{Entry, Record, Snapshot};
 
-/// Keys read at a time, where a filter may drop some.
+/// Keys read at a time. A filter may drop some of their records.
 const BATCH: usize = 200;
-/// Records of a whole kind that are looked at for one page, where a filter may drop most.
+/// The most records that a search reads for one page. A filter may drop most of them.
 const MOST_LOOKED_AT: usize = 2000;
 
-/// What a list shows of a record, if anything; or that the list ends before it.
+/// `Continue` with the item that a list shows for a record, if any; `Break` ends the list before
+/// the record.
 pub type Shown<T> = Result<ControlFlow<(), Option<T>>, Fault>;
 
-/// The resources that carry an index entry and that `view` shows, newest first.
+/// The resources with an index entry that `view` shows, newest first.
 pub fn page<R: Resource, T>(
     store: &Store,
     entry: &impl Entry<R>,
@@ -28,8 +29,8 @@ pub fn page<R: Resource, T>(
     walk(store, keys, usize::MAX, (limit, cursor), unbroken(view))
 }
 
-/// The resources of a whole kind that `view` shows, newest first. So much is looked at for one
-/// page: it may hold fewer than asked for, and not be the last.
+/// The resources of a whole kind that `view` shows, newest first. The number of records read for
+/// one page is bounded, so a page may hold fewer items than its limit and not be the last.
 pub fn whole<R: Resource, T>(
     store: &Store,
     page: (Limit, Option<Cursor>),
@@ -44,8 +45,8 @@ fn unbroken<R: Record, T>(
     move |key, seen| view(key, seen).map(ControlFlow::Continue)
 }
 
-/// What `show` makes of the records under these keys, until it breaks off or so many were looked
-/// at.
+/// The items that `show` makes from the records with these keys, until `show` breaks or the bound
+/// on the records of one page is reached.
 pub fn search<R: Record, T>(
     store: &Store,
     keys: impl Fn(Option<&R::Key>, usize) -> Result<Vec<R::Key>, Fault>,
@@ -88,21 +89,21 @@ fn walk<R: Record, T>(
     }
 }
 
-/// The key that a cursor stands at.
+/// The record key in a cursor.
 pub fn position<R: Record>(cursor: &Cursor) -> Result<R::Key, Fault> {
     let unknown = || Fault::invalid("cursor", "must be the nextCursor of an earlier page");
     cursor.key().parse().map_err(|_| unknown())
 }
 
-/// Lines of one page.
+/// Lines on one page.
 const LINES: usize = 500;
 
-/// Some of the lines of a deployment or build, oldest first.
+/// One page of the lines of a deployment or build, oldest first.
 pub struct LinesPage {
     pub lines: Vec<Line>,
-    /// Where to go on; the same cursor again while nothing new was written.
+    /// The cursor of the next page; unchanged if there are no new lines.
     pub next_cursor: Option<Cursor>,
-    /// There may be more already.
+    /// Whether more lines may already exist.
     pub more: bool,
 }
 
@@ -124,7 +125,7 @@ impl LinesPage {
     }
 }
 
-/// A page of what is in memory already, newest first.
+/// A page of items that are already in memory, sorted by key, the greatest first.
 pub fn slice<T>(
     mut all: Vec<T>,
     key: impl Fn(&T) -> String,

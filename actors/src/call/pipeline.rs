@@ -1,20 +1,20 @@
-//! The way of a call. Functions, the artifact endpoints and the session routes of client libraries
-//! all take these steps, in this order:
+//! The pipeline of a call. Functions, the artifact endpoints and the session routes of client
+//! libraries all take these steps, in this order:
 //!
-//! 1. **Authenticate**: find out who calls, as far as the credentials say.
-//! 2. **Rate limit**: take the call from the allowance of the account, or of the address.
+//! 1. **Authenticate**: find out from the credentials who calls.
+//! 2. **Rate limit**: take the call from the allowance of the account or of the address.
 //! 3. **Application**: check the application id and the JavaScript key.
-//! 4. **Name**: find the operation. Only now is a caller refused whose credentials are not valid,
-//!    or not of the kind that the operation takes.
+//! 4. **Name**: find the operation. Refuse a caller whose credentials are not valid or not of the
+//!    kind that the operation needs.
 //! 5. **Parameters**: read and check them.
-//! 6. **Idempotency**: give the earlier reply to a request id that was used before, if the caller
-//!    may still make the call.
-//! 7. **Look up**: read the object that the call is about, and what it hangs from.
+//! 6. **Idempotency**: answer a repeated call with its stored reply, if the caller may still make
+//!    the call.
+//! 7. **Look up**: read the object that the call is about, and its ancestors.
 //! 8. **Authorize**: decide whether the caller may.
-//! 9. **Handle**: do it. The audit entry and the stored reply are written in the transaction of the
-//!    change itself ([`Call::change`]), and only if all that was read still holds.
+//! 9. **Handle**: run the handler. One transaction writes the change, the audit entry and the
+//!    stored reply ([`Call::change`]), and only if the ancestors are as they were read.
 //!
-//! Where it does not hold any more, the call is decided anew from step 6.
+//! A call that is stale is decided again from step 6.
 
 use crate::{
     call::{
@@ -34,57 +34,46 @@ use contract::{
 };
 use std::{collections::HashMap, sync::Arc};
 
-/// A call as it came in.
 pub struct Request {
-    /// What is called.
     pub target: Target,
-    /// What the request presents.
     pub credentials: Credentials,
-    /// The parameters.
+    /// The parameters, not yet checked.
     pub body: Bytes,
-    /// Where it comes from.
     pub origin: Origin,
-    /// For the reply's header and the log.
+    /// Appears in the reply's header and in the log.
     pub request_id: Arc<str>,
-    /// The client's own id for a change that is to happen once.
+    /// The client's request id. A change with it happens once.
     pub idempotency_key: Option<String>,
-    /// What the client calls itself.
     pub user_agent: Option<String>,
 }
 
-/// What is called.
 pub enum Target {
-    /// The function of this name.
+    /// The name of a function.
     Function(String),
-    /// An endpoint.
     Endpoint {
-        /// Its name.
         name: &'static str,
-        /// The values in its path, in their order.
+        /// The values in the path, in their order.
         path: Vec<String>,
     },
 }
 
-/// The answer to a call.
 pub struct Response {
-    /// The reply, or why there is none.
     pub reply: Result<Reply, Fault>,
-    /// What the caller has left.
     pub allowance: Allowance,
-    /// The name of the operation, where there is one.
+    /// The name of the operation, if the target names one.
     pub operation: Option<&'static str>,
-    /// The caller, where one was proved.
+    /// The user, if the credentials proved one.
     pub user: Option<UserId>,
 }
 
-/// All that can be called.
+/// The functions and the endpoints, by name.
 pub struct Operations {
     functions: HashMap<&'static str, Route<Platform>>,
     endpoints: HashMap<&'static str, Route<Platform>>,
 }
 
 impl Default for Operations {
-    /// All that is declared. It compiles only where the platform serves every declared operation.
+    /// All declared operations. This compiles only if the platform serves each of them.
     fn default() -> Self {
         let named = |route: Route<Platform>| (route.spec.name, route);
         Operations {
@@ -103,7 +92,7 @@ impl Operations {
     }
 }
 
-/// Takes a call all the way.
+/// Runs all steps of a call.
 pub async fn run(platform: &Platform, operations: &Operations, request: Request) -> Response {
     let Admission { allowance, caller } =
         platform.authn.admit(&platform.world, &request.credentials, request.origin);
@@ -117,7 +106,7 @@ pub async fn run(platform: &Platform, operations: &Operations, request: Request)
     Response { reply, allowance, operation, user }
 }
 
-/// The steps of a call that the caller has an allowance for.
+/// Runs the steps after the rate limit.
 async fn admitted(
     platform: &Platform,
     route: Option<&Route<Platform>>,
@@ -125,7 +114,7 @@ async fn admitted(
     request: Request,
 ) -> Result<Reply, Fault> {
     let application = route.is_none_or(|route| route.spec.application);
-    // A deploy token names its app and its person.
+    // A deploy token stands for the application id.
     let by_token = caller.as_ref().is_ok_and(Caller::is_token);
     platform.authn.check_application(&request.credentials, application && !by_token)?;
 
@@ -177,7 +166,7 @@ fn unknown(target: Target) -> Fault {
     }
 }
 
-/// Decides and handles a call; again, where something that it was based on changed meanwhile.
+/// Runs the steps from idempotency on, and runs them again while they are stale.
 async fn decide(
     platform: &Platform,
     params: &dyn Prepared<Platform>,
@@ -192,8 +181,8 @@ async fn decide(
                 call.now = platform.world.ports.clock.now();
                 Err(Fault::Stale)
             }
-            // Of two calls with one request id at the same moment, the one that comes second is
-            // refused for what the first has done meanwhile: it gets the first one's reply.
+            // Of two calls with one idempotency key at the same moment, the second may be refused
+            // because of the first one's change. It gets the first one's reply.
             Err(fault) if fault.is_final() => {
                 earlier_reply(platform, params, call).await?.unwrap_or(Err(fault))
             }

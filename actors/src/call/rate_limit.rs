@@ -1,5 +1,4 @@
-//! How many calls a caller may make: GCRA, one bucket for each caller, as large as a minute's
-//! allowance.
+//! The rate limit: GCRA with one bucket for each caller. A bucket holds the calls of one minute.
 
 use contract::{Fault, UserId, authentication::Tier};
 use governor::{
@@ -19,23 +18,23 @@ use std::{
     time::Duration,
 };
 
-/// Who is counted: the account, or the address where there is none.
+/// The caller that a bucket counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RateKey {
-    /// An account, however it signed in.
+    /// An account, whatever its credential.
     User(UserId),
-    /// A client address.
+    /// The address of a caller without an account, as [`network`] returns it.
     Address(IpAddr),
 }
 
 impl RateKey {
-    /// A client's address.
     pub fn address(address: IpAddr) -> Self {
         RateKey::Address(network(address))
     }
 }
 
-/// What of an address is one client. An IPv6 network of 64 bits is: it has them all to itself.
+/// The part of an address that stands for one client: all of IPv4, the first 64 bits of IPv6. A
+/// client has the other 64 bits to itself.
 pub fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
@@ -43,24 +42,23 @@ pub fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// What is left for a caller after a call.
+/// The calls that a caller has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
-    /// Calls a minute; `u32::MAX / 2` stands for unlimited.
+    /// Calls a minute; [`UNLIMITED`] if there is no limit.
     pub limit: u32,
-    /// Calls left now.
     pub remaining: u32,
-    /// Until the full allowance is back.
+    /// The time until the bucket is full again.
     pub full_in: Duration,
-    /// With a refusal: until a call will pass.
+    /// The time until a call passes, if this call is refused.
     pub retry_after: Option<Duration>,
 }
 
-/// What unlimited looks like on the wire.
+/// The limit on the wire of a caller without a limit.
 pub const UNLIMITED: u32 = 2_147_483_647;
 
 impl Allowance {
-    /// Refuses a call that the caller has nothing left for.
+    /// Refuses the call if the caller had no call left.
     pub fn check(&self) -> Result<(), Fault> {
         match self.retry_after {
             Some(wait) => Err(Fault::RateLimited { retry_after: wait.as_secs() + 1 }),
@@ -68,7 +66,7 @@ impl Allowance {
         }
     }
 
-    /// Of those who are not limited.
+    /// The allowance of a caller without a limit.
     pub const fn unlimited() -> Self {
         Allowance {
             limit: UNLIMITED,
@@ -79,17 +77,16 @@ impl Allowance {
     }
 }
 
-/// What is asked of a bucket.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Ask {
-    /// To take calls out of it.
+    /// Take calls from the bucket.
     Take(RateKey),
-    /// Whether they could be taken. Nothing is.
+    /// Tell whether the calls could be taken, and take none.
     Look(RateKey),
 }
 
-/// The buckets as governor stores them. governor takes whatever it grants, and makes a bucket for
-/// everybody it is asked about; this store keeps neither when the caller only looks.
+/// The buckets as governor stores them. governor takes every call that it grants, and makes a
+/// bucket for every key. This store does neither for an [`Ask::Look`].
 #[derive(Default)]
 struct Kept(DashMapStateStore<RateKey>);
 
@@ -133,7 +130,7 @@ impl ShrinkableKeyedStateStore<Ask> for Kept {
     }
 }
 
-/// The buckets of a tier, each as large as a minute's calls.
+/// The buckets of one tier. Each holds the calls of one minute.
 struct Buckets<C: Clock> {
     size: NonZeroU32,
     rate: RateLimiter<Ask, Kept, C, StateInformationMiddleware>,
@@ -147,10 +144,10 @@ impl<C: Clock> Buckets<C> {
 
     fn peek(&self, who: RateKey) -> Allowance {
         let look = Ask::Look(who);
-        // What is left is counted after the call that was asked for.
+        // governor counts the calls left after the one it grants, which a look does not take.
         let remaining =
             self.rate.check_key(&look).map_or(0, |left| left.remaining_burst_capacity() + 1);
-        // A bucket is full when all its calls could be taken.
+        // A bucket is full if all its calls could be taken.
         let full_in = match self.rate.check_key_n(&look, self.size) {
             Ok(Err(not_yet)) => not_yet.wait_time_from(self.rate.clock().now()),
             Ok(Ok(_)) | Err(_) => Duration::ZERO,
@@ -170,17 +167,17 @@ impl<C: Clock> Buckets<C> {
         }
     }
 
-    /// Leaves at most so many calls in a bucket.
+    /// Leaves at most `most` calls in a bucket.
     fn cap(&self, who: RateKey, most: u32) {
         let excess = || NonZeroU32::new(self.peek(who).remaining.saturating_sub(most));
-        // Refused where a call took from the bucket since: then less is in excess.
+        // governor refuses this if a call took from the bucket since. The excess is then smaller.
         while let Some(excess) = excess() {
             let _ = self.rate.check_key_n(&Ask::Take(who), excess);
         }
     }
 }
 
-/// The buckets of all callers, a set for each tier.
+/// The buckets of all callers, one set for each tier.
 pub struct Limiter<C: Clock = DefaultClock> {
     tiers: Vec<(Tier, Buckets<C>)>,
 }
@@ -212,13 +209,13 @@ impl<C: Clock> Limiter<C> {
         self.of(tier).map_or(Allowance::unlimited(), |buckets| buckets.take(who))
     }
 
-    /// What a caller has left, without counting anything.
+    /// The calls that a caller has left, without taking one.
     pub fn peek(&self, who: RateKey, tier: Tier) -> Allowance {
         self.of(tier).map_or(Allowance::unlimited(), |buckets| buckets.peek(who))
     }
 
-    /// Moves a caller between tiers: a raised tier is free at once, a lowered one caps what is
-    /// left.
+    /// Moves a caller between tiers. The bucket of a higher tier is not changed. The bucket of a
+    /// lower tier is capped at the calls left in the old one.
     pub fn change_tier(&self, who: RateKey, from: Tier, to: Tier) {
         let Some(buckets) = self.of(to).filter(|_| to < from) else { return };
         buckets.cap(who, self.peek(who, from).remaining);
@@ -232,12 +229,11 @@ impl<C: Clock> Limiter<C> {
         }
     }
 
-    /// How many buckets there are.
+    /// The number of buckets.
     pub fn len(&self) -> usize {
         self.tiers.iter().map(|(_, buckets)| buckets.rate.len()).sum()
     }
 
-    /// Whether nobody has a bucket.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

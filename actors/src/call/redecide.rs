@@ -1,11 +1,12 @@
-//! A decision whose basis changed while it was made is made anew.
+//! Repeats stale decisions: a record that they depend on changed meanwhile.
 
 use contract::Fault;
 
-/// How often.
+/// The most attempts at one decision.
 const REDECISIONS: usize = 16;
 
-/// Decides again for as long as that is stale. It must read all that it is based on itself.
+/// Calls `decide` again while it returns [`Fault::Stale`]. Each call must read everything that the
+/// decision depends on.
 pub async fn redecided<T>(mut decide: impl AsyncFnMut() -> Result<T, Fault>) -> Result<T, Fault> {
     for _ in 0..REDECISIONS {
         match decide().await {

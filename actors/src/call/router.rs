@@ -1,5 +1,4 @@
-//! The way in for calls. One router lives on each HTTP worker and takes each call through the
-//! [`super::pipeline`].
+//! The router: one on each HTTP worker takes each call through the [`super::pipeline`].
 
 use crate::{
     call::pipeline::{self, Operations, Request, Response},
@@ -12,14 +11,12 @@ impl Message for Request {
     type Result = Response;
 }
 
-/// The router of one HTTP worker.
 pub struct Router {
     platform: Rc<Platform>,
     operations: Rc<Operations>,
 }
 
 impl Router {
-    /// A router for the platform.
     pub fn new(platform: Platform) -> Self {
         Router { platform: Rc::new(platform), operations: Rc::default() }
     }

@@ -1,4 +1,4 @@
-//! The kinds of resources, a folder each.
+//! The kinds of resources, one folder each.
 
 pub mod accounts;
 pub mod apps;

@@ -1,5 +1,8 @@
-//! One row for each kind of resource, and all that follows from it: how the store knows it, its
-//! owners, what it hangs from, who goes with whom, and who is told when its time is over.
+//! One row for each kind of resource, and the code that follows from the rows: the store records,
+//! the handles of the owners, the look-up of ancestors, the deletion of children, and the
+//! deadlines.
+//!
+//! `under` names the parent kind. `beside` names more kinds by which the resources are indexed.
 
 use super::{
     accounts::Accounts, apps::Apps, artifacts::Artifacts, backup_schedules::BackupSchedules,
@@ -87,10 +90,10 @@ macro_rules! kinds {
             $($(impl Entry<$kind> for Under<$beside> {})+)?
         )+
 
-        /// The kinds of resources, as the store names them.
+        /// The store trees of the kinds of resources.
         pub const STORED: &[&str] = &[$($stored),+];
 
-        /// The doors to the owners, one for each kind of resource.
+        /// The handles of the owners, one for each kind of resource.
         #[derive(Clone)]
         #[allow(missing_docs, reason = "each field is the door to the kind it names")]
         pub struct Owners {
@@ -106,12 +109,12 @@ macro_rules! kinds {
                 Ok(Owners { $($owners: Handle::start(world, arbiters, rules).await?),+ })
             }
 
-            /// Goes on with what was being done when the process last ended.
+            /// Wakes the owners with a pending intent.
             pub(crate) async fn resume(&self) {
                 $(self.$owners.resume().await;)+
             }
 
-            /// Restarts the owner of this resource. False: it is not in memory.
+            /// Restarts the owner of a resource; false if the owner is not in memory.
             pub async fn restart(&self, id: &str) -> Result<bool, Fault> {
                 $(if let Ok(id) = id.parse() {
                     return self.$owners.restart(id).await;
@@ -119,7 +122,7 @@ macro_rules! kinds {
                 Ok(false)
             }
 
-            /// Tells the resources whose time is over.
+            /// Sends the deadline command to each resource whose deadline has passed.
             pub(crate) async fn tell_overdue(
                 &self,
                 store: &Store,
@@ -129,8 +132,8 @@ macro_rules! kinds {
                 Ok(())
             }
 
-            /// Asks some of what hangs from a resource to go, in the order of the table; how many
-            /// there were. Of all that hangs from it nothing is left when there were none.
+            /// Tells some children of a resource to delete themselves, in the order of the table.
+            /// Returns how many it told; 0 means that no child is left.
             pub(crate) async fn delete_children(
                 &self,
                 store: &Store,
@@ -144,7 +147,7 @@ macro_rules! kinds {
             }
         }
 
-        /// The object that a call is about, and what it hangs from, as they were read.
+        /// The object that a call is about and its ancestors, as they were read.
         #[derive(Clone, Default)]
         #[allow(missing_docs, reason = "each field is the object it names")]
         pub struct Ancestry {
@@ -153,14 +156,14 @@ macro_rules! kinds {
 
         impl Ancestry {
             $(
-                #[doc = concat!("The ", $noun, ", or that there is none.")]
+                #[doc = concat!("The ", $noun, "; `NotFound` if the call has none.")]
                 pub fn $one(&self) -> Result<($id, &Snapshot<$kind>), Fault> {
                     let found = self.$one.as_ref().map(|(id, seen)| (*id, seen));
                     found.ok_or(Fault::NotFound($noun))
                 }
             )+
 
-            /// Finds the object and what it hangs from. What is deleted is not found.
+            /// Finds the object and its ancestors. A deleted object is not found.
             pub(crate) fn of(
                 store: &Store,
                 subject: Subject,
@@ -182,7 +185,7 @@ macro_rules! kinds {
             }
         }
 
-        /// What a subject is called.
+        /// The noun for a subject, as faults name it.
         pub fn noun(subject: Subject) -> &'static str {
             match subject {
                 Subject::None | Subject::Personal => "object",
@@ -192,7 +195,7 @@ macro_rules! kinds {
             }
         }
 
-        /// Does something for every kind.
+        /// Visits every kind.
         pub fn visit<V: Visitor>(visitor: &mut V) -> Result<(), V::Error> {
             $(visitor.visit::<$kind>()?;)+
             Ok(())
@@ -200,7 +203,7 @@ macro_rules! kinds {
     };
 }
 
-/// The key of what a resource hangs from, where its row says that it hangs from anything.
+/// The key of a resource's parent; `None` for a kind whose row names no parent kind.
 macro_rules! parent_key {
     ($state:ident, $kind:ident) => {
         None
@@ -251,15 +254,13 @@ kinds! {
     }
 }
 
-/// Something that is done for every kind.
+/// Code that runs once for each kind, until an error.
 pub trait Visitor {
-    /// Why it ends early.
     type Error;
-    /// Does it for one kind.
     fn visit<R: Resource>(&mut self) -> Result<(), Self::Error>;
 }
 
-/// A kind with its place among the ancestors of an object.
+/// A kind with its place in an [`Ancestry`].
 pub(crate) trait Located: Resource {
     fn place(ancestry: &mut Ancestry) -> &mut Option<(Self::Key, Snapshot<Self>)>;
     fn find_parent(
@@ -270,7 +271,7 @@ pub(crate) trait Located: Resource {
 }
 
 impl Ancestry {
-    /// Finds a resource and what it hangs from. Where an ancestor is deleted, so is the resource.
+    /// Finds a resource and its ancestors. A resource with a deleted ancestor is not found.
     fn find<R: Located>(&mut self, store: &Store, id: R::Key) -> Result<(), Fault> {
         self.find_if::<R>(store, id, |state| !R::is_deleted(state))
     }

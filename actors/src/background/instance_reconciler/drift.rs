@@ -24,7 +24,7 @@ const MOST_FAILURES: u32 = 3;
 /// Failed health checks in a row, by service.
 pub(super) type Failures = HashMap<(InstanceId, Role), u32>;
 
-/// Whether an instance differs from its record. If so: the services whose container is not at the
+/// `Some` if an instance differs from its record, with the services whose container is not at the
 /// recorded port.
 pub(super) fn drift(
     id: InstanceId,
@@ -53,7 +53,7 @@ pub(super) fn drift(
     (drifted || !lost.is_empty()).then_some(lost)
 }
 
-/// The result of a health check that is a command, which the engine runs.
+/// The result of a health check that the engine runs as a command.
 fn reported(health: Option<Health>) -> Option<ServiceHealth> {
     match health? {
         Health::Healthy => Some(ServiceHealth::Healthy),
@@ -62,8 +62,8 @@ fn reported(health: Option<Health>) -> Option<ServiceHealth> {
     }
 }
 
-/// Runs the HTTP health checks. Answers with the failures in a row, and with the instances whose
-/// health changed.
+/// Runs the HTTP health checks. Returns the failures in a row and the instances whose health
+/// changed.
 pub(super) async fn check_health(
     world: &Arc<World>,
     instances: &[Recorded],

@@ -1,7 +1,7 @@
 //! Reconciles instances at rest. Each round compares one inventory of the engine with all records
-//! and checks the health of what serves; between rounds it listens to the engine's events. An
-//! instance that drifted from its record is told to reconcile. The reconciler itself writes no
-//! record and keeps no state that the next round cannot find again.
+//! and checks the health of the running services. The reconciler also listens to the engine's
+//! events. It tells an instance that drifted from its record to reconcile. It writes no instance's
+//! record itself, and later rounds can find all of its state again.
 
 mod drift;
 mod orphans;
@@ -45,7 +45,6 @@ impl Default for Intervals {
 /// The pause before a lost event stream is opened again.
 const RECONNECT: Duration = Duration::from_secs(1);
 
-/// An instance with its record.
 type Recorded = (InstanceId, Snapshot<Instances>);
 
 pub struct InstanceReconciler {
@@ -88,7 +87,7 @@ async fn rounds(world: Arc<World>, intervals: Intervals) {
     }
 }
 
-/// Compares everything once. Answers with the failed health checks so far.
+/// Runs one round. Returns the failed health checks in a row.
 async fn round(world: &Arc<World>, failures: drift::Failures, sample: bool) -> drift::Failures {
     let labels = names::of_installation(&world.ports.site.installation);
     let now = world.ports.clock.now();
@@ -165,7 +164,7 @@ async fn take_samples(world: &World, instances: &[Recorded]) {
     }
 }
 
-/// Removes unused images. An unreachable engine is asked again at the next interval.
+/// Removes unused images at each interval. A failure is tried again at the next interval.
 async fn prune_images(world: Arc<World>, every: Duration) {
     loop {
         world.ports.clock.sleep(every).await;
@@ -176,7 +175,7 @@ async fn prune_images(world: Arc<World>, every: Duration) {
 }
 
 /// Tells instances to reconcile when the engine reports an event of their containers. The next
-/// round finds what is missed while the stream is lost.
+/// round finds the changes that happen while the stream is lost.
 async fn listen(world: Arc<World>) {
     let labels = names::of_installation(&world.ports.site.installation);
     loop {

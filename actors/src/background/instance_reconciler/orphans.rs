@@ -1,4 +1,4 @@
-//! Removes what carries our label and belongs to no record.
+//! Removes containers with our label that no record names, and the remains of restore checks.
 
 use super::Recorded;
 use crate::{
@@ -9,10 +9,10 @@ use container_engine::{Inventory, Labels};
 use contract::{BackupId, Timestamp};
 use std::{collections::HashSet, time::Duration};
 
-/// An orphan is kept this long: the record that names it may be a moment old.
+/// A younger orphan stays, because a record may yet name it.
 const KEEP_ORPHANS: Duration = Duration::from_secs(24 * 3600);
 
-/// Removes containers that no record names. Volumes are never removed here.
+/// Removes containers that no record names. It removes no volumes.
 pub(super) async fn remove_orphans(
     world: &World,
     inventory: &Inventory,
@@ -46,13 +46,13 @@ pub(super) async fn remove_orphans(
     world.engine_health.set_orphans(count);
 }
 
-/// The names of all containers that a record names.
+/// The containers of all generations that a record names.
 fn container_names((id, seen): &Recorded) -> Vec<String> {
     let of = |role| move |generation| names::container(*id, role, generation);
     seen.services.iter().flat_map(|s| s.generations().map(of(s.role))).collect()
 }
 
-/// Removes what restore checks left behind: an engine may execute a request after we gave it up.
+/// Removes the remains of restore checks: the engine may execute a request after its deadline.
 pub(super) async fn remove_restore_checks(world: &World, inventory: &Inventory) {
     let engine = &world.ports.engine;
     let is_over = |id: BackupId| {
@@ -73,6 +73,6 @@ pub(super) async fn remove_restore_checks(world: &World, inventory: &Inventory) 
         removed.push(engine.remove_network(&network.name).await);
     }
     for e in removed.into_iter().filter_map(Result::err) {
-        tracing::warn!(error = %e, "the rest of a restore check was not removed");
+        tracing::warn!(error = %e, "the remains of a restore check were not removed");
     }
 }

@@ -1,4 +1,4 @@
-//! The functions of the group Authentication.
+//! The handlers of the group Authentication.
 
 use super::{
     Account, AccountClaim, Accounts, Command, Guesser, Registration, Reset, Session, SessionClaim,
@@ -23,7 +23,7 @@ use contract::{
 };
 use store::Snapshot;
 
-/// An account as people see it.
+/// The account as a reply shows it.
 pub fn view(platform: &Platform, id: UserId, account: &Account) -> Result<User, Fault> {
     let role = if account.superadmin {
         Role::Superadmin
@@ -44,7 +44,7 @@ pub fn view(platform: &Platform, id: UserId, account: &Account) -> Result<User, 
 }
 
 impl Platform {
-    /// A session for this account that begins now, its token, and the token's digest.
+    /// A new session of the account: its token, the digest of the token, and the session.
     fn begin_session(
         &self,
         cx: &Call,
@@ -62,7 +62,7 @@ impl Platform {
         self.world.ports.passwords.hash(password).await.map_err(|e| busy(&e))
     }
 
-    /// Whether the password made this hash. A guess that was not is a failure.
+    /// Whether the password has this hash. A wrong password counts as a failed guess.
     async fn verify(
         &self,
         guess: Guess<'_>,
@@ -82,13 +82,13 @@ impl Platform {
         }
     }
 
-    /// How an account remembers an address.
+    /// The keyed digest under which an account remembers the caller's address.
     fn address_digest(&self, user: UserId, cx: &Call) -> String {
         let text = format!("address\n{user}\n{}", network(cx.address));
         keyed_digest(&self.settings.signing_key, &text)
     }
 
-    /// What is made when somebody registers, but for the session.
+    /// A new account and its personal organization, without a session.
     pub fn registration(
         &self,
         user: UserId,
@@ -99,7 +99,7 @@ impl Platform {
     ) -> Registration {
         let personal: OrganizationId = self.world.ports.random.id(now);
         let from_email = || email.as_str().split('@').next().and_then(|local| local.parse().ok());
-        // An e-mail's local part is 1 to 64 plain characters, which is a name.
+        // The local part of an e-mail is 1 to 64 plain characters, so it is a valid name.
         let name = name.or_else(from_email).or_else(|| "User".parse().ok());
         let Some(name) = name else { unreachable!("`User` is a name") };
         let account = Account {
@@ -133,7 +133,6 @@ impl Platform {
         Registration { account, organization, session: None }
     }
 
-    /// Finds the account of an e-mail.
     pub fn account_of(&self, email: &Email) -> Result<Option<(UserId, Snapshot<Accounts>)>, Fault> {
         self.world.store.held_by(&AccountClaim::email(email))
     }
@@ -219,7 +218,8 @@ impl Serves<ChangePassword> for Platform {
     async fn serve(&self, cx: &Call, p: ChangePassword) -> Result<NewSession, Fault> {
         cx.session()?;
         let user = cx.user()?;
-        // Apart from sign-ins: who fails there must not keep the person from changing the password.
+        // This counts apart from sign-ins: the failed sign-ins of others must not keep the user
+        // from changing the password.
         let guess = self.lockout.begin(&user.id.to_string(), Guesser::Session, cx.now).await?;
         let seen = user.account.password_hash.clone();
         if !self.verify(guess, p.current_password, Some(seen.clone())).await? {
@@ -230,14 +230,15 @@ impl Serves<ChangePassword> for Platform {
 }
 
 impl Platform {
-    /// Sets a new password on the strength of the session alone, as client libraries do.
+    /// Sets a new password without the current one, for client libraries. The caller must have a
+    /// session.
     pub async fn set_password(&self, cx: &Call, password: Password) -> Result<NewSession, Fault> {
         cx.session()?;
         let seen = cx.user()?.account.password_hash.clone();
         self.replace_password(cx, seen, password, false).await
     }
 
-    /// Replaces the password that was `seen`, ends all sessions, and begins a new one.
+    /// Replaces the password with the hash `seen`, ends all sessions, and begins a new session.
     async fn replace_password(
         &self,
         cx: &Call,
@@ -262,7 +263,7 @@ impl Platform {
 impl Serves<Logout> for Platform {
     async fn serve(&self, cx: &Call, _: Logout) -> Result<Nothing, Fault> {
         let (key, _) = cx.session()?;
-        // As it is now: this very call may have noted that the session is in use.
+        // Read again: the authentication of this call may have written that the session is in use.
         let session = self.world.store.get::<Session>(&key.to_owned())?;
         let Some(session) = session else { return Ok(Nothing {}) };
         let command = Command::SignOut { key: key.to_owned(), session };
@@ -309,7 +310,7 @@ impl Serves<RevokeSession> for Platform {
 
 impl Serves<RequestPasswordReset> for Platform {
     async fn serve(&self, cx: &Call, p: RequestPasswordReset) -> Result<Nothing, Fault> {
-        // Nobody waits for what depends on whether there is an account: it takes its time.
+        // The caller does not wait: the time of this work would tell whether there is an account.
         cx.do_once(&self.world, async {
             let (platform, cx) = (self.clone(), Call { idempotency: None, ..cx.clone() });
             actix_rt::spawn(async move {
@@ -324,7 +325,7 @@ impl Serves<RequestPasswordReset> for Platform {
 }
 
 impl Platform {
-    /// Sends a token for a new password, unless enough were sent.
+    /// Mails a reset token, unless the account has the most password resets under way.
     async fn begin_reset(&self, cx: &Call, email: &Email) -> Result<(), Fault> {
         let Some((user, _)) = self.account_of(email)? else { return Ok(()) };
         let token = self.world.ports.random.secret("", 40).map_err(|e| internal(&e))?;
@@ -334,7 +335,7 @@ impl Platform {
         let command = Command::BeginReset(reset);
         let account = cx.change(&self.world, owners, user, command, |a| Ok(a.clone())).await?;
         if !account.resets.iter().any(|reset| reset.digest == digest) {
-            tracing::info!(%user, "enough mails for a password reset were sent within the hour");
+            tracing::info!(%user, "no mail was sent: too many password resets are under way");
             return Ok(());
         }
         let text = format!(

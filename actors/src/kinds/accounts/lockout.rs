@@ -1,6 +1,6 @@
-//! Failed sign-ins. After ten for one e-mail within 15 minutes from one address, that address
-//! waits; after twenty from addresses that the account has never signed in from, all such
-//! addresses wait. An address that is known to the account and did not fail still gets in.
+//! Limits the failed sign-ins for one e-mail within 15 minutes. After ten from one address, that
+//! address waits. After twenty from all unknown addresses together, all unknown addresses wait. A
+//! known address, from which the account signed in before, has only its own limit of ten.
 
 use contract::{Fault, Timestamp};
 use std::{
@@ -12,30 +12,30 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// Failures that one guesser has.
+/// Failures after which one guesser waits.
 const MOST_FAILURES: usize = 10;
-/// Failures that all addresses have together which are not known to the account.
+/// Failures of all unknown addresses together after which they wait.
 const MOST_OF_STRANGERS: usize = 20;
 const WITHIN: Duration = Duration::from_secs(15 * 60);
-/// What is guarded at a time. Beyond it those whose time is over are forgotten.
+/// The most targets watched at a time. Beyond it, targets without a recent attempt are forgotten.
 const MOST_WATCHED: usize = 100_000;
 
 /// Who tries a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guesser {
-    /// An address that signed in to the account before.
+    /// An address from which the account signed in before.
     Known(IpAddr),
     /// Any other address.
     Stranger(IpAddr),
-    /// Whoever has a session and is asked for the current password, from any address.
+    /// A signed-in user who is asked for the current password, from any address.
     Session,
 }
 
-/// The attempts on each e-mail.
+/// The attempts on each target: an e-mail, or the id of a signed-in user.
 #[derive(Default)]
 pub struct Lockout {
     watched: Mutex<HashMap<String, Vec<Attempt>>>,
-    /// An attempt under way has ended.
+    /// Notified when an attempt ends.
     ended: Notify,
 }
 
@@ -43,11 +43,12 @@ pub struct Lockout {
 struct Attempt {
     by: Guesser,
     at: Timestamp,
-    /// The password is being looked at.
+    /// Whether the password is still being checked.
     open: bool,
 }
 
-/// An attempt under way. It counts as failed unless it says otherwise.
+/// An attempt under way. When dropped, it counts as failed, unless [`Guess::was_right`] or
+/// [`Guess::was_none`] was called.
 pub struct Guess<'a> {
     lockout: &'a Lockout,
     target: String,
@@ -56,9 +57,9 @@ pub struct Guess<'a> {
 }
 
 impl Lockout {
-    /// Before a password is looked at: refuses where too many failed. Where enough attempts are
-    /// under way that they could be too many, waits for them: many at once count as many, and
-    /// none is refused that would have passed alone.
+    /// Begins an attempt, before the password is checked. Refuses it if too many attempts failed.
+    /// Waits while the attempts under way may use up the failures that are left, so that concurrent
+    /// attempts are judged like consecutive ones.
     pub async fn begin(
         &self,
         target: &str,
@@ -85,7 +86,7 @@ impl Lockout {
         }
     }
 
-    /// Forgets every failure: the person proved otherwise who it is.
+    /// Forgets every failure of a target, after a password reset.
     pub fn forget(&self, target: &str) {
         self.watched().remove(target);
         self.ended.notify_waiters();
@@ -100,8 +101,8 @@ impl Lockout {
         let mut watched = self.watched();
         if watched.len() >= MOST_WATCHED {
             watched.retain(|_, all| all.last().is_some_and(|last| now.since(last.at) < WITHIN));
-            // So many live ones are an attack on this list itself. Each cost a password's hashing;
-            // looking through them at every sign-in would cost more than forgetting them.
+            // So many recent targets are an attack on this list itself. Each cost the hashing of a
+            // password; scanning them at every sign-in would cost more than forgetting them.
             if watched.len() >= MOST_WATCHED {
                 watched.clear();
             }
@@ -117,7 +118,7 @@ impl Lockout {
 }
 
 impl Guess<'_> {
-    /// The password was right: what this guesser failed before is forgotten.
+    /// The password was right. The earlier failures of this guesser are forgotten.
     pub fn was_right(mut self) {
         self.failed = false;
         let mut watched = self.lockout.watched();
@@ -126,7 +127,7 @@ impl Guess<'_> {
         }
     }
 
-    /// The password was not looked at.
+    /// The password was not checked.
     pub fn was_none(mut self) {
         self.failed = false;
     }
@@ -153,11 +154,11 @@ impl Drop for Guess<'_> {
 #[derive(Debug, PartialEq)]
 enum Verdict {
     Pass,
-    /// As many attempts are under way as may still fail.
+    /// The attempts under way may use up the failures that are left.
     Wait,
-    /// For so many seconds, for this guesser.
+    /// This guesser waits for so many seconds.
     Locked(u64),
-    /// For so many seconds, for every stranger.
+    /// Every unknown address waits for so many seconds.
     AllLocked(u64),
 }
 
@@ -178,7 +179,8 @@ fn judge(attempts: &[Attempt], by: Guesser, now: Timestamp) -> Verdict {
     if full { Verdict::Wait } else { Verdict::Pass }
 }
 
-/// Seconds until fewer than `most` of these are failures of the last 15 minutes; `None`: now.
+/// Seconds until fewer than `most` of the attempts failed in the last 15 minutes; `None` if that is
+/// so already.
 fn until_free<'a>(
     attempts: impl Iterator<Item = &'a Attempt>,
     most: usize,
@@ -222,7 +224,7 @@ mod tests {
         Guesser::Stranger(IpAddr::from([10, 0, 0, last]))
     }
 
-    /// Fails at this second; the seconds to wait where that is refused.
+    /// Fails at this second; returns the seconds to wait if the attempt is refused.
     fn fail(lockout: &Lockout, by: Guesser, second: i64) -> Result<(), u64> {
         match lockout.begin(EMAIL, by, at(second)).now_or_never().unwrap() {
             Ok(guess) => {

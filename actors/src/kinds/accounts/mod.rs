@@ -1,4 +1,4 @@
-//! Accounts: who people are, their sessions, passwords and tiers.
+//! Accounts: people, with their sessions, passwords and tiers.
 
 mod handlers;
 mod lockout;

@@ -17,55 +17,49 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::{sync::Arc, time::Duration};
 use store::{Change, Snapshot};
 
-/// The accounts of people.
 #[derive(Debug, Clone, Copy)]
 pub struct Accounts;
 
-/// What is kept of an account.
+/// The stored state of an account.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Account {
-    /// As it was typed; compared without case.
+    /// As the user typed it. A comparison ignores case.
     pub email: Email,
-    /// How to show the person.
     pub name: Name,
-    /// A picture.
     pub avatar_url: Option<WebUrl>,
-    /// Where the person works.
     pub company: Option<Name>,
     /// Argon2id, in PHC format.
     pub password_hash: String,
-    /// How many requests a minute.
+    /// Sets the rate limit.
     pub tier: Tier,
-    /// Whether this is one of the platform's own administrators.
+    /// Whether the user is one of the platform's own administrators.
     pub superadmin: bool,
-    /// Counts what ends all sessions: a session of an earlier epoch is over.
+    /// Grows when all sessions end. A session of an earlier epoch is not valid.
     pub epoch: u32,
-    /// The organization made with the account.
+    /// The personal organization, created with the account.
     pub personal: OrganizationId,
     /// Keyed digests of the addresses that signed in, newest last.
     #[serde(default)]
     pub known_addresses: Vec<String>,
-    /// Password resets under way. Earlier versions kept one at most, as `reset`.
+    /// Password resets under way. Earlier versions stored at most one, as `reset`.
     #[serde(default, alias = "reset", deserialize_with = "one_or_many")]
     pub resets: Vec<Reset>,
-    /// Counts what ends all deploy tokens: a token of an earlier epoch is over.
+    /// Grows when all deploy tokens end. A token of an earlier epoch is not valid.
     #[serde(default)]
     pub token_epoch: u32,
-    /// When that happened last.
+    /// When `token_epoch` last grew.
     #[serde(default)]
     pub tokens_ended_at: Option<Timestamp>,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When a person last changed it.
+    /// When the user last changed the profile or the password.
     pub updated_at: Timestamp,
 }
 
 /// A password reset under way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reset {
-    /// Of the token.
+    /// The digest of the token.
     pub digest: String,
-    /// When the token ends.
     pub expires_at: Timestamp,
 }
 
@@ -82,55 +76,48 @@ fn one_or_many<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Reset>, D::Error> 
     })
 }
 
-/// What is made when somebody registers.
+/// The records that a registration creates.
 #[derive(Debug, Clone)]
 pub struct Registration {
-    /// The account.
     pub account: Account,
-    /// Its personal organization.
     pub organization: Organization,
-    /// The digest of the first session's token, and the session; an operator's account has none.
+    /// The digest of the session's token, and the session. An account that an operator creates has
+    /// none.
     pub session: Option<(String, Session)>,
 }
 
-/// Addresses remembered for an account.
+/// The most addresses that an account remembers.
 const MOST_ADDRESSES: usize = 20;
 
-/// Password resets under way at a time. Each is a mail, and lives for an hour: so many mails go
-/// out within an hour.
+/// The most password resets under way at a time. Each sends one mail and is valid for an hour, so
+/// this also limits the mails within an hour.
 const MOST_RESETS: usize = 3;
 
-/// What can be asked of an account.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Open a session, under the digest of its token.
+    /// Begin a session.
     SignIn {
-        /// The session, of the account's present epoch.
+        /// Its epoch must be the account's.
         session: Session,
-        /// The digest of its token.
+        /// The digest of the session's token.
         key: String,
         /// The keyed digest of the address.
         address: String,
     },
     /// End one session.
     SignOut {
-        /// The digest of its token.
+        /// The digest of the session's token.
         key: String,
-        /// As it was read.
         session: Snapshot<Session>,
     },
     /// Change the profile.
     Update {
-        /// Replaces the name.
         name: Option<Name>,
-        /// Patches the picture.
         avatar_url: Patch<WebUrl>,
-        /// Patches the company.
         company: Patch<Name>,
     },
-    /// Set a new password and end all sessions, then open one anew.
+    /// Set a new password, end all sessions, and begin a new session.
     ChangePassword {
-        /// The new hash.
         password_hash: String,
         /// The hash that the current password was compared with.
         seen: String,
@@ -139,18 +126,16 @@ pub enum Command {
         /// Whether to end all deploy tokens.
         revoke_tokens: bool,
     },
-    /// Remember a reset token, unless there are enough.
+    /// Add a password reset, unless the most are under way.
     BeginReset(Reset),
     /// Set a new password with a reset token and end all sessions.
     Reset {
-        /// The new hash.
         password_hash: String,
         /// The digest of the token.
         digest: String,
         /// Whether to end all deploy tokens.
         revoke_tokens: bool,
     },
-    /// Set the tier.
     SetTier(Tier),
     /// Panic, for tests.
     #[cfg(feature = "failpoints")]
@@ -201,9 +186,9 @@ impl Resource for Accounts {
 }
 
 store::claims! {
-    /// What no two accounts have in common.
+    /// The unique values of accounts.
     pub enum AccountClaim of Accounts {
-        /// The e-mail as it is compared.
+        /// The e-mail in the form that is compared.
         Email { key: String } = "email",
         /// The token of a password reset.
         Reset { digest: String } = "reset",
@@ -211,23 +196,21 @@ store::claims! {
 }
 
 impl AccountClaim {
-    /// The unique value of an e-mail.
     pub fn email(email: &Email) -> Self {
         AccountClaim::Email { key: email.key().to_string() }
     }
 
-    /// The unique value of a reset token, by its digest.
     pub fn reset(digest: &str) -> Self {
         AccountClaim::Reset { digest: digest.to_owned() }
     }
 }
 
-/// What is said of an e-mail that has an account.
+/// The fault for an e-mail that already has an account.
 pub fn taken() -> Fault {
     Fault::Exists("an account with this e-mail exists; sign in, or reset its password".into())
 }
 
-/// What is told to who comes with a reset token that does not hold.
+/// The fault for a reset token that is not valid.
 pub fn no_such_reset() -> Fault {
     Fault::Unauthenticated(
         "this reset token is wrong, used or expired; ask for a new one with requestPasswordReset"
@@ -235,7 +218,7 @@ pub fn no_such_reset() -> Fault {
     )
 }
 
-/// How long a reset token holds.
+/// How long a reset token is valid.
 pub const RESET_LIFETIME: Duration = Duration::from_secs(3600);
 
 fn create(at: &Moment<Accounts>, registration: Registration) -> Step<Accounts> {

@@ -1,4 +1,4 @@
-//! Sessions. Only the digest of a token is stored, and is the key of its session.
+//! Sessions. The store has only the digest of a session's token, as the key of the session.
 
 use crate::runtime::entries::Deadline;
 use contract::{SessionId, Timestamp, UserId};
@@ -11,30 +11,24 @@ use store::{Claims, Entries, Record};
 
 /// How long a session lives after its last use.
 pub const LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
-/// Use is written down at most this often.
+/// The last use is written at most this often.
 pub const TOUCH_EVERY: Duration = Duration::from_secs(3600);
 
-/// A session of an account.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
-    /// What people call it.
+    /// The id in replies. It is not the key of the record.
     pub id: SessionId,
-    /// Whose it is.
     pub user: UserId,
-    /// The account's epoch when it was made. A later epoch of the account ends it.
+    /// The account's epoch at sign-in. A later epoch of the account ends the session.
     pub epoch: u32,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it was last used, within an hour.
+    /// Precise to an hour.
     pub last_used_at: Timestamp,
-    /// When it ends.
     pub expires_at: Timestamp,
-    /// What the client called itself.
     pub user_agent: Option<String>,
 }
 
 impl Session {
-    /// A session that begins now.
     pub fn begin(
         id: SessionId,
         user: UserId,
@@ -53,7 +47,7 @@ impl Session {
         }
     }
 
-    /// The session after a use now; `None` while the last use is recent enough.
+    /// The session after a use now; `None` if the last use is recent enough to stay.
     pub fn touched(&self, now: Timestamp) -> Option<Self> {
         (now.since(self.last_used_at) >= TOUCH_EVERY).then(|| Session {
             last_used_at: now,
@@ -81,27 +75,27 @@ impl Record for Session {
 }
 
 store::entries! {
-    /// What sessions are found by.
+    /// The index entries of sessions.
     pub enum SessionIndex of Session {
         User { user: UserId } = "user",
     }
 }
 
 store::claims! {
-    /// What no two sessions have in common.
+    /// The unique values of sessions.
     pub enum SessionClaim of Session {
         Id { id: SessionId } = "id",
     }
 }
 
-/// The digest of a secret as it is stored: lower-case hex of its SHA-256.
+/// The stored digest of a secret: lower-case hex of its SHA-256.
 pub fn digest(secret: &str) -> String {
     HEXLOWER.encode(&Sha256::digest(secret))
 }
 
-/// Like [`digest`], and nobody without the key can find the text by trying: HMAC-SHA256.
+/// Like [`digest`], with HMAC-SHA256. Without the key, guessing cannot find the text.
 pub fn keyed_digest(key: &[u8; 32], text: &str) -> String {
-    // HMAC pads a key to the hash's block with zeros; doing it here leaves nothing to fail.
+    // HMAC pads a key with zeros to the block of the hash. A whole block cannot be refused.
     let mut block = [0; 64];
     block.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
     let mut mac = <Hmac<Sha256> as KeyInit>::new(&block.into());

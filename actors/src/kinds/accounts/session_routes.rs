@@ -1,4 +1,4 @@
-//! What client libraries do with a session that no function does.
+//! The handlers of the session routes, which client libraries use beside the functions.
 
 use super::{Account, Command};
 use crate::{call::context::Call, platform::Platform};
@@ -27,7 +27,7 @@ impl Serves<CurrentSession> for Platform {
 }
 
 impl Serves<ChangeUser> for Platform {
-    /// A user changes itself only.
+    /// Users can change only themselves.
     async fn serve(
         &self,
         cx: &Call,
@@ -45,12 +45,12 @@ impl Serves<ChangeUser> for Platform {
             Ok(UserChanged { updated_at: account.updated_at, session_token: None })
         };
         let Some(password) = password else {
-            // No secret is in this reply.
+            // Without a new session, the reply holds no secret.
             let cx = Call { secret: false, ..cx.clone() };
             return cx.change(&self.world, accounts, user_id, update, changed).await;
         };
         if has_profile {
-            // The change of the password is the one that happens once.
+            // Only the change of the password carries the idempotency key.
             let cx = Call { idempotency: None, ..cx.clone() };
             cx.change(&self.world, accounts, user_id, update, changed).await?;
         }

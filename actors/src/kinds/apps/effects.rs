@@ -1,4 +1,4 @@
-//! What an app does outside of its record.
+//! The effects of an app.
 
 use super::rules::{Effect, Outcome};
 use crate::{runtime::resource::Retry, world::World};

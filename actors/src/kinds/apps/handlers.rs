@@ -1,4 +1,4 @@
-//! The functions of the group Apps.
+//! The handlers of the group Apps.
 
 use super::{App, Apps, Command, rules::Identity};
 use crate::{
@@ -40,7 +40,7 @@ impl Platform {
     }
 }
 
-/// The platforms in the order in which they are shown.
+/// The platforms in the order in which replies show them.
 fn sorted(platforms: BoundedSet<Mobile, 1, 2>) -> Vec<Mobile> {
     let mut platforms = platforms.into_vec();
     platforms.sort();

@@ -1,4 +1,4 @@
-//! Apps: what artifacts and releases belong to.
+//! Apps: the parents of releases, artifacts, deployments, backups, tokens and instances.
 
 mod effects;
 mod handlers;

@@ -12,32 +12,26 @@ use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
 use store::Change;
 
-/// The apps.
 #[derive(Debug, Clone, Copy)]
 pub struct Apps;
 
-/// What is kept of an app.
+/// The stored state of an app.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct App {
-    /// Where it belongs.
     pub project_id: ProjectId,
-    /// Shown to people.
     pub name: Name,
-    /// What it is built for.
     pub platforms: Vec<Platform>,
-    /// What uploads for each platform are held to.
     pub ios: Identity,
-    /// What uploads for each platform are held to.
     pub android: Identity,
-    /// It is being removed; nobody sees it any more.
+    /// Whether the deletion has begun. Then the app is not found.
     pub deleting: bool,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When a person last changed it.
+    /// When [`Command::Update`] last changed the app. Uploads do not count.
     pub updated_at: Timestamp,
 }
 
-/// What uploads are held to. Empty until somebody says it, or the first verified upload does.
+/// The identity that uploads for one platform must match. A user sets it, or else the first
+/// verified upload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// Bundle identifier or package name.
@@ -46,46 +40,39 @@ pub struct Identity {
     pub signer: Option<Sha256>,
 }
 
-/// What can be asked of an app.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Change it.
     Update {
-        /// Replaces the name.
         name: Option<Name>,
-        /// Replaces the list.
         platforms: Option<Vec<Platform>>,
-        /// Patches the iOS bundle identifier.
+        /// For iOS.
         bundle_id: Patch<StoreIdentifier>,
-        /// Patches the Android package name.
+        /// For Android.
         package_name: Patch<StoreIdentifier>,
     },
-    /// Hold an upload to the app's identity; what the app does not say yet, it takes from here.
+    /// Check an upload against the app's identity. The upload sets what the identity lacks.
     Match {
-        /// Which identity.
         platform: Platform,
-        /// What the file says.
+        /// The identifier in the file.
         identifier: StoreIdentifier,
-        /// Who signed it, where it is signed.
+        /// The certificate of the signature, if the file is signed.
         signer: Option<Sha256>,
     },
-    /// Remove it and all below it.
+    /// Delete the app and everything under it.
     Delete,
 }
 
-/// What an app does outside of its record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Effect {
-    /// Remove its releases, artifacts and tokens.
+    /// Delete everything under the app.
     RemoveContents,
 }
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// Nothing is left.
+    /// Nothing is left under the app.
     Empty,
-    /// Something is still being removed.
+    /// Something under the app is still being deleted.
     NotYet,
 }
 
@@ -136,14 +123,14 @@ impl Child for Apps {
     }
 }
 
-/// Makes an app in the change of something that needs one: its owner does not live yet, so nobody
-/// else can be writing it.
+/// Creates an app in the transaction of another resource. No owner of the app is in memory yet, so
+/// there is no other writer.
 pub fn creation(id: AppId, app: App) -> Change {
     Change::new().create::<Apps>(&id, Kept::at_rest(app))
 }
 
 impl App {
-    /// A new one, that says nothing of its identity yet.
+    /// A new app for both platforms, with empty identities.
     pub fn new(project_id: ProjectId, name: Name, now: Timestamp) -> App {
         App {
             project_id,
@@ -191,7 +178,7 @@ impl App {
 }
 
 impl Identity {
-    /// Another identifier, or none, also ends what was known of the signer.
+    /// A change of the identifier also clears the signer.
     fn set(&mut self, patch: Patch<StoreIdentifier>) {
         let before = self.identifier.clone();
         patch.apply(&mut self.identifier);

@@ -1,4 +1,4 @@
-//! What an organization does outside of its record.
+//! The effects of an organization.
 
 use super::rules::{Effect, Organizations, Outcome};
 use crate::{

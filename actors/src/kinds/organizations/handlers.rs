@@ -1,4 +1,4 @@
-//! The functions of the group Organizations.
+//! The handlers of the group Organizations.
 
 use super::{
     Command, Invitation, New, Organization, Organizations,
@@ -28,9 +28,9 @@ use contract::{
 };
 use std::{sync::Arc, time::Duration};
 
-/// Invitations that one e-mail gets within an hour.
+/// The most invitations to one e-mail within an hour.
 const MOST_TO_ONE: usize = 3;
-/// Invitations that an organization, or a person, sends within an hour.
+/// The most invitations from one organization, or from one user, within an hour.
 const MOST_FROM_ONE: usize = 50;
 
 /// An organization as its members see it. A member without an account is left out.
@@ -60,7 +60,7 @@ fn view(world: &World, id: OrganizationId, o: &Organization) -> Result<wire::Org
 }
 
 impl Platform {
-    /// The organizations, whoever their members are.
+    /// Lists organizations, whether the caller is a member or not.
     pub fn all_organizations(
         &self,
         page: (Limit, Option<Cursor>),
@@ -72,7 +72,7 @@ impl Platform {
         })
     }
 
-    /// Changes an organization and answers it.
+    /// Changes an organization and returns its new state as the reply.
     async fn change_organization(
         &self,
         cx: &Call,
@@ -123,7 +123,7 @@ impl Serves<DeleteOrganization> for Platform {
         let reply = DeletedOrganization { deleted: OrganizationContents { projects } };
         let command = Command::Delete { cascade: p.cascade };
         let reply = cx.change(&self.world, owners, id, command, move |_| Ok(reply.clone())).await?;
-        // Without cascade, a project may have come in between: then the organization stays.
+        // Without cascade, the organization stays if a project was created meanwhile.
         if !p.cascade && owners.wait_idle(id, Duration::from_secs(10)).await?.is_some() {
             cx.take_back(&self.world, &has_projects()).await;
             return Err(has_projects());
@@ -152,7 +152,7 @@ impl Serves<ListOrganizations> for Platform {
     }
 }
 
-/// An invitation as those see it who may invite.
+/// The invitation as a reply shows it. Only the reply to its creation has the token.
 fn show(id: OrganizationId, invitation: &Invitation, token: Option<String>) -> wire::Invitation {
     wire::Invitation {
         id: invitation.id,
@@ -165,7 +165,7 @@ fn show(id: OrganizationId, invitation: &Invitation, token: Option<String>) -> w
     }
 }
 
-/// Whom an invitation is counted for, and how many go out within an hour.
+/// The shares that count an invitation: its e-mail, the organization, and the caller.
 fn shares(cx: &Call, p: &InviteMember) -> Vec<Share> {
     let mut shares = vec![
         (format!("to/{}", p.email.key()), MOST_TO_ONE),
@@ -220,7 +220,8 @@ impl Serves<InviteMember> for Platform {
     }
 }
 
-/// Whoever invites chose the name: the quotes around it are the only ones.
+/// The inviter chose the organization's name. Quotes in the name are replaced, so that the name
+/// cannot end its quotation.
 fn invitation_mail(inviter: Option<&Email>, name: &Name, api_url: &str, token: &str) -> String {
     let inviter = inviter.map_or("The operator", Email::as_str);
     let name = name.as_str().replace(['"', '“', '”'], "'");

@@ -1,5 +1,4 @@
-//! How many invitations go out within an hour. Forgotten when the process ends, as the limits on
-//! calls are.
+//! Limits the mails of invitations within an hour. Like the rate limit, it counts in memory only.
 
 use contract::Timestamp;
 use std::{
@@ -9,17 +8,19 @@ use std::{
 };
 
 const WITHIN: Duration = Duration::from_secs(3600);
-/// Senders and recipients counted at a time. Beyond it those whose hour is over are forgotten.
+/// The most senders and recipients counted at a time. Beyond it, those without a mail in the last
+/// hour are forgotten.
 const MOST_COUNTED: usize = 100_000;
 
 /// A sender or recipient, and how many mails it may send or get within an hour.
 pub type Share = (String, usize);
 
-/// The mails of each sender and recipient.
+/// The times of the mails of each sender and recipient.
 #[derive(Default)]
 pub struct MailLimit(Mutex<HashMap<String, Vec<Timestamp>>>);
 
-/// A mail that is counted. It counts for nothing where it is dropped before it is sent.
+/// A mail that is counted. Dropping it takes the count back, unless [`Counted::was_sent`] was
+/// called.
 pub struct Counted<'a> {
     limit: &'a MailLimit,
     names: Vec<String>,
@@ -29,14 +30,14 @@ pub struct Counted<'a> {
 /// One of the shares is used up.
 #[derive(Debug, PartialEq, Eq)]
 pub struct UsedUp {
-    /// Which of the shares.
+    /// The index of the share.
     pub share: usize,
-    /// Seconds until it has room.
+    /// Seconds until the share has room.
     pub retry_after: u64,
 }
 
 impl MailLimit {
-    /// Counts a mail for all of these, or for none.
+    /// Counts a mail for all shares, or for none.
     pub fn count(&self, shares: &[Share], now: Timestamp) -> Result<Counted<'_>, UsedUp> {
         let mut sent = self.sent();
         if sent.len() >= MOST_COUNTED {
@@ -63,7 +64,7 @@ impl MailLimit {
 }
 
 impl Counted<'_> {
-    /// The mail is on its way.
+    /// Keeps the count: the mail is on its way.
     pub fn was_sent(mut self) {
         self.names.clear();
     }

@@ -33,7 +33,7 @@ pub enum MembershipsDelta {
 }
 
 impl Memberships {
-    /// The highest role membership; personal organizations do not count.
+    /// The highest role in any organization. Personal organizations do not count.
     pub fn role(&self) -> Role {
         let shared = self.organizations.values().filter(|membership| !membership.personal);
         shared.map(|membership| membership.role).max().unwrap_or(Role::Client)

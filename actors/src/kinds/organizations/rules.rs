@@ -14,139 +14,118 @@ use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
 use store::Change;
 
-/// The organizations.
 #[derive(Debug, Clone, Copy)]
 pub struct Organizations;
 
-/// What is kept of an organization.
+/// The stored state of an organization.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Organization {
-    /// Shown to people.
     pub name: Name,
-    /// Who made it.
+    /// The user who created the organization.
     pub owner: UserId,
-    /// Made with an account; it has no other members and cannot be deleted.
+    /// Created with an account. Such an organization has no other members and cannot be deleted.
     pub personal: bool,
-    /// Its members, the owner among them.
+    /// The owner is one of them.
     pub members: Vec<Member>,
-    /// Members that were removed, while lists of projects still name them.
+    /// Removed members that member lists of projects may still name.
     pub leaving: Vec<UserId>,
-    /// Invitations, until they expire.
+    /// Pending and accepted invitations. A new invitation drops the expired ones.
     pub invitations: Vec<Invitation>,
-    /// It is being removed; nobody sees it any more.
+    /// Whether the deletion has begun. Then the organization is not found.
     pub deleting: bool,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When a person last changed it.
+    /// When a command last changed the organization. Effects do not count.
     pub updated_at: Timestamp,
 }
 
-/// A member.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Member {
-    /// Who.
     pub user: UserId,
-    /// As what; the owner as `admin`.
+    /// The owner has the role `admin`.
     pub role: Role,
-    /// Since when.
     pub joined_at: Timestamp,
 }
 
-/// An invitation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Invitation {
-    /// What people call it.
     pub id: InvitationId,
-    /// For an account with this e-mail.
+    /// Only an account with this e-mail can accept.
     pub email: Email,
-    /// As what.
     pub role: MemberRole,
-    /// Of its token.
+    /// The digest of the token.
     pub digest: String,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it ends.
     pub expires_at: Timestamp,
-    /// Who accepted it.
     pub accepted_by: Option<UserId>,
 }
 
 impl Invitation {
-    /// Whether it can be accepted.
+    /// Whether the invitation can be accepted.
     pub fn is_pending(&self, now: Timestamp) -> bool {
         self.accepted_by.is_none() && self.expires_at > now
     }
 }
 
-/// Pending invitations that an organization has at most: all are in its record.
+/// The most pending invitations of an organization. Its record holds all of them.
 const MOST_PENDING: usize = 200;
 
-/// How long an invitation holds.
+/// How long an invitation is valid.
 pub const INVITATION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// An organization to be made.
 #[derive(Debug, Clone)]
 pub struct New {
     pub name: Name,
     pub owner: UserId,
 }
 
-/// What can be asked of an organization.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Change its name.
     Rename(Option<Name>),
-    /// Invite, or renew the invitation of the same e-mail.
+    /// Invite a person. A new invitation replaces the one for the same e-mail.
     Invite {
-        /// The invitation.
         invitation: Invitation,
-        /// The user with that e-mail, where there is one.
+        /// The user with that e-mail, if there is one.
         known: Option<UserId>,
     },
     /// Withdraw a pending invitation.
     Withdraw(InvitationId),
-    /// Accept an invitation.
     Accept {
-        /// Of the token.
+        /// The digest of the invitation's token.
         digest: String,
-        /// Who accepts.
         user: UserId,
-        /// Whose e-mail must be the invited one.
+        /// The user's e-mail. It must be the invited one.
         email: Email,
     },
-    /// Change a role.
     SetRole(UserId, MemberRole),
     /// Remove a member.
     Remove(UserId),
-    /// Remove it. Without `cascade` only where it has no projects.
+    /// Delete the organization; without `cascade`, only if it has no projects.
     Delete {
-        /// With its projects.
+        /// Whether to delete the projects too.
         cascade: bool,
     },
 }
 
-/// What an organization does outside of its record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Effect {
-    /// Remove its projects; without `cascade` only look whether it has any.
+    /// Delete the projects; without `cascade`, only look whether there are any.
     Empty {
-        /// Whether to remove them.
+        /// Whether to delete the projects.
         cascade: bool,
     },
-    /// Take who is leaving off the lists of projects.
+    /// Remove the leaving members from the member lists of the projects.
     Unlist,
 }
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// No project is left.
     Empty,
-    /// Projects are still being removed.
+    /// Projects are still being deleted.
     NotYet,
-    /// It has projects, and was not to remove them.
+    /// There are projects, and `cascade` is not set.
     HasProjects,
-    /// These are on no list any more.
+    /// No project lists these users any more.
     Unlisted(Vec<UserId>),
 }
 
@@ -192,13 +171,12 @@ impl Resource for Organizations {
     }
 }
 
-/// The unique value of an invitation's token.
 pub fn invitation_claim(digest: &str) -> OrganizationClaim {
     OrganizationClaim::Invitation { digest: digest.to_owned() }
 }
 
 store::claims! {
-    /// What no two organizations have in common.
+    /// The unique values of organizations.
     pub enum OrganizationClaim of Organizations {
         /// The token of an invitation.
         Invitation { digest: String } = "invitation",
@@ -335,7 +313,7 @@ impl Organization {
         self.members.iter_mut().find(|m| m.user == user).ok_or(Fault::NotFound("member"))
     }
 
-    /// Takes those off the lists who are leaving, where there are any.
+    /// Begins [`Effect::Unlist`] if members are leaving.
     fn go_on(self) -> Step<Organizations> {
         let next = if self.leaving.is_empty() { Intent::None } else { Intent::Now(Effect::Unlist) };
         Step::put(self).intend(next)

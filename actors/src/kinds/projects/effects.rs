@@ -1,4 +1,4 @@
-//! What a project does outside of its record.
+//! The effects of a project.
 
 use super::rules::{Effect, Outcome};
 use crate::{runtime::resource::Retry, world::World};

@@ -1,4 +1,4 @@
-//! The functions of the group Projects.
+//! The handlers of the group Projects.
 
 use super::{Command, Projects};
 use crate::{
@@ -59,7 +59,7 @@ impl Serves<GetProjects> for Platform {
                 project.state == ProjectState::Active && reaches_project(membership, project, user)
             };
             let entry = Under::<Organizations>(*organization);
-            // One page of each organization holds all that one page of the whole can show.
+            // One page of each organization is enough to fill one page of the merged list.
             let page = pagination::page::<Projects, _>(
                 &self.world.store,
                 &entry,
@@ -80,7 +80,7 @@ impl Serves<GetProjects> for Platform {
 }
 
 impl Platform {
-    /// The projects of an organization, or of all, whoever made them.
+    /// Lists the projects of one organization or of all, whether the caller is a member or not.
     pub fn all_projects(
         &self,
         organization: Option<OrganizationId>,

@@ -1,4 +1,4 @@
-//! Projects: what apps and instances hang from.
+//! Projects: the parents of apps.
 
 mod effects;
 mod handlers;

@@ -1,4 +1,4 @@
-//! The rules of a project. What is kept is what is shown.
+//! The rules of a project. Its stored state is also the reply.
 
 use crate::{
     runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step},
@@ -12,44 +12,35 @@ use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
 
-/// The projects.
 #[derive(Debug, Clone, Copy)]
 pub struct Projects;
 
-/// What can be asked of a project.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Change it.
     Update {
-        /// Replaces the name.
         name: Option<Name>,
-        /// Patches the description.
         description: Patch<Description>,
-        /// Replaces the list.
         member_ids: Option<Vec<UserId>>,
     },
-    /// Take these off its list: they are no members of the organization any more.
+    /// Remove these users from the member list, because they left the organization.
     Unlist(Vec<UserId>),
-    /// Remove it and all below it.
+    /// Delete the project and everything under it.
     Delete,
     /// Panic, for tests.
     #[cfg(feature = "failpoints")]
     Panic(String),
 }
 
-/// What a project does outside of its record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Effect {
-    /// Remove its apps.
     RemoveApps,
 }
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// No app is left.
     Empty,
-    /// Apps are still being removed.
+    /// Apps are still being deleted.
     NotYet,
 }
 

@@ -1,4 +1,4 @@
-//! The functions of the group Deploy tokens.
+//! The handlers of the group Deploy tokens.
 
 use super::{Command, LastUse, Token, Tokens};
 use crate::{
@@ -13,7 +13,7 @@ use contract::{
 };
 use store::Snapshot;
 
-/// A token as people see it.
+/// The token as a reply shows it.
 fn view(store: &Store, id: TokenId, token: &Token) -> Result<DeployToken, Fault> {
     let used = store.get::<LastUse>(&id)?;
     let maker = authz::account(store, token.created_by)?;

@@ -1,4 +1,4 @@
-//! Deploy tokens: what CI jobs sign in with.
+//! Deploy tokens: the credentials of CI jobs.
 
 mod handlers;
 mod rules;

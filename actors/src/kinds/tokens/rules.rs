@@ -11,48 +11,41 @@ use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
 use store::{Change, Entries, Merge, Record};
 
-/// The deploy tokens.
 #[derive(Debug, Clone, Copy)]
 pub struct Tokens;
 
-/// What is kept of a deploy token.
+/// The stored state of a deploy token.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Token {
-    /// Shown to people.
     pub name: Name,
-    /// What it may be used for.
     pub scopes: Vec<Scope>,
-    /// The one app it is bound to.
+    /// If set, the token works only for this app.
     pub app_id: Option<AppId>,
-    /// For whom it acts.
+    /// The user for whom the token acts.
     pub created_by: UserId,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it ends.
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// When a command revoked this token.
     pub revoked_at: Option<Timestamp>,
-    /// Of the token itself.
+    /// The digest of the secret.
     pub digest: String,
-    /// The maker's token epoch when it was made. A later epoch of the account ends it.
+    /// The maker's token epoch at creation. A later epoch of the account ends the token.
     #[serde(default)]
     pub epoch: u32,
 }
 
 impl Token {
-    /// When it was revoked, by itself or with all tokens of its maker.
+    /// When the token was revoked: by a command, or with all tokens of its maker.
     pub fn revoked_at(&self, maker: &Account) -> Option<Timestamp> {
         let ended = || maker.tokens_ended_at.unwrap_or(maker.updated_at);
         self.revoked_at.or_else(|| (self.epoch < maker.token_epoch).then(ended))
     }
 }
 
-/// What can be asked of a deploy token.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// End it.
     Revoke,
-    /// Remove it with its app.
+    /// Remove the record, because the app is deleted.
     Remove,
 }
 
@@ -112,35 +105,34 @@ impl Child for Tokens {
 }
 
 store::entries! {
-    /// What deploy tokens are found by.
+    /// The index entries of deploy tokens.
     pub enum TokenIndex of Tokens {
         Maker { user: UserId } = "maker",
     }
 }
 
 store::claims! {
-    /// What no two deploy tokens have in common.
+    /// The unique values of deploy tokens.
     pub enum TokenClaim of Tokens {
         Hash { digest: String } = "hash",
     }
 }
 
 impl TokenClaim {
-    /// The unique value of a token, by its digest.
     pub fn of(digest: &str) -> Self {
         TokenClaim::Hash { digest: digest.to_owned() }
     }
 }
 
-/// When a token was last used. Apart from the token, so that use does not change it.
+/// The last use of a token. It is a record of its own, so that a use does not change the token.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LastUse {
-    /// The moment, within [`LastUse::EVERY`].
+    /// Precise to [`LastUse::EVERY`].
     pub at: Timestamp,
 }
 
 impl LastUse {
-    /// Use is written down at most this often.
+    /// The last use is written at most this often.
     pub const EVERY: Duration = Duration::from_secs(60);
 }
 
