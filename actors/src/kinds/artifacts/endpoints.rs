@@ -117,7 +117,7 @@ impl Platform {
     /// After a crash the file may be shorter or longer than the record says.
     pub async fn durable_offset(&self, id: ArtifactId, recorded: u64) -> Result<u64, Fault> {
         let staged = self.world.ports.binaries.staged(id).await.map_err(|e| {
-            tracing::error!(error = %e, %id, "staged bytes cannot be looked at");
+            tracing::error!(error = %e, %id, "the size of the staged bytes cannot be read");
             Fault::Unavailable("the upload's disk")
         })?;
         Ok(recorded.min(staged.unwrap_or(0)))
