@@ -230,7 +230,7 @@ pub trait Dumps: Send + Sync {
     ) -> Result<Written, DumpError>;
     /// Makes the written dump visible and durable. Idempotent.
     async fn keep(&self, id: BackupId) -> Result<(), DumpError>;
-    /// Checks that the whole file has this hash, and then returns the dump as it was written.
+    /// Checks that the whole file has this hash, and then returns the uncompressed dump.
     async fn read(
         &self,
         id: BackupId,

@@ -20,7 +20,7 @@ use futures_util::stream::BoxStream;
 use serde_json::Value;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-/// Ports of which only the clock, the random ids and the container engine work.
+/// Ports of which only the clock, the random ids, the sealer and the container engine work.
 pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
     let nothing = Arc::new(Nothing);
     Ports {

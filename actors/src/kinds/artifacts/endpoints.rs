@@ -31,8 +31,8 @@ const VERIFY_WITHIN: Duration = Duration::from_secs(300);
 const MOST_OPEN: u64 = 100;
 
 impl Serves<CreateUploadUrl> for Platform {
-    /// Opens an upload. If the app has an open upload or a verified artifact of the same bytes, the
-    /// reply describes that one instead.
+    /// Opens an upload. If the app has an artifact of the same bytes, the reply describes that
+    /// artifact instead.
     async fn serve(
         &self,
         cx: &Call,
@@ -65,7 +65,8 @@ impl Serves<CreateUploadUrl> for Platform {
 }
 
 impl Platform {
-    /// Finds an open upload or a verified artifact of the same bytes, and renews an open upload.
+    /// Finds a pending, verifying or verified artifact of the same bytes. A pending artifact gets a
+    /// new deadline.
     async fn find_upload(
         &self,
         cx: &Call,
@@ -209,8 +210,7 @@ impl Platform {
         self.world.store.get::<Artifacts>(&id)?.ok_or(Fault::NotFound("artifact"))
     }
 
-    /// Checks that the app and its ancestors are not deleted. Only then its bytes may be sent or
-    /// fetched.
+    /// Checks that the app and its ancestors are not deleted, before bytes are sent or fetched.
     pub fn reachable(&self, app: AppId) -> Result<(), Fault> {
         let found = lookup::find(&self.world, &Caller::default(), Subject::App(app));
         found.map(|_| ()).map_err(|_| Fault::NotFound("artifact"))

@@ -55,7 +55,7 @@ fn labels_of(world: &World, own: Labels) -> Labels {
 pub enum NotBuilt {
     /// Another attempt would fail too.
     Refused(String),
-    /// The engine does not answer. Another attempt may succeed.
+    /// The engine does not answer, or cut the build off. Another attempt may succeed.
     Unreachable(String),
 }
 

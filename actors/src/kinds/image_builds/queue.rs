@@ -1,4 +1,4 @@
-//! The queue of builds: [`AT_A_TIME`] run at once on this machine, in the order of their ids.
+//! The queue of builds. A limited number of builds run at once on this machine, oldest id first.
 
 use contract::Timestamp;
 use std::{

@@ -73,7 +73,7 @@ impl Platform {
             .await?;
         }
         match self.settled_release(id).await {
-            // Another caller deleted the release after this one.
+            // The artifact joined the release; another caller deleted the release since.
             Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
             Err(fault) => Err(fault),
         }
