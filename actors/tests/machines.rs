@@ -1,5 +1,5 @@
-//! The state machines by themselves: every state that inputs can reach, and what must hold in all
-//! of them.
+//! The state machines of artifacts and releases alone: the tests reach many states by random and
+//! exhaustive inputs, and check the invariants in each of them.
 
 #![allow(
     clippy::unwrap_used,
@@ -27,7 +27,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use store::{Snapshot, Stored};
 use ulid::Ulid;
 
-/// A resource as its owner holds it, without a store.
+/// A resource in the memory of its owner, without a store.
 struct World<R: Resource> {
     at: Moment<R>,
     kept: Option<Kept<R>>,
@@ -39,7 +39,7 @@ impl<R: Resource> World<R> {
         World { at, kept: Some(Kept { state, intent: None }) }
     }
 
-    /// Does what the owner does with a step.
+    /// Applies a step as the owner does.
     fn take(&mut self, input: Input<R>) -> Result<(), Fault> {
         let kept = self.kept.as_ref();
         let step = step(&self.at, kept.map(|kept| &kept.state), input)?;
@@ -74,7 +74,7 @@ fn current(release: u128) -> Snapshot<Current> {
     Arc::new(Stored::after(None, record))
 }
 
-/// A publication that could be; each has an id of its own.
+/// A possible publication, with a unique id.
 fn offer(artifact_id: ArtifactId, target: Target) -> releases::Offer {
     let number = if artifact_id == ArtifactId::of(Ulid(2)) { 10 } else { 20 };
     releases::Offer { id: PublicationId::of(Ulid(number + target as u128)), artifact_id, target }
@@ -88,18 +88,17 @@ fn verified(id: ArtifactId) -> Snapshot<Artifacts> {
     Arc::new(Stored::after(None, Kept { state: upload, intent: None }))
 }
 
-/// Something that happens to a release.
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Publish,
     /// The artifact of the other platform joins.
     Join,
-    /// It joins, decided from what the release held before it was there.
+    /// The artifact joins, with an outdated list of the artifacts that the release holds.
     JoinAsReadBefore,
-    /// Another artifact of that platform joins.
+    /// Another artifact of the other platform joins.
     JoinTwice,
     Delete,
-    /// The waiting publications are taken or refused, in turn from here.
+    /// The targets accept (`true`) or refuse the first two queued publications.
     Answered(bool, bool),
     Supersede,
     RollBack,
@@ -169,7 +168,7 @@ fn input(event: Event, state: &releases::State) -> Input<Releases> {
     }
 }
 
-/// An effect that nobody began does not come to an end.
+/// An outcome is possible only while its effect is pending.
 fn can_happen(event: Event, pending: Option<&releases::Effect>) -> bool {
     match event {
         Event::Answered(..) => matches!(pending, Some(releases::Effect::Publish)),
@@ -182,7 +181,7 @@ fn is_current(state: ReleaseState) -> bool {
     matches!(state, ReleaseState::Published | ReleaseState::PartiallyPublished)
 }
 
-/// What must hold of a release, whatever happened to it.
+/// The invariants of a release after any event.
 fn check(before: &releases::State, world: &World<Releases>, event: Event) {
     let Some(Kept { state, intent }) = world.kept.as_ref() else {
         let unseen = matches!(before.release.state, ReleaseState::Draft | ReleaseState::Failed);
@@ -362,7 +361,7 @@ fn artifact_inputs() -> Vec<Input<Artifacts>> {
 }
 
 proptest! {
-    /// Whatever happens to an artifact in whatever order.
+    /// Any inputs to an artifact, in any order.
     #[test]
     fn an_artifact_keeps_its_word(choices in proptest::collection::vec(0..12_usize, 1..40), size in proptest::option::of(Just(10_u64))) {
         let mut world = World::<Artifacts>::new(upload(size));
@@ -374,7 +373,7 @@ proptest! {
                 (Input::Outcome(artifacts::Outcome::Accepted(_) | artifacts::Outcome::Refused(_)), Some(artifacts::Effect::Verify(_))) => true,
                 (Input::Outcome(artifacts::Outcome::Nothing), Some(artifacts::Effect::Release)) => true,
                 (Input::Outcome(artifacts::Outcome::Discarded), Some(artifacts::Effect::Discard { .. })) => true,
-                // an effect that nobody began does not come to an end
+                // An outcome is possible only while its effect is pending.
                 (Input::Outcome(_), _) => false,
             };
             if !ended {

@@ -1,4 +1,4 @@
-//! A clock that stands still until a test moves it.
+//! A clock for tests.
 
 use super::{Clock, Time};
 use contract::Timestamp;
@@ -25,24 +25,23 @@ struct Inner {
 
 #[derive(Default)]
 struct Sleepers {
-    /// By the moment they wait for. The number tells those of one moment apart.
+    /// By wake-up time in milliseconds. The number makes the key unique.
     waiting: BTreeMap<(i64, u64), oneshot::Sender<()>>,
     next: u64,
 }
 
 impl ManualClock {
-    /// A clock that shows this moment.
     pub fn new(now: Timestamp) -> Self {
         let now = AtomicI64::new(now.as_millis());
         ManualClock(Arc::new(Inner { now, sleepers: Mutex::default() }))
     }
 
-    /// It, as the platform takes it.
+    /// This clock as a port.
     pub fn port(&self) -> Clock {
         Clock::new(self.clone())
     }
 
-    /// So much time passes: everyone who waits for a moment until then goes on.
+    /// Moves the time, and wakes all sleepers that are due by then.
     pub fn advance(&self, by: Duration) {
         let mut sleepers = self.sleepers();
         let now = (self.now() + by).as_millis();
@@ -53,7 +52,7 @@ impl ManualClock {
         }
     }
 
-    /// Time passes until somebody waits no longer, and at most this much.
+    /// Moves the time to the next sleeper that is due, at most by `at_most`.
     pub fn advance_to_next(&self, at_most: Duration) {
         let next = {
             let mut sleepers = self.sleepers();

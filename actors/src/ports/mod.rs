@@ -1,4 +1,4 @@
-//! The world outside, shaped by our need. Adapters live at the edge and are handed in.
+//! What the platform needs of the outside world, as traits. The service passes the adapters in.
 
 mod clock;
 #[cfg(feature = "nothing")]
@@ -35,52 +35,38 @@ use std::{
 };
 use ulid::Ulid;
 
-/// Everything that the platform needs of the world.
 #[derive(Clone)]
 pub struct Ports {
-    /// The time.
     pub clock: Clock,
-    /// Ids and secrets.
     pub random: Random,
-    /// Hashing of passwords, off the request threads.
     pub passwords: Arc<dyn Passwords>,
-    /// The bytes of artifacts.
     pub binaries: Arc<dyn Binaries>,
-    /// Mail to people.
     pub mail: Arc<dyn Mail>,
-    /// Where releases can be published.
+    /// The configured publication targets.
     pub publishers: Arc<HashMap<Target, Arc<dyn Publisher>>>,
-    /// Where containers run.
     pub engine: Arc<dyn Engine>,
-    /// The servers in those containers.
     pub upstream: Arc<dyn Upstream>,
-    /// Parse Servers among them.
     pub parse: Arc<dyn ParseServers>,
-    /// What deployments are built of.
     pub sources: Arc<dyn Sources>,
-    /// The bytes of backups.
     pub dumps: Arc<dyn Dumps>,
-    /// Where images come from.
     pub registries: Arc<Registries>,
-    /// Secrets at rest.
     pub sealer: Sealer,
-    /// Which installation this is.
     pub site: Arc<Site>,
 }
 
-/// Which installation this is, and where it is reached.
+/// The identity and the configuration of this installation.
 #[derive(Debug, Clone)]
 pub struct Site {
-    /// Tells objects of the container engine from those of other installations.
+    /// Labels the objects of this installation in the container engine.
     pub installation: String,
-    /// Where clients reach the service, without a slash at the end.
+    /// The base address for clients, without a slash at the end.
     pub api_url: String,
-    /// Whether repositories of users are built here. Builds are not isolated from this machine.
+    /// Whether users may build repositories here. Builds are not isolated from this machine.
     pub builds_repositories: bool,
 }
 
 impl Site {
-    /// Where the server of an instance is reached.
+    /// The public address of the server of an instance.
     pub fn instance_url(&self, id: InstanceId, app: AppId, kind: InstanceKind) -> String {
         match kind {
             InstanceKind::Backend => format!("{}/instances/{app}", self.api_url),
@@ -93,18 +79,18 @@ impl Site {
 #[derive(Clone, Default)]
 pub struct Random(Arc<Mutex<Option<Ulid>>>);
 
-/// The operating system gave no random bytes. Nothing secret can be made.
+/// The operating system gave no random bytes, so no secret can be generated.
 #[derive(Debug, thiserror::Error)]
 #[error("the operating system gives no random bytes: {0}")]
 pub struct NoRandomness(String);
 
 impl Random {
-    /// A new id, higher than all before it.
+    /// A new id, higher than all earlier ids of this process.
     pub fn id<I: Id>(&self, now: Timestamp) -> I {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let millis = u64::try_from(now.as_millis()).unwrap_or(0);
         let next = match *last {
-            // the same millisecond, or a clock that went back: count on
+            // Within one millisecond, or after the clock went back: continue from the last id.
             Some(before) if before.timestamp_ms() >= millis => after(before),
             _ => Ulid::from_parts(millis, Ulid::generate().random()),
         };
@@ -112,7 +98,7 @@ impl Random {
         I::of(next)
     }
 
-    /// So many letters and digits, each of 62, for `prefix`.
+    /// `prefix`, followed by `length` random letters and digits, each one of 62.
     pub fn secret(&self, prefix: &str, length: usize) -> Result<String, NoRandomness> {
         const LETTERS: &[u8; 62] =
             b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -120,7 +106,7 @@ impl Random {
         let mut bytes = [0_u8; 64];
         while secret.len() < prefix.len() + length {
             getrandom::fill(&mut bytes).map_err(|e| NoRandomness(e.to_string()))?;
-            // the bytes past 247 would make some letters likelier than others
+            // 248 is a multiple of 62: bytes from 248 up would make some letters likelier.
             let letters =
                 bytes.iter().filter(|b| **b < 248).filter_map(|b| LETTERS.get(usize::from(b % 62)));
             secret
@@ -137,7 +123,7 @@ impl Random {
     }
 }
 
-/// A later id of the same millisecond. The step is random: who knows one id cannot guess the next.
+/// A later id of the same millisecond. The random step makes the next id hard to guess.
 fn after(before: Ulid) -> Ulid {
     let step = Ulid::generate().random() >> 32;
     let next = before.random().saturating_add(step).saturating_add(1);
@@ -148,17 +134,16 @@ fn after(before: Ulid) -> Ulid {
     }
 }
 
-/// Something outside failed; trying again may help.
+/// Something outside failed. A retry may help.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct PortError(pub String);
 
-/// Hashing of passwords.
+/// Hashes passwords, off the request threads.
 #[async_trait]
 pub trait Passwords: Send + Sync {
-    /// The hash to store.
     async fn hash(&self, password: Password) -> Result<String, PortError>;
-    /// Whether the password made this hash. Without a hash it takes as long, and answers no.
+    /// Whether the password matches the hash. Without a hash, takes as long and returns false.
     async fn verify(
         &self,
         password: PasswordAttempt,
@@ -166,44 +151,43 @@ pub trait Passwords: Send + Sync {
     ) -> Result<bool, PortError>;
 }
 
-/// The bytes of artifacts: staged while they come in, kept once they are verified.
+/// The bytes of artifacts: staged during the upload, kept once they are verified.
 #[async_trait]
 pub trait Binaries: Send + Sync {
-    /// How many staged bytes there are; `None`: never any.
+    /// How many bytes are staged. `None`: nothing is staged.
     async fn staged(&self, id: ArtifactId) -> Result<Option<u64>, PortError>;
-    /// Whether kept bytes can be reached now.
+    /// Fails if the store of kept bytes does not answer.
     async fn reach(&self, id: ArtifactId) -> Result<(), PortError>;
-    /// Reads the staged (or already kept) bytes whole: their size, hash, and what is inside.
-    /// Waits for its turn: the bytes of one app do not keep those of others waiting.
+    /// Reads all staged (or already kept) bytes: their size, hash and content. Waits for a turn;
+    /// the artifacts of one app do not block those of others.
     async fn examine(
         &self,
         app: AppId,
         id: ArtifactId,
         kind: ArtifactKind,
     ) -> Result<Examined, PortError>;
-    /// Moves the staged bytes to where they are kept. Done already: fine.
+    /// Moves the staged bytes to the store of kept bytes. Idempotent.
     async fn keep(&self, id: ArtifactId, examined: &Examined) -> Result<(), PortError>;
-    /// Removes all bytes of an artifact. There are none: fine.
+    /// Deletes all bytes of an artifact. Idempotent.
     async fn discard(&self, id: ArtifactId) -> Result<(), PortError>;
 }
 
-/// What the bytes of an artifact are.
+/// What [`Binaries::examine`] found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Examined {
-    /// Bytes.
+    /// In bytes.
     pub size: u64,
-    /// Of all bytes.
     pub sha256: Sha256,
-    /// What is inside, or why that is not what its kind needs.
+    /// The error says why the file is not valid for its kind.
     pub content: Result<Content, String>,
 }
 
-/// What an app's file says of itself.
+/// The metadata in the file of an app.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Content {
     /// Bundle identifier or package name.
     pub identifier: String,
-    /// `CFBundleShortVersionString` or `versionName`, which an Android app may leave out.
+    /// `CFBundleShortVersionString` or `versionName`. An Android app may leave it out.
     pub version: Option<String>,
     /// `CFBundleVersion` or `versionCode`.
     pub build_number: Option<String>,
@@ -211,25 +195,23 @@ pub struct Content {
     pub signer: Option<Signer>,
 }
 
-/// What deployments are built of.
+/// Git repositories to build.
 #[async_trait]
 pub trait Sources: Send + Sync {
-    /// A repository as it is at a branch, tag or commit.
+    /// Checks a repository out at a branch, tag or commit.
     async fn checkout(&self, git: &GitSource, within: Duration) -> Result<Checkout, SourceError>;
 }
 
 /// A repository at one commit.
 pub struct Checkout {
-    /// The commit.
     pub commit: String,
-    /// Its files as a tar archive.
+    /// The files as a tar archive.
     pub context: BoxStream<'static, std::io::Result<Bytes>>,
 }
 
-/// Why there is no checkout.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// There is no such repository, branch or file, or it may not be opened.
+    /// The repository, branch or file does not exist or may not be read.
     #[error("{0}")]
     Refused(String),
     /// The host does not answer.
@@ -237,69 +219,67 @@ pub enum SourceError {
     Unreachable(String),
 }
 
-/// The bytes of backups: compressed, hashed, and there only once they are kept.
+/// The bytes of backups, compressed and hashed. A dump becomes visible when it is kept.
 #[async_trait]
 pub trait Dumps: Send + Sync {
-    /// Writes a dump to where it is not seen yet. An error of the stream leaves nothing.
+    /// Writes a dump that is not visible yet. An error of the stream leaves nothing behind.
     async fn write(
         &self,
         id: BackupId,
         plain: BoxStream<'static, std::io::Result<Bytes>>,
     ) -> Result<Written, DumpError>;
-    /// Makes what was written the backup, durably. Done already: fine.
+    /// Makes the written dump visible and durable. Idempotent.
     async fn keep(&self, id: BackupId) -> Result<(), DumpError>;
-    /// The dump as it was written, once the whole file was found to have this hash.
+    /// Checks that the whole file has this hash, and then returns the uncompressed dump.
     async fn read(
         &self,
         id: BackupId,
         sha256: &Sha256,
     ) -> Result<BoxStream<'static, std::io::Result<Bytes>>, DumpError>;
-    /// Removes all of it. There is none: fine.
+    /// Deletes everything that was written. Idempotent.
     async fn discard(&self, id: BackupId) -> Result<(), DumpError>;
 }
 
 /// A dump that was written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
-    /// Bytes of the file.
+    /// The size of the compressed file in bytes.
     pub size: u64,
-    /// Of the file.
+    /// The hash of the compressed file.
     pub sha256: Sha256,
-    /// The first bytes of the dump itself.
+    /// The first bytes of the uncompressed dump, at most 4 KiB.
     pub head: Vec<u8>,
-    /// Its last bytes, at most 4 KiB.
+    /// The last bytes of the uncompressed dump, at most 4 KiB.
     pub tail: Vec<u8>,
 }
 
-/// Why there is no dump.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DumpError {
-    /// What was to be written ended with an error.
+    /// The stream to write ended with an error.
     #[error("{0}")]
     Source(String),
-    /// The disk refused, or has not what it should.
+    /// The disk failed, or the file is missing or damaged.
     #[error("{0}")]
     Disk(String),
 }
 
-/// The servers in containers of ours, at ports of the loopback address.
+/// The servers in the containers of this service, at ports of the loopback address.
 #[async_trait]
 pub trait Upstream: Send + Sync {
-    /// Whether this path answers in time, with a status from 200 to 399.
+    /// Whether the path responds in time with a status from 200 to 399.
     async fn is_healthy(&self, port: u16, path: &str, within: Duration) -> bool;
 }
 
-/// Mail to people.
 #[async_trait]
 pub trait Mail: Send + Sync {
-    /// Sends a message, or hands it to whoever delivers it.
+    /// Sends a message. Without a mail server, the adapter logs the message for the operator.
     async fn send(&self, to: &Email, subject: &str, text: &str) -> Result<(), PortError>;
 }
 
-/// A place where releases are published.
+/// A publication target.
 #[async_trait]
 pub trait Publisher: Send + Sync {
-    /// Makes the artifact of this publication available. Done already: the same answer.
+    /// Makes the artifact of this publication available. Idempotent, with the same answer.
     async fn publish(
         &self,
         release: &Release,
@@ -307,14 +287,14 @@ pub trait Publisher: Send + Sync {
     ) -> Result<Published, PortError>;
 }
 
-/// How a target took a publication.
+/// The answer of a target to a publication.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Published {
-    /// Users can get it.
+    /// Users can get the artifact.
     Live {
-        /// Where.
+        /// The page where users get the artifact.
         url: Option<String>,
     },
-    /// The target refused it, for this reason.
+    /// The target refused the publication, for this reason.
     Refused(String),
 }

@@ -1,16 +1,15 @@
-//! What we ask of a Parse Server in a container of an instance.
+//! Requests to the Parse Server of an instance.
 
 use async_trait::async_trait;
 use contract::{Timestamp, text::CloudFunctionName};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// Requests to Parse Servers.
 #[async_trait]
 pub trait ParseServers: Send + Sync {
     /// The names of all cloud functions.
     async fn functions(&self, server: &ParseServer) -> Result<BTreeSet<String>, ParseError>;
-    /// Runs a cloud function without the master key. Answers with its result.
+    /// Runs a cloud function without the master key, and returns its result.
     async fn run(&self, server: &ParseServer, call: FunctionCall) -> Result<Value, ParseError>;
     /// Counts the users, and the sessions that do not expire before `now`.
     async fn count_users(
@@ -20,7 +19,7 @@ pub trait ParseServers: Send + Sync {
     ) -> Result<UserCounts, ParseError>;
 }
 
-/// Where a Parse Server listens, and its keys.
+/// The address and the keys of a Parse Server.
 #[derive(Clone)]
 pub struct ParseServer {
     /// The port on the loopback address.
@@ -35,7 +34,7 @@ pub struct ParseServer {
 pub struct FunctionCall {
     pub name: CloudFunctionName,
     pub parameters: Map<String, Value>,
-    /// A session of one of the Parse Server's own users.
+    /// A session of a user of the Parse Server.
     pub session_token: Option<String>,
 }
 
@@ -53,7 +52,7 @@ pub enum ParseError {
     /// The request may have been executed.
     #[error("no answer in time")]
     NoAnswer,
-    /// The functions are listed by the GraphQL API only.
+    /// Only the GraphQL API lists the functions.
     #[error("the server does not serve GraphQL")]
     NoGraphql,
     #[error("there is no such function")]

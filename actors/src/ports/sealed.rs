@@ -1,4 +1,4 @@
-//! Secrets at rest. Whoever reads the store without the key of the installation reads nothing.
+//! Encrypted secrets. Without the key of the installation, nobody can read them from the store.
 
 use chacha20poly1305::{
     KeyInit, XChaCha20Poly1305, XNonce,
@@ -8,7 +8,7 @@ use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};
 
-/// A secret that only the installation can read. It is bound to what it was sealed for.
+/// An encrypted secret, bound to its owner.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Sealed(String);
@@ -19,15 +19,13 @@ impl fmt::Debug for Sealed {
     }
 }
 
-/// Why a secret cannot be sealed or opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
-    /// It was sealed with another key, for something else, or is damaged.
+    /// The secret was sealed with another key, for another owner, or is damaged.
     #[error(
         "a secret cannot be opened: the encryption key of this installation is not the one that it was sealed with"
     )]
     Foreign,
-    /// The operating system gives no random bytes.
     #[error("the operating system gives no random bytes")]
     NoRandomness,
 }
@@ -39,7 +37,6 @@ pub struct Sealer(Arc<XChaCha20Poly1305>);
 const NONCE: usize = 24;
 
 impl Sealer {
-    /// With this key.
     pub fn new(key: [u8; 32]) -> Self {
         Sealer(Arc::new(XChaCha20Poly1305::new(&key.into())))
     }
@@ -54,7 +51,7 @@ impl Sealer {
         Ok(Sealed(BASE64.encode(&[&nonce[..], &bytes].concat())))
     }
 
-    /// Opens a secret of `owner`.
+    /// Opens a secret. Fails if `owner` is not the one that it was sealed for.
     pub fn open(&self, owner: &str, sealed: &Sealed) -> Result<String, SealError> {
         let bytes = BASE64.decode(sealed.0.as_bytes()).map_err(|_| SealError::Foreign)?;
         let (nonce, bytes) = bytes.split_first_chunk::<NONCE>().ok_or(SealError::Foreign)?;

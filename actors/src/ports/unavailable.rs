@@ -1,4 +1,4 @@
-//! A world outside that is not there, for tests and measurements: every port refuses.
+//! Ports without an outside world, for tests and measurements: almost every call fails.
 
 use crate::{
     kinds::images::Registries,
@@ -20,7 +20,7 @@ use futures_util::stream::BoxStream;
 use serde_json::Value;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-/// Ports of nothing but the time and a container engine.
+/// Ports of which only the clock, the random ids, the sealer and the container engine work.
 pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
     let nothing = Arc::new(Nothing);
     Ports {

@@ -1,5 +1,5 @@
-//! Deleting what hangs from something: each child is asked to go, some at a time, until none is
-//! left. Asking twice does no harm, so a crash between any two of them costs nothing.
+//! Deletes the children of a resource, one batch at a time, until none is left. A second deletion
+//! of a child does no harm, so a crash in between costs nothing.
 
 use super::{
     handle::Handle,
@@ -8,10 +8,10 @@ use super::{
 };
 use store::Entry;
 
-/// Resources asked to go at a time.
+/// How many resources one batch deletes.
 const SOME: usize = 100;
 
-/// Asks some of those that carry the index entry to go; how many there were.
+/// Deletes one batch of the resources with this index entry. Returns how many there were.
 pub(crate) async fn delete_some<R: Child>(
     store: &Store,
     entry: &impl Entry<R>,

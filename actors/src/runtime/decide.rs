@@ -1,4 +1,4 @@
-//! One decision of an owner: the step, held to the record as it is in the store, and its write.
+//! One decision of an owner: the step, its write, and the check that the record is current.
 
 use super::{
     resource::{Input, Moment, Resource, Unique, step},
@@ -8,59 +8,60 @@ use contract::Fault;
 use std::{sync::Arc, time::Duration};
 use store::{Change, Snapshot, StoreError, Stored};
 
-/// What rides along in the transaction of a command, given the state after it.
+/// Changes that join the transaction of a command, made from the state after the command.
 pub type Rider<R> = Arc<dyn Fn(&<R as Resource>::State) -> Result<Change, Fault> + Send + Sync>;
 
-/// A record as it was read or written; `None`: there is none.
+/// A snapshot of the record. `None`: there is no record.
 pub(super) type Record<R> = Option<Snapshot<R>>;
 
-/// How often a step is decided anew because somebody else wrote the record.
+/// How often a step is decided at most while other writers change the record.
 const REREADS: usize = 4;
 
-/// What a decision is about.
+/// The input of a decision.
 pub(super) struct Question<R: Resource> {
     pub store: Store,
     pub at: Moment<R>,
-    /// The record as its owner remembers it.
+    /// The record in the memory of the owner.
     pub remembered: Record<R>,
-    /// A write of ours came to no end that we know of: what is remembered must be read anew.
+    /// The outcome of an earlier write is unknown, so the record must be read again.
     pub doubtful: bool,
-    /// `None`: nothing is to happen, the record is only looked at.
+    /// `None`: only read the record.
     pub input: Option<Input<R>>,
     pub rider: Option<Rider<R>>,
-    /// How long the store may take. A write that is slower may still be done.
+    /// The deadline of the write. A write that misses it may still happen.
     pub write_within: Duration,
 }
 
-/// What a decision led to.
+/// The result of a decision.
 pub(super) struct Decided<R: Resource> {
-    /// The record after it.
+    /// The record after the decision.
     pub record: Record<R>,
-    /// Somebody else wrote the record since it was remembered: its intent may be another one.
+    /// The record was read again, so its pending intent may be another one.
     pub overtaken: bool,
-    /// Nobody knows whether the write was done.
+    /// The outcome of the write is unknown.
     pub doubtful: bool,
     pub result: Result<Effective<R>, Fault>,
 }
 
-/// What a decision changed.
+/// The effects of a decision.
 pub(super) struct Effective<R: Resource> {
-    /// The state after it; where the resource ended, the state before; `None`: there is none.
+    /// The state after the decision. If the resource ended, the state before; `None`: there was no
+    /// resource.
     pub state: Option<Arc<R::State>>,
     /// Whether the record was written.
     pub changed: bool,
-    /// After which pause the intent's effect begins; `None`: the effect under way goes on.
+    /// See [`Intent::begins`](super::resource::Intent::begins).
     pub begins: Option<Duration>,
 }
 
-/// What is to be written, the record after it, and what that means.
+/// The change to write, the record after it, and the effects.
 type Plan<R> = (Change, Record<R>, Effective<R>);
 
-/// Decides and writes. Where somebody else wrote the record meanwhile, reads it and decides anew:
-/// a step is pure, so that costs nothing but time.
+/// Decides and writes. If another writer changed the record meanwhile, reads it and decides again;
+/// steps are pure, so a repeated decision does no harm.
 ///
-/// A decision that writes nothing holds only for the record that it was made of, just as a write
-/// does, and so does a refusal. Both compare versions with the store's cache, without a flush.
+/// Like a write, a refusal or a decision without a write holds only for the record that it was made
+/// from. Those two compare the version with the store's cache, without a flush.
 pub(super) async fn decide<R: Resource>(question: Question<R>) -> Decided<R> {
     let Question { store, at, remembered, doubtful, input, rider, write_within } = question;
     let mut decided =
@@ -99,7 +100,7 @@ pub(super) async fn decide<R: Resource>(question: Question<R>) -> Decided<R> {
     decided
 }
 
-/// Whether it was written; `false`: the record is not what it was when this was decided.
+/// Writes a decision. `false`: the record changed since the decision.
 async fn write<R: Resource>(
     store: &Store,
     at: &Moment<R>,
@@ -121,13 +122,13 @@ async fn write<R: Resource>(
     }
 }
 
-/// Whether the record is what it was when something was decided.
+/// Whether the record is unchanged since the decision.
 fn is_current<R: Resource>(store: &Store, id: &R::Key, record: &Record<R>) -> Result<bool, Fault> {
     let version = |record: &Record<R>| record.as_ref().map_or(0, |stored| stored.version());
     Ok(version(&store.get::<R>(id)?) == version(record))
 }
 
-/// The record, once all that can be seen of it is on the disk.
+/// Reads the record after everything that readers can see is on the disk.
 async fn read_durable<R: Resource>(
     store: &Store,
     id: &R::Key,

@@ -1,6 +1,6 @@
-//! Where owners are found. An owner is woken when someone asks for it and retired when nobody
-//! does. Only the directory wakes owners, and never while one of the same id lives: that is what
-//! makes an owner the only writer. The version in the store is the second lock on the same door.
+//! The directory of owners. It wakes an owner when a message for it arrives, and retires idle
+//! owners. Only the directory wakes owners, and never two of one id, so a resource has one writer.
+//! The version of the record in the store is a second guard against two writers.
 
 use super::{
     entries::Pending,
@@ -21,23 +21,22 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// How long an owner that is restarted or retired may take to end what it has in hand.
+/// How long an owner that is restarted or retired may take to stop.
 const LEAVE_WITHIN: Duration = Duration::from_secs(5);
 
-/// How owners live.
+/// The limits of owners.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
-    /// An owner that nobody asked for this long is retired.
+    /// An owner is retired after this time without a message.
     pub idle: Duration,
-    /// How often idle owners are looked for.
+    /// How often the directory looks for idle owners.
     pub sweep: Duration,
-    /// Messages that may wait for one owner.
+    /// How many messages may wait for one owner.
     pub longest_queue: u64,
     /// How long a caller waits for an answer.
     pub answer_within: Duration,
-    /// How long an owner waits for the store to write.
+    /// How long an owner waits for a write.
     pub write_within: Duration,
-    /// How many panics an owner is forgiven.
     pub intensity: Intensity,
 }
 
@@ -80,7 +79,7 @@ pub(super) struct Deliver<R: Resource> {
     pub(super) answer: oneshot::Sender<Answer<R>>,
 }
 
-/// Wants to know when the resource is idle.
+/// Asks for the state of the resource when no intent is pending.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Await<R: Resource> {
@@ -88,12 +87,12 @@ pub(super) struct Await<R: Resource> {
     pub(super) idle: oneshot::Sender<Option<Arc<R::State>>>,
 }
 
-/// Wakes the owners with a pending intent. Sent once, when the platform starts.
+/// Wakes the owners with a pending intent. Sent once, at the start of the platform.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Resume;
 
-/// An operator restarts an owner. True: it was in memory.
+/// An operator restarts an owner. True: the owner was in memory.
 #[derive(Message)]
 #[rtype(result = "bool")]
 pub(super) struct Restart<R: Resource>(pub(super) R::Key);
@@ -103,7 +102,7 @@ impl<R: Resource> Unpin for Directory<R> {}
 impl<R: Resource> Actor for Directory<R> {
     type Context = Context<Self>;
     fn started(&mut self, ctx: &mut Self::Context) {
-        // Senders bound themselves; see Handle.
+        // The mailbox needs no bound: permits of the handle bound the commands.
         ctx.set_mailbox_capacity(usize::MAX >> 8);
         self.sweep_later(ctx);
     }
@@ -112,12 +111,11 @@ impl<R: Resource> Actor for Directory<R> {
 impl<R: Resource> Supervised for Directory<R> {}
 
 impl<R: Resource> Directory<R> {
-    /// The directory for this shard of so many.
     pub(super) fn new(world: Arc<World>, rules: Rules, (shard, shards): (usize, usize)) -> Self {
         Directory { world, rules, shard, shards, owners: HashMap::new() }
     }
 
-    /// `again`: after an owner that may have left a write under way.
+    /// `again`: an earlier owner may have left a write under way.
     fn wake(&mut self, id: R::Key, again: bool) -> &mut Entry<R> {
         let world = &self.world;
         let clock = world.ports.clock.clone();
@@ -138,8 +136,8 @@ impl<R: Resource> Directory<R> {
         }));
     }
 
-    /// Asks the idle to retire. A message that reaches one that left is told so before it has
-    /// begun, and is sent again: see [`Handle::ask`](super::handle::Handle::ask).
+    /// Asks idle owners to retire. A command that reaches a retired owner has not begun, so
+    /// [`Handle::ask_with`](super::handle::Handle::ask_with) sends it again.
     fn sweep(&self, ctx: &mut Context<Self>) {
         let now = self.world.ports.clock.now();
         let idle = |entry: &Entry<R>| {
@@ -149,7 +147,7 @@ impl<R: Resource> Directory<R> {
             let (id, addr) = (*id, entry.addr.clone());
             let left = tokio::time::timeout(LEAVE_WITHIN, addr.send(Retire)).into_actor(self);
             ctx.spawn(left.map(move |left, directory, _| {
-                // only the one that was asked: another may have been woken since
+                // Another owner of this id may have been woken since.
                 let same = directory.owners.get(&id).is_some_and(|e| e.addr == addr);
                 if same && matches!(left, Ok(Ok(true) | Err(_))) {
                     directory.owners.remove(&id);
@@ -159,7 +157,7 @@ impl<R: Resource> Directory<R> {
         }
     }
 
-    /// The owner of `id`, awake; or none, because it is parked.
+    /// Finds or wakes the owner of `id`. `None`: the owner is parked.
     fn find(&mut self, id: R::Key) -> Option<&mut Entry<R>> {
         match self.owners.get(&id) {
             Some(entry) if entry.addr.connected() => {}
@@ -219,9 +217,9 @@ impl<R: Resource> Handler<Resume> for Directory<R> {
 
 impl<R: Resource> Handler<Restart<R>> for Directory<R> {
     type Result = ResponseActFuture<Self, bool>;
-    /// The new owner reads the store when the old one has left, so that it sees what the old one
-    /// wrote last, and goes on with it. One that does not leave is left behind: the version in the
-    /// store keeps the two apart.
+    /// The new owner starts when the old one has stopped, so that it reads the last write of the
+    /// old one. After [`LEAVE_WITHIN`] it starts anyway: the version of the record in the store
+    /// refuses the writes of one of the two.
     fn handle(&mut self, Restart(id): Restart<R>, _: &mut Self::Context) -> Self::Result {
         let Some(old) = self.owners.get(&id).map(|entry| entry.addr.clone()) else {
             return Box::pin(fut::ready(false));
@@ -234,7 +232,7 @@ impl<R: Resource> Handler<Restart<R>> for Directory<R> {
         };
         let left = tokio::time::timeout(LEAVE_WITHIN, left).into_actor(self);
         Box::pin(left.map(move |_, directory, _| {
-            // only the one that was asked: it may have retired, and another been woken, meanwhile
+            // The old owner may have retired meanwhile, and another of this id may have been woken.
             if directory.owners.get(&id).is_some_and(|entry| entry.addr == old) {
                 directory.owners.remove(&id);
                 directory.world.registry.remove(R::TREE, &id.to_string());

@@ -1,12 +1,12 @@
-//! The index entries that resources of many kinds have.
+//! The index entries that many kinds share.
 
 use super::resource::{Kept, Resource};
 use contract::Timestamp;
 use std::fmt;
 use store::{Entries, Entry, Record};
 
-/// Every resource with a pending intent: what is woken when the process starts. The spelling is
-/// that of the first stores.
+/// Resources with a pending intent. Their owners are woken when the process starts. The spelling
+/// `standing` is the one that existing stores have.
 pub struct Pending;
 
 impl fmt::Display for Pending {
@@ -17,7 +17,7 @@ impl fmt::Display for Pending {
 
 impl<R: Resource> Entry<R> for Pending {}
 
-/// Everything that ends at a moment. A record with a deadline is found by the sweeper.
+/// Records with a deadline. The sweeper finds them by this entry.
 pub struct Deadline(pub Timestamp);
 
 impl fmt::Display for Deadline {
@@ -28,7 +28,7 @@ impl fmt::Display for Deadline {
 
 impl<R: Record> Entry<R> for Deadline {}
 
-/// A moment as text that sorts as moments do.
+/// A timestamp as text that sorts by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SortedMoment(pub Timestamp);
 
@@ -38,7 +38,8 @@ impl fmt::Display for SortedMoment {
     }
 }
 
-/// Everything that hangs from a resource of the kind `P`. The table of kinds says which kinds do.
+/// Resources that belong to a resource of the kind `P`. The table of kinds declares their kinds:
+/// those `under` the kind `P` are its children, those `beside` it are not.
 pub struct Under<P: Record>(pub P::Key);
 
 impl<P: Record> fmt::Display for Under<P> {
@@ -47,7 +48,7 @@ impl<P: Record> fmt::Display for Under<P> {
     }
 }
 
-/// The entries of a resource: its own, and those that the runtime looks for.
+/// The index entries of a resource: its own, and those that the runtime uses.
 pub fn of<R: Resource>(kept: &Kept<R>) -> Entries<R> {
     <R as Resource>::index(&kept.state)
         .and_all(kept.intent.is_some().then_some(Pending))

@@ -1,5 +1,5 @@
-//! A supervisor that survives panics. `actix::Supervisor` restarts an actor that stops itself; a
-//! panic kills that supervisor with the actor, and every message in the mailbox with both.
+//! A supervisor that survives panics. `actix::Supervisor` restarts only an actor that stops itself;
+//! a panic kills the supervisor, the actor and all messages in the mailbox.
 
 use super::health::Health;
 use crate::ports::Clock;
@@ -17,16 +17,14 @@ use std::{
     time::Duration,
 };
 
-/// How many crashes within which time are borne, and how long to pause before each restart.
+/// How many crashes an actor is allowed, and how long the guard pauses before a restart.
 #[derive(Debug, Clone, Copy)]
 pub struct Intensity {
-    /// More crashes than this within `within`, and the actor is given up.
+    /// The guard gives the actor up after more crashes than this `within` the window.
     pub crashes: usize,
-    /// The time that crashes are counted over.
     pub within: Duration,
-    /// The first pause; it doubles with each crash.
+    /// The pause after the first crash. It doubles with each crash.
     pub first_pause: Duration,
-    /// The longest pause.
     pub longest_pause: Duration,
 }
 
@@ -41,11 +39,11 @@ impl Default for Intensity {
     }
 }
 
-/// Polls the actor's own future under `catch_unwind`.
+/// Polls the future of the actor under `catch_unwind`.
 ///
-/// After a panic that future is kept, so the mailbox lives. `ContextFut::restart` drops what the
-/// actor had spawned and calls `restarting`, where the actor must forget its memory, then
-/// `started`, where it reads the store again.
+/// After a panic the guard keeps that future, so the mailbox survives. `ContextFut::restart` drops
+/// the futures that the actor spawned, and calls `restarting`, where the actor must clear its
+/// memory, and then `started`, where the actor reads the store again.
 pub struct Guard<A: Supervised + Actor<Context = Context<A>>> {
     actor: Pin<Box<ContextFut<A, Context<A>>>>,
     pause: Option<BoxFuture<'static, ()>>,
@@ -77,7 +75,7 @@ impl<A: Supervised + Actor<Context = Context<A>>> Guard<A> {
         catch_unwind(AssertUnwindSafe(|| f(self))).map_err(|panic| self.crashed(&message(&*panic)))
     }
 
-    /// Pending: a restart is planned. Ready: too many crashes, the actor is given up.
+    /// Pending: a restart is planned. Ready: too many crashes, the guard gives the actor up.
     fn crashed(&mut self, why: &str) -> Poll<()> {
         let now = self.clock.now();
         self.recent.push_back(now);
@@ -115,7 +113,7 @@ impl<A: Supervised + Actor<Context = Context<A>>> Future for Guard<A> {
                 self.pause = None;
                 match self.attempt(|guard| guard.actor.restart()) {
                     Ok(true) => self.health.restarted(),
-                    // nobody holds an address any more
+                    // No address of the actor is left, or the guard gave the actor up.
                     Ok(false) | Err(Poll::Ready(())) => return Poll::Ready(()),
                     Err(Poll::Pending) => continue,
                 }
@@ -129,9 +127,8 @@ impl<A: Supervised + Actor<Context = Context<A>>> Future for Guard<A> {
     }
 }
 
-/// Without this, a guard that is dropped with its runtime polls the actor once more, from a drop:
-/// `started` and `stopped` would run where there is no reactor, and a panic there aborts the
-/// process.
+/// Without this, a guard that is dropped with its runtime polls the actor once more. `started` and
+/// `stopped` would run without a reactor, and a panic during the drop aborts the process.
 impl<A: Supervised + Actor<Context = Context<A>>> Drop for Guard<A> {
     fn drop(&mut self) {
         self.actor.ctx().terminate();

@@ -1,5 +1,4 @@
-//! What the rest of the platform holds of a kind of resource: ask, and get an answer or a fault
-//! that says what to do.
+//! The handle to a kind of resource. The rest of the platform sends commands to owners through it.
 
 use super::{
     directory::{Await, Deliver, Directory, Restart, Resume, Rules},
@@ -24,13 +23,13 @@ use std::{
 use store::Change;
 use tokio::sync::oneshot;
 
-/// Commands of one kind that may be on their way on one arbiter. Past it, callers are turned away.
+/// How many commands to one kind may be in flight on one arbiter. Further commands fail with
+/// [`Fault::Busy`].
 const MOST_IN_FLIGHT: u64 = 8192;
 
-/// How long who waits for an owner that cannot answer now pauses before it asks again.
+/// The pause before [`Handle::wait_idle`] asks again an owner that did not answer.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(20);
 
-/// The door to all resources of a kind.
 pub struct Handle<R: Resource> {
     shards: Arc<[Shard<R>]>,
     rules: Rules,
@@ -48,7 +47,7 @@ impl<R: Resource> Clone for Handle<R> {
     }
 }
 
-/// Which of `shards` a resource lives on.
+/// The shard, of `shards`, that a resource lives on.
 pub(crate) fn shard_of(id: impl Hash, shards: usize) -> usize {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
@@ -80,7 +79,7 @@ impl<R: Resource> Handle<R> {
         Ok(Handle { shards: shards.into(), rules, clock: world.ports.clock.clone() })
     }
 
-    /// Goes on with what was being done when the process last ended.
+    /// Resumes the effects that were pending when the process last ended.
     pub(crate) async fn resume(&self) {
         for shard in self.shards.iter() {
             let _ = shard.directory.send(Resume).await;
@@ -91,12 +90,12 @@ impl<R: Resource> Handle<R> {
         self.shards.get(shard_of(id, self.shards.len())).ok_or(Fault::Internal)
     }
 
-    /// Asks the owner of `id`. Nothing rides along.
+    /// Sends a command to the owner of `id`, without a rider.
     pub async fn ask(&self, id: R::Key, command: R::Command) -> Result<Arc<R::State>, Fault> {
         self.ask_alone(id, Input::Command(command)).await
     }
 
-    /// Creates the resource `id`. One that is there stays as it is.
+    /// Creates the resource `id`. An existing resource stays as it is.
     pub async fn create(&self, id: R::Key, new: R::New) -> Result<Arc<R::State>, Fault> {
         self.ask_alone(id, Input::Create(Box::new(new))).await
     }
@@ -106,7 +105,7 @@ impl<R: Resource> Handle<R> {
         Ok(done.state)
     }
 
-    /// Asks the owner of `id`, where there still is such a resource.
+    /// Sends a command to the owner of `id`. Does nothing if there is no such resource.
     pub async fn ask_if_there(&self, id: R::Key, command: R::Command) -> Result<(), Fault> {
         match self.ask(id, command).await {
             Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
@@ -114,10 +113,12 @@ impl<R: Resource> Handle<R> {
         }
     }
 
-    /// Asks the owner of `id`; what `rider` makes of the new state is written with it.
+    /// Sends an input to the owner of `id`. `rider` makes further changes from the new state, for
+    /// the same transaction.
     ///
-    /// The answer comes when the change is on the disk. A command whose owner died before it began
-    /// is sent again; one that had begun is answered [`Fault::Uncertain`].
+    /// The answer comes when the change is on the disk. If the owner stops before the command
+    /// begins, the command is sent again. If the owner crashes after that, the answer is
+    /// [`Fault::Uncertain`].
     pub async fn ask_with(&self, id: R::Key, input: Input<R>, rider: Rider<R>) -> Answer<R> {
         let shard = self.shard(id)?;
         let _permit = Permit::take(&shard.in_flight).ok_or(Fault::Busy)?;
@@ -125,16 +126,16 @@ impl<R: Resource> Handle<R> {
             let begun = Arc::new(AtomicBool::new(false));
             let (answer, told) = oneshot::channel();
             let (input, rider) = (input.clone(), rider.clone());
-            // Nobody waits for the delivery: that would wake this thread once more for each call. A
-            // message that gets lost takes `answer` with it.
+            // Do not wait for the delivery: that would wake this thread once more for each call. If
+            // the message is lost, `answer` is dropped with it.
             #[allow(clippy::disallowed_methods, reason = "the permit bounds it")]
             shard.directory.do_send(Deliver { id, input, rider, begun: begun.clone(), answer });
             match tokio::time::timeout(self.rules.answer_within, told).await {
                 Ok(Ok(answer)) => return answer,
-                // it never began: the owner retired or crashed before its turn
+                // The owner retired or crashed before the command began.
                 Ok(Err(_)) if !begun.load(SeqCst) => {}
                 Ok(Err(_)) => return Err(Fault::Uncertain),
-                // Whoever sets it first decides: the owner passes over what was given up.
+                // If this side sets `begun` first, the owner skips the command.
                 Err(_) if begun.swap(true, SeqCst) => return Err(Fault::Uncertain),
                 Err(_) => return Err(Fault::Busy),
             }
@@ -142,7 +143,7 @@ impl<R: Resource> Handle<R> {
         Err(Fault::Busy)
     }
 
-    /// Waits until no intent is pending; `None`: there is no such resource any more.
+    /// Waits until no intent is pending, and returns the state. `None`: there is no such resource.
     pub async fn wait_idle(
         &self,
         id: R::Key,
@@ -156,7 +157,7 @@ impl<R: Resource> Handle<R> {
                 let sent = shard.directory.send(Await { id, idle }).await;
                 match (sent, told.await) {
                     (Ok(()), Ok(state)) => return state,
-                    // the owner was restarted, or its queue was full: ask again
+                    // The owner was restarted or could not read, or its queue was full: ask again.
                     _ => self.clock.sleep(ASK_AGAIN_AFTER).await,
                 }
             }
@@ -166,7 +167,7 @@ impl<R: Resource> Handle<R> {
             .map_err(|_| Fault::NoAnswer("the owner of this object"))
     }
 
-    /// Restarts an owner from its stored state. False: it is not in memory.
+    /// Restarts an owner from its stored state. False: the owner is not in memory.
     pub async fn restart(&self, id: R::Key) -> Result<bool, Fault> {
         self.shard(id)?.directory.send(Restart(id)).await.map_err(|_| Fault::Busy)
     }

@@ -1,5 +1,5 @@
-//! The health of actors, kept outside of them: it outlives their crashes, and reading it disturbs
-//! nobody and waits for nobody.
+//! The health of actors, kept outside of the actors: it outlives their crashes, and a reader does
+//! not wait for the actor.
 
 use super::permit::Permits;
 use contract::{
@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-/// An actor that has been at one message for longer than this is stuck.
+/// An actor that works on one message for longer than this is stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(60);
 
 /// The health of one actor.
@@ -28,7 +28,7 @@ pub struct Health {
     handled: AtomicU64,
     crashes: AtomicU64,
     life: AtomicU8,
-    /// Milliseconds since the epoch at which the message in hand was taken; 0: none.
+    /// When the actor took the message in hand, in milliseconds since the epoch. 0: no message.
     begun: AtomicI64,
     last_panic: Mutex<Option<Panic>>,
 }
@@ -57,19 +57,18 @@ impl Health {
         }
     }
 
-    /// The bound of the actor's queue. A message takes a permit along, because actix bounds neither
-    /// `send` nor `do_send`.
+    /// The bound of the queue of the actor. Each message carries a permit, because actix bounds
+    /// neither `send` nor `do_send`.
     pub fn queue(&self) -> &Arc<Permits> {
         &self.queue
     }
 
-    /// A message was taken in hand.
+    /// The actor took a message in hand.
     pub fn begin(&self, now: Timestamp) {
         self.begun.store(now.as_millis(), Relaxed);
         self.handled.fetch_add(1, Relaxed);
     }
 
-    /// The message in hand is done.
     pub fn end(&self) {
         self.begun.store(0, Relaxed);
     }
@@ -83,7 +82,6 @@ impl Health {
         *self.last_panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
     }
 
-    /// The actor runs again.
     pub fn restarted(&self) {
         self.life.store(RUNNING, Relaxed);
     }
@@ -98,17 +96,15 @@ impl Health {
         self.life.load(Relaxed) == GAVE_UP
     }
 
-    /// The id that operators use: the resource's where it owns one, else the kind.
+    /// The id that operators use: the id of the resource if there is one, otherwise the kind.
     pub fn id(&self) -> &str {
         self.resource.as_deref().unwrap_or(self.kind)
     }
 
-    /// The kind of the actor.
     pub fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// The state an operator sees.
     pub fn state(&self, now: Timestamp) -> ActorState {
         let begun = self.begun.load(Relaxed);
         match self.life.load(Relaxed) {
@@ -121,7 +117,7 @@ impl Health {
         }
     }
 
-    /// All that an operator sees.
+    /// Everything that an operator sees.
     pub fn observe(&self, now: Timestamp) -> Actor {
         let begun = self.begun.load(Relaxed);
         Actor {
@@ -145,12 +141,12 @@ impl Health {
 /// Kind and id of an actor.
 type Name = (&'static str, Box<str>);
 
-/// Every actor that lives in memory.
+/// The health of every actor in memory.
 #[derive(Clone, Default)]
 pub struct Registry(Arc<DashMap<Name, Arc<Health>>>);
 
 impl Registry {
-    /// Adds an actor; the health of an earlier life of it goes on.
+    /// Adds an actor. If the registry has an actor of this name, keeps its health.
     pub fn add(
         &self,
         kind: &'static str,
@@ -168,7 +164,6 @@ impl Registry {
         self.0.remove(&(kind, Box::from(id)));
     }
 
-    /// Visits every actor.
     pub fn each(&self, mut visit: impl FnMut(&Health)) {
         self.0.iter().for_each(|entry| visit(entry.value()));
     }

@@ -1,7 +1,7 @@
-//! What every owner shares. [`resource`] says what a resource is, [`owner`] keeps one and decides
-//! with `decide`, [`guard`] keeps actors alive through panics, [`directory`] finds, wakes and retires
-//! owners, [`handle`] is what the rest of the platform holds, [`permit`] bounds what is under way,
-//! `cascade` deletes children, and [`health`] is what operators see.
+//! What all owners share. [`resource`] defines resources, [`owner`] owns one and makes decisions
+//! with `decide`, [`guard`] restarts actors after panics, [`directory`] finds, wakes and retires
+//! owners, [`handle`] sends commands to owners, [`permit`] bounds the work under way, `cascade`
+//! deletes children, and [`health`] shows actors to operators.
 
 pub(crate) mod cascade;
 mod decide;

@@ -1,9 +1,10 @@
-//! The owner of one resource: the only one who changes it. Decide, write, answer, then act.
+//! The owner of one resource. Only the owner changes the resource: it decides, writes, answers, and
+//! then runs the effect.
 //!
-//! Commands and outcomes of effects wait in one queue, and are decided one after the other: each
-//! decision starts from the record that the one before it left. The queue is the owner's own, since
-//! actix gives no such order: an `AtomicResponse` begins to wait only after one more of the actor's
-//! futures was polled.
+//! Commands and outcomes of effects wait in one queue. The owner decides them one after the other,
+//! each from the record that the previous decision left. The owner keeps this queue itself, because
+//! actix does not guarantee the order: an `AtomicResponse` begins to wait only after another future
+//! of the actor was polled.
 
 pub use super::decide::Rider;
 
@@ -27,53 +28,51 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// The state after a command; where the command ended the resource, the state before it.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Done<R: Resource> {
-    /// The state.
+    /// The state after the command. If the command ended the resource, the state before.
     pub state: Arc<R::State>,
     /// Whether this command changed the record.
     pub changed: bool,
 }
 
-/// What a command is answered.
 pub type Answer<R> = Result<Done<R>, Fault>;
 
-/// Who waits until no intent is pending is told the state; `None`: there is no such resource.
+/// Takes the state when no intent is pending. `None`: there is no such resource.
 type IdleSender<R> = oneshot::Sender<Option<Arc<<R as Resource>::State>>>;
 
-/// The owner of one resource.
 pub struct Owner<R: Resource> {
     id: R::Key,
     world: Arc<World>,
     health: Arc<Health>,
     rules: Rules,
     record: Record<R>,
-    /// Whether a write may have been done of which the record in memory knows nothing.
+    /// Whether the store may hold a write that the record in memory lacks.
     doubtful: bool,
     turns: VecDeque<Turn<R>>,
     /// Whether a decision is under way.
     deciding: bool,
     performing: Option<SpawnHandle>,
-    /// Counts the effects that were begun. The outcome of one that was overtaken is not listened to.
+    /// Counts the effects that have begun. An outcome with an older number is ignored.
     begun: u64,
     failures: u32,
     waiting: Vec<IdleSender<R>>,
 }
 
-/// What waits for its turn.
+/// An entry of the queue.
 enum Turn<R: Resource> {
     Command(Ask<R>),
     Outcome {
         begun: u64,
         outcome: Result<R::Outcome, Retry>,
     },
-    /// The record is compared with the store, for who waits until it is idle.
+    /// Compare the record with the store, and register the sender that waits for idle.
     Look(Option<WaitIdle<R>>),
     Leave(Leave),
 }
 
-/// A command on its way. `begun` tells a sender whose answer was lost whether it may send it again.
+/// A command. If the answer is lost, `begun` tells the sender whether to send the command again.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Ask<R: Resource> {
@@ -84,7 +83,7 @@ pub struct Ask<R: Resource> {
     pub(super) permit: Permit<Arc<Permits>>,
 }
 
-/// Wants the state once no intent is pending.
+/// Asks for the state when no intent is pending.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct WaitIdle<R: Resource> {
@@ -92,22 +91,22 @@ pub struct WaitIdle<R: Resource> {
     pub(super) permit: Permit<Arc<Permits>>,
 }
 
-/// From the directory. True: nothing was left to do, and the owner has stopped.
+/// Sent by the directory. True: the owner was idle and has stopped.
 #[derive(Message)]
 #[rtype(result = "bool")]
 pub struct Retire;
 
-/// From the directory, which has another one start in its place when this one has left.
+/// Sent by the directory, which starts a new owner when this one has stopped.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Leave(pub(super) oneshot::Sender<()>);
 
-/// The first pause before an effect is tried again, and the longest.
+/// The pause before a failed effect is retried doubles from `FIRST_PAUSE` to `LONGEST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 impl<R: Resource> Owner<R> {
-    /// `doubtful`: there was another owner before, which may have left a write under way.
+    /// `doubtful`: an earlier owner of the resource may have left a write under way.
     pub(super) fn new(
         id: R::Key,
         world: Arc<World>,
@@ -131,7 +130,7 @@ impl<R: Resource> Owner<R> {
         }
     }
 
-    /// The rule after a crash, all of it: read what is written, and act on the pending intent.
+    /// The whole recovery after a crash: read the record, and run its pending effect.
     fn recover(&mut self, ctx: &mut Context<Self>) {
         if self.doubtful {
             self.turns.push_front(Turn::Look(None));
@@ -154,7 +153,7 @@ impl<R: Resource> Owner<R> {
         self.go_on(ctx);
     }
 
-    /// Takes what waits, until something takes its time or nothing is left.
+    /// Takes turns from the queue until a decision is under way or the queue is empty.
     fn go_on(&mut self, ctx: &mut Context<Self>) {
         while !self.deciding {
             match self.turns.pop_front() {
@@ -175,7 +174,7 @@ impl<R: Resource> Owner<R> {
 
     fn on_command(&mut self, ask: Ask<R>, ctx: &mut Context<Self>) {
         if ask.begun.swap(true, SeqCst) {
-            // The sender gave up waiting and was told that nothing was done.
+            // The sender gave up, and its caller knows that nothing was done.
             return;
         }
         let Ask { input, rider, answer, permit, .. } = ask;
@@ -210,20 +209,20 @@ impl<R: Resource> Owner<R> {
                 owner.waiting.retain(|waiting| !waiting.is_closed());
                 owner.waiting.push(idle);
             }
-            // Without an answer, who waits asks again.
+            // After an error the sender is dropped, and the handle asks again.
             (Ok(_), None) | (Err(_), Some(_)) => {}
             (Err(fault), None) => owner.look_again(&fault, ctx),
         });
     }
 
-    /// Nobody asks: the owner itself must come to know what the store holds.
+    /// No caller retries this read, so the owner does.
     fn look_again(&mut self, why: &Fault, ctx: &mut Context<Self>) {
         tracing::warn!(kind = R::TREE, id = %self.id, %why, "a record cannot be read; trying again");
         let pause = self.world.ports.clock.sleep(LONGEST_PAUSE).into_actor(self);
         ctx.spawn(pause.map(|(), owner, ctx| owner.queue(Turn::Look(None), ctx)));
     }
 
-    /// Decides; `then` runs when the decision is on the disk, or was refused.
+    /// Decides. `then` runs when the decision is on the disk or was refused.
     fn decide(
         &mut self,
         input: Option<Input<R>>,
@@ -247,7 +246,7 @@ impl<R: Resource> Owner<R> {
         }));
     }
 
-    /// Takes over what a decision led to, and acts on it.
+    /// Takes over the result of a decision, and starts the effect that it asks for.
     fn adopt(
         &mut self,
         decided: Decided<R>,
@@ -268,7 +267,7 @@ impl<R: Resource> Owner<R> {
         result
     }
 
-    /// Does what the intent asks for, instead of what was being done.
+    /// Cancels the running effect, and starts the pending one after a pause.
     fn perform(&mut self, pause: Duration, ctx: &mut Context<Self>) {
         if let Some(overtaken) = self.performing.take() {
             ctx.cancel_future(overtaken);
@@ -289,7 +288,7 @@ impl<R: Resource> Owner<R> {
         })));
     }
 
-    /// Tries the effect again after a pause that grows.
+    /// Retries the effect after a growing pause.
     fn perform_again(&mut self, why: &str, ctx: &mut Context<Self>) {
         let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
         self.failures = self.failures.saturating_add(1);
@@ -311,7 +310,7 @@ impl<R: Resource> Owner<R> {
         }
     }
 
-    /// Stops for good. What still waits is lost before it has begun, so it is sent again.
+    /// Stops for good. The commands in the queue have not begun, so their senders send them again.
     fn stop(&mut self, ctx: &mut Context<Self>) {
         self.deciding = true;
         self.turns.clear();
@@ -329,7 +328,7 @@ impl<R: Resource> Actor for Owner<R> {
 }
 
 impl<R: Resource> Supervised for Owner<R> {
-    /// What waits for its turn is kept; what was in hand is lost with its answer.
+    /// The queue stays. The answer to the command in hand is lost.
     fn restarting(&mut self, _: &mut Self::Context) {
         (self.record, self.performing) = (None, None);
         (self.deciding, self.doubtful) = (false, true);
@@ -353,7 +352,7 @@ impl<R: Resource> Handler<WaitIdle<R>> for Owner<R> {
 
 impl<R: Resource> Handler<Leave> for Owner<R> {
     type Result = ();
-    /// It ends what it has in hand, and nothing after that.
+    /// The owner ends the decision under way, and then stops.
     fn handle(&mut self, leave: Leave, ctx: &mut Self::Context) {
         self.turns.push_front(Turn::Leave(leave));
         self.go_on(ctx);

@@ -1,24 +1,20 @@
-//! What takes its time says how it goes: a line each, written as it comes.
+//! The progress log: the output of deployments and builds, one record for each line.
 
 use crate::world::World;
 use contract::{EventId, Fault, Timestamp, deployments::StepName};
 use serde::{Deserialize, Serialize};
 use store::{Change, Entries, Record};
 
-/// A line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// Whose: a deployment, or a build.
+    /// The id of the deployment or build.
     pub of: String,
-    /// When it was written.
     pub at: Timestamp,
-    /// While it did this.
     pub step: StepName,
-    /// What it said.
     pub text: String,
 }
 
-/// The longest line that is kept, in characters.
+/// Longer lines are cut, in characters.
 const LONGEST: usize = 2_000;
 
 impl Record for Line {
@@ -33,21 +29,19 @@ impl Record for Line {
 }
 
 store::entries! {
-    /// What lines are found by.
     pub enum LineIndex of Line {
-        /// Those of one deployment or build.
+        /// The lines of one deployment or build.
         Of { id: String } = "of",
     }
 }
 
 impl LineIndex {
-    /// The lines of one deployment or build.
     pub fn of(id: impl std::fmt::Display) -> Self {
         LineIndex::Of { id: id.to_string() }
     }
 }
 
-/// Writes what was said. Whoever reads on sees it a moment later. Keys sort by time.
+/// Appends lines, without waiting for the write. Their keys sort by time.
 pub fn say(
     world: &World,
     of: impl std::fmt::Display,
@@ -63,10 +57,10 @@ pub fn say(
     world.store.note(lines);
 }
 
-/// Lines removed at a time.
+/// How many lines one call of [`forget`] removes.
 const BATCH: usize = 500;
 
-/// Removes somebody's lines; whether none is left.
+/// Removes a batch of the lines of a deployment or build. Returns whether none was left.
 pub async fn forget(world: &World, of: impl std::fmt::Display) -> Result<bool, Fault> {
     let keys = world.store.oldest::<Line>(&LineIndex::of(of), None, BATCH)?;
     let mut change = Change::new();

@@ -1,6 +1,6 @@
 //! Reference counts: how many template versions use an image, how many instances use a template.
-//! The users of an object count in their own transactions, so that it cannot be removed while
-//! another begins to use it.
+//! A user changes the count in its own transaction, so that an object cannot be removed while
+//! another user begins to use it.
 
 use serde::{Deserialize, Serialize};
 use store::{Merge, Record};
@@ -18,7 +18,6 @@ impl Record for RefCount {
     type Content = Self;
 }
 
-/// A change of a count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RefCountDelta {
     Add(u64),

@@ -1,4 +1,4 @@
-//! A resource is a pure state machine, and the effects that its intents ask for.
+//! A resource: a pure state machine, and the effects that its intents ask for.
 
 use crate::world::World;
 use contract::{Fault, Id, Timestamp};
@@ -13,53 +13,46 @@ use std::{
 };
 use store::{Change, Claim, Entries, Record, StoreError};
 
-/// What the table of kinds says of a kind.
+/// The facts about a kind that the table of kinds declares.
 pub trait Row: Record {
-    /// What people call one.
+    /// The name of the kind in messages.
     const NOUN: &'static str;
-    /// The key of what it hangs from.
     fn parent_key(state: &<Self as Resource>::State) -> Option<String>
     where
         Self: Resource;
 }
 
-/// A kind of resource. Each resource is changed by its one owner only.
+/// A kind of resource. Only its owner changes a resource.
 ///
-/// The behaviour is pure: no clock, no store, no outside world. Refusing changes nothing. What is
-/// the same for all kinds is the runtime's part ([`step`]): a resource that is not there or deleted
-/// is not found, and one that is created twice stays as it is.
+/// The behaviour is pure: no clock, no store, no outside world. A refusal changes nothing.
+/// [`step`] does the same for all kinds: a missing or deleted resource is not found, and a second
+/// creation changes nothing.
 pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
-    /// The version of [`Resource::State`]'s shape. Older ones are read by [`Resource::upgrade`].
+    /// The version of the shape of [`Resource::State`]. [`Resource::upgrade`] reads older shapes.
     const SHAPE: u16 = 1;
     /// How long one attempt at an effect may take.
     const TIME_LIMIT: Duration = Duration::from_secs(30);
-    /// What one is created from.
+    /// The input of [`Resource::create`].
     type New: Clone + Debug + Send + 'static;
-    /// What is kept of it.
     type State: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static;
-    /// What can be asked of it.
     type Command: Clone + Debug + Send + 'static;
-    /// Work outside the record. It stays pending in the record until its outcome is known, so it
-    /// must be safe to do again.
+    /// Work outside the record. An effect stays pending in the record until its outcome is written,
+    /// so it may run twice and must be idempotent.
     type Effect: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send + Sync + 'static;
-    /// What came of an effect.
     type Outcome: Clone + Debug + Send + 'static;
 
-    /// The first state.
     fn create(at: &Moment<Self>, new: Self::New) -> Result<Step<Self>, Fault>;
 
-    /// What a command makes of it.
     fn on_command(
         state: Self::State,
         at: &Moment<Self>,
         command: Self::Command,
     ) -> Result<Step<Self>, Fault>;
 
-    /// What the outcome of an effect makes of it.
     fn on_outcome(state: Self::State, at: &Moment<Self>, outcome: Self::Outcome) -> Step<Self>;
 
-    /// Does an effect. An error is tried again with growing pauses, for as long as the intent is
-    /// pending.
+    /// Runs an effect. After an error, the owner retries with growing pauses for as long as the
+    /// intent is pending.
     fn perform(
         effect: Self::Effect,
         id: Self::Key,
@@ -67,51 +60,49 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Self::Outcome, Retry>>;
 
-    /// Whether people no longer see it: it is being removed, or what is left of it is kept for a
-    /// while.
+    /// Whether callers no longer see the resource. Its record may stay until its removal ends, or
+    /// for its retention.
     fn is_deleted(state: &Self::State) -> bool;
 
-    /// Whether a deleted one still takes this command.
+    /// Whether a deleted resource still accepts this command.
     fn accepts_deleted(_command: &Self::Command) -> bool {
         false
     }
 
-    /// What it is found by, beside what it hangs from.
+    /// The index entries, without the entry for the parent.
     fn index(_state: &Self::State) -> Entries<Self> {
         Entries::default()
     }
 
-    /// Unique values that it holds.
+    /// The unique values that the resource holds.
     fn claims(_state: &Self::State) -> Vec<Unique<Self>> {
         Vec::new()
     }
 
-    /// When its state must have ended, and what it is told then.
+    /// The deadline of the state, and the command that the sweeper sends when it has passed.
     fn deadline(_state: &Self::State) -> Option<(Timestamp, Self::Command)> {
         None
     }
 
-    /// Reads a state that an older version of the program wrote.
+    /// Reads a record that an older version of the program wrote.
     fn upgrade(from: u16, _old: serde_json::Value) -> Result<Kept<Self>, StoreError> {
         Err(StoreError::Unreadable(format!("{} of schema {from} cannot be upgraded", Self::TREE)))
     }
 }
 
-/// What the row of a kind says that its resources hang from.
+/// The parent kind that the table of kinds declares.
 pub trait HasParent: Resource {
-    /// The other kind.
     type Parent: Resource;
 }
 
-/// A kind whose resources hang from those of another kind, and go with them.
+/// A kind whose resources have a parent of another kind, and are deleted with it.
 pub trait Child: HasParent {
-    /// What this one hangs from.
     fn parent(state: &Self::State) -> Option<<Self::Parent as Record>::Key>;
-    /// What it is told when that goes.
+    /// The command that deletes a child when its parent is deleted.
     fn delete() -> Self::Command;
 }
 
-/// A unique value, and what a caller is told where another resource holds it.
+/// A unique value, and the fault for a caller when another resource holds the value.
 pub struct Unique<R> {
     claim: String,
     taken: fn() -> Fault,
@@ -119,12 +110,11 @@ pub struct Unique<R> {
 }
 
 impl<R: Resource> Unique<R> {
-    /// This value must be held by nobody else.
     pub fn new(claim: impl Claim<R>, taken: fn() -> Fault) -> Self {
         Unique { claim: claim.to_string(), taken, of: PhantomData }
     }
 
-    /// What a caller is told where this claim of the state is taken.
+    /// The fault for a caller when the claim `taken` of the state is taken.
     pub fn refusal(state: &R::State, taken: &str) -> Fault {
         let claims = <R as Resource>::claims(state);
         let claim = claims.into_iter().find(|unique| unique.claim == taken);
@@ -140,7 +130,7 @@ impl<R> Display for Unique<R> {
 
 impl<R: Resource> Claim<R> for Unique<R> {}
 
-/// The whole of a resource's behaviour: what becomes of it by one input. Pure.
+/// The whole behaviour of a resource: the step that follows from one input. Pure.
 pub fn step<R: Resource>(
     at: &Moment<R>,
     state: Option<&R::State>,
@@ -150,7 +140,7 @@ pub fn step<R: Resource>(
     match (state, input) {
         (None, Input::Create(new)) => R::create(at, *new),
         (None, Input::Command(_)) => Err(not_found),
-        // of something that was overtaken by the resource's end
+        // The outcome of an effect that the end of the resource overtook.
         (None, Input::Outcome(_)) => Ok(Step::keep()),
         (Some(state), Input::Create(_)) if R::is_deleted(state) => Err(not_found),
         (Some(_), Input::Create(_)) => Ok(Step::keep()),
@@ -164,23 +154,18 @@ pub fn step<R: Resource>(
     }
 }
 
-/// Who and when: what a step may know of the world.
+/// All that a step may know of the world.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment<R: Resource> {
-    /// The resource's id.
     pub id: R::Key,
-    /// The time.
     pub now: Timestamp,
 }
 
-/// What a step takes in.
+/// The input of a step.
 #[derive(Debug)]
 pub enum Input<R: Resource> {
-    /// It is to be created.
     Create(Box<R::New>),
-    /// Somebody asks.
     Command(R::Command),
-    /// An effect came to an end.
     Outcome(R::Outcome),
 }
 
@@ -194,7 +179,7 @@ impl<R: Resource> Clone for Input<R> {
     }
 }
 
-/// An effect could not be done now: why, for the log.
+/// An effect failed and is retried. The text is for the log.
 #[derive(Debug)]
 pub struct Retry(pub String);
 
@@ -204,42 +189,39 @@ impl<E: std::error::Error> From<E> for Retry {
     }
 }
 
-/// What a step decides.
+/// The decision about one input.
 pub struct Step<R: Resource> {
-    /// What becomes of the state.
     pub next: Next<R::State>,
-    /// What becomes of the intent.
     pub intent: Intent<R::Effect>,
-    /// What else becomes true in the same transaction.
+    /// Other changes in the same transaction.
     pub also: Change,
 }
 
-/// What becomes of the state.
+/// The change of the state.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next<S> {
-    /// It stays; nothing is written.
     Keep,
-    /// It becomes this.
     Put(S),
-    /// The resource ends.
+    /// The resource ends: its record is removed.
     Remove,
 }
 
-/// What becomes of the intent. A resource has one at a time.
+/// The change of the pending intent. A resource has at most one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Intent<E> {
-    /// What was pending still is.
+    /// The pending intent stays.
     Keep,
-    /// Nothing is left to do.
+    /// No intent is pending.
     None,
-    /// Do this.
+    /// Run this effect at once.
     Now(E),
-    /// Do this after a pause.
+    /// Run this effect after a pause.
     After(Duration, E),
 }
 
 impl<E> Intent<E> {
-    /// After which pause its effect begins, in place of the one before; `None`: that one goes on.
+    /// The pause before the new effect begins and replaces the running one. `None`: the running
+    /// effect goes on.
     pub fn begins(&self) -> Option<Duration> {
         match self {
             Intent::Keep => None,
@@ -250,8 +232,8 @@ impl<E> Intent<E> {
 }
 
 impl<R: Resource> Step<R> {
-    /// What the resource becomes by this step; `None`: it ends. A resource that is not there can
-    /// only be put.
+    /// The record after this step. `None`: the resource ends. Without a record before the step,
+    /// only [`Next::Put`] is possible.
     pub fn apply(self, before: Option<&Kept<R>>) -> Result<Option<Kept<R>>, Fault> {
         let pending = before.and_then(|before| before.intent.as_ref());
         let intent = match self.intent {
@@ -267,7 +249,7 @@ impl<R: Resource> Step<R> {
         }
     }
 
-    /// Whether the resource stays just as it is, so that nothing needs to be written.
+    /// Whether the record stays the same, so that no write is needed.
     pub fn keeps(&self, before: Option<&Kept<R>>) -> bool {
         let pending = before.and_then(|before| before.intent.as_ref());
         matches!(self.next, Next::Keep)
@@ -278,41 +260,37 @@ impl<R: Resource> Step<R> {
             }
     }
 
-    /// Nothing changes.
     pub fn keep() -> Self {
         Step { next: Next::Keep, intent: Intent::Keep, also: Change::new() }
     }
 
-    /// The state becomes this; the intent stays.
+    /// Replaces the state; the pending intent stays.
     pub fn put(state: R::State) -> Self {
         Step { next: Next::Put(state), intent: Intent::Keep, also: Change::new() }
     }
 
-    /// The resource ends.
     pub fn remove() -> Self {
         Step { next: Next::Remove, intent: Intent::None, also: Change::new() }
     }
 
-    /// With this intent.
     pub fn intend(mut self, intent: Intent<R::Effect>) -> Self {
         self.intent = intent;
         self
     }
 
-    /// With this in the same transaction.
+    /// Adds a change to the same transaction.
     pub fn also(mut self, change: Change) -> Self {
         self.also = self.also.and(change);
         self
     }
 }
 
-/// What is written: the state with the pending intent. They change together or not at all.
+/// The record of a resource: its state and its pending intent. They change together or not at all.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Kept<R: Resource> {
-    /// The state.
     pub state: R::State,
-    /// What is left to do.
+    /// The pending effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<R::Effect>,
 }
@@ -330,7 +308,7 @@ impl<R: Resource> Clone for Kept<R> {
 }
 
 impl<R: Resource> Kept<R> {
-    /// A state with nothing left to do.
+    /// A record without a pending intent.
     pub fn at_rest(state: R::State) -> Self {
         Kept { state, intent: None }
     }
@@ -343,11 +321,11 @@ impl<R: Resource> Deref for Kept<R> {
     }
 }
 
-/// An effect of resources that have none.
+/// The effect type of kinds without effects.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Never {}
 
-/// `perform` of resources that have no effects.
+/// [`Resource::perform`] of kinds without effects.
 pub fn no_effects<O>(effect: Never) -> LocalBoxFuture<'static, Result<O, Retry>> {
     match effect {}
 }

@@ -1,4 +1,4 @@
-//! The store as the platform uses it: what it refuses is a [`Fault`], told from one place.
+//! The store as the platform uses it. Errors become a [`Fault`] in one place.
 
 use contract::Fault;
 use store::{Change, Claim, Entry, Merge, Record, Snapshot, StoreError};
@@ -17,12 +17,11 @@ impl From<store::Store> for Store {
 }
 
 impl Store {
-    /// Reads a record.
     pub fn get<R: Record>(&self, key: &R::Key) -> Result<Option<Snapshot<R>>, Fault> {
         self.0.get::<R>(key).map_err(|e| refused(R::TREE, &e))
     }
 
-    /// Reads a record that several writers add to; an empty one where nothing was written yet.
+    /// Reads a record that several writers add to. A missing record reads as an empty one.
     pub fn get_or_empty<R: Record<Content: Default>>(
         &self,
         key: &R::Key,
@@ -56,7 +55,7 @@ impl Store {
         self.newest::<R>(entry, None, usize::MAX)
     }
 
-    /// Keys whose index entry has the name of this one and sorts before it, in order.
+    /// Keys whose index entry has the same name as `entry` and sorts before it, in order.
     pub fn before<R: Record>(
         &self,
         entry: &impl Entry<R>,
@@ -81,7 +80,7 @@ impl Store {
         Ok(self.get::<R>(&key)?.map(|found| (key, found)))
     }
 
-    /// Keys of a kind, last first, before a cursor.
+    /// Keys of a kind in descending order, before a cursor.
     pub fn keys<R: Record>(
         &self,
         before: Option<&R::Key>,
@@ -90,38 +89,38 @@ impl Store {
         self.0.keys::<R>(before, limit).map_err(|e| refused(R::TREE, &e))
     }
 
-    /// Returns when the change is on the disk, or was refused.
+    /// Returns when the change is on the disk or was refused.
     pub async fn commit(&self, change: Change) -> Result<(), Fault> {
         self.try_commit(change).await.map_err(|e| refused("change", &e))
     }
 
-    /// Like [`commit`](Store::commit), for who tells the refusals of the store apart.
+    /// Like [`commit`](Store::commit), with the error of the store.
     pub async fn try_commit(&self, change: Change) -> Result<(), StoreError> {
         self.0.commit(change).await
     }
 
-    /// Returns when all that readers can see now is on the disk.
+    /// Returns when everything that readers can see at the call is on the disk.
     pub async fn barrier(&self) -> Result<(), Fault> {
         self.commit(Change::new()).await
     }
 
-    /// Writes what nobody waits for. It is durable a moment later, or lost with the process.
+    /// Writes without waiting. The change is durable a moment later, or lost with the process.
     pub fn note(&self, change: Change) {
         self.0.note(change);
     }
 
-    /// Adds to a record that several writers share. Nobody waits for it.
+    /// Adds to a record that several writers share, without waiting.
     pub fn note_merge<R: Merge>(&self, key: &R::Key, delta: R::Delta) {
         self.note(Change::new().merge::<R>(key, delta));
     }
 
-    /// The store below: its vitals, its dump and its end.
+    /// The underlying store, for its metrics, its dump and its close.
     pub fn raw(&self) -> &store::Store {
         &self.0
     }
 }
 
-/// What a caller is told of a read or a change that was refused.
+/// The fault for a caller whose read or change was refused.
 pub(crate) fn refused(what: &str, e: &StoreError) -> Fault {
     match e {
         StoreError::Stale { .. } | StoreError::Taken { .. } => Fault::Stale,

@@ -1,5 +1,5 @@
-//! Owners under every order of events that could be thought of: what they answer is what the store
-//! says, and nobody waits for something that is over.
+//! Tests of owners under many orders of events: their answers agree with the store, and no caller
+//! waits for an effect that has ended.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,7 +32,7 @@ use std::{
 use store::{Change, Entries, Memory, Merge, Record, Snapshot, Store};
 use tokio::sync::Semaphore;
 
-/// A kind with one effect, which ends when the test says so.
+/// A kind with one effect. The test decides when the effect ends.
 struct Probe;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ struct Work;
 #[derive(Debug, Clone)]
 struct Done;
 
-/// An effect puts a permit into the first when it begins, and ends when it gets one from the other.
+/// An effect adds a permit to `begun` when it begins, and ends when it gets a permit from `end`.
 #[derive(Clone)]
 struct Gate {
     begun: Rc<Semaphore>,
@@ -130,7 +130,7 @@ impl Resource for Probe {
 
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// A record whose write holds up the store until the test says so.
+/// A record whose write blocks the store until the test releases it.
 #[derive(Clone, Serialize, Deserialize)]
 struct Hold;
 
@@ -156,7 +156,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Runs a test whose owners live on the test's own thread.
+    /// Runs a test whose owners live on the thread of the test.
     fn run<F: Future<Output = ()>>(test: impl FnOnce(Scene) -> F) {
         let folder = tempfile::tempdir().unwrap();
         System::new().block_on(async {
@@ -186,7 +186,7 @@ impl Scene {
         self.world.store.get::<Probe>(&id).unwrap().unwrap()
     }
 
-    /// Somebody else writes the record.
+    /// Writes the record without its owner.
     async fn write(&self, id: JobId, state: State, intent: Option<Work>) {
         let before = self.stored(id);
         let after = Kept { state, intent };
@@ -194,7 +194,7 @@ impl Scene {
         self.world.store.commit(change).await.unwrap();
     }
 
-    /// The owner's memory is what the store says, and nobody waits for its work any more.
+    /// Checks that the memory of the owner agrees with the store, and that no effect is pending.
     async fn check(&self, id: JobId, told: &str) {
         let idle = self.owners.wait_idle(id, WITHIN).await;
         let idle = idle.unwrap_or_else(|e| panic!("{told}: it never becomes idle: {e}")).unwrap();
@@ -222,7 +222,7 @@ fn end_work() {
     GATE.with(|gate| gate.end.add_permits(1));
 }
 
-/// After so many turns of this thread.
+/// Waits for `count` turns of this thread.
 async fn turns(count: usize) {
     for _ in 0..count {
         yield_now().await;
@@ -232,7 +232,8 @@ async fn turns(count: usize) {
 #[test]
 fn commands_that_come_while_an_effect_ends() {
     Scene::run(|mut scene| async move {
-        // the commands come one by one, in threes or at once; the effect ends before, between, after
+        // The commands come one by one, in threes or at once. The effect ends before, between or
+        // after them.
         for (burst, ends_at) in [1, 3, 12].into_iter().flat_map(|b| (0..16).map(move |e| (b, e))) {
             for every in [usize::MAX, 4, 1] {
                 let told = format!("{burst} at a time, ends at {ends_at}, every {every}th adds");
@@ -263,25 +264,25 @@ fn commands_that_come_while_an_effect_ends() {
 fn a_record_that_somebody_else_wrote() {
     Scene::run(|mut scene| async move {
         let other = State { working: false, count: 100 };
-        // a command that changes nothing sees it
+        // A command that changes nothing sees the write.
         let id = scene.create().await;
         scene.write(id, other.clone(), None).await;
         assert_eq!(*scene.owners.ask(id, Command::Look).await.unwrap(), other);
         scene.check(id, "written").await;
-        // work that somebody else gave it is done
+        // The owner runs an effect that another writer made pending.
         let id = scene.create().await;
         scene.write(id, State { working: true, count: 100 }, Some(Work)).await;
         assert!(scene.owners.ask(id, Command::Look).await.unwrap().working);
         end_work();
         scene.check(id, "given work").await;
         assert_eq!(scene.stored(id).state.count, 101);
-        // so is work that is noticed by who waits for its end
+        // The same, if the owner notices it only through a caller that waits for idle.
         let id = scene.create().await;
         scene.write(id, State { working: true, count: 100 }, Some(Work)).await;
         end_work();
         scene.check(id, "waited for").await;
         assert_eq!(scene.stored(id).state.count, 101);
-        // nobody waits for work that somebody else took away
+        // A caller does not wait for an effect that another writer removed.
         let id = scene.create().await;
         scene.owners.ask(id, Command::Begin).await.unwrap();
         scene.write(id, other.clone(), None).await;
@@ -306,7 +307,7 @@ fn commands_behind_one_that_panics_are_answered() {
 #[test]
 fn a_write_of_which_nobody_knows_whether_it_was_done() {
     Scene::run(|mut scene| async move {
-        // an effect's outcome, or a command that gives it work, is written late
+        // The outcome of an effect, or a command that starts one, is written late.
         for begin in [false, true] {
             let id = scene.create().await;
             if !begin {

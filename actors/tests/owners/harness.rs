@@ -1,5 +1,6 @@
-//! What every owner must stand: each operation of the engine that it uses fails once, before and after
-//! it was done; and each is done twice, because who asked for it never heard of it.
+//! The faults that every owner must survive: each operation of the engine fails once, before or
+//! after it is carried out; and each operation is carried out twice, because the first answer is
+//! lost.
 
 use super::world;
 use actix_rt::{Arbiter, System};
@@ -14,8 +15,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How much of the machine's time a record may take to be as it should be. By the clock of the test
-/// that is the better part of an hour.
+/// How long a record may take to reach its state, in real time. On the clock of the test that is up
+/// to 50 minutes.
 const WITHIN: Duration = Duration::from_secs(60);
 
 /// Runs a test in a world of its own.
@@ -30,7 +31,7 @@ pub fn run<F: Future<Output = ()>>(test: impl FnOnce(Arc<World>, Fake) -> F) {
     });
 }
 
-/// Waits until a record is as it should be.
+/// Waits until a record is as `wanted`.
 pub async fn comes_to<R: Resource>(
     world: &World,
     id: R::Key,
@@ -50,15 +51,14 @@ pub async fn comes_to<R: Resource>(
     }
 }
 
-/// How an operation fails.
 pub const FAILURES: [InjectedFault; 2] = [InjectedFault::FailBefore, InjectedFault::FailAfter];
 
-/// Each of these operations with each of the failures.
+/// Each of these operations with each of the [`FAILURES`].
 pub fn pairs(used: &[Operation]) -> impl Iterator<Item = (Operation, InjectedFault)> {
     used.iter().flat_map(|operation| FAILURES.map(|fault| (*operation, fault)))
 }
 
-/// Lives a life in which each of these operations fails once in this way.
+/// Runs `life` while each of these operations fails once in this way.
 pub async fn fails_once(
     engine: &Fake,
     used: &[Operation],
@@ -74,13 +74,13 @@ pub async fn fails_once(
     assert!(before.iter().zip(&after).all(|(before, after)| before < after), "all are used");
 }
 
-/// How often each of these operations went wrong so far.
+/// How many faults were injected into each of these operations so far.
 fn injected_counts(engine: &Fake, used: &[Operation]) -> Vec<u64> {
     used.iter().map(|operation| engine.injected(*operation)).collect()
 }
 
-/// Lives a life for each group of these operations, in which each of the group is done and its owner
-/// never hears of it: all owners of the kind are restarted after that.
+/// Runs `life` once for each group of operations. Each operation of the group is carried out but
+/// never returns; all owners of the kind are restarted after that.
 pub async fn is_done_twice<R: Resource>(
     world: &Arc<World>,
     engine: &Fake,

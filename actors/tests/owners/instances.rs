@@ -1,4 +1,4 @@
-//! The owners of instances on an engine that goes wrong on demand.
+//! The owners of instances on an engine that fails on demand.
 
 use super::{
     harness::{comes_to, fails_once, is_done_twice, pairs, run},
@@ -23,7 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Makes an instance of the shipped template.
+/// Creates an instance of the shipped template.
 pub async fn create(world: &Arc<World>) -> InstanceId {
     let now = world.ports.clock.now();
     let claim = TemplateClaim::Slug { slug: "parse-server-postgresql".parse().unwrap() };
@@ -61,7 +61,7 @@ pub async fn until(world: &World, id: InstanceId, wanted: S, told: &str) {
     comes_to::<Instances>(world, id, told, wanted).await;
 }
 
-/// The whole life of an instance, with something going wrong at this operation.
+/// The whole life of an instance, from its creation to its deletion.
 async fn live(world: &Arc<World>, engine: &Fake, told: &str) {
     let id = create(world).await;
     let owners = &world.owners().unwrap().instances;
@@ -84,7 +84,6 @@ async fn live(world: &Arc<World>, engine: &Fake, told: &str) {
     assert_eq!(left, (vec![], vec![], vec![]), "{told}: nothing is left behind");
 }
 
-/// The operations that an instance uses.
 const USED: [Operation; 11] = [
     Operation::Resolve,
     Operation::EnsureImage,
@@ -145,7 +144,7 @@ fn two_hundred_instances_converge_after_a_start() {
         world.store.raw().close();
         ids
     });
-    // The machine was restarted: everything is down, and some of it is gone.
+    // The machine restarts: all containers are down, and some of them are gone.
     engine.disconnect();
     engine.back();
     for name in engine.containers().iter().step_by(7) {

@@ -1,5 +1,5 @@
-//! The owners of what is done for instances (deployments, backups, builds of images) on an engine
-//! that goes wrong on demand.
+//! The owners of deployments, backups, backup schedules and image builds on an engine that fails on
+//! demand.
 
 use super::{
     harness::{FAILURES, comes_to, fails_once, is_done_twice, pairs, run},
@@ -37,9 +37,9 @@ async fn running(world: &Arc<World>) -> InstanceId {
     id
 }
 
-/// What a deployment does itself.
+/// The operations of the deployment itself.
 const BUILDS: [Operation; 2] = [Operation::Images, Operation::Build];
-/// What the instance does for it.
+/// The operations of the instance during a deployment.
 const REPLACES_WITH: [Operation; 7] = [
     Operation::EnsureImage,
     Operation::EnsureNetwork,
@@ -50,7 +50,7 @@ const REPLACES_WITH: [Operation; 7] = [
     Operation::RemoveContainer,
 ];
 
-/// A repository is built and takes the place of what served.
+/// Builds a repository, and replaces the container that serves.
 async fn deploy(world: &Arc<World>, engine: &Fake, instance: InstanceId, told: &str) {
     let now = world.ports.clock.now();
     let id: DeploymentId = world.ports.random.id(now);
@@ -101,7 +101,7 @@ const BACKS_UP_WITH: [Operation; 10] = [
     Operation::RemoveNetwork,
 ];
 
-/// Tools that dump and restore without a fault.
+/// Database programs that dump and restore without a fault.
 fn tools(call: &ExecCall) -> Option<Script> {
     let dump = "CREATE TABLE a ();\n--\n-- PostgreSQL database dump complete\n--\n\n";
     match call.exec.command.first()?.as_str() {
@@ -111,8 +111,9 @@ fn tools(call: &ExecCall) -> Option<Script> {
     }
 }
 
-/// A schedule that keeps one makes a backup, which takes the place of the one before; it is verified,
-/// put back and deleted. The fault that the programs in the database met, they meet again each time.
+/// Makes two backups of a schedule that keeps one, so that the second replaces the first. Then
+/// verifies, restores and deletes the second. A fault in `again` is injected into the database
+/// program before the restore check and before the restore.
 async fn back_up(
     world: &Arc<World>,
     engine: &Fake,
@@ -211,7 +212,7 @@ fn a_schedule_makes_each_backup_once() {
         };
         let schedules = &owners.backup_schedules;
         schedules.create(id, schedule).await.unwrap();
-        // Whoever says that its time has come, and whenever it is restarted: that was one time.
+        // Many commands and a restart at the due time make one backup only.
         let due = join_all((0..16).map(|_| schedules.ask(id, backup_schedules::Command::Due)));
         let (told, _) = join(due, schedules.restart(id)).await;
         assert!(told.iter().any(Result::is_ok), "{told:?}");
@@ -226,7 +227,7 @@ fn a_schedule_makes_each_backup_once() {
         })
         .await;
 
-        // Of an instance that is to be stopped none is made; with one that is deleted it ends.
+        // A stopped instance gets no backup. The deletion of the instance ends the schedule.
         let next = |next_at| BackupSchedule { next_at, ..(*rest).clone() };
         for (command, stays) in
             [(owned::Command::Stop, true), (owned::Command::Delete { data: true }, false)]
@@ -244,7 +245,7 @@ fn a_schedule_makes_each_backup_once() {
 
 const BUILDS_WITH: [Operation; 3] = [Operation::Images, Operation::Build, Operation::Push];
 
-/// A version of a registered image is built and pushed.
+/// Builds and pushes a version of a registered image.
 async fn build(world: &Arc<World>, told: &str) {
     let image = world.store.newest(&ImageIndex::All, None, 1).unwrap().remove(0);
     let id: JobId = world.ports.random.id(world.ports.clock.now());

@@ -1,5 +1,5 @@
-//! Whatever happens to an instance, in whatever order: its record stays sound, and once nothing
-//! happens any more it comes to rest as it was asked to.
+//! The state machine of an instance under any events in any order: the record keeps its invariants,
+//! and when the events end, the instance comes to rest in the desired state.
 
 use super::scene;
 use actors::{
@@ -15,13 +15,13 @@ use contract::{
 use proptest::prelude::*;
 use std::{collections::BTreeMap, time::Duration};
 
-/// Containers as an engine would have them, and the record with its intent.
+/// A model of the engine's containers, and the record with its pending intent.
 struct World {
     id: InstanceId,
     now: Timestamp,
     containers: BTreeMap<(Role, u32), ObservedContainer>,
     kept: Option<Kept<Instances>>,
-    /// When the intent is due.
+    /// When the pending effect begins.
     due: Timestamp,
 }
 
@@ -43,7 +43,7 @@ impl World {
         self.kept = step.apply(Some(kept)).unwrap();
     }
 
-    /// What the engine does, and shows after it.
+    /// Carries out an action on the containers.
     fn perform(&mut self, action: &Action) {
         let fresh = |now| ObservedContainer {
             state: ServiceState::Running,
@@ -83,7 +83,7 @@ impl World {
         }
     }
 
-    /// The owner does what is pending, once it is due.
+    /// Moves the time to `due`, and runs the pending effect as the owner does.
     fn work(&mut self, outcome: Fate) {
         let Some(Kept { state, intent: Some(Effect::Reconcile) }) = self.kept.clone() else {
             return;
@@ -95,7 +95,7 @@ impl World {
         let observation = Observation { containers: self.containers.clone() };
         let action = plan(&state, &observation, self.now);
         if outcome == Fate::Crash {
-            // It is done, and nobody learns of it.
+            // The action is carried out, but its outcome is lost.
             return self.perform(&action);
         }
         let refused =
@@ -108,7 +108,7 @@ impl World {
     }
 }
 
-/// How the work of an owner comes out.
+/// How the effect ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fate {
     Done,
@@ -199,7 +199,7 @@ fn happen(world: &mut World, event: Event) {
     }
 }
 
-/// What must hold of a record at any time.
+/// The invariants of a record.
 fn check(world: &World, event: &Event) {
     let Some(Kept { state: instance, intent }) = &world.kept else {
         assert!(world.containers.is_empty(), "nothing is left behind: {event:?}");
@@ -228,7 +228,7 @@ fn check(world: &World, event: &Event) {
     }
 }
 
-/// Nothing happens any more but what time and the reconciler do.
+/// Heals the containers, and lets only the time and the reconciler act until the record is at rest.
 fn until_idle(world: &mut World) {
     let running = |seen: &&mut ObservedContainer| seen.state == ServiceState::Running;
     world.containers.values_mut().filter(running).for_each(|s| s.health = ServiceHealth::Healthy);

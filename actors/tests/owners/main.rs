@@ -1,4 +1,5 @@
-//! What runs in containers: its rules, and its owners on an engine that goes wrong on demand.
+//! Tests of everything that uses the container engine: the rules, and the owners on an engine that
+//! fails on demand.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
-//! Records made by hand: an instance with a database and a server, and what is done for it.
+//! Handmade records: an instance with a database and a server, and its deployment, backup and image
+//! build; and commands to the instance.
 
 use actors::{
     kinds::{
@@ -87,17 +88,17 @@ pub fn instance(now: Timestamp) -> Instance {
     }
 }
 
-/// What the server is.
+/// The definition of the server.
 pub fn definition() -> Definition {
     service(Role::Server).live.definition
 }
 
-/// A new container for the server.
+/// Replaces the container of the server.
 pub fn replace(n: u128) -> Command {
     replace_with(n, image())
 }
 
-/// A new container for the server, of this image.
+/// Replaces the container of the server by one of this image.
 pub fn replace_with(n: u128, image: ServiceImage) -> Command {
     let change = ServiceChange { image: Some(image), ..ServiceChange::default() };
     Command::Replace {
@@ -109,7 +110,7 @@ pub fn replace_with(n: u128, image: ServiceImage) -> Command {
     }
 }
 
-/// Other resources for the server.
+/// Changes the resources of the instance.
 pub fn resize(n: u32) -> Command {
     let resources = Resources { memory_mb: 512 + n, cpus: 1.0 };
     Command::Update { name: None, resources: Some(resources), env: None }
@@ -119,7 +120,7 @@ fn read<T: serde::de::DeserializeOwned>(record: serde_json::Value) -> T {
     serde_json::from_value(record).unwrap()
 }
 
-/// A deployment of a repository to the server, as it begins.
+/// A new deployment of a repository to the server.
 pub fn deploying(id: DeploymentId, instance: InstanceId, now: Timestamp) -> deployments::State {
     let step = |name: &str| json!({"name": name, "state": if name == "queue" { "running" } else { "pending" }});
     let steps = ["queue", "build", "start", "health", "switch", "drain"].map(step);
@@ -136,7 +137,7 @@ pub fn deploying(id: DeploymentId, instance: InstanceId, now: Timestamp) -> depl
     }))
 }
 
-/// A backup of the database that a schedule makes, as it begins. It is to be verified.
+/// A new scheduled backup of the database, with a restore check.
 pub fn backing_up(id: BackupId, instance: InstanceId, now: Timestamp) -> backups::State {
     read(json!({
         "backup": {
@@ -149,7 +150,7 @@ pub fn backing_up(id: BackupId, instance: InstanceId, now: Timestamp) -> backups
     }))
 }
 
-/// A build of a version of an image, as it begins.
+/// A new build of a version of an image.
 pub fn building(id: JobId, image: ImageId, version: &str, now: Timestamp) -> image_builds::State {
     read(json!({
         "job": {

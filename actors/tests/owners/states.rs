@@ -1,5 +1,5 @@
-//! Every state that a deployment, a backup and a build of an image can reach, whatever happens to
-//! them in whatever order.
+//! Every state that a deployment, a backup and an image build can reach, by any inputs in any
+//! order.
 
 use super::scene;
 use actors::{
@@ -18,11 +18,11 @@ use ulid::Ulid;
 /// Long after every deadline.
 const NOW: Timestamp = Timestamp::from_millis(1_000_000_000);
 
-/// What can happen: its name, what the step takes in, and the effect that it is the end of.
+/// An event: its name, the input of the step, and the effect whose outcome it is.
 type Happening<R> = (&'static str, Input<R>, Option<<R as Resource>::Effect>);
 
-/// Goes everywhere from `first`, and holds each step to `check`: state and intent before and after,
-/// and what happened. The names of the states that were found.
+/// Explores all states from `first`, and returns their names. Each step is passed to `check`: the
+/// state before, the state and intent after (`None` if the resource ended), and the event.
 fn explore<R: Resource>(
     first: R::State,
     effect: R::Effect,
@@ -36,7 +36,7 @@ fn explore<R: Resource>(
     let (mut seen, mut open) = (BTreeSet::new(), vec![first]);
     while let Some(kept) = open.pop() {
         let state = &kept.state;
-        // An effect that nobody began does not come to an end.
+        // An outcome is possible only while its effect is pending.
         let happens = inputs.iter().filter(|(_, _, of)| of.is_none() || *of == kept.intent);
         for (told, input, _) in happens {
             let Ok(step) = step(&at, Some(state), input.clone()) else { continue };

@@ -1,4 +1,4 @@
-//! A world of owners over an engine that is a model.
+//! A world of owners over a model of the container engine.
 
 use actix_rt::Arbiter;
 use actors::{
@@ -60,8 +60,8 @@ pub async fn start(
     world
 }
 
-/// Time passes as fast as it can: to the next moment that somebody waits for, once the owners had a
-/// moment of the machine's time to do what there is to do.
+/// Moves the clock to the next sleeper, again and again. In between, the owners get a moment of
+/// real time to work.
 async fn time_passes(clock: ManualClock) {
     loop {
         a_moment().await;
@@ -75,7 +75,7 @@ pub async fn a_moment() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
-/// Opens the store, once those that had it before have let go of it.
+/// Opens the store when its previous users have released it.
 async fn open(folder: &Path) -> Store {
     for _ in 0..10_000 {
         match Store::open(folder, &actors::platform::kinds(), Memory::default()) {
@@ -86,7 +86,7 @@ async fn open(folder: &Path) -> Store {
     panic!("the store is never let go of");
 }
 
-/// A server answers while its container runs.
+/// A server is healthy while its container runs.
 struct Servers(Fake);
 
 #[async_trait]
@@ -109,7 +109,7 @@ impl Sources for Repository {
     }
 }
 
-/// Dumps, and whether each of them is a backup already.
+/// Dumps in memory, and whether each of them is kept.
 #[derive(Default)]
 struct InMemory(Mutex<HashMap<BackupId, (Bytes, bool)>>);
 

@@ -1,17 +1,18 @@
-//! Addresses that carry their own authority: signed, bound to one object and one use, expiring.
+//! Signed addresses. An address permits one use of one object until it expires, without any other
+//! credential.
 
 use crate::kinds::accounts::keyed_digest;
 use contract::{Fault, Id, Timestamp};
 use subtle::ConstantTimeEq;
 
-/// What an address is for.
+/// What a signed address permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
-    /// Sending bytes.
+    /// Send the bytes of an artifact.
     Upload,
-    /// Fetching bytes.
+    /// Fetch the bytes of an artifact.
     Download,
-    /// Fetching a backup.
+    /// Fetch the bytes of a backup.
     Backup,
 }
 
@@ -31,7 +32,7 @@ impl Use {
     }
 }
 
-/// The address for a use of an object until a moment. The signature is HMAC-SHA256.
+/// Signs an address with HMAC-SHA256. It permits `used` of the object `id` until `until`.
 pub fn sign(key: &[u8; 32], api_url: &str, used: Use, id: impl Id, until: Timestamp) -> String {
     let expires = until.as_seconds();
     let signature = signature(key, used, id, expires);
@@ -42,7 +43,7 @@ pub fn sign(key: &[u8; 32], api_url: &str, used: Use, id: impl Id, until: Timest
     )
 }
 
-/// Whether the address was signed here, for this use, and has not expired.
+/// Checks that this service signed the address for this use, and that it has not expired.
 pub fn check(
     key: &[u8; 32],
     used: Use,

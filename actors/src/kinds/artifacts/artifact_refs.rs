@@ -1,18 +1,17 @@
-//! The releases that refer to an artifact. Releases write this record in their own transactions, so
-//! that an artifact cannot be deleted while a release takes it up.
+//! The releases that refer to an artifact. A release writes this record in its own transaction, so
+//! an artifact cannot be deleted while a release begins to refer to it.
 
 use contract::{ArtifactId, ReleaseId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use store::{Merge, Record};
 
-/// The releases that refer to an artifact. An artifact without references has no such record.
+/// An artifact without references has no such record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ArtifactRefs {
     pub releases: BTreeSet<ReleaseId>,
 }
 
-/// A change of one reference, written by its release.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ArtifactRefsDelta {
     Add(ReleaseId),

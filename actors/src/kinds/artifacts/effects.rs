@@ -1,4 +1,4 @@
-//! What an artifact does outside of its record.
+//! The effects of artifacts: verify the bytes, delete the bytes.
 
 use super::rules::{Artifacts, Effect, Expected, Outcome, Upload};
 use crate::{

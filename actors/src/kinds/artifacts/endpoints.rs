@@ -1,5 +1,4 @@
-//! The artifact endpoints: opening an upload, and finalizing it. Moving the bytes themselves is
-//! the edge's part.
+//! The artifact endpoints: open an upload, and finalize it. The HTTP layer moves the bytes.
 
 use super::{
     ArtifactClaim, ArtifactIndex, Artifacts, Command, Declared, Upload,
@@ -25,14 +24,15 @@ use contract::{
 use std::{collections::BTreeMap, time::Duration};
 use store::Snapshot;
 
-/// How long a caller waits for a verification.
+/// How long a call waits for a verification.
 const VERIFY_WITHIN: Duration = Duration::from_secs(300);
 
-/// Uploads of one app that may wait for bytes at a time.
+/// How many uploads of one app may wait for bytes at the same time.
 const MOST_OPEN: u64 = 100;
 
 impl Serves<CreateUploadUrl> for Platform {
-    /// Opens an upload; finds it again where the same one is open, or its bytes are held.
+    /// Opens an upload. If the app has an artifact of the same bytes, the reply describes that
+    /// artifact instead.
     async fn serve(
         &self,
         cx: &Call,
@@ -65,7 +65,8 @@ impl Serves<CreateUploadUrl> for Platform {
 }
 
 impl Platform {
-    /// The open upload of the same bytes, or the artifact that has them.
+    /// Finds a pending, verifying or verified artifact of the same bytes. A pending artifact gets a
+    /// new deadline.
     async fn find_upload(
         &self,
         cx: &Call,
@@ -113,11 +114,11 @@ impl Platform {
         Ok(None)
     }
 
-    /// How many bytes are stored for sure: after a crash the file may be shorter than the record
-    /// says, or longer.
+    /// How many bytes are durable: the smaller of the recorded offset and the size of the file.
+    /// After a crash the file may be shorter or longer than the record says.
     pub async fn durable_offset(&self, id: ArtifactId, recorded: u64) -> Result<u64, Fault> {
         let staged = self.world.ports.binaries.staged(id).await.map_err(|e| {
-            tracing::error!(error = %e, %id, "staged bytes cannot be looked at");
+            tracing::error!(error = %e, %id, "the size of the staged bytes cannot be read");
             Fault::Unavailable("the upload's disk")
         })?;
         Ok(recorded.min(staged.unwrap_or(0)))
@@ -144,7 +145,7 @@ impl Platform {
         }
     }
 
-    /// Begins to verify the bytes of an artifact, where nobody did before. True: this call did.
+    /// Begins the verification of an artifact. Returns whether this call began it.
     async fn begin_verification(
         &self,
         cx: &Call,
@@ -156,7 +157,7 @@ impl Platform {
             self.check_release_request(cx, &before.state.artifact, release)?;
         }
         if before.state.artifact.state != ArtifactState::Verified {
-            // Said now, while nothing is done: begun, it would go on until the store is back.
+            // Check first: once begun, a verification is retried until the artifact store answers.
             self.world.ports.binaries.reach(id).await.map_err(|e| {
                 tracing::error!(error = %e, %id, "the artifact store cannot be reached");
                 Fault::Unavailable("the artifact store")
@@ -171,8 +172,8 @@ impl Platform {
         Ok(done.changed && done.state.artifact.state == ArtifactState::Verifying)
     }
 
-    /// Has the bytes of an artifact verified, waits for what comes of it, and brings the artifact
-    /// to its release where that is asked for.
+    /// Verifies the bytes of an artifact, waits for the outcome, and adds the artifact to a release
+    /// if the request asks for one.
     async fn verified(
         &self,
         cx: &Call,
@@ -205,12 +206,11 @@ impl Platform {
         Ok(if begun { Made::Now(artifact) } else { Made::Before(artifact) })
     }
 
-    /// What the edge needs to take bytes: the artifact must wait for them.
     pub fn upload(&self, id: ArtifactId) -> Result<Snapshot<Artifacts>, Fault> {
         self.world.store.get::<Artifacts>(&id)?.ok_or(Fault::NotFound("artifact"))
     }
 
-    /// The app of an artifact must still be there for anyone to send or fetch its bytes.
+    /// Checks that the app and its ancestors are not deleted, before bytes are sent or fetched.
     pub fn reachable(&self, app: AppId) -> Result<(), Fault> {
         let found = lookup::find(&self.world, &Caller::default(), Subject::App(app));
         found.map(|_| ()).map_err(|_| Fault::NotFound("artifact"))
@@ -229,7 +229,7 @@ impl Serves<FinalizeArtifact> for Platform {
     }
 }
 
-/// The kind of the file, where it fits the platform and the app.
+/// The kind of the file. Fails if it does not fit the platform, or the app lacks the platform.
 fn check_kind(request: &UploadUrlRequest, app: &App) -> Result<ArtifactKind, Fault> {
     let unknown = || Fault::invalid("fileName", "must end in .ipa, .apk or .aab");
     let kind = ArtifactKind::of_file_name(request.file_name.as_str()).ok_or_else(unknown)?;
@@ -302,7 +302,6 @@ fn new_upload(
     }
 }
 
-/// What the bytes of an upload must be.
 fn declared(request: &UploadUrlRequest) -> Declared {
     Declared {
         size: request.size,

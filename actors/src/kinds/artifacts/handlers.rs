@@ -1,4 +1,4 @@
-//! The functions of the group Artifacts.
+//! The handlers of the group Artifacts.
 
 use super::{
     Artifacts, Command,
@@ -20,7 +20,7 @@ use contract::{
 };
 
 impl Platform {
-    /// An address that downloads an artifact, from now on for an hour.
+    /// An address that downloads an artifact, valid for [`DOWNLOAD_LIFETIME`].
     pub fn download_url(&self, id: ArtifactId, now: contract::Timestamp) -> DownloadUrl {
         let expires_at = now + DOWNLOAD_LIFETIME;
         let url = address::sign(

@@ -1,4 +1,4 @@
-//! Artifacts: uploaded binaries, verified before they count.
+//! Artifacts: uploaded binaries. A release takes only verified ones.
 
 pub mod address;
 mod artifact_refs;

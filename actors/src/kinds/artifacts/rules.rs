@@ -15,109 +15,99 @@ use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
 use store::{Change, Entries};
 
-/// The artifacts.
 #[derive(Debug, Clone, Copy)]
 pub struct Artifacts;
 
-/// What is kept of an artifact: what is shown, and its upload.
+/// The stored state: the public artifact, and its upload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Upload {
-    /// What is shown.
+    /// What callers see.
     pub artifact: Artifact,
-    /// Bytes that are stored durably.
+    /// How many bytes are durable.
     pub offset: u64,
-    /// How many bytes there are to be, once that is known.
+    /// The size of the whole file in bytes, once it is known.
     pub length: Option<u64>,
-    /// What was declared when the upload was opened. An upload with both can be resumed.
+    /// An upload with a declared size and hash can be resumed.
     pub declared: Declared,
-    /// Until when bytes are waited for, or the end of their verification.
+    /// The deadline of the upload; while the artifact is verifying, of the verification.
     pub expires_at: Timestamp,
-    /// Whether no second upload of the declared bytes is opened beside this one. Those of earlier
-    /// versions were opened without that.
+    /// Whether this upload claims its declared bytes, so that no second upload of them is opened.
+    /// False in the records of earlier versions.
     #[serde(default)]
     pub claims_bytes: bool,
 }
 
-/// What was declared when an upload was opened.
+/// What the caller declared when it opened the upload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Declared {
-    /// Bytes.
+    /// In bytes.
     pub size: Option<u64>,
-    /// Of all bytes.
     pub sha256: Option<Sha256>,
-    /// What the file must say.
     pub build_number: Option<String>,
-    /// What the file must say.
     #[serde(default)]
     pub version: Option<VersionName>,
 }
 
-/// An upload whose bytes come in is waited for this long after the last of them.
+/// An upload does not expire within this time of the last bytes that came in.
 const IDLE: Duration = Duration::from_secs(3600);
-/// Bytes that cannot be verified within this time, because what keeps them does not answer, are
-/// given up.
+/// The deadline of a verification. If the bytes cannot be read by then, the artifact is rejected.
 const VERIFY_WITHIN: Duration = Duration::from_secs(3600);
 
-/// What can be asked of an artifact.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Wait for bytes until this moment.
+    /// Extend the deadline of the upload to this time.
     Renew(Timestamp),
-    /// So many bytes are stored durably, of so many where that is known.
+    /// This many bytes are durable, and the size of the whole file if it is known.
     Received(u64, Option<u64>),
-    /// Have the bytes verified.
+    /// Verify that the bytes have this hash and size.
     Finalize {
-        /// What their hash must be.
         sha256: Sha256,
-        /// How many they must be.
+        /// In bytes.
         size: Option<u64>,
     },
-    /// Give up waiting, where that is due.
+    /// Give up the upload or the verification if its deadline has passed.
     Expire,
-    /// Remove it, where no release holds it.
+    /// Delete the artifact. Refused while a release refers to it.
     Delete,
-    /// Remove it with its app.
+    /// Delete the artifact because its app is deleted.
     Remove,
 }
 
-/// What an artifact does outside of its record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Effect {
-    /// Read the bytes, hold them to what was declared and to the app, and keep them.
+    /// Read the bytes, compare them with the declaration and the app, and keep them.
     Verify(Expected),
-    /// Nothing. Earlier versions made releases with it, and it may be pending in what they wrote.
+    /// Does nothing. Records of earlier versions may have it as a pending intent.
     Release,
-    /// Remove the bytes; `forget`: and then the record.
+    /// Delete the bytes.
     Discard {
-        /// Whether the record goes too.
+        /// Whether the record is removed after the bytes.
         forget: bool,
     },
 }
 
-/// What the bytes must be.
+/// What `Finalize` says of the bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Expected {
-    /// Of all bytes.
     pub sha256: Sha256,
-    /// Bytes.
+    /// In bytes.
     pub size: Option<u64>,
 }
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// The bytes are what they must be, and kept.
+    /// The bytes match and are kept.
     Accepted(Box<Examined>),
-    /// They are not, for this reason.
+    /// The bytes do not match, for this reason.
     Refused(String),
-    /// The bytes are gone.
+    /// The bytes are deleted.
     Discarded,
-    /// Nothing was done.
+    /// The outcome of [`Effect::Release`].
     Nothing,
 }
 
 impl Resource for Artifacts {
-    /// Four gibibytes are read twice: at 100 MiB a second, a minute and a half.
+    /// Verification reads up to 4 GiB twice. At 100 MiB/s that takes a minute and a half.
     const TIME_LIMIT: Duration = Duration::from_secs(600);
     type New = Upload;
     type State = Upload;
@@ -162,8 +152,8 @@ impl Resource for Artifacts {
         }
     }
 
-    /// An upload that came to nothing, and a deleted one, make room for another. Of two uploads of
-    /// the same bytes at the same moment, the second is decided anew and finds the first.
+    /// Rejected, expired and deleted artifacts give up their claim. If two calls open an upload of
+    /// the same bytes at once, the second call is decided again and finds the upload of the first.
     fn claims(upload: &Upload) -> Vec<Unique<Self>> {
         use ArtifactState as S;
         let Artifact { app_id, kind, state, .. } = upload.artifact;
@@ -200,27 +190,25 @@ impl Child for Artifacts {
 }
 
 store::entries! {
-    /// What artifacts are found by.
     pub enum ArtifactIndex of Artifacts {
-        /// An upload that waits for bytes.
+        /// Uploads that wait for bytes.
         Pending { app: AppId } = "pending",
-        /// An upload that can be resumed.
+        /// Uploads that can be resumed.
         Open { app: AppId, sha256: Sha256, size: u64 } = "open",
-        /// Bytes that an app holds.
+        /// Verified artifacts.
         Held { app: AppId, sha256: Sha256 } = "held",
     }
 }
 
 store::claims! {
-    /// What no two artifacts have in common.
     pub enum ArtifactClaim of Artifacts {
-        /// The bytes that were declared for an upload; `version` is empty where none was.
+        /// The declared bytes of an upload. `version` is empty if none was declared.
         Bytes { app: AppId, kind: &'static str, version: String, sha256: Sha256, size: u64 } = "bytes",
     }
 }
 
 impl ArtifactClaim {
-    /// The claim of an upload, where its bytes were declared.
+    /// The claim of an upload with this declaration. `None` without a declared size and hash.
     pub fn of(app: AppId, kind: ArtifactKind, declared: &Declared) -> Option<Self> {
         let version = declared.version.as_ref().map(ToString::to_string).unwrap_or_default();
         let (size, sha256) = declared.size.zip(declared.sha256.clone())?;
@@ -270,7 +258,6 @@ impl Upload {
         }
     }
 
-    /// Whether all bytes are stored.
     pub fn is_complete(&self) -> bool {
         self.length == Some(self.offset)
     }
@@ -295,7 +282,7 @@ impl Upload {
         Ok(Step::put(self).intend(Intent::Now(Effect::Verify(Expected { sha256, size }))))
     }
 
-    /// Finalizing twice is the same as once; with another hash it is refused, and changes nothing.
+    /// A repeated `Finalize` changes nothing. One with another hash is refused.
     fn finalize_again(self, sha256: &Sha256) -> Result<Step<Artifacts>, Fault> {
         match &self.artifact.sha256 {
             Some(verified) if verified != sha256 => Err(Fault::NotAsDeclared(format!(
@@ -355,13 +342,13 @@ impl Upload {
             (ArtifactState::Verifying, Outcome::Refused(problem)) => self.reject(at, problem),
             (ArtifactState::Deleted, Outcome::Discarded) => Step::remove(),
             (_, Outcome::Discarded | Outcome::Nothing) => Step::put(self).intend(Intent::None),
-            // the outcome of something that was overtaken
+            // The outcome of an overtaken effect.
             _ => Step::keep(),
         }
     }
 
-    /// Whether the bytes are what was declared. The error says expected and got. A file that states
-    /// no version gets the one that was declared.
+    /// Compares the bytes with the declaration. The error states the expected and the actual value.
+    /// A file without a version takes the declared version.
     pub fn judge(&self, expected: &Expected, found: &Examined) -> Result<Content, String> {
         let differs = |what: &str, expected: &str, got: &str| {
             Err(format!("the {what} is not as declared: expected {expected}, got {got}"))

@@ -1,4 +1,4 @@
-//! What a build of an image does outside of its record.
+//! The effects of image builds: wait for a turn, build, push.
 
 use super::{
     progress::Steps,
@@ -40,12 +40,13 @@ pub(super) async fn perform(
     }
 }
 
-/// The registered image, and the name that the build gives to its version.
+/// The registered image, and the repository and tag of the version to build. `None`: the image was
+/// deleted.
 fn name(state: &State, world: &World) -> Result<Option<(DockerImage, String, ImageTag)>, Retry> {
     let found = world.store.get::<Images>(&state.job.image_id)?;
     let Some(found) = found else { return Ok(None) };
     let image = found.state.clone();
-    // A version that is no tag was refused when the build was asked for.
+    // The handler refuses a version that cannot be a tag.
     let tag: ImageTag = state.job.version.as_str().parse().map_err(Retry)?;
     let repository = world.ports.registries.repository(&image.repository).to_owned();
     Ok(Some((image, repository, tag)))
@@ -64,7 +65,7 @@ async fn build(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry
         dockerfile: dockerfile.map_or("Dockerfile".into(), String::from),
         args: args.map(|(name, value)| (name.to_string(), value.as_str().to_owned())).collect(),
         labels: Labels::from([(JOB.into(), id.to_string())]),
-        // Images of others are on this machine too.
+        // Never build upon a local image: it may belong to somebody else.
         pull: true,
         memory: MEMORY,
     };
@@ -74,7 +75,7 @@ async fn build(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry
         let reached = steps.borrow_mut().reached(&line);
         say(world, id, StepName::Build, [line]);
         if let Some(percent) = reached {
-            // It is shown late where the owner is busy; the next step comes.
+            // If the owner is busy, this step is lost; the next step reports the progress again.
             let _ = owners.ask(id, Command::Reached(percent)).await;
         }
     };
@@ -118,7 +119,7 @@ async fn push(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry>
     }
 }
 
-/// The version is there: by this very build, before a crash, or by somebody else.
+/// The version exists already. The same digest means that this build added it before a crash.
 fn already(state: &State, digest: &ImageDigest, world: &World) -> Result<Outcome, Retry> {
     let Some((image, ..)) = name(state, world)? else {
         return Ok(Outcome::Failed("the image was deleted".into()));

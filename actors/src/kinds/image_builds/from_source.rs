@@ -1,4 +1,4 @@
-//! Building an image of a git repository, on the container engine.
+//! Builds an image from a git repository, on the container engine.
 
 use crate::{
     kinds::instances::names,
@@ -16,21 +16,21 @@ use ulid::Ulid;
 
 /// Bytes of memory that one step of a build may use.
 pub const MEMORY: u64 = 2 << 30;
-/// How long the repository may take.
+/// How long the checkout of the repository may take.
 const CHECKOUT_WITHIN: Duration = Duration::from_secs(5 * 60);
 
-/// Lines of a build that are kept: a step that writes for ever must not fill the store.
+/// How many lines of a build are kept. A step that writes for ever must not fill the store.
 const MOST_LINES: u32 = 10_000;
 
-/// The app that an image was built for.
+/// Label: the app that an image was built for.
 pub const APP: &str = "svc.app";
-/// The deployment that built an image.
+/// Label: the deployment that built an image.
 pub const DEPLOYMENT: &str = "svc.deployment";
-/// The build of a registered image that made an image.
+/// Label: the image build that made an image.
 pub const JOB: &str = "svc.job";
 
-/// Every label of ours. The builder sets each of them in a step of its own, after those of the
-/// Dockerfile.
+/// All labels of this service. The builder sets each of them in a separate step, after the steps of
+/// the Dockerfile.
 pub const LABELS: [&str; 8] = [
     names::INSTALLATION,
     names::INSTANCE,
@@ -42,8 +42,8 @@ pub const LABELS: [&str; 8] = [
     JOB,
 ];
 
-/// What an image carries: the labels of its build, and none of ours that a Dockerfile or a base
-/// image says of another.
+/// The labels of an image. All other labels of this service are set to empty text, so that a
+/// Dockerfile or base image cannot claim them.
 fn labels_of(world: &World, own: Labels) -> Labels {
     let mut labels: Labels = LABELS.map(|label| (label.to_owned(), String::new())).into();
     labels.extend(names::of_installation(&world.ports.site.installation));
@@ -51,11 +51,11 @@ fn labels_of(world: &World, own: Labels) -> Labels {
     labels
 }
 
-/// Why there is no image.
+/// Why a build made no image.
 pub enum NotBuilt {
-    /// It will not be there, however often it is tried.
+    /// Another attempt would fail too.
     Refused(String),
-    /// Something that is needed does not answer.
+    /// The engine does not answer, or cut the build off. Another attempt may succeed.
     Unreachable(String),
 }
 
@@ -68,8 +68,9 @@ impl From<EngineError> for NotBuilt {
     }
 }
 
-/// Builds the image once it may, and says how it goes; its id. The labels are those of this build alone: an
-/// image that has them was built just before a crash, and is not built again.
+/// Waits for a slot, builds the image, and returns its id. `say` takes the lines of the build. The
+/// labels of `spec` identify this build: an image that carries them was built before a crash, and
+/// is not built again.
 pub async fn build(
     world: &World,
     id: Ulid,
@@ -88,7 +89,7 @@ pub async fn build(
     let fetched = world.ports.sources.checkout(git, CHECKOUT_WITHIN).await;
     let Checkout { commit, context } = match fetched {
         Ok(checkout) => checkout,
-        // An unreachable host is for people to look at: it may never have existed.
+        // No retry: an unreachable host may never have existed, so a person has to look.
         Err(SourceError::Refused(why) | SourceError::Unreachable(why)) => {
             return Err(NotBuilt::Refused(why));
         }
@@ -99,7 +100,7 @@ pub async fn build(
     let context = context.inspect_err(move |e| {
         let _ = seen.set(e.to_string());
     });
-    // An engine that was sent half of the files only says that it got half of them.
+    // If the stream of files breaks, the engine reports only that the archive is incomplete.
     let meant = |e: EngineError| match broken.get() {
         Some(why) => NotBuilt::Refused(format!("the repository was not sent whole: {why}")),
         None => NotBuilt::from(e),

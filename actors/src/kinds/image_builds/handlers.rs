@@ -1,4 +1,4 @@
-//! The functions of the group Image builds.
+//! The handlers of the group Image builds.
 
 use super::{Command, ImageBuilds, State};
 use crate::{
@@ -23,7 +23,7 @@ use contract::{
 };
 use store::Snapshot;
 
-/// Lines of a build that are shown.
+/// How many of the last lines of a build its status shows.
 const TAIL: usize = 100;
 
 impl Platform {
@@ -32,7 +32,7 @@ impl Platform {
         found.ok_or(Fault::NotFound("build"))
     }
 
-    /// What a build said last, oldest first.
+    /// The last lines of a build, oldest first.
     fn last_lines(&self, id: JobId) -> Result<Vec<String>, Fault> {
         let store = &self.world.store;
         let keys = store.newest(&LineIndex::of(id), None, TAIL)?;
@@ -85,7 +85,7 @@ impl Serves<GetBuildJobStatus> for Platform {
 
 impl Serves<GetBuildJobLogs> for Platform {
     async fn serve(&self, _: &Call, p: GetBuildJobLogs) -> Result<BuildJobLogs, Fault> {
-        // Before the lines are read: what is written in between is on the next page.
+        // Read the state before the lines, so that lines written in between go to the next page.
         let done = self.build_job(p.job_id)?.intent.is_none();
         let LinesPage { lines, next_cursor, more } =
             LinesPage::read(&self.world.store, p.job_id, p.cursor)?;

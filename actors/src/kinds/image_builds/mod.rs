@@ -1,4 +1,4 @@
-//! Builds of registered images: jobs that end with a version that can be run.
+//! Image builds: jobs that build, push and add a version of a registered image.
 
 mod effects;
 pub mod from_source;

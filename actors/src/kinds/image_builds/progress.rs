@@ -1,12 +1,12 @@
-//! How far a build is, from the steps that it names: `Step 2/5 : …`.
+//! The progress of a build, from the lines `Step 2/5 : …` of the builder.
 
 use super::from_source::LABELS;
 
-/// What the build itself is worth of all, in percent; the rest is the push.
+/// The share of the build in the progress, in percent. The push is the rest.
 const BUILT: usize = 90;
 
-/// The steps that a build has named, one after the other. A step that prints a line like that says
-/// nothing, unless it says the very next.
+/// The last step that the builder announced. A program in the build can print such lines too, so
+/// only the line of the next step counts.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     last: usize,
@@ -14,7 +14,7 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// How far the build is with this line, in percent, where it names the next step.
+    /// The progress in percent, if the line announces the next step.
     pub fn reached(&mut self, line: &str) -> Option<u8> {
         let (step, all) = line.strip_prefix("Step ")?.split_once(" : ")?.0.split_once('/')?;
         let (step, all) = (step.parse::<usize>().ok()?, all.parse::<usize>().ok()?);

@@ -1,4 +1,4 @@
-//! Who may build: so many at a time on this machine, in the order in which they came.
+//! The queue of builds. A limited number of builds run at once on this machine, oldest id first.
 
 use contract::Timestamp;
 use std::{
@@ -9,22 +9,21 @@ use std::{
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use ulid::Ulid;
 
-/// How many builds are under way at a time, of deployments and of registered images together.
+/// How many builds run at once, of deployments and of registered images together.
 const AT_A_TIME: usize = 2;
-/// Who waits asks again and again; who has not asked for this long does not wait any more.
+/// A waiting build polls. One that has not polled for this long leaves the queue.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(5);
 
-/// The builds that are under way and those that wait.
 pub struct BuildQueue {
     slots: Arc<Semaphore>,
     asked: Mutex<Asked>,
 }
 
-/// When each of them last asked, the oldest first.
+/// When each build last polled. The ids sort by age.
 #[derive(Default)]
 struct Asked {
     waiting: BTreeMap<Ulid, Timestamp>,
-    /// It is their turn, and they have not begun.
+    /// The builds whose turn has come, and which have not begun yet.
     called: BTreeMap<Ulid, Timestamp>,
 }
 
@@ -35,7 +34,7 @@ impl Default for BuildQueue {
 }
 
 impl BuildQueue {
-    /// Whether this one is to begin now. Until then it waits, and asks again.
+    /// Whether the build may begin now. If not, the build joins the queue and must poll again.
     pub fn is_turn(&self, id: Ulid, now: Timestamp) -> bool {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let Asked { waiting, called } = &mut *asked;
@@ -56,8 +55,9 @@ impl BuildQueue {
         true
     }
 
-    /// The right to build, until it is dropped. Waits where more were under way when the process last ended, or when the engine was
-    /// last there, than may be.
+    /// Waits for a slot, which is held until it is dropped. A build that was under way before a
+    /// restart, or before the engine was unreachable, comes here without a turn and may have to
+    /// wait. `None`: the queue is closed.
     pub async fn begin(&self, id: Ulid) -> Option<OwnedSemaphorePermit> {
         {
             let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);

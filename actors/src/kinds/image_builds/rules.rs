@@ -18,60 +18,52 @@ use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
 use store::Entries;
 
-/// The builds of images.
 #[derive(Debug, Clone, Copy)]
 pub struct ImageBuilds;
 
 /// How long a build may take, from its turn to its end.
 const WITHIN: Duration = Duration::from_secs(2 * 3600);
-/// How often one that waits looks whether it is its turn.
+/// How often a waiting build asks for its turn.
 const POLL: Duration = Duration::from_millis(500);
 
-/// What is kept of a build.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// What is shown.
+    /// What callers see.
     pub job: BuildJob,
-    /// What is built.
     pub source: BuildSource,
-    /// The end of a state that must end.
+    /// Set while the build is building or pushing.
     pub deadline: Option<Timestamp>,
 }
 
-/// What can be asked of a build.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Nobody wants it any more.
     Cancel,
-    /// A state that must end has not.
+    /// Fail the build if its deadline has passed.
     Overdue,
-    /// It is this far, in percent.
+    /// The progress in percent.
     Reached(u8),
 }
 
-/// What a build does outside of its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Effect {
-    /// Look whether it is its turn.
+    /// Ask the queue whether the build may begin.
     AwaitTurn,
-    /// Build the image.
     Build,
-    /// Send it to its registry, and add it to the registered image.
+    /// Push the image to its registry, and add the version to the registered image.
     Push,
 }
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// Not yet.
+    /// The turn of the build has not come yet.
     Wait,
-    /// It is its turn.
+    /// The build may begin.
     Turn,
     /// The image is on this machine.
     Built,
     /// The registered image has the version.
     Pushed(ImageDigest),
-    /// It will not be done.
+    /// Another attempt would fail too.
     Failed(String),
 }
 
@@ -129,18 +121,16 @@ impl Resource for ImageBuilds {
 }
 
 store::entries! {
-    /// What builds of images are found by.
     pub enum ImageBuildIndex of ImageBuilds {
         All = "all",
-        /// Under way, or waiting for its turn.
+        /// Builds that have not ended.
         Open = "open",
     }
 }
 
 store::claims! {
-    /// What no two builds of images have in common.
     pub enum ImageBuildClaim of ImageBuilds {
-        /// The version that an open build makes.
+        /// The version that a build makes, until the build ends.
         Version { image: ImageId, version: VersionName } = "version",
     }
 }
@@ -156,7 +146,7 @@ impl State {
         command: Command,
     ) -> Result<Step<ImageBuilds>, Fault> {
         match command {
-            // What is being done is dropped with the intent, and the engine ends the build.
+            // The owner drops the running effect with its intent, and the engine ends the build.
             Command::Cancel => match self.job.state {
                 S::Queued | S::Building => Ok(self.end(S::Cancelled, None, at)),
                 S::Cancelled => Ok(Step::keep()),
@@ -165,7 +155,7 @@ impl State {
                     Err(Fault::NotNow("this build has come to its end already".into()))
                 }
             },
-            // One that begins anew after a crash does not go back.
+            // A build that starts again after a crash does not lower its progress.
             Command::Reached(percent)
                 if self.job.state == S::Building && percent > self.job.progress =>
             {
@@ -202,7 +192,7 @@ impl State {
             (S::Queued, Outcome::Wait) => {
                 Step::keep().intend(Intent::After(POLL, Effect::AwaitTurn))
             }
-            // the outcome of something that was overtaken
+            // The outcome of an overtaken effect.
             _ => Step::keep(),
         }
     }

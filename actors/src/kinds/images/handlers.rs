@@ -1,4 +1,4 @@
-//! The functions of the group Container images.
+//! The handlers of the group Container images.
 
 use super::{Command, ImageClaim, ImageIndex, Images};
 use crate::{
@@ -18,7 +18,7 @@ use contract::{
 };
 use store::Snapshot;
 
-/// What a caller is told when a registry could not say what a reference is.
+/// The fault for a reference that the registry could not resolve.
 fn unresolved(reference: &str, e: EngineError) -> Fault {
     match e {
         EngineError::NoImage { why, .. }

@@ -1,4 +1,4 @@
-//! Registered container images: what templates and deployments are made of.
+//! Registered container images. Templates and deployments use them.
 
 mod handlers;
 mod registries;

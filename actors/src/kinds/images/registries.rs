@@ -1,26 +1,25 @@
-//! Where images are really pulled from, and how registries know us. Both are configured.
+//! The configured registries: mirrors of repositories, and credentials.
 
 use container_engine::Login;
 use contract::text::{ImageDigest, ImageRepository, ImageTag};
 use std::collections::HashMap;
 
-/// What the configuration says of registries.
 #[derive(Debug, Default)]
 pub struct Registries {
-    /// Repositories that stand in for others, such as a mirror for a public one.
+    /// Maps a repository to the repository that stands in for it, such as a mirror.
     pub instead: HashMap<String, String>,
-    /// How each registry knows us, by its host.
+    /// The credentials for each registry, by host.
     pub logins: HashMap<String, Login>,
 }
 
 impl Registries {
-    /// Where an image is really pulled from and pushed to.
+    /// The repository that an image is pulled from and pushed to.
     pub fn repository<'a>(&'a self, repository: &'a ImageRepository) -> &'a str {
         let repository = repository.as_str();
         self.instead.get(repository).map_or(repository, String::as_str)
     }
 
-    /// What the engine is asked for: by digest where that is settled, or else by tag.
+    /// The reference of an image: by digest if it is known, by tag otherwise.
     pub fn reference(
         &self,
         repository: &ImageRepository,
@@ -34,13 +33,13 @@ impl Registries {
         }
     }
 
-    /// How the registry of a reference knows us.
+    /// The credentials for the registry of a reference.
     pub fn login(&self, reference: &str) -> Option<&Login> {
         self.logins.get(host(reference))
     }
 }
 
-/// The registry of a reference. One without a host is of Docker Hub.
+/// The registry of a reference. A reference without a host belongs to Docker Hub.
 fn host(reference: &str) -> &str {
     match reference.split_once('/') {
         Some((host, _)) if host.contains(['.', ':']) || host == "localhost" => host,

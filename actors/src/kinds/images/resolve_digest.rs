@@ -1,4 +1,4 @@
-//! Which image a version is, for ever, and whether it may be used.
+//! Whether a version of an image may be used, and the digest that it is pinned to.
 
 use super::{Command, Images};
 use crate::{runtime::store::Store, world::World};
@@ -6,7 +6,7 @@ use container_engine::EngineError;
 use contract::{Fault, ImageId, VersionName, images::ImageVersionState};
 use store::Snapshot;
 
-/// A registered image, where this version of it may be used for something new.
+/// Reads a registered image. Fails if this version does not exist or is deprecated.
 pub fn usable(
     store: &Store,
     id: ImageId,
@@ -28,8 +28,8 @@ pub fn usable(
     Ok(seen)
 }
 
-/// The reference of a version by its digest. One that came without a digest is asked of its
-/// registry, once, and is the same from then on.
+/// The reference of a version by its digest. If the version has no digest, resolves its tag at the
+/// registry once and stores the digest.
 pub async fn resolve_digest(
     world: &World,
     id: ImageId,

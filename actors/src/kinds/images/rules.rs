@@ -1,4 +1,4 @@
-//! The rules of a registered image. What is kept is what is shown.
+//! The rules of a registered image. Callers see the stored state as it is.
 
 use crate::{
     runtime::{
@@ -16,44 +16,37 @@ use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
 use store::{Change, Entries};
 
-/// The registered images.
 #[derive(Debug, Clone, Copy)]
 pub struct Images;
 
 /// How many versions an image may have.
 const MOST_VERSIONS: usize = 500;
 
-/// What can be asked of an image.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Change it.
     Update {
-        /// Replaces the name.
+        /// `None` leaves the name.
         name: Option<Slug>,
-        /// Replaces the repository.
+        /// `None` leaves the repository.
         repository: Option<ImageRepository>,
-        /// Patches the description.
         description: Patch<Description>,
     },
-    /// Add a version.
     AddVersion(Box<DockerImageVersion>),
-    /// A version that came without a digest is this one.
+    /// Pin a version without a digest to this digest.
     Resolve(VersionName, ImageDigest),
-    /// Let nothing new start from a version.
+    /// Refuse new uses of a version.
     Deprecate(VersionName, Option<Reason>),
-    /// Remove it, where no template version uses it.
+    /// Delete the image. Refused while a template version uses it.
     Delete,
 }
 
 store::entries! {
-    /// What images are found by.
     pub enum ImageIndex of Images {
         All = "all",
     }
 }
 
 store::claims! {
-    /// What no two images have in common.
     pub enum ImageClaim of Images {
         Name { name: Slug } = "name",
     }

@@ -1,5 +1,5 @@
-//! A release is built up by several jobs, in any order and at the same time: each brings its
-//! verified artifact, and the first one makes the release.
+//! Several jobs build up a release, in any order and at the same time. Each job adds its verified
+//! artifact; the first job creates the release.
 
 use super::{
     State,
@@ -18,8 +18,8 @@ use contract::{
 use std::sync::Arc;
 
 impl Platform {
-    /// Whether the caller may do with a release what it asks for, as far as that can be said before
-    /// the artifact is verified.
+    /// Checks whether the caller may publish the release, before the artifact is verified. A
+    /// release that does not exist yet passes; [`Self::bring_to_release`] checks it later.
     pub fn check_release_request(
         &self,
         cx: &Call,
@@ -34,8 +34,8 @@ impl Platform {
         }
     }
 
-    /// Brings a verified artifact to the release of its version and channel, and publishes that
-    /// where it is asked for. Doing it again changes nothing.
+    /// Adds a verified artifact to the release of its version and channel, and publishes the
+    /// release if the request asks for that. A repetition changes nothing.
     pub async fn bring_to_release(
         &self,
         cx: &Call,
@@ -73,13 +73,13 @@ impl Platform {
             .await?;
         }
         match self.settled_release(id).await {
-            // It was there; somebody deleted it since.
+            // The artifact joined the release; another caller deleted the release since.
             Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
             Err(fault) => Err(fault),
         }
     }
 
-    /// Makes the release of a version with this artifact, or adds the artifact to it.
+    /// Creates the release of a version with this artifact, or adds the artifact to it.
     async fn make_or_join(
         &self,
         cx: &Call,
@@ -96,7 +96,7 @@ impl Platform {
                         owners.ask(id, commands::update(world, id, &add, Patch::Keep)?).await
                     };
                     match join.await {
-                        // somebody deleted it meanwhile
+                        // Another caller deleted the release meanwhile.
                         Err(Fault::NotFound("release")) => Err(Fault::Stale),
                         joined => joined,
                     }
@@ -112,7 +112,7 @@ impl Platform {
                     };
                     let draft = commands::draft(world, &cx.caller, id, wanted)?;
                     match owners.create(id, draft).await {
-                        // another job made it meanwhile
+                        // Another job created the release meanwhile.
                         Err(Fault::Exists(_)) => Err(Fault::Stale),
                         made => made,
                     }
@@ -122,7 +122,7 @@ impl Platform {
         .await
     }
 
-    /// What is published on the way must be something that the caller may publish.
+    /// Authorizes the caller as for `svc_publishRelease`.
     fn check_publish(&self, cx: &Call, release_id: ReleaseId) -> Result<(), Fault> {
         let publish =
             PublishRelease { release_id, targets: BoundedSet::one(Target::Ota), notes: None };
@@ -132,7 +132,7 @@ impl Platform {
     }
 }
 
-/// Whether a target took an artifact at any time, and had it taken back perhaps.
+/// Whether the target published the artifact at any time, even if a rollback halted it since.
 fn was_published(release: &Release, artifact: &Artifact, target: Target) -> bool {
     release.publications.iter().any(|publication| {
         publication.artifact_id == artifact.id

@@ -1,4 +1,4 @@
-//! The commands to a release, made of what the store says.
+//! Builds the commands to a release from the records in the store.
 
 use super::{
     Command, Draft, Releases,
@@ -19,22 +19,18 @@ use contract::{
 };
 use store::Snapshot;
 
-/// What a release is made of.
+/// A request to create a release.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// The app.
     pub app_id: AppId,
-    /// The artifacts.
     pub artifact_ids: Vec<ArtifactId>,
-    /// The version; that of the artifacts where nothing is said.
+    /// `None`: the version of the artifacts.
     pub version: Option<VersionName>,
-    /// The channel.
     pub channel: Channel,
-    /// The notes.
     pub notes: Option<Notes>,
 }
 
-/// A release as it begins, where its artifacts allow it.
+/// Drafts a release. Fails unless all artifacts are verified, and of this app and one version.
 pub fn draft(
     world: &World,
     caller: &Caller,
@@ -129,7 +125,7 @@ pub fn publish(
     Ok(Command::Publish { held, wanted, notes })
 }
 
-/// The release of a version in a channel, where there is one.
+/// The release of a version in a channel.
 pub fn of_version(
     world: &World,
     app: AppId,
@@ -139,7 +135,7 @@ pub fn of_version(
     world.store.holder(&ReleaseClaim::of(app, channel, version))
 }
 
-/// The artifact, where a release of this app and version can hold it.
+/// Reads an artifact. Fails if a release of this app and version cannot hold it.
 fn usable(
     world: &World,
     id: ArtifactId,
@@ -166,7 +162,7 @@ fn usable(
     }
 }
 
-/// Those of the targets that take an artifact.
+/// One offer for each of the targets that takes the artifact.
 fn offers_of(world: &World, seen: &Snapshot<Artifacts>, targets: &[Target]) -> Vec<Offer> {
     let artifact = &seen.state.artifact;
     let takes = targets.iter().filter(|target| takes(**target, artifact.kind));
@@ -179,7 +175,7 @@ fn offers_of(world: &World, seen: &Snapshot<Artifacts>, targets: &[Target]) -> V
         .collect()
 }
 
-/// Which kinds of file a target takes.
+/// Whether the target takes files of this kind.
 fn takes(target: Target, kind: ArtifactKind) -> bool {
     match target {
         Target::AppStore | Target::Testflight => kind == ArtifactKind::Ipa,

@@ -1,21 +1,17 @@
-//! The current release of a channel. It is moved by compare-and-set, in the transaction of the
-//! release that becomes current or ceases to be: it is the truth of what users get.
+//! The current release of a channel: the release that users get. The release that becomes current,
+//! or is rolled back, moves this pointer by compare-and-set in its own transaction.
 
 use contract::{AppId, Channel, ReleaseId, Timestamp};
 use serde::{Deserialize, Serialize};
 use store::{Merge, Record};
 
-/// The current release of a channel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Current {
-    /// The release.
     pub release: ReleaseId,
-    /// Since when.
     pub since: Timestamp,
 }
 
 impl Current {
-    /// The key of a channel's pointer.
     pub fn key(app: AppId, channel: &Channel) -> String {
         format!("{app}:{channel}")
     }
@@ -28,7 +24,7 @@ impl Record for Current {
     type Content = Self;
 }
 
-/// A release that is removed takes its pointer with it.
+/// The removal of a release removes the pointer to it.
 impl Merge for Current {
     type Delta = ReleaseId;
     fn merge(old: Option<Self>, removed: &ReleaseId) -> Option<Self> {

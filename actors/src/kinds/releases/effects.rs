@@ -1,4 +1,4 @@
-//! What a release does outside of its record.
+//! The effects of releases: publish to targets, and notify other releases of the channel.
 
 use super::{
     current::Current,
@@ -38,12 +38,12 @@ async fn publish(kept: &Kept<Releases>, world: &World) -> Result<Outcome, Retry>
     Ok(Outcome::Published(results, current))
 }
 
-/// Tells another release what the channel's pointer says now. Where the pointer moves meanwhile,
-/// its owner refuses, and it is told anew.
+/// Tells another release where the channel's pointer points. If the pointer moves meanwhile, the
+/// owner of the other release refuses, and the effect is retried.
 async fn tell(kept: &Kept<Releases>, other: ReleaseId, world: &World) -> Result<Outcome, Retry> {
     let release = &kept.state.release;
     let current = world.store.get::<Current>(&Current::key(release.app_id, &release.channel))?;
-    // Without a pointer the app is being removed, and the other release with it.
+    // There is no pointer while the app is being deleted, together with the other release.
     let Some(current) = current else { return Ok(Outcome::Told(other)) };
     world.owners()?.releases.ask_if_there(other, Command::Follow(current)).await?;
     Ok(Outcome::Told(other))

@@ -1,4 +1,4 @@
-//! The functions of the group Releases.
+//! The handlers of the group Releases.
 
 use super::{
     Command, Releases, State,
@@ -25,7 +25,7 @@ use contract::{
 use std::time::Duration;
 use store::Snapshot;
 
-/// How long a caller waits for the targets.
+/// How long a call waits for the targets.
 const PUBLISH_WITHIN: Duration = Duration::from_secs(25);
 
 impl Serves<CreateRelease> for Platform {
@@ -91,7 +91,7 @@ impl Serves<GetRelease> for Platform {
 }
 
 impl Platform {
-    /// Changes a release, and answers with it once its targets have answered.
+    /// Changes a release, and replies when its targets have answered.
     async fn change_and_settle(
         &self,
         cx: &Call,
@@ -106,7 +106,7 @@ impl Platform {
         Ok(reply)
     }
 
-    /// The release once its targets have answered; as it is where that takes longer.
+    /// Waits until the targets have answered, at most [`PUBLISH_WITHIN`]. Returns the release.
     pub(super) async fn settled_release(&self, id: ReleaseId) -> Result<Release, Fault> {
         let owners = &self.owners()?.releases;
         match owners.wait_idle(id, PUBLISH_WITHIN).await {
@@ -152,7 +152,8 @@ impl Serves<RollbackRelease> for Platform {
 }
 
 impl Platform {
-    /// The release that a caller names to go back to: of the same channel, and superseded.
+    /// Checks the release that the caller wants to go back to: it must be superseded, and of the
+    /// same channel.
     fn earlier(&self, release: &Release, to: ReleaseId) -> Result<ReleaseId, Fault> {
         let seen = self.world.store.get::<Releases>(&to)?;
         let other = seen
@@ -168,7 +169,7 @@ impl Platform {
         }
     }
 
-    /// The release that was current last before this one.
+    /// The superseded release of the channel that was published last.
     fn latest_superseded(&self, release: &Release) -> Result<ReleaseId, Fault> {
         let none =
             || Fault::NotNow("there is no earlier release in this channel to go back to".into());
@@ -195,7 +196,7 @@ impl Platform {
         candidates.into_iter().max().map(|(_, id)| id).ok_or_else(none)
     }
 
-    /// The current release of a channel, where users get one.
+    /// The current release of a channel. Not found if nothing is published there.
     pub fn current_release(&self, app: AppId, channel: &Channel) -> Result<Release, Fault> {
         let none = || Fault::NotFound("published release in this channel");
         let current =
@@ -243,8 +244,8 @@ impl Serves<GetLatestRelease> for Platform {
 }
 
 impl Platform {
-    /// The artifact of a release that a device of this platform wants: one that can be installed
-    /// where there is one.
+    /// The artifact of a release for a device of this platform. An `.aab` file cannot be installed,
+    /// so it is the last choice.
     pub fn artifact_for(
         &self,
         release: &Release,

@@ -1,4 +1,4 @@
-//! Releases: artifacts that go to a channel together.
+//! Releases: artifacts of one version that are published to a channel together.
 
 mod build_up;
 mod commands;

@@ -19,24 +19,23 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use store::{Entries, Snapshot};
 
-/// The releases.
 #[derive(Debug, Clone, Copy)]
 pub struct Releases;
 
-/// What is kept of a release.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// What is shown.
+    /// What callers see.
     pub release: Release,
-    /// The deploy token that created it. With `release:create`, that one may publish it too.
+    /// The deploy token that created the release. The scope `release:create` lets this token
+    /// publish the release too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by_token: Option<TokenId>,
-    /// Releases of the channel that have yet to be told that the pointer moved.
+    /// Releases of the channel that do not know yet that the pointer moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to_tell: Vec<ReleaseId>,
 }
 
-/// A release to be made, of artifacts as they were read.
+/// A release to create. Its artifacts must be unchanged since they were read.
 #[derive(Clone)]
 pub struct Draft {
     pub release: Release,
@@ -51,52 +50,47 @@ impl std::fmt::Debug for Draft {
     }
 }
 
-/// What can be asked of a release.
 #[derive(Clone)]
 pub enum Command {
-    /// Add artifacts to it, and change its notes.
+    /// Add artifacts to the release, and change its notes.
     Update {
-        /// The artifacts that it held when they were read, each with its platform.
+        /// The artifacts that the release held when it was read, each with its platform.
         held: Vec<(ArtifactId, Platform)>,
-        /// Those to add, as they were read.
+        /// The artifacts to add.
         joining: Vec<Snapshot<Artifacts>>,
-        /// Where those to add could be published.
+        /// The possible publications of the artifacts to add.
         offers: Vec<Offer>,
-        /// Changes the notes.
         notes: Patch<Notes>,
     },
-    /// Publish it.
     Publish {
-        /// The artifacts that it held when they were read.
+        /// The artifacts that the release held when it was read.
         held: Vec<ArtifactId>,
-        /// Where they are to be published.
+        /// The publications to make.
         wanted: Vec<Offer>,
-        /// Replaces the notes.
+        /// `None` leaves the notes.
         notes: Option<Notes>,
     },
-    /// Delete it, where users never got it.
+    /// Delete a draft or a failed release.
     Delete,
-    /// The channel's pointer moved: be what it says, as long as it says so.
+    /// The channel's pointer moved: become current or superseded, as the pointer says. Stale if the
+    /// pointer changed since it was read.
     Follow(Snapshot<Current>),
-    /// Take it back; the other becomes current.
+    /// Roll this release back, and make the release `to` current.
     RollBack {
-        /// The other.
         to: ReleaseId,
         /// The channel's pointer as it was read.
         current: Snapshot<Current>,
     },
-    /// Remove it with its app.
+    /// Delete the release because its app is deleted.
     Remove,
 }
 
-/// An artifact, a target that takes it, and the id that its publication there would have.
+/// A possible publication of an artifact to a target.
 #[derive(Debug, Clone, Copy)]
 pub struct Offer {
-    /// The id.
+    /// The id that the publication gets.
     pub id: PublicationId,
-    /// The artifact.
     pub artifact_id: ArtifactId,
-    /// The target.
     pub target: Target,
 }
 
@@ -113,21 +107,19 @@ impl std::fmt::Debug for Command {
     }
 }
 
-/// What a release does outside of its record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Effect {
-    /// Hand every waiting publication to its target.
+    /// Hand every queued publication to its target.
     Publish,
     /// Tell this release that the channel's pointer moved.
     Tell(ReleaseId),
 }
 
-/// What came of it.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// How the targets took it, and the channel's pointer as it was read after that.
+    /// The answers of the targets, and the channel's pointer as it was read after them.
     Published(Vec<(PublicationId, Published)>, Option<Snapshot<Current>>),
-    /// This release knows.
+    /// This release knows where the pointer points, or does not exist.
     Told(ReleaseId),
 }
 
@@ -199,21 +191,19 @@ impl Child for Releases {
 }
 
 store::entries! {
-    /// What releases are found by.
     pub enum ReleaseIndex of Releases {
         Channel { app: AppId, channel: Channel } = "channel",
     }
 }
 
 store::claims! {
-    /// What no two releases have in common.
     pub enum ReleaseClaim of Releases {
         Version { app: AppId, channel: Channel, version: VersionName } = "version",
     }
 }
 
 impl ReleaseClaim {
-    /// What the release of a version claims in its channel.
+    /// A channel has at most one release of a version.
     pub fn of(app: AppId, channel: &Channel, version: &VersionName) -> Self {
         ReleaseClaim::Version { app, channel: channel.clone(), version: version.clone() }
     }
@@ -226,7 +216,7 @@ impl ReleaseIndex {
     }
 }
 
-/// The name of a state for people.
+/// Names a state in error messages.
 pub fn name(state: ReleaseState) -> &'static str {
     match state {
         ReleaseState::Draft => "a draft",

@@ -1,4 +1,4 @@
-//! What becomes of a release by each command, and by the answers of its targets. Pure.
+//! The state transitions of a release, by commands and by the answers of targets. Pure.
 
 use super::{
     current::Current,
@@ -23,7 +23,8 @@ pub(super) fn create(Draft { release, by_token, artifacts }: Draft) -> Step<Rele
     Step::put(State { release, created_by_token: by_token, to_tell: Vec::new() }).also(also)
 }
 
-/// The release holds these artifacts, which must still be as they were read.
+/// Adds references from the release to these artifacts. Stale if an artifact changed since it was
+/// read.
 fn hold(release: ReleaseId, artifacts: &[Snapshot<Artifacts>]) -> Change {
     artifacts.iter().fold(Change::new(), |change, seen| {
         let id = &seen.state.artifact.id;
@@ -31,13 +32,13 @@ fn hold(release: ReleaseId, artifacts: &[Snapshot<Artifacts>]) -> Change {
     })
 }
 
-/// Whether users get it.
+/// Whether users get a release in this state.
 fn is_current(state: ReleaseState) -> bool {
     matches!(state, ReleaseState::Published | ReleaseState::PartiallyPublished)
 }
 
 impl State {
-    /// Written, and then the next other release is told, where there is one to tell.
+    /// Writes the state, with the intent to tell the next release of `to_tell`.
     pub(super) fn tell(self) -> Step<Releases> {
         let intent =
             self.to_tell.first().map_or(Intent::None, |tell| Intent::Now(Effect::Tell(*tell)));
@@ -85,8 +86,8 @@ impl State {
         }
     }
 
-    /// Artifacts of a platform that the release does not hold yet join it. Where it is published,
-    /// or on its way, they go to the same targets.
+    /// Adds artifacts of platforms that the release does not hold yet. If the release is published
+    /// or publishing, the new artifacts are published to the same targets.
     fn update(
         mut self,
         now: Timestamp,
@@ -158,8 +159,7 @@ impl State {
         Ok(self.queue(now, wanted))
     }
 
-    /// These publications wait for their targets. Where others are on their way, these go after
-    /// them.
+    /// Queues publications. If others are under way, these follow when the targets have answered.
     fn queue(mut self, now: Timestamp, wanted: Vec<Offer>) -> Step<Releases> {
         if wanted.is_empty() {
             return Step::put(self);
@@ -187,8 +187,9 @@ impl State {
         Step::put(self).intend(Intent::Now(Effect::Publish))
     }
 
-    /// The targets have answered. A release that users get for the first time becomes the current
-    /// one of its channel; one that was overtaken while it went to more targets stays overtaken.
+    /// Takes the answers of the targets. A release that is published for the first time becomes the
+    /// current release of its channel. A release that was superseded while it went to more targets
+    /// stays superseded.
     pub(super) fn published(
         mut self,
         at: &Moment<Releases>,
@@ -275,7 +276,7 @@ fn is_of(publication: &Publication, offer: &Offer) -> bool {
     publication.artifact_id == offer.artifact_id && publication.target == offer.target
 }
 
-/// The state of a release whose targets have all answered.
+/// The state of a release when all targets have answered.
 fn settled_state(publications: &[Publication]) -> ReleaseState {
     let live = publications
         .iter()

@@ -1,5 +1,5 @@
-//! The images and templates that come with the service. They are registered when it starts, each
-//! once; what an administrator made of them since stays.
+//! The images and templates that come with the service. The service registers each of them once,
+//! when it starts, and leaves later changes of an administrator alone.
 
 use super::{Command, TemplateClaim};
 use crate::{
@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use store::{Change, Record};
 
-/// The catalogue as it is written: services name their images by `image` instead of by an id.
+/// The catalogue file. Services name their image by `image` instead of `imageId`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Catalogue {
@@ -64,7 +64,7 @@ struct ShippedTemplateVersion {
     services: Vec<Value>,
 }
 
-/// Something of the catalogue was registered once. What an administrator deletes stays deleted.
+/// Marks an image or template as registered, so that a deleted one is not registered again.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Shipped {}
 
@@ -75,7 +75,7 @@ impl Record for Shipped {
     type Content = Self;
 }
 
-/// From now on it was registered.
+/// Marks `name` as registered.
 async fn mark(world: &World, name: &str) -> Result<(), Fault> {
     let name = name.to_owned();
     if world.store.get::<Shipped>(&name)?.is_some() {
@@ -85,12 +85,11 @@ async fn mark(world: &World, name: &str) -> Result<(), Fault> {
 }
 
 impl Catalogue {
-    /// Reads a catalogue.
     pub fn read(json: &str) -> Result<Catalogue, String> {
         serde_json::from_str(json).map_err(|e| format!("the catalogue cannot be read: {e}"))
     }
 
-    /// Registers what is not there yet.
+    /// Registers images, templates and versions that are missing and were not deleted.
     pub async fn register(&self, world: &World) -> Result<(), String> {
         let mut ids = BTreeMap::new();
         for image in &self.images {
@@ -105,7 +104,7 @@ impl Catalogue {
 }
 
 impl ShippedImage {
-    /// Its id; none, where it was deleted.
+    /// Registers the image. `None`: an administrator deleted it.
     async fn register(&self, world: &World) -> Result<Option<ImageId>, Fault> {
         let (owners, now) = (&world.owners()?.images, world.ports.clock.now());
         let known = world.store.holder(&ImageClaim::Name { name: self.name.clone() })?;
@@ -173,7 +172,7 @@ impl ShippedTemplate {
         for shipped in &self.versions {
             let services = shipped.services.iter().map(|service| read_service(service, images));
             let services = services.collect::<Result<Option<Vec<TemplateService>>, String>>()?;
-            // An image of it was deleted.
+            // An image of this version was deleted.
             let Some(services) = services else { continue };
             let mut seen = BTreeMap::new();
             for image in services.iter().map(|service| service.image_id) {
@@ -215,7 +214,7 @@ impl ShippedTemplate {
     }
 }
 
-/// A service, its image by name replaced by the image's id; none, where that was deleted.
+/// Reads a service, and replaces the name of its image by the id. `None`: the image was deleted.
 fn read_service(
     service: &Value,
     images: &BTreeMap<&str, ImageId>,

@@ -1,5 +1,5 @@
-//! Whether the services of a new template version fit together. All that a container is made of is
-//! checked here, once: what is published can be run.
+//! Checks the services of a new template version: everything that a container is made of, once, so
+//! that a published version can run.
 
 use super::placeholder;
 use contract::{
@@ -9,7 +9,7 @@ use contract::{
     templates::{DatabaseEngine, HealthCheck, TemplateService},
 };
 
-/// What is wrong with the services, field by field. `image` knows the registered images.
+/// The problems of the services, field by field. `image` looks up the image of a service.
 pub(super) fn problems<'a>(
     kind: InstanceKind,
     services: &'a [TemplateService],

@@ -1,4 +1,4 @@
-//! The functions of the group Templates.
+//! The handlers of the group Templates.
 
 use super::{Command, TemplateClaim, TemplateIndex, Templates, check};
 use crate::{
@@ -24,7 +24,7 @@ use contract::{
 use std::{collections::BTreeMap, time::Duration};
 use store::{Entry, Snapshot};
 
-/// How far back the statistics count installs by day.
+/// How far back the statistics count installations by day.
 const INSTALL_DAYS: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Whether the caller may see and use templates that are not published.
@@ -34,7 +34,6 @@ pub(crate) fn sees_all(caller: &Caller) -> bool {
 }
 
 impl Platform {
-    /// The template of this id.
     pub(crate) fn template(&self, id: TemplateId) -> Result<Snapshot<Templates>, Fault> {
         let found = self.world.store.get::<Templates>(&id)?;
         found.ok_or(Fault::NotFound("template"))
@@ -138,7 +137,7 @@ impl Serves<UpdateTemplatePricing> for Platform {
     }
 }
 
-/// Each model has its own fields, and no others.
+/// Checks that the fields are those of the pricing model.
 fn check_pricing(pricing: &Pricing) -> Result<(), Fault> {
     let Pricing { model, amount, currency, plan_code } = pricing;
     let there = (amount.is_some(), currency.is_some(), plan_code.is_some());

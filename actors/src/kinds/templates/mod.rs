@@ -1,4 +1,4 @@
-//! Templates: blueprints of instances, and the catalogue that comes with the service.
+//! Templates: the blueprints of instances, and the catalogue that comes with the service.
 
 pub mod catalogue;
 mod check;

@@ -1,28 +1,25 @@
-//! `${…}` in a template's environment: what each instance has of its own.
+//! Placeholders `${…}` in the environment of a template. Each instance fills in its own values.
 
-/// What a template can ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Placeholder<'a> {
-    /// `${secret.NAME}`: a secret of the instance, made when the instance is.
+    /// `${secret.NAME}`: a secret that is generated with the instance.
     Secret(&'a str),
     /// `${instance.id}`.
     InstanceId,
     /// `${instance.appId}`.
     AppId,
-    /// `${instance.url}`: where its server is reached.
+    /// `${instance.url}`: the public address of the server.
     Url,
 }
 
 /// A piece of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// As it stands.
     Text(&'a str),
-    /// To be filled in.
     Fill(Placeholder<'a>),
 }
 
-/// The pieces of a value; or what is wrong with it.
+/// Splits a value into its pieces. The error is a problem to show to the caller.
 pub fn pieces(value: &str) -> Result<Vec<Piece<'_>>, String> {
     let (mut pieces, mut rest) = (Vec::new(), value);
     while let Some((text, after)) = rest.split_once("${") {
@@ -55,7 +52,7 @@ fn placeholder(name: &str) -> Result<Placeholder<'_>, String> {
     }
 }
 
-/// The value with its placeholders filled in. What `fill` does not know is left out.
+/// Fills in the placeholders of a value. A placeholder that `fill` does not know becomes empty.
 pub fn fill(value: &str, fill: impl Fn(&Placeholder<'_>) -> Option<String>) -> String {
     let Ok(pieces) = pieces(value) else { return value.to_owned() };
     let text = pieces.iter().map(|piece| match piece {

@@ -1,4 +1,4 @@
-//! The rules of a template. What is kept is what is shown.
+//! The rules of a template. Callers see the stored state as it is.
 
 use crate::{
     kinds::images::Images,
@@ -20,38 +20,31 @@ use std::{
 };
 use store::{Change, Entries, Snapshot};
 
-/// The templates.
 #[derive(Debug, Clone, Copy)]
 pub struct Templates;
 
 /// How many versions a template may have.
 const MOST_VERSIONS: usize = 200;
 
-/// What can be asked of a template.
 #[derive(Clone)]
 pub enum Command {
-    /// Change what it says of itself.
+    /// Fields that are `None` stay as they are.
     Update {
-        /// Replaces the name.
         name: Option<Name>,
-        /// Replaces the slug.
         slug: Option<Slug>,
-        /// Patches the description.
         description: Patch<Description>,
-        /// Replaces the category.
         category: Option<Slug>,
-        /// Replaces the tags.
         tags: Option<Vec<Slug>>,
     },
-    /// Show it, or not.
+    /// Only superadmins and the master key see templates that are not published.
     SetStatus(TemplateStatus),
     /// Make this version current.
     SetVersion(SemanticVersion),
-    /// Say what it costs.
+    /// Set the pricing, and whether the template is featured.
     SetPricing(Pricing, Option<bool>),
-    /// Add a version, of images as they were read.
+    /// Add a version. Stale if one of its images changed since it was read.
     AddVersion(Box<TemplateVersion>, BTreeMap<ImageId, Snapshot<Images>>),
-    /// Remove it, where no instance uses it.
+    /// Delete the template. Refused while an instance uses it.
     Delete,
 }
 
@@ -69,7 +62,6 @@ impl std::fmt::Debug for Command {
 }
 
 store::entries! {
-    /// What templates are found by.
     pub enum TemplateIndex of Templates {
         All = "all",
         Category { category: Slug } = "category",
@@ -77,7 +69,6 @@ store::entries! {
 }
 
 store::claims! {
-    /// What no two templates have in common.
     pub enum TemplateClaim of Templates {
         Slug { slug: Slug } = "slug",
     }
