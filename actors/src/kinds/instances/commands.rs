@@ -20,7 +20,8 @@ use contract::{
 use std::{collections::BTreeMap, time::Duration};
 use store::Change;
 
-/// How long an instance may end an overdue state by itself, which knows the reason better.
+/// How long after its deadline a starting instance may still fail by its plan, which knows the
+/// reason.
 const OVERDUE: Duration = Duration::from_secs(30);
 /// The deadline of a deletion. A deletion that is overdue continues.
 const DELETE_WITHIN: Duration = Duration::from_secs(10 * 60);
@@ -84,7 +85,7 @@ impl Instance {
         }
     }
 
-    /// A deleted instance accepts only Delete, which may take its data as well.
+    /// A deleted instance accepts only Delete with data, and its deadline.
     pub(super) fn on_command_when_deleted(
         mut self,
         at: &Moment<Instances>,
