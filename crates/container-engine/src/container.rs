@@ -169,7 +169,7 @@ pub enum Health {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     pub at: Timestamp,
-    /// Counters of runs that started at different times cannot be compared.
+    /// When the run started. Counters of different runs cannot be compared.
     pub started_at: Timestamp,
     /// Processor time in nanoseconds.
     pub cpu_nanos: u64,

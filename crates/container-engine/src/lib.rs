@@ -164,13 +164,13 @@ pub trait Engine: Send + Sync {
         since: Timestamp,
     ) -> Result<BoxStream<'static, Result<Event, EngineError>>, EngineError>;
 
-    /// Ensures a bridge network of this name. One that has other labels is a conflict.
+    /// Ensures a bridge network of this name. A network with other labels is a conflict.
     async fn ensure_network(&self, name: &str, labels: &Labels) -> Result<(), EngineError>;
 
     /// Removes a network. [`EngineError::Refused`] while containers are on it.
     async fn remove_network(&self, name: &str) -> Result<(), EngineError>;
 
-    /// Ensures a volume of this name. One that has other labels is a conflict.
+    /// Ensures a volume of this name. A volume with other labels is a conflict.
     async fn ensure_volume(&self, name: &str, labels: &Labels) -> Result<(), EngineError>;
 
     /// Removes a volume with its data.

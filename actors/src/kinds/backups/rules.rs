@@ -56,7 +56,7 @@ pub struct Begin {
     pub backup: Backup,
     /// See [`State::keep`].
     pub keep: Option<u32>,
-    /// See [`State::verify`].
+    /// See `State::verify`.
     pub verify: bool,
 }
 

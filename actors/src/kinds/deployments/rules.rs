@@ -113,7 +113,7 @@ pub enum Outcome {
     Failed(String),
     /// The previous container is removed; after `Forget`, the log lines.
     Finished,
-    /// The instance has withdrawn the revision.
+    /// Nothing of the deployment is left to undo.
     Undone,
 }
 

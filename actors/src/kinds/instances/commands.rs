@@ -85,7 +85,7 @@ impl Instance {
         }
     }
 
-    /// A deleted instance accepts only Delete with data, and its deadline.
+    /// A deleted instance accepts only Delete with data, and Overdue.
     pub(super) fn on_command_when_deleted(
         mut self,
         at: &Moment<Instances>,

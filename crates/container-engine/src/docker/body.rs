@@ -62,7 +62,7 @@ fn host(spec: &ContainerSpec) -> HostConfig {
         ipc_mode: Some("private".to_owned()),
         init: Some(true),
         oom_score_adj: Some(OOM_SCORE),
-        // The owner of the instance restarts containers, not the daemon.
+        // The caller decides about restarts, not the daemon.
         restart_policy: Some(RestartPolicy {
             name: Some(RestartPolicyNameEnum::NO),
             maximum_retry_count: None,

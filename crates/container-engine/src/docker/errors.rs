@@ -30,7 +30,7 @@ const REFUSED_AS_500: &[&str] = &[
     "archive/tar",
 ];
 
-/// These also come as failures of the runtime, but pass.
+/// These also come as failures of the runtime, but are temporary.
 const PASSING: &[&str] =
     &["resource temporarily unavailable", "cannot allocate memory", "deadline"];
 

@@ -64,7 +64,7 @@ pub fn on_docker(name: &str, test: impl for<'a> FnOnce(&'a Real) -> Work<'a>) {
 }
 
 fn left_out(name: &str, why: &str) {
-    // `eprintln!` does not show the output of tests that pass.
+    // Not with `eprintln!`: the output of tests that pass is not shown.
     let _ = writeln!(std::io::stderr(), "left out: {name} because {why}");
 }
 
