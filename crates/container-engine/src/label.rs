@@ -1,5 +1,5 @@
-//! Labels name the owner of an object in the engine. They cannot change after the object is created,
-//! so data that changes is kept elsewhere.
+//! Labels name the owner of an object in the engine. They cannot change after the object is
+//! created, so data that changes is kept elsewhere.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! The rules of a deployment:
-//! `queued → building → deploying → verifying → live`, later `superseded` or `rolledBack`; `failed`,
-//! `cancelling → cancelled`.
+//! `queued → building → deploying → verifying → live`, later `superseded` or `rolledBack`;
+//! `failed`; `cancelling → cancelled`.
 //!
 //! The containers belong to the instance. A deployment provides an image, offers a revision to the
 //! instance, and follows the instance's record, which alone decides whether the deployment serves.

@@ -145,8 +145,8 @@ impl Instance {
         step.intend(Intent::Now(Effect::Reconcile))
     }
 
-    /// The deadline passed. An instance that starts fails. An instance that stops reconciles at once,
-    /// whatever pause it is in. An instance that failed after crashes starts again.
+    /// The deadline passed. An instance that starts fails. An instance that stops reconciles at
+    /// once, without its pause. An instance that failed after crashes starts again.
     fn overdue(mut self, now: Timestamp) -> Result<Step<Instances>, Fault> {
         use InstanceState as S;
         // Deadlines stand still while the engine is unreachable.
