@@ -1,4 +1,4 @@
-//! Containers: what they are to be, and what they are.
+//! Containers: their specification and their observed state.
 
 use crate::Labels;
 use contract::Timestamp;
@@ -7,46 +7,45 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-/// What a container is to be.
+/// The specification of a container.
 ///
-/// What is not said here is the same for all, and safe: no capability but those listed, no new
-/// privileges, ports on 127.0.0.1 only, an init process, bounded logs, no restarts by the engine.
+/// Everything else is the same for all containers, and safe: no capabilities but those listed, no
+/// new privileges, ports on 127.0.0.1 only, an init process, bounded logs, no restarts by the
+/// engine.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct ContainerSpec {
-    /// At most 63 of `[a-z0-9-]`.
+    /// At most 63 characters of `[a-z0-9-]`.
     pub name: String,
-    /// A reference that names one image for ever: by digest, or the id of an image built here.
+    /// A reference that always names the same image: by digest, or the id of an image built here.
     pub image: String,
     /// Replaces the image's own command.
     pub command: Option<Vec<String>>,
-    /// Names and values; they hold secrets.
+    /// May hold secrets.
     pub env: BTreeMap<String, String>,
-    /// The network it is on.
     pub network: String,
-    /// What others on the network call it.
+    /// The host name of the container on its network.
     pub alias: String,
-    /// The port that is published on 127.0.0.1, under a number that the engine chooses.
+    /// Published on 127.0.0.1, under a number that the engine chooses.
     pub port: Option<u16>,
     pub mounts: Vec<Mount>,
-    /// Folders in memory: nothing else can be written where the root is read-only.
+    /// In-memory folders. With a read-only root, only these and the mounts are writable.
     pub scratch: Vec<String>,
-    /// Whether its own files can be changed.
+    /// Whether the root file system is read-only.
     pub read_only: bool,
-    /// As whom it runs, where not as the image says.
+    /// `None`: the user of the image.
     pub user: Option<String>,
-    /// What it may do beyond a plain program.
     pub capabilities: Vec<Capability>,
     pub limits: Limits,
-    /// How the engine finds out whether it is well.
+    /// `None`: no health check, even if the image has one.
     pub health: Option<HealthCommand>,
-    /// How long it may take to end by itself.
+    /// How long the container may take to end before it is killed.
     pub grace: Duration,
-    /// Whose it is. The spec's hash is added.
+    /// The hash of the spec is added.
     pub labels: Labels,
 }
 
 impl fmt::Debug for ContainerSpec {
-    /// Without the environment, which holds secrets.
+    /// Omits the environment, which holds secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ContainerSpec")
             .field("name", &self.name)
@@ -56,30 +55,27 @@ impl fmt::Debug for ContainerSpec {
 }
 
 impl ContainerSpec {
-    /// The label that says which spec a container was made of.
+    /// The label with the hash of the spec that a container was created from.
     pub const HASH_LABEL: &str = "svc.spec";
 
-    /// SHA-256 of all of it, in hex: two containers of one hash are the same.
+    /// SHA-256 of the whole spec, in hex.
     pub fn hash(&self) -> String {
-        // A spec always serializes: its maps have text as keys.
+        // A spec always serializes: the keys of its maps are text.
         let canonical = serde_json::to_vec(self).unwrap_or_default();
         HEXLOWER.encode(&Sha256::digest(canonical))
     }
 }
 
-/// A volume in a container.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mount {
-    /// The name of the volume.
     pub volume: String,
-    /// Where the container sees it.
+    /// The folder in the container.
     pub path: String,
 }
 
-/// What a container may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Limits {
-    /// Bytes of memory; none is swapped out.
+    /// Bytes. No memory is swapped out.
     pub memory: u64,
     /// Thousandths of a processor.
     pub cpu_millis: u32,
@@ -87,9 +83,8 @@ pub struct Limits {
     pub pids: u32,
 }
 
-/// What a container may be allowed beyond a plain program: what the entry points of databases need
-/// to hand their files to the user that they run as, and what the init process needs to tell that
-/// user's processes to end.
+/// What the entry points of databases need to hand their files to the user that they run as, and
+/// what the init process needs to signal that user's processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[allow(missing_docs, reason = "they are the kernel's: see capabilities(7)")]
 pub enum Capability {
@@ -101,42 +96,41 @@ pub enum Capability {
     SetUid,
 }
 
-/// How the engine finds out whether a container is well: a program inside of it that ends with 0.
+/// A program in the container that exits with 0 while the container is healthy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HealthCommand {
-    /// The program and its arguments; no shell.
+    /// The program and its arguments, run without a shell.
     pub command: Vec<String>,
     pub interval: Duration,
-    /// How long it may take.
+    /// How long one check may take.
     pub timeout: Duration,
-    /// How many failures in a row make it unhealthy.
+    /// Consecutive failures that make the container unhealthy.
     pub retries: u32,
-    /// How long after the start failures do not count.
+    /// Failures within this time after the start do not count.
     pub start_period: Duration,
 }
 
-/// A container as the engine shows it.
+/// A container as the engine reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
     pub name: String,
-    /// What the engine calls it.
     pub id: String,
     pub labels: Labels,
     /// The id of its image, `sha256:…`.
     pub image: String,
     pub phase: Phase,
-    /// What its health command says; `None`: it has none.
+    /// The result of the health command. `None`: the container has none, or does not run.
     pub health: Option<Health>,
-    /// Where its port is published on 127.0.0.1 now. It changes with every start.
+    /// The port on 127.0.0.1. Every start changes it.
     pub port: Option<u16>,
-    /// When it was made. From an inventory, in whole seconds.
+    /// In whole seconds if it comes from an inventory.
     pub created_at: Timestamp,
-    /// When it was last started. Not known from an inventory.
+    /// When the container was last started. Unknown in an inventory.
     pub started_at: Option<Timestamp>,
 }
 
 impl Container {
-    /// The hash of the spec that it was made of.
+    /// The hash of the spec that the container was created from.
     pub fn spec_hash(&self) -> Option<&str> {
         self.labels.get(ContainerSpec::HASH_LABEL).map(String::as_str)
     }
@@ -146,47 +140,46 @@ impl Container {
     }
 }
 
-/// Whether a container runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// It was made and never started.
+    /// Never started.
     Created,
     Running,
-    /// It ran. From an inventory the code may be unknown.
+    /// In an inventory the code may be unknown.
     Exited {
-        /// What it ended with; 137 where it was killed.
+        /// 137 if the container was killed.
         code: Option<i64>,
-        /// It wanted more memory than it may have.
+        /// The container exceeded its memory limit.
         out_of_memory: bool,
     },
-    /// The engine is at work on it, or has lost it: neither running nor ended.
+    /// Neither running nor ended: the engine is changing the container, or has lost it.
     Between,
 }
 
-/// What a health command says.
+/// The result of a health command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
-    /// Too early to say.
+    /// No result yet.
     Starting,
     Healthy,
     Unhealthy,
 }
 
-/// What a running container uses. Processor and network are counters: two samples make a rate.
+/// The usage of a running container. Processor and network are counters: a rate needs two samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     pub at: Timestamp,
-    /// Since when the container runs: counters of two runs are not compared.
+    /// When the run started. Counters of different runs cannot be compared.
     pub started_at: Timestamp,
-    /// Nanoseconds of processor time used by it.
+    /// Processor time in nanoseconds.
     pub cpu_nanos: u64,
-    /// Bytes of memory, without what the kernel would give back at once.
+    /// Bytes, without file cache that the kernel frees on demand.
     pub memory: u64,
-    /// Bytes that it may use.
+    /// Bytes.
     pub memory_limit: u64,
-    /// Bytes received.
+    /// Bytes.
     pub received: u64,
-    /// Bytes sent.
+    /// Bytes.
     pub sent: u64,
     /// Processes and threads.
     pub pids: u64,

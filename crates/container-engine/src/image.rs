@@ -1,4 +1,4 @@
-//! Images: on this machine, in registries, and in the making.
+//! Images: on this machine, in registries, and under construction.
 
 use crate::Labels;
 use contract::Timestamp;
@@ -7,20 +7,20 @@ use std::{collections::BTreeMap, fmt};
 /// An image on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
-    /// `sha256:…` of its configuration. It names the image for ever.
+    /// The digest of its configuration, `sha256:…`. It always names the same image.
     pub id: String,
-    /// Its names, `repository:tag`.
+    /// Names such as `repository:tag`.
     pub tags: Vec<String>,
-    /// What registries call it, `repository@sha256:…`.
+    /// Names in registries, such as `repository@sha256:…`.
     pub digests: Vec<String>,
-    /// What it was labelled with when it was built.
+    /// Labels that the build set.
     pub labels: Labels,
     /// Bytes, shared layers included.
     pub size: u64,
     pub created_at: Timestamp,
 }
 
-/// How a registry knows us.
+/// Credentials for a registry.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
     pub username: String,
@@ -34,36 +34,33 @@ impl fmt::Debug for Login {
     }
 }
 
-/// What is to be built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildSpec {
-    /// The name of the image, `repository:tag`.
+    /// The name of the new image, `repository:tag`.
     pub tag: String,
     /// The path of the Dockerfile in the context.
     pub dockerfile: String,
-    /// Arguments of the build. They are seen in the image's history: no secrets.
+    /// The image's history shows these arguments: they must hold no secrets.
     pub args: BTreeMap<String, String>,
-    /// What the image carries, whatever its Dockerfile and its base image say of these labels.
+    /// Labels of the image. They override those of the Dockerfile and of the base image.
     pub labels: Labels,
-    /// Base images are asked for at their registries, also those that are on this machine. What
-    /// only this machine knows, by name or by id, cannot be built upon.
+    /// Look for base images in their registries, even if they are on this machine. An image that
+    /// only this machine knows, by name or by id, then cannot be a base image.
     pub pull: bool,
-    /// Bytes of memory that a step may use.
+    /// Bytes of memory that a build step may use.
     pub memory: u64,
 }
 
-/// What a build says on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BuildEvent {
-    /// A line of its output.
+    /// A line of output.
     Line(String),
-    /// It is done. Always last.
+    /// The build succeeded. Always the last event.
     Built(Built),
 }
 
-/// The image that a build made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Built {
-    /// `sha256:…`
+    /// The id of the image, `sha256:…`.
     pub image: String,
 }

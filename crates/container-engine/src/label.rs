@@ -1,12 +1,12 @@
-//! Labels: how objects of the engine say whose they are. They cannot be changed after the object is
-//! made, so what changes is kept elsewhere.
+//! Labels name the owner of an object in the engine. They cannot change after the object is
+//! created, so data that changes is kept elsewhere.
 
 use std::collections::BTreeMap;
 
-/// Names and values. As a filter: all of them must be there.
+/// Names and values. As a filter, all of them must match.
 pub type Labels = BTreeMap<String, String>;
 
-/// An object that has a name and labels and nothing else that matters to us.
+/// An object of which only the name and the labels matter: a network or a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owned {
     pub name: String,

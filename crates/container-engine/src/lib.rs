@@ -1,9 +1,9 @@
-//! The container engine, shaped by our need, and the description that every implementation is held
-//! to.
+//! The container engine as this program needs it, and the behaviour that every implementation must
+//! have.
 //!
-//! All of it can be repeated: what is there already is a success, and so is what is gone already.
-//! Objects are found by name and by label, never by memory. A name is made by us, of an id of ours;
-//! no text of a caller's is part of one.
+//! Every operation can be repeated: creating an object that exists and removing one that does not
+//! both succeed. Objects are found by name and by label, never from memory. Names are made of our
+//! ids and never contain a caller's text.
 
 mod container;
 #[cfg(feature = "docker")]
@@ -25,117 +25,109 @@ use contract::Timestamp;
 use futures_core::stream::BoxStream;
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-/// Why the engine did not do it.
+/// Why an operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EngineError {
-    /// It cannot be reached, does not answer, or has a fault of its own. Trying again may help, and
-    /// nothing is known of what was asked.
+    /// The engine cannot be reached, does not answer, or has a fault of its own. A repetition may
+    /// succeed. Whether the operation was carried out is unknown.
     #[error("the container engine cannot be reached: {0}")]
     Unreachable(String),
-    /// There is no such object.
     #[error("there is no {0}")]
     Missing(String),
-    /// Something under this name is not ours, or not what was asked for.
+    /// An object of this name is not ours, or is not as requested.
     #[error("{0}")]
     Conflict(String),
-    /// The image is nowhere to be had.
+    /// The image cannot be obtained.
     #[error("the image {image} cannot be had: {why}")]
     NoImage {
-        /// The reference that was asked for.
+        /// The requested reference.
         image: String,
         /// What the engine or the registry said.
         why: String,
     },
-    /// The engine refused it for what was asked; asking again changes nothing.
+    /// The engine refused the request, and would refuse it again.
     #[error("the container engine refused: {0}")]
     Refused(String),
 }
 
-/// What the engine says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     pub version: String,
-    /// The version of the API that is spoken with it.
+    /// The API version that is spoken with the engine.
     pub api: String,
 }
 
-/// All objects that carry a label, as they were at a moment.
+/// All objects that carry the labels, at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inventory {
-    /// When it was asked for. Events since then say what changed after it.
+    /// When the inventory was requested. Events since then tell what changed.
     pub at: Timestamp,
     /// Running or not.
     pub containers: Vec<Container>,
-    /// Their names and labels.
     pub networks: Vec<Owned>,
-    /// Their names and labels.
     pub volumes: Vec<Owned>,
 }
 
-/// Something happened to a container of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     pub at: Timestamp,
-    /// The name of the container.
+    /// The container's name.
     pub container: String,
     pub labels: Labels,
     pub what: Happening,
 }
 
-/// What happens to containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happening {
     Started,
     Died,
     Removed,
-    /// The engine's own health check changed its mind.
+    /// The result of the engine's health check changed.
     Health(Health),
 }
 
-/// Which lines of a container's output.
+/// Which lines of a container's output to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogQuery {
     pub tail: u32,
-    /// Only those since then.
+    /// Only lines since then.
     pub since: Option<Timestamp>,
-    /// Only those of this stream.
+    /// Only lines of this stream.
     pub stream: Option<Stream>,
 }
 
-/// One line of a container's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
-    /// When the engine got it.
+    /// When the engine received the line.
     pub at: Timestamp,
-    /// Where the container wrote it.
     pub stream: Stream,
-    /// The line, without its end. What is not UTF-8 is replaced.
+    /// Without the line ending. Invalid UTF-8 is replaced.
     pub text: String,
 }
 
-/// Where a program writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     Out,
     Err,
 }
 
-/// A program to run inside of a running container. The container needs a shell (`sh`), and `timeout`
-/// and `sleep` of coreutils or busybox.
+/// A program to run in a running container. The container needs a shell (`sh`), and `timeout` and
+/// `sleep` of coreutils or busybox.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Exec {
-    /// The program and its arguments. No shell, unless it is one.
+    /// The program and its arguments, run without a shell.
     pub command: Vec<String>,
-    /// Secrets go here: arguments are visible to everyone on the machine.
+    /// Secrets belong here: every user of the machine can read arguments.
     pub env: BTreeMap<String, String>,
-    /// As which user of the container.
+    /// A user of the container. `None`: the container's default user.
     pub user: Option<String>,
-    /// After this long it is ended, and killed ten seconds later; its exit code is 124 then, or 137.
+    /// After this time the program gets TERM, and KILL ten seconds later. Its exit code is then
+    /// 124, or 137.
     pub within: Duration,
 }
 
 impl fmt::Debug for Exec {
-    /// Without the environment, which holds secrets.
+    /// Omits the environment, which holds secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Exec")
             .field("command", &self.command)
@@ -145,19 +137,18 @@ impl fmt::Debug for Exec {
     }
 }
 
-/// What comes out of a program, as it comes.
+/// A part of a program's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Bytes of its standard output.
+    /// Bytes of standard output.
     Out(Bytes),
-    /// Bytes of its standard error.
+    /// Bytes of standard error.
     Err(Bytes),
-    /// It ended with this code, and all of its output came before. Always last, and only where it
-    /// is certain: a stream that ends without it was cut off, whatever came before.
+    /// The exit code. Always the last item, after all output. A stream that ends without it was cut
+    /// off.
     Exit(i64),
 }
 
-/// The container engine.
 #[async_trait]
 pub trait Engine: Send + Sync {
     async fn about(&self) -> Result<About, EngineError>;
@@ -165,52 +156,51 @@ pub trait Engine: Send + Sync {
     /// All containers, networks and volumes that carry these labels.
     async fn inventory(&self, labels: &Labels) -> Result<Inventory, EngineError>;
 
-    /// What happens to containers with these labels from `since` on. Ends with an error when the
-    /// connection is lost; what happened meanwhile is in the next inventory.
+    /// The events of containers with these labels from `since` on. The stream ends with an error
+    /// when the connection is lost; the next inventory shows what was missed.
     async fn events(
         &self,
         labels: &Labels,
         since: Timestamp,
     ) -> Result<BoxStream<'static, Result<Event, EngineError>>, EngineError>;
 
-    /// A bridge network of its own, with this name. One that is there with other labels is a
-    /// conflict.
+    /// Ensures a bridge network of this name. A network with other labels is a conflict.
     async fn ensure_network(&self, name: &str, labels: &Labels) -> Result<(), EngineError>;
 
-    /// Removes a network. Containers that are still on it make that [`EngineError::Refused`].
+    /// Removes a network. [`EngineError::Refused`] while containers are on it.
     async fn remove_network(&self, name: &str) -> Result<(), EngineError>;
 
-    /// A named volume. One that is there with other labels is a conflict.
+    /// Ensures a volume of this name. A volume with other labels is a conflict.
     async fn ensure_volume(&self, name: &str, labels: &Labels) -> Result<(), EngineError>;
 
-    /// Removes a volume with all that is in it.
+    /// Removes a volume with its data.
     async fn remove_volume(&self, name: &str) -> Result<(), EngineError>;
 
-    /// A container that is as the spec says; where it has to be made, not started. Its network and
-    /// its volumes must be there. One of that name with another spec hash is a conflict, unless it is
-    /// ours and not running: then it is made anew, as is one whose network was replaced.
+    /// Ensures a container as the spec says, and does not start it. Its network and its volumes
+    /// must exist. A container with another spec hash is a conflict, unless it is ours and not
+    /// running: then it is created anew, as is one whose network was replaced.
     async fn ensure_container(&self, spec: &ContainerSpec) -> Result<Container, EngineError>;
 
-    /// The container of this name, with all that the engine knows of it.
+    /// The container of this name, with everything that the engine knows of it.
     async fn container(&self, name: &str) -> Result<Option<Container>, EngineError>;
 
-    /// Starts it. Running already: fine. A port that is taken is [`EngineError::Refused`].
+    /// Starts a container that may already run. A port that is taken is [`EngineError::Refused`].
     async fn start(&self, name: &str) -> Result<(), EngineError>;
 
-    /// Asks it to end, and kills it after `grace`. Not running, or not there: fine.
+    /// Asks a container to end, and kills it after `grace`. It may be stopped or missing already.
     async fn stop(&self, name: &str, grace: Duration) -> Result<(), EngineError>;
 
-    /// Kills and removes it, without its named volumes. Not there: fine.
+    /// Kills and removes a container, but not its named volumes. It may be missing already.
     async fn remove_container(&self, name: &str) -> Result<(), EngineError>;
 
-    /// The last lines of its output, oldest first.
+    /// The last lines of a container's output, oldest first.
     async fn logs(&self, name: &str, query: LogQuery) -> Result<Vec<LogLine>, EngineError>;
 
-    /// What it uses now; `None`: it does not run, or is not there.
+    /// The current usage. `None`: the container does not run or does not exist.
     async fn usage(&self, name: &str) -> Result<Option<Usage>, EngineError>;
 
-    /// Runs a program in a running container, and gives its output as it comes. `input` is what it
-    /// reads. Dropping the stream ends the program.
+    /// Runs a program in a running container and streams its output. `input` is its standard input.
+    /// Dropping the stream ends the program.
     async fn exec(
         &self,
         name: &str,
@@ -221,28 +211,28 @@ pub trait Engine: Send + Sync {
     /// The image of this reference on this machine.
     async fn image(&self, reference: &str) -> Result<Option<Image>, EngineError>;
 
-    /// The digest that a registry has for this reference now.
+    /// The current digest of this reference in its registry.
     async fn resolve(&self, reference: &str, login: Option<&Login>) -> Result<String, EngineError>;
 
-    /// The image, brought to this machine where it is not there yet.
+    /// The image, pulled if it is not on this machine.
     async fn ensure_image(
         &self,
         reference: &str,
         login: Option<&Login>,
     ) -> Result<Image, EngineError>;
 
-    /// Builds an image of a context: a tar archive with a Dockerfile. Dropping the stream ends the
-    /// build. The last event is [`BuildEvent::Built`], unless there was an error.
+    /// Builds an image from a context, a tar archive with a Dockerfile. Dropping the stream ends
+    /// the build. Without an error, the last event is [`BuildEvent::Built`].
     async fn build(
         &self,
         spec: BuildSpec,
         context: BoxStream<'static, Result<Bytes, std::io::Error>>,
     ) -> Result<BoxStream<'static, Result<BuildEvent, EngineError>>, EngineError>;
 
-    /// Gives an image another name, `repository:tag`.
+    /// Gives an image one more name, `repository:tag`.
     async fn tag(&self, reference: &str, repository: &str, tag: &str) -> Result<(), EngineError>;
 
-    /// Sends an image to its registry; its digest there.
+    /// Pushes an image to its registry. Returns its digest there.
     async fn push(
         &self,
         repository: &str,
@@ -253,10 +243,10 @@ pub trait Engine: Send + Sync {
     /// The images that carry these labels.
     async fn images(&self, labels: &Labels) -> Result<Vec<Image>, EngineError>;
 
-    /// Removes a name of an image, and its bytes with the last one. One that a container uses is
-    /// [`EngineError::Refused`]; one that is not there is fine.
+    /// Removes a name of an image, and with the last name the image. [`EngineError::Refused`] while
+    /// a container uses the image. The image may be missing already.
     async fn remove_image(&self, reference: &str) -> Result<(), EngineError>;
 
-    /// Removes what builds have cached and nobody used for this long; how many bytes that freed.
+    /// Removes build cache that was unused for this long. Returns the bytes that it freed.
     async fn prune_build_cache(&self, unused_for: Duration) -> Result<u64, EngineError>;
 }

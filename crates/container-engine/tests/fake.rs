@@ -1,5 +1,5 @@
-//! What the model does beyond the port: it goes wrong on demand, and remembers. None of it needs a
-//! runtime, which is why nothing is awaited here.
+//! What the model does beyond the port: it fails on demand and remembers calls. Nothing is awaited
+//! here, because the model needs no runtime.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests say so by failing")]
 
@@ -25,7 +25,7 @@ use std::{
     time::Duration,
 };
 
-/// What is there at once.
+/// The result of work that does not wait.
 fn now<T>(work: impl Future<Output = T>) -> T {
     work.now_or_never().expect("the model does not wait")
 }
@@ -61,7 +61,7 @@ fn spec(name: &str) -> ContainerSpec {
     }
 }
 
-/// With a container that behaves so.
+/// A model with a container of this behaviour.
 fn with(behaviour: Behaviour) -> Fake {
     let fake = Fake::default();
     fake.add_image("app:1");
@@ -133,7 +133,7 @@ fn an_operation_hangs_and_panics() {
     let stop = || now(fake.stop("a", Duration::ZERO));
     assert!(catch_unwind(AssertUnwindSafe(stop)).is_err());
     assert!(fake.peek("a").unwrap().is_running());
-    // and nothing is poisoned
+    // The panic poisons nothing.
     now(fake.stop("a", Duration::ZERO)).unwrap();
 }
 
@@ -245,7 +245,7 @@ fn time_is_the_clocks() {
     time.fetch_add(10_000, Ordering::SeqCst);
     assert_eq!(see(&fake).health, Some(Health::Healthy));
     let second = now(fake.usage("a")).unwrap().unwrap();
-    // a tenth of a processor for ten seconds
+    // A tenth of a processor for ten seconds.
     assert_eq!(second.cpu_nanos - first.cpu_nanos, 1_000_000_000);
     time.fetch_add(10_000, Ordering::SeqCst);
     assert_eq!(see(&fake).phase, Phase::Exited { code: Some(1), out_of_memory: false });

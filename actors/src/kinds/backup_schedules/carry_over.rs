@@ -1,4 +1,4 @@
-//! Schedules of earlier versions, which were a part of their instance's record.
+//! Carries over schedules of earlier versions, which were part of their instance's record.
 
 use super::BackupSchedules;
 use crate::{
@@ -9,8 +9,8 @@ use crate::{
 use contract::{Fault, Timestamp, backups::BackupSchedule};
 use store::Change;
 
-/// Makes records of their own of them. An instance gives its schedules away in the transaction that
-/// makes their records, so a crash neither loses one nor doubles it.
+/// Gives each schedule a record of its own. The schedules of an instance leave its record in the
+/// transaction that creates their records, so a crash neither loses nor doubles a schedule.
 pub(crate) async fn carry_over(world: &World) -> Result<(), Fault> {
     let any =
         InstanceIndex::EarlierSchedules { at: SortedMoment(Timestamp::from_millis(i64::MAX)) };

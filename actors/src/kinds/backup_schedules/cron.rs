@@ -1,23 +1,23 @@
-//! When a schedule makes its backups.
+//! The times at which a schedule makes its backups.
 
 use contract::{Timestamp, text::CronExpression};
 use croner::{Cron, parser::CronParser};
 use std::time::Duration;
 
-/// Two backups of a schedule are at least this far apart.
+/// The shortest time between two backups of a schedule.
 const CLOSEST: Duration = Duration::from_secs(600);
 
-/// How many occurrences are held to [`CLOSEST`]. More than a day can have, so that the densest part
-/// of any day is seen whenever the schedule is made.
+/// Occurrences that are checked against [`CLOSEST`]. A day has fewer that are far enough apart, so
+/// the densest part of a day is seen whenever the schedule is made.
 const LOOKED_AT: usize = 200;
 
-/// The first time after a moment, of an expression whose times are far enough apart.
+/// The first time after `now`. Refuses an expression whose times are too close together.
 pub fn first(cron: &CronExpression, now: Timestamp) -> Result<Timestamp, String> {
     let parsed = parse(cron)?;
     let first = after(&parsed, now)?;
     let mut time = first;
     for _ in 0..LOOKED_AT {
-        // An expression may name a few times and no more.
+        // An expression may name only a few times.
         let Ok(next) = after(&parsed, time) else { break };
         if next.since(time) < CLOSEST {
             return Err("must leave ten minutes between any two backups".into());
@@ -27,7 +27,7 @@ pub fn first(cron: &CronExpression, now: Timestamp) -> Result<Timestamp, String>
     Ok(first)
 }
 
-/// The next time after a moment.
+/// The next time after `now`.
 pub fn next(cron: &CronExpression, now: Timestamp) -> Result<Timestamp, String> {
     after(&parse(cron)?, now)
 }

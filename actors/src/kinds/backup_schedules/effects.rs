@@ -1,4 +1,4 @@
-//! What a backup schedule does outside of its record.
+//! Performs the effect of a backup schedule.
 
 use super::rules::{BackupSchedules, Effect, Outcome};
 use crate::{
@@ -23,20 +23,20 @@ pub(super) async fn perform(
     ) else {
         return Ok(Outcome::NoInstance);
     };
-    // Its database does not run because somebody wants that: a backup that fails tells nobody anything.
+    // Somebody stopped the instance on purpose: a failed backup would tell nobody anything.
     if instance.desired != DesiredState::Running {
         return Ok(Outcome::Done);
     }
     let of = (schedule.instance_id, &instance.state);
     let made = (Some(schedule.keep), schedule.verify);
     let begin = backups::begin(id, of, schedule.database, made, world.ports.clock.now());
-    // An app that goes at the same time goes without another backup.
+    // No backup is created when the app is deleted at the same time.
     let app_id = schedule.app_id;
     let held = Arc::new(move |_: &_| Ok(Change::new().require(&app_id, &app)));
     match world.owners()?.backups.ask_with(id, Input::Create(Box::new(begin)), held).await {
-        // Not found: it was made and is deleted already.
+        // `NotFound`: the backup was created, and is deleted already.
         Ok(_) | Err(Fault::NotFound(_)) => Ok(Outcome::Done),
-        // The database may be dumped or put back just now; the schedule's turn comes after that.
+        // The database may be dumped or restored at the moment: the effect is tried again.
         Err(fault) => Err(fault.into()),
     }
 }

@@ -1,4 +1,4 @@
-//! The functions of the group Backups that are about schedules.
+//! The functions of the group Backups that manage schedules.
 
 use super::{BackupScheduleClaim, BackupSchedules, Command, cron};
 use crate::{
@@ -19,12 +19,11 @@ use contract::{
     instances::InstanceKind,
 };
 
-/// How many backups a schedule keeps where nothing is said, and the most.
+/// How many backups a schedule keeps by default, and at most.
 const USUAL_KEPT: u32 = 7;
 const MOST_KEPT: u32 = 100;
 
 impl Platform {
-    /// The schedule of a database of the app's instance.
     fn schedule(
         &self,
         app: AppId,
@@ -37,7 +36,7 @@ impl Platform {
     }
 }
 
-/// The database that is meant: the only one where none is named.
+/// The named database, or the only one of the instance.
 fn database_of(instance: &Instance, named: Option<BackupKind>) -> Result<BackupKind, Fault> {
     match (named, databases(instance).as_slice()) {
         (Some(named), there) if there.contains(&named) => Ok(named),
@@ -71,7 +70,7 @@ impl Serves<ScheduleBackups> for Platform {
         }
         let replace = Command::Replace(schedule);
         cx.change(&self.world, owners, id, replace, show).await.map_err(|fault| match fault {
-            // It ended meanwhile. The call is decided anew, and makes another one.
+            // The schedule was removed meanwhile. The call is decided again, and creates a new one.
             Fault::NotFound(_) => Fault::Stale,
             fault => fault,
         })

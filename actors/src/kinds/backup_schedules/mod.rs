@@ -1,4 +1,4 @@
-//! Backups that are made again and again. A schedule makes each backup when its time has come.
+//! Schedules that back up a database again and again.
 
 mod carry_over;
 mod cron;

@@ -1,4 +1,4 @@
-//! The rules of a backup schedule: when its time has come, it makes a backup and moves on.
+//! The rules of a backup schedule: when a backup is due, it makes one and sets the next time.
 
 use super::cron;
 use crate::{
@@ -14,37 +14,32 @@ use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
 use ulid::Ulid;
 
-/// The backup schedules.
 #[derive(Debug, Clone, Copy)]
 pub struct BackupSchedules;
 
-/// How long a schedule waits whose expression can no longer be read.
+/// The pause of a schedule whose expression cannot be read.
 const UNREADABLE: Duration = Duration::from_secs(24 * 3600);
 
-/// What can be asked of a schedule.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Another schedule of the same database takes its place.
+    /// Another schedule of the same database replaces this one.
     Replace(BackupSchedule),
     /// The time of the next backup has come.
     Due,
-    /// Remove it.
     Remove,
 }
 
-/// What a schedule does outside of its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Effect {
-    /// Make this backup. Its id is settled, so that it is made once.
+    /// Create this backup. The id is fixed, so that a repeated effect creates no second one.
     BackUp(BackupId),
 }
 
-/// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The backup is there, or there is nothing to back up now.
+    /// The backup exists, or the instance is stopped on purpose.
     Done,
-    /// The instance is deleted.
+    /// The instance or its app is deleted.
     NoInstance,
 }
 
@@ -87,7 +82,7 @@ impl Resource for BackupSchedules {
         false
     }
 
-    /// A database has one schedule. Whoever comes second replaces the first one's.
+    /// `Stale`: the call is decided again, and replaces the schedule that exists.
     fn claims(schedule: &BackupSchedule) -> Vec<Unique<Self>> {
         let claim = BackupScheduleClaim::of(schedule.instance_id, schedule.database);
         vec![Unique::new(claim, || Fault::Stale)]
@@ -118,7 +113,7 @@ impl Child for BackupSchedules {
 }
 
 store::claims! {
-    /// What no two backup schedules have in common: the database.
+    /// A database has one schedule.
     pub enum BackupScheduleClaim of BackupSchedules {
         Sql { instance: InstanceId } = "sql",
         Document { instance: InstanceId } = "document",
@@ -126,7 +121,6 @@ store::claims! {
 }
 
 impl BackupScheduleClaim {
-    /// This database.
     pub fn of(instance: InstanceId, database: BackupKind) -> Self {
         match database {
             BackupKind::SqlDb => BackupScheduleClaim::Sql { instance },
@@ -135,8 +129,8 @@ impl BackupScheduleClaim {
     }
 }
 
-/// The id of the backup that a schedule makes at a moment. A schedule makes one at a moment, so the
-/// schedule's own unique part and the time are unique together.
+/// The id of the backup that a schedule creates at a moment. A schedule creates one backup at a
+/// moment, so the time and the schedule's own random part are unique together.
 fn backup_at(at: &Moment<BackupSchedules>) -> BackupId {
     let now = u64::try_from(at.now.as_millis()).unwrap_or_default();
     BackupId::of(Ulid::from_parts(now, at.id.unique().random()))

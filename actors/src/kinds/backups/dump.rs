@@ -1,23 +1,23 @@
-//! What is run to dump a database, and whether what came of it is a whole dump. Pure.
+//! The programs that dump and restore a database, and the check that a dump is complete. Pure.
 //!
-//! The end of a tool's output is looked at besides its exit code: a tool that was killed, and one
-//! whose output was cut, can both look like a success from outside.
+//! The check looks at the end of the dump besides the exit code: a tool that was killed, and a tool
+//! whose output was cut off, can both look like a success from outside.
 
 use container_engine::Exec;
 use contract::templates::{Database, DatabaseEngine};
 use std::time::Duration;
 
-/// How much of the end of a dump is looked at.
+/// Bytes of the end of a dump that are checked.
 pub const TAIL: usize = 4096;
-/// What the archive of `mongodump` begins with (`archive/archive.go` of mongo-tools).
+/// The first bytes of an archive of `mongodump` (`archive/archive.go` of mongo-tools).
 const ARCHIVE: [u8; 4] = 0x8199_e26d_u32.to_le_bytes();
-/// What each part of it, and so all of it, ends with.
+/// The last bytes of each part of an archive, and so of the archive.
 const PART_END: [u8; 4] = [0xff; 4];
-/// What `pg_dump` writes last, but for a line that ends its restricted mode.
+/// The last line of `pg_dump`, except for a line that ends its restricted mode.
 const COMPLETE: &[u8] = b"PostgreSQL database dump complete";
 
-/// Gives a MongoDB tool its password as a file that is none: it reads one from there only, or from
-/// its arguments, which everyone on the machine can see.
+/// Passes the password to a MongoDB tool as `/dev/fd/3`. The tools read a password only from a file
+/// or from their arguments, which every user of the machine can see.
 const WITH_PASSWORD: &str =
     "exec 3<<END\npassword: \"$SVC_PASSWORD\"\nEND\nexec \"$0\" --config=/dev/fd/3 \"$@\"";
 
@@ -84,9 +84,9 @@ fn mongodb(
     Exec { command, env: env.into_iter().collect(), user: None, within }
 }
 
-/// What is sent before and after an SQL dump. All of it is one transaction that only its last line
-/// commits: a dump that is cut on its way changes nothing. What the database has and the dump has
-/// not goes first.
+/// Precedes an SQL dump. The restore is one transaction, which [`SQL_AFTER`] commits: a dump that
+/// is cut off changes nothing. All relations are dropped first, also those that the dump does not
+/// contain.
 pub const SQL_BEFORE: &str = r"BEGIN;
 DO $svc$ DECLARE r record; BEGIN
 FOR r IN SELECT n.nspname, c.relname, c.relkind FROM pg_class c
@@ -102,7 +102,7 @@ END LOOP; END $svc$;
 /// See [`SQL_BEFORE`].
 pub const SQL_AFTER: &str = "\nCOMMIT;\n";
 
-/// Whether these are the first and the last bytes of a whole dump.
+/// Checks the first and the last bytes of a dump.
 pub fn is_whole(engine: DatabaseEngine, head: &[u8], tail: &[u8]) -> Result<(), String> {
     let whole = match engine {
         DatabaseEngine::Postgresql => {

@@ -1,4 +1,4 @@
-//! What a backup does outside of its record.
+//! Performs the effects of a backup.
 
 use super::{
     dump::{self, SQL_AFTER, SQL_BEFORE, is_whole},
@@ -30,9 +30,9 @@ use std::{
 };
 use store::Snapshot;
 
-/// How many backups are verified at a time: each takes a database's memory, and a network.
+/// Backups that are verified at the same time. Each takes the memory of a database and a network.
 const VERIFIED_AT_A_TIME: usize = 2;
-/// How much of what a tool complains of is kept.
+/// Bytes of a tool's error output that are kept.
 const COMPLAINTS: usize = 2_000;
 
 pub(super) async fn perform(
@@ -63,7 +63,6 @@ pub(super) async fn perform(
     }
 }
 
-/// The role that a kind of database has in an instance.
 pub fn role(kind: BackupKind) -> Role {
     match kind {
         BackupKind::DocumentDb => Role::DocumentDb,
@@ -71,10 +70,9 @@ pub fn role(kind: BackupKind) -> Role {
     }
 }
 
-/// Why nothing can be done with the database of a backup whose instance is not there.
 pub(super) const DELETED: &str = "the instance was deleted";
 
-/// The instance of a backup, while it is there.
+/// The instance of a backup, unless it is deleted.
 pub(super) fn instance_of(
     backup: &Backup,
     store: &Store,
@@ -83,7 +81,6 @@ pub(super) fn instance_of(
     Ok(found.filter(|found| !found.is_deleted()))
 }
 
-/// A database that runs.
 pub(super) struct Running {
     container: String,
     database: Database,
@@ -91,7 +88,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// The database of this service, in this container; or what the template lacks.
+    /// Fails if the template does not describe the database, or a secret cannot be opened.
     pub fn of(
         world: &World,
         id: InstanceId,
@@ -110,7 +107,7 @@ impl Running {
     }
 }
 
-/// The database of a backup; or why there is none to be dumped or restored now.
+/// The database of a backup, or the reason why there is none to dump or restore.
 fn running(state: &State, world: &World) -> Result<Result<Running, String>, Retry> {
     let backup = &state.backup;
     let Some(found) = instance_of(backup, &world.store)? else { return Ok(Err(DELETED.into())) };
@@ -150,7 +147,7 @@ async fn write(id: BackupId, state: &State, world: &World) -> Result<Outcome, Re
     Ok(Outcome::Dumped(size, sha256))
 }
 
-/// What a tool wrote to its standard error.
+/// The end of what a tool wrote to its standard error.
 #[derive(Clone, Default)]
 struct Complaints(Arc<Mutex<String>>);
 
@@ -170,7 +167,7 @@ impl Complaints {
     }
 }
 
-/// The bytes of a dump. It ends without an error only if its tool ended well.
+/// The bytes of a dump. The stream ends without an error only if the tool exited with code 0.
 fn bytes_of(
     output: BoxStream<'static, Result<Output, EngineError>>,
     tool: String,
@@ -208,8 +205,8 @@ fn ended(tool: &str, code: i64) -> String {
     }
 }
 
-/// Puts a backup into an empty database. Where that does not do, it is done once more in another one:
-/// what goes wrong with a database as it starts says nothing of the backup.
+/// Restores a backup into an empty database. A failure is tried once more in a new database: its
+/// cause may be the start of the database and not the backup.
 async fn verify(id: BackupId, state: &State, world: &World) -> Result<Outcome, Retry> {
     let first = world.store.oldest(&BackupIndex::Verifying, None, VERIFIED_AT_A_TIME)?;
     if !first.contains(&id) {
@@ -237,7 +234,7 @@ async fn put_into(
     let Some(sha256) = &state.backup.sha256 else {
         return Ok(Outcome::Failed("the backup is not ready".into()));
     };
-    // The whole file is held to its hash before the first byte of it is used.
+    // The hash of the whole file is checked before its first byte is used.
     let plain = match world.ports.dumps.read(id, sha256).await {
         Ok(plain) => plain,
         Err(e) => return Ok(Outcome::Failed(e.to_string())),
@@ -248,8 +245,8 @@ async fn put_into(
     run(world, container, exec, input, &tool.unwrap_or_default()).await
 }
 
-/// What a restore reads. Where the file turns out to be unreadable, it ends early: without its last
-/// line, an SQL restore changes nothing.
+/// The input of a restore. A read error ends it early: without its last line, an SQL restore
+/// changes nothing.
 fn input_of(
     engine: DatabaseEngine,
     plain: BoxStream<'static, io::Result<Bytes>>,

@@ -60,7 +60,7 @@ impl Platform {
 }
 
 impl Platform {
-    /// The backup of a signed address, while its app is there.
+    /// The backup that a signed address names. Not found once the backup or its app is deleted.
     pub fn reachable_backup(&self, id: BackupId) -> Result<Backup, Fault> {
         let missing = || Fault::NotFound("backup");
         let found = self.world.store.get::<Backups>(&id)?;
@@ -78,7 +78,7 @@ impl Platform {
     }
 }
 
-/// Refused where nothing tells whether this database is well.
+/// Refuses a database whose template has no health check by a command.
 pub(crate) fn can_be_verified(instance: &Instance, kind: BackupKind) -> Result<(), Fault> {
     match instance.service(role(kind)) {
         Some(service) if !tells_health(service) => Err(Fault::NotNow(NOT_TOLD.into())),

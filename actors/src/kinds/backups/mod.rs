@@ -1,5 +1,5 @@
-//! Backups of instances' databases. A dump counts only once its tool ended well, the whole of it was
-//! written and hashed, and its end is the end that such a dump has.
+//! Backups of instances' databases. A dump counts only if its tool exited with code 0, all of it is
+//! written and hashed, and it ends as a complete dump does.
 
 mod dump;
 mod effects;

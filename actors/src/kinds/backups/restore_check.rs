@@ -1,6 +1,6 @@
-//! A database that a backup is put into to see whether it can be: of the same image and with the
-//! same limits as the one that it is of, with a volume of its own, alone on its network, published
-//! nowhere.
+//! A throw-away database that a backup is restored into to verify the backup. The database has the
+//! image and the limits of the instance's database, a volume and a network of its own, and no
+//! published port.
 
 use super::effects::{DELETED, Running, instance_of, role};
 use crate::{
@@ -12,15 +12,15 @@ use container_engine::{ContainerSpec, EngineError, Health, Labels, Phase};
 use contract::{BackupId, backups::Backup, templates::HealthCheck};
 use std::time::Duration;
 
-/// How long the database may take until it is well.
+/// How long the database may take to become healthy.
 const UP_WITHIN: Duration = Duration::from_secs(300);
-/// How often it is looked at meanwhile.
+/// The pause between two readings of its health.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How often in a row it must be well. On their first start, entry points run the database once for
-/// themselves, which may answer its health check too, and then start it anew.
+/// Consecutive healthy readings that are needed. On the first start, entry points run the database
+/// once for its set-up, which may pass the health check, and then start it again.
 const WELL: u32 = 6;
 
-/// Brings up an empty database for a backup; or why there can be none.
+/// Brings up an empty database for a backup. The inner error says why there is none.
 pub(super) async fn begin(
     id: BackupId,
     backup: &Backup,
@@ -31,7 +31,7 @@ pub(super) async fn begin(
         Ok(planned) => planned,
         Err(why) => return Ok(Err(why)),
     };
-    // What an earlier attempt left there is not empty.
+    // An earlier attempt may have left data.
     dispose(id, world).await?;
     match up(&spec, id, world).await {
         Ok(Ok(())) => Ok(Ok(running)),
@@ -41,7 +41,7 @@ pub(super) async fn begin(
     }
 }
 
-/// Removes it with all that it has.
+/// Removes the container, the volume and the network.
 pub(super) async fn dispose(id: BackupId, world: &World) -> Result<(), Retry> {
     let (engine, name) = (&world.ports.engine, names::restore_check(id));
     let gone = async {
@@ -75,10 +75,10 @@ fn plan(
     Ok((spec, running))
 }
 
-/// Why the backups of a database cannot be verified, where its service does not [tell](tells_health).
+/// The refusal of a database whose service does not [tell its health](tells_health).
 pub(super) const NOT_TOLD: &str = "the template gives this database no health check by a command, so nobody knows when an empty one is up";
 
-/// Whether it can be found out when an empty database of this kind is up.
+/// Whether the engine can tell when an empty database of this service is up.
 pub(super) fn tells_health(service: &Service) -> bool {
     matches!(service.live.template().health_check, Some(HealthCheck::Command(_)))
 }
@@ -89,7 +89,7 @@ fn labels(id: BackupId, world: &World) -> Labels {
     labels
 }
 
-/// Makes it, and waits until it is well; or why it is not.
+/// Creates the database and waits until it is healthy. The inner error says why it is not.
 async fn up(
     spec: &ContainerSpec,
     id: BackupId,

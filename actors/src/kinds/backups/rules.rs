@@ -1,5 +1,5 @@
-//! The rules of a backup: `running → ready | failed`, and what becomes of one that is ready: it is
-//! put back, or verified, one at a time. What is left to be tidied up waits behind both.
+//! The rules of a backup: `running → ready | failed`. A ready backup is restored or verified, one
+//! at a time; clean-up waits for both.
 
 use crate::{
     kinds::instances::Instances,
@@ -18,119 +18,109 @@ use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
 use store::Entries;
 
-/// The backups.
 #[derive(Debug, Clone, Copy)]
 pub struct Backups;
 
-/// How often one that waits looks whether it is its turn.
+/// The pause before a backup checks again whether its turn to be verified has come.
 const POLL: Duration = Duration::from_secs(1);
 /// How long a dump or a restore may take.
 pub(super) const WITHIN: Duration = Duration::from_secs(3600);
 
-/// What is kept of a backup.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// What is shown.
+    /// The part that callers see.
     pub backup: Backup,
-    /// The end of a state that must end.
+    /// When the dump, restore or verification that runs must have ended.
     pub deadline: Option<Timestamp>,
-    /// Once it is ready, it is verified.
+    /// Whether the backup is verified once it is ready.
     #[serde(default)]
     pub verify: bool,
     /// Whether the throw-away database of a restore check may exist and has to be removed.
     #[serde(default, rename = "on_trial")]
     pub has_check_database: bool,
-    /// It was put into an empty database and that did not do. A verification that could not be
-    /// carried out says nothing.
+    /// The last verification failed. A verification that could not be carried out does not count.
     #[serde(default)]
     pub useless: bool,
-    /// How many its schedule keeps; of one that somebody asked for, nothing.
+    /// How many backups the schedule keeps. `None`: a caller asked for this backup.
     #[serde(default)]
     pub keep: Option<u32>,
-    /// It may be one more than its schedule keeps.
+    /// The schedule may have more backups than it keeps: retention is to be applied.
     #[serde(default)]
     pub surplus: bool,
-    /// It is being removed; nobody sees it any more.
+    /// The backup is deleted for callers; its bytes are being removed.
     pub removing: bool,
 }
 
-/// A backup to be made.
 #[derive(Debug, Clone)]
 pub struct Begin {
-    /// As it begins.
     pub backup: Backup,
-    /// How many its schedule keeps; of one that somebody asked for, nothing.
+    /// See [`State::keep`].
     pub keep: Option<u32>,
-    /// Whether it is verified once it is ready.
+    /// See `State::verify`.
     pub verify: bool,
 }
 
-/// What can be asked of a backup.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Put it back.
+    /// Restore the backup into its instance's database.
     Restore,
-    /// Put it into a database that is thrown away.
+    /// Restore the backup into a throw-away database.
     Verify,
-    /// A state that must end has not.
+    /// The deadline passed.
     Overdue,
-    /// Remove it, where nothing is under way with it.
+    /// Delete the backup, unless it is being written or restored.
     Delete,
-    /// Remove it with its app.
+    /// Delete the backup together with its app.
     Remove,
 }
 
-/// What a backup does outside of its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Effect {
-    /// Dump the database.
     Dump,
-    /// Put the dump back.
+    /// Restore the dump into the instance's database.
     Restore,
-    /// Put the dump into an empty database.
+    /// Restore the dump into a throw-away database.
     Verify,
-    /// Throw that database away.
+    /// Remove the throw-away database.
     Dispose,
-    /// Remove what is more than the schedule keeps.
+    /// Apply the schedule's retention.
     Thin,
     /// Remove the bytes of a dump that failed.
     Clean,
-    /// Remove the bytes, and then the record. A database that it is put into meanwhile is swept by
-    /// who watches the engine.
+    /// Remove the bytes, then the record. The instance reconciler removes a throw-away database
+    /// that is left over.
     Discard,
 }
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// The dump is whole: its size and hash.
+    /// The dump is complete: the size of its file in bytes, and its hash.
     Dumped(u64, Sha256),
-    /// The dump was put back, or into an empty database.
+    /// The dump was restored, into either database.
     Restored,
-    /// It cannot be done.
+    /// The dump or the restore failed, for this reason.
     Failed(String),
-    /// There is no telling whether it could be put back.
+    /// The restore check could not be carried out, for this reason.
     Unverified(String),
-    /// It is not its turn to be verified yet.
+    /// Other backups are verified first.
     Wait,
-    /// Nothing is left of the database that it was put into.
+    /// The throw-away database is removed.
     Disposed,
-    /// No more are left than the schedule keeps.
+    /// Retention was applied.
     Thinned,
-    /// Nothing is left of the bytes.
+    /// The bytes are removed.
     Discarded,
 }
 
 store::entries! {
-    /// What backups are found by.
     pub enum BackupIndex of Backups {
-        /// Being verified, or waiting for it.
+        /// Backups that are verified or wait for it.
         Verifying = "verifying",
     }
 }
 
 store::claims! {
-    /// What no two backups have in common: dumping or putting back the same database.
+    /// A database is dumped or restored by one backup at a time.
     pub enum BackupClaim of Backups {
         Sql { instance: InstanceId } = "sql",
         Document { instance: InstanceId } = "document",
@@ -138,7 +128,6 @@ store::claims! {
 }
 
 impl BackupClaim {
-    /// Work on this database.
     pub fn of(instance: InstanceId, kind: BackupKind) -> Self {
         match kind {
             BackupKind::SqlDb => BackupClaim::Sql { instance },
@@ -157,7 +146,6 @@ impl Child for Backups {
     }
 }
 
-/// What is said where a database is dumped or put back already.
 pub(super) fn taken() -> Fault {
     Fault::NotNow("this database is being dumped or put back already; wait for that".into())
 }
@@ -192,7 +180,6 @@ impl Resource for Backups {
         Entries::default().and(Under::<Instances>(state.backup.instance_id)).and_all(verifying)
     }
 
-    /// A database is dumped, or put back, once at a time.
     fn claims(state: &State) -> Vec<Unique<Self>> {
         let running =
             state.backup.state == BackupState::Running || is_running(&state.backup.restore);
@@ -215,7 +202,6 @@ impl Resource for Backups {
 }
 
 impl State {
-    /// One that begins.
     fn new(Begin { backup, keep, verify }: Begin, deadline: Timestamp) -> State {
         State {
             backup,
@@ -240,7 +226,7 @@ impl State {
             Command::Verify if is_running(&self.backup.verification) => Ok(Step::keep()),
             Command::Restore => {
                 self.is_free_to("put back")?;
-                // That is more urgent than to know whether it can be done.
+                // A restore is more urgent than a restore check.
                 end(&mut self.backup.verification, Some("it was put back meanwhile".into()), at);
                 self.backup.restore = Some(begun(at));
                 self.deadline = Some(at.now + WITHIN);
@@ -271,7 +257,7 @@ impl State {
         }
     }
 
-    /// Whether it is ready and not being put back.
+    /// Refuses a backup that is not ready or is being restored.
     fn is_free_to(&self, what: &str) -> Result<(), Fault> {
         match self.backup.state {
             BackupState::Ready if self.is_busy() => {
@@ -342,7 +328,7 @@ impl State {
         Step::put(self).intend(next)
     }
 
-    /// What is left to be tidied up.
+    /// The clean-up that is left, if any.
     fn tidy(&self) -> Intent<Effect> {
         match self {
             State { has_check_database: true, .. } => Intent::Now(Effect::Dispose),
@@ -360,7 +346,7 @@ fn is_running(restore: &Option<Restore>) -> bool {
     restore.as_ref().is_some_and(|restore| restore.state == RestoreState::Running)
 }
 
-/// What is under way has come to its end, with this problem or none.
+/// Ends a running restore or verification: with a problem it failed.
 fn end(restore: &mut Option<Restore>, problem: Option<String>, at: &Moment<Backups>) {
     if let Some(restore) = restore.as_mut().filter(|r| r.state == RestoreState::Running) {
         restore.finished_at = Some(at.now);

@@ -1,4 +1,4 @@
-//! What becomes of the backups that a schedule makes: how they begin, and which of them stay.
+//! How backups begin, and which backups of a schedule are kept.
 
 use super::{Backups, Begin, Command, State, effects::role};
 use crate::{
@@ -11,10 +11,10 @@ use contract::{
     backups::{Backup, BackupKind, BackupState, RestoreState},
 };
 
-/// How many scheduled backups that failed are kept to be seen.
+/// Failed backups of a schedule that are kept, so that members see them.
 const SHOWN_FAILURES: u32 = 10;
 
-/// A backup that begins now. `keep`: how many its schedule keeps.
+/// A backup that begins at `now`. For `keep`, see [`State::keep`].
 pub fn begin(
     id: BackupId,
     instance: (InstanceId, &Instance),
@@ -40,7 +40,7 @@ pub fn begin(
     Begin { backup, keep, verify }
 }
 
-/// Removes what is more than the schedule of this backup keeps, once this backup has come to its end.
+/// Deletes the backups beyond those that the schedule of this backup keeps.
 pub(super) async fn apply_retention(world: &World, state: &State) -> Result<(), Retry> {
     let State { backup: made, keep: Some(keep), .. } = state else { return Ok(()) };
     let mut scheduled = Vec::new();
@@ -52,20 +52,20 @@ pub(super) async fn apply_retention(world: &World, state: &State) -> Result<(), 
         }
     }
     for id in surplus(&scheduled, *keep) {
-        // One that is being put back goes after that.
+        // A backup that is being restored refuses this; the effect is then tried again.
         world.owners()?.backups.ask_if_there(id, Command::Delete).await?;
     }
     Ok(())
 }
 
-/// What a backup is worth to who keeps some of them.
+/// Whether a backup counts towards those that a schedule keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Worth {
-    /// It can be put back, as far as anybody knows.
+    /// Ready, and its last verification did not fail.
     Good,
-    /// Nobody knows yet.
+    /// Being written or verified.
     Unknown,
-    /// It failed, or cannot be put back.
+    /// The dump or its last verification failed.
     None,
 }
 
@@ -81,9 +81,9 @@ impl Worth {
     }
 }
 
-/// Those of a schedule's backups, the newest first, that are too many. The last good one is never
-/// among them for the sake of one that is not; of those that are not, a few that are newer than all
-/// that are good stay to be seen.
+/// The backups of a schedule to delete. Only good backups count towards `keep`, so a bad one never
+/// displaces a good one. Of the bad ones, the [`SHOWN_FAILURES`] newest stay while no good one is
+/// newer.
 fn surplus<I: Copy>(newest_first: &[(I, Worth)], keep: u32) -> Vec<I> {
     let (mut good, mut shown) = (0, 0);
     let goes = |(id, worth): &(I, Worth)| {
@@ -103,7 +103,6 @@ fn surplus<I: Copy>(newest_first: &[(I, Worth)], keep: u32) -> Vec<I> {
     newest_first.iter().filter_map(goes).collect()
 }
 
-/// The databases that an instance has.
 pub fn databases(instance: &Instance) -> Vec<BackupKind> {
     let all = [BackupKind::DocumentDb, BackupKind::SqlDb];
     all.into_iter().filter(|kind| instance.service(role(*kind)).is_some()).collect()

@@ -1,4 +1,4 @@
-//! Having the image of a deployment here: pulled, built of a repository, or there already.
+//! Provides the image of a deployment: pulls it, builds it from a repository, or uses what exists.
 
 use super::rules::State;
 use crate::{
@@ -16,12 +16,12 @@ use contract::{
 };
 use std::collections::BTreeMap;
 
-/// What images that deployments built for an app are called.
+/// The repository name of the images that deployments build for an app.
 pub fn repository(app: AppId) -> String {
     format!("svc/{}", app.to_string().trim_start_matches("app_").to_ascii_lowercase())
 }
 
-/// Whether repositories of users may be built here.
+/// Refuses builds of users' repositories where the operator does not allow them.
 pub(super) fn allowed(world: &World) -> Result<(), &'static str> {
     if world.ports.site.builds_repositories {
         return Ok(());
@@ -32,7 +32,7 @@ pub(super) fn allowed(world: &World) -> Result<(), &'static str> {
     )
 }
 
-/// The reference of the image, which is on this machine.
+/// Ensures that the image is on this machine, and returns its reference.
 pub(super) async fn image(
     world: &World,
     id: DeploymentId,
@@ -57,7 +57,7 @@ async fn of_git(
     app: AppId,
     git: &GitSource,
 ) -> Result<String, NotBuilt> {
-    // It may have been asked for when they still were.
+    // The operator may have disallowed builds after this one was requested.
     allowed(world).map_err(|why| NotBuilt::Refused(why.into()))?;
     let labels = Labels::from([(APP.into(), app.to_string()), (DEPLOYMENT.into(), id.to_string())]);
     let tag = id.to_string().trim_start_matches("dep_").to_ascii_lowercase();
@@ -66,7 +66,7 @@ async fn of_git(
         dockerfile: git.dockerfile.as_ref().map_or("Dockerfile".into(), ToString::to_string),
         args: BTreeMap::new(),
         labels,
-        // Images of others are on this machine too.
+        // A build must not use images of other apps that are on this machine.
         pull: true,
         memory: MEMORY,
     };

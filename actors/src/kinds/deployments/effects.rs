@@ -1,4 +1,4 @@
-//! What a deployment does outside of its record.
+//! Performs the effects of a deployment.
 
 use super::{
     build,
@@ -19,7 +19,7 @@ use crate::{
 use contract::{DeploymentId, Fault, Id, deployments::StepName, instances::InstanceState};
 use std::{sync::Arc, time::Duration};
 
-/// How long the new container may take to become well.
+/// How long the new container may take to become healthy.
 const WELL_WITHIN: Duration = Duration::from_secs(5 * 60);
 
 pub(super) async fn perform(
@@ -51,8 +51,8 @@ impl Work<'_> {
         say(self.world, self.id, step, [said.into()]);
     }
 
-    /// Those of one service go one after the other, the oldest first. One that is built waits for
-    /// its turn at building too.
+    /// The deployments of a service run one at a time, the oldest first. A deployment that builds
+    /// an image also waits for its turn in the build queue.
     fn await_turn(&self) -> Result<Outcome, Retry> {
         let first = self.world.store.oldest::<Deployments>(&self.state.queue(), None, 1)?;
         let is_first = first.first().is_some_and(|first| *first == self.id);
@@ -79,7 +79,7 @@ impl Work<'_> {
         }
     }
 
-    /// What serves now, where it is what the instance was created with.
+    /// What serves, if it is what the instance was created with.
     fn replaces(&self) -> Result<Option<Box<Created>>, Retry> {
         let deployment = &self.state.deployment;
         let key = DeploymentHistory::key(deployment.instance_id, deployment.target);
@@ -102,7 +102,7 @@ impl Work<'_> {
         let Some(instance) = self.instance()? else {
             return Ok(Outcome::Failed("the instance was deleted".into()));
         };
-        // One that is on its way somewhere is waited for.
+        // The deployment waits for an instance that starts or stops.
         use InstanceState::{Provisioning, Restarting, Starting, Stopping};
         let passing = [Provisioning, Starting, Stopping, Restarting].contains(&instance.state);
         let Some(service) = instance.service(self.state.role) else {
@@ -143,7 +143,7 @@ impl Work<'_> {
         Ok(found.map(|found| found.state.clone()).filter(|instance| !instance.is_deleted()))
     }
 
-    /// The record of the instance says what became of the container.
+    /// Reads from the instance's record what became of the revision.
     fn follow(&self) -> Result<Outcome, Retry> {
         let Some(instance) = self.instance()? else {
             return Ok(Outcome::Failed("the instance was deleted".into()));
@@ -166,8 +166,8 @@ impl Work<'_> {
         Ok(Outcome::Failed(why.clone()))
     }
 
-    /// The instance has no other container for the service. Where it had failed, this one took the
-    /// place before it was well.
+    /// The deployment's revision is live. In an instance that had failed, it became live before it
+    /// was healthy.
     fn live(&self, instance: &Instance) -> Result<Outcome, Retry> {
         match instance.state {
             InstanceState::Running | InstanceState::Degraded => self.serves(),
@@ -191,7 +191,7 @@ impl Work<'_> {
         Ok(Outcome::Serves(before.filter(|before| *before != self.id)))
     }
 
-    /// The one before is told, and its container gone.
+    /// Tells the previous deployment, then waits until its container is removed.
     async fn finish(&self) -> Result<Outcome, Retry> {
         let deployment = &self.state.deployment;
         if let Some(before) = deployment.previous_deployment_id {
@@ -209,8 +209,8 @@ impl Work<'_> {
         Ok(Outcome::Finished)
     }
 
-    /// The instance is told first, behind an offer that may still be on its way to it; what it says
-    /// then stands. Where it has switched already, it is too late to take anything back.
+    /// The instance handles Withdraw after an offer that is still queued, so its record is final
+    /// after that. A deployment that serves already cannot be undone.
     async fn undo(&self) -> Result<Outcome, Retry> {
         let why = self.state.deployment.error.clone();
         let why = why.unwrap_or_else(|| "the deployment was cancelled".into());

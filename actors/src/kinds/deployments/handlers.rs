@@ -40,7 +40,6 @@ const STEPS: [StepName; 6] = [
     StepName::Drain,
 ];
 
-/// The service that a target names.
 fn place(target: DeploymentTarget) -> (InstanceKind, Role) {
     match target {
         DeploymentTarget::Backend => (InstanceKind::Backend, Role::Server),
@@ -50,7 +49,7 @@ fn place(target: DeploymentTarget) -> (InstanceKind, Role) {
     }
 }
 
-/// What is to be deployed, once all of it is found.
+/// A deployment whose parts are all found.
 struct Plan {
     app: AppId,
     instance: InstanceId,
@@ -69,8 +68,7 @@ impl Platform {
         found.ok_or(Fault::NotFound("deployment"))
     }
 
-    /// The service of an app that is meant: the one that was named, or the server of its only
-    /// instance.
+    /// The named service of an app, or the server of its only instance.
     fn target(
         &self,
         app: AppId,
@@ -146,8 +144,8 @@ impl Platform {
         cx.create(&self.world, &self.owners()?.deployments, id, state, show).await
     }
 
-    /// The image of a source, where it may be used; and what the service becomes, where the source
-    /// says that.
+    /// The image of a source, and the definition that a template version gives the service. Refuses
+    /// an image that may not be used.
     fn sourced(
         &self,
         source: &DeploymentSource,
@@ -155,7 +153,7 @@ impl Platform {
         role: Role,
     ) -> Result<(ServiceImage, Option<Definition>), Fault> {
         if source.git.is_some() {
-            // Its version is the commit, which is not known yet.
+            // The version is the commit, which is not known yet.
             let version: VersionName = "git".parse().map_err(|_| Fault::Internal)?;
             let name: Slug = "git".parse().map_err(|_| Fault::Internal)?;
             return Ok((ServiceImage { image_id: None, name, version, reference: None }, None));
@@ -248,7 +246,8 @@ impl Serves<RollbackDeployment> for Platform {
             |why: &str| Fault::NotNow(format!("{why}; listDeployments shows what there is"));
         let last = served.latest.front().copied();
         let last = last.ok_or_else(|| nothing("nothing was deployed to this service yet"))?;
-        // What serves may have come by no deployment: then the last one is gone back to.
+        // The live revision may come from no deployment: a rollback then restores the last
+        // deployment.
         let live = seen.service(place(target).1).and_then(|service| service.live.deployment);
         let serves = live.filter(|live| *live == last);
         let restores = match p.to_deployment_id {
@@ -296,7 +295,6 @@ impl Serves<RollbackDeployment> for Platform {
 }
 
 impl Platform {
-    /// The deployments that served, as a rollback sees them.
     fn past(&self, served: &DeploymentHistory) -> Result<Vec<Past>, Fault> {
         let past = |id: &DeploymentId| {
             let found = self.deployment(*id)?;
@@ -306,8 +304,8 @@ impl Platform {
         served.latest.iter().map(past).collect()
     }
 
-    /// An image that was built here is in no registry, and goes when it was not needed for long. An
-    /// engine that does not answer is waited for by the deployment.
+    /// Refuses an image that was built here and removed by the clean-up: no registry has it. If the
+    /// engine does not answer, the deployment waits for it.
     async fn still_has(&self, image: &ServiceImage) -> Result<(), Fault> {
         let ServiceImage { image_id: None, reference: Some(reference), .. } = image else {
             return Ok(());
@@ -326,7 +324,7 @@ impl Platform {
 impl Serves<GetDeploymentLogs> for Platform {
     async fn serve(&self, cx: &Call, p: GetDeploymentLogs) -> Result<DeploymentLogs, Fault> {
         let (id, seen) = cx.ancestry.deployment()?;
-        // Before the lines are read: what is written in between is on the next page.
+        // Read before the lines, so that `done` never hides a line that is written in between.
         let done = seen.state.is_decided() && seen.intent.is_none();
         let LinesPage { lines, next_cursor, more } =
             LinesPage::read(&self.world.store, id, p.cursor)?;

@@ -1,5 +1,5 @@
-//! The deployments that served a service, the latest first: what can be gone back to, and whose
-//! images stay.
+//! The deployment history of a service: the deployments that served it, the latest first. A
+//! rollback restores one of them, and image clean-up keeps the images of the latest.
 
 use crate::{
     kinds::instances::{Definition, ServiceImage},
@@ -10,53 +10,50 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use store::{Merge, Record};
 
-/// How many are remembered.
+/// Deployments that a history keeps.
 const REMEMBERED: usize = 50;
 
-/// The deployments that served a service.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeploymentHistory {
-    /// The first one serves.
+    /// The latest first.
     pub latest: VecDeque<DeploymentId>,
-    /// What the service was before its first deployment.
+    /// What the service ran before its first deployment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created: Option<Box<Created>>,
 }
 
-/// What an instance was created with: what one service of it ran before any deployment.
+/// What a service ran before its first deployment: what its instance was created with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Created {
-    /// What the service was.
     pub definition: Definition,
-    /// What it ran.
     pub image: ServiceImage,
-    /// What was set for it beyond the template.
+    /// Variables in addition to the template's.
     pub env: BTreeMap<EnvName, Sealed>,
 }
 
 /// What a rollback restores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Earlier {
-    /// What this deployment brought.
+    /// The revision that this deployment brought.
     Deployment(DeploymentId),
     /// What the instance was created with.
     Created,
 }
 
-/// A deployment that served, as a rollback sees it.
+/// A deployment of the history, as [`before`] reads it.
 #[derive(Debug, Clone, Copy)]
 pub struct Past {
-    /// Which one.
     pub id: DeploymentId,
-    /// What it restored, where it was a rollback itself.
+    /// What the deployment restored, if it was a rollback.
     pub restores: Option<Earlier>,
-    /// A rollback took it back.
+    /// A rollback took the deployment back.
     pub taken_back: bool,
 }
 
-/// What comes before the first of these, which are given the latest first: the last one that was
-/// not taken back, or else what the instance was created with. A rollback runs what an earlier
-/// deployment brought, so what came before that one comes before the rollback too.
+/// What a rollback of the first of these deployments restores: the last earlier one that was not
+/// taken back, or else what the instance was created with. A rollback runs what an earlier
+/// deployment brought, so the search goes on before that deployment. The latest deployment comes
+/// first.
 pub fn before(past: &[Past]) -> Option<Earlier> {
     let (mut serves, mut older) = past.split_first()?;
     while let Some(restores) = serves.restores {
@@ -79,7 +76,6 @@ impl DeploymentHistory {
         all.into_iter().map(move |target| DeploymentHistory::key(instance, target))
     }
 
-    /// The key of a service.
     pub fn key(instance: InstanceId, target: DeploymentTarget) -> String {
         let target = match target {
             DeploymentTarget::Backend => "backend",
@@ -98,16 +94,15 @@ impl Record for DeploymentHistory {
     type Content = Self;
 }
 
-/// A deployment serves from now on.
+/// A deployment that serves from this moment on.
 #[derive(Debug, Clone)]
 pub struct Serving {
-    /// Which one.
     pub id: DeploymentId,
-    /// What it took the place of, where no deployment brought that.
+    /// What the deployment replaced, if no deployment had brought that.
     pub created: Option<Box<Created>>,
 }
 
-/// Without a delta the instance goes, and the record with it.
+/// A delta of `None` removes the record together with its instance.
 impl Merge for DeploymentHistory {
     type Delta = Option<Serving>;
     fn merge(old: Option<Self>, serving: &Option<Serving>) -> Option<Self> {

@@ -1,4 +1,4 @@
-//! Deployments: how a new version of a service takes the place of the one that serves.
+//! Deployments: how a new revision of a service replaces the live one.
 
 mod build;
 mod effects;

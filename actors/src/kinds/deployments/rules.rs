@@ -1,10 +1,9 @@
 //! The rules of a deployment:
-//! `queued → building → deploying → verifying → live`, later `superseded` or `rolledBack`; `failed`,
-//! `cancelling → cancelled`.
+//! `queued → building → deploying → verifying → live`, later `superseded` or `rolledBack`;
+//! `failed`; `cancelling → cancelled`.
 //!
-//! The containers are the instance's. A deployment has an image made, offers it to the instance, and
-//! follows what becomes of it: that the instance serves from the new container is written in the
-//! instance's record, and that is the truth of the switch.
+//! The containers belong to the instance. A deployment provides an image, offers a revision to the
+//! instance, and follows the instance's record, which alone decides whether the deployment serves.
 
 use super::history::{Created, DeploymentHistory, Earlier, Serving};
 use crate::{
@@ -24,105 +23,97 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use store::{Change, Entries};
 
-/// The deployments.
 #[derive(Debug, Clone, Copy)]
 pub struct Deployments;
 
-/// How long a deployment may take from its turn to the switch.
+/// How long a deployment may take from its turn until it serves.
 const WITHIN: Duration = Duration::from_secs(30 * 60);
-/// How often it looks whether it is its turn, and what became of its container.
+/// The pause before a deployment checks again whether its turn has come or its revision serves.
 const POLL: Duration = Duration::from_millis(500);
 
-/// What is kept of a deployment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// What is shown.
+    /// The part that callers see.
     pub deployment: Deployment,
-    /// Which service it is for.
     pub role: Role,
-    /// What it sets for the service, as the instance keeps it. Until it is offered, nothing stands
-    /// for what the service has by then.
+    /// The variables in addition to the template's. `None`, until the offer: those that the live
+    /// revision has by then.
     pub env: Option<BTreeMap<EnvName, Sealed>>,
-    /// What the service becomes, where a version of the template says so. Until it is offered,
-    /// nothing stands for what it is by then.
+    /// The definition of a template version. `None`, until the offer: the definition that the live
+    /// revision has by then.
     #[serde(default)]
     pub definition: Option<Definition>,
-    /// What it runs; its reference is settled by the build.
+    /// The build sets its reference.
     pub image: ServiceImage,
-    /// The end of a state that must end.
+    /// When the deployment must serve.
     pub deadline: Option<Timestamp>,
-    /// Whether it is under way or waits for its turn. The deployments of one service run one after
-    /// the other, in the order in which they were asked for.
+    /// Whether the deployment is under way or waits for its turn. The deployments of a service run
+    /// one at a time, in the order of the calls.
     #[serde(rename = "in_lane")]
     pub in_queue: bool,
-    /// The app is going, and the record with it.
+    /// The app is being deleted, and this record with it.
     pub removing: bool,
-    /// It has failed, and what was made is being removed. Until that is done, people see the state
-    /// that it failed in.
+    /// The deployment failed and is being undone. Until that is done, callers see the state in
+    /// which it failed.
     #[serde(default)]
     pub failing: bool,
-    /// What it restores, where it is a rollback.
+    /// What a rollback restores.
     #[serde(default)]
     pub restores: Option<Earlier>,
-    /// What it takes the place of, where no deployment brought that.
+    /// What the deployment replaces, if no deployment brought that.
     #[serde(default)]
     pub replaces: Option<Box<Created>>,
 }
 
-/// What can be asked of a deployment.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Somebody does not want it any more.
     Cancel,
-    /// This one serves in its place; as its rollback, or not.
+    /// Another deployment serves in place of this one.
     Supersede {
-        /// It was taken back.
+        /// The other deployment is a rollback of this one.
         rolled_back: bool,
     },
-    /// A state that must end has not.
+    /// The deadline passed.
     Overdue,
-    /// Remove it with its app.
+    /// Delete the deployment together with its app.
     Remove,
 }
 
-/// What a deployment does outside of its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Effect {
-    /// Look whether it is its turn.
+    /// Check whether the turn of the deployment has come.
     AwaitTurn,
-    /// Have the image here.
+    /// Provide the image on this machine.
     Build,
-    /// Offer it to the instance.
+    /// Offer a revision to the instance.
     Offer,
-    /// Look what became of it.
+    /// Read what became of the revision.
     Follow,
-    /// Tell the one before, and wait until its container is gone.
+    /// Tell the previous deployment, and wait until its container is removed.
     Finish,
-    /// Take back what was made.
+    /// Withdraw the revision from the instance.
     Undo,
-    /// Remove its lines.
+    /// Remove the log lines.
     Forget,
 }
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// Not yet.
+    /// The effect is tried again after a pause.
     Wait,
-    /// It is its turn.
     Turn,
-    /// The image is here, under this reference; and what it is to take the place of, where no
-    /// deployment brought that.
+    /// The reference of the image, and what the deployment replaces ([`State::replaces`]).
     Built(String, Option<Box<Created>>),
-    /// The instance brings it up: as what, and with what set. None: it is gone already.
+    /// The instance accepted a revision with this definition and these variables. `None`: the
+    /// revision is rejected already.
     Offered(Option<(Box<Definition>, BTreeMap<EnvName, Sealed>)>),
-    /// The instance serves from it.
+    /// The revision serves; this deployment served before.
     Serves(Option<DeploymentId>),
-    /// It will not do.
+    /// The deployment fails, for this reason.
     Failed(String),
-    /// Nothing is left of the one before.
+    /// The previous container is removed; after `Forget`, the log lines.
     Finished,
-    /// Nothing is left of it.
+    /// Nothing of the deployment is left to undo.
     Undone,
 }
 
@@ -158,8 +149,8 @@ impl Resource for Deployments {
         Entries::default().and_all(state.in_queue.then(|| state.queue()))
     }
 
-    /// One of a service is under way at a time. Who is the oldest can change while the oldest is
-    /// still being written; who holds this cannot.
+    /// One deployment of a service is active at a time. The queue alone does not ensure that: which
+    /// one is the oldest can change while the oldest is still being written.
     fn claims(state: &State) -> Vec<Unique<Self>> {
         let active = state.in_queue && state.deployment.state != S::Queued;
         let claim = DeploymentClaim::Active { service: state.service() };
@@ -191,17 +182,15 @@ impl Child for Deployments {
 }
 
 store::entries! {
-    /// What deployments are found by.
     pub enum DeploymentIndex of Deployments {
-        /// Those of one service that are under way or wait for their turn.
+        /// The deployments of one service that are under way or wait for their turn.
         Queue { service: String } = "lane",
     }
 }
 
 store::claims! {
-    /// What no two deployments have in common.
     pub enum DeploymentClaim of Deployments {
-        /// Being the one of a service that is under way.
+        /// Held by the deployment of a service that is under way.
         Active { service: String } = "active",
     }
 }
@@ -213,18 +202,18 @@ impl State {
         DeploymentHistory::key(self.deployment.instance_id, self.deployment.target)
     }
 
-    /// The index entry of all that are under way or wait for the same service. Who leaves it and
-    /// who is first in it then are one change.
+    /// The index entry of the service's queue. A deployment that leaves the queue makes the next
+    /// one the first in the same transaction.
     pub fn queue(&self) -> DeploymentIndex {
         DeploymentIndex::Queue { service: self.service() }
     }
 
-    /// Whether its image is built here, and was not yet.
+    /// Whether the image is still to be built from a repository.
     pub fn is_built(&self) -> bool {
         self.image.reference.is_none() && self.deployment.source.git.is_some()
     }
 
-    /// Whether it has come to its end, or serves.
+    /// Whether the deployment serves or has ended.
     pub fn is_decided(&self) -> bool {
         !matches!(
             self.deployment.state,
@@ -340,24 +329,24 @@ impl State {
                 };
                 Step::keep().intend(Intent::After(POLL, effect))
             }
-            // the outcome of something that was overtaken
+            // A late outcome of an effect that was replaced.
             _ => Step::keep(),
         }
     }
 
-    /// Where it is on its way; one that fails goes the way of one that is cancelled.
+    /// The state that decides: a deployment that fails is undone like one that is cancelled.
     fn phase(&self) -> DeploymentState {
         if self.failing { S::Cancelling } else { self.deployment.state }
     }
 
-    /// What was made is removed, and then it has failed.
+    /// Undoes the deployment; its state is then `failed`.
     fn fail(mut self, why: String) -> Step<Deployments> {
         self.deployment.error = Some(why);
         self.failing = true;
         Step::put(self).intend(Intent::Now(Effect::Undo))
     }
 
-    /// What was made is removed, and then it is cancelled.
+    /// Undoes the deployment; its state is then `cancelled`.
     fn cancel(mut self) -> Step<Deployments> {
         self.deployment.state = S::Cancelling;
         Step::put(self).intend(Intent::Now(Effect::Undo))
@@ -389,7 +378,7 @@ impl State {
         self.begin(step, at);
     }
 
-    /// The step that was under way is done, and this one begins.
+    /// Ends the step that runs, and begins this one.
     fn begin(&mut self, step: StepName, at: &Moment<Deployments>) {
         self.close(StepState::Succeeded, at);
         if let Some(step) = self.deployment.steps.iter_mut().find(|s| s.name == step) {

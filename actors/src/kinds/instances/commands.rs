@@ -20,7 +20,8 @@ use contract::{
 use std::{collections::BTreeMap, time::Duration};
 use store::Change;
 
-/// How long an instance may end an overdue state by itself, which knows the reason better.
+/// How long after its deadline a starting instance may still fail by its plan, which knows the
+/// reason.
 const OVERDUE: Duration = Duration::from_secs(30);
 /// The deadline of a deletion. A deletion that is overdue continues.
 const DELETE_WITHIN: Duration = Duration::from_secs(10 * 60);
@@ -85,8 +86,7 @@ impl Instance {
         }
     }
 
-    /// A deleted instance accepts Delete, which may take its data as well, and, while its data is
-    /// kept, Undelete.
+    /// A deleted instance accepts only Delete with data, Undelete while its data is kept, and Overdue.
     pub(super) fn on_command_when_deleted(
         mut self,
         at: &Moment<Instances>,
@@ -159,8 +159,8 @@ impl Instance {
         step.intend(Intent::Now(Effect::Reconcile))
     }
 
-    /// The deadline passed. An instance that starts fails. An instance that stops reconciles at once,
-    /// whatever pause it is in. An instance that failed after crashes starts again.
+    /// The deadline passed. An instance that starts fails. An instance that stops reconciles at
+    /// once, without its pause. An instance that failed after crashes starts again.
     fn overdue(mut self, now: Timestamp) -> Result<Step<Instances>, Fault> {
         use InstanceState as S;
         // Deadlines stand still while the engine is unreachable.

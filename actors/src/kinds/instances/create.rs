@@ -29,7 +29,6 @@ use contract::{
 use std::collections::{BTreeMap, BTreeSet};
 use store::Snapshot;
 
-/// What a caller asks for.
 pub(super) struct NewInstance {
     pub kind: InstanceKind,
     pub project_id: ProjectId,
@@ -44,7 +43,7 @@ pub(super) struct NewInstance {
 const SECRET_LENGTH: usize = 40;
 
 impl Platform {
-    /// Everything that a new instance is written from.
+    /// Reads everything that a new instance is written from.
     pub(super) fn creation(
         &self,
         cx: &Call,

@@ -43,7 +43,7 @@ pub struct Instance {
     pub delete_data: bool,
     /// The crashes of the last ten minutes.
     pub crashes: Vec<Timestamp>,
-    /// Since when the engine did not answer. Deadlines stand still meanwhile.
+    /// Since when the engine is unreachable. Deadlines stand still meanwhile.
     #[serde(rename = "away_since")]
     pub unreachable_since: Option<Timestamp>,
     pub last_error: Option<String>,
@@ -54,17 +54,16 @@ pub struct Instance {
     pub updated_at: Timestamp,
 }
 
-/// When a database is dumped, as earlier versions kept it.
+/// A backup schedule as earlier versions stored it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EarlierSchedule {
-    /// When, in UTC.
+    /// In UTC.
     pub cron: CronExpression,
-    /// How many are kept.
+    /// How many backups are kept.
     pub keep: u32,
-    /// Whether each of them is verified.
+    /// Whether each backup is verified.
     #[serde(default)]
     pub verify: bool,
-    /// The next time.
     pub next_at: Timestamp,
 }
 
@@ -103,7 +102,7 @@ pub struct Definition {
 /// One container of a service: its configuration, and what was observed last.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Revision {
-    /// Counts the revisions of a service. It is service of the container's name.
+    /// Counts the revisions of a service. The container's name contains it.
     pub generation: u32,
     pub definition: Definition,
     pub image: ServiceImage,
@@ -128,7 +127,7 @@ pub struct ServiceImage {
     pub image_id: Option<ImageId>,
     pub name: Slug,
     pub version: VersionName,
-    /// The reference with a digest, once it is resolved. It names the same bytes for ever.
+    /// The reference with a digest, once it is resolved. It names the same bytes forever.
     pub reference: Option<String>,
 }
 
@@ -276,7 +275,7 @@ impl Service {
 }
 
 impl Instance {
-    /// The state in a sentence.
+    /// The state as a word in lower case, for messages.
     pub fn state_name(&self) -> String {
         format!("{:?}", self.state).to_lowercase()
     }

@@ -60,8 +60,7 @@ pub enum Command {
     },
     /// Reconcile an instance at rest: its containers may have changed.
     Observe {
-        /// Services whose container is not at the recorded port. No requests are sent there any
-        /// more.
+        /// Services whose container left the recorded port. No requests are sent there any more.
         lost: Vec<Role>,
     },
     /// The deadline of the state passed.
@@ -159,7 +158,8 @@ pub struct ResolvedImage {
 store::entries! {
     pub enum InstanceIndex of Instances {
         All = "all",
-        /// It holds schedules of an earlier version. The spelling is theirs: they are due then.
+        /// Instances with schedules of an earlier version, by the time of the next backup. The
+        /// spelling is that of the earlier version.
         EarlierSchedules { at: SortedMoment } = "backup",
     }
 }

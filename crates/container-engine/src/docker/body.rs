@@ -1,4 +1,4 @@
-//! What a container of ours is made with.
+//! The request that creates a container.
 
 use crate::{Capability, ContainerSpec, HealthCommand, Labels};
 use bollard::models::{
@@ -7,15 +7,14 @@ use bollard::models::{
 };
 use std::{collections::HashMap, time::Duration};
 
-/// Scratch folders are for sockets and small files, and count as memory of the container.
+/// Scratch folders hold sockets and small files. They count as memory of the container.
 const SCRATCH: &str = "rw,noexec,nosuid,size=64m";
-/// What a container may log before the oldest is thrown away: three files of this size.
+/// What a container may log before the oldest file is removed: three files of this size.
 const LOG_SIZE: &str = "10m";
 const LOG_FILES: &str = "3";
 /// Under pressure the kernel kills a container before it kills the daemon.
 const OOM_SCORE: i64 = 200;
 
-/// The body of the request that makes this container.
 pub(super) fn of(spec: &ContainerSpec) -> ContainerCreateBody {
     let mut labels = map(&spec.labels);
     labels.insert(ContainerSpec::HASH_LABEL.to_owned(), spec.hash());
@@ -42,7 +41,7 @@ fn host(spec: &ContainerSpec) -> HostConfig {
     HostConfig {
         network_mode: Some(spec.network.clone()),
         port_bindings: spec.port.map(|port| {
-            // the daemon chooses the number, anew with every start
+            // The daemon chooses the port at every start.
             let here = PortBinding {
                 host_ip: Some("127.0.0.1".to_owned()),
                 host_port: Some(String::new()),
@@ -63,7 +62,7 @@ fn host(spec: &ContainerSpec) -> HostConfig {
         ipc_mode: Some("private".to_owned()),
         init: Some(true),
         oom_score_adj: Some(OOM_SCORE),
-        // who starts it again is decided by its owner, not by the daemon
+        // The caller decides about restarts, not the daemon.
         restart_policy: Some(RestartPolicy {
             name: Some(RestartPolicyNameEnum::NO),
             maximum_retry_count: None,
@@ -90,7 +89,7 @@ fn mount(mount: &crate::Mount) -> Mount {
 
 fn health(command: Option<&HealthCommand>) -> HealthConfig {
     let Some(health) = command else {
-        // the image may bring one of its own
+        // Disables a health check of the image.
         return HealthConfig { test: Some(vec!["NONE".to_owned()]), ..HealthConfig::default() };
     };
     let test = std::iter::once("CMD").chain(health.command.iter().map(String::as_str));
@@ -115,12 +114,11 @@ fn name(capability: Capability) -> &'static str {
     }
 }
 
-/// Labels as the API has them.
 pub(super) fn map(labels: &Labels) -> HashMap<String, String> {
     labels.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Seconds, rounded up: less than was asked for would kill too early.
+/// Seconds, rounded up: rounded down, they would kill too early.
 pub(super) fn whole_seconds(time: Duration) -> i64 {
     signed(time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)))
 }

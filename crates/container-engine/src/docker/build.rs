@@ -1,4 +1,4 @@
-//! Builds, by the builder that is part of every daemon.
+//! Builds with the builder that is part of every daemon.
 
 use super::{
     body::map,
@@ -28,7 +28,7 @@ pub(super) async fn build(
     spec: BuildSpec,
     context: BoxStream<'static, io::Result<Bytes>>,
 ) -> Result<BoxStream<'static, Result<BuildEvent, EngineError>>, EngineError> {
-    // report an unreachable daemon at once
+    // Reports an unreachable daemon at once.
     daemon
         .ask(LOOK, |client| async move { client.ping().await })
         .await
@@ -44,7 +44,7 @@ pub(super) async fn build(
     }))
 }
 
-/// Passes on what a build says, and gives the id of the image.
+/// Passes on the output of a build, and returns the id of the image.
 async fn follow(
     daemon: &Daemon,
     client: bollard::Docker,
@@ -67,14 +67,14 @@ async fn follow(
     while let Some(part) = daemon.next(BUILD_IDLE, &mut parts).await {
         let part = part.map_err(|failure| failure.about("builder"))?;
         for line in said.take(part) {
-            // nobody listens: the task is about to be ended
+            // The receiver is gone: the task is about to be aborted.
             let _ = sends.send(Ok(BuildEvent::Line(line))).await;
         }
     }
     if let Some(line) = said.rest() {
         let _ = sends.send(Ok(BuildEvent::Line(line))).await;
     }
-    // a stream that was cut off ends like one that was not, and an older image may have the name
+    // A stream that was cut off ends like a complete one, and an older image may have the name.
     let Some(made) = said.image else {
         let cut_off = Failure::Unreachable("the build was cut off".to_owned());
         daemon.heed(&cut_off);
@@ -89,7 +89,7 @@ async fn follow(
     }
 }
 
-/// Bollard's own parameter ends at two gibibytes.
+/// Bollard's own parameter cannot exceed two gibibytes.
 fn with_memory(mut request: BollardRequest, memory: u64) -> BollardRequest {
     let limited = format!("{}&memory={memory}&memswap={memory}", request.uri());
     if let Ok(uri) = limited.parse() {
@@ -98,8 +98,8 @@ fn with_memory(mut request: BollardRequest, memory: u64) -> BollardRequest {
     request
 }
 
-/// What a build says, put together to lines. A line that is longer than [`LONGEST`] is cut off
-/// there and then: a step may print one that never ends.
+/// Assembles the output of a build into lines. A line longer than [`LONGEST`] is cut off at once: a
+/// step may print a line that never ends.
 #[derive(Default)]
 struct Said {
     begun: String,
@@ -122,7 +122,7 @@ impl Said {
                 self.is_cut = false;
             }
         }
-        // pulling says the same again and again, with a bar of progress
+        // A pull repeats its status with a progress bar.
         if let Some(status) = part.status.filter(|_| part.progress_detail.is_none()) {
             lines.push(part.id.map_or(status.clone(), |id| format!("{id}: {status}")));
         }
@@ -130,7 +130,7 @@ impl Said {
         lines
     }
 
-    /// Takes a piece of a line; the line, where it is cut off here.
+    /// Adds a piece of a line. Returns the line if it is cut off here.
     fn add(&mut self, text: &str) -> Option<String> {
         if self.is_cut {
             return None;
@@ -147,7 +147,7 @@ impl Said {
     }
 }
 
-/// Steps colour their lines, move the cursor and write links; a log is read as plain text.
+/// Removes colours, cursor movements and links: a log is plain text.
 fn plain(line: &str) -> String {
     strip_str(line).to_string()
 }
@@ -173,7 +173,7 @@ mod tests {
     fn a_line_that_never_ends_is_cut_off_and_takes_no_memory() {
         let mut said = Said::default();
         let piece = |text: &str| BuildInfo { stream: Some(text.to_owned()), ..<_>::default() };
-        // characters of three bytes, which no limit divides
+        // Characters of three bytes, which do not divide the limit.
         let endless = "\u{20ac}".repeat(10_000);
         let mut lines = Vec::new();
         for _ in 0..1_000 {

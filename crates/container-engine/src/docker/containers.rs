@@ -1,4 +1,4 @@
-//! The life of a container.
+//! Creates, starts, stops and removes containers.
 
 use super::{
     body,
@@ -15,19 +15,17 @@ use bollard::{
 };
 use std::time::Duration;
 
-/// The daemon works on removals in the background: how long that is waited for, and how often it is
-/// looked at.
+/// The daemon removes containers in the background: how often that is checked, and the pause in
+/// between.
 const LOOKS: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(200);
-/// How often the daemon may choose other ports. Each time it tries ten.
+/// How often the daemon may choose another port. Each time it tries ten.
 const CHOICES: u32 = 8;
 
-/// The container of this name.
 pub(super) async fn find(daemon: &Daemon, name: &str) -> Result<Option<Container>, EngineError> {
     Ok(inspect(daemon, name).await?.map(view::container))
 }
 
-/// All that the daemon knows of a container.
 pub(super) async fn inspect(
     daemon: &Daemon,
     name: &str,
@@ -41,7 +39,6 @@ pub(super) async fn inspect(
     }
 }
 
-/// The container of this spec, made where it is not there.
 pub(super) async fn ensure(
     daemon: &Daemon,
     spec: &ContainerSpec,
@@ -50,7 +47,7 @@ pub(super) async fn ensure(
         let Some(found) = inspect(daemon, &spec.name).await? else {
             match create(daemon, spec).await? {
                 Creation::Done => {}
-                // made by another request in between, or not yet wholly removed
+                // Another request created the container in between, or it is not fully removed.
                 Creation::NameIsTaken => pause().await,
             }
             continue;
@@ -59,12 +56,12 @@ pub(super) async fn ensure(
         let container = view::container(found);
         let is_same = container.spec_hash() == Some(spec.hash().as_str());
         match container.phase {
-            // on its way out
+            // The container is being removed.
             Phase::Between => pause().await,
             Phase::Running if is_same => return Ok(container),
             Phase::Running => return Err(conflict(spec, "runs, and is not of this spec")),
             Phase::Created | Phase::Exited { .. } => {
-                // a name of ours under which somebody else has put something
+                // Somebody else uses a name of ours.
                 if container.spec_hash().is_none() {
                     return Err(conflict(spec, "is not ours"));
                 }
@@ -85,7 +82,7 @@ fn conflict(spec: &ContainerSpec, what: &str) -> EngineError {
 }
 
 /// Whether the spec's network still has this id. A container keeps the id of the network that it
-/// first joined, and never starts again if another one takes the name.
+/// first joined, and never starts again if another network takes the name.
 async fn is_network(daemon: &Daemon, spec: &ContainerSpec, id: &str) -> Result<bool, EngineError> {
     let network = &spec.network;
     let answer =
@@ -102,8 +99,8 @@ enum Creation {
 }
 
 async fn create(daemon: &Daemon, spec: &ContainerSpec) -> Result<Creation, EngineError> {
-    // the daemon would make missing volumes itself, without labels, and mind a missing network only
-    // at the start
+    // The daemon would create missing volumes itself, without labels, and report a missing network
+    // only at the start.
     let network = &spec.network;
     daemon
         .ask(LOOK, |client| async move { client.inspect_network(network, None).await })
@@ -129,8 +126,8 @@ async fn create(daemon: &Daemon, spec: &ContainerSpec) -> Result<Creation, Engin
     }
 }
 
-/// Starts it. Running already is fine. Where the port that the daemon chose turns out to be another
-/// program's, it is asked to choose once more: after ten in a row it had given up by itself.
+/// Starts a container. If the port that the daemon chose belongs to another program, asks the
+/// daemon to choose again: it gives up by itself after ten ports.
 pub(super) async fn start(daemon: &Daemon, name: &str) -> Result<(), EngineError> {
     let start =
         || daemon.ask(CHANGE, |client| async move { client.start_container(name, None).await });
@@ -150,7 +147,6 @@ pub(super) async fn start(daemon: &Daemon, name: &str) -> Result<(), EngineError
     })
 }
 
-/// Asks it to end. Not running or not there is fine.
 pub(super) async fn stop(daemon: &Daemon, name: &str, grace: Duration) -> Result<(), EngineError> {
     let seconds = i32::try_from(body::whole_seconds(grace)).unwrap_or(i32::MAX);
     let options = StopContainerOptionsBuilder::default().t(seconds).build();
@@ -161,13 +157,12 @@ pub(super) async fn stop(daemon: &Daemon, name: &str, grace: Duration) -> Result
     unless_gone(answer, name)
 }
 
-/// Gives the engine time to finish.
 #[allow(clippy::disallowed_methods, reason = "another program is waited for")]
 async fn pause() {
     tokio::time::sleep(PAUSE).await;
 }
 
-/// Kills and removes it, with its nameless volumes. Not there is fine.
+/// Kills and removes a container, with its anonymous volumes.
 pub(super) async fn remove(daemon: &Daemon, name: &str) -> Result<(), EngineError> {
     let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
     for _ in 0..LOOKS {

@@ -1,4 +1,4 @@
-//! The connection to the daemon: made when it is first needed, and anew after it was lost.
+//! The connection to the daemon: made on first use, and again after it was lost.
 
 use super::errors::Failure;
 use crate::EngineError;
@@ -12,22 +12,21 @@ use std::{
 };
 use tokio::time::timeout;
 
-/// Looking something up.
+/// The limit of a look-up.
 pub(super) const LOOK: Duration = Duration::from_secs(10);
-/// Making, starting or removing something.
+/// The limit of creating, starting or removing an object.
 pub(super) const CHANGE: Duration = Duration::from_secs(30);
-/// Bytes on their way to or from a registry: how long none may come.
+/// The longest silence of a transfer to or from a registry.
 pub(super) const TRANSFER_IDLE: Duration = Duration::from_secs(120);
-/// A step of a build: how long it may say nothing. Compilers and package managers say nothing for
-/// minutes.
+/// The longest silence of a build: compilers and package managers are silent for minutes.
 pub(super) const BUILD_IDLE: Duration = Duration::from_secs(600);
 
-/// No request takes longer than this to be answered at all; what is shorter is set for each.
+/// The client's limit for an answer. Each request has a shorter one.
 const LONGEST_SECONDS: u64 = 24 * 60 * 60;
 
 const LOCAL: &str = "unix:///var/run/docker.sock";
 
-/// How requests reach the daemon. Copies share the connection.
+/// The client of the daemon. Copies share the connection.
 #[derive(Clone)]
 pub(super) struct Daemon {
     address: Arc<str>,
@@ -35,7 +34,7 @@ pub(super) struct Daemon {
 }
 
 impl Daemon {
-    /// A daemon at this address. It need not be there yet.
+    /// The daemon need not run yet.
     pub fn at(address: Option<&str>) -> Result<Daemon, EngineError> {
         let from_environment = env::var("DOCKER_HOST").ok().filter(|host| !host.is_empty());
         let address = match address {
@@ -57,7 +56,7 @@ impl Daemon {
         Ok(Daemon { address: address.into(), client: Arc::default() })
     }
 
-    /// The client, after it agreed with the daemon on a version of the API.
+    /// The client, after it negotiated an API version with the daemon.
     pub async fn client(&self) -> Result<bollard::Docker, Failure> {
         let known = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(client) = known {
@@ -75,7 +74,7 @@ impl Daemon {
         Ok(client)
     }
 
-    /// One request and its whole answer.
+    /// Sends a request and reads its whole answer.
     pub async fn ask<T, F>(
         &self,
         limit: Duration,
@@ -92,7 +91,7 @@ impl Daemon {
         answer.inspect_err(|failure| self.heed(failure))
     }
 
-    /// The next item of an answer that comes in parts, where `None` is its end.
+    /// The next item of an answer that comes in parts. `None`: the end.
     pub async fn next<T>(
         &self,
         idle: Duration,
@@ -105,7 +104,7 @@ impl Daemon {
         Some(part.inspect_err(|failure| self.heed(failure)))
     }
 
-    /// A daemon may come back as another version.
+    /// Drops the client of an unreachable daemon, which may come back with another API version.
     pub fn heed(&self, failure: &Failure) {
         if matches!(failure, Failure::Unreachable(_)) {
             *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -113,8 +112,8 @@ impl Daemon {
     }
 }
 
-/// Docker reads a login only in the URL-safe alphabet of base64, and takes any other for none.
-/// bollard writes the common alphabet.
+/// Docker reads a login only in the URL-safe alphabet of base64, and ignores any other. Bollard
+/// writes the standard alphabet.
 fn url_safe_login(mut request: BollardRequest) -> BollardRequest {
     if let Some(login) = request.headers_mut().get_mut("X-Registry-Auth") {
         let safe = login.to_str().map(|text| text.replace('+', "-").replace('/', "_"));

@@ -1,27 +1,25 @@
-//! What the daemon's failures mean, in one place.
+//! Maps the daemon's failures to [`EngineError`].
 
 use crate::EngineError;
 use bollard::errors::Error;
 use std::{fmt, time::Duration};
 
-/// A request that did not succeed.
 #[derive(Debug, Clone)]
 pub(super) enum Failure {
     /// No answer, half of one, or one that cannot be read.
     Unreachable(String),
-    /// The daemon answered, and not with what was asked for.
+    /// The daemon answered with a failure.
     Answer {
-        /// The HTTP status; `None`: it came later, in a stream that had begun well.
+        /// The HTTP status. `None`: the failure came in a stream that had begun well.
         status: Option<u16>,
-        /// What the daemon said.
         message: String,
     },
 }
 
-/// A port that another container has, or another program.
+/// Another container or another program has the port.
 const TAKEN_PORT: [&str; 2] = ["port is already allocated", "address already in use"];
 
-/// Faults of what was asked, which the daemon answers with 500 as if they were its own.
+/// Faults of the request that the daemon answers with 500, as if they were its own.
 const REFUSED_AS_500: &[&str] = &[
     TAKEN_PORT[0],
     TAKEN_PORT[1],
@@ -32,11 +30,11 @@ const REFUSED_AS_500: &[&str] = &[
     "archive/tar",
 ];
 
-/// But these, which also come as failures of the runtime, pass.
+/// These also come as failures of the runtime, but are temporary.
 const PASSING: &[&str] =
     &["resource temporarily unavailable", "cannot allocate memory", "deadline"];
 
-/// What daemons and registries say where an image is not to be had.
+/// Messages of daemons and registries about an image that cannot be obtained.
 const NO_IMAGE: &[&str] = &[
     "manifest unknown",
     "not found",
@@ -49,7 +47,6 @@ const NO_IMAGE: &[&str] = &[
 ];
 
 impl Failure {
-    /// The daemon did not answer in time.
     pub fn late(limit: Duration) -> Failure {
         Failure::Unreachable(format!("it did not answer within {} s", limit.as_secs()))
     }
@@ -59,17 +56,17 @@ impl Failure {
         matches!(self, Failure::Answer { status: Some(status), .. } if *status == code)
     }
 
-    /// Whether the daemon's words contain these, which are in small letters.
+    /// Whether the message contains these words, which must be in lower case.
     pub fn says(&self, words: &str) -> bool {
         matches!(self, Failure::Answer { message, .. } if contains(message, &[words]))
     }
 
-    /// Whether a port that was to be published is taken.
+    /// Whether the port to publish is taken.
     pub fn is_taken_port(&self) -> bool {
         matches!(self, Failure::Answer { message, .. } if contains(message, &TAKEN_PORT))
     }
 
-    /// What it means for this object, such as `the container x`.
+    /// The error of a request about this object, such as `container x`.
     pub fn about(self, what: impl fmt::Display) -> EngineError {
         let (status, message) = match self {
             Failure::Unreachable(why) => return EngineError::Unreachable(why),
@@ -82,7 +79,7 @@ impl Failure {
         }
     }
 
-    /// What it means where this image was asked for.
+    /// The error of a request for this image.
     pub fn about_image(self, image: &str) -> EngineError {
         let (status, message) = match self {
             Failure::Unreachable(why) => return EngineError::Unreachable(why),
@@ -93,7 +90,7 @@ impl Failure {
             Some(401 | 403 | 404) => no_image(image, message),
             _ if contains(&message, NO_IMAGE) => no_image(image, message),
             Some(400..500) => EngineError::Refused(message),
-            // a registry that is down, or has had enough of us
+            // The registry is down, or limits our rate.
             _ => EngineError::Unreachable(message),
         }
     }
@@ -124,7 +121,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// An error and what led to it. Those of HTTP clients say nothing by themselves.
+/// An error and its causes: errors of HTTP clients say little by themselves.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! What happens to containers.
+//! Events of containers.
 
 use super::{
     daemon::{Daemon, LOOK},
@@ -14,13 +14,12 @@ use contract::Timestamp;
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt, future, stream};
 
-/// Of all that the daemon tells: what changes a container's state.
+/// The events that change a container's state.
 const ACTIONS: &[&str] = &["start", "die", "destroy", "health_status"];
 
-/// What the daemon adds to the labels of a container in an event.
+/// Attributes that the daemon adds to a container's labels in an event.
 const NO_LABELS: &[&str] = &["name", "image", "exitCode", "signal", "execDuration"];
 
-/// What happens to containers with these labels from `since` on.
 pub(super) async fn events(
     daemon: &Daemon,
     labels: &Labels,
@@ -34,7 +33,7 @@ pub(super) async fn events(
     let since = format!("{seconds}.{millis:03}000000");
     let options = EventsOptionsBuilder::default().since(&since).filters(&filters).build();
 
-    // the stream is asked for when it is first read; report an unreachable daemon at once
+    // The stream sends its request on first use; this reports an unreachable daemon at once.
     let client = daemon.client().await.map_err(|failure| failure.about("events"))?;
     daemon
         .ask(LOOK, |client| async move { client.ping().await })
@@ -54,13 +53,13 @@ pub(super) async fn events(
     ))));
     let mut has_failed = false;
     let events = events.chain(end).take_while(move |event| {
-        // nothing comes after an error
+        // Nothing follows an error.
         future::ready(!std::mem::replace(&mut has_failed, event.is_err()))
     });
     Ok(events.filter_map(|event| future::ready(event.transpose())).boxed())
 }
 
-/// An event of ours, unless it is about something else.
+/// `None`: the event is about something else.
 fn event_of(message: EventMessage) -> Option<Event> {
     let what = match message.action.as_deref()? {
         "start" => Happening::Started,

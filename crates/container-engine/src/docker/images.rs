@@ -20,10 +20,9 @@ use contract::Timestamp;
 use futures_util::StreamExt;
 use std::{collections::HashMap, time::Duration};
 
-/// How the daemon shows an image without a name.
+/// The daemon's name for an image without a name.
 const NAMELESS: &str = "<none>";
 
-/// The image of this reference on this machine.
 pub(super) async fn find(daemon: &Daemon, reference: &str) -> Result<Option<Image>, EngineError> {
     let answer =
         daemon.ask(LOOK, |client| async move { client.inspect_image(reference).await }).await;
@@ -62,7 +61,6 @@ fn named(mut names: Vec<String>) -> Vec<String> {
     names
 }
 
-/// The digest that a registry has for this reference now.
 pub(super) async fn resolve(
     daemon: &Daemon,
     reference: &str,
@@ -82,7 +80,6 @@ pub(super) async fn resolve(
     })
 }
 
-/// The image, brought to this machine where it is not there yet.
 pub(super) async fn ensure(
     daemon: &Daemon,
     reference: &str,
@@ -104,7 +101,7 @@ pub(super) async fn ensure(
     while let Some(part) = daemon.next(TRANSFER_IDLE, &mut parts).await {
         part.map_err(|failure| failure.about_image(reference))?;
     }
-    // a stream that was cut off ends like one that was not
+    // A stream that was cut off ends like a complete one.
     let image = find(daemon, reference).await?;
     image.ok_or_else(|| EngineError::Unreachable(format!("{reference} was not pulled to its end")))
 }
@@ -119,7 +116,6 @@ fn credentials(reference: &str, login: Option<&Login>) -> DockerCredentials {
     }
 }
 
-/// Gives an image another name.
 pub(super) async fn tag(
     daemon: &Daemon,
     reference: &str,
@@ -133,7 +129,6 @@ pub(super) async fn tag(
         .map_err(|failure| failure.about(format_args!("image {reference}")))
 }
 
-/// Sends an image to its registry; its digest there.
 pub(super) async fn push(
     daemon: &Daemon,
     repository: &str,
@@ -154,13 +149,12 @@ pub(super) async fn push(
     digest.ok_or_else(|| EngineError::Unreachable(format!("{reference} was not pushed to its end")))
 }
 
-/// Of the line that ends a push: `1: digest: sha256:… size: 528`.
+/// From the last line of a push: `1: digest: sha256:… size: 528`.
 fn pushed_digest(status: &str, tag: &str) -> Option<String> {
     let (digest, _) = status.strip_prefix(tag)?.strip_prefix(": digest: ")?.split_once(' ')?;
     Some(digest.to_owned())
 }
 
-/// The images that carry these labels.
 pub(super) async fn list(daemon: &Daemon, labels: &Labels) -> Result<Vec<Image>, EngineError> {
     let filters = objects::filters(labels);
     let options = ListImagesOptionsBuilder::default().filters(&filters).digests(true).build();
@@ -171,7 +165,6 @@ pub(super) async fn list(daemon: &Daemon, labels: &Labels) -> Result<Vec<Image>,
     Ok(found.into_iter().map(listed).collect())
 }
 
-/// Removes a name of an image, and its bytes with the last one. Not there is fine.
 pub(super) async fn remove(daemon: &Daemon, reference: &str) -> Result<(), EngineError> {
     let options = RemoveImageOptionsBuilder::default().force(false).noprune(false).build();
     let answer = daemon
@@ -186,7 +179,6 @@ pub(super) async fn remove(daemon: &Daemon, reference: &str) -> Result<(), Engin
     }
 }
 
-/// Removes what builds have cached and nobody used for this long.
 pub(super) async fn prune(daemon: &Daemon, unused_for: Duration) -> Result<u64, EngineError> {
     let age = format!("{}s", whole_seconds(unused_for));
     let filters = HashMap::from([("until", vec![age])]);

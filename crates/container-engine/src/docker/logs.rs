@@ -1,4 +1,4 @@
-//! What containers write.
+//! The output of containers.
 
 use super::{
     daemon::{Daemon, LOOK},
@@ -11,12 +11,11 @@ use contract::Timestamp;
 use std::collections::VecDeque;
 use tokio::time::timeout;
 
-/// How much text is given at once. The oldest lines are left out.
+/// Bytes of text in one answer. The oldest lines are left out.
 const LONGEST: usize = 1024 * 1024;
-/// Reading all that a container may log takes this long at most.
+/// The limit of reading everything that a container may have logged.
 const LIMIT: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// The last lines of a container's output, oldest first.
 pub(super) async fn logs(
     daemon: &Daemon,
     name: &str,
@@ -31,7 +30,7 @@ pub(super) async fn logs(
             .await
             .unwrap_or(Err(Failure::late(LIMIT)))
             .map_err(|failure| failure.about(format_args!("container {name}")))?;
-        // the daemon counts the lines of both streams, so there may be more of one further back
+        // The daemon counts the lines of both streams: there may be more of one further back.
         let is_all = query.stream.is_none() || seen < tail;
         if is_all || lines.len() as u64 >= u64::from(query.tail) {
             return Ok(lines);
@@ -40,7 +39,7 @@ pub(super) async fn logs(
     }
 }
 
-/// Reads the last `tail` lines: how many there were, and those that were asked for.
+/// Reads the last `tail` lines. Returns how many there were, and those that the query wants.
 async fn read(
     daemon: &Daemon,
     name: &str,
@@ -69,12 +68,11 @@ async fn read(
     }
     lines.end();
     let mut kept = Vec::from(lines.kept);
-    // the daemon collects the two streams apart, and they may overtake one another
+    // The daemon collects the two streams separately, so they may overtake each other.
     kept.sort_by_key(|line| line.at);
     Ok((lines.seen, kept))
 }
 
-/// The lines that are kept, of those that come.
 struct Lines {
     query: LogQuery,
     seen: u64,
@@ -89,7 +87,7 @@ impl Lines {
         Lines { query, seen: 0, kept: VecDeque::new(), length: 0, begun: [None, None] }
     }
 
-    /// Takes a moment, a space, and a line or a piece of one.
+    /// Adds a timestamp, a space, and a line or a piece of a line.
     fn add(&mut self, stream: Stream, message: &[u8]) {
         let message = String::from_utf8_lossy(message);
         let Some((at, text)) = message.split_once(' ') else { return };
@@ -111,7 +109,7 @@ impl Lines {
         self.keep(line);
     }
 
-    /// What is written at this moment may end in the middle of a line.
+    /// The output may end in the middle of a line.
     fn end(&mut self) {
         for line in std::mem::take(&mut self.begun).into_iter().flatten() {
             self.keep(line);
@@ -121,7 +119,7 @@ impl Lines {
     fn keep(&mut self, line: LogLine) {
         self.seen += 1;
         let is_of_stream = self.query.stream.is_none_or(|stream| stream == line.stream);
-        // the daemon is asked in whole seconds
+        // The daemon is asked in whole seconds.
         let is_late = self.query.since.is_none_or(|since| line.at >= since);
         if !is_of_stream || !is_late {
             return;

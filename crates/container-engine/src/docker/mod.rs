@@ -27,19 +27,19 @@ use futures_core::stream::BoxStream;
 use std::{io, time::Duration};
 use tokio::sync::Mutex;
 
-/// A Docker daemon. It needs a tokio runtime.
+/// A Docker daemon. Requires a tokio runtime.
 pub struct Docker {
     daemon: Daemon,
-    /// Held while a network is made.
+    /// Held while a network is created.
     networks: Mutex<()>,
 }
 
 impl Docker {
-    /// The daemon at this address (`unix:///path` or `tcp://host:port`, without TLS), or where the
-    /// environment variable `DOCKER_HOST` says, or on this machine. It need not be there yet: it is
-    /// looked for when it is first needed, and again after it was unreachable.
+    /// The daemon at this address (`unix:///path` or `tcp://host:port`, without TLS), at the
+    /// address in the environment variable `DOCKER_HOST`, or on this machine. The daemon need not
+    /// run yet: the connection is made on first use, and again after the daemon was unreachable.
     ///
-    /// An address that is not understood is [`EngineError::Refused`].
+    /// An invalid address is [`EngineError::Refused`].
     pub fn connect(address: Option<&str>) -> Result<Docker, EngineError> {
         Ok(Docker { daemon: Daemon::at(address)?, networks: Mutex::new(()) })
     }

@@ -1,4 +1,4 @@
-//! Networks and volumes, and the inventory of all that carries a label.
+//! Networks and volumes, and the inventory of all objects with a label.
 
 use super::{
     Docker,
@@ -16,18 +16,17 @@ use bollard::{
 };
 use std::collections::HashMap;
 
-/// The network of this name, made where it is not there.
 pub(super) async fn ensure_network(
     docker: &Docker,
     name: &str,
     labels: &Labels,
 ) -> Result<(), EngineError> {
-    // the daemon makes two networks of one name if it is asked twice at once, and then no container
-    // can join either
+    // Asked twice at once, the daemon creates two networks of one name, and then no container can
+    // join either.
     let _one_at_a_time = docker.networks.lock().await;
     let daemon = &docker.daemon;
     let mut found = networks_named(daemon, name).await?;
-    // two there are if a request was given up that the daemon still carried out: the older one stays
+    // Two exist if the daemon carried out a request that was given up. The older one stays.
     found.sort_by(|a, b| (&a.created, &a.id).cmp(&(&b.created, &b.id)));
     let mut found = found.into_iter();
     let Some(network) = found.next() else {
@@ -41,7 +40,7 @@ pub(super) async fn ensure_network(
             .ask(CHANGE, |client| async move { client.create_network(request).await.map(drop) })
             .await;
         return answer.map_err(|failure| {
-            // "there is no address space" comes as a 404
+            // A lack of address space comes as a 404.
             match failure.clone().about(format_args!("room for the network {name}")) {
                 EngineError::Missing(_) => EngineError::Refused(format!(
                     "there is no room for the network {name}: {failure:?}"
@@ -59,7 +58,7 @@ pub(super) async fn ensure_network(
     Ok(())
 }
 
-/// The daemon's own filter takes parts of names.
+/// The daemon's own filter matches parts of names.
 async fn networks_named(daemon: &Daemon, name: &str) -> Result<Vec<Network>, EngineError> {
     let filters = HashMap::from([("name", vec![name])]);
     let options = ListNetworksOptionsBuilder::default().filters(&filters).build();
@@ -71,7 +70,6 @@ async fn networks_named(daemon: &Daemon, name: &str) -> Result<Vec<Network>, Eng
     Ok(found)
 }
 
-/// Removes a network. Not there is fine.
 pub(super) async fn remove_network(daemon: &Daemon, name: &str) -> Result<(), EngineError> {
     let answer =
         daemon.ask(CHANGE, |client| async move { client.remove_network(name).await }).await;
@@ -81,7 +79,6 @@ pub(super) async fn remove_network(daemon: &Daemon, name: &str) -> Result<(), En
     }
 }
 
-/// The volume of this name, made where it is not there.
 pub(super) async fn ensure_volume(
     daemon: &Daemon,
     name: &str,
@@ -92,7 +89,7 @@ pub(super) async fn ensure_volume(
         labels: Some(map(labels)),
         ..VolumeCreateRequest::default()
     };
-    // one that is there is answered as if it had been made, with the labels that it has
+    // An existing volume is answered as if it had been created, with its own labels.
     let volume: Volume = daemon
         .ask(CHANGE, |client| async move { client.create_volume(request).await })
         .await
@@ -104,7 +101,6 @@ pub(super) async fn ensure_volume(
     }
 }
 
-/// Removes a volume with all that is in it. Not there is fine.
 pub(super) async fn remove_volume(daemon: &Daemon, name: &str) -> Result<(), EngineError> {
     let options = RemoveVolumeOptionsBuilder::default().force(false).build();
     let answer = daemon
@@ -116,9 +112,8 @@ pub(super) async fn remove_volume(daemon: &Daemon, name: &str) -> Result<(), Eng
     }
 }
 
-/// All that carries these labels.
 pub(super) async fn inventory(daemon: &Daemon, labels: &Labels) -> Result<Inventory, EngineError> {
-    // by the daemon's clock: its events are told by it too
+    // The daemon's clock, which its events use too.
     let info = daemon
         .ask(LOOK, |client| async move { client.info().await })
         .await
@@ -162,7 +157,7 @@ pub(super) async fn inventory(daemon: &Daemon, labels: &Labels) -> Result<Invent
     })
 }
 
-/// A filter for what carries all of these labels.
+/// A filter for objects that carry all of these labels.
 pub(super) fn filters(labels: &Labels) -> HashMap<&'static str, Vec<String>> {
     let labels = labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
     HashMap::from([("label", labels)])

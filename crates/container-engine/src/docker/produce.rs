@@ -1,4 +1,4 @@
-//! Streams that a task of their own fills.
+//! Streams that a task fills.
 
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt, stream};
@@ -8,8 +8,8 @@ use tokio::{
     task::AbortHandle,
 };
 
-/// What `work` sends. It waits until each item has been taken, and is ended when the stream is
-/// dropped.
+/// A stream of the items that `work` sends. Dropping the stream aborts `work`, which waits while an
+/// item is not taken.
 pub(super) fn produce<T, F>(work: impl FnOnce(Sender<T>) -> F) -> BoxStream<'static, T>
 where
     T: Send + 'static,

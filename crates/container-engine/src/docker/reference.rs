@@ -1,6 +1,5 @@
-//! References to images, taken apart.
+//! Parses references to images.
 
-/// A reference and what it consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reference<'a> {
     pub repository: &'a str,
@@ -9,14 +8,14 @@ pub(super) struct Reference<'a> {
 }
 
 impl<'a> Reference<'a> {
-    /// Without a tag it is `latest`: asked for nothing, the daemon would fetch all tags.
+    /// Without a tag the version is `latest`: otherwise the daemon would pull all tags.
     pub fn of(reference: &'a str) -> Reference<'a> {
         if let Some((name, version)) = reference.split_once('@') {
-            // a tag beside a digest says nothing
+            // A tag beside a digest is ignored.
             return Reference { repository: Reference::of(name).repository, version };
         }
         match reference.rsplit_once(':') {
-            // a colon before a slash is that of a port
+            // A colon before a slash belongs to a port.
             Some((repository, version)) if !version.contains('/') => {
                 Reference { repository, version }
             }
@@ -24,12 +23,12 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// Whether no registry can know it: the id of an image, or the beginning of one.
+    /// Whether the reference is the id of an image, or a prefix of one. No registry knows it.
     pub fn is_id(reference: &str) -> bool {
         reference.starts_with("sha256:")
     }
 
-    /// The registry, as logins are filed.
+    /// The registry, as credentials name it.
     pub fn registry(&self) -> &'a str {
         match self.repository.split_once('/') {
             Some((host, _)) if host == "localhost" || host.contains(['.', ':']) => host,

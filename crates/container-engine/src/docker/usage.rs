@@ -1,4 +1,4 @@
-//! What containers use.
+//! The resource usage of containers.
 
 use super::{
     containers,
@@ -13,7 +13,6 @@ use bollard::{
 };
 use contract::Timestamp;
 
-/// What it uses now; `None`: it does not run, or is not there.
 pub(super) async fn usage(daemon: &Daemon, name: &str) -> Result<Option<Usage>, EngineError> {
     let Some(stats) = read(daemon, name)
         .await
@@ -21,13 +20,14 @@ pub(super) async fn usage(daemon: &Daemon, name: &str) -> Result<Option<Usage>, 
     else {
         return Ok(None);
     };
-    // afterwards: if it was started anew in between, the sample is of the run before
+    // Inspected afterwards: if the container was restarted in between, the sample is of the run
+    // before.
     let container = containers::inspect(daemon, name).await?.map(view::container);
     let Some(container) = container.filter(crate::Container::is_running) else { return Ok(None) };
     Ok(container.started_at.and_then(|started_at| usage_of(&stats, started_at)))
 }
 
-/// Counters at this moment. (With two samples the daemon would take two seconds.)
+/// One sample. For two, the daemon would take two seconds.
 async fn read(daemon: &Daemon, name: &str) -> Result<Option<ContainerStatsResponse>, Failure> {
     let options = StatsOptionsBuilder::default().stream(false).one_shot(true).build();
     let client = daemon.client().await?;
@@ -40,9 +40,9 @@ async fn read(daemon: &Daemon, name: &str) -> Result<Option<ContainerStatsRespon
     }
 }
 
-/// A sample of the run that began then; `None`: it is of an earlier one, or of none.
+/// `None`: the sample is of an earlier run than the one that began at `started_at`, or of none.
 fn usage_of(stats: &ContainerStatsResponse, started_at: Timestamp) -> Option<Usage> {
-    // a container that does not run is shown in the year 1, with zeros
+    // A container that does not run has a time in the year 1, and zeros.
     let at = stats.read.as_deref().and_then(view::moment)?;
     if at < started_at {
         return None;
@@ -62,8 +62,8 @@ fn usage_of(stats: &ContainerStatsResponse, started_at: Timestamp) -> Option<Usa
     })
 }
 
-/// Without the files that the kernel has read and would forget at once, where that is told: by
-/// cgroups of version 1 under the first name, of version 2 under the second.
+/// Without file cache that the kernel frees on demand, if the daemon reports it: cgroups of version
+/// 1 under the first name, of version 2 under the second.
 fn used(memory: &ContainerMemoryStats) -> u64 {
     let usage = memory.usage.unwrap_or_default();
     let told = memory.stats.as_ref();

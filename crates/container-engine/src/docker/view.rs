@@ -1,4 +1,4 @@
-//! Containers as the daemon shows them, read.
+//! Reads containers as the daemon reports them.
 
 use crate::{Container, Health, Labels, Phase};
 use bollard::models::{
@@ -8,12 +8,12 @@ use bollard::models::{
 use contract::Timestamp;
 use std::collections::HashMap;
 
-/// Where ports of ours are published.
+/// The address on which our ports are published.
 const HERE: &str = "127.0.0.1";
-/// Stands for a moment that the daemon does not tell, though it always does.
+/// Stands for a time that the daemon does not report, though it should.
 const UNKNOWN: Timestamp = Timestamp::from_millis(0);
 
-/// A container with all that the daemon knows of it.
+/// Reads an inspection, which contains everything that the daemon knows.
 pub(super) fn container(found: ContainerInspectResponse) -> Container {
     let state = found.state.unwrap_or_default();
     let phase = phase(&state);
@@ -25,7 +25,7 @@ pub(super) fn container(found: ContainerInspectResponse) -> Container {
         labels: labels(found.config.and_then(|config| config.labels)),
         image: found.image.unwrap_or_default(),
         phase,
-        // of one that ended, the daemon shows the health it had or none
+        // After the end, the daemon reports the last health or none.
         health: state.health.and_then(|h| health(h.status?)).filter(|_| is_running),
         port: published(&ports).filter(|_| is_running),
         created_at: found.created.as_deref().and_then(moment).unwrap_or(UNKNOWN),
@@ -36,7 +36,7 @@ pub(super) fn container(found: ContainerInspectResponse) -> Container {
 fn phase(state: &ContainerState) -> Phase {
     match state.status {
         Some(ContainerStateStatusEnum::CREATED) => Phase::Created,
-        // One that is paused runs, and answers nobody.
+        // A paused container runs, but does not answer.
         Some(ContainerStateStatusEnum::RUNNING | ContainerStateStatusEnum::PAUSED) => {
             Phase::Running
         }
@@ -63,7 +63,7 @@ fn published(ports: &PortMap) -> Option<u16> {
     here.find_map(|binding| binding.host_port.as_deref()?.parse().ok())
 }
 
-/// A container as lists show it: its health and exit code are words in a sentence.
+/// Reads an entry of a list, where health and exit code are words in a sentence.
 pub(super) fn summary(found: ContainerSummary) -> Container {
     let status = found.status.unwrap_or_default();
     let phase = match found.state {
@@ -85,18 +85,18 @@ pub(super) fn summary(found: ContainerSummary) -> Container {
         phase,
         health: health_in(&status),
         port: here.find_map(|port| port.public_port),
-        // lists tell it in whole seconds
+        // Lists report whole seconds.
         created_at: Timestamp::from_millis(found.created.unwrap_or(0).saturating_mul(1000)),
         started_at: None,
     }
 }
 
-/// Of `Exited (137) 5 minutes ago`.
+/// From `Exited (137) 5 minutes ago`.
 fn exit_code(status: &str) -> Option<i64> {
     status.strip_prefix("Exited (")?.split_once(')')?.0.parse().ok()
 }
 
-/// Of `Up 5 minutes (healthy)`.
+/// From `Up 5 minutes (healthy)`.
 fn health_in(status: &str) -> Option<Health> {
     let (_, word) = status.strip_prefix("Up ")?.strip_suffix(')')?.rsplit_once('(')?;
     match word {
@@ -107,7 +107,6 @@ fn health_in(status: &str) -> Option<Health> {
     }
 }
 
-/// Labels as the port has them.
 pub(super) fn labels(found: Option<HashMap<String, String>>) -> Labels {
     found.unwrap_or_default().into_iter().collect()
 }
@@ -117,7 +116,7 @@ fn bare(name: &str) -> String {
     name.trim_start_matches('/').to_owned()
 }
 
-/// The daemon's moments, where those before 1970 stand for "never".
+/// Parses a time. A time before 1970 stands for "never".
 pub(super) fn moment(text: &str) -> Option<Timestamp> {
     text.parse::<Timestamp>().ok().filter(|at| at.as_millis() > 0)
 }

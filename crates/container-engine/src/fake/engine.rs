@@ -1,4 +1,4 @@
-//! The model as an engine.
+//! The model as an [`Engine`].
 
 use super::{
     Fake,
@@ -202,7 +202,7 @@ fn inventory(model: &mut Model, labels: &Labels) -> Inventory {
     let volumes = model.volumes.iter().filter(|(_, found)| carries(found, labels)).map(owned);
     let volumes = volumes.collect();
     let containers = names.iter().filter_map(|name| model.look(name));
-    // as the real one: lists do not tell it
+    // Lists do not contain it, as with the real engine.
     let containers = containers.map(|container| Container { started_at: None, ..container });
     Inventory { at, containers: containers.collect(), networks, volumes }
 }
@@ -228,7 +228,7 @@ fn usage(model: &Model, name: &str) -> Option<Usage> {
     Some(Usage {
         at,
         started_at,
-        // thousandths of milliseconds are microseconds
+        // Thousandths of milliseconds are microseconds.
         cpu_nanos: ran.saturating_mul(u64::from(millis)).saturating_mul(1000),
         memory: limits.map_or(made.behaviour.memory, |l| l.memory.min(made.behaviour.memory)),
         memory_limit: limits.map_or(0, |limits| limits.memory),
@@ -262,7 +262,7 @@ fn build(model: &mut Model, call: BuildCall) -> Vec<Result<BuildEvent, EngineErr
         Some(why) => Err(EngineError::Refused(why)),
         None => {
             let spec = call.spec;
-            // the same context gives the same image, as with a cache
+            // The same context gives the same image, as with a cache.
             let context = String::from_utf8_lossy(&call.context);
             let how = format!("{:?}{:?}{:?}", spec.dockerfile, spec.args, spec.labels);
             let image = model.add_image(digest(&[&context, &how]), &spec.tag, spec.labels).id;

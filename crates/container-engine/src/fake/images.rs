@@ -5,10 +5,10 @@ use crate::{EngineError, Image, Labels, Login};
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-/// The bytes that every image has.
+/// The size in bytes of every image.
 const SIZE: u64 = 64 << 20;
 
-/// What registries have.
+/// An image in a registry.
 #[derive(Debug, Clone)]
 pub(super) struct Published {
     /// `repository:tag`
@@ -17,12 +17,12 @@ pub(super) struct Published {
     pub image: Image,
 }
 
-/// `sha256:` and a hash that is the same for the same parts.
+/// `sha256:` and a hash of the parts.
 pub(super) fn digest(parts: &[&str]) -> String {
     format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(parts.join("\n"))))
 }
 
-/// Repository, and tag or digest.
+/// The repository, and the tag or digest.
 pub(super) fn apart(reference: &str) -> (&str, &str) {
     if let Some((name, digest)) = reference.split_once('@') {
         return (apart(name).0, digest);
@@ -38,7 +38,7 @@ fn no_image(reference: &str, why: &str) -> EngineError {
 }
 
 impl Model {
-    /// An image of this name, as if it had been built here.
+    /// Adds an image of this name, as if it had been built here.
     pub fn add_image(&mut self, id: String, tag: &str, labels: Labels) -> Image {
         let created_at = self.now();
         self.take_name(tag);
@@ -52,14 +52,13 @@ impl Model {
         image
     }
 
-    /// The image that had this name loses it.
+    /// Takes the name from the image that has it.
     fn take_name(&mut self, tag: &str) {
         for image in &mut self.images {
             image.tags.retain(|known| known != tag);
         }
     }
 
-    /// The image of this reference on this machine.
     pub fn image(&self, reference: &str) -> Option<&Image> {
         let (repository, version) = apart(reference);
         let tagged = format!("{repository}:{version}");
@@ -71,7 +70,6 @@ impl Model {
         })
     }
 
-    /// What a registry has for this reference.
     fn published(&self, reference: &str, login: Option<&Login>) -> Result<Published, EngineError> {
         let (repository, version) = apart(reference);
         self.admit(reference, login)?;
@@ -82,7 +80,7 @@ impl Model {
         found.cloned().ok_or_else(|| no_image(reference, "manifest unknown"))
     }
 
-    /// Whether the registry of this reference lets us in.
+    /// Refuses a login that the registry of this reference does not accept.
     fn admit(&self, reference: &str, login: Option<&Login>) -> Result<(), EngineError> {
         let needed = self.logins.iter().find(|(host, _)| {
             reference.strip_prefix(host.as_str()).is_some_and(|rest| rest.starts_with('/'))

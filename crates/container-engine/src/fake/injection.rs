@@ -76,7 +76,6 @@ pub enum InjectedFault {
     Panic,
 }
 
-/// How often it fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Times {
     Once,
@@ -84,7 +83,7 @@ pub enum Times {
     Always,
 }
 
-/// The faults and gates that wait for calls.
+/// The planned faults, the gates and the counts of calls.
 #[derive(Default)]
 pub(super) struct Injections {
     planned: HashMap<Operation, (InjectedFault, Times)>,
@@ -100,15 +99,15 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Waits until it is opened.
+    /// Waits until the gate is open.
     pub async fn pass(mut self) {
         self.waiting.send_modify(|waiting| *waiting += 1);
-        // a dropped gate is open
+        // A dropped hold opens its gate.
         let _ = self.open.wait_for(|open| *open).await;
     }
 }
 
-/// Holds the calls of an operation, before they are done, until it is dropped.
+/// Holds the calls of an operation, before they are carried out, until this value is dropped.
 #[derive(Debug)]
 pub struct Hold {
     open: watch::Sender<bool>,
@@ -121,7 +120,6 @@ impl Hold {
         let _ = self.waiting.wait_for(|waiting| *waiting >= calls).await;
     }
 
-    /// Lets all calls go on.
     pub fn release(self) {
         self.open.send_replace(true);
     }

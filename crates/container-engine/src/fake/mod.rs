@@ -1,4 +1,4 @@
-//! A stateful model of the engine, for tests: quick, always the same, and wrong on demand.
+//! A stateful model of the engine for tests: quick, deterministic, and faulty on demand.
 
 mod engine;
 mod images;
@@ -22,10 +22,10 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
-/// A container engine that is not there. It needs no runtime, and no time passes in it but its
-/// clock's. Copies are the same engine.
+/// A container engine in memory. It needs no runtime, and its time is that of its clock. Copies
+/// share one engine.
 ///
-/// Health and ends that are due happen when the model is next asked for something.
+/// Health changes and ends that are due happen at the next call.
 #[derive(Clone)]
 pub struct Fake {
     model: Arc<Mutex<Model>>,
@@ -33,7 +33,7 @@ pub struct Fake {
 }
 
 impl Default for Fake {
-    /// With a clock of its own that goes on by a millisecond whenever it is read.
+    /// The clock advances by a millisecond whenever it is read.
     fn default() -> Self {
         // 2026-01-01
         let time = AtomicI64::new(1_767_225_600_000);
@@ -42,18 +42,15 @@ impl Default for Fake {
 }
 
 impl Fake {
-    /// With nothing in it, by this clock.
+    /// An empty engine with this clock.
     pub fn new(clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Fake {
         let model = Model::new(Arc::new(clock));
         Fake { model: Arc::new(Mutex::new(model)), injections: Arc::default() }
     }
 
-    /// The time by its clock.
     pub fn now(&self) -> Timestamp {
         self.with(|model| model.now())
     }
-
-    // What there is.
 
     /// Puts an image of this name on the machine.
     pub fn add_image(&self, reference: &str) -> Image {
@@ -62,7 +59,7 @@ impl Fake {
         self.with(|model| model.add_image(digest(&["image", &name]), &name, Labels::new()))
     }
 
-    /// Puts an image of this name into its registry; its digest there.
+    /// Puts an image of this name into its registry. Returns its digest there.
     pub fn publish(&self, reference: &str) -> String {
         let (repository, tag) = images::apart(reference);
         let name = format!("{repository}:{tag}");
@@ -85,12 +82,12 @@ impl Fake {
         digest
     }
 
-    /// The registry at this host lets nobody in but with this login.
+    /// Makes the registry at this host accept only this login.
     pub fn require_login(&self, host: &str, login: Login) {
         self.with(|model| model.logins.push((host.to_owned(), login)));
     }
 
-    /// Somebody else's container, which runs.
+    /// Adds somebody else's container, which runs.
     pub fn add_foreign_container(&self, name: &str) {
         self.with(|model| {
             let image = digest(&["foreign", name]);
@@ -99,22 +96,22 @@ impl Fake {
         });
     }
 
-    /// Somebody else's volume.
+    /// Adds somebody else's volume.
     pub fn add_foreign_volume(&self, name: &str) {
         self.with(|model| model.volumes.insert(name.to_owned(), Labels::new()));
     }
 
-    /// What builds have left behind.
+    /// Sets the bytes of the build cache.
     pub fn set_build_cache(&self, bytes: u64) {
         self.with(|model| model.cache = bytes);
     }
 
-    /// A container as it is, without looking at it through the port.
+    /// A container as it is. This does not count as a look.
     pub fn peek(&self, name: &str) -> Option<Container> {
         self.with(|model| model.containers.get(name).map(|made| made.container.clone()))
     }
 
-    /// What a container was made of.
+    /// The spec that a container was created from.
     pub fn spec(&self, name: &str) -> Option<ContainerSpec> {
         self.with(|model| model.containers.get(name).and_then(|made| made.spec.clone()))
     }
@@ -139,15 +136,13 @@ impl Fake {
         self.with(|model| model.executions.clone())
     }
 
-    // How it behaves.
-
-    /// How containers of this image behave that are made from now on.
+    /// Sets the behaviour of containers of this image that are created later.
     pub fn behave(&self, image: &str, behaviour: Behaviour) {
         self.with(|model| model.behaviours.push((image.to_owned(), behaviour)));
     }
 
-    /// How containers behave that are made from now on, by their spec. What was said last is asked
-    /// first; `None` leaves it to others.
+    /// Sets the behaviour of containers that are created later, by their spec. The last closure is
+    /// asked first; `None` passes on to the one before.
     pub fn on_start(
         &self,
         behaviour: impl Fn(&ContainerSpec) -> Option<Behaviour> + Send + Sync + 'static,
@@ -155,14 +150,14 @@ impl Fake {
         self.with(|model| model.on_start.push(Box::new(behaviour)));
     }
 
-    /// What programs do in containers. What was said last is asked first; `None` leaves it to
-    /// others. By itself the model knows `true`, `false`, `cat`, `echo` and `sleep`.
+    /// Sets what programs do in containers. The last closure is asked first; `None` passes on to
+    /// the one before. The model itself knows `true`, `false`, `cat`, `echo` and `sleep`.
     pub fn on_exec(&self, script: impl Fn(&ExecCall) -> Option<Script> + Send + Sync + 'static) {
         self.with(|model| model.on_exec.push(Box::new(script)));
     }
 
-    /// What comes of builds. What was said last is asked first; `None` leaves it to others. By
-    /// itself every build succeeds.
+    /// Sets the results of builds. The last closure is asked first; `None` passes on to the one
+    /// before. By default every build succeeds.
     pub fn on_build(
         &self,
         script: impl Fn(&BuildCall) -> Option<BuildScript> + Send + Sync + 'static,
@@ -170,44 +165,42 @@ impl Fake {
         self.with(|model| model.on_build.push(Box::new(script)));
     }
 
-    // What happens behind its users' backs.
-
-    /// A container is killed.
+    /// Kills a container.
     pub fn kill(&self, name: &str) {
         self.exit(name, 137);
     }
 
-    /// A container ends with this code.
+    /// Ends a container with this code.
     pub fn exit(&self, name: &str, code: i64) {
         self.with(|model| model.end(name, code, false));
     }
 
-    /// A container is killed because it wants too much memory.
+    /// Kills a container that exceeded its memory limit.
     pub fn run_out_of_memory(&self, name: &str) {
         self.with(|model| model.end(name, 137, true));
     }
 
-    /// A container is removed.
+    /// Removes a container.
     pub fn vanish(&self, name: &str) {
         self.with(|model| model.remove_container(name));
     }
 
-    /// A network is removed, whoever is on it.
+    /// Removes a network, even one in use.
     pub fn vanish_network(&self, name: &str) {
         self.with(|model| model.networks.remove(name));
     }
 
-    /// A volume is removed, whoever has it.
+    /// Removes a volume, even one in use.
     pub fn vanish_volume(&self, name: &str) {
         self.with(|model| model.volumes.remove(name));
     }
 
-    /// The health command of a running container changes its mind.
+    /// Changes the health of a running container.
     pub fn set_health(&self, name: &str, health: Health) {
         self.with(|model| model.set_health(name, health));
     }
 
-    /// A container writes a line.
+    /// Writes a line to a container's log.
     pub fn log(&self, name: &str, stream: Stream, text: &str) {
         self.with(|model| {
             let line = LogLine { at: model.now(), stream, text: text.to_owned() };
@@ -216,8 +209,6 @@ impl Fake {
             }
         });
     }
-
-    // Faults that tests inject.
 
     /// Makes an operation fail.
     pub fn inject(&self, operation: Operation, fault: InjectedFault, times: Times) {
@@ -234,23 +225,22 @@ impl Fake {
         self.injections().met(operation)
     }
 
-    /// Calls of this operation wait from now on, before they are carried out, until the hold is
-    /// released.
+    /// Makes calls of this operation wait, before they are carried out, until the hold is released.
     pub fn hold(&self, operation: Operation) -> Hold {
         self.injections().hold(operation)
     }
 
-    /// How often an operation was called, with whatever result.
+    /// How often an operation was called, with any result.
     pub fn calls(&self, operation: Operation) -> u64 {
         self.injections().calls(operation)
     }
 
-    /// The engine is unreachable, until it comes [`back`](Fake::back).
+    /// Makes the engine unreachable, until [`back`](Fake::back).
     pub fn disconnect(&self) {
         self.with(Model::leave);
     }
 
-    /// The engine comes back. All containers have ended, as they do when a daemon stops.
+    /// Makes the engine reachable again. All containers have ended, as they do when a daemon stops.
     pub fn back(&self) {
         self.with(|model| {
             model.is_unreachable = false;
@@ -261,7 +251,7 @@ impl Fake {
         });
     }
 
-    /// The engine comes back, and containers have gone on without it.
+    /// Makes the engine reachable again. Its containers have continued to run.
     pub fn back_with_containers(&self) {
         self.with(|model| model.is_unreachable = false);
     }

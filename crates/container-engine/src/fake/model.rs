@@ -1,4 +1,4 @@
-//! The model's containers, networks and volumes, and what happens to them.
+//! The model's containers, networks and volumes, and their events.
 
 use super::{
     images::Published,
@@ -12,7 +12,7 @@ use contract::Timestamp;
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::{mpsc::UnboundedSender, watch};
 
-/// Where published ports begin.
+/// The first published port.
 const FIRST_PORT: u16 = 40_000;
 
 pub(super) type OnStart = Box<dyn Fn(&ContainerSpec) -> Option<Behaviour> + Send + Sync>;
@@ -21,8 +21,7 @@ pub(super) type OnBuild = Box<dyn Fn(&BuildCall) -> Option<BuildScript> + Send +
 pub(super) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 type Listener = (Labels, UnboundedSender<Result<Event, EngineError>>);
 
-/// All that the model knows. Time does not pass in it by itself: what is due happens when it is next
-/// asked for something.
+/// Time does not pass in the model by itself: what is due happens at the next call.
 pub(super) struct Model {
     pub clock: Clock,
     pub is_unreachable: bool,
@@ -46,20 +45,21 @@ pub(super) struct Model {
 
 pub(super) struct Net {
     pub labels: Labels,
-    /// A container keeps to the network that it first joined, whatever takes the name later.
+    /// A container keeps the network that it first joined, even if another one takes the name
+    /// later.
     pub serial: u64,
 }
 
 pub(super) struct Made {
-    /// Foreign ones have none.
+    /// `None`: somebody else's container.
     pub spec: Option<ContainerSpec>,
     pub container: Container,
     pub behaviour: Behaviour,
     pub log: Vec<LogLine>,
-    /// Since it was last started.
+    /// Since the last start.
     looks: u32,
     joined: Option<u64>,
-    /// Counts its endings, so that programs in it end too.
+    /// Counts the ends of the container, which end its programs too.
     pub endings: watch::Sender<u64>,
 }
 
@@ -96,7 +96,7 @@ impl Model {
         self.made
     }
 
-    /// Makes happen what is due by now.
+    /// Makes everything happen that is due.
     pub fn catch_up(&mut self) {
         let names: Vec<String> = self.containers.keys().cloned().collect();
         for name in names {
@@ -130,7 +130,7 @@ impl Model {
         }
     }
 
-    /// Shows a container: that is a look.
+    /// Counts a look, and shows the container.
     pub fn look(&mut self, name: &str) -> Option<Container> {
         self.containers.get_mut(name)?.looks += 1;
         self.catch_up_one(name);
@@ -218,7 +218,7 @@ impl Model {
         Ok(self.insert(Some(spec.clone()), name, image, labels, behaviour))
     }
 
-    /// The last that was said comes first; what was said of a spec before what was said of its image.
+    /// The behaviour that was set last wins; one for specs wins over one for images.
     fn behaviour(&self, spec: &ContainerSpec) -> Behaviour {
         let mut of_spec = self.on_start.iter().rev().filter_map(|on_start| on_start(spec));
         let id = self.image(&spec.image).map(|image| &image.id);
@@ -231,7 +231,7 @@ impl Model {
             .unwrap_or_default()
     }
 
-    /// Puts a container there, not started.
+    /// Adds a container that is not started.
     pub fn insert(
         &mut self,
         spec: Option<ContainerSpec>,
@@ -339,19 +339,19 @@ impl Model {
         }
     }
 
-    /// Notes what happened, and tells those who listen.
+    /// Records an event and sends it to the listeners.
     fn tell(&mut self, name: &str, what: Happening) {
         let Some(made) = self.containers.get(name) else { return };
         let labels = made.container.labels.clone();
         let event = Event { at: self.now(), container: name.to_owned(), labels, what };
         self.listeners.retain(|(labels, listener)| {
-            // those who are gone are found out here
+            // A listener that is gone is dropped here.
             !carries(&event.labels, labels) || listener.send(Ok(event.clone())).is_ok()
         });
         self.happened.push(event);
     }
 
-    /// The engine becomes unreachable: its streams end, and those of its programs.
+    /// Makes the engine unreachable: its streams end, and those of its programs.
     pub fn leave(&mut self) {
         self.is_unreachable = true;
         for (_, listener) in self.listeners.drain(..) {
@@ -368,7 +368,7 @@ pub(super) fn connection_refused() -> EngineError {
     EngineError::Unreachable("connection refused".to_owned())
 }
 
-/// Whether all these labels are there.
+/// Whether `found` contains all of these labels.
 pub(super) fn carries(found: &Labels, labels: &Labels) -> bool {
     labels.iter().all(|(name, value)| found.get(name) == Some(value))
 }

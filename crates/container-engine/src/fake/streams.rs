@@ -1,4 +1,4 @@
-//! What the model tells bit by bit.
+//! The model's streams.
 
 use super::{
     Fake,
@@ -18,7 +18,7 @@ use tokio::sync::{mpsc::UnboundedReceiver, watch};
 
 type Out = Result<Output, EngineError>;
 
-/// What happened before, and then what happens.
+/// The earlier events, then new ones as they happen.
 pub(super) fn events(
     before: Vec<Event>,
     from_now: UnboundedReceiver<Result<Event, EngineError>>,
@@ -29,10 +29,9 @@ pub(super) fn events(
     stream::iter(before.into_iter().map(Ok)).chain(from_now).boxed()
 }
 
-/// A program on its way.
 pub(super) struct Play {
     pub fake: Fake,
-    /// Its place among all executions.
+    /// The index of its execution.
     pub at: usize,
     pub steps: VecDeque<Step>,
     pub input: Option<BoxStream<'static, Bytes>>,
@@ -91,7 +90,7 @@ impl Play {
         }
     }
 
-    /// The next of its input; `None`: it has ended, or the container has.
+    /// The next input. `None`: the input or the container has ended.
     async fn read(&mut self) -> Option<Bytes> {
         let input = self.input.as_mut()?;
         let mut endings = self.endings.clone();
@@ -133,7 +132,6 @@ impl Drop for Play {
     }
 }
 
-/// Items that are all there already.
 pub(super) fn at_once<T: Send + 'static>(items: Vec<T>) -> BoxStream<'static, T> {
     stream::iter(items).boxed()
 }

@@ -1,4 +1,4 @@
-//! What a test works with: an engine, and hands that reach behind its back.
+//! What a test works with: an engine, and ways to change its objects without the port.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -8,18 +8,17 @@ use container_engine::{
 use futures_util::{StreamExt, stream::BoxStream};
 use std::{collections::BTreeMap, future::Future, pin::Pin, time::Duration};
 
-/// A test's work.
 pub type Work<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-/// An engine to hold to the description.
+/// An engine under test.
 #[async_trait]
 pub trait Bench: Send + Sync {
     fn engine(&self) -> &dyn Engine;
-    /// Part of all names, and on all labels: no other test has it.
+    /// Unique to the test: a part of all names, and a label of all objects.
     fn run(&self) -> &str;
-    /// A reference that names the image of all containers here for ever.
+    /// A reference that always names the image of all containers here.
     fn image(&self) -> &str;
-    /// A name of that image that a Dockerfile can begin with.
+    /// A name of that image for a Dockerfile's `FROM`.
     fn image_name(&self) -> &str;
     /// Kills a container without the engine's port.
     async fn kill(&self, container: &str);
@@ -27,17 +26,16 @@ pub trait Bench: Send + Sync {
     async fn vanish(&self, container: &str);
     /// Removes a network without the engine's port.
     async fn vanish_network(&self, network: &str);
-    /// Makes a container that runs and is not ours.
+    /// Creates a running container that is not ours.
     async fn add_foreign_container(&self, name: &str);
-    /// Makes a volume that is not ours.
+    /// Creates a volume that is not ours.
     async fn add_foreign_volume(&self, name: &str);
-    /// Lets time pass.
     async fn pass(&self, time: Duration);
     /// Whether a program with this word among its arguments runs in the container.
     async fn has_program(&self, container: &str, word: &str) -> bool;
-    /// Whether a server answers there; `None`: this cannot be tried.
+    /// Whether a server answers at the port. `None`: this cannot be tried.
     async fn answers(&self, port: u16) -> Option<bool>;
-    /// The host of a registry, where there is one; with a login, one that asks for it.
+    /// The host of a registry, if there is one. With a login, the registry requires it.
     async fn registry(&self, login: Option<&Login>) -> Option<String>;
 }
 
@@ -50,7 +48,7 @@ impl dyn Bench + '_ {
         format!("svc-test-{}-{what}", self.run())
     }
 
-    /// A container that runs for ever.
+    /// A container that runs until it is stopped.
     pub fn spec(&self, what: &str) -> ContainerSpec {
         ContainerSpec {
             name: self.name(what),
@@ -72,13 +70,13 @@ impl dyn Bench + '_ {
         }
     }
 
-    /// Makes a container and its network.
+    /// Creates a container and its network.
     pub async fn make(&self, spec: &ContainerSpec) -> Container {
         self.engine().ensure_network(&spec.network, &self.labels()).await.unwrap();
         self.engine().ensure_container(spec).await.unwrap()
     }
 
-    /// Makes a container and starts it.
+    /// Creates a container and starts it.
     pub async fn start(&self, spec: &ContainerSpec) -> Container {
         self.make(spec).await;
         self.engine().start(&spec.name).await.unwrap();
@@ -89,7 +87,7 @@ impl dyn Bench + '_ {
         self.engine().container(name).await.unwrap().unwrap()
     }
 
-    /// Looks until the container is so.
+    /// Waits until the container satisfies the condition.
     pub async fn see_until(&self, name: &str, is_so: impl Fn(&Container) -> bool) -> Container {
         for _ in 0..150 {
             let container = self.see(name).await;
@@ -101,7 +99,7 @@ impl dyn Bench + '_ {
         panic!("it never came: {:?}", self.see(name).await);
     }
 
-    /// Looks until no program with this word runs in the container.
+    /// Waits until no program with this word runs in the container.
     pub async fn see_program_end(&self, container: &str, word: &str) {
         for _ in 0..75 {
             if !self.has_program(container, word).await {
@@ -112,18 +110,16 @@ impl dyn Bench + '_ {
         panic!("it goes on");
     }
 
-    /// Runs a program to its end.
     pub async fn run_in(&self, container: &str, command: &[&str]) -> Ran {
         Ran::of(self.engine().exec(container, exec(command), None).await.unwrap()).await
     }
 }
 
-/// A program and its arguments.
 pub fn command(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// A program that has a minute.
+/// A program with a limit of a minute.
 pub fn exec(words: &[&str]) -> Exec {
     Exec {
         command: command(words),
@@ -133,7 +129,7 @@ pub fn exec(words: &[&str]) -> Exec {
     }
 }
 
-/// What came of a program.
+/// The output and the end of a program.
 #[derive(Debug, Default)]
 pub struct Ran {
     pub out: Vec<u8>,
@@ -162,7 +158,6 @@ impl Ran {
     }
 }
 
-/// Bytes in pieces.
 pub fn pieces(bytes: Vec<u8>, size: usize) -> BoxStream<'static, Bytes> {
     let bytes = Bytes::from(bytes);
     let starts = (0..bytes.len()).step_by(size);

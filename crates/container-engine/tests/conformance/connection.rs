@@ -1,5 +1,4 @@
-//! What the adapter does while the daemon comes and goes: here between them stands a proxy that can
-//! be cut.
+//! What the adapter does while the daemon comes and goes. A proxy between them can be cut.
 
 use crate::{
     bench::{Ran, exec},
@@ -34,7 +33,7 @@ impl Proxy {
         let daemon = host.strip_prefix("unix://").unwrap_or("/var/run/docker.sock").to_owned();
         let listener = UnixListener::bind(self.path()).unwrap();
         self.listening = Some(tokio::spawn(async move {
-            // with the task all connections end
+            // All connections end together with the task.
             let mut connections = JoinSet::new();
             while let Ok((mut ours, _)) = listener.accept().await {
                 let daemon = daemon.clone();
@@ -98,7 +97,7 @@ async fn cut_in_the_middle(real: &Real) {
     bench.start(&spec).await;
     let mut events = docker.events(&bench.labels(), since).await.unwrap();
     assert_eq!(events.next().await.unwrap().unwrap().what, Happening::Started);
-    // one that goes on writing, one that is about to end well, one that is silent
+    // One program that keeps writing, one that is about to exit with 0, and one that is silent.
     let mut cut = Vec::new();
     for script in ["seq 1000000000", "echo begun; sleep 2; echo ended", "echo begun; sleep 4242"] {
         let mut output = docker.exec(&spec.name, exec(&["sh", "-c", script]), None).await.unwrap();
@@ -114,7 +113,7 @@ async fn cut_in_the_middle(real: &Real) {
     assert!(is_unreachable(events.next().await.unwrap()));
     assert_eq!(events.next().await, None);
 
-    // and what was cut off does not go on for ever, where the daemon can be told
+    // A program that was cut off is ended once the daemon is reachable.
     proxy.open();
     let output = docker.exec(&spec.name, exec(&["sleep", "4343"]), None).await.unwrap();
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -135,7 +134,7 @@ fn an_address_that_is_not_understood_is_refused() {
 fn a_daemon_that_does_not_answer_is_away() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        // it takes the connection, and is never heard of again
+        // The listener accepts the connection and never answers.
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("tcp://{}", listener.local_addr().unwrap());
         let docker = Docker::connect(Some(&address)).unwrap();

@@ -22,7 +22,7 @@ pub async fn made_twice_is_one(bench: &dyn Bench) {
     assert_eq!((first.port, first.health, first.started_at), (None, None, None));
     assert!(first.image.starts_with("sha256:"), "{first:?}");
     assert_eq!(bench.make(&spec).await.id, first.id);
-    // also where it runs
+    // Also while the container runs.
     bench.engine().start(&spec.name).await.unwrap();
     let running = bench.make(&spec).await;
     assert_eq!(running.id, first.id);
@@ -52,7 +52,7 @@ pub async fn a_foreign_name_is_a_conflict(bench: &dyn Bench) {
     bench.add_foreign_container(&spec.name).await;
     let error = bench.engine().ensure_container(&spec).await.unwrap_err();
     assert!(matches!(error, EngineError::Conflict(_)), "{error:?}");
-    // nor is it removed when it has ended
+    // A foreign container is not removed after its end either.
     bench.kill(&spec.name).await;
     bench.see_until(&spec.name, |container| !container.is_running()).await;
     let error = bench.engine().ensure_container(&spec).await.unwrap_err();
@@ -75,7 +75,7 @@ pub async fn started_stopped_and_removed_twice(bench: &dyn Bench) {
     assert_eq!(again.id, started.id);
     assert!(again.started_at > started.started_at);
 
-    // running, and gone
+    // First running, then missing.
     engine.remove_container(&spec.name).await.unwrap();
     engine.remove_container(&spec.name).await.unwrap();
     assert_eq!(engine.container(&spec.name).await.unwrap(), None);
@@ -86,7 +86,7 @@ pub async fn who_ignores_the_request_to_end_is_killed(bench: &dyn Bench) {
     let mut spec = bench.spec("a");
     spec.command = Some(command(STUBBORN));
     bench.start(&spec).await;
-    // it has to get so far as to ignore it
+    // The program needs time to install its signal handler.
     bench.pass(Duration::from_millis(500)).await;
     bench.engine().stop(&spec.name, Duration::from_millis(200)).await.unwrap();
     let killed = bench.see(&spec.name).await.phase;
@@ -109,7 +109,7 @@ pub async fn what_cannot_be_started_is_refused(bench: &dyn Bench) {
     let mut spec = bench.spec("a");
     spec.command = Some(command(MISSING));
     bench.make(&spec).await;
-    // behind an init process the engine itself starts fine, and the program does not
+    // Behind an init process the engine itself starts well, and only the program fails.
     match bench.engine().start(&spec.name).await {
         Err(error) => assert!(matches!(error, EngineError::Refused(_)), "{error:?}"),
         Ok(()) => {
@@ -185,7 +185,7 @@ pub async fn a_network_that_was_replaced_is_joined_anew(bench: &dyn Bench) {
     let second = bench.make(&spec).await;
     assert_ne!(second.id, first.id);
     engine.start(&spec.name).await.unwrap();
-    // and one that was not replaced is kept
+    // A container whose network was not replaced is kept.
     engine.stop(&spec.name, GRACE).await.unwrap();
     assert_eq!(bench.make(&spec).await.id, second.id);
 }
@@ -212,7 +212,7 @@ pub async fn what_is_missing_is_said(bench: &dyn Bench) {
     let error = engine.ensure_container(&imageless).await.unwrap_err();
     assert!(matches!(error, EngineError::NoImage { .. }), "{error:?}");
 
-    // what does not run has no programs
+    // A container that does not run accepts no programs.
     bench.make(&spec).await;
     let error = engine.exec(&name, exec(), None).await.err().unwrap();
     assert!(matches!(error, EngineError::Refused(_)), "{error:?}");

@@ -1,4 +1,4 @@
-//! What happens to containers.
+//! Events of containers.
 
 use crate::{
     bench::{Bench, command},
@@ -34,7 +34,7 @@ pub async fn nothing_is_missed_between_an_inventory_and_the_events(bench: &dyn B
         assert_eq!(event.labels.get("svc.test").map(String::as_str), Some(bench.run()));
         assert!(!event.labels.contains_key("image"), "{event:?}");
     }
-    // and now as it happens
+    // Live events follow the earlier ones.
     bench.kill(&bench.name("foreign")).await;
     engine.start(&spec.name).await.unwrap();
     assert_eq!(next(&mut events).await.what, Happening::Started);

@@ -1,4 +1,4 @@
-//! Programs inside of containers.
+//! Programs in containers.
 
 use crate::{
     bench::{Bench, Ran, exec, pieces},
@@ -58,7 +58,7 @@ pub async fn much_output_arrives_whole(bench: &dyn Bench) {
 pub async fn input_goes_through_byte_for_byte(bench: &dyn Bench) {
     let spec = bench.spec("a");
     bench.start(&spec).await;
-    // all bytes, and what looks like the frames and marks that others put around
+    // All bytes, and some that look like frames or marks.
     let mut bytes: Vec<u8> = (0..=255).cycle().take(12 << 20).collect();
     bytes.extend_from_slice(b"\0\0\0\0\x01\0\0\0\0\0\0\x05\r\n\x04\x1a\0");
     for input in [Vec::new(), b"x".to_vec(), bytes] {

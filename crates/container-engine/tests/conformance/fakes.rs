@@ -1,4 +1,4 @@
-//! The model, as a bench.
+//! The model as a bench.
 
 use crate::{
     bench::{Bench, Work},
@@ -21,11 +21,10 @@ struct Model {
     image: String,
 }
 
-/// Holds the model to the description.
 pub fn run(test: impl for<'a> FnOnce(&'a dyn Bench) -> Work<'a>) {
     let time = Arc::new(AtomicI64::new(1_800_000_000_000));
     let clock = time.clone();
-    // it goes on when it is read, so that what happens has an order
+    // The clock advances when it is read, so that events have an order.
     let fake = Fake::new(move || Timestamp::from_millis(clock.fetch_add(1, Ordering::SeqCst)));
     let image = fake.add_image("toolbox:1").id;
     programs::teach(&fake);

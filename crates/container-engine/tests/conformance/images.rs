@@ -1,4 +1,4 @@
-//! Images: made, sent away, and fetched.
+//! Images: built, pushed, and pulled.
 
 use crate::bench::Bench;
 use bytes::Bytes;
@@ -6,7 +6,6 @@ use container_engine::{BuildEvent, BuildSpec, EngineError, Labels, Login};
 use futures_util::{StreamExt, stream};
 use std::{collections::BTreeMap, io};
 
-/// What is to be built, under this name.
 fn spec(bench: &dyn Bench, what: &str) -> BuildSpec {
     BuildSpec {
         tag: format!("svc-test/{}-{what}:1", bench.run()),
@@ -41,7 +40,7 @@ pub fn archive(name: &str, text: &str) -> Vec<u8> {
     archive
 }
 
-/// What a build said, and what came of it.
+/// The output and the result of a build.
 pub async fn built(
     bench: &dyn Bench,
     spec: BuildSpec,
@@ -68,7 +67,7 @@ pub async fn built(
 pub async fn a_build_says_what_it_does_and_makes_an_image(bench: &dyn Bench) {
     let spec = spec(bench, "made");
     let from = bench.image_name();
-    // what an earlier run has cached says nothing
+    // A unique step, so that the cache of an earlier run does not apply.
     let run = bench.run();
     let dockerfile = format!("FROM {from}\nARG WHOM\nRUN : {run} && echo hello from $WHOM\n");
     let (lines, end) = built(bench, spec.clone(), &dockerfile).await;
@@ -81,7 +80,7 @@ pub async fn a_build_says_what_it_does_and_makes_an_image(bench: &dyn Bench) {
     assert_eq!(image.labels, spec.labels);
     assert!(image.size > 0);
     assert_eq!(bench.engine().image(&id).await.unwrap().unwrap().id, id);
-    // a container can be made of its id
+    // A container can be created from the image's id.
     let mut container = bench.spec("a");
     container.image = id.clone();
     assert_eq!(bench.make(&container).await.image, id);
@@ -97,7 +96,7 @@ pub async fn a_build_that_fails_says_why(bench: &dyn Bench) {
     let Err(EngineError::Refused(why)) = end else { panic!("{end:?}") };
     assert!(why.contains("returned a non-zero code: 3"), "{why}");
     assert_eq!(bench.engine().image(&spec.tag).await.unwrap(), None);
-    // what the builder keeps of the steps that went well has no label of ours to find it by
+    // The builder keeps the successful steps as an image without our label.
     let mut steps = lines.iter().filter_map(|line| line.strip_prefix(" ---> "));
     if let Some(last) = steps.rfind(|step| !step.contains(' ')) {
         bench.engine().remove_image(last).await.unwrap();
@@ -123,12 +122,12 @@ pub async fn an_image_is_found_by_label_and_removed(bench: &dyn Bench) {
     let error = engine.tag("svc-test/none:1", &repository, "2").await.unwrap_err();
     assert!(matches!(error, EngineError::Missing(_)), "{error:?}");
 
-    // it has another name
+    // The image has another name.
     engine.remove_image(&spec.tag).await.unwrap();
     assert_eq!(engine.image(&spec.tag).await.unwrap(), None);
     let renamed = engine.image(&other).await.unwrap().unwrap();
     assert_eq!(renamed.tags, std::slice::from_ref(&other));
-    // a container uses it
+    // A container uses the image.
     let mut container = bench.spec("a");
     container.image = id.clone();
     bench.make(&container).await;
@@ -147,7 +146,7 @@ pub async fn a_missing_image_is_said(bench: &dyn Bench) {
     assert_eq!(engine.image(&none).await.unwrap(), None);
     let error = engine.ensure_image(&none, None).await.unwrap_err();
     assert!(matches!(error, EngineError::NoImage { .. }), "{error:?}");
-    // here already: no registry is asked
+    // The image is on this machine: no registry is asked.
     let here = engine.ensure_image(bench.image_name(), None).await.unwrap();
     assert_eq!(engine.ensure_image(&here.id, None).await.unwrap().id, here.id);
     engine.prune_build_cache(std::time::Duration::from_secs(365 * 24 * 3600)).await.unwrap();
@@ -183,7 +182,7 @@ pub async fn what_is_pushed_can_be_resolved_and_pulled(bench: &dyn Bench) {
         assert_eq!(pulled.id, id);
         assert!(pulled.digests.contains(&by_digest), "{pulled:?}");
         assert_eq!(engine.image(&by_digest).await.unwrap().unwrap().id, id);
-        // only what was asked for
+        // Only the name that was pulled.
         assert_eq!(pulled.tags.is_empty(), reference == &by_digest, "{pulled:?}");
     }
     let mut container = bench.spec("a");
@@ -192,7 +191,7 @@ pub async fn what_is_pushed_can_be_resolved_and_pulled(bench: &dyn Bench) {
 }
 
 pub async fn a_registry_lets_in_who_has_a_login(bench: &dyn Bench) {
-    // where a common and a URL-safe alphabet of base64 differ
+    // A login whose encodings in the two alphabets of base64 differ.
     let login = Login { username: "svc".to_owned(), password: "~~~???>>>{}".to_owned() };
     let Some(host) = bench.registry(Some(&login)).await else { return };
     let (engine, mut spec) = (bench.engine(), spec(bench, "private"));

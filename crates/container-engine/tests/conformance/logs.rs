@@ -1,4 +1,4 @@
-//! What containers write.
+//! The output of containers.
 
 use crate::{
     bench::{Bench, command},
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const ALL: LogQuery = LogQuery { tail: 1000, since: None, stream: None };
 
-/// Starts it, and waits until it has written so much.
+/// Starts the program in a container, and waits until it has written so many lines.
 async fn written(
     bench: &dyn Bench,
     program: &[&str],
@@ -34,7 +34,7 @@ fn texts(lines: &[LogLine]) -> Vec<&str> {
 
 pub async fn lines_come_with_their_stream_and_in_order(bench: &dyn Bench) {
     let (spec, log) = written(bench, WRITER, 6).await;
-    // in each stream: which of two was first, an engine need not know
+    // Within each stream: an engine need not know the order between the streams.
     for (stream, expected) in
         [(Stream::Out, ["out 1", "out 2", "out 3"]), (Stream::Err, ["err 1", "err 2", "err 3"])]
     {
@@ -50,7 +50,7 @@ pub async fn lines_come_with_their_stream_and_in_order(bench: &dyn Bench) {
     assert!(two.iter().all(|line| log[3..].contains(line)), "{two:?}");
     let none = bench.engine().logs(&spec.name, LogQuery { tail: 0, ..ALL }).await.unwrap();
     assert_eq!(none, []);
-    // what has ended has said something too
+    // A container that has ended keeps its log.
     bench.kill(&spec.name).await;
     bench.see_until(&spec.name, |container| !container.is_running()).await;
     assert_eq!(bench.engine().logs(&spec.name, ALL).await.unwrap(), log);
@@ -58,7 +58,7 @@ pub async fn lines_come_with_their_stream_and_in_order(bench: &dyn Bench) {
 
 pub async fn the_last_lines_of_one_stream(bench: &dyn Bench) {
     let (spec, _) = written(bench, CHATTER, 101).await;
-    // far behind the last lines of the other stream
+    // The line is far behind the last lines of the other stream.
     let query = LogQuery { tail: 1, stream: Some(Stream::Err), ..ALL };
     let found = bench.engine().logs(&spec.name, query).await.unwrap();
     assert_eq!(texts(&found), ["hidden"]);

@@ -1,5 +1,5 @@
-//! The description of the port. Every implementation is held to it: the model that other tests run
-//! on, and the real engine where one answers.
+//! Tests that every implementation of the port must pass: the model that other tests run on, and
+//! the real engine if one answers.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,7 +26,7 @@ mod safety;
 mod traps;
 mod usage;
 
-/// Each test, once for every engine.
+/// Runs each test once for every engine.
 macro_rules! held_to {
     ($($area:ident { $($test:ident),* $(,)? })*) => {
         mod on_fake {

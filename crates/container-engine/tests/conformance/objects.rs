@@ -84,7 +84,7 @@ pub async fn an_inventory_shows_only_ours(bench: &dyn Bench) {
     assert_eq!(found.created_at.as_seconds(), running.created_at.as_seconds());
     assert!(inventory.at >= running.started_at.unwrap());
 
-    // both of the labels, and not only one of them
+    // An object must carry both labels, not only one of them.
     let mut labels = bench.labels();
     labels.insert("svc.owner".to_owned(), "c".to_owned());
     assert!(engine.inventory(&labels).await.unwrap().containers.is_empty());

@@ -1,4 +1,4 @@
-//! What containers and programs do in the tests. The model is told of each what the real one does.
+//! The containers' programs in the tests. The model is told what each real program does.
 
 use bytes::Bytes;
 use container_engine::{
@@ -6,13 +6,13 @@ use container_engine::{
     fake::{Behaviour, BuildScript, Fake, Life, Script, Step, Wellness},
 };
 
-/// Lives until it is killed.
+/// Runs until it is killed.
 pub const STUBBORN: &[&str] = &["sh", "-c", "trap '' TERM; while :; do sleep 1; done"];
-/// Ends at once with 7.
+/// Exits at once with 7.
 pub const SEVEN: &[&str] = &["sh", "-c", "exit 7"];
-/// Is not there.
+/// Does not exist.
 pub const MISSING: &[&str] = &["/no/such/program"];
-/// Uses all the processor it gets.
+/// Uses as much of the processor as it may.
 pub const BUSY: &[&str] = &["sh", "-c", "while :; do :; done"];
 /// Answers on port 8080 with `well`.
 pub const SERVER: &[&str] = &[
@@ -23,18 +23,18 @@ pub const SERVER: &[&str] = &[
      ReuseAddr => 1); while (my $c = $s->accept) { print $c \"HTTP/1.0 200 OK\\r\\n\\r\\nwell\"; \
      close $c }",
 ];
-/// Writes lines to both streams, and lives on.
+/// Writes lines to both streams, and continues to run.
 pub const WRITER: &[&str] = &[
     "sh",
     "-c",
     "trap 'exit 0' TERM; for n in 1 2 3; do echo out $n; sleep 0.05; echo err $n >&2; \
      sleep 0.05; done; sleep infinity & wait",
 ];
-/// Writes one line to standard error, a hundred to standard output, and lives on.
+/// Writes one line to standard error and a hundred to standard output, and continues to run.
 pub const CHATTER: &[&str] =
     &["sh", "-c", "trap 'exit 0' TERM; echo hidden >&2; sleep 0.2; seq 100; sleep infinity & wait"];
 
-/// What health commands run.
+/// Health commands.
 pub const IS_WELL: &[&str] = &["true"];
 pub const IS_SICK: &[&str] = &["false"];
 
@@ -47,12 +47,11 @@ pub const FIRST_LINE: &[&str] = &["head", "-n", "1"];
 pub const SLOW: &[&str] = &["sh", "-c", "echo begun; sleep 4242"];
 pub const TOO_LONG: &[&str] = &["sh", "-c", "echo begun; sleep 4343"];
 
-/// What [`MUCH`] writes.
 pub fn much() -> Vec<u8> {
     (1..=2_000_000).flat_map(|n: u32| format!("{n}\n").into_bytes()).collect()
 }
 
-/// Tells the model.
+/// Tells the model what the programs do.
 pub fn teach(fake: &Fake) {
     fake.on_start(|spec| {
         let command = spec.command.clone().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The real engine, as a bench.
+//! The real engine as a bench.
 
 use crate::{
     bench::{Bench, Work},
@@ -21,32 +21,31 @@ use std::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// The label of what is not ours.
+/// The label of objects that are not ours, by which the clean-up finds them.
 const FOREIGN: &str = "test.foreign";
 
-/// The real engine, with what one test makes in it.
+/// The real engine, and the objects that one test creates in it.
 pub struct Real {
     docker: Docker,
-    /// Around the port.
+    /// Reaches the daemon without the port.
     behind: bollard::Docker,
     run: String,
     toolbox: Toolbox,
     registries: Mutex<Vec<Registry>>,
 }
 
-/// The image of all containers here.
 #[derive(Clone)]
 struct Toolbox {
     name: String,
     id: String,
 }
 
-/// Holds the real engine to the description; where there is none, says so.
+/// Runs a test on the real engine. Without one, prints that the test is left out.
 pub fn run(name: &str, test: impl for<'a> FnOnce(&'a dyn Bench) -> Work<'a>) {
     on_docker(name, |real| test(real));
 }
 
-/// A test of the real engine alone.
+/// Runs a test of the real engine alone.
 pub fn on_docker(name: &str, test: impl for<'a> FnOnce(&'a Real) -> Work<'a>) {
     static TOOLBOX: OnceLock<Result<Toolbox, String>> = OnceLock::new();
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -65,7 +64,7 @@ pub fn on_docker(name: &str, test: impl for<'a> FnOnce(&'a Real) -> Work<'a>) {
 }
 
 fn left_out(name: &str, why: &str) {
-    // not by the macro: the output of tests that pass is not shown
+    // Not with `eprintln!`: the output of tests that pass is not shown.
     let _ = writeln!(std::io::stderr(), "left out: {name} because {why}");
 }
 
@@ -75,7 +74,7 @@ fn unique() -> String {
     HEXLOWER.encode(&bytes)
 }
 
-/// As the environment says, or built here.
+/// The image that the environment names, or one that is built here.
 async fn toolbox(docker: &Docker) -> Result<Toolbox, String> {
     let name = match env::var("SVC_TEST_TOOLBOX") {
         Ok(name) => name,
@@ -113,14 +112,14 @@ impl Real {
         &self.behind
     }
 
-    /// What the cleaning knows the things by that are to look like somebody else's.
+    /// Labels by which the clean-up finds objects that look like somebody else's.
     fn foreign(&self) -> HashMap<String, String> {
         HashMap::from([(FOREIGN.to_owned(), self.run.clone())])
     }
 }
 
 impl Drop for Real {
-    /// Also where the test has failed, and with it the runtime.
+    /// Cleans up also after a failed test, whose runtime is gone.
     fn drop(&mut self) {
         let ours = self.bench().labels();
         let foreign = Labels::from([(FOREIGN.to_owned(), self.run.clone())]);

@@ -1,4 +1,4 @@
-//! A registry of images on this machine, for one test.
+//! An image registry on this machine, for one test.
 
 use container_engine::Login;
 use std::{
@@ -11,10 +11,10 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// Of the password `~~~???>>>{}`.
+/// The bcrypt hash of the password `~~~???>>>{}`.
 const HASH: &str = "$2b$04$50PasiF0h5IvSm0ulIkwMOIjHTQTvEuZMFPzDvEMKDl8fDpkUw0WS";
 
-/// Debian's `docker-registry`, running.
+/// A running `docker-registry` of Debian.
 pub struct Registry {
     pub host: String,
     process: Child,

@@ -1,4 +1,4 @@
-//! What a container of the real engine may do, seen from inside of it.
+//! What a container of the real engine may do, seen from inside.
 
 use crate::{
     bench::{Bench, command},
@@ -41,21 +41,21 @@ async fn nothing(real: &Real) {
     let tmp = says(bench, &spec, "grep ' /tmp ' /proc/mounts").await;
     assert!(["noexec", "nosuid", "size=65536k"].iter().all(|flag| tmp.contains(flag)), "{tmp}");
 
-    // of both versions of cgroups
+    // The paths of cgroups version 1 and version 2.
     let memory = "cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max";
     assert!(says(bench, &spec, memory).await.contains("67108864"));
     let swap = "cat /sys/fs/cgroup/memory/memory.memsw.limit_in_bytes \
                 /sys/fs/cgroup/memory.swap.max";
     let swap = says(bench, &spec, swap).await;
     let is_off = swap.contains("67108864") || swap.lines().any(|line| line == "0");
-    // a kernel may not count swap at all
+    // A kernel may not count swap at all.
     assert!(is_off || swap.matches("No such file").count() == 2, "{swap}");
     let pids = "cat /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max";
     assert!(says(bench, &spec, pids).await.lines().any(|line| line == "64"));
     let cpu = "cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us /sys/fs/cgroup/cpu.max";
     assert!(says(bench, &spec, cpu).await.contains("25000"));
 
-    // an init process takes in orphans
+    // An init process adopts orphans.
     let first = says(bench, &spec, "tr '\\000' ' ' < /proc/1/cmdline").await;
     assert!(first.contains("init"), "{first}");
     let shown = real.behind().inspect_container(&spec.name, None).await.unwrap();
@@ -86,7 +86,7 @@ async fn what_is_said(real: &Real) {
     bench.start(&spec).await;
     assert_eq!(says(bench, &spec, "id -u; id -g").await, "1234\n1234");
     assert_eq!(says(bench, &spec, "printf %s \"$GREETING\"").await, "a=b c");
-    // CAP_CHOWN is the first, CAP_SETUID the eighth; for one who is not root they only bound
+    // CAP_CHOWN is bit 0 and CAP_SETUID bit 7. Without root they are bounds, not effective.
     assert_eq!(status(bench, &spec, "CapBnd").await, "0000000000000081");
     assert_eq!(status(bench, &spec, "CapEff").await, "0000000000000000");
     let script = "echo x > /tmp/x && cat /tmp/x";
@@ -98,7 +98,7 @@ async fn what_is_said(real: &Real) {
     bench.start(&root).await;
     assert_eq!(status(bench, &root, "CapEff").await, "000000000000004a");
     assert_eq!(says(bench, &root, "echo x > /x && cat /x").await, "x");
-    // by its alias it is found on the network
+    // The alias is a host name on the network.
     let found = says(bench, &spec, "getent hosts b").await;
     assert!(found.ends_with(" b"), "{found}");
 }
@@ -115,7 +115,7 @@ async fn only_here(real: &Real) {
     spec.port = Some(8080);
     let port = bench.start(&spec).await.port.unwrap();
     assert_eq!(bench.answers(port).await, Some(true));
-    // the address by which others reach this machine, if it has one
+    // The address at which others reach this machine, if it has one.
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     if socket.connect("192.0.2.1:9").is_ok() {
         let outside = (socket.local_addr().unwrap().ip(), port);
@@ -139,7 +139,7 @@ fn data_outlives_the_container_and_nothing_else_does() {
 
 async fn data_outlives(real: &Real) {
     let (bench, engine) = (real.bench(), real.bench().engine());
-    // an image with an anonymous volume and a health check of its own
+    // An image with an anonymous volume and a health check.
     let dockerfile = format!(
         "FROM {}\nVOLUME /nameless\nHEALTHCHECK --interval=1s CMD false\n",
         bench.image_name()
@@ -167,7 +167,7 @@ async fn data_outlives(real: &Real) {
     let nameless = nameless.unwrap().name.unwrap();
     engine.remove_container(&spec.name).await.unwrap();
     assert!(real.behind().inspect_volume(&nameless).await.is_err(), "it is still there");
-    // one without a health command has none, and one with one has that
+    // The image's health check is off; a health command of the spec runs.
     spec.health = Some(HealthCommand {
         command: command(&["test", "-e", "/data/x"]),
         interval: Duration::from_millis(500),

@@ -1,4 +1,4 @@
-//! Where the real engine does not do what one would think. Each was met.
+//! Traps: the real engine behaves unexpectedly here. Each case happened.
 
 use crate::{
     bench::{Bench, Ran, command, exec},
@@ -16,9 +16,9 @@ fn output_that_is_read_slowly_arrives_whole() {
     on_docker("traps::output_that_is_read_slowly_arrives_whole", |real| Box::pin(slowly(real)));
 }
 
-/// Two seconds after a program has ended, the daemon throws away what of its output nobody has read
-/// yet, and says that all went well. It depends on the amount: all of it has to fit into what lies
-/// between, but for the last pieces.
+/// Two seconds after a program has ended, the daemon discards output that was not read yet, and
+/// reports success. This depends on the amount: all but the last pieces must fit into the buffers
+/// in between.
 async fn slowly(real: &Real) {
     let bench = real.bench();
     let spec = bench.spec("a");
@@ -28,7 +28,7 @@ async fn slowly(real: &Real) {
         let name = &spec.name;
         async move {
             let program = exec(&["head", "-c", &size.to_string(), "/dev/zero"]);
-            // those that read end in another way
+            // Programs with input end in another way.
             let input = size.is_multiple_of(200_000).then(|| stream::empty().boxed());
             let mut output = bench.engine().exec(name, program, input).await.unwrap();
             let Output::Out(first) = output.next().await.unwrap().unwrap() else { panic!() };
@@ -65,14 +65,14 @@ fn a_program_that_the_daemon_cannot_start_fails() {
     });
 }
 
-/// The daemon answers 200 and puts its complaint into the standard output.
+/// The daemon answers 200 and writes its error to the standard output.
 async fn not_started(real: &Real) {
     let bench = real.bench();
     let spec = bench.spec("a");
     bench.start(&spec).await;
     let mut nobody = exec(&["true"]);
     nobody.user = Some("nobody-of-that-name".to_owned());
-    // the shell that all programs need is not found
+    // The shell that every program needs is not found.
     let mut nowhere = exec(&["true"]);
     nowhere.env.insert("PATH".to_owned(), "/nowhere".to_owned());
     for program in [nobody, nowhere] {
@@ -87,7 +87,7 @@ fn a_long_line_is_one_line() {
     on_docker("traps::a_long_line_is_one_line", |real| Box::pin(long_line(real)));
 }
 
-/// The daemon keeps lines in pieces of 16 KiB.
+/// The daemon stores lines in pieces of 16 KiB.
 async fn long_line(real: &Real) {
     let bench = real.bench();
     let mut spec = bench.spec("a");
@@ -121,7 +121,7 @@ async fn two_networks(real: &Real) {
             labels: Some(HashMap::from_iter(bench.labels())),
             ..NetworkCreateRequest::default()
         };
-        // newer daemons refuse
+        // Newer daemons refuse the second one.
         let _ = real.behind().create_network(request).await;
     }
     bench.engine().ensure_network(&name, &bench.labels()).await.unwrap();
@@ -145,7 +145,7 @@ fn a_context_that_is_wrong_is_refused() {
     on_docker("traps::a_context_that_is_wrong_is_refused", |real| Box::pin(wrong_context(real)));
 }
 
-/// Most of this is answered as a fault of the daemon.
+/// The daemon reports most of these as its own faults.
 async fn wrong_context(real: &Real) {
     let bench = real.bench();
     let refused = |end: Result<String, EngineError>| {
@@ -246,7 +246,7 @@ fn a_registry_that_is_down_is_not_a_missing_image() {
 }
 
 async fn registry_down(real: &Real) {
-    // nobody listens on the first port
+    // Nobody listens on port 1.
     let reference = "127.0.0.1:1/x:1";
     let engine = real.bench().engine();
     let error = engine.resolve(reference, None).await.unwrap_err();

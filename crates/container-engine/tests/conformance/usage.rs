@@ -1,4 +1,4 @@
-//! What containers use.
+//! The resource usage of containers.
 
 use crate::{
     bench::{Bench, command},
@@ -32,7 +32,7 @@ pub async fn what_does_not_run_uses_nothing(bench: &dyn Bench) {
     assert!(bench.engine().usage(&spec.name).await.unwrap().is_some());
     bench.engine().stop(&spec.name, Duration::from_secs(5)).await.unwrap();
     assert_eq!(bench.engine().usage(&spec.name).await.unwrap(), None);
-    // counters of two runs can be told apart
+    // The samples of two runs can be told apart.
     bench.engine().start(&spec.name).await.unwrap();
     let again = bench.engine().usage(&spec.name).await.unwrap().unwrap();
     assert_eq!(Some(again.started_at), bench.see(&spec.name).await.started_at);

@@ -79,7 +79,7 @@ impl Serves<RunCloudFunction> for Platform {
         };
         let run = async {
             let answer = self.world.ports.parse.run(&server, call).await;
-            // Without an answer, the function may have run all the same.
+            // After `NoAnswer` the function may have run, so the call is noted.
             if answer != Err(ParseError::NotConnected) {
                 cx.note(&self.world, &id.to_string());
             }

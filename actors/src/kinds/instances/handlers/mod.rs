@@ -63,7 +63,6 @@ impl Platform {
         cx.create(&self.world, &self.owners()?.instances, id, creation, show).await
     }
 
-    /// The instance of this kind of an app.
     pub(crate) fn instance_of(
         &self,
         app: AppId,
@@ -72,7 +71,7 @@ impl Platform {
         of_app(&self.world.store, app, kind)
     }
 
-    /// The instance of this kind of an app. Without a kind: the only instance of the app.
+    /// The app's instance of this kind. Without a kind: the only instance of the app.
     pub(crate) fn only_instance(
         &self,
         app: AppId,

@@ -113,7 +113,7 @@ impl Instance {
         }
     }
 
-    /// From now on the revision runs exactly this image.
+    /// Pins the revision to exactly this image.
     fn pin_image(&mut self, image: ResolvedImage) {
         let Some(service) = self.service_mut(image.role) else { return };
         let revision = match &mut service.candidate {
@@ -214,7 +214,7 @@ impl Instance {
         }
     }
 
-    /// Leaves a service out that is not essential. Whether it did.
+    /// Leaves out a service that is not essential. `false`: the service is essential.
     fn leave_out(&mut self, role: Role, why: &str, log: &[String]) -> bool {
         let Some(service) = self.service_mut(role).filter(|s| !s.is_essential()) else {
             return false;

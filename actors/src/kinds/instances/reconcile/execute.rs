@@ -87,8 +87,8 @@ impl Executor<'_> {
         self.instance.service(role).map_or(Duration::ZERO, Service::grace)
     }
 
-    /// Creates network, volume and image before the container, which refers to all three. Answers
-    /// with the image's reference.
+    /// Creates network, volume and image before the container, which refers to all three. Returns
+    /// the image's reference.
     async fn provision(&self, role: Role, generation: u32) -> Result<String, EngineError> {
         let ports = &self.world.ports;
         let service = self.instance.service(role);
@@ -142,7 +142,8 @@ impl Executor<'_> {
         }
     }
 
-    /// Removes everything that carries the instance's label, also what the record does not name.
+    /// Removes every object with the instance's label, including those that the record does not
+    /// name.
     async fn clear(&self) -> Result<(), EngineError> {
         let engine = &self.world.ports.engine;
         let labels = names::of_instance(&self.world.ports.site.installation, self.id);

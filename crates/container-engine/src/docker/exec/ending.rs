@@ -1,15 +1,15 @@
-//! How the end of a program's output is known.
+//! Detects the end of a program's output.
 //!
-//! The daemon's own word is not enough. When a program ends it waits two seconds for its output to
-//! be read, throws away the rest, and says that the program ended with 0; a connection that is cut
+//! The daemon's report is not enough. When a program ends, the daemon waits two seconds for its
+//! output to be read, discards the rest, and reports the exit code 0; a connection that is cut
 //! looks like an end as well. So a shell in the container runs the program, marks the end of both
-//! streams with a secret and the program's exit code, and lives until it is told that the marks have
-//! arrived. What lacks a mark was cut off.
+//! streams with a secret and the exit code, and lives until it learns that the marks have arrived.
+//! A stream without a mark was cut off.
 
 use bytes::{Bytes, BytesMut};
 use memchr::memmem;
 
-/// Runs a program that reads nothing: then the end of the shell's input tells it that all has
+/// Runs a program without input: the end of the shell's input then tells that the marks have
 /// arrived. Arguments: the secret, seconds, the program.
 pub(super) const WITHOUT_INPUT: &str = r#"secret=$1 within=$2; shift 2
 timeout -k 10 "$within" "$@" </dev/null
@@ -19,8 +19,8 @@ printf '\000%s:%s\n' "$secret" "$code"
 read -r _
 exit "$code""#;
 
-/// Runs a program that reads: its input ends before its output does, so the shell waits to be
-/// killed, and for no longer than ten minutes.
+/// Runs a program with input, which ends before the output does: the shell waits to be killed, at
+/// most ten minutes.
 pub(super) const WITH_INPUT: &str = r#"secret=$1 within=$2; shift 2
 timeout -k 10 "$within" "$@"
 code=$?
@@ -28,33 +28,32 @@ printf '\000%s:%s\n' "$secret" "$code" >&2
 printf '\000%s:%s\n' "$secret" "$code"
 exec sleep 600 </dev/null >/dev/null 2>&1"#;
 
-/// An exit code is a byte, and a line ends.
+/// An exit code of up to three digits, and a line feed.
 const CODE_LENGTH: usize = 4;
 
-/// One of a program's two streams, in search of its mark.
+/// One of a program's two streams, searched for its mark.
 pub(super) struct Marked {
     mark: Vec<u8>,
-    /// What may be the beginning of the mark.
+    /// Bytes that may be the beginning of the mark.
     held: Bytes,
     code: Option<i64>,
 }
 
 impl Marked {
-    /// A stream that ends with the mark of this secret.
     pub fn new(secret: &str) -> Marked {
         let mark = [b"\0", secret.as_bytes(), b":"].concat();
         Marked { mark, held: Bytes::new(), code: None }
     }
 
-    /// The exit code, once the mark has come.
+    /// The exit code, once the mark was found.
     pub fn code(&self) -> Option<i64> {
         self.code
     }
 
-    /// Takes what came, and gives what is certainly output.
+    /// Takes received bytes, and returns those that are certainly output.
     pub fn feed(&mut self, came: Bytes) -> Bytes {
         if self.code.is_some() {
-            // of children that the program left behind
+            // Child processes that the program left behind wrote this.
             return Bytes::new();
         }
         let mut came = if self.held.is_empty() {
@@ -86,7 +85,7 @@ impl Marked {
         came
     }
 
-    /// What was held back, where no mark came.
+    /// The held bytes, if no mark came.
     pub fn rest(&mut self) -> Bytes {
         std::mem::take(&mut self.held)
     }
@@ -126,7 +125,7 @@ impl Code {
 mod tests {
     use super::*;
 
-    /// Feeds in pieces of a size.
+    /// Feeds the bytes in pieces of this size.
     fn fed(bytes: &[u8], size: usize) -> (Vec<u8>, Option<i64>, Vec<u8>) {
         let mut stream = Marked::new("5ec4e7");
         let mut out = Vec::new();

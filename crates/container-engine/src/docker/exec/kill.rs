@@ -1,16 +1,16 @@
 //! Ends programs that nobody waits for any more.
 //!
-//! Closing the connection does not end them, and the process ids that the daemon tells are those of
-//! its own machine, which may be another. So each program carries a marker in its environment, and a
-//! second one in the same container looks for it.
+//! Closing the connection does not end a program, and the daemon reports process ids of its own
+//! machine, which may be another one. So each program carries a marker in its environment, and a
+//! second program in the same container looks for the marker.
 
 use crate::docker::daemon::{Daemon, LOOK};
 use bollard::exec::{CreateExecOptions, StartExecOptions};
 use tokio::runtime::Handle;
 
 /// Sends TERM to all processes with the marker, and KILL to those that are left after ten seconds.
-/// It does not believe that there are none before it has looked four times: the program may not have
-/// been started yet.
+/// It looks four times before it concludes that there are none: the program may not have started
+/// yet.
 const SCRIPT: &str = r#"asked=' ' round=0 none=0
 while [ $round -lt 30 ] && [ $none -lt 4 ]; do
   found=
@@ -31,16 +31,16 @@ while [ $round -lt 30 ] && [ $none -lt 4 ]; do
   sleep 1
 done"#;
 
-/// A program in a container, which is ended when this is dropped.
+/// A program in a container. Dropping this value ends the program.
 pub(super) struct Program {
     pub daemon: Daemon,
     pub container: String,
     pub user: Option<String>,
-    /// As it stands in its environment.
+    /// As it appears in the program's environment.
     pub marker: String,
-    /// Dropping may happen outside of the runtime.
+    /// This value may be dropped outside of the runtime.
     pub runtime: Handle,
-    /// Whether it may still run.
+    /// Whether the program may still run.
     pub runs: bool,
 }
 
@@ -73,11 +73,11 @@ async fn end(daemon: Daemon, container: String, user: Option<String>, marker: St
                 })
                 .await
         }
-        // with the container its programs are gone
+        // A container that is removed or stopped runs no programs.
         Err(failure) if failure.is(404) || failure.is(409) => Ok(()),
         Err(failure) => Err(failure),
     };
     if let Err(failure) = answer {
-        tracing::warn!(?failure, "a program goes on until its time is over");
+        tracing::warn!(?failure, "a program was not ended; it runs until its time limit");
     }
 }

@@ -1,4 +1,4 @@
-//! Programs inside of running containers.
+//! Runs programs in running containers.
 
 mod ending;
 mod kill;
@@ -33,13 +33,13 @@ use tokio::{
     time::{Instant, sleep, timeout_at},
 };
 
-/// How much is read at once.
+/// Bytes that are read at once.
 const CHUNK: usize = 64 * 1024;
-/// After its time a program is killed within ten seconds; this is for the daemon to say so.
+/// A program is killed within ten seconds of its limit; the rest is for the daemon to report it.
 const SLACK: Duration = Duration::from_secs(40);
-/// No program is waited for longer: a sum with a moment has to be one.
+/// No program is waited for longer: the sum with an `Instant` must not overflow.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-/// How long the daemon may take to note that a program has ended, and how often it is asked.
+/// How often the daemon is asked whether a program has ended, and the pause in between.
 const LOOKS: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -47,7 +47,6 @@ type Reads = Pin<Box<dyn Stream<Item = Result<LogOutput, bollard::errors::Error>
 type Writes = Pin<Box<dyn AsyncWrite + Send>>;
 type Sends = Sender<Result<Output, EngineError>>;
 
-/// Runs a program in a running container.
 pub(super) async fn exec(
     daemon: &Daemon,
     name: &str,
@@ -77,7 +76,7 @@ pub(super) async fn exec(
     let id = &container.id;
     let made = daemon.ask(LOOK, |client| async move { client.create_exec(id, options).await });
     let made = made.await.map_err(about)?.id;
-    // from here on it may run, also if this is given up in the middle
+    // From here on the program may run, even if this future is dropped.
     let program = Program {
         daemon: daemon.clone(),
         container: container.id.clone(),
@@ -106,7 +105,7 @@ pub(super) async fn exec(
     Ok(produce(|sends| run.drive(output, writes, input, sends)))
 }
 
-/// Something that nobody guesses.
+/// A value that nobody can guess.
 fn secret() -> Result<String, EngineError> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
@@ -114,14 +113,13 @@ fn secret() -> Result<String, EngineError> {
     Ok(HEXLOWER.encode(&bytes))
 }
 
-/// A program on its way.
 struct Run {
     out: Marked,
     err: Marked,
     until: Instant,
     program: Program,
     exec: String,
-    /// As it was before.
+    /// As inspected before the start.
     container: Container,
 }
 
@@ -137,14 +135,15 @@ impl Run {
             None => {
                 let end = self.read(output, &sends).await;
                 if end.is_ok() {
-                    // dropping the connection tells the shell that all has arrived
+                    // Closing the connection tells the shell that the marks have arrived.
                     drop(writes);
                     self.program.runs = false;
                 }
                 end
             }
             Some(input) => {
-                // both at once: it may write before it has read all, and the other way round
+                // Both at once: the program may write before it has read everything, and the
+                // reverse.
                 let reading = pin!(self.read(output, &sends));
                 match select(reading, pin!(write(input, writes))).await {
                     Either::Left((end, _)) => end,
@@ -160,10 +159,10 @@ impl Run {
         let _ = sends.send(last).await;
     }
 
-    /// Reads until both streams have ended, and gives the exit code. `None`: they ended unmarked.
+    /// Reads until both streams are marked, and returns the exit code. `None`: they ended unmarked.
     async fn read(&mut self, mut output: Reads, sends: &Sends) -> Result<i64, Option<EngineError>> {
         loop {
-            // its time may have passed while its output waited to be taken
+            // The limit may have passed while the output waited for the receiver.
             let until = self.until.max(Instant::now() + LOOK);
             let Ok(part) = timeout_at(until, output.next()).await else {
                 return Err(Some(self.cut_off("it did not end in its time")));
@@ -171,7 +170,7 @@ impl Run {
             let item = match part {
                 Some(Ok(LogOutput::StdOut { message })) => Output::Out(self.out.feed(message)),
                 Some(Ok(LogOutput::StdErr { message })) => Output::Err(self.err.feed(message)),
-                // what bollard makes of half a frame
+                // Bollard makes this of half a frame.
                 Some(Ok(LogOutput::Console { .. } | LogOutput::StdIn { .. })) => {
                     return Err(Some(self.cut_off("half a frame came")));
                 }
@@ -183,7 +182,7 @@ impl Run {
             let is_empty =
                 matches!(&item, Output::Out(bytes) | Output::Err(bytes) if bytes.is_empty());
             if !is_empty {
-                // nobody listens: the task is about to be ended
+                // The receiver is gone: the task is about to be aborted.
                 sends.send(Ok(item)).await.map_err(|_| None)?;
             }
             if let (Some(code), Some(_)) = (self.out.code(), self.err.code()) {
@@ -192,8 +191,7 @@ impl Run {
         }
     }
 
-    /// What it means that the streams ended without their marks: there is no shell in the container,
-    /// or something was lost.
+    /// The streams ended without marks: the container has no shell, or output was lost.
     async fn without_mark(&mut self, sends: &Sends) -> Result<Output, EngineError> {
         for item in [Output::Out(self.out.rest()), Output::Err(self.err.rest())] {
             if !matches!(&item, Output::Out(bytes) | Output::Err(bytes) if bytes.is_empty()) {
@@ -213,7 +211,7 @@ impl Run {
                 continue;
             }
             return match found.exit_code {
-                // it could not be started: why not stands in its standard output
+                // The program could not be started; its standard output says why.
                 Some(code @ (126 | 127)) if found.pid.is_none_or(|process| process == 0) => {
                     self.program.runs = false;
                     Ok(Output::Exit(code))
@@ -230,10 +228,10 @@ impl Run {
     }
 }
 
-/// Writes the input and ends it, and gives back the connection: dropping it ends the output too.
+/// Writes and closes the input. Returns the connection: dropping it would end the output too.
 async fn write(mut input: BoxStream<'static, Bytes>, mut writes: Writes) -> Writes {
     while let Some(bytes) = input.next().await {
-        // it may end without having read all
+        // The program may end before it has read everything.
         if writes.write_all(&bytes).await.is_err() {
             return writes;
         }
