@@ -1,12 +1,12 @@
-//! How many files and connections the process may have open.
+//! The limit of open files, and the number of connections that it allows.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files that are kept for the store, artifacts, the engine and others, besides connections.
+/// Open files that are reserved for the store, artifacts and the container engine.
 const FOR_OTHERS: u64 = 256;
 
-/// Raises the soft limit to the hard one, and says how many connections fit below it: each may
-/// need a second one, to an instance.
+/// Raises the soft limit to the hard limit. Returns how many client connections fit: each may need
+/// a second connection, to an instance.
 pub fn room_for_connections() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -20,7 +20,7 @@ pub fn room_for_connections() -> usize {
     connections_below(open)
 }
 
-/// Without a limit of open files, none of connections.
+/// `None` means that the process may open any number of files.
 fn connections_below(open: Option<u64>) -> usize {
     let room = open.map(|open| open.saturating_sub(FOR_OTHERS) / 2);
     room.and_then(|room| usize::try_from(room).ok()).unwrap_or(usize::MAX)
