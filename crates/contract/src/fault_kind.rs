@@ -1,15 +1,15 @@
-//! The kinds of faults. Each has one row: its code in the body, its HTTP status, and when it is
-//! answered. Everything that speaks of codes or statuses reads them here.
+//! The kinds of faults, each with its code, its HTTP status and its meaning. All documents read
+//! them here.
 
 macro_rules! kinds {
     ($($kind:ident $code:literal $status:literal $when:literal;)+) => {
-        /// What kind of fault a call ends with. Declarations name these.
+        /// The kinds of faults. Declarations of functions name them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[allow(missing_docs, reason = "each row says when it is answered")]
         pub enum FaultKind { $($kind),+ }
 
         impl FaultKind {
-            /// All kinds, by code and status.
+            /// All kinds, sorted by code and status.
             pub const ALL: &[FaultKind] = &[$(FaultKind::$kind),+];
 
             const fn row(self) -> (u16, u16, &'static str) {
@@ -45,17 +45,17 @@ kinds! {
 }
 
 impl FaultKind {
-    /// The code in the body: what clients tell faults apart by.
+    /// The code in the body, which tells clients the kind of fault.
     pub const fn code(self) -> u16 {
         self.row().0
     }
 
-    /// The HTTP status that goes with it.
+    /// The HTTP status of the answer.
     pub const fn status(self) -> u16 {
         self.row().1
     }
 
-    /// When it is answered.
+    /// When a call gets this fault.
     pub const fn when(self) -> &'static str {
         self.row().2
     }
