@@ -111,7 +111,7 @@ records! {
         name: Name,
         avatar_url: Option<WebUrl>,
         company: Option<Name>,
-        /// The user's highest role in any organization, except personal ones.
+        /// The user's highest role. Personal organizations do not count.
         role: Role,
         tier: Tier,
         created_at: Timestamp,

@@ -1,4 +1,4 @@
-//! The API reference in Markdown, from the declarations alone.
+//! Writes the API reference in Markdown from the declarations.
 
 use crate::{
     Effect, FaultKind, Spec,
@@ -53,7 +53,7 @@ Calls a minute are counted for each account; without one, for each address:
 |---|---|
 ";
 
-/// The whole page of these groups and of all endpoints.
+/// Writes the reference of these groups and of all endpoints.
 pub fn markdown(groups: &[Group]) -> String {
     let mut page = String::from(HEADING);
     codes(&mut page);
@@ -100,7 +100,7 @@ fn section(page: &mut String, function: &Spec, schemas: &mut SchemaGenerator) {
     errors(page, function.errors);
 }
 
-/// Who may call, and what is special about the call.
+/// Who may call, and other properties of the call.
 fn who(page: &mut String, spec: &Spec) {
     let _ = write!(page, "\nWho: {}", spec.who.label());
     for rule in spec.scopes {
@@ -201,7 +201,7 @@ fn records(page: &mut String, definitions: Map<String, Value>) {
     }
 }
 
-/// The values of a schema that lists them.
+/// The values of an enumeration, with their meanings.
 fn values(schema: &Value) -> Option<Vec<(String, String)>> {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return Some(values.iter().map(|value| (code(value), String::new())).collect());
@@ -217,7 +217,7 @@ fn values(schema: &Value) -> Option<Vec<(String, String)>> {
     Some(choices.iter().map(|choice| (told(choice), description(choice))).collect())
 }
 
-/// A choice that is an object: its fields with their types.
+/// A choice that is an object: its fields and their types.
 fn shape(choice: &Value) -> String {
     let Some(properties) = choice.get("properties").and_then(Value::as_object) else {
         return kind(choice);
@@ -230,7 +230,7 @@ fn code(value: &Value) -> String {
     format!("`{}`", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
 }
 
-/// What a plain value may be.
+/// The type and the constraints of a plain value.
 fn text(schema: &Value) -> String {
     let mut told = kind(schema);
     for (key, name) in [
@@ -287,7 +287,7 @@ fn may_be_null(schema: &Value) -> bool {
             .is_some_and(|all| all.iter().any(|choice| choice.get("type").is_some_and(is_null)))
 }
 
-/// A short name for a schema. A record's name leads to its fields.
+/// A short name for a schema. The name of a record links to the record.
 pub fn kind(schema: &Value) -> String {
     if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
         let name = name.rsplit('/').next().unwrap_or(name);

@@ -1,15 +1,15 @@
-//! The bytes of artifacts and backups. A signed address is the authority: it is bound to one object
-//! and one use, and expires.
+//! Uploads and downloads. A signed URL grants access to one object for one use, until it expires.
 
 use super::Received;
 
 edge_endpoints! {
     group "Uploads and downloads";
 
-    /// Send the bytes of an upload, whole or in parts.
+    /// Upload the bytes of an artifact, whole or in parts.
     ///
-    /// Without `Content-Range` the body is the whole file. With it, the body is a part that must
-    /// start where the stored bytes end. A dropped connection keeps what is durable.
+    /// Without `Content-Range`, the body is the whole file. With it, the body is a part that must
+    /// start where the stored bytes end. If the connection breaks, the service keeps the durable
+    /// bytes.
     "putArtifactContent": Put "/api/v1/artifacts/{artifactId}/content" => PutArtifactContent
     {
         access: SignedAddress,
@@ -34,7 +34,7 @@ edge_endpoints! {
         ],
     }
 
-    /// Ask how far an upload is.
+    /// Read how many bytes of an upload are stored.
     "headArtifactContent": Head "/api/v1/artifacts/{artifactId}/content" => HeadArtifactContent
     {
         access: SignedAddress,

@@ -1,10 +1,10 @@
-//! What is passed on to the servers of instances. The fast path of the edge does it, whatever the
-//! method; it is declared here for the document.
+//! Requests to the servers of instances. The fast path of the edge forwards all methods; this
+//! declaration exists for the documents.
 
 use super::{Access, Answer, Content, Endpoint, EndpointGroup, Method};
 use crate::FaultKind;
 
-/// What addresses of instances begin with.
+/// The prefix of instance paths.
 pub const PREFIX: &str = "/instances/";
 
 /// The endpoints of this group.
