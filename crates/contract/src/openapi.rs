@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 
 /// The headers of all answers. Only answers that a client may retry have `Retry-After`.
 const HEADERS: [(&str, &str, &str); 5] = [
-    ("X-Request-Id", "string", "The id of the request, which is in the log."),
-    ("X-RateLimit-Limit", "integer", "Calls a minute."),
-    ("X-RateLimit-Remaining", "integer", "Calls left now."),
-    ("X-RateLimit-Reset", "integer", "When the full allowance is back, in Unix seconds."),
-    (RETRY_AFTER, "integer", "Seconds until trying again can help."),
+    ("X-Request-Id", "string", "The id of the request, as in the log."),
+    ("X-RateLimit-Limit", "integer", "The rate limit, in calls a minute."),
+    ("X-RateLimit-Remaining", "integer", "The number of calls that are left."),
+    ("X-RateLimit-Reset", "integer", "When all calls are available again, in Unix seconds."),
+    (RETRY_AFTER, "integer", "Seconds until a retry can succeed."),
 ];
 const RETRY_AFTER: &str = "Retry-After";
 
@@ -70,7 +70,7 @@ pub fn document(api_url: &str, groups: &[Group]) -> Value {
             }).collect::<Map<_, _>>(),
             "parameters": {"IdempotencyKey": {
                 "name": "X-Backend-Request-Id", "in": "header", "schema": {"type": "string", "maxLength": 256},
-                "description": "The same id from the same caller within 24 hours gets the first call's reply and does nothing twice.",
+                "description": "The idempotency key. If the same caller sends it again within 24 hours, the service returns the first reply and changes nothing.",
             }},
             "securitySchemes": security_schemes(),
         },
@@ -104,7 +104,7 @@ fn refusals(spec: &Spec, names_an_object: bool) -> Refusals {
     for (kind, why) in spec.errors {
         all.own(*kind, why);
     }
-    all.shared(FaultKind::Invalid, "Invalid", "a parameter is missing, unknown or not valid");
+    all.shared(FaultKind::Invalid, "Invalid", "a parameter is missing, unknown or invalid");
     match spec.who {
         Standing::Public => all.shared(
             FaultKind::Unauthenticated,

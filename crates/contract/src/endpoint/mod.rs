@@ -79,8 +79,8 @@ endpoints! {
         effect: Change,
         scopes: [ArtifactUpload],
         created: "The upload is open.",
-        done: "The same upload is open and is resumed at `offset`, or the bytes are held already.",
-        errors: [TooLarge "larger than an artifact may be", NotNow "100 uploads of the app are open"],
+        done: "The same upload is open and is resumed at `offset`, or the app already has these bytes.",
+        errors: [TooLarge "the file exceeds the maximum size of an artifact", NotNow "100 uploads of the app are open"],
     }
 
     /// Verify the uploaded bytes, and create or extend a release on request.
@@ -98,12 +98,12 @@ endpoints! {
             ReleasePublish or own ReleaseCreate when publishes "with `createRelease.publish`"
         ],
         limit: 310,
-        created: "Verified by this call.",
-        done: "Verified before.",
+        created: "This call verified the artifact.",
+        done: "The artifact was verified before.",
         errors: [
-            NotNow "bytes are missing (`offset` says how many are stored), or the release cannot be made",
-            NotAsDeclared "the bytes are not what was declared; a new upload is needed",
-            NoAnswer "the verification takes longer; ask again",
+            NotNow "bytes are missing (`offset` is the number of stored bytes), or the release is not possible",
+            NotAsDeclared "the bytes are not as declared; open a new upload",
+            NoAnswer "the verification takes longer; call again",
         ],
     }
 }

@@ -9,18 +9,18 @@ edge_endpoints! {
 
     /// Whether the process is alive.
     "healthz": Get "/healthz" => Healthz
-    { access: Anyone, answers: [200 Json(Alive) "It is alive."] }
+    { access: Anyone, answers: [200 Json(Alive) "The process is alive."] }
 
     /// Whether the service answers calls, and the state of its parts.
     "readyz": Get "/readyz" => Readyz
     {
         access: Anyone,
-        answers: [200 Json(Readiness) "Calls are answered.", 503 Json(Readiness) "Not yet, or no more."],
+        answers: [200 Json(Readiness) "The service answers calls.", 503 Json(Readiness) "The service is starting or stopping, or its store is not writable."],
     }
 
     /// Metrics in the OpenMetrics text format.
     "metrics": Get "/metrics" => Metrics
-    { access: Anyone, answers: [200 Media("text/plain; version=0.0.4") "The figures."] }
+    { access: Anyone, answers: [200 Media("text/plain; version=0.0.4") "The metrics."] }
 
     /// The OpenAPI document of the service.
     "openapi": Get "/openapi.json" => OpenApi

@@ -22,7 +22,7 @@ endpoints! {
         effect: Read,
         person: required,
         done: "The session.",
-        errors: [InvalidSession "the session is not valid"],
+        errors: [InvalidSession "the session is invalid"],
     }
 
     /// Change the caller's password, profile or both.
@@ -35,8 +35,8 @@ endpoints! {
         effect: Change,
         person: required,
         secret: true,
-        done: "It is changed.",
-        errors: [NotFound "another user", InvalidSession "the session is not valid"],
+        done: "The account is changed.",
+        errors: [NotFound "the id is not the caller's", InvalidSession "the session is invalid"],
     }
 }
 
@@ -49,7 +49,7 @@ edge_endpoints! {
         access: Application,
         body: Json(UserCredentials),
         answers: [200 Json(ParseUser) "The user, with a new session."],
-        errors: [Invalid "a parameter is missing or not valid", BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"],
+        errors: [Invalid "a parameter is missing or invalid", BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"],
     }
 
     /// Sign in with credentials in the query.
@@ -57,7 +57,7 @@ edge_endpoints! {
     {
         access: Application,
         answers: [200 Json(ParseUser) "The user, with a new session."],
-        errors: [Invalid "a parameter is missing or not valid", BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"],
+        errors: [Invalid "a parameter is missing or invalid", BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"],
     }
 
     /// Sign up.
@@ -65,8 +65,8 @@ edge_endpoints! {
     {
         access: Application,
         body: Json(UserCredentials),
-        answers: [201 Json(SignedUp) "The user is made, with a session."],
-        errors: [Invalid "a parameter is missing or not valid", UsernameTaken "an account with this e-mail exists"],
+        answers: [201 Json(SignedUp) "The new user, with a session."],
+        errors: [Invalid "a parameter is missing or invalid", UsernameTaken "an account with this e-mail exists"],
     }
 
     /// Read the caller's account.
@@ -74,7 +74,7 @@ edge_endpoints! {
     {
         access: Session,
         answers: [200 Json(ParseUser) "The user."],
-        errors: [InvalidSession "the session is not valid"],
+        errors: [InvalidSession "the session is invalid"],
     }
 
     /// Change the caller's password, profile or both, at the path of the user object.
@@ -82,16 +82,16 @@ edge_endpoints! {
     {
         access: Session,
         body: Json(UserChange),
-        answers: [200 Json(UserChanged) "It is changed."],
-        errors: [Invalid "a parameter is unknown or not valid", NotFound "another user", InvalidSession "the session is not valid"],
+        answers: [200 Json(UserChanged) "The account is changed."],
+        errors: [Invalid "a parameter is unknown or invalid", NotFound "the id is not the caller's", InvalidSession "the session is invalid"],
     }
 
     /// End the calling session.
     "logOut": Post "/backend/logout" => LogOut
     {
         access: Session,
-        answers: [200 Json(Nothing) "It has ended."],
-        errors: [InvalidSession "the session is not valid"],
+        answers: [200 Json(Nothing) "The session has ended."],
+        errors: [InvalidSession "the session is invalid"],
     }
 
     /// Send a mail with a token for a new password.
@@ -99,17 +99,17 @@ edge_endpoints! {
     {
         access: Application,
         body: Json(ResetRequest),
-        answers: [200 Json(Nothing) "The same, whether the account exists or not."],
-        errors: [Invalid "a parameter is missing or not valid"],
+        answers: [200 Json(Nothing) "An empty object, whether the account exists or not."],
+        errors: [Invalid "a parameter is missing or invalid"],
     }
 
     /// Whether the service answers.
     "health": Get "/backend/health" => Health
-    { access: Anyone, answers: [200 Json(super::operators::Alive) "It is there."] }
+    { access: Anyone, answers: [200 Json(super::operators::Alive) "The service answers."] }
 
     /// Whether the service answers, for libraries that send every request as `POST`.
     "healthByPost": Post "/backend/health" => HealthByPost
-    { access: Anyone, answers: [200 Json(super::operators::Alive) "It is there."] }
+    { access: Anyone, answers: [200 Json(super::operators::Alive) "The service answers."] }
 }
 
 /// The credentials of a sign-in or sign-up. The e-mail address is the user name.
