@@ -88,7 +88,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
     announce(args, &platform.settings.application_id, first_start);
     let stopped = server.await.map_err(|e| e.to_string());
     shared.stopping.store(true, Relaxed);
-    tracing::info!("stopping: writing what is left");
+    tracing::info!("stopping: closing the store");
     for arbiter in &owners {
         arbiter.stop();
     }

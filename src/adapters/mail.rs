@@ -44,7 +44,7 @@ impl Mail for Smtp {
 #[async_trait]
 impl Mail for Log {
     async fn send(&self, to: &Email, subject: &str, text: &str) -> Result<(), PortError> {
-        tracing::warn!(%to, subject, text, "no mail server is configured; pass this on");
+        tracing::warn!(%to, subject, text, "no mail server is configured; pass this mail on to its recipient");
         Ok(())
     }
 }

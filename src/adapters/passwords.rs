@@ -39,7 +39,7 @@ impl Argon2id {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PortError> {
-        let full = |_| PortError("too many sign-ins wait for a processor".into());
+        let full = |_| PortError("too many sign-ins are waiting for a processor".into());
         let _place = self.queue.clone().try_acquire_owned().map_err(full)?;
         let turn =
             self.turns.clone().acquire_owned().await.map_err(|e| PortError(e.to_string()))?;

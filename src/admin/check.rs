@@ -68,7 +68,7 @@ pub fn check(data: &Path) -> Result<(), String> {
     }
     if findings.is_empty() {
         note(&format!(
-            "{} resources, {} with work left, nothing to mend",
+            "{} resources, {} with work left, no inconsistencies",
             gathered.known.len(),
             gathered.at_work
         ));
@@ -182,22 +182,21 @@ fn compare(g: &Gathered, findings: &mut Vec<Finding>) {
         findings.push(Finding(format!("{user} and {organization} do not agree on the membership")));
     }
     for (artifact, release) in g.holds.symmetric_difference(&g.held) {
-        findings.push(Finding(format!("{artifact} and {release} do not agree on the hold")));
+        findings.push(Finding(format!("{artifact} and {release} do not agree on the reference")));
     }
     if g.uses != g.used {
-        findings
-            .push(Finding("how often images and templates are used was not counted right".into()));
+        findings.push(Finding("the reference counts of images and templates are wrong".into()));
     }
     for (child, parent) in g.parents.iter().filter(|(_, parent)| !g.known.contains(parent)) {
-        findings.push(Finding(format!("{child} hangs from {parent}, which is not there")));
+        findings.push(Finding(format!("{child} refers to {parent}, which does not exist")));
     }
     for release in g.current.iter().filter(|release| !g.known.contains(*release)) {
-        findings.push(Finding(format!("{release} is current and not there")));
+        findings.push(Finding(format!("{release} is current but does not exist")));
     }
     for release in
         g.published.difference(&g.current).filter(|release| !g.to_be_told.contains(*release))
     {
-        findings.push(Finding(format!("{release} is published and not current")));
+        findings.push(Finding(format!("{release} is published but not current")));
     }
 }
 
