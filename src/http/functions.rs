@@ -24,7 +24,7 @@ use std::{sync::Arc, time::Instant};
 pub struct Exchange {
     pub request_id: Arc<str>,
     pub reply: Result<Reply, Fault>,
-    /// What the rate limit leaves the caller.
+    /// The calls that the caller has left.
     pub allowance: Allowance,
 }
 

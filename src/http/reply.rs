@@ -27,8 +27,7 @@ pub struct Heading<'a> {
     pub head: &'a RequestHead,
     pub edge: &'a Edge,
     pub request_id: Arc<str>,
-    /// What the rate limit leaves the caller. `None` means the caller that the headers of the
-    /// request identify.
+    /// The calls left. `None` means those of the caller that the request's headers identify.
     pub allowance: Option<Allowance>,
 }
 
@@ -95,7 +94,7 @@ impl<'a> Heading<'a> {
     }
 }
 
-/// What the rate limit leaves the caller that the headers identify. The request is not counted.
+/// The calls left of the caller that the headers identify. The request is not counted.
 pub fn left(head: &RequestHead, edge: &Edge) -> Allowance {
     let credentials = request::credentials(head, b"").unwrap_or_default();
     let platform = &edge.platform;

@@ -97,7 +97,7 @@ pub(super) async fn head(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespons
     }
 }
 
-/// What the rate limit leaves the user who created the artifact: a signed URL acts for that user.
+/// The calls left of the user who created the artifact: a signed URL acts for that user.
 pub(super) fn makers(edge: &Edge, upload: &Upload) -> Option<Allowance> {
     let platform = &edge.platform;
     match upload.artifact.provenance.uploaded_by {

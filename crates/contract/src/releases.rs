@@ -142,7 +142,7 @@ records! {
     pub struct LatestRelease {
         release: PublicRelease,
         artifact: PublicArtifact,
-        /// It is valid for one hour.
+        /// A signed URL of the artifact, valid for one hour.
         download_url: String,
         /// The URL of the install page. Null if the release was not published to `ota`.
         install_url: Option<String>,
