@@ -1,4 +1,4 @@
-//! What is configured: flags, then environment, then defaults.
+//! Settings. A flag wins over its environment variable; the variable wins over the default.
 
 use clap::{ArgAction, Args};
 use contract::{
@@ -14,28 +14,30 @@ use std::{
 /// How the server runs. Every setting is a flag and an environment variable.
 #[derive(Debug, Clone, Args)]
 pub struct ServeArgs {
-    /// Where run-time state is: the store, the secrets, staged uploads, artifacts.
+    /// The directory for run-time state: the store, secrets, staged uploads, artifacts and backups.
     #[arg(long, env = "SVC_DATA", default_value = "data/run")]
     pub data: PathBuf,
     /// The address to listen on.
     #[arg(long, env = "SVC_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
-    /// Where clients reach the service; `http://` and the listening address where nothing is given.
+    /// The address at which clients reach the service. The default is `http://` and the listening
+    /// address.
     #[arg(long, env = "SVC_PUBLIC_URL")]
     pub public_url: Option<String>,
-    /// HTTP worker threads; the number of processors where nothing is given.
+    /// The number of HTTP worker threads. The default is the number of processors.
     #[arg(long, env = "SVC_WORKERS")]
     pub workers: Option<usize>,
-    /// What is logged, such as `info` or `svc=debug,warn`.
+    /// The log filter, such as `info` or `svc=debug,warn`.
     #[arg(long, env = "SVC_LOG", default_value = "info")]
     pub log: String,
-    /// How log lines look.
+    /// The format of log lines.
     #[arg(long, env = "SVC_LOG_FORMAT", value_enum, default_value = "pretty")]
     pub log_format: LogFormat,
-    /// Origins that browsers may call from, separated by commas; any where nothing is given.
+    /// Origins whose pages may call the service, separated by commas. The default allows every
+    /// origin.
     #[arg(long, env = "SVC_CORS_ORIGINS", value_delimiter = ',')]
     pub cors_origins: Vec<String>,
-    /// Addresses of proxies whose X-Forwarded-For is believed, separated by commas.
+    /// Addresses of proxies whose X-Forwarded headers the service trusts, separated by commas.
     #[arg(long, env = "SVC_TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpAddr>,
     /// Addresses that may use the master key, separated by commas.
@@ -46,62 +48,62 @@ pub struct ServeArgs {
         default_value = "127.0.0.1,::1"
     )]
     pub master_key_addresses: Vec<IpAddr>,
-    /// The JavaScript key that client libraries send. Not checked where nothing is given.
+    /// The JavaScript key of client libraries. Without this setting, the service checks no
+    /// JavaScript key.
     #[arg(long, env = "SVC_JAVASCRIPT_KEY", hide_env_values = true)]
     pub javascript_key: Option<String>,
-    /// Refuse clients that send no JavaScript key.
+    /// Refuse requests that carry no JavaScript key.
     #[arg(long, env = "SVC_REQUIRE_JAVASCRIPT_KEY", requires = "javascript_key")]
     pub require_javascript_key: bool,
-    /// The tier of callers without an account: free, developer, professional or enterprise.
+    /// The rate limit tier of callers without an account: free, developer, professional or
+    /// enterprise.
     #[arg(long, env = "SVC_ANONYMOUS_TIER", default_value = "free", value_parser = parse_tier)]
     pub anonymous_tier: Tier,
-    /// The largest artifact, in bytes.
+    /// The maximum size of an artifact, in bytes.
     #[arg(long, env = "SVC_MAX_ARTIFACT_BYTES", default_value_t = 4 << 30)]
     pub max_artifact_bytes: u64,
-    /// The largest JSON body, in bytes.
+    /// The maximum size of a JSON body, in bytes.
     #[arg(long, env = "SVC_MAX_BODY_BYTES", default_value_t = 1 << 20)]
     pub max_body_bytes: usize,
-    /// Connections at a time. The limit of open files may allow fewer.
+    /// The maximum number of open connections. The limit of open files may lower it.
     #[arg(long, env = "SVC_MAX_CONNECTIONS", default_value_t = 10_000)]
     pub max_connections: usize,
     /// Memory for JSON bodies that are still arriving, in bytes.
     #[arg(long, env = "SVC_MAX_ARRIVING_BYTES", default_value_t = 64 << 20)]
     pub max_arriving_bytes: usize,
-    /// Uploads that send at a time.
+    /// The maximum number of uploads that send at the same time.
     #[arg(long, env = "SVC_MAX_UPLOADS", default_value_t = 128)]
     pub max_uploads: usize,
-    /// How long an upload address holds, in seconds.
+    /// The lifetime of an upload address, in seconds.
     #[arg(long, env = "SVC_UPLOAD_URL_TTL", default_value_t = 3600)]
     pub upload_url_ttl: u64,
-    /// How long a function may take, in seconds.
+    /// The deadline of a function call, in seconds.
     #[arg(long, env = "SVC_FUNCTION_TIMEOUT", default_value_t = 30)]
     pub function_timeout: u64,
-    /// A mail server, such as smtps://user:password@mail.example.com. Where nothing is given, what
-    /// would be mailed is logged once.
+    /// The mail server, such as smtps://user:password@mail.example.com. Without one, the service
+    /// writes each mail to its log.
     #[arg(long, env = "SVC_MAIL_URL", hide_env_values = true)]
     pub mail_url: Option<String>,
-    /// The sender of mail.
+    /// The sender address of mail.
     #[arg(long, env = "SVC_MAIL_FROM", default_value = "svc@localhost")]
     pub mail_from: String,
-    /// A bucket for artifacts that speaks S3, such as s3://bucket/prefix; a folder of the data
-    /// directory where nothing is given. Credentials and endpoint come from the usual AWS_
-    /// variables.
+    /// An S3 bucket for artifacts, such as s3://bucket/prefix. Credentials and endpoint come from
+    /// the AWS_ variables. The default is a folder of the data directory.
     #[arg(long, env = "SVC_ARTIFACT_STORE")]
     pub artifact_store: Option<String>,
-    /// The container engine, such as unix:///var/run/docker.sock; the local one where nothing is
-    /// given.
+    /// The container engine, such as unix:///var/run/docker.sock. The default is the local engine.
     #[arg(long, env = "SVC_DOCKER_HOST")]
     pub docker_host: Option<String>,
-    /// Repositories to pull instead of others, such as postgres=registry.example.com/postgres,
-    /// separated by commas.
+    /// Image repositories and their mirrors, such as postgres=registry.example.com/postgres,
+    /// separated by commas. The service pulls from the mirror.
     #[arg(long, env = "SVC_IMAGE_MIRRORS", value_delimiter = ',', value_parser = parse_mirror)]
     pub image_mirrors: Vec<(String, String)>,
-    /// A file with logins of registries, as `docker login` writes it.
+    /// A file with logins for image registries, in the format that `docker login` writes.
     #[arg(long, env = "SVC_REGISTRY_LOGINS")]
     pub registry_logins: Option<PathBuf>,
-    /// Hosts of git repositories that may be of the internal network, such as
-    /// git.example.com:8443, separated by commas; a host alone means its port 443. All others must
-    /// be on the public internet.
+    /// Hosts of git repositories that may lie on the internal network, such as
+    /// git.example.com:8443, separated by commas. The default port is 443. All other hosts must be
+    /// on the public internet.
     #[arg(
         long,
         env = "SVC_GIT_PRIVATE_HOSTS",
@@ -109,8 +111,8 @@ pub struct ServeArgs {
         value_parser = parse_host_and_port
     )]
     pub git_private_hosts: Vec<(String, u16)>,
-    /// Build repositories of users also where other machines reach the service. Builds are not
-    /// isolated from this machine: a Dockerfile reads what this machine reaches.
+    /// Build users' repositories even if other machines can reach the service. A build is not
+    /// isolated: its Dockerfile can reach everything on the network of this machine.
     #[arg(
         long,
         env = "SVC_TRUST_BUILDS",
@@ -120,23 +122,23 @@ pub struct ServeArgs {
         default_missing_value = "true"
     )]
     pub trust_builds: bool,
-    /// The slug of the template that backends are made of where a caller names none.
+    /// The slug of the template for backends that are created without a template.
     #[arg(long, env = "SVC_BACKEND_TEMPLATE", default_value = "parse-server-postgresql")]
     pub backend_template: Slug,
-    /// The slug of the template that market servers are made of where a caller names none.
+    /// The slug of the template for market servers that are created without a template.
     #[arg(long, env = "SVC_MARKET_TEMPLATE", default_value = "vendure")]
     pub market_template: Slug,
-    /// How often all instances are looked at, in seconds.
+    /// The interval between two checks of all instances, in seconds.
     #[arg(long, env = "SVC_WATCH_INTERVAL", default_value_t = 10)]
     pub watch_interval: u64,
 }
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     Pretty,
-    /// For programs.
+    /// JSON for programs.
     Json,
 }
 
@@ -147,7 +149,7 @@ fn parse_mirror(text: &str) -> Result<(String, String), String> {
     Ok((repository(of)?, repository(instead)?))
 }
 
-/// The host as addresses of repositories spell it, an IPv6 address in brackets.
+/// Splits a host from its port. An IPv6 address stands in brackets, as in a URL.
 fn parse_host_and_port(text: &str) -> Result<(String, u16), String> {
     let wrong = || format!("{text} must be a host, or a host and a port such as localhost:8443");
     let (host, port) = match text.rsplit_once(':') {
@@ -167,7 +169,7 @@ fn parse_tier(text: &str) -> Result<Tier, String> {
 }
 
 impl ServeArgs {
-    /// Where clients reach the service, without a slash at the end.
+    /// The address at which clients reach the service, without a trailing slash.
     pub fn api_url(&self) -> String {
         match &self.public_url {
             Some(url) => url.trim_end_matches('/').to_owned(),
@@ -175,8 +177,8 @@ impl ServeArgs {
         }
     }
 
-    /// Whether repositories of users are built: only while this machine alone reaches the service,
-    /// unless the operator trusts whoever can ask for a build.
+    /// Whether the service builds users' repositories: if only this machine can reach the service,
+    /// or if the operator trusts everybody who can start a build.
     pub fn builds_repositories(&self) -> bool {
         let public = self.public_url.as_deref().and_then(|url| url::Url::parse(url).ok());
         let is_local = |url: url::Url| match url.host() {
@@ -190,7 +192,6 @@ impl ServeArgs {
         self.trust_builds || is_reached_here_only
     }
 
-    /// How long an upload address holds.
     pub fn upload_lifetime(&self) -> Duration {
         Duration::from_secs(self.upload_url_ttl)
     }

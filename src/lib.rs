@@ -1,5 +1,5 @@
-//! The edge of `svc`: its faces to people and its adapters to the world, wired together in
-//! [`wiring`].
+//! The edge of `svc`: the HTTP server, the command line, and the adapters to the outside world.
+//! [`wiring`] connects them to the platform.
 
 pub mod adapters;
 pub mod admin;

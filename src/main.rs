@@ -1,5 +1,5 @@
-//! One program, `svc`: `svc serve` is the server, everything else talks to one or looks after its
-//! data.
+//! The program `svc`. `svc serve` runs the server, `svc admin` works on its data, and the other
+//! commands are clients of a server.
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -21,12 +21,12 @@ struct Svc {
 enum Command {
     /// Run the server.
     Serve(Box<svc::config::ServeArgs>),
-    /// Look after a server's data, and its administrators.
+    /// Back up, restore and check a server's data, and manage its administrators.
     #[command(subcommand)]
     Admin(svc::admin::AdminCommand),
-    /// Write a shell's completions.
+    /// Print a completion script for a shell.
     Completions {
-        /// The shell.
+        /// The shell to complete for.
         shell: cli::Shell,
     },
     #[command(flatten)]

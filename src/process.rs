@@ -1,22 +1,22 @@
-//! What the system allows this process: how many files and connections it may have open, and who may
-//! read the files that it makes.
+//! What the system allows this process: the number of open files and of connections, and who may
+//! read the files that it creates.
 
 use rustix::{
     fs::Mode,
     process::{Resource, Rlimit, getrlimit, setrlimit, umask},
 };
 
-/// Files that are kept for the store, artifacts, the engine and others, besides connections.
+/// Open files that are reserved for the store, artifacts and the container engine.
 const FOR_OTHERS: u64 = 256;
 
-/// Makes every new file of this process readable to its own user only: the store, artifacts and
+/// Makes every new file of this process accessible to its own user only: the store, artifacts and
 /// backups hold the data of all tenants.
 pub fn keep_files_private() {
     umask(Mode::RWXG | Mode::RWXO);
 }
 
-/// Raises the soft limit to the hard one, and says how many connections fit below it: each may
-/// need a second one, to an instance.
+/// Raises the soft limit to the hard limit. Returns how many client connections fit: each may need
+/// a second connection, to an instance.
 pub fn room_for_connections() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -30,7 +30,7 @@ pub fn room_for_connections() -> usize {
     connections_below(open)
 }
 
-/// Without a limit of open files, none of connections.
+/// `None` means that the process may open any number of files.
 fn connections_below(open: Option<u64>) -> usize {
     let room = open.map(|open| open.saturating_sub(FOR_OTHERS) / 2);
     room.and_then(|room| usize::try_from(room).ok()).unwrap_or(usize::MAX)

@@ -1,4 +1,4 @@
-//! The keys of a server, made on its first start and kept in its data directory.
+//! The keys of a server, created on its first start and kept in its data directory.
 
 use actors::ports::Random;
 use serde::{Deserialize, Serialize};
@@ -8,27 +8,26 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The keys of a server.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Keys {
-    /// Sent with every call; not a secret.
+    /// Clients send it with every call. It is not a secret.
     pub application_id: String,
-    /// Passes everywhere.
+    /// Grants access to everything.
     pub master_key: String,
-    /// Signs upload and download addresses: 64 letters and digits.
+    /// Signs upload and download addresses. 64 letters and digits.
     pub signing_key: String,
-    /// Seals the secrets of instances in the store: 64 letters and digits. Keys of before there
-    /// were instances lack it.
+    /// Encrypts the secrets of instances in the store. 64 letters and digits. Key files from
+    /// versions without instances lack it.
     #[serde(default)]
     pub encryption_key: String,
 }
 
-/// The first administrator, as it was made.
+/// The credentials of the first administrator.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct FirstAdministrator {
     pub email: String,
-    /// To sign in with. Change it, then remove the file.
+    /// The initial password.
     pub password: String,
 }
 
@@ -36,13 +35,12 @@ pub fn keys_path(data: &Path) -> PathBuf {
     data.join("secrets/keys.json")
 }
 
-/// Where the first administrator's password lies.
 pub fn administrator_path(data: &Path) -> PathBuf {
     data.join("secrets/superadmin.json")
 }
 
-/// Reads the keys; makes them where there are none. One that seals secrets is added to keys of an
-/// earlier version only where nothing was sealed yet.
+/// Reads the keys, and creates a missing key file or a missing encryption key. Fails if the store
+/// has secrets but the encryption key is missing: a new key could not decrypt them.
 pub fn keys(data: &Path, random: &Random, has_secrets: bool) -> io::Result<Keys> {
     let secret = |prefix, length| random.secret(prefix, length).map_err(io::Error::other);
     let mut keys = read_or_make(&keys_path(data), || {
@@ -66,7 +64,7 @@ pub fn keys(data: &Path, random: &Random, has_secrets: bool) -> io::Result<Keys>
     Ok(keys)
 }
 
-/// Reads the first administrator; makes up one where there is none.
+/// Reads the first administrator, or creates the file with a random password.
 pub fn administrator(data: &Path, random: &Random) -> io::Result<FirstAdministrator> {
     read_or_make(&administrator_path(data), || {
         let password = random.secret("", 24).map_err(io::Error::other)?;
@@ -91,7 +89,7 @@ fn read_or_make<T: Serialize + serde::de::DeserializeOwned>(
     }
 }
 
-/// Only the owner of the process may read it, and it is there whole or not at all.
+/// Writes the file atomically, readable only by the user of this process.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;

@@ -1,4 +1,4 @@
-//! `svc serve`: from the command to a server that answers, and back to a closed store.
+//! `svc serve`: starts the server, and closes the store when the server stops.
 
 use crate::{
     config::ServeArgs,
@@ -31,20 +31,20 @@ use std::{
     time::Duration,
 };
 
-/// Arbiters that owners are spread over.
+/// Arbiters that run the owners.
 const ARBITERS: usize = 2;
-/// How long calls under way may take to end once the service stops.
+/// How long running calls may take to end after the service stops, in seconds.
 const STOP_WITHIN: u64 = 30;
 /// How long a client may take to send its headers.
 const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a connection is read on after an early refusal: a client that is still sending would
-/// otherwise find it reset, and never see the answer.
+/// How long the server keeps reading a connection after an early refusal. Closing it at once would
+/// reset the connection, and a client that is still sending would never see the answer.
 const LINGER: Duration = Duration::from_secs(5);
-/// How long a connection may wait for its next request.
+/// How long a connection may stay idle between two requests.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
-/// Runs the server until it is told to stop.
+/// Runs the server until a signal stops it.
 pub fn run(args: &ServeArgs) -> Result<(), String> {
     let _logging = telemetry::start_logging(&args.log, args.log_format)?;
     System::new().block_on(serve(args))
@@ -88,7 +88,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
     announce(args, &platform.settings.application_id, first_start);
     let stopped = server.await.map_err(|e| e.to_string());
     shared.stopping.store(true, Relaxed);
-    tracing::info!("stopping: writing what is left");
+    tracing::info!("stopping: closing the store");
     for arbiter in &owners {
         arbiter.stop();
     }
@@ -96,8 +96,8 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
     stopped
 }
 
-/// Takes connections and serves the app on them. What `actix_web::HttpServer` does, but for the
-/// short way of function calls and of what is passed on.
+/// Accepts connections and serves the app on them. `actix_web::HttpServer` offers no hook for the
+/// fast path and for [`Watched`] connections.
 fn listen<F>(
     address: SocketAddr,
     workers: usize,
@@ -131,7 +131,7 @@ where
                 let peer = io.io().peer_addr().map(|peer| shared.connect(peer.ip()));
                 match peer {
                     Ok(Ok(share)) => drop(data.insert(share)),
-                    // Too many are open, or it has ended already.
+                    // There are too many connections, or the client has already disconnected.
                     Ok(Err(_)) | Err(_) => drop(rustix::net::shutdown(io.io(), Shutdown::Both)),
                 }
                 data.insert::<Line>(io.line().clone());
@@ -151,7 +151,7 @@ fn shared(args: &ServeArgs) -> Result<Shared, String> {
     Shared::new(args, process::room_for_connections())
 }
 
-/// Says what a person needs next.
+/// Tells the operator what to do next.
 #[allow(clippy::print_stdout, reason = "it is for the person at the terminal, not for the log")]
 fn announce(args: &ServeArgs, application_id: &str, first_start: bool) {
     let api_url = args.api_url();

@@ -1,4 +1,4 @@
-//! Logs and figures.
+//! Logs and metrics.
 
 use crate::config::LogFormat;
 use contract::Fault;
@@ -11,15 +11,15 @@ use std::{borrow::Cow, collections::HashMap, io, time::Duration};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt};
 
-/// Lines that may wait for the thread that writes them; further ones are dropped. Room for all of
-/// them is taken at the start.
+/// Lines that may wait for the thread that writes them. Further lines are dropped. The buffer is
+/// allocated at the start.
 const MOST_LINES: usize = 8192;
 
-/// Starts logging to standard error. Lines are written by a thread of their own, until the guard
-/// is dropped.
+/// Starts logging to standard error. A thread of its own writes the lines until the guard is
+/// dropped.
 pub fn start_logging(filter: &str, format: LogFormat) -> Result<WorkerGuard, String> {
-    // At its debug level the engine's client writes whole requests, and with them the secrets of
-    // containers, into the log.
+    // At its debug level, the engine's client logs whole requests, which contain the secrets of
+    // containers.
     let filter = EnvFilter::try_new(format!("{filter},bollard=info"))
         .map_err(|e| format!("the log filter is not valid: {e}"))?;
     let (writer, guard) =
@@ -34,8 +34,7 @@ pub fn start_logging(filter: &str, format: LogFormat) -> Result<WorkerGuard, Str
     Ok(guard)
 }
 
-/// Writes each event as one line, whatever callers put into it: nobody writes lines that look like
-/// the service's own.
+/// Writes each event as one line: text from a caller cannot imitate a log line of the service.
 struct OneLine<W>(W);
 
 impl<W: io::Write> io::Write for OneLine<W> {
@@ -49,7 +48,7 @@ impl<W: io::Write> io::Write for OneLine<W> {
     }
 }
 
-/// An event without control characters, but for the end of its line.
+/// Escapes the control characters of an event, except its final line feed.
 fn one_line(event: &[u8]) -> Cow<'_, [u8]> {
     let text = event.strip_suffix(b"\n").unwrap_or(event);
     if !text.iter().any(u8::is_ascii_control) {
@@ -67,24 +66,24 @@ fn one_line(event: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(line)
 }
 
-/// The content type of what [`Figures::text`] writes.
+/// The content type of [`Figures::text`].
 pub const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Upper bounds of the buckets of durations, in seconds.
+/// Upper bounds of the histogram buckets, in seconds.
 const BOUNDS: [f64; 15] =
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
-/// One label: its name and its value.
+/// The name and the value of one label.
 type Label<V> = [(&'static str, V); 1];
 
-/// The figures of `/metrics`.
+/// The metrics of `GET /metrics`.
 pub struct Figures {
     registry: Registry,
     functions: HashMap<&'static str, FunctionFigures>,
     refusals: Family<Label<u16>, Counter>,
-    /// Bytes of artifacts that came in.
+    /// Bytes of artifacts that clients uploaded.
     pub uploaded: Counter,
-    /// Bytes of artifacts that went out.
+    /// Bytes of artifacts and backups that clients downloaded.
     pub downloaded: Counter,
     gauges: Vec<(Gauge, Read)>,
 }
@@ -94,27 +93,27 @@ struct FunctionFigures {
     seconds: Histogram,
 }
 
-/// What is looked at when somebody asks for the figures.
+/// Values that are read when somebody requests the metrics.
 pub struct Gauges {
     pub actors: i64,
     pub parked: i64,
-    /// Changes that wait for the committer.
+    /// Changes that wait for the store's committer.
     pub waiting: i64,
-    /// Bytes of the store on the disk.
+    /// Size of the store on the disk, in bytes.
     pub store_bytes: i64,
-    /// Callers that the limiter knows.
+    /// Callers that the rate limiter knows.
     pub buckets: i64,
-    /// 1 while the container engine answers.
+    /// 1 while the container engine is reachable, else 0.
     pub engine_up: i64,
-    /// Containers of this installation that no instance knows.
+    /// Containers of this installation that belong to no instance.
     pub orphans: i64,
-    /// How often an instance at rest was not as its record said.
+    /// How often an instance at rest differed from its record, since the start.
     pub drift: i64,
 }
 
 type Read = fn(&Gauges) -> i64;
 
-/// The name of each gauge, what it says, and where it is. The library ends each sentence.
+/// The name, help text and source of each gauge. The library appends a full stop to the help text.
 const GAUGES: [(&str, &str, Read); 8] = [
     ("svc_actors", "Actors in memory", |now| now.actors),
     ("svc_actors_parked", "Actors that gave up and wait for an operator", |now| now.parked),
@@ -131,7 +130,8 @@ const GAUGES: [(&str, &str, Read); 8] = [
 ];
 
 impl Default for Figures {
-    /// Figures for every declared function and endpoint.
+    /// Registers every declared function and endpoint, so that each has a metric before its first
+    /// call.
     fn default() -> Figures {
         let calls = Family::<Label<&'static str>, Counter>::default();
         let seconds: Family<Label<&'static str>, Histogram, fn() -> Histogram> =
@@ -180,7 +180,7 @@ impl Default for Figures {
 }
 
 impl Figures {
-    /// A call of a function came to an end.
+    /// Counts a finished call, and its refusal.
     pub fn called(&self, function: Option<&'static str>, took: Duration, fault: Option<&Fault>) {
         if let Some(figures) = function.and_then(|name| self.functions.get(name)) {
             figures.calls.inc();
@@ -191,7 +191,7 @@ impl Figures {
         }
     }
 
-    /// The figures in the OpenMetrics text format.
+    /// The metrics in the OpenMetrics text format.
     pub fn text(&self, now: &Gauges) -> Result<String, std::fmt::Error> {
         for (gauge, read) in &self.gauges {
             gauge.set(read(now));
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(line("a\nERROR b\r\u{1b}[2J\n"), "a\\nERROR b\\r\\x1b[2J\n");
     }
 
-    /// Dashboards and alerts are written against these lines.
+    /// Dashboards and alerts depend on these lines.
     #[test]
     fn the_figures_keep_their_names_and_buckets() {
         let figures = Figures::default();

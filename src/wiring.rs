@@ -1,4 +1,4 @@
-//! Everything wired together: the platform with its adapters, from a configuration.
+//! Builds the platform and its adapters from the configuration.
 
 use crate::{
     adapters::{
@@ -20,14 +20,12 @@ use contract::{Email, releases::Target};
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use store::{Memory, Store};
 
-/// A platform, and what only the edge needs of it.
+/// The platform, and the adapters that the edge uses directly.
 pub struct Wired {
     pub platform: Platform,
-    /// The bytes of artifacts.
     pub vault: Arc<Vault>,
-    /// The bytes of backups.
     pub dumps: Arc<DumpFolder>,
-    /// The first administrator was made just now.
+    /// Whether this start created the first administrator.
     pub first_start: bool,
 }
 
@@ -102,7 +100,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     Ok(Wired { platform, vault, dumps, first_start })
 }
 
-/// Keys are kept as text; the digest has the length that is needed.
+/// The signing key and the encryption key need 32 bytes: they are digests of the text in the file.
 fn derived_key(text: &str) -> Result<[u8; 32], String> {
     use sha2::{Digest, Sha256};
     if text.len() < 32 {
@@ -114,7 +112,7 @@ fn derived_key(text: &str) -> Result<[u8; 32], String> {
     Ok(Sha256::digest(text).into())
 }
 
-/// Makes the first administrator where the secrets were just made. True: it was.
+/// Creates the first administrator unless its file or its account exists. Returns whether it did.
 async fn make_administrator(
     args: &ServeArgs,
     platform: &Platform,

@@ -1,8 +1,8 @@
-//! The bytes of artifacts: staged in a folder while they come in, kept in an object store once
-//! they are verified.
+//! The bytes of artifacts. Uploads are staged in a folder; verified artifacts are kept in an object
+//! store.
 //!
-//! The object store is a folder of the data directory, or a bucket that speaks S3. In the folder,
-//! keeping is a rename; in a bucket it is an upload in parts.
+//! The object store is a folder of the data directory or an S3 bucket. Keeping an artifact renames
+//! the file, or uploads it to the bucket in parts.
 
 use super::turns::Turns;
 use actors::ports::{Binaries, Content, Examined, PortError};
@@ -29,17 +29,15 @@ use std::{
 };
 use tokio::io::AsyncReadExt;
 
-/// Bytes read at a time.
 const BLOCK: usize = 1 << 20;
-/// How long a caller waits for the first word of a bucket.
+/// How long a bucket may take to answer a request of a caller.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
-/// How long a bucket may be silent in the middle of its work.
+/// How long a bucket may be silent during a transfer.
 const SILENT_AT_MOST: Duration = Duration::from_secs(60);
 
-/// The bytes of artifacts.
 pub struct Vault {
     staging: PathBuf,
-    /// The folder behind the object store, where it is one.
+    /// The folder of the object store, unless it is a bucket.
     folder: Option<PathBuf>,
     objects: Arc<dyn ObjectStore>,
     prefix: Key,
@@ -47,7 +45,8 @@ pub struct Vault {
 }
 
 impl Vault {
-    /// Stages under `data`; keeps there too, or in the bucket that `store` names.
+    /// Stages uploads under `data`. Keeps artifacts under `data` too, or in the bucket that `store`
+    /// names.
     pub fn open(data: &Path, store: Option<&str>) -> Result<Vault, String> {
         let staging = data.join("staging");
         let describe = |e: &dyn std::fmt::Display| format!("the artifact store: {e}");
@@ -78,12 +77,12 @@ impl Vault {
         })
     }
 
-    /// Where the bytes of an artifact come in. The name is an id, never a caller's text.
+    /// The staged file of an artifact. Its name is an id, never text from a caller.
     pub fn staged_path(&self, id: ArtifactId) -> PathBuf {
         self.staging.join(id.to_string())
     }
 
-    /// Removes a staged file that was only just made, by somebody who came too late to fill it.
+    /// Removes an empty staged file that a late writer has just created.
     pub fn forget_stray(&self, id: ArtifactId, staged: &File) {
         if staged.metadata().is_ok_and(|metadata| metadata.len() == 0) {
             let _ = std::fs::remove_file(self.staged_path(id));
@@ -94,7 +93,7 @@ impl Vault {
         self.prefix.clone().join(id.to_string())
     }
 
-    /// The kept bytes of an artifact, or a part of them.
+    /// The bytes of a kept artifact in this range.
     pub async fn read(
         &self,
         id: ArtifactId,
@@ -106,7 +105,8 @@ impl Vault {
         Ok(found.await.map_err(failed)?.map_err(failed)?.into_stream())
     }
 
-    /// Brings kept bytes back into staging: they were kept, but that was not written down.
+    /// Copies a kept artifact back into staging. A crash can separate keeping an artifact from
+    /// recording that.
     async fn fetch_back(&self, id: ArtifactId) -> Result<(), PortError> {
         let mut bytes = self.objects.get(&self.key(id)).await.map_err(failed)?.into_stream();
         let path = self.staged_path(id);
@@ -130,7 +130,7 @@ impl Vault {
         match send(&mut file, &mut parts).await {
             Ok(()) => parts.finish().await.map_err(failed).map(|_| ()),
             Err(e) => {
-                // Parts that nobody completes would be paid for until somebody finds them.
+                // Without this, the bucket would store and bill the incomplete parts.
                 let _ = parts.abort().await;
                 Err(e)
             }
@@ -145,7 +145,7 @@ async fn send(file: &mut tokio::fs::File, parts: &mut WriteMultipart) -> Result<
         match block.get(..n) {
             Some([]) | None => return Ok(()),
             Some(bytes) => {
-                // Four parts under way at most: memory does not grow with the file.
+                // At most four parts are in transfer: memory does not grow with the file.
                 parts.wait_for_capacity(4).await.map_err(failed)?;
                 parts.write(bytes);
             }
@@ -153,9 +153,9 @@ async fn send(file: &mut tokio::fs::File, parts: &mut WriteMultipart) -> Result<
     }
 }
 
-/// What the `AWS_` variables say, but for the limits: they bound how long a bucket may be silent.
-/// How long an answer takes in all is not bounded, since a download is as slow as who reads it.
-/// Whoever calls tries again by itself, so few attempts are enough.
+/// Reads the `AWS_` variables and sets the limits. The limits bound silence and not the whole
+/// transfer, because a download is as slow as its reader. Callers retry by themselves, so few
+/// retries suffice.
 fn s3() -> AmazonS3Builder {
     let limits = ClientOptions::new()
         .with_connect_timeout(Duration::from_secs(5))
@@ -198,7 +198,7 @@ impl Binaries for Vault {
         let key = self.key(id);
         let asked = tokio::time::timeout(ANSWERS_WITHIN, self.objects.head(&key));
         match asked.await.map_err(failed)? {
-            // A bucket that may not be listed refuses to say what is missing.
+            // Without the permission to list, S3 denies access to a missing key.
             Ok(_)
             | Err(
                 object_store::Error::NotFound { .. } | object_store::Error::PermissionDenied { .. },
@@ -219,7 +219,7 @@ impl Binaries for Vault {
         }
         let turn = self.verifications.take(app).await.map_err(failed)?;
         blocking(move || {
-            // Kept until the work has ended, also when nobody waits for it any more.
+            // The work keeps its turn and the lock even if nobody waits for it.
             let _turn = turn;
             let _alone = lock(&path)?;
             examine(&path, kind)
@@ -261,14 +261,14 @@ impl Binaries for Vault {
     }
 }
 
-/// The staged file, while nobody writes to it. Who still does makes this an error, to be tried again.
+/// Opens and locks the staged file. Fails while a writer holds the lock; the caller tries again.
 fn lock(path: &Path) -> io::Result<File> {
     let file = File::options().read(true).write(true).open(path)?;
     file.try_lock().map_err(|_| io::Error::other("bytes are still being written"))?;
     Ok(file)
 }
 
-/// Reads the bytes whole, then looks inside.
+/// Hashes all bytes, then inspects the app.
 fn examine(path: &Path, kind: ArtifactKind) -> io::Result<Examined> {
     let (size, sha256) = hash(&mut File::open(path)?)?;
     let kind = match kind {
@@ -291,7 +291,7 @@ fn examine(path: &Path, kind: ArtifactKind) -> io::Result<Examined> {
     Ok(Examined { size, sha256, content })
 }
 
-/// How many bytes a file has from here on, and their hash.
+/// The number of bytes from the current position to the end, and their hash.
 pub fn hash(file: &mut File) -> io::Result<(u64, contract::Sha256)> {
     let (mut hasher, mut size, mut block) = (Sha256::new(), 0, vec![0; BLOCK]);
     loop {

@@ -1,5 +1,4 @@
-//! The time, from the system. Test builds may run ahead of it: `SVC_CLOCK_AHEAD` says by how many
-//! seconds.
+//! The system clock. In test builds, `SVC_CLOCK_AHEAD` sets it ahead by a number of seconds.
 
 use actors::ports::{Clock, Time};
 use contract::Timestamp;

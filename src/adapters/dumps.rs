@@ -1,7 +1,7 @@
 //! The bytes of backups: gzip files in a folder of the data directory.
 //!
-//! A dump is written beside its name, flushed to the disk, and renamed only when it was found to be
-//! whole. What lies under a backup's name is a backup.
+//! A dump is written to a partial file, synced, and renamed only once it is complete. So a file
+//! with a backup's name is a complete backup.
 
 use actors::{
     kinds::backups::TAIL,
@@ -30,24 +30,23 @@ use tokio::{
 
 pub struct DumpFolder(PathBuf);
 
-/// Pieces that may wait for the disk.
+/// The maximum number of pieces in the queue between reader and writer.
 const WAITING: usize = 16;
-/// Bytes that are read at a time.
 const PIECE: usize = 64 << 10;
 
 impl DumpFolder {
-    /// The folder, made where it is missing.
+    /// Opens the folder, or creates it.
     pub fn open(folder: PathBuf) -> io::Result<DumpFolder> {
         std::fs::create_dir_all(&folder)?;
         Ok(DumpFolder(folder))
     }
 
-    /// Where a backup is kept.
+    /// The file of a backup.
     pub fn path(&self, id: BackupId) -> PathBuf {
         self.0.join(format!("{id}.gz"))
     }
 
-    /// These bytes of a backup's file.
+    /// The bytes of a backup's file in this range.
     pub async fn part(
         &self,
         id: BackupId,
@@ -87,7 +86,6 @@ fn disk(e: io::Error) -> DumpError {
     })
 }
 
-/// Work that blocks, away from the threads that must not.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, DumpError> + Send + 'static,
 ) -> Result<T, DumpError> {
@@ -116,7 +114,7 @@ impl Dumps for DumpFolder {
                 }
             };
             if pieces.send(piece).await.is_err() {
-                // The writer ended early: it says why.
+                // The writer has failed; its result says why.
                 break;
             }
         }
@@ -177,9 +175,9 @@ impl Dumps for DumpFolder {
     }
 }
 
-/// Compresses what comes into a file, and hashes what is written.
+/// Compresses the pieces into a file and hashes the compressed bytes.
 fn write(path: &PathBuf, mut incoming: mpsc::Receiver<Bytes>) -> io::Result<Written> {
-    // A writer of before may still be at it: it keeps the file that it has.
+    // An earlier writer may still be writing: it keeps the removed file.
     match std::fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}
@@ -218,7 +216,7 @@ impl Write for Hashing {
     }
 }
 
-/// Sends what a file holds, decompressed, until all of it is sent or nobody listens any more.
+/// Decompresses a file and sends the pieces, until the end or until the receiver is gone.
 fn read(file: File, pieces: &mpsc::Sender<io::Result<Bytes>>) {
     let mut plain = GzDecoder::new(BufReader::new(file));
     loop {

@@ -1,9 +1,9 @@
-//! Git repositories over HTTPS, through the `git` program.
+//! Fetches git repositories over HTTPS with the `git` program.
 //!
-//! Nothing of a repository is ever run or checked out here: one commit is fetched into a folder of
-//! its own and streamed as a tar archive. The address is resolved once, held to the public internet,
-//! and git is told to connect to just that address. Git runs with limits of its own: what it reads
-//! was written by strangers.
+//! The adapter runs and checks out nothing of a repository: it fetches one commit into a folder of
+//! its own and streams it as a tar archive. It resolves the host once, refuses addresses that are
+//! not on the public internet, and makes git connect to that address. Git runs with resource
+//! limits, because strangers wrote its input.
 
 use actors::ports::{Checkout, SourceError, Sources};
 use async_trait::async_trait;
@@ -27,61 +27,61 @@ use tokio::{
 };
 
 pub struct Git {
-    /// Where repositories are while they are built.
+    /// Fetched repositories, each in a temporary folder.
     folder: PathBuf,
-    /// Hosts and ports that may be of the internal network.
+    /// Hosts and ports that may lie on the internal network.
     private_hosts: Vec<(String, u16)>,
-    /// Why the program cannot be used.
+    /// Why git cannot be used.
     unusable: Option<String>,
     slots: Arc<Semaphore>,
 }
 
-/// The oldest version that connects to the address that it is told.
+/// The oldest version that supports `http.curloptResolve`.
 const OLDEST: (u32, u32) = (2, 37);
-/// How many repositories are fetched or read at a time.
+/// The maximum number of repositories in use at the same time.
 const AT_A_TIME: usize = 4;
-/// Bytes that git prints, beside archives, and that are read.
+/// The maximum output of a git command, in bytes. Archives have their own limit.
 const MOST_OUTPUT: u64 = 64 << 10;
 
-/// How long the end of an archive may be silent.
+/// How long git may pause while it writes an archive.
 const IDLE: Duration = Duration::from_secs(60);
-/// Bytes of an archive that are read at a time.
 const PIECE: usize = 64 << 10;
-/// Bytes of a repository that are fetched.
+/// The maximum size of a fetched repository, in bytes.
 const LARGEST_REPOSITORY: u64 = 2 << 30;
-/// Bytes of its files, which are compressed in the repository.
+/// The maximum size of the archive, in bytes. A repository stores files compressed, so its limit
+/// does not bound the archive.
 const LARGEST_ARCHIVE: u64 = 4 << 30;
-/// Limits of each process: kilobytes of memory, seconds of a processor, and blocks of 512 bytes in
-/// a file. A few kilobytes of a pack can make objects of many gigabytes. `$0` is git.
+/// Limits of each process: memory in KiB, processor time in seconds, and file size in blocks of 512
+/// bytes. A pack of a few kilobytes can expand to objects of many gigabytes. `$0` is git.
 #[cfg(target_os = "linux")]
 const LIMITED: &str =
     "ulimit -v 2097152 && ulimit -t 600 && ulimit -f 8388608 && exec \"$0\" \"$@\"";
 #[cfg(not(target_os = "linux"))]
 const LIMITED: &str = "ulimit -t 600 && ulimit -f 8388608 && exec \"$0\" \"$@\"";
-/// What keeps git within those limits, and from waiting for a server that says nothing.
+/// Settings that keep git within these limits, and that abort a transfer from a silent server.
 const SETTINGS: [&str; 10] = [
     "http.followRedirects=false",
     "http.lowSpeedLimit=1000",
     "http.lowSpeedTime=30",
     "transfer.fsckObjects=true",
-    // All that is fetched stays in one pack, whose size can be looked at.
+    // All fetched objects stay in one pack, so that its size can be measured.
     "fetch.unpackLimit=1",
-    // Large files go through it in pieces, packs are mapped in pieces.
+    // Large files are streamed, and packs are mapped in pieces.
     "core.bigFileThreshold=16m",
     "core.packedGitWindowSize=32m",
     "core.packedGitLimit=256m",
     "pack.threads=1",
-    // No process that outlives its parent.
+    // No background process that outlives its parent.
     "gc.auto=0",
 ];
-/// How often what was fetched so far is looked at.
+/// How often the size of a fetch is measured.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl Git {
-    /// With a folder for what is under way, and hosts that may be of the internal network.
+    /// `folder` holds temporary repositories. `private_hosts` may lie on the internal network.
     pub fn new(folder: PathBuf, private_hosts: Vec<(String, u16)>) -> io::Result<Git> {
         std::fs::create_dir_all(&folder)?;
-        // What was under way when the process last ended is fetched again.
+        // Removes repositories that an earlier process left. They are fetched again.
         for left in std::fs::read_dir(&folder)?.flatten() {
             std::fs::remove_dir_all(left.path())?;
         }
@@ -97,7 +97,7 @@ impl Git {
         self.private_hosts.iter().any(|(allowed, at)| (allowed.as_str(), *at) == (host, port))
     }
 
-    /// The one address that this repository is fetched from.
+    /// Resolves the host to the one address that git may connect to.
     async fn resolve(&self, host: &str, port: u16) -> Result<IpAddr, SourceError> {
         let unknown = || SourceError::Unreachable(format!("the host {host} is not known"));
         let mut found = tokio::net::lookup_host((host, port)).await.map_err(|_| unknown())?;
@@ -112,7 +112,7 @@ impl Git {
     }
 }
 
-/// Whether the program that answered like this can be used.
+/// Checks the answer of `git --version`.
 fn usable(answered: io::Result<std::process::Output>) -> Result<(), String> {
     let answered = answered.map_err(|e| format!("git cannot be run: {e}"))?;
     let said = String::from_utf8_lossy(&answered.stdout);
@@ -125,8 +125,8 @@ fn usable(answered: io::Result<std::process::Output>) -> Result<(), String> {
     Err(format!("git is {version}, and must be {major}.{minor} or later"))
 }
 
-/// Whether an address is on the public internet: no loopback, private, link-local, shared,
-/// documentation, benchmark, multicast or reserved one (RFC 6890).
+/// Whether an address is on the public internet: not loopback, private, link-local, shared,
+/// documentation, benchmark, multicast or reserved (RFC 6890).
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(a) => {
@@ -145,7 +145,7 @@ fn is_public(address: IpAddr) -> bool {
             );
             !special
         }
-        // 2000::/3 is what is given out; documentation and tunnels to IPv4 are in it.
+        // 2000::/3 is the allocated space. It contains documentation addresses and tunnels to IPv4.
         IpAddr::V6(a) => {
             let [first, second, ..] = a.segments();
             (0x2000..=0x3fff).contains(&first)
@@ -211,15 +211,15 @@ impl Git {
     }
 }
 
-/// A repository that was fetched. The folder goes with it.
+/// A fetched repository. Dropping it removes its folder.
 struct Repository {
     folder: TempDir,
-    /// `host:port:address`, as curl takes it.
+    /// `host:port:address`, in curl's syntax.
     resolved: String,
     _slot: Option<OwnedSemaphorePermit>,
 }
 
-/// A program with all that it started: it ends with them.
+/// A child process and its process group. Dropping it kills the group.
 struct Group {
     child: Child,
 }
@@ -232,7 +232,8 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Of one that has ended by itself nothing is left, and its number may be another's.
+        // A child that has been waited for has no id here: the system may have given the id to
+        // another process.
         let running = self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         if let Some(group) = running {
             let _ = kill_process_group(group, Signal::KILL);
@@ -241,7 +242,7 @@ impl Drop for Group {
 }
 
 impl Repository {
-    /// `git` with nothing of this machine's configuration, no questions, and no way but HTTP.
+    /// `git` with no configuration of this machine, no prompts and no protocol but HTTP.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("sh");
         command
@@ -265,14 +266,14 @@ impl Repository {
         command
     }
 
-    /// Starts git; what it complains of is not read.
+    /// Starts git and discards its error output.
     fn start(&self, arguments: &[&str]) -> io::Result<Group> {
         let mut command = self.command(arguments);
         command.stderr(Stdio::null());
         Group::start(command)
     }
 
-    /// Waits until more was fetched than this.
+    /// Returns once the fetched packs exceed `most` bytes.
     #[allow(clippy::disallowed_methods, reason = "another program is waited for")]
     async fn outgrows(&self, most: u64) {
         loop {
@@ -286,7 +287,7 @@ impl Repository {
         }
     }
 
-    /// Runs git to its end; what it printed.
+    /// Runs git to its end and returns its output.
     async fn run(&self, arguments: &[&str]) -> Result<String, SourceError> {
         let io = |e: io::Error| SourceError::Unreachable(format!("git cannot be run: {e}"));
         let mut command = self.command(arguments);
@@ -304,7 +305,8 @@ impl Repository {
     }
 }
 
-/// What a program prints. One that prints without end finds nobody who reads on.
+/// Reads the first bytes of a program's output. Then the pipe closes, which stops a program that
+/// prints without end.
 async fn beginning(printed: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
     let mut read = Vec::new();
     if let Some(printed) = printed {
@@ -313,8 +315,8 @@ async fn beginning(printed: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8
     Ok(read)
 }
 
-/// The archive as it is written. One that git did not finish, or that has more bytes than this, ends
-/// with an error.
+/// Streams the archive. The stream ends with an error if git fails or the archive exceeds `most`
+/// bytes.
 fn stream_of(
     repository: Repository,
     archive: Group,
@@ -386,7 +388,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_program_ends_with_all_that_it_started() {
-        // Its child holds the pipe open.
+        // The background process holds the pipe open.
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & echo begun; wait"]).stdout(Stdio::piped());
         let mut group = Group::start(command).unwrap();

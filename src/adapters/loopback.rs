@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 pub struct Loopback;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
-/// Bytes of an answer that are read.
+/// The maximum size of an answer, in bytes.
 const LARGEST_ANSWER: usize = 1 << 20;
 
 /// A `POST` request if there is a body, else a `GET` request.
@@ -26,7 +26,7 @@ pub struct Request {
     /// In addition to the standard headers.
     pub headers: Vec<(&'static str, String)>,
     pub body: Option<serde_json::Value>,
-    /// From the connection to the last byte of the answer.
+    /// The deadline, from the connection to the last byte of the answer.
     pub within: Duration,
 }
 
@@ -56,7 +56,7 @@ impl Upstream for Loopback {
     async fn is_healthy(&self, port: u16, path: &str, within: Duration) -> bool {
         let path = path.to_owned();
         let answer = send(Request { port, path, headers: vec![], body: None, within }).await;
-        // A server that sends more than we read is healthy.
+        // A healthy server may send a large answer.
         matches!(answer, Ok(Answer { status: 200..=399, .. }) | Err(LoopbackError::TooLarge))
     }
 }
@@ -66,7 +66,7 @@ pub async fn send(request: Request) -> Result<Answer, LoopbackError> {
     tokio::time::timeout(within, exchange(request)).await.unwrap_or(Err(LoopbackError::NoAnswer))
 }
 
-/// Sends one request on a connection of its own.
+/// Sends one request on its own connection.
 async fn exchange(request: Request) -> Result<Answer, LoopbackError> {
     let connecting = TcpStream::connect(("127.0.0.1", request.port));
     let connected = tokio::time::timeout(CONNECT_LIMIT, connecting).await;

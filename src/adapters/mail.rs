@@ -1,4 +1,4 @@
-//! Mail, through a mail server, or into the operator's log where none is configured.
+//! Sends mail through a mail server, or writes it to the log if none is configured.
 
 use actors::ports::{Mail, PortError};
 use async_trait::async_trait;
@@ -6,7 +6,6 @@ use contract::Email;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor, message::Mailbox};
 use std::{sync::Arc, time::Duration};
 
-/// How long a mail server may take.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 struct Smtp {
@@ -14,10 +13,10 @@ struct Smtp {
     from: Mailbox,
 }
 
-/// No mail server: the operator passes on what the log says.
+/// No mail server. The operator reads the log and passes the mail on.
 struct Log;
 
-/// The mail for this configuration.
+/// The adapter for this configuration.
 pub fn mail(url: Option<&str>, from: &str) -> Result<Arc<dyn Mail>, String> {
     let Some(url) = url else { return Ok(Arc::new(Log)) };
     let server = AsyncSmtpTransport::<Tokio1Executor>::from_url(url)
@@ -45,7 +44,7 @@ impl Mail for Smtp {
 #[async_trait]
 impl Mail for Log {
     async fn send(&self, to: &Email, subject: &str, text: &str) -> Result<(), PortError> {
-        tracing::warn!(%to, subject, text, "no mail server is configured; pass this on");
+        tracing::warn!(%to, subject, text, "no mail server is configured; pass this mail on to its recipient");
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Adapters: how the platform's ports reach the real world.
+//! Implementations of the platform's ports.
 
 pub mod binaries;
 pub mod clock;

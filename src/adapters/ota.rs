@@ -1,17 +1,15 @@
-//! The target `ota`: an install page on the service itself. The page is made of the release when
-//! somebody opens it, so publishing is only saying where it is.
+//! Publishes to `ota`: an install page of this service. The page is rendered on request, so
+//! publishing only returns its URL.
 
 use actors::ports::{PortError, Published, Publisher};
 use async_trait::async_trait;
 use contract::releases::{Publication, Release};
 
-/// Install pages under an address.
 pub struct Ota {
     api_url: String,
 }
 
 impl Ota {
-    /// Install pages under this address.
     pub fn new(api_url: String) -> Self {
         Ota { api_url }
     }

@@ -9,15 +9,15 @@ use std::{collections::BTreeSet, time::Duration};
 
 pub struct ParseClient;
 
-/// How long a cloud function may take: less than the function of ours that calls it.
+/// The deadline of a cloud function. It is shorter than the default deadline of the function that
+/// calls it.
 const FUNCTION_LIMIT: Duration = Duration::from_secs(25);
 const QUERY_LIMIT: Duration = Duration::from_secs(5);
-/// Characters that are kept of an error message.
+/// The maximum length of an error message, in characters.
 const MOST_ERROR: usize = 2_000;
 /// Parse's code for a failed cloud function.
 const SCRIPT_FAILED: i64 = 141;
 
-/// Whose permissions a request has.
 enum Access {
     Master,
     Session(Option<String>),
@@ -25,8 +25,8 @@ enum Access {
 
 #[async_trait]
 impl ParseServers for ParseClient {
-    /// GraphQL lists the functions that are defined in code. Those that are webhooks are listed by
-    /// an endpoint of their own.
+    /// GraphQL lists the functions that are defined in code. Webhook functions have an endpoint of
+    /// their own.
     async fn functions(&self, server: &ParseServer) -> Result<BTreeSet<String>, ParseError> {
         let query = json!({"query": "{__type(name:\"CloudCodeFunction\"){enumValues{name}}}"});
         let path = server.graphql_path.clone();
@@ -63,7 +63,7 @@ impl ParseServers for ParseClient {
         server: &ParseServer,
         now: Timestamp,
     ) -> Result<UserCounts, ParseError> {
-        // Without a condition, a Parse Server on PostgreSQL answers with an estimate.
+        // Without a condition, a Parse Server on PostgreSQL returns an estimate.
         let any = json!({"objectId": {"$exists": true}});
         let active = json!({"expiresAt": {"$gt": {"__type": "Date", "iso": now.to_string()}}});
         Ok(UserCounts {
@@ -117,7 +117,7 @@ fn names(list: Option<&Value>, field: &str) -> BTreeSet<String> {
     items.filter_map(|item| Some(item.get(field)?.as_str()?.to_owned())).collect()
 }
 
-/// The error of an answer, with Parse's own code and message.
+/// The error of an answer, with Parse's code and message.
 fn failure(answer: &Answer) -> ParseError {
     let body = answer.json().unwrap_or_default();
     let error = match body.get("error") {

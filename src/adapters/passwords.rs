@@ -1,4 +1,4 @@
-//! Passwords, hashed with Argon2id on threads of their own.
+//! Hashes passwords with Argon2id on blocking threads.
 
 use actors::ports::{Passwords, PortError};
 use argon2::{
@@ -10,21 +10,21 @@ use contract::{Password, PasswordAttempt};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// Calls that may wait for a processor. Past it, sign-ins are turned away.
+/// Hashes that may run or wait at the same time. Further sign-ins are refused.
 const LONGEST_QUEUE: usize = 256;
 
-/// What an unknown account's password is compared with, so that the refusal takes as long as that of
-/// a wrong password. Nothing hashes to zeros.
+/// The hash for unknown accounts, so that their refusal takes as long as that of a wrong password.
+/// No password hashes to zeros.
 const DECOY: &str = "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5J3MgYWNjb3VudA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// Argon2id with its default cost (19 MiB, 2 passes), so many at a time as there are processors.
+/// Argon2id with its default cost (19 MiB, 2 passes). As many hashes run at the same time as there
+/// are processors.
 pub struct Argon2id {
     turns: Arc<Semaphore>,
     queue: Arc<Semaphore>,
 }
 
 impl Default for Argon2id {
-    /// Hashes on as many threads as there are processors.
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         Argon2id {
@@ -39,7 +39,7 @@ impl Argon2id {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PortError> {
-        let full = |_| PortError("too many sign-ins wait for a processor".into());
+        let full = |_| PortError("too many sign-ins are waiting for a processor".into());
         let _place = self.queue.clone().try_acquire_owned().map_err(full)?;
         let turn =
             self.turns.clone().acquire_owned().await.map_err(|e| PortError(e.to_string()))?;
@@ -83,7 +83,7 @@ impl Passwords for Argon2id {
 mod tests {
     use super::*;
 
-    /// Else the time of a refusal tells whether there is an account.
+    /// Otherwise the time of a refusal would reveal whether an account exists.
     #[test]
     fn the_decoy_costs_what_a_password_costs() {
         let (decoy, real) = (PasswordHash::new(DECOY).unwrap(), hash("a password").unwrap());

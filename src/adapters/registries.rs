@@ -1,4 +1,4 @@
-//! What the configuration says of image registries.
+//! Reads the settings for image registries.
 
 use crate::config::ServeArgs;
 use actors::kinds::images::Registries;
@@ -7,7 +7,6 @@ use data_encoding::BASE64;
 use serde::Deserialize;
 use std::{collections::HashMap, path::Path};
 
-/// What the configuration says.
 pub fn read(args: &ServeArgs) -> Result<Registries, String> {
     let logins = match &args.registry_logins {
         Some(path) => logins(path).map_err(|e| format!("{}: {e}", path.display()))?,
@@ -16,7 +15,7 @@ pub fn read(args: &ServeArgs) -> Result<Registries, String> {
     Ok(Registries { instead: args.image_mirrors.iter().cloned().collect(), logins })
 }
 
-/// The file that `docker login` writes, `config.json`.
+/// The file `config.json` that `docker login` writes.
 #[derive(Deserialize)]
 struct File {
     #[serde(default)]
@@ -48,7 +47,7 @@ fn logins(path: &Path) -> Result<HashMap<String, Login>, String> {
     Ok(logins)
 }
 
-/// The host of a registry, which the file may spell as an address.
+/// The host of a registry. The file may contain a URL.
 fn host(registry: &str) -> String {
     let rest = registry.split_once("://").map_or(registry, |(_, rest)| rest);
     match rest.split('/').next().unwrap_or(rest) {

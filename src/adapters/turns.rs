@@ -1,4 +1,5 @@
-//! Who may keep a processor busy: so many at a time, and no one app more than half of them.
+//! Limits work that fills a processor: a number of turns in total, and at most half of them for one
+//! app.
 
 use contract::AppId;
 use std::{
@@ -7,23 +8,23 @@ use std::{
 };
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
-/// Turns at work that fills a processor. Whoever waits gets one in the order of asking; an app
-/// that asks for many waits for its own first, and not in front of the others.
+/// Turns are granted in the order of requests. An app that asks for many waits for its own turns
+/// first, not ahead of other apps.
 pub struct Turns {
     all: Arc<Semaphore>,
     of_each_app: usize,
-    /// Of the apps that work or wait.
+    /// Apps that hold or await a turn.
     apps: Mutex<HashMap<AppId, Weak<Semaphore>>>,
 }
 
-/// A turn, until it is dropped.
+/// A turn lasts until it is dropped.
 pub struct Turn {
     _of_app: OwnedSemaphorePermit,
     _of_all: OwnedSemaphorePermit,
 }
 
 impl Turns {
-    /// Two for each processor: while one reads the disk, another computes.
+    /// Two turns for each processor: while one job reads the disk, another computes.
     pub fn two_for_each_processor() -> Turns {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Turns::new(processors.saturating_mul(2))
@@ -37,7 +38,6 @@ impl Turns {
         }
     }
 
-    /// Waits for a turn for this app.
     pub async fn take(&self, app: AppId) -> Result<Turn, AcquireError> {
         let of_app = self.of_app(app).acquire_owned().await?;
         let of_all = self.all.clone().acquire_owned().await?;
@@ -92,7 +92,7 @@ mod tests {
         assert!((&mut flood).now_or_never().is_none());
         assert!((&mut other).now_or_never().is_none());
         drop(held);
-        // The other asked for all turns before the flood could: it waited for its own.
+        // B is first in the common queue: A's second request waited for A's own turns.
         assert!(other.now_or_never().is_some());
         drop(flood);
         drop(turns.take(app('C')).now_or_never());

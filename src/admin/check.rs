@@ -1,5 +1,5 @@
-//! Reads the whole store and says what does not fit together: records against their index, derived
-//! records against what they derive from, artifacts against their bytes.
+//! Reads the whole store and reports inconsistencies: records against their index, derived records
+//! against their sources, artifacts against their bytes.
 
 use super::{dump::open, note};
 use crate::adapters::binaries::hash;
@@ -26,37 +26,36 @@ use std::{
 };
 use store::{Finding, Record, Store, StoreError};
 
-/// What the records say of each other, gathered while they are read.
+/// Facts from the records, gathered for comparison.
 #[derive(Default)]
 struct Gathered {
-    /// Member and organization, from the organizations.
+    /// User and organization, from the organizations.
     memberships: BTreeSet<(String, String)>,
-    /// The same, from the users' reach.
+    /// User and organization, from the users' membership records.
     reaches: BTreeSet<(String, String)>,
     /// Artifact and release, from the releases.
     holds: BTreeSet<(String, String)>,
-    /// The same, from the artifact references.
+    /// Artifact and release, from the artifact references.
     held: BTreeSet<(String, String)>,
-    /// Which organization, project or app something hangs from.
+    /// A record and a record that it refers to, such as its organization, project or app.
     parents: Vec<(String, String)>,
     known: BTreeSet<String>,
-    /// The hash of each verified artifact.
+    /// The SHA-256 of each verified artifact.
     verified: BTreeMap<String, String>,
-    /// The current releases.
     current: BTreeSet<String>,
-    /// The releases that say they are published.
+    /// The releases whose state is published.
     published: BTreeSet<String>,
-    /// The releases that another one has yet to tell that this changed.
+    /// The releases that another release still has to tell about a change of the current release.
     to_be_told: BTreeSet<String>,
-    /// How many use each image and template, from the users.
+    /// How often each image and each template is used, counted here.
     uses: BTreeMap<String, u64>,
-    /// The same, as it was counted.
+    /// The stored reference counts of images and templates.
     used: BTreeMap<String, u64>,
-    /// How many resources have an intent that stands.
+    /// The number of resources with a pending intent.
     at_work: u64,
 }
 
-/// Checks a data directory. An error names how many findings there were.
+/// Checks a data directory. The error names the number of findings.
 pub fn check(data: &Path) -> Result<(), String> {
     let store = open(data)?;
     let mut findings = Vec::new();
@@ -69,7 +68,7 @@ pub fn check(data: &Path) -> Result<(), String> {
     }
     if findings.is_empty() {
         note(&format!(
-            "{} resources, {} with work left, nothing to mend",
+            "{} resources, {} with work left, no inconsistencies",
             gathered.known.len(),
             gathered.at_work
         ));
@@ -78,7 +77,7 @@ pub fn check(data: &Path) -> Result<(), String> {
     Err(format!("{} findings", findings.len()))
 }
 
-/// Reads what all kinds have: their records, what they hang from, and what is left to do.
+/// Reads what all kinds have in common: the record, its parent and its pending intent.
 struct Kinds<'a> {
     store: &'a Store,
     findings: &'a mut Vec<Finding>,
@@ -102,7 +101,7 @@ impl Visitor for Kinds<'_> {
 fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreError> {
     let mut g = Gathered::default();
     table::visit(&mut Kinds { store, findings, gathered: &mut g })?;
-    // What the kinds have of their own. Their records were checked above.
+    // What only some kinds have. `table::visit` has already checked these records.
     let seen = &mut Vec::new();
     one::<Accounts>(store, seen, |key, account| {
         g.parents.push((key.into(), account.personal.to_string()));
@@ -183,26 +182,25 @@ fn compare(g: &Gathered, findings: &mut Vec<Finding>) {
         findings.push(Finding(format!("{user} and {organization} do not agree on the membership")));
     }
     for (artifact, release) in g.holds.symmetric_difference(&g.held) {
-        findings.push(Finding(format!("{artifact} and {release} do not agree on the hold")));
+        findings.push(Finding(format!("{artifact} and {release} do not agree on the reference")));
     }
     if g.uses != g.used {
-        findings
-            .push(Finding("how often images and templates are used was not counted right".into()));
+        findings.push(Finding("the reference counts of images and templates are wrong".into()));
     }
     for (child, parent) in g.parents.iter().filter(|(_, parent)| !g.known.contains(parent)) {
-        findings.push(Finding(format!("{child} hangs from {parent}, which is not there")));
+        findings.push(Finding(format!("{child} refers to {parent}, which does not exist")));
     }
     for release in g.current.iter().filter(|release| !g.known.contains(*release)) {
-        findings.push(Finding(format!("{release} is current and not there")));
+        findings.push(Finding(format!("{release} is current but does not exist")));
     }
     for release in
         g.published.difference(&g.current).filter(|release| !g.to_be_told.contains(*release))
     {
-        findings.push(Finding(format!("{release} is published and not current")));
+        findings.push(Finding(format!("{release} is published but not current")));
     }
 }
 
-/// Hashes the bytes of every verified artifact that is kept in a folder.
+/// Hashes the bytes of every verified artifact, if artifacts lie in a folder.
 fn bytes(data: &Path, g: &Gathered, findings: &mut Vec<Finding>) {
     let folder = data.join("artifacts");
     if !folder.exists() {

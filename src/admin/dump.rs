@@ -1,5 +1,4 @@
-//! Backup and restore of the store and the keys. Artifacts' bytes are files that never change and
-//! are copied with any tool.
+//! Backup and restore of the store. Keys and artifacts are files: any tool can copy them.
 
 use super::note;
 use crate::secrets;
@@ -12,7 +11,7 @@ use std::{
 };
 use store::{Memory, Store};
 
-/// Writes the store into one compressed file, and reads it back to be sure.
+/// Writes the store into one compressed file.
 pub fn backup(file: &Path, data: &Path) -> Result<(), String> {
     let at = |e: &dyn std::fmt::Display| format!("{}: {e}", file.display());
     if !data.join("store").exists() {
@@ -43,7 +42,7 @@ pub fn backup(file: &Path, data: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads a backup into a store that is not there yet.
+/// Reads a backup into a new store.
 pub fn restore(file: &Path, data: &Path) -> Result<(), String> {
     let at = |e: &dyn std::fmt::Display| format!("{}: {e}", file.display());
     let input = File::open(file).map_err(|e| at(&e))?;
@@ -54,7 +53,7 @@ pub fn restore(file: &Path, data: &Path) -> Result<(), String> {
             target.display()
         ));
     }
-    // Whole or not at all: a restore that is cut off leaves no store behind.
+    // The store appears only when it is complete: an interrupted restore leaves none behind.
     let partial = data.join("store.partial");
     if partial.exists() {
         std::fs::remove_dir_all(&partial).map_err(|e| at(&e))?;
@@ -71,7 +70,7 @@ pub fn restore(file: &Path, data: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Opens the store of a data directory that no server uses.
+/// Opens the store. Fails while a server uses it.
 pub fn open(data: &Path) -> Result<Store, String> {
     Store::open(&data.join("store"), &kinds(), Memory::default()).map_err(|e| e.to_string())
 }

@@ -1,4 +1,5 @@
-//! `svc admin`: a server's data and its administrators, without the server.
+//! `svc admin`: commands for a server's data and its administrators. They open the data directory
+//! themselves.
 
 mod check;
 mod dump;
@@ -8,12 +9,12 @@ use clap::Subcommand;
 use contract::Email;
 use std::path::PathBuf;
 
-/// What an administrator does on the server's machine.
+/// Commands for the administrator of the machine.
 #[derive(Debug, Subcommand)]
 pub enum AdminCommand {
     /// Write the store into one file. The server must not run.
     Backup {
-        /// The file, which must not be there yet.
+        /// The file to write. It must not exist.
         file: PathBuf,
         /// The server's data directory.
         #[arg(long, env = "SVC_DATA", default_value = "data/run")]
@@ -21,24 +22,24 @@ pub enum AdminCommand {
     },
     /// Read a backup into a new data directory.
     Restore {
-        /// The file that a backup wrote.
+        /// The file that `svc admin backup` wrote.
         file: PathBuf,
-        /// The data directory to make.
+        /// The new data directory.
         #[arg(long, env = "SVC_DATA", default_value = "data/run")]
         data: PathBuf,
     },
-    /// Give an account the run of the platform, or take it back. The server must not run.
+    /// Make an account a superadmin, or revoke that. The server must not run.
     Superadmin {
-        /// The e-mail of the account.
+        /// The account's e-mail address.
         email: Email,
-        /// Take it back.
+        /// Revoke instead of grant.
         #[arg(long)]
         revoke: bool,
         /// The server's data directory.
         #[arg(long, env = "SVC_DATA", default_value = "data/run")]
         data: PathBuf,
     },
-    /// Read the whole store and say what does not fit together. The server must not run.
+    /// Read the whole store and report inconsistencies. The server must not run.
     Check {
         /// The server's data directory.
         #[arg(long, env = "SVC_DATA", default_value = "data/run")]
@@ -46,7 +47,6 @@ pub enum AdminCommand {
     },
 }
 
-/// Does it.
 pub fn run(command: AdminCommand) -> Result<(), String> {
     match command {
         AdminCommand::Backup { file, data } => dump::backup(&file, &data),

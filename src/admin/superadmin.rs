@@ -1,4 +1,5 @@
-//! Who has the platform in hand: given and taken where the data lies, by who may read it anyway.
+//! Grants and revokes superadmin. The command needs write access to the data directory and no other
+//! permission.
 
 use super::dump::open;
 use actors::{
@@ -14,7 +15,7 @@ use contract::{
 use std::path::Path;
 use store::{Change, Store};
 
-/// Makes the account of this e-mail a superadmin, or takes that back.
+/// Makes the account with this e-mail address a superadmin, or revokes that.
 pub fn set(email: &Email, superadmin: bool, data: &Path) -> Result<(), String> {
     let store = open(data)?;
     let done = change(&store, email, superadmin);

@@ -1,8 +1,8 @@
-//! The JSON body of a request, within the limits of size, time and memory.
+//! Reads the JSON body of a request, within limits of size, time and memory.
 //!
-//! Most bodies come together with the head: those cost nothing but themselves. Who is waited for
-//! takes a share of the memory for bodies that are still arriving, and an address that has no call
-//! left is not waited for at all.
+//! Most bodies arrive together with the head and cost only their own bytes. A body that is still
+//! arriving takes a share of the memory budget. The server does not wait for the body of a caller
+//! that has no call left.
 
 use super::{Edge, budget::Share, reply, request};
 use actix_http::RequestHead;
@@ -13,20 +13,17 @@ use contract::Fault;
 use futures_util::{Stream, StreamExt};
 use std::{future::poll_fn, task::Poll, time::Duration};
 
-/// How long a body may take to arrive.
+/// The deadline for a body to arrive.
 const WITHIN: Duration = Duration::from_secs(30);
-/// What a request that is waited for takes up, besides its body.
+/// The overhead of a request whose body is still arriving, in bytes.
 const WAITING: usize = 16 << 10;
 
-/// A body that has arrived.
 pub struct Body {
-    /// The body.
     pub bytes: Bytes,
-    /// Its memory, where it had to be waited for.
+    /// The share of the memory budget, if the body arrived after the head.
     pub room: Option<Share>,
 }
 
-/// Reads a body to its end.
 pub async fn read(
     head: &RequestHead,
     edge: &Edge,
@@ -58,9 +55,9 @@ pub async fn read(
 
 type Part = Result<Bytes, PayloadError>;
 
-/// The next part, or the end, or `None` where it has to be waited for. The HTTP library asks for
-/// an answer before it hands over what came behind the head, and once more after that: only the
-/// second time that nothing is there, nothing has come.
+/// Returns `Some` with the next part or the end of the body, or `None` if the rest has yet to
+/// arrive. The HTTP library polls a handler once before it delivers the bytes that followed the
+/// head, and once after. So only the second `Pending` means that nothing has arrived.
 async fn at_hand(
     payload: &mut (impl Stream<Item = Part> + Unpin),
     was_pending: &mut bool,
@@ -76,7 +73,7 @@ async fn at_hand(
     .await
 }
 
-/// What has come of a body. A body of one part is not copied.
+/// The parts of a body that have arrived. A body of one part is not copied.
 #[derive(Default)]
 struct Parts {
     first: Bytes,

@@ -1,9 +1,9 @@
-//! A budget that many draw on and that nobody can use up for all others: connections, memory for
-//! bodies that are still arriving, uploads under way.
+//! A budget that many holders share and no holder can exhaust: connections, memory for arriving
+//! bodies, running uploads.
 //!
-//! No holder gets more than a quarter of what is left for everybody else. One alone gets a fifth of
-//! all, the next one a fifth of the rest, and so on: it takes many holders to leave nothing for
-//! another one, and nothing has to be configured for each.
+//! A holder may grow to a quarter of what it leaves free. So the first holder gets at most a fifth
+//! of the budget, the second a fifth of the rest, and so on. Many holders are needed to exhaust the
+//! budget, and no limit per holder must be configured.
 
 use actors::call::rate_limit::RateKey;
 use contract::Fault;
@@ -12,10 +12,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// How many times what a holder has must be left for others.
+/// A holder that grows must leave this many times its own amount free.
 const FOR_OTHERS: usize = 4;
 
-/// A budget.
 pub struct Budget {
     total: usize,
     held: Mutex<Held>,
@@ -28,12 +27,11 @@ struct Held {
 }
 
 impl Budget {
-    /// A budget of which nothing is used.
     pub fn new(total: usize) -> Arc<Self> {
         Arc::new(Budget { total, held: Mutex::default() })
     }
 
-    /// A share of so much. Without a holder, it is anybody's: only the whole bounds it.
+    /// Takes an amount for a holder. Without a holder, only the total limits the amount.
     pub fn share(self: &Arc<Self>, holder: Option<RateKey>, amount: usize) -> Result<Share, Fault> {
         let mut share = Share { budget: self.clone(), holder, amount: 0 };
         share.grow(amount)?;
@@ -41,12 +39,12 @@ impl Budget {
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
-        // Two numbers are changed under the lock, and nothing in between can panic.
+        // Only two numbers change under the lock, and no code between them can panic.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A part of a budget. It goes back when this is dropped.
+/// A part of a budget. Dropping it returns the amount.
 pub struct Share {
     budget: Arc<Budget>,
     holder: Option<RateKey>,
@@ -54,7 +52,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// Takes more. Where that is refused, the share stays as it is.
+    /// Takes more. After a refusal the share has its old amount.
     pub fn grow(&mut self, amount: usize) -> Result<(), Fault> {
         let mut held = self.budget.held();
         let Some(left) = self.budget.total.checked_sub(held.all + amount) else {
@@ -97,7 +95,7 @@ mod tests {
         Some(RateKey::address(IpAddr::from([10, 0, 0, n])))
     }
 
-    /// Shares of one until no more are given, and why.
+    /// Takes shares of one until a refusal; returns the shares and the refusal.
     fn take_all(budget: &Arc<Budget>, holder: Option<RateKey>) -> (Vec<Share>, Fault) {
         let mut shares = Vec::new();
         loop {

@@ -1,6 +1,6 @@
-//! Cross-origin calls. Nothing ambient authenticates, so any origin may call unless some are
-//! configured. Every answer carries the headers, errors included: a browser hides an error without
-//! them.
+//! Cross-origin calls. The service reads no cookies, so every origin may call it unless some
+//! origins are configured. Errors carry the headers too: without them a browser hides the error
+//! from the page.
 
 use super::{Edge, reply::Heading};
 use actix_http::RequestHead;
@@ -31,7 +31,7 @@ const ANY: HeaderValue = HeaderValue::from_static("*");
 const ORIGIN: HeaderValue = HeaderValue::from_static("Origin");
 const TWO_HOURS: HeaderValue = HeaderValue::from_static("7200");
 
-/// Adds the headers that let a browser's page read the answer.
+/// Adds the headers that let a page of the origin read the answer.
 pub fn allow(head: &RequestHead, edge: &Edge, headers: &mut HeaderMap) {
     headers.insert(header::VARY, ORIGIN);
     let origins = &edge.shared.origins;
@@ -45,7 +45,7 @@ pub fn allow(head: &RequestHead, edge: &Edge, headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
 }
 
-/// The answer to a browser that asks before it calls. It is not counted against a limit.
+/// Answers a preflight request. It does not count against a rate limit.
 pub fn preflight(head: &RequestHead, edge: &Edge) -> HttpResponse {
     let mut answer = Heading::uncounted(head, edge).empty(StatusCode::NO_CONTENT);
     let headers = answer.headers_mut();

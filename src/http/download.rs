@@ -1,5 +1,5 @@
-//! The bytes of a verified artifact or of a backup: ranges, a strong tag, and caching for good,
-//! since bytes with a hash never change.
+//! Downloads of verified artifacts and of backups, with ranges, a strong `ETag` and permanent
+//! caching: the bytes never change.
 
 use super::{Edge, reply::Heading, upload};
 use actix_web::{
@@ -58,7 +58,7 @@ async fn serve(
     file.answer(req, edge, heading, read).await
 }
 
-/// What a caller is told when kept bytes cannot be read.
+/// Logs why the bytes cannot be read. The caller learns only that they are unavailable.
 fn unread(id: &impl std::fmt::Display, e: &impl std::fmt::Display) -> Fault {
     tracing::error!(%id, error = %e, "kept bytes cannot be read");
     Fault::Unavailable("the store of files")
@@ -170,7 +170,7 @@ fn insert(answer: &mut HttpResponse, name: HeaderName, value: &str) {
     }
 }
 
-/// `Repr-Digest` of RFC 9530: the hash of the whole file, whatever part is sent.
+/// `Repr-Digest` of RFC 9530: the hash of the whole file, even if the answer is a part of it.
 fn repr_digest(sha256: &str) -> String {
     let bytes = HEXLOWER.decode(sha256.as_bytes()).unwrap_or_default();
     format!("sha-256=:{}:", BASE64.encode(&bytes))
@@ -183,19 +183,19 @@ fn content_type(kind: ArtifactKind) -> &'static str {
     }
 }
 
-/// A file name for browsers. What is not plain is replaced: it came from a caller.
+/// The file name comes from a caller, so unusual characters are replaced.
 fn disposition(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-+() ".contains(c) { c } else { '_' };
     let name: String = name.chars().map(plain).collect();
     format!("attachment; filename=\"{name}\"")
 }
 
-/// What a `Range` header asks for.
+/// A `Range` header, read.
 enum Asked {
     One(Range<u64>),
-    /// Nothing that is there.
+    /// No byte of the range exists.
     Outside,
-    /// Something that is answered with the whole file: several ranges, other units.
+    /// Several ranges or another unit: the answer is the whole file.
     Other,
 }
 

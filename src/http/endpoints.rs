@@ -1,5 +1,5 @@
-//! The endpoints at their addresses. The table in the contract says which there are, where, and
-//! with which method; nothing is served that it does not list.
+//! Serves the endpoints that the contract lists, at their paths and with their methods, and no
+//! others.
 
 use super::{
     Edge, download, functions, install, operators, parse_rest,
@@ -23,10 +23,9 @@ use contract::{
     },
 };
 
-/// The edge that answers endpoints itself.
+/// Answers the endpoints that need HTTP itself, such as uploads.
 pub struct Web;
 
-/// A request for an endpoint that the edge answers itself.
 pub struct Incoming {
     req: HttpRequest,
     edge: web::Data<Edge>,
@@ -61,7 +60,6 @@ answers! {
     OpenApi: |it| operators::openapi(it.edge);
 }
 
-/// Serves every endpoint of the table.
 pub fn configure(app: &mut web::ServiceConfig) {
     let answered = files::edge_routes().into_iter().chain(pages::edge_routes());
     let answered = answered.chain(watched::edge_routes());
@@ -78,14 +76,14 @@ pub fn configure(app: &mut web::ServiceConfig) {
                 .at(endpoint.path, |resource| resource.default_service(web::to(parse_rest::serve)));
         }
     }
-    // `/users/me` is none of `/users/{userId}`.
+    // `/users/me` must match before `/users/{userId}`.
     resources.0.sort_by_key(|(path, _)| path.contains('{'));
     for (_, resource) in resources.0 {
         app.service(resource);
     }
 }
 
-/// What is served at each path.
+/// The routes of each path.
 #[derive(Default)]
 struct Resources(Vec<(&'static str, Resource)>);
 
@@ -100,7 +98,7 @@ impl Resources {
         self.0.insert(at, (path, change(resource)));
     }
 
-    /// An endpoint that the edge answers itself. `HEAD` is answered wherever `GET` is.
+    /// Serves an endpoint that the edge answers itself. `HEAD` is served wherever `GET` is.
     fn serve_itself(&mut self, route: EdgeRoute<Web>) {
         let answer = route.answer;
         let handler = move |req: HttpRequest, edge: web::Data<Edge>, payload: web::Payload| {
@@ -113,7 +111,7 @@ impl Resources {
         });
     }
 
-    /// An endpoint that the platform serves.
+    /// Serves an endpoint that is an operation of the platform.
     fn serve(&mut self, endpoint: &'static Endpoint) {
         let handler = move |req: HttpRequest, edge: web::Data<Edge>, payload: web::Payload| {
             serve(endpoint, req, edge, payload)
@@ -161,7 +159,7 @@ async fn serve(
     }
 }
 
-/// The operation of an endpoint, with the values of the path.
+/// The operation of an endpoint, with the values from the path.
 pub fn target(name: &'static str, req: &HttpRequest) -> Target {
     let path = req.match_info().iter().map(|(_, value)| value.to_owned()).collect();
     Target::Endpoint { name, path }

@@ -1,6 +1,5 @@
-//! The short way of function calls, and of what is passed on to instances. Nearly every request is
-//! one of these, and needs nothing of what an app does to find a handler: it is answered before the
-//! app sees it.
+//! The fast path for function calls and for requests to instances. They are nearly all requests and
+//! need none of the app's routing, so they are answered before the app sees them.
 
 use super::{
     Edge, functions, instances,
@@ -19,17 +18,16 @@ use std::{
     task::{Context, Poll},
 };
 
-/// Where functions are called.
 const FUNCTIONS: &str = "/backend/functions/";
 
-/// Answers function calls, and passes on what is for instances; the app answers everything else.
+/// Answers function calls and forwards requests to instances. The app answers everything else.
 struct Front<S> {
     edge: Rc<Edge>,
     upstreams: Upstreams,
     app: S,
 }
 
-/// Puts the short way before an app.
+/// Puts the fast path in front of an app.
 pub fn before<F, B>(
     edge: Edge,
     app: F,
@@ -53,10 +51,10 @@ where
     })
 }
 
-/// The name in the address of a function call.
+/// The function name of a plain function call.
 fn function(request: &Request) -> Option<String> {
     let name = request.path().strip_prefix(FUNCTIONS)?;
-    // An address that is spelled in another way is the app's to read.
+    // The app decodes and routes unusual paths.
     let is_plain = !name.is_empty() && !name.contains(['/', '%']);
     (is_plain && request.method() == Method::POST).then(|| name.to_owned())
 }

@@ -20,16 +20,14 @@ use contract::{Fault, Reply};
 use futures_util::Stream;
 use std::{sync::Arc, time::Instant};
 
-/// A call as it came over HTTP, and its answer.
+/// The answer to one call over HTTP.
 pub struct Exchange {
-    /// The id of the request.
     pub request_id: Arc<str>,
     pub reply: Result<Reply, Fault>,
-    /// What the caller has left.
+    /// The calls that the caller has left.
     pub allowance: Allowance,
 }
 
-/// Answers a call of the function of this name.
 pub async fn call(
     edge: &Edge,
     name: String,
@@ -55,8 +53,8 @@ pub async fn call(
     }
 }
 
-/// The body, once its content type is known to be JSON, and a permit for a call under way, once the
-/// body has arrived: whoever sends slowly keeps nobody else out.
+/// Checks the content type, reads the body and takes a permit. The permit comes last: a client that
+/// sends slowly keeps no other call out.
 pub async fn read<'a>(
     edge: &'a Edge,
     head: &RequestHead,
@@ -69,7 +67,7 @@ pub async fn read<'a>(
     Ok((Admission { _permit: permit, _room: body.room }, body.bytes))
 }
 
-/// Hands a call to this worker's router, and logs what came of it.
+/// Sends a call to this worker's router, and logs the outcome.
 pub async fn invoke(
     head: &RequestHead,
     edge: &Edge,
@@ -87,7 +85,7 @@ pub async fn invoke(
         idempotency_key: request::idempotency_key(head)?,
         user_agent: request::user_agent(head),
     };
-    // The router's own code panicked: it may have been done.
+    // The router panicked: the call may have been executed.
     let lost = |_| Response {
         reply: Err(Fault::Uncertain),
         allowance: reply::left(head, edge),
@@ -109,7 +107,7 @@ fn log(request_id: &str, response: &Response, took: std::time::Duration) {
     let took_ms = took.as_secs_f64() * 1000.0;
     match &response.reply {
         Ok(_) => tracing::info!(request_id, function, caller, code = 0, took_ms, "called"),
-        // Something behind the service that is away is no fault of its own.
+        // An unreachable upstream is not an error of the service.
         Err(fault @ (Fault::Unavailable(_) | Fault::NoAnswer(_) | Fault::Busy)) => {
             tracing::warn!(request_id, function, caller, code = fault.code(), took_ms, error = %fault, "failed");
         }
@@ -122,7 +120,7 @@ fn log(request_id: &str, response: &Response, took: std::time::Duration) {
     }
 }
 
-/// What a call holds while it is under way: its permit, and the memory of its body.
+/// What a running call holds: its permit, and its share of the memory for bodies.
 pub struct Admission<'a> {
     _permit: Permit<&'a Permits>,
     _room: Option<Share>,

@@ -1,7 +1,7 @@
-//! The install page of a release, for the target `ota`: a QR code for the phone, a button on it,
-//! and for iOS the manifest that `itms-services` asks for.
+//! The install page of a release that was published to `ota`: a QR code for phones, install
+//! buttons, and the manifest that iOS fetches through `itms-services`.
 //!
-//! The address holds the release's id, which cannot be guessed; who has it may install.
+//! The URL contains the release's id, which nobody can guess. Everyone with the URL may install.
 
 use super::{Edge, reply::Heading};
 use actix_web::{HttpRequest, HttpResponse, http::header, web};
@@ -13,7 +13,7 @@ use contract::{
     releases::{Publication, PublicationState, Release, ReleaseState, Target},
 };
 
-/// A release that was published to `ota`, and its app's name.
+/// Finds a release that was published to `ota`, and the name of its app.
 fn find(edge: &Edge, req: &HttpRequest) -> Result<(Release, String), Fault> {
     let none = || Fault::NotFound("release to install");
     let id = req.match_info().get("releaseId").and_then(|id| id.parse().ok());
@@ -37,7 +37,7 @@ fn app_name(edge: &Edge, id: AppId) -> String {
     app.map(|app| app.state.name.to_string()).unwrap_or_default()
 }
 
-/// Whether people may still install it.
+/// Whether people may still install the release.
 fn is_offered(release: &Release) -> bool {
     matches!(
         release.state,
@@ -143,7 +143,6 @@ fn button(link: &str, label: &str, artifact: &Artifact) -> String {
     )
 }
 
-/// Bytes for people.
 fn size(bytes: u64) -> String {
     match bytes as f64 {
         bytes if bytes < 1_048_576.0 => format!("{:.0} KiB", (bytes / 1024.0).ceil()),
@@ -151,7 +150,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// The address as a QR code, in SVG.
+/// The URL as a QR code, in SVG.
 fn qr(address: &str) -> String {
     let code = fast_qr::QRBuilder::new(address).build();
     code.map(|code| fast_qr::convert::svg::SvgBuilder::default().to_str(&code)).unwrap_or_default()
@@ -172,7 +171,7 @@ fn escape(text: &str) -> String {
     safe
 }
 
-/// The manifest that iOS asks for before it installs.
+/// The manifest that iOS fetches before it installs.
 pub(super) async fn manifest(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
     let made = find(&edge, &req).and_then(|(release, name)| {
         let ios = edge.platform.artifact_for(&release, Mobile::Ios)?;

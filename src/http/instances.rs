@@ -1,4 +1,4 @@
-//! `{api_url}/instances/{id}/…`: passed on to the live server of an instance.
+//! Forwards `{api_url}/instances/{id}/…` to the live server of an instance.
 
 use super::{
     Edge,
@@ -10,7 +10,7 @@ use actors::kinds::instances::route;
 use contract::{Fault, endpoint::instances::PREFIX};
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// The instance that a request is for, and what it asks of it: the path with its query.
+/// The instance id of a request, and the path and query for its server.
 pub fn target(request: &Request) -> Option<(String, String)> {
     let asked = request.uri().path_and_query()?.as_str().strip_prefix(PREFIX)?;
     let end = asked.find(['/', '?']).unwrap_or(asked.len());
@@ -19,8 +19,8 @@ pub fn target(request: &Request) -> Option<(String, String)> {
     (!id.is_empty()).then(|| (id.to_owned(), rest))
 }
 
-/// Passes a request on. Where the server is found to have just gone, because another one took its
-/// place, it is looked up once more.
+/// Forwards a request. If the server takes no connection, another server may just have replaced it:
+/// the route is looked up once more.
 pub async fn pass(
     edge: &Edge,
     upstreams: &Upstreams,
@@ -57,7 +57,7 @@ pub async fn pass(
     }
 }
 
-/// The way that a request came.
+/// How a request reached this service.
 struct Way {
     client: String,
     scheme: &'static str,
@@ -65,10 +65,10 @@ struct Way {
 }
 
 impl Way {
-    /// What trusted proxies say of it is believed.
+    /// Trusts `X-Forwarded-Host` and `X-Forwarded-Proto` of trusted proxies only.
     fn of(head: &RequestHead, edge: &Edge) -> Way {
         let trusted = edge.shared.trusted_proxies.contains(&request::peer(head));
-        // The nearest proxy wrote the last line.
+        // The nearest proxy wrote the last header line.
         let said = |name: header::HeaderName| {
             head.headers.get_all(name).filter(|_| trusted).last().and_then(|v| v.to_str().ok())
         };

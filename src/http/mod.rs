@@ -1,5 +1,5 @@
-//! The HTTP face: function calls, the session routes of client libraries, artifact endpoints,
-//! install pages, and what operators watch.
+//! The HTTP server: function calls, the session routes of client libraries, artifact endpoints,
+//! install pages, and endpoints for operators.
 
 mod body;
 mod budget;
@@ -40,50 +40,46 @@ use std::{
     },
 };
 
-/// What every request needs. One on each worker; what is shared is behind `Arc`.
+/// What a request handler needs. Each worker has its own; `shared` belongs to all workers.
 #[derive(Clone)]
 pub struct Edge {
     pub platform: Platform,
     /// The router of this worker.
     pub router: actix::Addr<Router>,
-    /// The bytes of artifacts.
     pub vault: Arc<Vault>,
-    /// The bytes of backups.
     pub dumps: Arc<DumpFolder>,
-    /// What is shared by the workers.
     pub shared: Arc<Shared>,
 }
 
-/// What the workers share.
+/// State that all workers share.
 pub struct Shared {
-    /// The figures of `/metrics`.
     pub figures: Figures,
-    /// The document at `/openapi.json`, once somebody asked for it: to make it takes megabytes.
+    /// The document at `/openapi.json`, built on the first request: building it takes megabytes.
     pub openapi: OnceLock<web::Bytes>,
-    /// Origins that browsers may call from; empty: any.
+    /// Origins whose pages may call the service. Empty means all.
     pub origins: HashSet<String>,
-    /// Proxies whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded` headers the service trusts.
     pub trusted_proxies: HashSet<IpAddr>,
-    /// Calls under way on all workers.
+    /// Permits for running calls of all workers.
     pub in_flight: Permits,
-    /// Tells this process' request ids from others'.
+    /// Distinguishes request ids of this process from those of other processes.
     pub process: u32,
-    /// Counts requests, for their ids.
+    /// Counts requests, for request ids.
     pub requests: AtomicU64,
-    /// The largest JSON body, in bytes.
+    /// The maximum size of a JSON body, in bytes.
     pub largest_body: usize,
-    /// Connections that are open.
+    /// Open connections.
     pub connections: Arc<Budget>,
     /// Memory for JSON bodies that are still arriving, in bytes.
     pub arriving: Arc<Budget>,
-    /// Uploads under way: each takes a thread that writes.
+    /// Running uploads. Each occupies a thread that writes.
     pub uploads: Arc<Budget>,
-    /// Set once the service stops taking calls.
+    /// Set when the service stops.
     pub stopping: AtomicBool,
 }
 
 impl Shared {
-    /// For a process that begins, and has room for so many connections.
+    /// `room` is the number of connections that the limit of open files allows.
     pub fn new(args: &ServeArgs, room: usize) -> Result<Self, String> {
         let mut process = [0; 4];
         getrandom::fill(&mut process).map_err(|e| e.to_string())?;
@@ -103,13 +99,14 @@ impl Shared {
         })
     }
 
-    /// An id for a request that brought none.
+    /// The id of a request that carries none.
     pub fn new_request_id(&self) -> String {
         let n = self.requests.fetch_add(1, Relaxed);
         format!("{:08x}{n:012x}", self.process)
     }
 
-    /// Room for a connection of this peer. Many clients share the address of a trusted proxy.
+    /// Takes a place for a connection. A trusted proxy has no limit of its own, because many
+    /// clients share its address.
     pub fn connect(&self, peer: IpAddr) -> Result<Share, Fault> {
         let peer = peer.to_canonical();
         let holder = (!self.trusted_proxies.contains(&peer)).then(|| RateKey::address(peer));
@@ -117,13 +114,13 @@ impl Shared {
     }
 }
 
-/// Calls under way at a time. Past it, callers are turned away at once.
+/// The maximum number of running calls. The service refuses further calls at once.
 pub const MOST_IN_FLIGHT: u64 = 4096;
 
-/// What is served where.
+/// Registers all routes.
 pub fn configure(app: &mut web::ServiceConfig) {
     app.service(
-        // The fast path has taken most calls already.
+        // The fast path answers most calls before the app sees them.
         web::resource("/backend/functions/{name}")
             .route(web::post().to(call))
             .default_service(web::to(refuse_method)),
@@ -145,7 +142,7 @@ async fn nothing_here(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
     reply::refuse(req.head(), &edge, Fault::NoRoute)
 }
 
-/// For an address that is served, but not with this method.
+/// The path exists, but not with this method.
 async fn refuse_method(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
     reply::refuse(req.head(), &edge, Fault::Method(req.method().to_string()))
 }

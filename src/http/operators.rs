@@ -1,4 +1,4 @@
-//! What operators watch: whether it lives, whether it is ready, its figures, its document.
+//! Endpoints for operators: liveness, readiness, metrics and the OpenAPI document.
 
 use super::Edge;
 use crate::telemetry::{self, Gauges};
@@ -15,7 +15,7 @@ pub(super) async fn healthz() -> HttpResponse {
     HttpResponse::Ok().json(Alive { status: "ok".into() })
 }
 
-/// How many actors there are, and how many pause, gave up or are stuck.
+/// The number of actors in memory, in total and by trouble.
 #[derive(Default)]
 struct Census {
     all: u64,
@@ -63,7 +63,7 @@ pub(super) async fn readyz(edge: web::Data<Edge>) -> HttpResponse {
             engine: EngineCheck {
                 ok: engine.unreachable.is_none(),
                 since: engine.unreachable.as_ref().map(|(since, _)| *since),
-                // The engine's own words name paths of this machine: they are in the log.
+                // The engine's own error names paths of this machine: only the log has it.
                 error: engine
                     .unreachable
                     .map(|_| "the container engine does not answer; the log says why".into()),

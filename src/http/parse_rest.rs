@@ -1,8 +1,8 @@
 //! The session routes that client libraries of the Parse wire style call besides functions:
-//! sign-up, sign-in, the current user and session, log-out, password change and reset, health.
+//! sign-up, sign-in, current user and session, log-out, password change and reset, health.
 //!
-//! Each is a declared operation in other clothes: the parameters are renamed, the call takes the
-//! same pipeline, and the reply is put into the shape that the libraries read.
+//! Each route calls a declared operation through the common pipeline. Only the names of parameters
+//! and the shape of replies differ.
 
 use super::{
     Edge, endpoints,
@@ -33,14 +33,13 @@ use contract::{
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
-/// The edge in the shape of the libraries.
+/// The edge for the routes of client libraries.
 struct Parse;
 
-/// A request of a library, its body read.
 struct Incoming {
     req: HttpRequest,
     edge: web::Data<Edge>,
-    /// What the body and the query hold, reserved keys of the body included.
+    /// The fields of the body and of the query, including the reserved keys of the body.
     fields: Map<String, Value>,
 }
 
@@ -49,10 +48,9 @@ impl contract::endpoint::Edge for Parse {
     type Answer = Result<HttpResponse, Fault>;
 }
 
-/// The session routes, and how each is answered.
 static ROUTES: LazyLock<Vec<EdgeRoute<Parse>>> = LazyLock::new(session_routes::edge_routes);
 
-/// Answers a session route, once the method that the library means is known.
+/// Answers a session route. The body may name another method than the request.
 pub async fn serve(req: HttpRequest, edge: web::Data<Edge>, payload: web::Payload) -> HttpResponse {
     if req.method() == Method::OPTIONS {
         return reply::refuse(req.head(), &edge, Fault::NoRoute);
@@ -171,8 +169,8 @@ impl Incoming {
         self.req.head()
     }
 
-    /// What the query says, where the body does not say otherwise. Credentials do not belong into
-    /// addresses, which are logged on the way.
+    /// Adds the query; the body wins. Reserved keys in the query are ignored: proxies log URLs, so
+    /// credentials do not belong there.
     fn add_query(&mut self) {
         if let Ok(query) = web::Query::<Map<String, Value>>::from_query(self.req.query_string()) {
             let query = query.into_inner().into_iter();
@@ -188,7 +186,7 @@ impl Incoming {
         Ok(json!(credentials.session_token.unwrap_or_default()))
     }
 
-    /// Calls a function with the credentials that came along.
+    /// Calls a function with the credentials of the request.
     async fn call<F: Operation>(&self, params: Map<String, Value>) -> Result<Exchange, Fault> {
         self.invoke(Target::Function(F::NAME.to_owned()), params).await
     }
@@ -198,7 +196,8 @@ impl Incoming {
             .await
     }
 
-    /// The calling session. The platform does not know its token: only the caller does.
+    /// Returns the calling session. Only the caller knows the session token, so it comes from the
+    /// request.
     async fn current_session(&self) -> Result<HttpResponse, Fault> {
         let token = self.session_token()?;
         let target = endpoints::target(CurrentSession::NAME, &self.req);
@@ -210,7 +209,7 @@ impl Incoming {
         }))
     }
 
-    /// A change of the user. The libraries say of a field that it goes with an operation.
+    /// Changes the user. Client libraries delete a field with `{"__op": "Delete"}`.
     async fn change_user(&self) -> Result<HttpResponse, Fault> {
         let mut fields = plain(&self.fields);
         let deleted = json!({"__op": "Delete"});
@@ -220,7 +219,8 @@ impl Incoming {
         Ok(self.shape(exchange, StatusCode::OK, Value::clone))
     }
 
-    /// The libraries know an invalid session by its own code.
+    /// Answers an invalid session with the code that client libraries expect, unless the
+    /// application id or the JavaScript key is the reason.
     fn by_session(&self, mut exchange: Exchange) -> Result<Exchange, Fault> {
         if matches!(exchange.reply, Err(Fault::Unauthenticated(_))) {
             let body = with_credentials(&self.fields, Map::new());
@@ -232,7 +232,6 @@ impl Incoming {
         Ok(exchange)
     }
 
-    /// The answer, in the shape that the libraries read.
     fn shape(
         &self,
         exchange: Exchange,
@@ -261,7 +260,7 @@ fn plain(fields: &Map<String, Value>) -> Map<String, Value> {
         .collect()
 }
 
-/// The parameters of a sign-in or sign-up: the libraries' user name is the e-mail.
+/// The parameters of a sign-in or sign-up. The libraries' `username` is the e-mail address.
 fn by_email(fields: &Map<String, Value>) -> Result<Map<String, Value>, Fault> {
     let mut renamed = plain(fields);
     let Some(username) = renamed.remove("username") else { return Ok(renamed) };
@@ -274,16 +273,16 @@ fn by_email(fields: &Map<String, Value>) -> Result<Map<String, Value>, Fault> {
     }
 }
 
-/// The parameters with the reserved keys that came along, so that the credentials stay with them.
+/// The parameters with the reserved keys of the request, which carry its credentials.
 fn with_credentials(fields: &Map<String, Value>, params: Map<String, Value>) -> Bytes {
     let reserved = fields.iter().filter(|(key, _)| key.starts_with('_') && *key != "_method");
     let mut body: Map<String, Value> = reserved.map(|(k, v)| (k.clone(), v.clone())).collect();
     body.extend(params);
-    // An object with text keys always serializes.
+    // An object with string keys always serializes.
     serde_json::to_vec(&body).unwrap_or_default().into()
 }
 
-/// A user in the libraries' shape.
+/// A user in the shape that client libraries read.
 fn user(user: &Value, token: &Value) -> Value {
     let mut shaped = user.as_object().cloned().unwrap_or_default();
     let id = shaped.remove("id").unwrap_or_default();

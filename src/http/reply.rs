@@ -1,4 +1,4 @@
-//! Every answer: its status, its body, and the headers that all answers carry.
+//! Builds answers: status, body, and the headers that all answers carry.
 
 use super::{Edge, cors, request};
 use actix_http::RequestHead;
@@ -24,24 +24,22 @@ const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 /// A year, in seconds.
 const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// What the headers of an answer say.
+/// The source of an answer's headers.
 pub struct Heading<'a> {
-    /// The head of the request.
     pub head: &'a RequestHead,
     pub edge: &'a Edge,
-    /// The id of the request.
     pub request_id: Arc<str>,
-    /// What the caller has left; `None`: whatever the one has who is seen to ask.
+    /// The calls left. `None` means those of the caller that the request's headers identify.
     pub allowance: Option<Allowance>,
 }
 
 impl<'a> Heading<'a> {
-    /// For the answer to a request that is not counted.
+    /// For the answer to a request that does not count against the rate limit.
     pub fn uncounted(head: &'a RequestHead, edge: &'a Edge) -> Self {
         Heading { head, edge, request_id: request::request_id(head, edge), allowance: None }
     }
 
-    /// Puts on the headers that all answers carry.
+    /// Adds the headers that all answers carry.
     fn put_on(&self, headers: &mut HeaderMap) {
         if let Ok(id) = HeaderValue::from_str(&self.request_id) {
             headers.insert(REQUEST_ID, id);
@@ -59,14 +57,12 @@ impl<'a> Heading<'a> {
         cors::allow(self.head, self.edge, headers);
     }
 
-    /// An answer without a body.
     pub fn empty(&self, status: StatusCode) -> HttpResponse {
         let mut answer = HttpResponse::new(status);
         self.put_on(answer.headers_mut());
         answer
     }
 
-    /// An answer with this JSON.
     pub fn json(&self, status: StatusCode, body: Vec<u8>) -> HttpResponse {
         let mut answer = HttpResponse::with_body(status, BoxBody::new(body));
         answer.headers_mut().insert(header::CONTENT_TYPE, JSON);
@@ -74,7 +70,6 @@ impl<'a> Heading<'a> {
         answer
     }
 
-    /// An answer with this value as JSON.
     pub fn value(&self, status: StatusCode, value: &impl Serialize) -> HttpResponse {
         match serde_json::to_vec(value) {
             Ok(body) => self.json(status, body),
@@ -82,7 +77,7 @@ impl<'a> Heading<'a> {
         }
     }
 
-    /// `{"result": …}` around the reply's JSON.
+    /// Wraps the reply's JSON into `{"result": …}`.
     pub fn result(&self, reply: &[u8]) -> HttpResponse {
         let mut body = Vec::with_capacity(reply.len() + 12);
         body.extend_from_slice(b"{\"result\":");
@@ -91,11 +86,10 @@ impl<'a> Heading<'a> {
         self.json(StatusCode::OK, body)
     }
 
-    /// The answer for a fault.
     pub fn fault(&self, fault: &Fault) -> HttpResponse {
         let status =
             StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        // A `Failure` always serializes: text, numbers and lists of text.
+        // A `Failure` always serializes: it has only text, numbers and lists of text.
         let body = serde_json::to_vec(&Failure::new(fault, &self.request_id)).unwrap_or_default();
         let mut answer = self.json(status, body);
         if let Some(seconds) = fault.retry_after() {
@@ -105,21 +99,21 @@ impl<'a> Heading<'a> {
     }
 }
 
-/// What the one has left who is seen to ask, by the headers alone. Nothing is counted.
+/// The calls left of the caller that the headers identify. The request is not counted.
 pub fn left(head: &RequestHead, edge: &Edge) -> Allowance {
     let credentials = request::credentials(head, b"").unwrap_or_default();
     let platform = &edge.platform;
     platform.authn.peek(&platform.world, &credentials, request::origin(head, edge))
 }
 
-/// Puts the headers that all answers carry on an answer that was made without them.
+/// Adds the headers that all answers carry, if they are missing.
 pub fn complete(head: &RequestHead, edge: &Edge, headers: &mut HeaderMap) {
     if !headers.contains_key(REQUEST_ID) {
         Heading::uncounted(head, edge).put_on(headers);
     }
 }
 
-/// Counts a request and refuses it. A browser that asks before it calls is let through.
+/// Counts a request against the rate limit and refuses it. A preflight request is answered.
 pub fn refuse(head: &RequestHead, edge: &Edge, fault: Fault) -> HttpResponse {
     if head.method == Method::OPTIONS {
         return cors::preflight(head, edge);

@@ -1,4 +1,5 @@
-//! What a request says: who calls, from where, under which id, with which bytes.
+//! Reads the head of a request: the caller's credentials and address, the request id and the
+//! content type.
 
 use super::Edge;
 use actix_http::RequestHead;
@@ -13,13 +14,13 @@ use std::{
     sync::{Arc, Once},
 };
 
-/// Longer credentials and ids are not looked at.
+/// The maximum length of a credential or an idempotency key.
 const LONGEST_HEADER: usize = 256;
 
-/// A proxy that nobody told us of is reported once.
+/// The log reports an unknown proxy once.
 static UNKNOWN_PROXY: Once = Once::new();
 
-/// The names of a header; the first that a request has wins.
+/// The alternative names of a header. The first name in the request wins.
 type Names<const N: usize> = [HeaderName; N];
 
 const fn name(name: &'static str) -> HeaderName {
@@ -42,7 +43,7 @@ static JAVASCRIPT_KEY: Names<6> = [
     name("x-parse-rest-api-key"),
 ];
 
-/// The id of a request: the client's own where it sent a plain one.
+/// The client's request id if it is valid, else a new one.
 pub fn request_id(head: &RequestHead, edge: &Edge) -> Arc<str> {
     match text(head, &REQUEST_ID) {
         Some(id)
@@ -62,21 +63,20 @@ fn one_of<'a>(head: &'a RequestHead, names: &[HeaderName]) -> Option<&'a str> {
     names.iter().find_map(|name| text(head, name)).filter(|value| value.len() <= LONGEST_HEADER)
 }
 
-/// The address of the connection.
+/// The address of the peer of the connection.
 pub fn peer(head: &RequestHead) -> IpAddr {
     head.peer_addr.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip().to_canonical())
 }
 
-/// Headers by which proxies say that they forward for somebody.
+/// Headers that proxies add to a forwarded request.
 static FORWARDING: Names<4> =
     [header::X_FORWARDED_FOR, header::FORWARDED, header::VIA, name("x-real-ip")];
 
-/// Where a request comes from.
 pub fn origin(head: &RequestHead, edge: &Edge) -> Origin {
     find_origin(&head.headers, peer(head), &edge.shared.trusted_proxies)
 }
 
-/// The client's address is the connection's, or what trusted proxies say.
+/// The client's address: the peer of the connection, or what trusted proxies report.
 fn find_origin(headers: &HeaderMap, peer: IpAddr, trusted: &HashSet<IpAddr>) -> Origin {
     let is_forwarded = || FORWARDING.iter().any(|name| headers.contains_key(name));
     if !trusted.contains(&peer) {
@@ -87,7 +87,7 @@ fn find_origin(headers: &HeaderMap, peer: IpAddr, trusted: &HashSet<IpAddr>) -> 
         }
         return Origin { address: peer, is_known: !is_forwarded() };
     }
-    // A proxy adds to the last line, or adds a line: what the nearest one wrote is at the end.
+    // A proxy appends to the last line or adds a line: the nearest proxy wrote the end.
     let lines: Vec<_> = headers.get_all(header::X_FORWARDED_FOR).collect();
     let hops = lines.into_iter().rev().flat_map(|line| line.to_str().unwrap_or("?").rsplit(','));
     let mut furthest = None;
@@ -98,12 +98,11 @@ fn find_origin(headers: &HeaderMap, peer: IpAddr, trusted: &HashSet<IpAddr>) -> 
             Err(_) => return Origin { address: peer, is_known: false },
         }
     }
-    // A proxy that calls for itself, or one that does not say for whom it calls.
+    // The proxy itself is the client, or it does not name its client.
     Origin { address: furthest.unwrap_or(peer), is_known: furthest.is_some() || !is_forwarded() }
 }
 
-/// The client's own id for a change that is to happen once. One that cannot be kept is refused: the
-/// client counts on it.
+/// The idempotency key of a change. An unusable key is refused, because the client relies on it.
 pub fn idempotency_key(head: &RequestHead) -> Result<Option<String>, Fault> {
     let sent = IDEMPOTENCY_KEY.iter().find_map(|name| head.headers.get(name));
     match sent.map(|value| value.to_str()) {
@@ -115,12 +114,12 @@ pub fn idempotency_key(head: &RequestHead) -> Result<Option<String>, Fault> {
     }
 }
 
-/// What the client calls itself.
+/// The first 200 characters of `User-Agent`.
 pub fn user_agent(head: &RequestHead) -> Option<String> {
     text(head, &header::USER_AGENT).map(|agent| agent.chars().take(200).collect())
 }
 
-/// What the request presents. A header wins over the body's reserved keys.
+/// The credentials of a request. Headers win over the reserved keys of the body.
 pub fn credentials(head: &RequestHead, body: &[u8]) -> Result<Credentials, Fault> {
     let header = |names: &[HeaderName]| one_of(head, names).map(str::to_owned);
     let mut credentials = Credentials {
@@ -141,7 +140,7 @@ pub fn credentials(head: &RequestHead, body: &[u8]) -> Result<Credentials, Fault
     Ok(credentials)
 }
 
-/// `Bearer` carries a deploy token; `Basic` an application id with a JavaScript key.
+/// `Bearer` carries a deploy token; `Basic` carries an application id and a JavaScript key.
 fn read_authorization(authorization: &str, credentials: &mut Credentials) {
     let (scheme, rest) = authorization.split_once(' ').unwrap_or_default();
     if scheme.eq_ignore_ascii_case("bearer") {
@@ -176,7 +175,8 @@ fn read_body(fields: &Map<String, Value>, credentials: &mut Credentials) -> Resu
     Ok(())
 }
 
-/// The method that a client library means: it posts everything, and says `_method` in the body.
+/// The method that a client library means: libraries send every request as `POST`, with `_method`
+/// in the body.
 pub fn method_override(body: &[u8]) -> Option<String> {
     if !params::has_reserved_keys(body) {
         return None;
@@ -184,17 +184,17 @@ pub fn method_override(body: &[u8]) -> Option<String> {
     params::object(body).ok()?.get("_method")?.as_str().map(str::to_ascii_uppercase)
 }
 
-/// What may be in a body, by its content type.
+/// The bodies that a content type allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// JSON, whatever it is called.
+    /// JSON, under several content types.
     Json,
-    /// What `curl -d` calls all that it sends: a form, or an object in JSON.
+    /// The default content type of `curl -d`. The body may be JSON or a form.
     Form,
 }
 
 impl Content {
-    /// Refuses a body that is not what its content type may stand for.
+    /// Refuses a form.
     pub fn check(self, body: &[u8]) -> Result<(), Fault> {
         match self {
             Content::Form if !body.trim_ascii_start().starts_with(b"{") => {
@@ -207,7 +207,7 @@ impl Content {
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Refuses content types that are not JSON in disguise.
+/// Reads the content type. Refuses all that cannot be JSON in UTF-8.
 pub fn content(head: &RequestHead) -> Result<Content, Fault> {
     let Some(value) = head.headers.get(header::CONTENT_TYPE) else { return Ok(Content::Json) };
     let value = value.to_str().unwrap_or("unreadable text");
@@ -234,8 +234,8 @@ pub fn content(head: &RequestHead) -> Result<Content, Fault> {
 mod tests {
     use super::*;
 
-    /// Where a request of this peer comes from, with these values of `X-Forwarded-For`. The
-    /// addresses 10.0.0.1 and 10.0.0.2 are trusted proxies.
+    /// The origin of a request from this peer with these `X-Forwarded-For` lines. 10.0.0.1 and
+    /// 10.0.0.2 are trusted proxies.
     fn found(peer: &str, lines: &[&'static str]) -> (String, bool) {
         let mut headers = HeaderMap::new();
         for line in lines {

@@ -1,8 +1,8 @@
-//! The bytes of uploads on their way to the disk.
+//! Writes the bytes of uploads to the disk.
 //!
-//! One writer at a time, by a lock on the staged file. Bytes are appended, made durable, and only
-//! then counted in the record; a dropped connection keeps what is durable. Memory does not grow
-//! with the file: a bounded queue lies between the connection and the thread that writes.
+//! A lock on the staged file admits one writer at a time. Bytes are appended, made durable, and
+//! only then counted in the record; a broken connection keeps the durable bytes. A bounded queue
+//! between the connection and the writing thread keeps memory independent of the file's size.
 
 use super::Edge;
 use actix_web::web;
@@ -18,14 +18,14 @@ use std::{
 };
 use tokio::sync::mpsc;
 
-/// Chunks between the connection and the disk. A chunk is at most what one read gives, 64 KiB.
+/// Chunks between the connection and the disk. A chunk has at most 64 KiB: the bytes of one read.
 const QUEUE: usize = 32;
-/// Bytes after which what came in is made durable, so that a broken connection loses little.
+/// The file is synced after this many bytes, so that a crash loses little.
 const DURABLE_EVERY: u64 = 64 << 20;
-/// A connection that sends nothing for this long is given up.
+/// The server gives up a connection that sends nothing for this long.
 const STALLED_AFTER: Duration = Duration::from_secs(60);
-/// A connection that is slower than this, in bytes a second, after as long is given up too: its
-/// place is for others. What it sent is kept, and it can go on with the rest.
+/// The server also gives up a connection that is slower than this, in bytes per second, once it has
+/// lasted `STALLED_AFTER`. The durable bytes stay, and the client can send the rest later.
 const SLOWEST: u64 = 16 << 10;
 
 pub(super) async fn on_disk<T: Send + 'static>(
@@ -39,7 +39,7 @@ pub(super) fn disk(e: &io::Error) -> Fault {
     Fault::Unavailable("the upload's disk")
 }
 
-/// The staged file, for one writer.
+/// Opens the staged file and locks it.
 pub(super) fn lock(path: &std::path::Path) -> Result<File, Fault> {
     let file = File::options()
         .create(true)
@@ -57,7 +57,7 @@ pub(super) fn lock(path: &std::path::Path) -> Result<File, Fault> {
     }
 }
 
-/// Drops what lies past the offset and goes on there.
+/// Truncates the file at the offset and seeks there.
 pub(super) fn cut(mut file: File, offset: u64) -> io::Result<File> {
     file.set_len(offset)?;
     file.seek(SeekFrom::Start(offset))?;
@@ -68,20 +68,20 @@ pub(super) fn cut(mut file: File, offset: u64) -> io::Result<File> {
 pub(super) struct Writer<'a> {
     pub(super) edge: &'a Edge,
     pub(super) id: ArtifactId,
-    /// How long the file is to be, where that is known.
+    /// The final length of the file, if known.
     pub(super) length: Option<u64>,
 }
 
-/// How far an upload came.
+/// The state of an upload after a request.
 pub(super) struct Stored {
     pub(super) offset: u64,
     pub(super) length: Option<u64>,
-    /// Why it came no further.
+    /// Why the request did not store all its bytes.
     pub(super) problem: Option<Fault>,
 }
 
 impl Writer<'_> {
-    /// Moves the bytes to the disk, and counts them in the record when they are durable.
+    /// Writes the bytes to the disk, and counts durable bytes in the record.
     pub(super) async fn write(
         &self,
         file: File,
@@ -98,7 +98,7 @@ impl Writer<'_> {
         let (sent, ()) =
             futures_util::future::join(send(payload, chunks, most.saturating_sub(start)), async {
                 while let Some(offset) = progress.recv().await {
-                    // A later report repeats an earlier one that was lost.
+                    // If this count fails, a later one covers the same bytes.
                     let _ = self.count(offset, self.length).await;
                 }
             })
@@ -114,25 +114,25 @@ impl Writer<'_> {
             file = on_disk(move || cut(file, start)).await?.map_err(|e| disk(&e))?;
             offset = start;
         }
-        // A whole file without a declared length ends where the request ends.
+        // Without a declared length, the end of the request is the end of the file.
         let whole = problem.is_none()
             && self.length.is_none()
             && most == self.edge.platform.settings.largest_artifact;
         let length = if whole { Some(offset) } else { self.length };
-        // The lock is held until the record says how far it is.
+        // The writer keeps the lock until the record has the offset.
         self.count(offset, length).await?;
         drop(file);
         Ok(Stored { offset, length, problem })
     }
 
-    /// Has the record say how many bytes are durable.
+    /// Records how many bytes are durable.
     pub(super) async fn count(&self, offset: u64, length: Option<u64>) -> Result<(), Fault> {
         let owners = &self.edge.platform.owners()?.artifacts;
         owners.ask(self.id, Command::Received(offset, length)).await.map(|_| ())
     }
 }
 
-/// From the connection into the queue.
+/// Moves bytes from the connection into the queue.
 async fn send(
     mut payload: web::Payload,
     chunks: mpsc::Sender<Bytes>,
@@ -164,8 +164,8 @@ async fn send(
 
 type Appended = (File, u64, Option<[u8; 32]>);
 
-/// From the queue onto the disk. Reports offsets that are durable on the way; the last one it
-/// returns. Bytes whose digest is yet to be compared are not reported, nor is the end.
+/// Writes bytes from the queue to the file. Reports durable offsets on the way and returns the last
+/// one. With a digest to compare, it reports none: the bytes may have to be dropped.
 fn append(
     mut file: File,
     start: u64,

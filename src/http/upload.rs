@@ -1,6 +1,6 @@
-//! The bytes of an upload: whole, or as parts with `Content-Range`.
+//! Uploads of artifacts, whole or in parts with `Content-Range`.
 //!
-//! What the request says is read here; `staging` moves the bytes.
+//! This module reads the request; `staging` writes the bytes.
 
 use super::{
     Edge,
@@ -30,14 +30,13 @@ const OFFSET: HeaderName = HeaderName::from_static("upload-offset");
 const LENGTH: HeaderName = HeaderName::from_static("upload-length");
 const COMPLETE: HeaderName = HeaderName::from_static("upload-complete");
 
-/// The query of a signed address.
 #[derive(Deserialize)]
 pub(super) struct Signed {
     expires: i64,
     signature: String,
 }
 
-/// The id in a signed address, where the address is genuine and holds.
+/// The id in a signed URL. Fails if the signature is wrong or has expired.
 pub(super) fn signed<I: Id>(
     req: &HttpRequest,
     edge: &Edge,
@@ -58,7 +57,7 @@ pub(super) fn signed<I: Id>(
     Ok(id)
 }
 
-/// The artifact of a signed address, where the address is genuine and holds.
+/// The artifact of a signed URL. Fails if the signature is wrong or has expired.
 pub(super) fn open(
     req: &HttpRequest,
     edge: &Edge,
@@ -98,17 +97,17 @@ pub(super) async fn head(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespons
     }
 }
 
-/// What the one has left who made an artifact: a signed address is used in that name.
+/// The calls left of the user who created the artifact: a signed URL acts for that user.
 pub(super) fn makers(edge: &Edge, upload: &Upload) -> Option<Allowance> {
     let platform = &edge.platform;
     match upload.artifact.provenance.uploaded_by {
         Some(maker) => platform.authn.peek_user(&platform.world, maker),
-        // The master key alone.
+        // Only the master key creates an artifact without a user.
         None => Some(Allowance::unlimited()),
     }
 }
 
-/// Says how far an upload is (as the resumable uploads draft of the IETF names it).
+/// Describes the state of an upload, with the header names of the IETF draft for resumable uploads.
 fn describe(answer: &mut HttpResponse, offset: u64, length: Option<u64>) {
     let headers = answer.headers_mut();
     headers.insert(OFFSET, offset.into());
@@ -135,21 +134,21 @@ pub(super) async fn put(
         Err(fault) => {
             tracing::info!(request_id = %heading.request_id, function = "putArtifactContent", code = fault.code(), error = %fault, "refused");
             let mut answer = heading.fault(&fault);
-            // What is left of the body is not read: the connection cannot be used again.
+            // The rest of the body is not read, so the connection cannot carry another request.
             answer.head_mut().set_connection_type(actix_http::ConnectionType::Close);
             answer
         }
     }
 }
 
-/// Where the bytes of a request belong.
+/// The range that the bytes of a request fill.
 struct Part {
     start: u64,
-    /// One past the last byte, where the request says it.
+    /// One past the last byte, if the request names it.
     end: Option<u64>,
-    /// The length of the whole file, where it is known.
+    /// The length of the whole file, if known.
     total: Option<u64>,
-    /// What the bytes of this request must hash to.
+    /// The expected SHA-256 of this request's bytes.
     digest: Option<[u8; 32]>,
 }
 
@@ -172,8 +171,8 @@ async fn receive(
     let _place = edge.shared.uploads.share(maker, 1)?;
     let path = edge.vault.staged_path(id);
     let mut staged = on_disk(move || lock(&path)).await??;
-    // Read again under the lock: another writer may have been at work, or the bytes may be under
-    // verification by now.
+    // Read the record again under the lock: another writer may have added bytes, or verification
+    // may have begun.
     let upload = edge.platform.upload(id)?.state.clone();
     if let Err(fault) = check_open(&upload) {
         edge.vault.forget_stray(id, &staged);
@@ -196,7 +195,8 @@ async fn receive(
     let most = part.end.or(length).unwrap_or(limit);
     let writer = Writer { edge, id, length };
     if part.start < durable {
-        // What was stored goes: after a crash nobody may take the new bytes for it.
+        // The record must forget the old bytes first: after a crash, new bytes must not count as
+        // old ones.
         writer.count(part.start, length).await?;
     }
     staged = on_disk(move || cut(staged, part.start)).await?.map_err(|e| disk(&e))?;
@@ -205,7 +205,7 @@ async fn receive(
     stored.problem.map_or(Ok((id, stored.offset, stored.length)), Err)
 }
 
-/// Whether an upload waits for bytes.
+/// Whether the upload accepts bytes.
 fn check_open(upload: &Upload) -> Result<(), Fault> {
     if upload.artifact.state == ArtifactState::Pending && !upload.is_complete() {
         return Ok(());
@@ -216,7 +216,8 @@ fn check_open(upload: &Upload) -> Result<(), Fault> {
     )))
 }
 
-/// `Content-Range: bytes a-b/total`, or the whole file. `Content-Digest` is of RFC 9530.
+/// Reads `Content-Range: bytes a-b/total`, or takes the whole file. RFC 9530 defines
+/// `Content-Digest`.
 fn read_part(req: &HttpRequest, upload: &Upload) -> Result<Part, Fault> {
     let text = |name: &str| req.headers().get(name).and_then(|v| v.to_str().ok());
     let length: Option<u64> = text("content-length").and_then(|n| n.parse().ok());

@@ -1,4 +1,4 @@
-//! Apps: what artifacts and releases belong to.
+//! Apps, which own artifacts, releases and instances.
 
 use crate::{
     AppId, BoundedSet, InstanceId, Name, Page, ProjectId, Timestamp, page::*, patch::Patch,
@@ -14,13 +14,13 @@ functions! {
     "createApp": CreateApp {
         project_id: ProjectId,
         name: Name,
-        /// Both where nothing is given.
+        /// The default is both platforms.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         platforms: Option<BoundedSet<Platform, 1, 2>>,
-        /// The iOS bundle identifier. Where nothing is given, the first verified upload sets it.
+        /// The iOS bundle identifier. Without one, the first verified iOS upload sets it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bundle_id: Option<StoreIdentifier>,
-        /// The Android package name. Where nothing is given, the first verified upload sets it.
+        /// The Android package name. Without one, the first verified Android upload sets it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         package_name: Option<StoreIdentifier>,
     } -> App { who: Member of (project_id), effect: Change }
@@ -30,7 +30,7 @@ functions! {
 
     /// Change an app.
     ///
-    /// Clearing an identifier also forgets the signing certificate that uploads are held to.
+    /// Clearing an identifier also clears the signing certificate that uploads must match.
     "updateApp": UpdateApp {
         app_id: AppId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ functions! {
         package_name: Patch<StoreIdentifier>,
     } -> App { who: Member of (app_id), effect: Change }
 
-    /// Delete an app with its artifacts, releases and tokens.
+    /// Delete an app with its artifacts, releases and deploy tokens.
     "deleteApp": DeleteApp { app_id: AppId } -> DeletedApp { who: OwnerOrAdmin of (app_id), effect: Change }
 
     /// List the apps of a project.
@@ -65,18 +65,18 @@ records! {
         platforms: Vec<Platform>,
         bundle_id: Option<StoreIdentifier>,
         package_name: Option<StoreIdentifier>,
-        /// The backend instance of this app, where it has one.
+        /// The app's backend instance, if it has one.
         backend_instance_id: Option<InstanceId>,
-        /// The market-server instance of this app, where it has one.
+        /// The app's market server, if it has one.
         market_instance_id: Option<InstanceId>,
         created_at: Timestamp,
         updated_at: Timestamp,
     }
 
-    /// What went with an app.
+    /// What was deleted with an app.
     pub struct DeletedApp { deleted: AppContents }
 
-    /// How much hangs from an app.
+    /// The numbers of objects that belonged to an app.
     pub struct AppContents { instances: u64, artifacts: u64, releases: u64 }
 }
 
@@ -93,7 +93,7 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// Its name on the wire.
+    /// The platform's name on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Platform::Ios => "ios",

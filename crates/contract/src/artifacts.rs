@@ -1,5 +1,5 @@
-//! Artifacts: uploaded binaries, verified before they count. The three upload endpoints themselves
-//! are in [`endpoint`](crate::endpoint).
+//! Artifacts: uploaded binaries, which the service verifies. The upload endpoints are in
+//! [`endpoint`](crate::endpoint).
 
 use crate::{
     AppId, ArtifactId, Name, Page, Sha256, Timestamp, UserId, VersionName, WebUrl,
@@ -32,11 +32,11 @@ functions! {
     "svc_getArtifact": GetArtifact { artifact_id: ArtifactId } -> Artifact
     { who: Member of (artifact_id), effect: Read, scope: ArtifactUpload }
 
-    /// Get an address that downloads a verified artifact, good for one hour.
+    /// Get a URL that downloads a verified artifact. It is valid for one hour.
     "svc_getArtifactDownloadUrl": GetArtifactDownloadUrl { artifact_id: ArtifactId } -> DownloadUrl
     { who: Member of (artifact_id), effect: Read, errors: [NotNow "it is not verified"] }
 
-    /// Delete an artifact and its bytes. Refused while a release holds it.
+    /// Delete an artifact and its bytes. The call fails while a release contains the artifact.
     "svc_deleteArtifact": DeleteArtifact { artifact_id: ArtifactId } -> DeletedArtifact
     { who: OwnerOrAdmin of (artifact_id), effect: Change, errors: [NotNow "a release holds it"] }
 }
@@ -49,30 +49,30 @@ records! {
         platform: Platform,
         kind: ArtifactKind,
         file_name: FileName,
-        /// Bytes; known once declared or verified.
+        /// Bytes. Null until the size is declared or verified.
         size: Option<u64>,
         sha256: Option<Sha256>,
-        /// The version in the file; until it is verified, the one that was declared.
+        /// The version in the file. Until the artifact is verified, this is the declared version.
         version: Option<VersionName>,
         /// `CFBundleVersion` or `versionCode`.
         build_number: Option<String>,
-        /// Bundle identifier or package name, as the file says.
+        /// The bundle identifier or package name in the file.
         identifier: Option<StoreIdentifier>,
         provenance: Provenance,
         trust: Trust,
-        /// Who signed the file, where it is signed.
+        /// Who signed the file. Null for an unsigned file.
         signer: Option<Signer>,
         state: ArtifactState,
-        /// Why it was rejected.
+        /// Why the artifact was rejected.
         problem: Option<String>,
         created_at: Timestamp,
         finalized_at: Option<Timestamp>,
     }
 
-    /// Which execution path produced an artifact.
+    /// Where an artifact comes from.
     pub struct Provenance {
         path: ProvenancePath,
-        /// Null where the master key alone stands behind it.
+        /// Null if the master key alone created the artifact.
         uploaded_by: Option<UserId>,
         #[serde(default)]
         repository: Option<String>,
@@ -88,19 +88,19 @@ records! {
 
     /// The certificate that signed a file.
     pub struct Signer {
-        /// Of the certificate's DER.
+        /// The hash of the certificate in DER.
         sha256: Sha256,
         subject: String,
     }
 
-    /// An address with its own authority.
+    /// A signed URL. It needs no other credentials.
     pub struct DownloadUrl { url: String, expires_at: Timestamp }
 
-    /// The artifact that was deleted.
+    /// The deleted artifact.
     pub struct DeletedArtifact { deleted: ArtifactId }
 }
 
-/// What kind of file an artifact is.
+/// The file format of an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ArtifactKind {
@@ -113,7 +113,7 @@ pub enum ArtifactKind {
 }
 
 impl ArtifactKind {
-    /// From the end of a file's name, in any case.
+    /// The kind of a file, by the extension of its name in any case.
     pub fn of_file_name(name: &str) -> Option<Self> {
         match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
             "ipa" => Some(ArtifactKind::Ipa),
@@ -123,7 +123,7 @@ impl ArtifactKind {
         }
     }
 
-    /// The platform that files of this kind are for.
+    /// The platform of files of this kind.
     pub fn platform(self) -> Platform {
         match self {
             ArtifactKind::Ipa => Platform::Ios,
@@ -131,7 +131,7 @@ impl ArtifactKind {
         }
     }
 
-    /// What a file of this kind ends in, without the dot.
+    /// The file name extension, without the dot.
     pub fn extension(self) -> &'static str {
         match self {
             ArtifactKind::Ipa => "ipa",
@@ -141,23 +141,23 @@ impl ArtifactKind {
     }
 }
 
-/// The execution paths of a build.
+/// How a build was started and uploaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProvenancePath {
-    /// Triggered in the dashboard.
+    /// Started in the dashboard.
     DashboardTrigger,
-    /// Triggered with the command line.
+    /// Started with the command line.
     CliTrigger,
     /// Built on a developer's machine and published from there.
     LocalPublish,
-    /// Uploaded by some other CI.
+    /// Uploaded by another CI system.
     ExternalCi,
     /// Uploaded by hand.
     ManualUpload,
 }
 
-/// How far the origin of an artifact is proven.
+/// How well the origin of an artifact is proven.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -167,9 +167,9 @@ pub enum Trust {
     Unverified,
     /// Uploaded with a deploy token.
     Token,
-    /// Uploaded by a CI run that proved who it is.
+    /// Uploaded by a CI run that proved its identity.
     Oidc,
-    /// Its build attestation was verified.
+    /// The artifact's build attestation was verified.
     Attested,
 }
 
@@ -177,16 +177,16 @@ pub enum Trust {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ArtifactState {
-    /// Waiting for its bytes.
+    /// The service waits for the bytes.
     Pending,
-    /// Its bytes are being checked.
+    /// The service checks the bytes.
     Verifying,
-    /// Its bytes are what was declared.
+    /// The bytes are as declared. Only a verified artifact can be released and downloaded.
     Verified,
-    /// Its bytes are not what was declared; a new upload is needed.
+    /// The bytes are not as declared. Open a new upload.
     Rejected,
-    /// Its bytes never came.
+    /// The bytes did not arrive in time.
     Expired,
-    /// Removed.
+    /// The artifact is deleted.
     Deleted,
 }

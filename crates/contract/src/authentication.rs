@@ -12,22 +12,22 @@ functions! {
 
     /// Create a user account.
     ///
-    /// Makes the account, its personal organization and a first session. The session token is in
-    /// this reply only.
+    /// This creates the account, its personal organization and a first session. Only this reply
+    /// contains the session token.
     "registerUser": RegisterUser {
         email: Email,
         password: Password,
-        /// How to show the user; the part of the e-mail before the @ where nothing is given.
+        /// The display name. The default is the part of the e-mail address before the `@`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<Name>,
     } -> SignedIn { who: Public, effect: Change, session: ignored, secret: true, errors: [Exists "an account with this e-mail exists"] }
 
     /// Sign in with e-mail and password.
     ///
-    /// Whatever does not sign in is answered alike, a text that cannot be an e-mail or a password
-    /// too. After ten failures for one e-mail within 15 minutes an address gets code 429 for that
-    /// e-mail, whatever the password. After twenty from addresses that the account has never
-    /// signed in from, all such addresses get it.
+    /// Every failed sign-in gets the same answer, even if the text cannot be an e-mail address or a
+    /// password. After ten failures for one e-mail within 15 minutes, an IP address gets code 429
+    /// for that e-mail, even with the right password. After twenty failures from IP addresses that
+    /// the account has never signed in from, all such addresses get it.
     "loginWithEmail": LoginWithEmail {
         #[schemars(extend("format" = "email"))]
         email: String,
@@ -36,10 +36,10 @@ functions! {
     { who: Public, effect: Change, session: ignored, secret: true,
         errors: [BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"] }
 
-    /// Read the account that is signed in.
+    /// Read the caller's account.
     "getCurrentUser": GetCurrentUser {} -> User { who: User, effect: Read, person: required }
 
-    /// Change the profile of the account that is signed in.
+    /// Change the caller's profile.
     "updateProfile": UpdateProfile {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<Name>,
@@ -49,13 +49,13 @@ functions! {
         company: Patch<Name>,
     } -> User { who: User, effect: Change, person: required }
 
-    /// Change the password and end every other session.
+    /// Change the caller's password and end every other session.
     ///
-    /// The calling session gets a new token, in this reply only.
+    /// The calling session gets a new token. Only this reply contains it.
     "changePassword": ChangePassword {
         current_password: PasswordAttempt,
         new_password: Password,
-        /// Whether to end all deploy tokens of the account, too.
+        /// Whether to revoke all deploy tokens of the account, too.
         #[serde(default)]
         revoke_tokens: bool,
     } -> NewSession
@@ -65,7 +65,7 @@ functions! {
     /// End the calling session.
     "logout": Logout {} -> Nothing { who: User, effect: Change, person: required }
 
-    /// List the sessions of the account that is signed in.
+    /// List the caller's sessions.
     "svc_getSessions": GetSessions {
         #[serde(default)]
         limit: Limit,
@@ -73,26 +73,26 @@ functions! {
         cursor: Option<Cursor>,
     } -> Page<Session> { who: User, effect: Read, person: required }
 
-    /// End one session of the account that is signed in.
+    /// End one of the caller's sessions.
     "svc_revokeSession": RevokeSession { session_id: SessionId } -> Nothing
     { who: User, effect: Change, person: required, errors: [NotFound "no such session of this account"] }
 
-    /// Ask for a mail with a token to set a new password.
+    /// Send a mail with a token for a new password.
     ///
-    /// The answer is the same whether the account exists or not. The token holds for one hour, and
-    /// asking again does not end it. An account is sent at most three such mails within an hour;
-    /// further calls send nothing. Where no mail is configured, the token appears once in the
+    /// The answer is the same whether the account exists or not. The token is valid for one hour; a
+    /// later request does not revoke it. An account gets at most three such mails within an hour;
+    /// further calls send nothing. If no mail server is configured, the token appears once in the
     /// operator's log.
     "requestPasswordReset": RequestPasswordReset { email: Email } -> Nothing
     { who: Public, effect: Change, session: ignored }
 
-    /// Set a new password with a token from the mail, and end every session and deploy token.
+    /// Set a new password with the token from the mail.
     ///
-    /// All other tokens for a new password end, too.
+    /// This ends every session and revokes all other tokens for a new password.
     "resetPassword": ResetPassword {
         token: String,
         new_password: Password,
-        /// Whether to end all deploy tokens of the account, too.
+        /// Whether to revoke all deploy tokens of the account, too. The default is true.
         #[serde(default = "yes")]
         revoke_tokens: bool,
     } -> Nothing
@@ -111,78 +111,78 @@ records! {
         name: Name,
         avatar_url: Option<WebUrl>,
         company: Option<Name>,
-        /// The highest role held; personal organizations do not count.
+        /// The user's highest role. Personal organizations do not count.
         role: Role,
         tier: Tier,
         created_at: Timestamp,
         updated_at: Timestamp,
     }
 
-    /// A user with the session just made.
+    /// A user and a new session.
     pub struct SignedIn {
         user: User,
-        /// Goes into `X-Backend-Session-Token`.
+        /// Send it in `X-Backend-Session-Token`.
         session_token: String,
         expires_at: Timestamp,
     }
 
-    /// A session just made.
+    /// A new session.
     pub struct NewSession {
-        /// Goes into `X-Backend-Session-Token`.
+        /// Send it in `X-Backend-Session-Token`.
         session_token: String,
         expires_at: Timestamp,
     }
 
-    /// A session as its user sees it. The token itself is not stored.
+    /// A session. The service does not store its token.
     pub struct Session {
         id: SessionId,
-        /// Whether the call came with this session.
+        /// Whether this is the session of the call.
         current: bool,
         created_at: Timestamp,
-        /// Written at most once an hour.
+        /// Updated at most once an hour.
         last_used_at: Timestamp,
         expires_at: Timestamp,
         user_agent: Option<String>,
     }
 
-    /// An empty object: it is done.
+    /// An empty object. It confirms that the call succeeded.
     pub struct Nothing {}
 }
 
-/// The role of a user, lowest first.
+/// The roles of users, lowest first.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Standard user: own projects and those that list them.
+    /// Works on own projects, and on projects that list the user as a member.
     Client,
-    /// Can manage the team's projects.
+    /// Works on all projects of the organization.
     Supervisor,
     /// Full access to the organization.
     Admin,
-    /// Platform-level access.
+    /// Full access to the platform.
     Superadmin,
 }
 
-/// How many requests a minute an account may make.
+/// The rate limit of an account.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
-    /// 60 a minute.
+    /// 60 calls a minute.
     Free,
-    /// 300 a minute.
+    /// 300 calls a minute.
     Developer,
-    /// 1000 a minute.
+    /// 1000 calls a minute.
     Professional,
     /// Unlimited.
     Enterprise,
 }
 
 impl Tier {
-    /// Requests a minute; `None` is unlimited.
+    /// The number of calls a minute. `None` means unlimited.
     pub const fn per_minute(self) -> Option<u32> {
         match self {
             Tier::Free => Some(60),

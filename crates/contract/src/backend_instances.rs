@@ -1,4 +1,4 @@
-//! Backend instances: a server of an app with its database, in containers.
+//! Backend instances: the server of an app and its database, in containers.
 
 use crate::{
     AppId, InstanceId, Name, Page, ProjectId, TemplateId,
@@ -12,18 +12,19 @@ use serde::{Deserialize, Serialize};
 functions! {
     group "Backend instances";
 
-    /// Provision a backend instance. Answers at once; the instance is in `provisioning`, and starts
-    /// as soon as it can.
+    /// Create a backend instance.
+    ///
+    /// The call returns at once. The instance is in `provisioning` and starts as soon as possible.
     "svc_createBackendInstance": CreateBackendInstance {
         project_id: ProjectId,
         name: Name,
-        /// An app of the project that has no backend yet; an app is made where nothing is given.
+        /// An app of the project without a backend. By default, the call creates an app.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         app_id: Option<AppId>,
-        /// A published backend template; the service's default where nothing is given.
+        /// A published backend template. The default is the service's default template.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         template_id: Option<TemplateId>,
-        /// For the server. What the template sets itself cannot be replaced.
+        /// Environment of the server. Variables that the template sets cannot be replaced.
         #[serde(default)]
         env: Env,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,22 +44,22 @@ functions! {
         cursor: Option<Cursor>,
     } -> Page<Instance> { who: Member of (project_id), effect: Read }
 
-    /// Read an instance.
+    /// Read a backend instance.
     "svc_getBackendInstance": GetBackendInstance { instance_id: InstanceId } -> Instance
     { who: Member of (instance_id), effect: Read }
 
-    /// Start a stopped instance. One that runs is answered unchanged.
+    /// Start a stopped instance. A running instance stays as it is.
     "svc_startBackendInstance": StartBackendInstance {
         instance_id: InstanceId,
-        /// Answer when it has come to rest, or after 25 seconds as it is then.
+        /// Wait until the instance is at rest, for at most 25 seconds.
         #[serde(default)]
         wait: bool,
     } -> Instance { who: Member of (instance_id), effect: Change }
 
-    /// Stop an instance. Its data stays.
+    /// Stop an instance. Its data is kept.
     "svc_stopBackendInstance": StopBackendInstance {
         instance_id: InstanceId,
-        /// Answer when it has come to rest, or after 25 seconds as it is then.
+        /// Wait until the instance is at rest, for at most 25 seconds.
         #[serde(default)]
         wait: bool,
     } -> Instance { who: Member of (instance_id), effect: Change }
@@ -66,18 +67,20 @@ functions! {
     /// Stop an instance and start it again.
     "svc_restartBackendInstance": RestartBackendInstance {
         instance_id: InstanceId,
-        /// Answer when it has come to rest, or after 25 seconds as it is then.
+        /// Wait until the instance is at rest, for at most 25 seconds.
         #[serde(default)]
         wait: bool,
     } -> Instance { who: Member of (instance_id), effect: Change, errors: [NotNow "it is provisioning, starting or stopping"] }
 
-    /// Change an instance. What its server may use, and its environment, come with a new container,
-    /// which takes the place of the one that serves once it is healthy.
+    /// Change an instance.
+    ///
+    /// New resources and a new environment need a new container of the server. It replaces the
+    /// running container once it is healthy.
     "svc_updateBackendInstance": UpdateBackendInstance {
         instance_id: InstanceId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<Name>,
-        /// For the server, in place of what was set before. What the template sets itself cannot be
+        /// Replaces the environment of the server. Variables that the template sets cannot be
         /// replaced.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         env: Option<Env>,
@@ -86,24 +89,27 @@ functions! {
     } -> Instance { who: Member of (instance_id), effect: Change,
         errors: [NotNow "the instance is on its way to another state, or another container is starting"] }
 
-    /// Delete an instance. Its volumes are kept for seven days, in which
-    /// `svc_undeleteBackendInstance` brings it back; with `deleteData` they are removed at once.
+    /// Delete an instance.
+    ///
+    /// Its volumes are kept for seven days, in which `svc_undeleteBackendInstance` brings it back.
+    /// With `deleteData` they are removed at once.
     "svc_deleteBackendInstance": DeleteBackendInstance {
         instance_id: InstanceId,
         #[serde(default)]
         delete_data: bool,
     } -> DeletedInstance { who: OwnerOrAdmin of (instance_id), effect: Change }
 
-    /// Bring back a deleted instance with its data, its variables and its secrets, and start it. Of an
-    /// instance whose data was removed nothing is left to bring back.
+    /// Bring back a deleted instance and start it.
+    ///
+    /// It keeps its data, its variables and its secrets.
     "svc_undeleteBackendInstance": UndeleteBackendInstance { instance_id: DeletedInstanceId } -> Instance
     { who: OwnerOrAdmin of (instance_id), effect: Change,
         errors: [NotFound "it was not deleted, or its data was removed", Exists "the app has another instance of this kind", NotNow "its containers are still being removed, or its template was deleted"] }
 
-    /// Read what an instance uses now, and has used.
+    /// Read the current and past resource usage of an instance.
     "svc_getServerMetrics": GetServerMetrics {
         instance_id: InstanceId,
-        /// How far back the history goes, 1 to 1440; 60 where nothing is given.
+        /// How many minutes of history to return, from 1 to 1440. The default is 60.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         minutes: Option<u32>,
     } -> ServerMetrics { who: Member of (instance_id), effect: Read }
@@ -115,14 +121,14 @@ functions! {
 pub struct DeletedInstanceId(pub InstanceId);
 
 records! {
-    /// What was deleted.
+    /// The deleted instance.
     pub struct DeletedInstance { deleted: InstanceId }
 
-    /// What an instance uses and has used.
+    /// The current and past resource usage of an instance.
     pub struct ServerMetrics {
-        /// Null while the instance does not run.
+        /// Null unless the instance runs.
         current: Option<Metrics>,
-        /// Oldest first, one for each minute.
+        /// One sample per minute, oldest first.
         history: Vec<Metrics>,
     }
 }

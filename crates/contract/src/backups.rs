@@ -1,4 +1,4 @@
-//! Backups of instances' databases: dumps that were read whole and hashed before they count.
+//! Backups of the databases of instances. A backup counts once its dump is complete and hashed.
 
 use crate::{
     AppId, BackupId, InstanceId, Page, ScheduleId, Sha256, Timestamp, instances::InstanceKind,
@@ -10,27 +10,29 @@ use serde::{Deserialize, Serialize};
 functions! {
     group "Backups";
 
-    /// Dump the document database of an app's instance. Answers at once; the backup is in
-    /// `running`.
+    /// Back up the document database of an app's instance.
+    ///
+    /// The call returns at once. The backup is in `running`.
     "svc_createDocumentDbBackup": CreateDocumentDbBackup {
         app_id: AppId,
-        /// Needed where the app has both a backend and a market server.
+        /// Required if the app has both a backend and a market server.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
-        /// Verify it as soon as it is ready, as `svc_verifyBackup` does.
+        /// Verify the backup when it is ready, as `svc_verifyBackup` does.
         #[serde(default)]
         verify: bool,
     } -> Backup { who: Member of (app_id), effect: Change,
         errors: [NotNow "the instance has no such database, does not run, or is being dumped"] }
 
-    /// Dump the SQL database of an app's instance, compressed with gzip. Answers at once; the
-    /// backup is in `running`.
+    /// Back up the SQL database of an app's instance, compressed with gzip.
+    ///
+    /// The call returns at once. The backup is in `running`.
     "svc_createSqlDbBackup": CreateSqlDbBackup {
         app_id: AppId,
-        /// Needed where the app has both a backend and a market server.
+        /// Required if the app has both a backend and a market server.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
-        /// Verify it as soon as it is ready, as `svc_verifyBackup` does.
+        /// Verify the backup when it is ready, as `svc_verifyBackup` does.
         #[serde(default)]
         verify: bool,
     } -> Backup { who: Member of (app_id), effect: Change,
@@ -47,19 +49,22 @@ functions! {
         cursor: Option<Cursor>,
     } -> Page<Backup> { who: Member of (app_id), effect: Read }
 
-    /// Get an address that downloads a backup, good for one hour.
+    /// Get a URL that downloads a backup. It is valid for one hour.
     "svc_getBackupDownloadUrl": GetBackupDownloadUrl { backup_id: BackupId } -> BackupDownloadUrl
     { who: Member of (backup_id), effect: Read, errors: [NotNow "it is not ready"] }
 
-    /// Put a backup back into the running database that it is of. An SQL database is replaced whole;
-    /// in a document database, the collections of the backup are replaced, and others stay. Answers
-    /// at once; `restore` says how it goes.
+    /// Restore a backup into the running database it was made from.
+    ///
+    /// An SQL database is replaced as a whole. In a document database, the collections of the
+    /// backup are replaced and other collections stay. The call returns at once; `restore` shows
+    /// the progress.
     "svc_restoreBackup": RestoreBackup { backup_id: BackupId } -> Backup
     { who: OwnerOrAdmin of (backup_id), effect: Change, errors: [NotNow "it is not ready, or the instance does not run"] }
 
-    /// Put a backup into an empty database of the same image, which is thrown away afterwards: what
-    /// succeeds there can be relied upon. Answers at once; `verification` says how it goes. Two at a
-    /// time, the next ones wait.
+    /// Verify a backup by a restore into an empty database of the same image.
+    ///
+    /// The service deletes that database afterwards. The call returns at once; `verification` shows
+    /// the progress. The service verifies at most two backups at the same time; others wait.
     "svc_verifyBackup": VerifyBackup { backup_id: BackupId } -> Backup
     { who: Member of (backup_id), effect: Change,
         errors: [NotNow "it is not ready, is being put back, the instance was deleted, or its template gives the database no health check by a command"] }
@@ -68,47 +73,48 @@ functions! {
     "svc_deleteBackup": DeleteBackup { backup_id: BackupId } -> DeletedBackup
     { who: OwnerOrAdmin of (backup_id), effect: Change, errors: [NotNow "it is being written or put back"] }
 
-    /// Dump a database again and again. A schedule of the same database is replaced. While the
-    /// instance is stopped, no backup is made.
+    /// Schedule regular backups of a database.
+    ///
+    /// An earlier schedule of the same database is replaced. The service makes no backup while the
+    /// instance is stopped.
     "svc_scheduleBackups": ScheduleBackups {
         app_id: AppId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
-        /// The instance's only database where nothing is given.
+        /// Required if the instance has more than one database.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         database: Option<BackupKind>,
-        /// When, in UTC: minute, hour, day, month, day of the week. At most every ten minutes.
+        /// The times in UTC: minute, hour, day, month, day of the week. At most every ten minutes.
         cron: CronExpression,
-        /// How many of its backups are kept, 1 to 100; 7 where nothing is given. Those that somebody
-        /// asked for are not counted, and never removed.
+        /// How many scheduled backups to keep, from 1 to 100. The default is 7. Backups that a
+        /// caller requested do not count and are never removed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keep: Option<u32>,
-        /// Verify each of them as soon as it is ready. One that cannot be put back does not count as
-        /// kept.
+        /// Verify each backup when it is ready. A backup that fails this does not count as kept.
         #[serde(default)]
         verify: bool,
     } -> BackupSchedule { who: OwnerOrAdmin of (app_id), effect: Change,
         errors: [NotNow "the instance has no such database"] }
 
-    /// Get the backup schedule of a database.
+    /// Read the backup schedule of a database.
     "svc_getBackupSchedule": GetBackupSchedule {
         app_id: AppId,
-        /// Needed where the app has both a backend and a market server.
+        /// Required if the app has both a backend and a market server.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
-        /// The instance's only database where nothing is given.
+        /// Required if the instance has more than one database.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         database: Option<BackupKind>,
     } -> BackupSchedule { who: Member of (app_id), effect: Read,
         errors: [NotNow "the instance has no such database"] }
 
-    /// End the backup schedule of a database. The backups that it made stay.
+    /// Delete the backup schedule of a database. The backups are kept.
     "svc_unscheduleBackups": UnscheduleBackups {
         app_id: AppId,
-        /// Needed where the app has both a backend and a market server.
+        /// Required if the app has both a backend and a market server.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
-        /// The instance's only database where nothing is given.
+        /// Required if the instance has more than one database.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         database: Option<BackupKind>,
     } -> UnscheduledBackups { who: OwnerOrAdmin of (app_id), effect: Change,
@@ -123,22 +129,22 @@ records! {
         app_id: AppId,
         kind: BackupKind,
         state: BackupState,
-        /// Made by a schedule.
+        /// Whether a schedule made the backup.
         scheduled: bool,
-        /// Bytes of the file.
+        /// The size of the file, in bytes.
         size: Option<u64>,
-        /// Of the file.
+        /// The hash of the file.
         sha256: Option<Sha256>,
         error: Option<String>,
-        /// How it was last put back.
+        /// The last restore into the instance's database.
         restore: Option<Restore>,
-        /// How it was last put into an empty database that is thrown away.
+        /// The last verification: a restore into an empty, temporary database.
         verification: Option<Restore>,
         created_at: Timestamp,
         finished_at: Option<Timestamp>,
     }
 
-    /// How a backup was put back.
+    /// The progress of a restore.
     pub struct Restore {
         state: RestoreState,
         error: Option<String>,
@@ -146,21 +152,21 @@ records! {
         finished_at: Option<Timestamp>,
     }
 
-    /// An address that downloads a backup.
+    /// A signed URL of a backup. It needs no other credentials.
     pub struct BackupDownloadUrl { url: String, expires_at: Timestamp }
 
-    /// What was deleted.
+    /// The deleted backup.
     pub struct DeletedBackup { deleted: BackupId }
 
-    /// When a database is dumped.
+    /// The schedule of a database's backups.
     pub struct BackupSchedule {
         id: ScheduleId,
         app_id: AppId,
         instance_id: InstanceId,
         database: BackupKind,
-        /// In UTC.
+        /// The times in UTC.
         cron: CronExpression,
-        /// How many of its backups are kept.
+        /// How many scheduled backups are kept.
         keep: u32,
         /// Whether each backup is verified.
         verify: bool,
@@ -168,11 +174,11 @@ records! {
         next_at: Timestamp,
     }
 
-    /// The schedule that ended.
+    /// The deleted schedule.
     pub struct UnscheduledBackups { deleted: ScheduleId }
 }
 
-/// Which database a backup is of.
+/// The database of a backup.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -188,22 +194,22 @@ pub enum BackupKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum BackupState {
-    /// It is being written.
+    /// The service writes the backup.
     Running,
-    /// It is whole, and can be put back.
+    /// The backup is complete and can be restored.
     Ready,
-    /// It could not be made. Nothing is kept of it.
+    /// The backup failed. Nothing of it is kept.
     Failed,
 }
 
-/// How far a backup is put back.
+/// The states of a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RestoreState {
-    /// It is under way.
+    /// The restore is running.
     Running,
-    /// All of it is in the database.
+    /// The database contains the whole backup.
     Succeeded,
-    /// It could not be done. An SQL database is as it was before.
+    /// The restore failed. An SQL database is unchanged.
     Failed,
 }

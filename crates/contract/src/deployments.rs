@@ -1,4 +1,4 @@
-//! Deployments: how a new version of a service takes the place of the one that serves.
+//! Deployments: each replaces a service of an instance with a new version.
 
 use crate::{
     AppId, DeploymentId, FieldProblem, ImageId, InstanceId, Page, Timestamp, UserId, VersionName,
@@ -13,16 +13,18 @@ use serde::{Deserialize, Serialize};
 functions! {
     group "Deployments";
 
-    /// Deploy a new version of an app's service. Answers at once. One deployment of a service is
-    /// under way at a time, the next ones wait; the old version serves until the new one is well,
-    /// and goes on if it does not become well.
+    /// Deploy a new version of a service of an app.
+    ///
+    /// The call returns at once. A service has one running deployment at a time; others wait. The
+    /// old version serves until the new one is healthy. If the new version does not become healthy,
+    /// the old one continues to serve.
     "triggerDeployment": TriggerDeployment {
         app_id: AppId,
-        /// The server of the app's only instance where nothing is given.
+        /// The default is the server of the app's only instance.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<DeploymentTarget>,
         source: DeploymentSource,
-        /// Replaces what was set for the service; what was set stays where nothing is given.
+        /// Replaces the environment of the service. By default, the environment stays as it is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         env: Option<Env>,
     } -> Deployment { who: Member of (app_id), effect: Change,
@@ -49,21 +51,22 @@ functions! {
     "cancelDeployment": CancelDeployment { deployment_id: DeploymentId } -> Deployment
     { who: Member of (deployment_id), effect: Change, errors: [NotNow "it serves, or has ended"] }
 
-    /// Go back to an earlier version, without building anything: a new deployment of what that one
-    /// ran. What the instance was created with counts as the first.
+    /// Roll back to an earlier version without a build.
+    ///
+    /// This creates a new deployment of what the earlier deployment ran. The version that the
+    /// instance was created with counts as the first deployment.
     "rollbackDeployment": RollbackDeployment {
         app_id: AppId,
-        /// Of the deployment that is named, or the server of the app's only instance, where nothing
-        /// is given.
+        /// The default is the target of `toDeploymentId`, or the server of the app's only instance.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<DeploymentTarget>,
-        /// One of the last 50 that served; the last one that was not taken back where nothing is
-        /// given.
+        /// One of the last 50 deployments that served. The default is the last one that was not
+        /// rolled back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to_deployment_id: Option<DeploymentId>,
     } -> Deployment { who: Member of (app_id), effect: Change, errors: [NotNow "there is nothing to go back to, or its image was removed"] }
 
-    /// Read what a deployment says, from the beginning, while it is being written too.
+    /// Read the log of a deployment from its beginning, even while the deployment runs.
     "getDeploymentLogs": GetDeploymentLogs {
         deployment_id: DeploymentId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,7 +75,7 @@ functions! {
 }
 
 records! {
-    /// One attempt to have a new version serve.
+    /// An attempt to replace the running version of a service.
     pub struct Deployment {
         id: DeploymentId,
         app_id: AppId,
@@ -80,11 +83,11 @@ records! {
         target: DeploymentTarget,
         source: DeploymentSource,
         state: DeploymentState,
-        /// What it runs, once that is settled.
+        /// The image that the deployment runs, once known.
         image_ref: Option<String>,
-        /// The deployment that served before it.
+        /// The deployment that served before this one.
         previous_deployment_id: Option<DeploymentId>,
-        /// The deployment that it takes back.
+        /// The deployment that this one rolls back.
         rollback_of: Option<DeploymentId>,
         started_by: Option<UserId>,
         steps: Vec<DeploymentStep>,
@@ -101,40 +104,41 @@ records! {
         finished_at: Option<Timestamp>,
     }
 
-    /// What a deployment says.
+    /// A part of a deployment's log.
     pub struct DeploymentLogs {
         lines: Vec<DeploymentLine>,
-        /// Where to go on; the same cursor again while nothing new was written.
+        /// The position after the last line. It stays the same until there are new lines.
         next_cursor: Option<Cursor>,
-        /// Nothing will be written any more.
+        /// Whether the log is complete.
         done: bool,
     }
 
-    /// A line of it.
+    /// A line of a deployment's log.
     pub struct DeploymentLine { at: Timestamp, step: StepName, text: String }
 }
 
-/// What is deployed: exactly one of an image version, a git repository and a template version.
+/// The source of a deployment: an image version, a git repository or a template version. Give
+/// exactly one of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeploymentSource {
-    /// A registered image, with `version`.
+    /// A registered image. It needs `version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_id: Option<ImageId>,
-    /// The image's version.
+    /// The version of the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<VersionName>,
     /// A repository with a Dockerfile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitSource>,
-    /// A version of the instance's template: its image, and all else that it says of the service.
+    /// A version of the instance's template: its image, and its other settings for the service.
     /// Databases stay as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_version: Option<SemanticVersion>,
 }
 
 impl DeploymentSource {
-    /// What is wrong with it as a whole.
+    /// What is wrong with the fields together.
     pub fn problem(&self) -> Option<FieldProblem> {
         let image = self.image_id.is_some() && self.version.is_some();
         let half = self.image_id.is_some() != self.version.is_some();
@@ -151,17 +155,17 @@ impl DeploymentSource {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GitSource {
-    /// Where it is.
+    /// The address of the repository.
     pub url: GitUrl,
-    /// A branch, tag or commit; its default branch where nothing is given.
+    /// A branch, tag or commit. The default is the default branch.
     #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
     pub git_ref: Option<GitRef>,
-    /// The path of its Dockerfile; `Dockerfile` where nothing is given.
+    /// The path of the Dockerfile. The default is `Dockerfile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dockerfile: Option<ContextPath>,
 }
 
-/// Which service a deployment is for.
+/// The service that a deployment replaces.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -169,11 +173,11 @@ pub struct GitSource {
 pub enum DeploymentTarget {
     /// The server of the backend instance.
     Backend,
-    /// The server of the market server.
+    /// The server of the market instance.
     MarketServer,
-    /// The dashboard of the market server.
+    /// The dashboard of the market instance.
     MarketDashboard,
-    /// The storefront of the market server.
+    /// The storefront of the market instance.
     MarketStorefront,
 }
 
@@ -181,25 +185,25 @@ pub enum DeploymentTarget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum DeploymentState {
-    /// Another one of its service is under way.
+    /// Another deployment of the service is running.
     Queued,
-    /// Its image is being built or brought here.
+    /// The image is being built or pulled.
     Building,
-    /// Its container is being made.
+    /// The container is being created.
     Deploying,
-    /// Its container comes up beside the one that serves.
+    /// The new container starts beside the one that serves.
     Verifying,
-    /// It serves.
+    /// The deployment serves.
     Live,
-    /// A later one serves.
+    /// A later deployment serves.
     Superseded,
-    /// It does not serve, and the one before goes on.
+    /// The deployment failed. The previous version serves.
     Failed,
-    /// What was made is being removed.
+    /// The service removes what the deployment created.
     Cancelling,
-    /// Somebody cancelled it.
+    /// The deployment was cancelled.
     Cancelled,
-    /// It served, and was taken back.
+    /// The deployment served and was rolled back.
     RolledBack,
 }
 
@@ -207,32 +211,32 @@ pub enum DeploymentState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum StepName {
-    /// It waits for its turn.
+    /// Wait for other deployments of the service.
     Queue,
-    /// The image is built, or brought here.
+    /// Build or pull the image.
     Build,
-    /// The container is made and started.
+    /// Create and start the container.
     Start,
-    /// It becomes well.
+    /// Wait until the container is healthy.
     Health,
-    /// Requests go to it from now on.
+    /// Send new requests to the new container.
     Switch,
-    /// The one before finishes what it has, and is removed.
+    /// Let the old container finish its requests, then remove it.
     Drain,
 }
 
-/// Where a step is.
+/// The states of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum StepState {
-    /// Not begun.
+    /// The step has not begun.
     Pending,
-    /// Under way.
+    /// The step is running.
     Running,
-    /// Done.
+    /// The step is done.
     Succeeded,
-    /// It went wrong.
+    /// The step failed.
     Failed,
-    /// Not needed, or not reached any more.
+    /// The step was not needed or was not reached.
     Skipped,
 }

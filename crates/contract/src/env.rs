@@ -1,20 +1,20 @@
-//! The environment of a container, as callers and templates give it.
+//! Environment variables of containers.
 
 use crate::text::{EnvName, EnvValue};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::{borrow::Cow, collections::BTreeMap, ops::Deref};
 
-/// Names and values, at most [`Env::MOST`] of them.
+/// Environment variables, at most [`Env::MOST`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Env(BTreeMap<EnvName, EnvValue>);
 
 impl Env {
-    /// How many there may be.
+    /// The maximum number of variables.
     pub const MOST: usize = 100;
 
-    /// The names and values.
+    /// The variables by name.
     pub fn into_map(self) -> BTreeMap<EnvName, EnvValue> {
         self.0
     }

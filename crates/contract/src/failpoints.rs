@@ -1,4 +1,4 @@
-//! Functions that break things on purpose, for the tests of what must not break with them.
+//! Functions that fail on purpose. Only test builds have them.
 
 use crate::{Name, ProjectId, authentication::Nothing};
 use schemars::JsonSchema;
@@ -16,8 +16,8 @@ functions! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Place {
-    /// In the code that serves the call.
+    /// In the handler of the call.
     Serve,
-    /// In the owner of the project, while it decides.
+    /// In the project's owner, while it decides.
     Owner,
 }

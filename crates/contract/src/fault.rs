@@ -1,58 +1,59 @@
-//! The one error type that crosses a boundary. Causes are logged where they happen; a [`Fault`]
-//! carries what a caller may know and can act on.
+//! The error type of all calls. The service logs causes where they happen; a [`Fault`] contains
+//! what a caller may know and can act on.
 
 use crate::{FaultKind, Standing};
 use serde::{Deserialize, Serialize};
 
-/// What is wrong with one field of a call.
+/// A problem with one field of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FieldProblem {
-    /// The field, as a path such as `scopes[0]`.
+    /// The path of the field, such as `scopes[0]`.
     pub field: String,
-    /// What is wrong with it and what would be right.
+    /// What is wrong and what is allowed.
     pub problem: String,
 }
 
 /// Why a call was refused or failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Fault {
-    /// There is no such object, or the caller may not know of it.
+    /// The object does not exist, or the caller may not see it.
     #[error("there is no such {0}, or you may not see it")]
     NotFound(&'static str),
-    /// No route at this address.
+    /// Nothing is served at this path.
     #[error(
         "nothing is served at this address; functions are called with POST {{base_url}}/functions/{{name}}"
     )]
     NoRoute,
-    /// The e-mail or the password is wrong. It does not say which.
+    /// The e-mail or the password is wrong. The text does not say which.
     #[error("wrong e-mail or password")]
     BadCredentials,
-    /// The current password, which was asked for again, is wrong.
+    /// The current password is wrong.
     #[error("the current password is wrong")]
     WrongCurrentPassword,
-    /// The caller is not who it has to be: no or invalid application id, session, token or key.
+    /// The application id, session, token or key is missing or invalid.
     #[error("{0}")]
     Unauthenticated(String),
-    /// The state of the object does not allow it. The sentence names the state and what would be allowed.
+    /// The state of the object does not allow the call. The text names the state and what it
+    /// allows.
     #[error("{0}")]
     NotNow(String),
     /// A part of an upload does not start where the stored bytes end.
     #[error("{reason}")]
     WrongOffset {
-        /// What was asked and what would be right.
+        /// The offset that was sent and the right one.
         reason: String,
-        /// How many bytes are stored.
+        /// The number of stored bytes.
         offset: u64,
     },
-    /// An upload is finalized before all its bytes are stored.
+    /// The caller finalizes an upload before all its bytes are stored.
     #[error("{reason}")]
     Incomplete {
         /// What is missing.
         reason: String,
-        /// How many bytes are stored.
+        /// The number of stored bytes.
         offset: u64,
     },
-    /// A unique value is taken already.
+    /// Another object has this unique value.
     #[error("{0}")]
     Exists(String),
     /// No function has this name.
@@ -61,10 +62,10 @@ pub enum Fault {
     /// The parameters are not valid.
     #[error("{}", sentence(.0))]
     Invalid(Vec<FieldProblem>),
-    /// The request cannot be read: not JSON, too deep, not an object.
+    /// The body is not JSON, is not an object, or nests too deep.
     #[error("{0}")]
     Malformed(String),
-    /// The HTTP method is not served here.
+    /// The path is not served with this HTTP method.
     #[error("this address is not served with {0:.20}")]
     Method(String),
     /// The body did not arrive in time.
@@ -73,89 +74,90 @@ pub enum Fault {
     /// The body is too large.
     #[error("the body is larger than the limit of {limit} bytes")]
     TooLarge {
-        /// The limit in bytes.
+        /// The limit, in bytes.
         limit: u64,
     },
-    /// The content type is not understood.
+    /// The content type is not JSON in UTF-8.
     #[error("send JSON as application/json or text/plain in UTF-8, not {0}")]
     ContentType(String),
-    /// The bytes are not what was declared.
+    /// The uploaded bytes are not as declared.
     #[error("{0}")]
     NotAsDeclared(String),
-    /// The caller is known and sees the object, but its standing is too low.
+    /// The caller may see the object, but lacks the standing.
     #[error("this requires {}", .0.required())]
     Forbidden(Standing),
     /// A deploy token lacks the scope.
     #[error("this token lacks the scope {}", .0.name())]
     MissingScope(crate::Scope),
-    /// Too many requests.
+    /// The caller exceeded the rate limit.
     #[error("too many requests; try again in {retry_after} s")]
     RateLimited {
         /// Seconds until a call will pass.
         retry_after: u64,
     },
-    /// Too many of one thing, such as failed sign-ins.
+    /// The caller exceeded another limit, such as the limit of failed sign-ins.
     #[error("{what}; try again in {}", span(*.retry_after))]
     TooMany {
-        /// What there were too many of.
+        /// What there is too much of.
         what: String,
-        /// Seconds until the next one will pass.
+        /// Seconds until the next attempt will pass.
         retry_after: u64,
     },
-    /// The service has too much to do, and did nothing.
+    /// The service is overloaded. It did nothing.
     #[error("the service is busy; nothing was done, try again in a moment")]
     Busy,
-    /// Something the call was based on changed meanwhile; nothing was done. The router asks again.
+    /// A record that the call relies on changed during the call. Nothing was done; the router tries
+    /// again.
     #[error("this changed while it was being done; nothing was done, try again")]
     Stale,
-    /// Something behind the service cannot be reached; nothing was done.
+    /// An upstream is unreachable. Nothing was done.
     #[error("{0} cannot be reached; nothing was done, try again in a moment")]
     Unavailable(&'static str),
-    /// Something behind the service gave no answer in time; it may have been done.
+    /// An upstream did not answer in time. The call may have been executed.
     #[error("{0} gave no answer in time; it may have been done, read before trying again")]
     NoAnswer(&'static str),
-    /// Its owner failed too often and is parked until an operator restarts it.
+    /// The object's owner failed too often. It is parked until an operator restarts it.
     #[error(
         "this {0} failed repeatedly and is parked; an operator can restart it with svc_admin_restartActor"
     )]
     Parked(&'static str),
-    /// A cloud function of somebody's backend was called, and failed.
+    /// A cloud function of a user's backend failed.
     #[error("the cloud function failed{}: {error}", .code.map(|code| format!(" with code {code}")).unwrap_or_default())]
     CalledFailed {
-        /// Its own code.
+        /// The code of the cloud function's error.
         code: Option<i64>,
-        /// Its own message.
+        /// The message of the cloud function's error.
         error: String,
     },
-    /// A fault of ours; nothing was done.
+    /// An internal error. Nothing was done.
     #[error("a fault of the service; nothing was done")]
     Internal,
-    /// A fault of ours; it may have been done.
+    /// An internal error. The call may have been executed.
     #[error(
         "interrupted by a fault of the service; it may have been done, read before trying again"
     )]
     Uncertain,
-    /// The refusal that an earlier call with the same request id got.
+    /// The stored fault of an earlier call with the same idempotency key.
     #[error("{error}")]
     Again {
-        /// The code in the body.
+        /// The code of the earlier fault.
         code: u16,
-        /// The HTTP status.
+        /// The HTTP status of the earlier fault.
         status: u16,
-        /// The sentence.
+        /// The text of the earlier fault.
         error: String,
-        /// The fields at fault.
+        /// The field problems of the earlier fault.
         details: Vec<FieldProblem>,
     },
-    /// The session of a client library's own route is not valid.
+    /// The session of a client library is invalid. Only session routes use it.
     #[error("Invalid session token")]
     InvalidSession,
-    /// The user name of a client library's sign-up is taken.
+    /// The user name of a sign-up is taken. Only session routes use it.
     #[error("Account already exists for this username.")]
     UsernameTaken,
 }
 
-/// A span of time in words, never shorter than it is.
+/// A duration in words, rounded up.
 fn span(seconds: u64) -> String {
     match seconds {
         0..=1 => "a second".into(),
@@ -170,22 +172,22 @@ fn sentence(problems: &[FieldProblem]) -> String {
 }
 
 impl Fault {
-    /// One field is at fault.
+    /// A fault with one invalid field.
     pub fn invalid(field: &str, problem: impl Into<String>) -> Fault {
         Fault::Invalid(vec![FieldProblem { field: field.to_owned(), problem: problem.into() }])
     }
 
-    /// The code in the body: what clients tell faults apart by.
+    /// The code in the body, which tells clients the kind of fault.
     pub fn code(&self) -> u16 {
         self.row().0
     }
 
-    /// The HTTP status that goes with it.
+    /// The HTTP status of the answer.
     pub fn status(&self) -> u16 {
         self.row().1
     }
 
-    /// Seconds for `Retry-After`, where trying the same call again can help.
+    /// Seconds for `Retry-After`, if a retry can help.
     pub fn retry_after(&self) -> Option<u64> {
         match self {
             Fault::RateLimited { retry_after } | Fault::TooMany { retry_after, .. } => {
@@ -197,7 +199,7 @@ impl Fault {
         }
     }
 
-    /// The fields at fault, for the body's `details`.
+    /// The field problems, for `details` in the body.
     pub fn details(&self) -> &[FieldProblem] {
         match self {
             Fault::Invalid(problems) | Fault::Again { details: problems, .. } => problems,
@@ -205,12 +207,12 @@ impl Fault {
         }
     }
 
-    /// Whether an answer like this may be kept for a repetition of the same request id.
+    /// Whether the answer may be stored for further calls with the same idempotency key.
     pub fn is_final(&self) -> bool {
         !matches!(self.status(), 401 | 424 | 429 | 500..)
     }
 
-    /// Code and status of each fault. The match is exhaustive, so a new fault cannot forget them.
+    /// The code and the HTTP status. The match is exhaustive, so every new fault needs a row.
     fn row(&self) -> (u16, u16) {
         use FaultKind as Kind;
         let kind = match self {
@@ -251,19 +253,19 @@ pub struct Failure {
     pub code: u16,
     /// What went wrong and what to do, for people.
     pub error: String,
-    /// The fields at fault, where there are any.
+    /// The invalid fields, if any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<FieldProblem>,
-    /// With a wrong start of an upload's part: where to go on.
+    /// If a part of an upload has the wrong start: where the next part must start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_offset: Option<u64>,
-    /// With an upload that is finalized too early: how many bytes are stored.
+    /// If an upload is finalized too early: the number of stored bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
 }
 
 impl Failure {
-    /// The body for a fault. A fault of ours carries the request id, which finds it in the log.
+    /// The body for a fault. An internal error contains the request id, which the log also has.
     pub fn new(fault: &Fault, request_id: &str) -> Failure {
         let error = match fault {
             Fault::Internal | Fault::Uncertain => format!("{fault} (request {request_id})"),

@@ -1,8 +1,8 @@
-//! The declaration of a cloud function, and what the rest of the program derives from it.
+//! The declaration of cloud functions, from which the program derives everything else.
 //!
-//! A function is declared by one entry of a [`functions!`](crate::functions) table: its wire name,
-//! its parameters, its reply, who may call it, whether it changes anything, and what it can refuse.
-//! The doc comments of the entry are the published documentation.
+//! One entry of a [`functions!`](crate::functions) table declares a function: its name, parameters,
+//! reply, standing, effect and faults. The doc comments of the entry are the published
+//! documentation.
 
 use crate::{Fault, FaultKind, Requirement, ScopeRule, Standing, params};
 use futures_util::future::{FutureExt, LocalBoxFuture};
@@ -10,7 +10,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{rc::Rc, time::Duration};
 
-/// Whether a call changes anything. A change may carry a request id, and then happens once.
+/// Whether a call changes something. A change may carry an idempotency key, and is then executed
+/// once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing changes.
@@ -19,17 +20,18 @@ pub enum Effect {
     Change,
 }
 
-/// What the platform serves: a cloud function, or an endpoint. The type is its parameters.
+/// An operation of the platform: a cloud function or an endpoint. The implementing type holds the
+/// parameters.
 pub trait Operation: Serialize + Clone + Send + Sync + 'static {
-    /// Its name: on the wire, in the log, in the figures.
+    /// The name on the wire, in the log and in metrics.
     const NAME: &'static str;
-    /// Whether it changes anything.
+    /// Whether the operation changes something.
     const EFFECT: Effect;
-    /// What it answers.
+    /// The reply of a successful call.
     type Reply: Serialize + Send + 'static;
-    /// What it requires of its caller.
+    /// The access that a caller needs.
     fn requirement(&self) -> Requirement;
-    /// Whether this reply tells of something that the call made: 201 instead of 200.
+    /// Whether the call created what the reply describes: the status is 201 instead of 200.
     fn is_created(_: &Self::Reply) -> bool {
         false
     }
@@ -41,43 +43,43 @@ pub trait Function:
 {
 }
 
-/// The declaration of an operation with its types erased: for tables, documents and help pages.
+/// The declaration of an operation without its types, for tables and documents.
 #[derive(Clone, Copy)]
 pub struct Spec {
-    /// Its name.
+    /// The name on the wire.
     pub name: &'static str,
-    /// Whether a caller must send the application id. A deploy token stands for it.
+    /// Whether a call needs the application id. A deploy token replaces it.
     pub application: bool,
-    /// Who may call it.
+    /// The standing that a caller needs.
     pub who: Standing,
-    /// Whether it changes anything.
+    /// Whether the operation changes something.
     pub effect: Effect,
-    /// The scopes that let a deploy token in. Empty: no token may call it.
+    /// The scopes that a deploy token needs. If empty, no deploy token may call.
     pub scopes: &'static [ScopeRule],
-    /// A user must stand behind the call: the master key alone is refused.
+    /// Whether a call needs a user. The master key alone is then refused.
     pub person: bool,
-    /// Whether a session that comes along is looked at.
+    /// Whether the call reads the caller's session.
     pub session: SessionUse,
-    /// The reply holds a secret: it is shown once and never stored.
+    /// Whether the reply contains a secret, which is shown once and never stored.
     pub secret: bool,
-    /// A change makes what the reply tells of: 201 instead of 200.
+    /// Whether a call can create an object: the status is then 201 instead of 200.
     pub creates: bool,
-    /// How long it may take, where that is not what the settings say for all.
+    /// The deadline, if it differs from the setting for all operations.
     pub limit: Option<Duration>,
-    /// The refusals of its own, beyond those every operation of its standing has: kind and reason.
+    /// The faults that only this operation has, with their reasons.
     pub errors: &'static [(FaultKind, &'static str)],
-    /// Schema of the parameters.
+    /// The schema of the parameters.
     pub params: fn(&mut SchemaGenerator) -> Schema,
-    /// Schema of the reply.
+    /// The schema of the reply.
     pub reply: fn(&mut SchemaGenerator) -> Schema,
 }
 
-/// Whether a session that comes with a call is looked at.
+/// Whether a call reads the session in its headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionUse {
-    /// It says who calls; one that is not valid is refused.
+    /// The session identifies the caller. An invalid session is refused.
     Read,
-    /// The call signs somebody in or up: a stale session that comes along does not matter.
+    /// The session is ignored: a stale one must not prevent a sign-in or sign-up.
     Ignored,
 }
 
@@ -94,46 +96,46 @@ impl Spec {
     }
 }
 
-/// Functions that are documented together.
+/// A group of functions in the documentation.
 pub struct Group {
     /// The heading of the group.
     pub name: &'static str,
-    /// Its functions.
+    /// The functions of the group, in the order of the documentation.
     pub functions: &'static [Spec],
 }
 
-/// Something that serves operations, given a context for each call.
+/// A server of operations.
 pub trait Server: 'static {
-    /// What a call brings along: who called, under which request id.
+    /// Facts about a call, such as the caller and the request id.
     type Context: 'static;
 }
 
-/// Something that serves `F`. The compiler asks it of a server for every declared operation.
+/// Serves the operation `F`. The compiler requires an implementation for every declared operation.
 #[allow(
     async_fn_in_trait,
     reason = "a call is served on the thread that took it; Send is not needed"
 )]
 pub trait Serves<F: Operation>: Server {
-    /// Does it, or says why not.
+    /// Executes a call.
     async fn serve(&self, cx: &Self::Context, params: F) -> Result<F::Reply, Fault>;
 }
 
-/// The reply to a call.
+/// The reply of a successful call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// Its JSON.
+    /// The reply as JSON.
     pub json: Vec<u8>,
-    /// The call made what the reply tells of: 201 instead of 200.
+    /// Whether the call created an object: the status is then 201 instead of 200.
     pub created: bool,
 }
 
-/// A call whose parameters are valid, its types erased.
+/// A call with valid parameters, without its types.
 pub trait Prepared<P: Server> {
-    /// What it requires of its caller.
+    /// The access that a caller needs.
     fn requirement(&self) -> Requirement;
-    /// Tells calls with the same parameters from others: SHA-256 of their canonical form.
+    /// SHA-256 of the parameters in canonical form. Equal parameters have equal fingerprints.
     fn fingerprint(&self) -> [u8; 32];
-    /// Does it and gives the reply.
+    /// Executes the call and serializes the reply.
     fn serve<'a>(
         &'a self,
         server: &'a P,
@@ -164,23 +166,23 @@ impl<P: Serves<F>, F: Operation> Prepared<P> for F {
     }
 }
 
-/// Reads and checks the parameters of a call: the values in its path, where it has some, and its
-/// body, which is a JSON object in UTF-8, or nothing for `{}`.
+/// Reads and validates the parameters of a call, from the values in its path and from its body. The
+/// body is a JSON object in UTF-8, or empty, which means `{}`.
 pub type Prepare<P> = fn(&[String], &[u8]) -> Result<Rc<dyn Prepared<P>>, Fault>;
 
-/// An operation bound to the server `P` that does it.
+/// An operation and the server `P` that executes it.
 pub struct Route<P: Server> {
     /// The declaration.
     pub spec: Spec,
-    /// Reads and checks the parameters.
+    /// Reads and validates the parameters.
     pub prepare: Prepare<P>,
 }
 
 /// Declares a group of cloud functions.
 ///
-/// Each entry is the whole truth about one function. The macro makes the parameters' type, its
-/// [`Function`] implementation, the group's `GROUP` constant, and the trait [`Served`] of servers
-/// that serve all of it. A group that is missing in [`GROUPS`](crate::GROUPS) does not compile.
+/// One entry declares everything about a function. The macro generates the parameters' type, its
+/// [`Function`] implementation, the group's `GROUP` constant, and the trait [`Served`] for servers
+/// of the whole group. A group that is missing in [`GROUPS`](crate::GROUPS) does not compile.
 ///
 /// [`Served`]: crate::projects::Served
 #[macro_export]
@@ -254,7 +256,7 @@ macro_rules! functions {
         };
         const _: () = $crate::function::assert_is_listed(&GROUP, $crate::GROUPS);
 
-        /// A server that serves all functions of this group.
+        /// A server of all functions of this group.
         pub trait Served: $crate::Server $(+ $crate::Serves<$params>)+ {}
         impl<P: $crate::Server $(+ $crate::Serves<$params>)+> Served for P {}
 
@@ -273,7 +275,7 @@ macro_rules! functions {
     };
 }
 
-/// What the optional properties of a declaration stand for.
+/// Expands the optional properties of a declaration.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! declared {
@@ -306,7 +308,7 @@ macro_rules! declared {
     (secret $secret:literal) => { $secret };
 }
 
-/// Declares records of the wire: camelCase names, both directions, a schema.
+/// Declares records of the wire format: camelCase names, serialization and a schema.
 #[macro_export]
 macro_rules! records {
     ($($(#[$meta:meta])* pub struct $name:ident { $($(#[$field_meta:meta])* $field:ident : $ty:ty),* $(,)? })+) => {
@@ -320,7 +322,7 @@ macro_rules! records {
     };
 }
 
-/// Fails the build when a group is not among all groups: nobody would serve it.
+/// Fails the build if a group is missing in `groups`: no server would serve it.
 #[allow(
     clippy::indexing_slicing,
     clippy::panic,
@@ -337,7 +339,7 @@ pub const fn assert_is_listed(group: &Group, groups: &[Group]) {
     panic!("this group of functions is missing in `groups!` of contract/src/lib.rs");
 }
 
-/// Fails the build when two functions share a name or a name breaks the grammar
+/// Fails the build if two functions have the same name, or if a name does not match
 /// `[A-Za-z][A-Za-z0-9_]{0,127}`.
 #[allow(
     clippy::indexing_slicing,
@@ -382,7 +384,7 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
     true
 }
 
-/// Whether this is a name that a function could have.
+/// Whether a function may have this name.
 #[allow(clippy::indexing_slicing, reason = "bounded by the loop; iterators are not const")]
 pub const fn is_a_name(name: &[u8]) -> bool {
     if name.is_empty() || name.len() > 128 || !name[0].is_ascii_alphabetic() {

@@ -1,26 +1,26 @@
-//! Typed ids: a prefix that names the kind, and a time-ordered unique part (a ULID).
+//! Typed ids: a prefix for the kind, and a ULID, which is unique and sorts by time.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{borrow::Cow, fmt, str::FromStr};
 use ulid::Ulid;
 
-/// The text is not an id of the expected kind.
+/// The text is not an id of this kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be an id such as {prefix}_01J9ZQ8F5W7V3T6M2K4N8R0P1S")]
 pub struct NotAnId {
     prefix: &'static str,
 }
 
-/// What all typed ids share.
+/// The common interface of typed ids.
 pub trait Id:
     Copy + Eq + std::hash::Hash + Ord + fmt::Display + FromStr + Send + Sync + 'static
 {
-    /// What the id starts with.
+    /// The text before the underscore.
     const PREFIX: &'static str;
-    /// The id with this unique part.
+    /// Makes an id from its unique part.
     fn of(unique: Ulid) -> Self;
-    /// The unique part, which sorts by time.
+    /// The unique part. It sorts by time.
     fn unique(self) -> Ulid;
 }
 
@@ -84,7 +84,7 @@ macro_rules! ids {
     };
 }
 
-/// Ids are compared as text in the store, so only the canonical spelling is one.
+/// The store compares ids as text, so only the canonical spelling is valid.
 fn read(prefix: &'static str, text: &str) -> Result<Ulid, NotAnId> {
     let unique = text.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('_'));
     let unique = unique.filter(|u| u.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase()));

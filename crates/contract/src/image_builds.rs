@@ -1,4 +1,4 @@
-//! Builds of registered images, from a repository to a version that can be run.
+//! Builds of image versions from git repositories.
 
 use crate::{
     ImageId, JobId, Page, Timestamp, VersionName,
@@ -13,20 +13,22 @@ use serde::{Deserialize, Serialize};
 functions! {
     group "Image builds";
 
-    /// Build a version of an image from a repository, push it to the image's registry, and add it
-    /// to the image. Answers at once; at most two builds are under way at a time, those of
-    /// deployments included, and the others wait.
+    /// Build a new version of an image from a git repository.
+    ///
+    /// The service pushes the result to the image's registry and adds the version to the image. The
+    /// call returns at once. At most two builds run at the same time, including builds of
+    /// deployments; others wait.
     "triggerDockerBuild": TriggerDockerBuild {
         image_id: ImageId,
         version: VersionName,
         source: BuildSource,
     } -> BuildJob { who: SuperAdmin, effect: Change, errors: [Exists "the image has this version", Invalid "the version is no tag"] }
 
-    /// Read a build, with the end of its log.
+    /// Read a build and the end of its log.
     "getBuildJobStatus": GetBuildJobStatus { job_id: JobId } -> BuildJobStatus
     { who: SuperAdmin, effect: Read }
 
-    /// Read what a build says, from the beginning, while it is being written too. Its first 10,000
+    /// Read the log of a build from its beginning, even while the build runs. The first 10,000
     /// lines are kept.
     "getBuildJobLogs": GetBuildJobLogs {
         job_id: JobId,
@@ -46,7 +48,7 @@ functions! {
         cursor: Option<Cursor>,
     } -> Page<BuildJob> { who: SuperAdmin, effect: Read }
 
-    /// Cancel a build that is not being pushed yet.
+    /// Cancel a build before the push begins.
     "cancelDockerBuild": CancelDockerBuild { job_id: JobId } -> BuildJob
     { who: SuperAdmin, effect: Change, errors: [NotNow "it is being pushed, or has ended"] }
 }
@@ -58,7 +60,7 @@ records! {
         image_id: ImageId,
         version: VersionName,
         state: BuildJobState,
-        /// How far it is, in percent.
+        /// Progress, in percent.
         progress: u8,
         digest: Option<ImageDigest>,
         error: Option<String>,
@@ -67,36 +69,36 @@ records! {
         finished_at: Option<Timestamp>,
     }
 
-    /// A build, and what it said last.
+    /// A build and the end of its log.
     pub struct BuildJobStatus {
         job: BuildJob,
-        /// Its last 100 lines.
+        /// The last 100 lines.
         log_tail: Vec<String>,
     }
 
-    /// What a build says.
+    /// A part of a build's log.
     pub struct BuildJobLogs {
         lines: Vec<BuildJobLine>,
-        /// Where to go on; the same cursor again while nothing new was written.
+        /// The position after the last line. It stays the same until there are new lines.
         next_cursor: Option<Cursor>,
-        /// Nothing will be written any more.
+        /// Whether the log is complete.
         done: bool,
     }
 
-    /// A line of it.
+    /// A line of a build's log.
     pub struct BuildJobLine { at: Timestamp, text: String }
 }
 
-/// What is built.
+/// The source of a build.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BuildSource {
-    /// The repository.
+    /// The repository to build.
     pub git: GitSource,
-    /// The path of its Dockerfile; `Dockerfile` where nothing is given.
+    /// The path of the Dockerfile. The default is `Dockerfile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dockerfile: Option<ContextPath>,
-    /// Arguments of the build. They can be read in the image: no secrets.
+    /// Build arguments. Everybody with the image can read them, so they must not contain secrets.
     #[serde(default)]
     pub build_args: Env,
 }
@@ -105,16 +107,16 @@ pub struct BuildSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum BuildJobState {
-    /// Others are under way.
+    /// The build waits for other builds.
     Queued,
-    /// Its image is being built.
+    /// The image is being built.
     Building,
-    /// The image goes to its registry.
+    /// The image is being pushed to its registry.
     Pushing,
-    /// The version is there.
+    /// The image has the new version.
     Succeeded,
-    /// There is no such version.
+    /// The build failed. The image has no new version.
     Failed,
-    /// Somebody cancelled it.
+    /// The build was cancelled.
     Cancelled,
 }

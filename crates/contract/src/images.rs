@@ -1,4 +1,4 @@
-//! Container images: what templates are made of, each version tied to one digest.
+//! Container images for templates. Each version has a fixed digest.
 
 use crate::{
     Description, ImageId, Page, Timestamp, VersionName,
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 functions! {
     group "Container images";
 
-    /// Find registered images by name, repository or description.
+    /// Search registered images by name, repository or description.
     "searchDockerImages": SearchDockerImages {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         query: Option<Query>,
@@ -22,26 +22,26 @@ functions! {
         cursor: Option<Cursor>,
     } -> Page<DockerImage> { who: Public, effect: Read }
 
-    /// Read an image, by its id or its name.
+    /// Read an image by its id or its name.
     "getDockerImage": GetDockerImage {
-        /// Exactly one of this and `name`.
+        /// Give exactly one of `imageId` and `name`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         image_id: Option<ImageId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<Slug>,
     } -> DockerImage { who: Public, effect: Read }
 
-    /// Register an image. Versions are added to it afterwards.
+    /// Register an image. Add versions with `addDockerImageVersion`.
     "registerDockerImage": RegisterDockerImage {
-        /// What templates and people call it.
+        /// The name of the image in templates and searches. It is unique.
         name: Slug,
-        /// Where its versions are pulled from.
+        /// The repository from which versions are pulled.
         repository: ImageRepository,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<Description>,
     } -> DockerImage { who: SuperAdmin, effect: Change, errors: [Exists "an image of this name is registered"] }
 
-    /// Change an image. Versions keep the digests that they have.
+    /// Change an image. Its versions keep their digests.
     "updateDockerImage": UpdateDockerImage {
         image_id: ImageId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,22 +56,26 @@ functions! {
     "deleteDockerImage": DeleteDockerImage { image_id: ImageId } -> DeletedDockerImage
     { who: SuperAdmin, effect: Change, errors: [NotNow "a template version uses it"] }
 
-    /// Add a version to an image. What its tag points at is asked of the registry now, and stays
-    /// the version's digest whatever becomes of the tag.
+    /// Add a version to an image.
+    ///
+    /// The service asks the registry for the digest of the tag. The version keeps this digest even
+    /// if the tag moves.
     "addDockerImageVersion": AddDockerImageVersion {
         image_id: ImageId,
         version: VersionName,
-        /// The version's name where nothing is given.
+        /// The default is the name of the version.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tag: Option<ImageTag>,
-        /// Where it is given, the tag must point at it.
+        /// The digest that the tag must have.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<ImageDigest>,
     } -> DockerImage { who: SuperAdmin, effect: Change,
         errors: [Exists "the image has this version", Invalid "the registry knows no such tag", Unavailable "the registry cannot be asked"] }
 
-    /// Deprecate a version. Instances that run it go on; new ones and deployments of it are refused
-    /// with the reason.
+    /// Deprecate a version of an image.
+    ///
+    /// Running instances keep it. New instances and deployments with this version are refused with
+    /// the reason.
     "deprecateDockerImageVersion": DeprecateDockerImageVersion {
         image_id: ImageId,
         version: VersionName,
@@ -97,15 +101,14 @@ records! {
     pub struct DockerImageVersion {
         version: VersionName,
         tag: ImageTag,
-        /// What is run. Null until the version is used for the first time, for those that came with
-        /// the service.
+        /// The digest that runs. The versions of built-in images have none until their first use.
         digest: Option<ImageDigest>,
         state: ImageVersionState,
         deprecation_reason: Option<Reason>,
         created_at: Timestamp,
     }
 
-    /// What was deleted.
+    /// The deleted image.
     pub struct DeletedDockerImage { deleted: ImageId }
 }
 
@@ -113,8 +116,8 @@ records! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ImageVersionState {
-    /// It may.
+    /// The version may be used.
     Active,
-    /// It runs where it runs, and starts nowhere else.
+    /// The version keeps running, but nothing new may use it.
     Deprecated,
 }

@@ -1,4 +1,4 @@
-//! Helpers for instances of both kinds: what they say, what they use, what is in them.
+//! Functions for instances of both kinds: logs, metrics, databases, cloud functions and secrets.
 
 use crate::{
     AppId, Timestamp,
@@ -12,46 +12,47 @@ use serde_json::Value;
 functions! {
     group "Instance helpers";
 
-    /// Read an app's instance.
+    /// Read an instance of an app.
     "svc_getInstanceDetails": GetInstanceDetails {
         app_id: AppId,
-        /// Needed where the app has both a backend and a market server.
+        /// Required if the app has both a backend and a market server.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
     } -> Instance { who: Member of (app_id), effect: Read }
 
-    /// Read the last output of an instance's containers, oldest first, at most 1 MiB.
+    /// Read the end of the output of an instance's containers, oldest lines first, at most 1 MiB.
     "svc_getInstanceLogs": GetInstanceLogs {
         app_id: AppId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
-        /// All services where nothing is given.
+        /// The default is all services.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         service: Option<Role>,
-        /// How many lines, 1 to 5000; 200 where nothing is given.
+        /// The number of lines, from 1 to 5000. The default is 200.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tail: Option<u32>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since: Option<Timestamp>,
-        /// Both where nothing is given.
+        /// The default is both streams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stream: Option<LogStream>,
     } -> InstanceLogs { who: Member of (app_id), effect: Read }
 
-    /// Read what an app's instance uses, and how many users and sessions it has.
+    /// Read the resource usage of an app's instance, and the number of its users and sessions.
     "svc_getAppMetrics": GetAppMetrics {
         app_id: AppId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
     } -> AppMetrics { who: Member of (app_id), effect: Read, errors: [NotNow "the instance does not run"] }
 
-    /// Try the connection to an instance's SQL database, step by step. A database that does not run
-    /// is answered with `ok: false` and a hint.
+    /// Test the connection to an instance's SQL database, step by step.
+    ///
+    /// If the database does not run, the reply has `ok: false` and a hint.
     "svc_testSqlConnection": TestSqlConnection {
         app_id: AppId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
-        /// The instance's own database where nothing is given.
+        /// The default is the instance's own database.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         database: Option<Identifier>,
     } -> SqlConnection { who: Member of (app_id), effect: Read, errors: [NotNow "the instance has no SQL database"] }
@@ -59,29 +60,31 @@ functions! {
     /// List the cloud functions of an app's backend.
     "svc_listCloudFunctions": ListCloudFunctions {
         app_id: AppId,
-        /// The backend where nothing is given. Market servers have no cloud functions.
+        /// The default is the backend. Market servers have no cloud functions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
     } -> CloudFunctions { who: Member of (app_id), effect: Read, errors: [NoAnswer "the backend does not answer", NotNow "it does not run"] }
 
-    /// Call a cloud function of an app's backend. Its reply is answered as it is; its error keeps
-    /// its code and message, under 141.
+    /// Call a cloud function of an app's backend.
+    ///
+    /// The reply is the cloud function's result. An error has code 141 and contains the cloud
+    /// function's own code and message.
     "svc_runCloudFunction": RunCloudFunction {
         app_id: AppId,
-        /// The backend where nothing is given. Market servers have no cloud functions.
+        /// The default is the backend. Market servers have no cloud functions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
         function_name: CloudFunctionName,
-        /// None where nothing is given.
+        /// The default is no parameters.
         #[serde(default)]
         parameters: serde_json::Map<String, Value>,
-        /// A session of one of the backend's own users.
+        /// A session of a user of the backend.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session_token: Option<SessionToken>,
     } -> Value { who: Member of (app_id), effect: Change,
         errors: [CalledFailed "the function failed", NoAnswer "the backend does not answer", NotNow "it does not run"] }
 
-    /// Read the secrets that were made for an app's instance, such as its backend's own master key.
+    /// Read the generated secrets of an app's instance, such as the master key of its backend.
     "svc_getInstanceSecrets": GetInstanceSecrets {
         app_id: AppId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,17 +93,17 @@ functions! {
 }
 
 records! {
-    /// What containers wrote.
+    /// The output of an instance's containers.
     pub struct InstanceLogs {
         lines: Vec<InstanceLine>,
-        /// There was more than is given.
+        /// Whether there was more output than the reply contains.
         truncated: bool,
     }
 
-    /// A line that a container wrote.
+    /// A line of a container's output.
     pub struct InstanceLine { at: Timestamp, service: Role, stream: LogStream, text: String }
 
-    /// What an instance uses, and who uses it.
+    /// The resource usage of an instance, and the number of its users and sessions.
     pub struct AppMetrics {
         cpu_percent: Option<f64>,
         memory_bytes: u64,
@@ -108,35 +111,35 @@ records! {
         memory_percent: f64,
         user_count: Option<u64>,
         session_count: Option<u64>,
-        /// Why there are no counts.
+        /// Why the numbers of users and sessions are missing.
         counts_unavailable: Option<String>,
         sampled_at: Timestamp,
     }
 
-    /// How a try to connect went.
+    /// The result of a connection test.
     pub struct SqlConnection {
         ok: bool,
         latency_ms: f64,
         server_version: Option<String>,
         databases: Option<Vec<String>>,
-        /// The steps, up to the first that failed.
+        /// The steps, up to the first one that failed.
         steps: Vec<SqlStep>,
         error: Option<String>,
-        /// What to do about it.
+        /// How to solve the problem.
         hint: Option<String>,
     }
 
-    /// A step of it.
+    /// A step of a connection test.
     pub struct SqlStep { name: SqlStepName, ok: bool, latency_ms: f64 }
 
-    /// The cloud functions of a backend.
+    /// The names of a backend's cloud functions.
     pub struct CloudFunctions { functions: Vec<String> }
 
-    /// The secrets of an instance, by the names that its template gives them.
+    /// The secrets of an instance, by their names in the template.
     pub struct InstanceSecrets { secrets: std::collections::BTreeMap<String, String> }
 }
 
-/// Where a program writes.
+/// An output stream of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogStream {
@@ -144,20 +147,20 @@ pub enum LogStream {
     Stdout,
     /// Standard error.
     Stderr,
-    /// Both.
+    /// Both streams.
     All,
 }
 
-/// The steps of a connection.
+/// The steps of a connection test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SqlStepName {
-    /// The name of the server is known.
+    /// Resolve the host name of the database.
     Resolve,
-    /// The server takes the connection.
+    /// Connect to the database.
     Connect,
-    /// It knows the user and the password.
+    /// Authenticate with user and password.
     Authenticate,
-    /// It answers a query.
+    /// Execute a query.
     Query,
 }

@@ -1,4 +1,4 @@
-//! Instances: backends and market servers that the service runs in containers.
+//! Instances: backends and market servers in containers.
 
 use crate::{
     AppId, InstanceId, Name, ProjectId, TemplateId, Timestamp, VersionName,
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 records! {
-    /// A backend or market server, with all of its services.
+    /// A backend or market server with all its services.
     pub struct Instance {
         id: InstanceId,
         app_id: AppId,
@@ -17,21 +17,22 @@ records! {
         kind: InstanceKind,
         name: Name,
         state: InstanceState,
-        /// What was asked for last.
+        /// The state that was requested last.
         desired_state: DesiredState,
-        /// Where its server is reached.
+        /// The address of the instance's server.
         url: String,
         template_id: TemplateId,
         template_version: SemanticVersion,
         services: Vec<Service>,
-        /// What was set for its server. Values are masked, but those that the template declares plain.
+        /// The environment that was set for the server. Values are masked, except those that the
+        /// template declares as plain.
         env: BTreeMap<String, String>,
         resources: Resources,
-        /// Why it is not as it should be.
+        /// Why the instance is not in its desired state.
         last_error: Option<String>,
-        /// The last output of the service that failed.
+        /// The end of the log of the service that failed.
         last_log: Vec<String>,
-        /// The container engine cannot be reached: the state is the last one known.
+        /// Whether the container engine is unreachable. The state is then the last known one.
         stale: bool,
         created_at: Timestamp,
         updated_at: Timestamp,
@@ -40,30 +41,30 @@ records! {
     /// One service of an instance.
     pub struct Service {
         role: Role,
-        /// The name of the registered image, or of the deployment that built it.
+        /// The name of the registered image, or of the deployment that built the image.
         image: Slug,
         image_version: VersionName,
-        /// What runs, once that is settled.
+        /// The digest of the running image, once known.
         image_digest: Option<String>,
         state: ServiceState,
         health: ServiceHealth,
-        /// The port on the loopback address of the machine.
+        /// The port on the loopback address of the service's machine.
         port: Option<u16>,
-        /// Where it is reached, for those that can be.
+        /// The address of the service, if it can be reached.
         url: Option<String>,
-        /// How often it came to its end by itself and was started again.
+        /// How often the service exited by itself and was restarted.
         restarts: u32,
-        /// Why the last new container of it, which was to take the place of this one, did not.
+        /// Why the last new container of the service did not replace the current one.
         given_up: Option<String>,
-        /// What was set for it beyond its template. Values are masked, but those that the template
-        /// declares plain.
+        /// The environment that was set in addition to the template. Values are masked, except
+        /// those that the template declares as plain.
         env: BTreeMap<String, String>,
     }
 
-    /// What one instance uses.
+    /// The resource usage of an instance.
     pub struct Metrics {
         sampled_at: Timestamp,
-        /// Of one processor; null while there is only one sample.
+        /// Percent of one processor. Null until there are two samples.
         cpu_percent: Option<f64>,
         memory_bytes: u64,
         memory_limit_bytes: u64,
@@ -74,7 +75,7 @@ records! {
         services: Vec<ServiceMetrics>,
     }
 
-    /// What one service of it uses.
+    /// The resource usage of one service.
     pub struct ServiceMetrics {
         role: Role,
         cpu_percent: Option<f64>,
@@ -87,14 +88,14 @@ records! {
     }
 }
 
-/// What the server of an instance may use. Databases and others have what their template says.
+/// Resource limits of an instance's server. The template sets the limits of other services.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Resources {
-    /// Megabytes of memory, 128 to 65536.
+    /// Memory in megabytes, from 128 to 65536.
     #[schemars(range(min = 128, max = 65536))]
     pub memory_mb: u32,
-    /// Processors, 0.1 to 64.
+    /// Number of processors, from 0.1 to 64.
     #[schemars(range(min = 0.1, max = 64.0))]
     pub cpus: f64,
 }
@@ -105,7 +106,7 @@ impl Default for Resources {
     }
 }
 
-/// What an instance is for.
+/// The kinds of instances.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -117,7 +118,7 @@ pub enum InstanceKind {
     Market,
 }
 
-/// What a service is in its instance. They are started in this order, and stopped in the reverse.
+/// The services of an instance. They start in this order and stop in reverse order.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -137,7 +138,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Its name in container names and on the instance's network.
+    /// The name in container names and on the instance's network.
     pub const fn label(self) -> &'static str {
         match self {
             Role::DocumentDb => "documentdb",
@@ -148,7 +149,7 @@ impl Role {
         }
     }
 
-    /// Whether it keeps the data.
+    /// Whether the service stores the instance's data.
     pub const fn is_database(self) -> bool {
         matches!(self, Role::DocumentDb | Role::SqlDb)
     }
@@ -158,64 +159,65 @@ impl Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum InstanceState {
-    /// Its network, volumes and containers are being made.
+    /// The network, volumes and containers are being created.
     Provisioning,
-    /// Its containers are coming up.
+    /// The containers are starting.
     Starting,
-    /// All of it is well.
+    /// All services are healthy.
     Running,
-    /// It runs, and some of it is not well.
+    /// The instance runs, but a service is not healthy.
     Degraded,
-    /// Its containers are going down.
+    /// The containers are stopping.
     Stopping,
-    /// Nothing runs; its data is there.
+    /// Nothing runs. The data is kept.
     Stopped,
-    /// It is going down, to come up again.
+    /// The instance stops and then starts again.
     Restarting,
-    /// It could not be brought up, or did not stay up.
+    /// The instance did not start or did not stay up.
     Failed,
-    /// It is being removed.
+    /// The instance is being deleted.
     Deleting,
-    /// It is gone; its volumes are kept for a while.
+    /// The instance is deleted. Its volumes are kept for seven days, unless their deletion was
+    /// requested.
     Deleted,
 }
 
-/// What was asked of an instance last.
+/// The state that was requested last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum DesiredState {
-    /// To run.
+    /// The instance should run.
     Running,
-    /// To be stopped.
+    /// The instance should be stopped.
     Stopped,
-    /// To be gone.
+    /// The instance should be deleted.
     Deleted,
 }
 
-/// Whether a service runs.
+/// The states of a service's container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ServiceState {
-    /// There is no container yet, or none any more.
+    /// There is no container.
     Missing,
-    /// It was never started.
+    /// The container was never started.
     Created,
-    /// It runs.
+    /// The container runs.
     Running,
-    /// It came to its end.
+    /// The container exited.
     Exited,
 }
 
-/// Whether a service is well.
+/// The health of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ServiceHealth {
-    /// It does not run, or nobody has looked.
+    /// The service does not run or has not been checked.
     Unknown,
-    /// Too early to say.
+    /// The service has just started.
     Starting,
-    /// Well.
+    /// The health check succeeds.
     Healthy,
-    /// Not well.
+    /// The health check fails.
     Unhealthy,
 }

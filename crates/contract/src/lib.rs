@@ -1,7 +1,7 @@
-//! What `svc` promises: every cloud function, every record on the wire, every fault, every id.
+//! The API of `svc`: all cloud functions, endpoints, records, faults and ids.
 //!
-//! No I/O and no actors live here. The router, authorization, the OpenAPI document, the generated
-//! reference and the command line all derive from the declarations in this crate.
+//! This crate has no I/O and no actors. The router, authorization, the OpenAPI document, the
+//! reference and the command line derive from its declarations.
 
 #![warn(missing_docs)]
 
@@ -59,11 +59,11 @@ pub use time::Timestamp;
 
 macro_rules! groups {
     ($($module:ident),* $(,)?) => {
-        /// The groups of functions, in the order of the documentation.
+        /// The published groups of functions, in the order of the documentation.
         pub const PUBLISHED: &[function::Group] = &[$($module::GROUP),*];
 
-        /// The groups that this build serves: the published ones, and in test builds those that
-        /// break things on purpose.
+        /// All groups that this build serves: the published ones, and in test builds the
+        /// failpoints.
         pub const GROUPS: &[function::Group] = &[
             $($module::GROUP,)*
             #[cfg(feature = "failpoints")]
@@ -114,7 +114,7 @@ groups!(
 );
 const _: () = function::assert_names_are_unique(GROUPS);
 
-/// Every function there is, in the order of the documentation.
+/// All functions, in the order of the documentation.
 pub fn all() -> impl Iterator<Item = &'static Spec> {
     GROUPS.iter().flat_map(|group| group.functions)
 }

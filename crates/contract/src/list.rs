@@ -1,11 +1,11 @@
-//! Lists whose length is part of the contract.
+//! Lists with a minimum and a maximum length.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::{borrow::Cow, ops::Deref};
 
-/// Between `MIN` and `MAX` different values, in the order in which they came. A value that is
-/// repeated counts once.
+/// Between `MIN` and `MAX` different values, in the order of the input. A repeated value counts
+/// once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct BoundedSet<T, const MIN: usize, const MAX: usize>(Vec<T>);
@@ -16,14 +16,14 @@ impl<T, const MIN: usize, const MAX: usize> BoundedSet<T, MIN, MAX> {
         self.0
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub fn is_none(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 impl<T, const MAX: usize> BoundedSet<T, 1, MAX> {
-    /// A list of this value alone.
+    /// A list with one value.
     pub fn one(value: T) -> Self {
         BoundedSet(vec![value])
     }
@@ -38,7 +38,7 @@ impl<T, const MAX: usize> Default for BoundedSet<T, 0, MAX> {
 impl<T: PartialEq, const MIN: usize, const MAX: usize> TryFrom<Vec<T>> for BoundedSet<T, MIN, MAX> {
     type Error = String;
     fn try_from(values: Vec<T>) -> Result<Self, String> {
-        // Before they are compared with one another: a caller decides how many there are.
+        // Checked before values are compared with each other: a caller controls how many there are.
         if values.len() > MAX.saturating_mul(2) {
             return Err(format!("must list at most {MAX}"));
         }

@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document, from the declarations alone.
+//! Writes the OpenAPI 3.1 document from the declarations.
 
 use crate::{
     Effect, FaultKind, Spec, Standing,
@@ -10,17 +10,17 @@ use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The headers of every answer, and the one of those that may be tried again.
+/// The headers of all answers. Only answers that a client may retry have `Retry-After`.
 const HEADERS: [(&str, &str, &str); 5] = [
-    ("X-Request-Id", "string", "The id of the request, which is in the log."),
-    ("X-RateLimit-Limit", "integer", "Calls a minute."),
-    ("X-RateLimit-Remaining", "integer", "Calls left now."),
-    ("X-RateLimit-Reset", "integer", "When the full allowance is back, in Unix seconds."),
-    (RETRY_AFTER, "integer", "Seconds until trying again can help."),
+    ("X-Request-Id", "string", "The id of the request, as in the log."),
+    ("X-RateLimit-Limit", "integer", "The rate limit, in calls a minute."),
+    ("X-RateLimit-Remaining", "integer", "The number of calls that are left."),
+    ("X-RateLimit-Reset", "integer", "When all calls are available again, in Unix seconds."),
+    (RETRY_AFTER, "integer", "Seconds until a retry can succeed."),
 ];
 const RETRY_AFTER: &str = "Retry-After";
 
-/// The document of these groups and of all endpoints, for a service at `api_url`.
+/// Writes the document of these groups and of all endpoints, for a service at `api_url`.
 pub fn document(api_url: &str, groups: &[Group]) -> Value {
     let settings =
         SchemaSettings::draft2020_12().with(|s| s.definitions_path = "/components/schemas".into());
@@ -70,24 +70,24 @@ pub fn document(api_url: &str, groups: &[Group]) -> Value {
             }).collect::<Map<_, _>>(),
             "parameters": {"IdempotencyKey": {
                 "name": "X-Backend-Request-Id", "in": "header", "schema": {"type": "string", "maxLength": 256},
-                "description": "The same id from the same caller within 24 hours gets the first call's reply and does nothing twice.",
+                "description": "The idempotency key. If the same caller sends it again within 24 hours, the service returns the first reply and changes nothing.",
             }},
             "securitySchemes": security_schemes(),
         },
     })
 }
 
-/// Refusals by HTTP status: what each is called where it is shared, and its text.
+/// Refusals by HTTP status. Each has a text, and a name if it is shared.
 #[derive(Default)]
 struct Refusals(BTreeMap<u16, Vec<(Option<String>, String)>>);
 
 impl Refusals {
-    /// A refusal of this declaration alone.
+    /// A refusal of one operation.
     fn own(&mut self, kind: FaultKind, why: &str) {
         self.add(kind, None, why);
     }
 
-    /// A refusal that many declarations have.
+    /// A refusal that many operations share.
     fn shared(&mut self, kind: FaultKind, name: impl Into<String>, why: &str) {
         self.add(kind, Some(name.into()), why);
     }
@@ -98,13 +98,13 @@ impl Refusals {
     }
 }
 
-/// Every refusal of an operation: its own, and those that come with what it requires.
+/// All refusals of an operation: its own, and those that follow from its declaration.
 fn refusals(spec: &Spec, names_an_object: bool) -> Refusals {
     let mut all = Refusals::default();
     for (kind, why) in spec.errors {
         all.own(*kind, why);
     }
-    all.shared(FaultKind::Invalid, "Invalid", "a parameter is missing, unknown or not valid");
+    all.shared(FaultKind::Invalid, "Invalid", "a parameter is missing, unknown or invalid");
     match spec.who {
         Standing::Public => all.shared(
             FaultKind::Unauthenticated,
@@ -143,7 +143,7 @@ fn counted(all: &mut Refusals) {
 
 struct Writer {
     schemas: SchemaGenerator,
-    /// Responses that many operations have.
+    /// Responses that many operations share.
     shared: Map<String, Value>,
 }
 
@@ -231,7 +231,7 @@ impl Writer {
         }
     }
 
-    /// The responses for refusals. One that many operations have is written once.
+    /// The responses for refusals. A response that many operations share is written once.
     fn refused(&mut self, refusals: Refusals, has_bodies: bool) -> Map<String, Value> {
         let failure = self.schemas.subschema_for::<Failure>().to_value();
         let mut responses = Map::new();
@@ -262,8 +262,7 @@ fn set(object: &mut Value, field: &str, value: Value) {
     }
 }
 
-/// A response with the headers that all have, those of its own, and `Retry-After` where trying
-/// again can help.
+/// A response with the common headers, its own headers, and `Retry-After` if a client may retry.
 fn answer(why: &str, body: Option<(&str, Value)>, retry: bool, own: &[(&str, &str)]) -> Value {
     let common = HEADERS.iter().map(|(name, _, _)| *name);
     let common = common.filter(|name| retry || *name != RETRY_AFTER);
@@ -279,7 +278,7 @@ fn answer(why: &str, body: Option<(&str, Value)>, retry: bool, own: &[(&str, &st
     response
 }
 
-/// Whether the parameters name an object by its id: then there may be none.
+/// Whether the parameters contain an id: the object may then be missing.
 fn names_an_object(params: &Value) -> bool {
     match params {
         Value::Object(fields) => fields.iter().any(|(key, value)| match value {
@@ -291,7 +290,7 @@ fn names_an_object(params: &Value) -> bool {
     }
 }
 
-/// The scopes of deploy tokens that an operation takes.
+/// The scopes that let a deploy token call an operation.
 fn scopes(spec: &Spec) -> Value {
     let rule = |rule: &crate::ScopeRule| {
         let mut told = json!({"scope": rule.scope.name()});
@@ -306,7 +305,7 @@ fn scopes(spec: &Spec) -> Value {
     spec.scopes.iter().map(rule).collect()
 }
 
-/// What opens an operation: each alone is enough.
+/// The credentials of an operation. Each alternative is sufficient.
 fn security(spec: &Spec) -> Value {
     let mut ways = Vec::new();
     let mut with_application = |mut way: Value| {
@@ -323,7 +322,7 @@ fn security(spec: &Spec) -> Value {
     if spec.who != Standing::Public && !spec.person {
         with_application(json!({"masterKey": []}));
     }
-    // A deploy token names its app.
+    // A deploy token needs no application id.
     let always = spec.scopes.iter().filter(|rule| rule.when.is_none());
     let always: Vec<_> = always.map(|rule| rule.scope.name()).collect();
     if !always.is_empty() {
@@ -350,7 +349,7 @@ fn security_schemes() -> Value {
     })
 }
 
-/// What an endpoint reads beside its body: the names in its path, a signature, headers.
+/// The path, query and header parameters of an endpoint.
 fn parameters(endpoint: &Endpoint) -> Vec<Value> {
     let names = endpoint.path.split('{').skip(1).filter_map(|part| part.split('}').next());
     let mut all: Vec<_> = names

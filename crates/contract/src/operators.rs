@@ -1,4 +1,4 @@
-//! What the platform's own administrators see and do.
+//! Functions for the administrators of the platform.
 
 use crate::{
     EventId, Name, Page, Timestamp, UserId,
@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 functions! {
     group "Operators";
 
-    /// List the actors that live in memory, with their health.
+    /// List the actors in memory with their health.
     "svc_admin_getActors": GetActors {
-        /// Only this kind, such as `release`.
+        /// Return only actors of this kind, such as `release`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<Name>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<ActorState>,
-        /// Only those whose id contains this.
+        /// Return only actors whose id contains this text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         query: Option<Name>,
         #[serde(default)]
@@ -30,20 +30,20 @@ functions! {
         cursor: Option<Cursor>,
     } -> ActorList { who: SuperAdmin, effect: Read }
 
-    /// Restart an actor from its stored state, parked ones too.
+    /// Restart an actor from its stored state. This also restarts a parked actor.
     "svc_admin_restartActor": RestartActor { actor_id: Name } -> Actor
     { who: SuperAdmin, effect: Change, errors: [NotFound "no such actor is in memory"] }
 
-    /// Set the tier of an account. It holds from the account's next call.
+    /// Set the rate limit tier of an account. It applies from the account's next call.
     "svc_admin_setTier": SetTier { user_id: UserId, tier: Tier } -> User
     { who: SuperAdmin, effect: Change, errors: [NotFound "no such user"] }
 
     /// List the users of the platform.
     ///
-    /// The whole e-mail address of an account finds it at once. A page may hold fewer users than
-    /// asked for, and the list still go on: `nextCursor` says so.
+    /// A search for a whole e-mail address finds the account at once. A page may have fewer users
+    /// than `limit`; there are more as long as `nextCursor` is not null.
     "svc_admin_getUsers": GetUsers {
-        /// Only those whose e-mail or name contains this, or whose id this is.
+        /// Return only users whose e-mail or name contains this text, or whose id equals it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         query: Option<Query>,
         #[serde(default)]
@@ -54,9 +54,10 @@ functions! {
 
     /// List the organizations of the platform.
     ///
-    /// A page may hold fewer than asked for, and the list still go on: `nextCursor` says so.
+    /// A page may have fewer organizations than `limit`; there are more as long as `nextCursor` is
+    /// not null.
     "svc_admin_getOrganizations": GetOrganizations {
-        /// Only those whose name contains this, or whose id this is.
+        /// Return only organizations whose name contains this text, or whose id equals it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         query: Option<Query>,
         #[serde(default)]
@@ -67,9 +68,10 @@ functions! {
 
     /// List the projects of the platform.
     ///
-    /// A page may hold fewer than asked for, and the list still go on: `nextCursor` says so.
+    /// A page may have fewer projects than `limit`; there are more as long as `nextCursor` is not
+    /// null.
     "svc_admin_getProjects": GetAllProjects {
-        /// Only those whose name contains this, or whose id this is.
+        /// Return only projects whose name contains this text, or whose id equals it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         query: Option<Query>,
         #[serde(default)]
@@ -78,20 +80,21 @@ functions! {
         cursor: Option<Cursor>,
     } -> Page<Project> { who: SuperAdmin, effect: Read }
 
-    /// Read the audit log: every change, and every address for a download.
+    /// Read the audit log: all changes, and all requests for a download URL.
     ///
-    /// A page may hold fewer events than asked for, and the log still go on: `nextCursor` says so.
+    /// A page may have fewer events than `limit`; there are more as long as `nextCursor` is not
+    /// null.
     "svc_admin_getAuditLog": GetAuditLog {
-        /// Only what this user did.
+        /// Return only calls of this user.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         user_id: Option<UserId>,
-        /// Only calls of this function.
+        /// Return only calls of this function.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         function: Option<Name>,
-        /// Only what was done to the object with this id.
+        /// Return only events of the object with this id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resource: Option<Name>,
-        /// Only what was done at this moment or later.
+        /// Return only events at or after this time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since: Option<Timestamp>,
         #[serde(default)]
@@ -102,12 +105,12 @@ functions! {
 }
 
 records! {
-    /// Actors that live in memory.
+    /// Actors in memory.
     pub struct ActorList {
         items: Vec<Actor>,
-        /// How many there are in all.
+        /// The total number of actors in the list.
         total: u64,
-        /// Where the next page starts; null on the last one.
+        /// The cursor of the next page. Null on the last page.
         next_cursor: Option<Cursor>,
     }
 
@@ -115,52 +118,53 @@ records! {
     pub struct Actor {
         id: String,
         kind: String,
-        /// The id of the resource it owns.
+        /// The id of the object that the actor owns.
         resource: Option<String>,
         state: ActorState,
         mailbox: Mailbox,
-        /// Messages handled since it came into memory.
+        /// Messages handled since the actor was loaded.
         handled: u64,
-        /// How often it was restarted.
+        /// How often the actor was restarted after a panic.
         restarts: u64,
         last_panic: Option<Panic>,
-        /// What it does now.
+        /// The message that the actor handles at the moment.
         handling: Option<Handling>,
         uptime_ms: u64,
     }
 
-    /// How full a mailbox is.
+    /// The messages that wait in a mailbox.
     pub struct Mailbox { length: u64, capacity: u64 }
 
-    /// The last time an actor panicked.
+    /// The last panic of an actor.
     pub struct Panic { at: Timestamp, message: String }
 
-    /// What an actor does now.
+    /// A message that an actor handles at the moment.
     pub struct Handling { message: String, elapsed_ms: u64 }
 
-    /// Something that somebody changed, or asked to download.
+    /// A change, or a request for a download URL.
     pub struct AuditEvent {
         id: EventId,
         at: Timestamp,
         /// The function that was called.
         function: String,
-        /// The user who called it, or for whom a token did; null for nobody and the master key.
+        /// The user who called, in person or with a deploy token. Null for anonymous callers and
+        /// for the master key.
         user_id: Option<UserId>,
-        /// How the caller proved who it is.
+        /// How the caller authenticated.
         via: Via,
-        /// The address it called from.
+        /// The IP address of the caller.
         address: String,
-        /// The object that changed.
+        /// The id of the object.
         resource: String,
         request_id: String,
     }
 }
 
-/// How a caller proved who it is.
+/// How a caller authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Via {
-    /// Not at all.
+    /// Without credentials.
     Nobody,
     /// With a session.
     Session,
@@ -168,7 +172,7 @@ pub enum Via {
     DeployToken,
     /// With the master key.
     MasterKey,
-    /// The service itself, going on with something.
+    /// The command line `svc admin` on the service's machine.
     Service,
 }
 
@@ -176,12 +180,12 @@ pub enum Via {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ActorState {
-    /// Takes messages.
+    /// The actor handles messages.
     Running,
-    /// Pauses after a panic.
+    /// The actor pauses after a panic.
     Restarting,
-    /// Panicked too often; an operator can restart it.
+    /// The actor panicked too often. An operator can restart it.
     GaveUp,
-    /// Has been at one message for too long.
+    /// The actor has handled one message for too long.
     Stuck,
 }

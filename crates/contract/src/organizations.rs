@@ -28,7 +28,8 @@ functions! {
 
     /// Delete an organization.
     ///
-    /// Refused while it has projects, unless `cascade` is true: then they go with it.
+    /// The call fails while the organization has projects, unless `cascade` is true. Then its
+    /// projects are deleted, too.
     "deleteOrganization": DeleteOrganization {
         organization_id: OrganizationId,
         #[serde(default)]
@@ -36,7 +37,7 @@ functions! {
     } -> DeletedOrganization { who: Owner of (organization_id), effect: Change,
         errors: [NotNow "it still has projects, or it is the personal organization"] }
 
-    /// List the organizations that the user is a member of; all, for the master key.
+    /// List the caller's organizations. The master key lists all organizations.
     "listOrganizations": ListOrganizations {
         #[serde(default)]
         limit: Limit,
@@ -44,19 +45,19 @@ functions! {
         cursor: Option<Cursor>,
     } -> Page<Organization> { who: User, effect: Read }
 
-    /// Invite somebody into an organization.
+    /// Invite a person into an organization.
     ///
-    /// The accept token is in this reply only, and in the mail to the invited person; it holds for
-    /// 7 days, for an account with this e-mail. Inviting the same e-mail again renews it: the token
-    /// before ends. One e-mail is sent at most three invitations within an hour, an organization
-    /// and a person send at most fifty.
+    /// The accept token is only in this reply and in the mail to the invited person. It is valid
+    /// for 7 days, for an account with this e-mail. A new invitation of the same e-mail invalidates
+    /// the previous token. Within an hour, one e-mail gets at most three invitations, and an
+    /// organization and a caller each send at most fifty.
     "inviteMember": InviteMember { organization_id: OrganizationId, email: Email, role: MemberRole } -> Invitation
     { who: OwnerOrAdmin of (organization_id), effect: Change, secret: true,
         errors: [Exists "already a member",
             NotNow "a personal organization has no other members, or 200 invitations are pending",
             RateLimited "too many invitations to this e-mail, or by this organization"] }
 
-    /// List the pending invitations into an organization.
+    /// List the pending invitations of an organization.
     "svc_getInvitations": GetInvitations {
         organization_id: OrganizationId,
         #[serde(default)]
@@ -65,7 +66,7 @@ functions! {
         cursor: Option<Cursor>,
     } -> Page<Invitation> { who: OwnerOrAdmin of (organization_id), effect: Read }
 
-    /// Withdraw a pending invitation. Its token ends at once.
+    /// Withdraw a pending invitation. Its token becomes invalid at once.
     "svc_revokeInvitation": RevokeInvitation {
         organization_id: OrganizationId,
         invitation_id: InvitationId,
@@ -73,7 +74,7 @@ functions! {
     { who: OwnerOrAdmin of (organization_id), effect: Change,
         errors: [NotFound "no such invitation is pending"] }
 
-    /// Accept an invitation. Accepting twice answers the same membership.
+    /// Accept an invitation. A second acceptance changes nothing.
     "acceptInvitation": AcceptInvitation { token: String } -> Organization
     { who: User, effect: Change, person: required, errors: [NotFound "the token is wrong or expired, or meant for another e-mail"] }
 
@@ -82,7 +83,7 @@ functions! {
     { who: OwnerOrAdmin of (organization_id), effect: Change,
         errors: [NotFound "not a member", NotNow "the owner's role cannot be changed"] }
 
-    /// Remove a member. Members may remove themselves; the owner cannot be removed.
+    /// Remove a member. Every member except the owner may leave.
     "removeMember": RemoveMember { organization_id: OrganizationId, user_id: UserId } -> Nothing
     { who: OwnerOrAdmin of (organization_id, user_id), effect: Change,
         errors: [NotFound "not a member", NotNow "the owner cannot be removed"] }
@@ -94,7 +95,8 @@ records! {
         id: OrganizationId,
         name: Name,
         owner_id: UserId,
-        /// Made with the account; it has no other members and cannot be deleted.
+        /// Whether the organization was created with its owner's account. A personal organization
+        /// has no other members and cannot be deleted.
         personal: bool,
         members: Vec<Member>,
         created_at: Timestamp,
@@ -104,34 +106,34 @@ records! {
     /// A member of an organization.
     pub struct Member { user_id: UserId, email: Email, name: Name, role: Role, joined_at: Timestamp }
 
-    /// An invitation as those see it who may invite.
+    /// A pending invitation.
     pub struct Invitation {
         id: InvitationId,
         organization_id: OrganizationId,
         email: Email,
         role: MemberRole,
-        /// For `acceptInvitation`; only in the reply of `inviteMember`.
+        /// The token for `acceptInvitation`. Only the reply of `inviteMember` contains it.
         accept_token: Option<String>,
         created_at: Timestamp,
         expires_at: Timestamp,
     }
 
-    /// What went with an organization.
+    /// What was deleted with an organization.
     pub struct DeletedOrganization { deleted: OrganizationContents }
 
-    /// How much hangs from an organization.
+    /// The numbers of objects that belonged to an organization.
     pub struct OrganizationContents { projects: u64 }
 }
 
-/// The roles a member can be given. The owner shows as `admin`.
+/// The roles that a member can get. The owner has the role `admin`.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum MemberRole {
-    /// Own projects and those that list them.
+    /// Works on own projects, and on projects that list the user as a member.
     Client,
-    /// All projects of the organization.
+    /// Works on all projects of the organization.
     Supervisor,
     /// Full access to the organization.
     Admin,

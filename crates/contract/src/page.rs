@@ -1,16 +1,16 @@
-//! Lists: how many to give, where to go on, and what comes back.
+//! Pages of lists.
 
 use data_encoding::HEXLOWER;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 
-/// How many items a list gives: 1 to 200, 50 where nothing is said.
+/// The maximum number of items on a page, from 1 to 200. The default is 50.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Limit(u16);
 
 impl Limit {
-    /// As a count.
+    /// The limit as a count.
     pub fn get(self) -> usize {
         usize::from(self.0)
     }
@@ -43,31 +43,31 @@ impl JsonSchema for Limit {
     }
 }
 
-/// Where a list goes on: the `nextCursor` of the page before. Its content means nothing to clients.
-/// Inside it is the key of the last item given, in hex.
+/// A position in a list: the `nextCursor` of the previous page. Clients treat it as opaque text. It
+/// contains the key of the last item, in hex.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor(String);
 
-/// What a cursor may hold: a key of the store, never more than this long.
+/// The maximum length of a key in the store.
 const LONGEST_KEY: usize = 128;
 
 impl Cursor {
-    /// The cursor that goes on after this key.
+    /// The position after this key.
     pub fn after(key: &str) -> Self {
         Cursor(key.to_owned())
     }
 
-    /// The key to go on after.
+    /// The key of the last item on the previous page.
     pub fn key(&self) -> &str {
         &self.0
     }
 
-    /// The text that clients are given.
+    /// The cursor as clients see it.
     pub fn encode(&self) -> String {
         HEXLOWER.encode(self.0.as_bytes())
     }
 
-    /// The key in a text that [`encode`](Cursor::encode) made.
+    /// Reverses [`encode`](Cursor::encode).
     fn decode(text: &str) -> Option<String> {
         if text.is_empty() || text.len() > 2 * LONGEST_KEY {
             return None;
@@ -109,8 +109,8 @@ impl<'de> Deserialize<'de> for Cursor {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "{T}Page")]
 pub struct Page<T> {
-    /// The items.
+    /// At most `limit` items.
     pub items: Vec<T>,
-    /// Where the next page starts; null on the last one.
+    /// The cursor of the next page. Null on the last page.
     pub next_cursor: Option<Cursor>,
 }

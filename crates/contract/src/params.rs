@@ -1,4 +1,4 @@
-//! From the bytes of a call to typed parameters, and why not.
+//! Reads the parameters of a call from its body, and explains what is wrong with them.
 
 use crate::{Fault, FieldProblem};
 use schemars::JsonSchema;
@@ -6,21 +6,21 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-/// How much of a field's name, and of what is wrong with it, a caller is told.
+/// The maximum length of a field's name and of its problem in an answer, in characters.
 const LONGEST_NAME: usize = 128;
 const LONGEST_PROBLEM: usize = 300;
-/// How many unknown parameters are named.
+/// The maximum number of unknown parameters in an answer.
 const MOST_NAMED: usize = 20;
 
-/// How deep the JSON of a call may nest.
+/// The maximum nesting of JSON.
 pub const DEEPEST: usize = 64;
 
-/// What parameters can be read into.
+/// Types that hold the parameters of an operation.
 pub trait Parameters: DeserializeOwned + JsonSchema {}
 impl<T: DeserializeOwned + JsonSchema> Parameters for T {}
 
-/// Reads the parameters of a function or an endpoint: a JSON object, or nothing for `{}`. Keys that start with `_` belong
-/// to client libraries and are taken out first.
+/// Reads the parameters of an operation from a JSON object. An empty body means `{}`. Keys that
+/// begin with `_` belong to client libraries and are ignored.
 pub fn read<T: Parameters>(body: &[u8]) -> Result<T, Fault> {
     let body = if body.trim_ascii().is_empty() { b"{}" } else { body };
     check_depth(body)?;
@@ -35,7 +35,7 @@ pub fn read<T: Parameters>(body: &[u8]) -> Result<T, Fault> {
     explain(fields)
 }
 
-/// The object that a call's body is, its reserved keys included.
+/// The JSON object of a body, including its reserved keys.
 pub fn object(body: &[u8]) -> Result<Map<String, Value>, Fault> {
     if body.trim_ascii().is_empty() {
         return Ok(Map::new());
@@ -48,20 +48,20 @@ pub fn object(body: &[u8]) -> Result<Map<String, Value>, Fault> {
     }
 }
 
-/// Whether some key may be a client library's own. May say yes without need, never no in error:
-/// an escaped underscore counts as well.
+/// Whether the body may contain reserved keys of a client library. The answer may be a false yes,
+/// because an escaped character could be an underscore, but never a false no.
 pub fn has_reserved_keys(body: &[u8]) -> bool {
     body.windows(2).any(|pair| pair == b"\"_" || pair == b"\\u")
 }
 
 /// SHA-256 over the canonical JSON of the parameters.
 pub fn fingerprint(params: &impl Serialize) -> [u8; 32] {
-    // A value of ours always serializes: its maps have text keys and its numbers are finite.
+    // Serialization cannot fail: all maps have string keys, and all numbers are finite.
     Sha256::digest(serde_json::to_vec(params).unwrap_or_default()).into()
 }
 
-/// Reads once more, slower, to name what is wrong: unknown parameters all at once, else the first
-/// that has a wrong value.
+/// Reads the parameters again, slower, to find the problems: first all unknown parameters, then all
+/// missing ones, then the first wrong value.
 fn explain<T: Parameters>(fields: Map<String, Value>) -> Result<T, Fault> {
     let schema = T::json_schema(&mut schemars::SchemaGenerator::default());
     let known = schema.get("properties").and_then(Value::as_object);
@@ -93,8 +93,7 @@ fn explain<T: Parameters>(fields: Map<String, Value>) -> Result<T, Fault> {
     serde_path_to_error::deserialize(Value::Object(fields)).map_err(invalid)
 }
 
-/// What a caller is told of a value that does not fit. It does not repeat the value, which may be
-/// long, or a secret.
+/// The problem of a wrong value. It never contains the value, which may be long or secret.
 fn invalid(e: serde_path_to_error::Error<serde_json::Error>) -> Fault {
     let field: String = e.path().to_string().chars().take(LONGEST_NAME).collect();
     let problem = e.into_inner().to_string();
@@ -107,7 +106,7 @@ fn invalid(e: serde_path_to_error::Error<serde_json::Error>) -> Fault {
     Fault::invalid(if field == "." { "body" } else { &field }, problem)
 }
 
-/// Refuses JSON that nests deeper than [`DEEPEST`] before anything else looks at it.
+/// Refuses JSON that nests deeper than [`DEEPEST`]. It runs before any parser.
 fn check_depth(body: &[u8]) -> Result<(), Fault> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for byte in body {

@@ -1,24 +1,24 @@
-//! A field of an update: left as it is, cleared, or set.
+//! A field of an update: unchanged, cleared or set.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 
-/// What an update says of an optional field. Absent means [`Keep`](Patch::Keep), `null` means
+/// The update of an optional field. A missing field means [`Keep`](Patch::Keep), `null` means
 /// [`Clear`](Patch::Clear).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Patch<T> {
-    /// The field stays as it is.
+    /// The field does not change.
     #[default]
     Keep,
-    /// The field is emptied.
+    /// The field becomes empty.
     Clear,
     /// The field gets this value.
     Set(T),
 }
 
 impl<T> Patch<T> {
-    /// Does to `field` what the update says.
+    /// Applies the update to `field`.
     pub fn apply(self, field: &mut Option<T>) {
         match self {
             Patch::Keep => {}
@@ -27,7 +27,7 @@ impl<T> Patch<T> {
         }
     }
 
-    /// Whether the update leaves the field alone. Use it with `skip_serializing_if`.
+    /// Whether the field does not change. Use this with `skip_serializing_if`.
     pub fn is_keep(&self) -> bool {
         matches!(self, Patch::Keep)
     }

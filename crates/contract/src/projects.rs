@@ -1,4 +1,4 @@
-//! Projects: what apps and instances hang from.
+//! Projects, which own apps and instances.
 
 use crate::{
     BoundedSet, Description, Name, OrganizationId, Page, ProjectId, Timestamp, UserId, page::*,
@@ -13,16 +13,16 @@ functions! {
     /// Create a project.
     "svc_createProject": CreateProject {
         name: Name,
-        /// The personal organization where nothing is given. The master key has none.
+        /// The default is the caller's personal organization. The master key has none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         organization_id: Option<OrganizationId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<Description>,
     } -> Project { who: Member of (organization_id), effect: Change }
 
-    /// List the projects that the user reaches; all, for the master key.
+    /// List the projects that the caller may see. The master key lists all projects.
     "svc_getProjects": GetProjects {
-        /// Only those of this organization.
+        /// Return only projects of this organization.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         organization_id: Option<OrganizationId>,
         #[serde(default)]
@@ -41,15 +41,16 @@ functions! {
         name: Option<Name>,
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         description: Patch<Description>,
-        /// Members of the organization who work on it: replaces the list. At most 200.
+        /// Replaces the list of members who work on the project. They must be members of the
+        /// organization. At most 200.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member_ids: Option<BoundedSet<UserId, 0, 200>>,
     } -> Project { who: Member of (project_id), effect: Change, errors: [Invalid "a member is not in the organization"] }
 
-    /// Delete a project and all below it.
+    /// Delete a project and everything in it.
     ///
-    /// It is gone for everyone as soon as the reply is sent; apps, artifacts with their bytes,
-    /// releases and tokens are removed after that. The removal survives a crash and goes on.
+    /// The project disappears at once. Its instances, apps, artifacts, releases and deploy tokens
+    /// are deleted afterwards; a restart of the service does not stop this.
     "svc_deleteProject": DeleteProject { project_id: ProjectId } -> DeletedProject
     { who: Owner of (project_id), effect: Change }
 }
@@ -59,7 +60,7 @@ records! {
     pub struct Project {
         id: ProjectId,
         organization_id: OrganizationId,
-        /// Who made it; null for the master key.
+        /// The user who created the project. Null for the master key.
         owner_id: Option<UserId>,
         name: Name,
         description: Option<Description>,
@@ -69,10 +70,10 @@ records! {
         updated_at: Timestamp,
     }
 
-    /// What went with a project.
+    /// What was deleted with a project.
     pub struct DeletedProject { deleted: ProjectContents }
 
-    /// How much hangs from a project.
+    /// The numbers of objects that belonged to a project.
     pub struct ProjectContents { apps: u64, instances: u64, artifacts: u64, releases: u64 }
 }
 
@@ -80,8 +81,8 @@ records! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ProjectState {
-    /// In use.
+    /// The project is in use.
     Active,
-    /// Being removed; nobody sees it any more.
+    /// The project is being deleted. Nobody can see it.
     Deleting,
 }

@@ -1,4 +1,4 @@
-//! The API reference in Markdown, from the declarations alone.
+//! Writes the API reference in Markdown from the declarations.
 
 use crate::{
     Effect, FaultKind, Spec,
@@ -13,47 +13,48 @@ use std::fmt::Write;
 const HEADING: &str = "\
 # API reference
 
-Made from the declarations; do not edit.
+This page is generated from the declarations. Do not edit it.
 
-A function is called with `POST {base_url}/functions/{name}` and a JSON object of parameters. It
-answers HTTP 200 and `{\"result\": …}`, or a refusal: `{\"code\": …, \"error\": \"…\"}`, with `details` where
-fields are at fault. `{base_url}` is `{api_url}/backend`.
+Call a function with `POST {base_url}/functions/{name}` and a JSON object of parameters. A successful
+call returns HTTP 200 and `{\"result\": …}`. Every other call returns `{\"code\": …, \"error\": \"…\"}`, and
+`details` if fields are invalid. `{base_url}` is `{api_url}/backend`.
 
 ## Headers
 
 | header of a request | |
 |---|---|
-| `X-Backend-Application-Id` | The application id; needed on every function and session route, except with a deploy token. |
-| `X-Backend-Session-Token` | A session: who calls. |
-| `Authorization: Bearer svc_dt_…` | A deploy token. It names its app and its person. |
-| `X-Backend-Master-Key` | The master key. It passes everywhere but where a person must stand behind the call. |
-| `X-Backend-Javascript-Key` | Checked where one is configured. |
-| `X-Backend-Request-Id` | With a change: the same id from the same caller within 24 hours gets the first call's reply, and nothing is done twice. |
-| `X-Request-Id` | An id for the request, which the answer and the log repeat. |
+| `X-Backend-Application-Id` | The application id. Functions and session routes require it, except with a deploy token. |
+| `X-Backend-Session-Token` | A session token. It identifies the caller. |
+| `Authorization: Bearer svc_dt_…` | A deploy token. It acts for the user who created it. |
+| `X-Backend-Master-Key` | The master key. It may call everything that does not require a user. |
+| `X-Backend-Javascript-Key` | The JavaScript key, if the operator configured one. |
+| `X-Backend-Request-Id` | The idempotency key of a change. If the same caller sends it again within 24 hours, the service returns the first reply and changes nothing. |
+| `X-Request-Id` | An id for the request. The answer and the log contain it. |
 
 | header of an answer | |
 |---|---|
-| `X-Request-Id` | The id of the request, which is in the log. |
-| `X-RateLimit-Limit` | Calls a minute; 2147483647 is unlimited. |
-| `X-RateLimit-Remaining` | Calls left now. |
-| `X-RateLimit-Reset` | When the full allowance is back, in Unix seconds. |
-| `Retry-After` | With 429 and 503: seconds until trying again can help. |
+| `X-Request-Id` | The id of the request, as in the log. |
+| `X-RateLimit-Limit` | The rate limit, in calls a minute. 2147483647 means unlimited. |
+| `X-RateLimit-Remaining` | The number of calls that are left. |
+| `X-RateLimit-Reset` | When all calls are available again, in Unix seconds. |
+| `Retry-After` | With 429 and 503: seconds until a retry can succeed. |
 ";
 
 const LIMITS: &str = "
 ## Limits
 
-A JSON body has at most 1 MiB and nests at most 64 deep; lists give 50 items where nothing is said, and
-at most 200. Unless the operator set other limits: an artifact has at most 4 GiB, an upload address
-holds for one hour, a function takes at most 30 s.
+JSON nests at most 64 levels. A page of a list has 50 items by default and at most 200. Unless the
+operator sets other limits, a JSON body has at most 1 MiB, an artifact has at most 4 GiB, an upload URL
+is valid for one hour, and a function takes at most 30 s.
 
-Calls a minute are counted for each account; without one, for each address:
+The rate limit counts the calls of each account. Without an account, it counts the calls of each IP
+address:
 
 | tier | calls a minute |
 |---|---|
 ";
 
-/// The whole page of these groups and of all endpoints.
+/// Writes the reference of these groups and of all endpoints.
 pub fn markdown(groups: &[Group]) -> String {
     let mut page = String::from(HEADING);
     codes(&mut page);
@@ -100,7 +101,7 @@ fn section(page: &mut String, function: &Spec, schemas: &mut SchemaGenerator) {
     errors(page, function.errors);
 }
 
-/// Who may call, and what is special about the call.
+/// Who may call, and other properties of the call.
 fn who(page: &mut String, spec: &Spec) {
     let _ = write!(page, "\nWho: {}", spec.who.label());
     for rule in spec.scopes {
@@ -114,13 +115,13 @@ fn who(page: &mut String, spec: &Spec) {
     }
     page.push('.');
     if spec.person {
-        page.push_str(" A person must stand behind it: the master key alone is refused.");
+        page.push_str(" It requires a user: the master key alone is refused.");
     }
     if spec.session == SessionUse::Ignored {
-        page.push_str(" A session that comes along is not looked at.");
+        page.push_str(" A session is ignored.");
     }
     if spec.effect == Effect::Change {
-        page.push_str(" Changes something.");
+        page.push_str(" It changes data.");
     }
     page.push('\n');
 }
@@ -136,7 +137,7 @@ fn endpoint_section(page: &mut String, endpoint: &Endpoint, schemas: &mut Schema
         Access::Operation(spec) => who(page, spec),
         Access::Anyone => page.push_str("\nWho: Public.\n"),
         Access::SignedAddress => {
-            page.push_str("\nWho: whoever holds the address, which is signed and expires.\n")
+            page.push_str("\nWho: everybody with the signed URL, until it expires.\n")
         }
         Access::Application => page.push_str("\nWho: Public, with the application id.\n"),
         Access::Session => page.push_str("\nWho: User, with the application id.\n"),
@@ -173,7 +174,7 @@ fn errors(page: &mut String, errors: &[(FaultKind, &str)]) {
     if errors.is_empty() {
         return;
     }
-    page.push_str("\nErrors of its own:\n\n");
+    page.push_str("\nSpecific errors:\n\n");
     for (kind, why) in errors {
         let _ = writeln!(page, "- {} (HTTP {}): {why}", kind.code(), kind.status());
     }
@@ -201,7 +202,7 @@ fn records(page: &mut String, definitions: Map<String, Value>) {
     }
 }
 
-/// The values of a schema that lists them.
+/// The values of an enumeration, with their meanings.
 fn values(schema: &Value) -> Option<Vec<(String, String)>> {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return Some(values.iter().map(|value| (code(value), String::new())).collect());
@@ -217,7 +218,7 @@ fn values(schema: &Value) -> Option<Vec<(String, String)>> {
     Some(choices.iter().map(|choice| (told(choice), description(choice))).collect())
 }
 
-/// A choice that is an object: its fields with their types.
+/// A choice that is an object: its fields and their types.
 fn shape(choice: &Value) -> String {
     let Some(properties) = choice.get("properties").and_then(Value::as_object) else {
         return kind(choice);
@@ -230,7 +231,7 @@ fn code(value: &Value) -> String {
     format!("`{}`", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
 }
 
-/// What a plain value may be.
+/// The type and the constraints of a plain value.
 fn text(schema: &Value) -> String {
     let mut told = kind(schema);
     for (key, name) in [
@@ -287,7 +288,7 @@ fn may_be_null(schema: &Value) -> bool {
             .is_some_and(|all| all.iter().any(|choice| choice.get("type").is_some_and(is_null)))
 }
 
-/// A short name for a schema. A record's name leads to its fields.
+/// A short name for a schema. The name of a record links to the record.
 pub fn kind(schema: &Value) -> String {
     if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
         let name = name.rsplit('/').next().unwrap_or(name);

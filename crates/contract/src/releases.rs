@@ -1,4 +1,4 @@
-//! Releases: artifacts that go to a channel together.
+//! Releases: artifacts that are published to a channel together.
 
 use crate::{
     AppId, ArtifactId, BoundedSet, Channel, Notes, Page, Patch, PublicationId, ReleaseId, Sha256,
@@ -13,13 +13,13 @@ functions! {
 
     /// Create a release from verified artifacts of an app.
     ///
-    /// Where the channel has a release of this version, artifacts of another platform join it with
+    /// If the channel already has a release of this version, add artifacts of other platforms with
     /// `svc_updateRelease`.
     "svc_createRelease": CreateRelease {
         app_id: AppId,
-        /// One or more verified artifacts of the app, each of the release's version.
+        /// Verified artifacts of the app. Each must have the version of the release.
         artifact_ids: BoundedSet<ArtifactId, 1, 20>,
-        /// The artifacts' version, which it is where nothing is given.
+        /// Must equal the version of the artifacts, which is the default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         version: Option<VersionName>,
         channel: Channel,
@@ -30,12 +30,12 @@ functions! {
 
     /// Add artifacts to a release, or change its notes.
     ///
-    /// Added are artifacts of a platform that the release does not hold yet. Where it is published,
-    /// they are published to the same targets, and the reply comes when those have answered. An
-    /// artifact that it holds already changes nothing.
+    /// Each new artifact must be for a platform that the release does not have yet. If the release
+    /// is published, the artifact is published to the same targets, and the call waits for their
+    /// answers. Artifacts that the release already has change nothing.
     "svc_updateRelease": UpdateRelease {
         release_id: ReleaseId,
-        /// Verified artifacts of the app, each of the release's version.
+        /// Verified artifacts of the app. Each must have the version of the release.
         #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
         add_artifact_ids: BoundedSet<ArtifactId, 0, 20>,
         /// Replaces the release notes; null clears them.
@@ -44,7 +44,8 @@ functions! {
     } -> Release { who: Member of (release_id), effect: Change, scope: ReleaseCreate,
         errors: [Exists "it holds another artifact of this platform", NotNow "an artifact is not verified, or the release was superseded or rolled back"] }
 
-    /// Delete a draft, or a release that no target took. Its version and its artifacts are free again.
+    /// Delete a draft, or a release that every target refused. Its version and artifacts can be
+    /// used again.
     "svc_deleteRelease": DeleteRelease { release_id: ReleaseId } -> DeletedRelease
     { who: Member of (release_id), effect: Change, errors: [NotNow "it is neither a draft nor failed"] }
 
@@ -65,9 +66,10 @@ functions! {
     "svc_getRelease": GetRelease { release_id: ReleaseId } -> Release
     { who: Member of (release_id), effect: Read, scope: ReleaseCreate }
 
-    /// Publish a release. It becomes the current one of its channel; the one before is superseded.
+    /// Publish a release and make it the current one of its channel.
     ///
-    /// Answers when every target has taken it or refused it.
+    /// The previous current release is superseded. The call waits until every target has accepted
+    /// or refused the release.
     "svc_publishRelease": PublishRelease {
         release_id: ReleaseId,
         targets: BoundedSet<Target, 1, 5>,
@@ -77,31 +79,31 @@ functions! {
     } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish or own ReleaseCreate,
         errors: [NotNow "its state does not allow it, or the target is not configured"] }
 
-    /// Take the current release of a channel back, and make an earlier one current again.
+    /// Roll back the current release of a channel to an earlier release.
     ///
-    /// Answers the release that is current now.
+    /// The reply is the earlier release, which is current again.
     "svc_rollbackRelease": RollbackRelease {
         /// The current release.
         release_id: ReleaseId,
-        /// The one that was current before where nothing is given.
+        /// The default is the release that was current before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to_release_id: Option<ReleaseId>,
     } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish,
         errors: [NotNow "it is not the current release, or there is none to go back to"] }
 
-    /// Find the current release of a channel.
+    /// Find the current release of a channel for a platform.
     "svc_getLatestRelease": GetLatestRelease {
         app_id: AppId,
         channel: Channel,
         platform: Platform,
-        /// What the caller runs; the reply then says whether that is out of date.
+        /// The version that the caller runs. The reply then says whether it is out of date.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         current_version: Option<VersionName>,
     } -> LatestRelease { who: Public of (app_id), effect: Read, errors: [NotFound "nothing is published"] }
 }
 
 records! {
-    /// A bundle of artifacts in a channel.
+    /// Artifacts that are published to a channel together.
     pub struct Release {
         id: ReleaseId,
         app_id: AppId,
@@ -111,27 +113,27 @@ records! {
         artifact_ids: Vec<ArtifactId>,
         state: ReleaseState,
         publications: Vec<Publication>,
-        /// The release that became current when this one was taken back.
+        /// The release that became current when this one was rolled back.
         rolled_back_to: Option<ReleaseId>,
-        /// Null where the master key alone stands behind it.
+        /// Null if the master key alone created the release.
         created_by: Option<UserId>,
         created_at: Timestamp,
         published_at: Option<Timestamp>,
     }
 
-    /// One artifact on its way to one target.
+    /// The publication of one artifact to one target.
     pub struct Publication {
         id: PublicationId,
         release_id: ReleaseId,
         artifact_id: ArtifactId,
         target: Target,
         state: PublicationState,
-        /// What the target calls it.
+        /// The target's id of the publication.
         remote_id: Option<String>,
-        /// Where people find it.
+        /// The URL for users of the target.
         url: Option<String>,
         error: Option<String>,
-        /// What happened, a sentence each.
+        /// The history of the publication, one sentence each.
         log: Vec<String>,
         updated_at: Timestamp,
     }
@@ -140,15 +142,16 @@ records! {
     pub struct LatestRelease {
         release: PublicRelease,
         artifact: PublicArtifact,
-        /// Good for one hour.
+        /// A signed URL of the artifact, valid for one hour.
         download_url: String,
-        /// The install page.
+        /// The URL of the install page. Null if the release was not published to `ota`.
         install_url: Option<String>,
-        /// Whether `currentVersion` is another version; null where none was given.
+        /// Whether `currentVersion` differs from the release's version. Null without
+        /// `currentVersion`.
         update_available: Option<bool>,
     }
 
-    /// What anyone may know of a release.
+    /// The public fields of a release.
     pub struct PublicRelease {
         id: ReleaseId,
         app_id: AppId,
@@ -158,7 +161,7 @@ records! {
         published_at: Option<Timestamp>,
     }
 
-    /// What anyone may know of an artifact.
+    /// The public fields of an artifact.
     pub struct PublicArtifact {
         id: ArtifactId,
         platform: Platform,
@@ -170,11 +173,11 @@ records! {
         build_number: Option<String>,
     }
 
-    /// The release that was deleted.
+    /// The deleted release.
     pub struct DeletedRelease { deleted: ReleaseId }
 }
 
-/// Where a release can be published.
+/// The targets of a publication.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -188,7 +191,7 @@ pub enum Target {
     Testflight,
     /// The mobile app distribution service.
     FirebaseAppDistribution,
-    /// An install page with a QR code on the service itself.
+    /// An install page of the service, with a QR code.
     Ota,
 }
 
@@ -202,7 +205,7 @@ impl Target {
         Target::Ota,
     ];
 
-    /// Its name on the wire.
+    /// The target's name on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Target::AppStore => "app-store",
@@ -218,19 +221,19 @@ impl Target {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ReleaseState {
-    /// Not published yet.
+    /// The release is not published yet.
     Draft,
-    /// On its way to its targets.
+    /// The release is being published to its targets.
     Publishing,
-    /// Every target has it; it is the current one of its channel.
+    /// Every target has accepted the release. It is the current one of its channel.
     Published,
-    /// Some targets have it.
+    /// Some targets have accepted the release.
     PartiallyPublished,
-    /// No target took it.
+    /// Every target has refused the release.
     Failed,
     /// A later release became current.
     Superseded,
-    /// Taken back.
+    /// The release was rolled back.
     RolledBack,
 }
 
@@ -238,18 +241,18 @@ pub enum ReleaseState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum PublicationState {
-    /// Waiting.
+    /// The publication has not begun.
     Queued,
-    /// Bytes are on their way.
+    /// The artifact is being uploaded to the target.
     Uploading,
-    /// The target works on it.
+    /// The target processes the artifact.
     Processing,
-    /// People at the target look at it.
+    /// The target reviews the artifact.
     InReview,
-    /// Users can get it.
+    /// Users can install the artifact.
     Live,
-    /// The target refused it.
+    /// The target refused the artifact.
     Failed,
-    /// Taken back.
+    /// The publication was withdrawn.
     Halted,
 }

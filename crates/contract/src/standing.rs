@@ -1,36 +1,37 @@
-//! Who may: the standings that functions ask for, the objects they are asked about, and the scopes
-//! of deploy tokens.
+//! The standings that functions require, the objects that they refer to, and the scopes of deploy
+//! tokens.
 
 use crate::{backend_instances::DeletedInstanceId, id::*};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// Who may call a function. Where it depends on an object, the function names that object as its
-/// [`Subject`].
+/// The access that a function needs. If it depends on an object, the function names the object as
+/// its [`Subject`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Standing {
-    /// Anyone, signed in or not.
+    /// Everybody, with or without a session.
     Public,
     /// Any signed-in user.
     User,
-    /// A member of the organization; below an organization: the project's creator and listed
-    /// members, and every supervisor, admin and owner of its organization.
+    /// A member of the organization. For a project and objects in it: the project's creator and
+    /// listed members, and every supervisor, admin and owner of the organization.
     Member,
-    /// An admin or the owner of the organization the subject hangs from.
+    /// An admin or the owner of the subject's organization.
     OwnerOrAdmin,
-    /// The organization's owner; for a project also its creator; for a token also its maker.
+    /// The organization's owner; for a project also its creator; for a deploy token also its
+    /// creator.
     Owner,
     /// An admin or owner of any organization with two or more members.
     Admin,
-    /// The platform's own administrators.
+    /// An administrator of the platform.
     SuperAdmin,
-    /// Whoever presents the master key.
+    /// The master key.
     Master,
 }
 
 impl Standing {
-    /// The words that errors and documents use for this standing.
+    /// The name of the standing in documents.
     pub const fn label(self) -> &'static str {
         match self {
             Standing::Public => "Public",
@@ -44,7 +45,7 @@ impl Standing {
         }
     }
 
-    /// What a caller must have, as the end of "this requires …".
+    /// What a caller needs, to complete the sentence "this requires …".
     pub const fn required(self) -> &'static str {
         match self {
             Standing::Public => "nothing",
@@ -59,7 +60,7 @@ impl Standing {
     }
 }
 
-/// The object that a standing is asked about.
+/// The object for which a caller needs a standing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// The standing does not depend on an object.
@@ -68,7 +69,7 @@ pub enum Subject {
     Personal,
     /// An organization.
     Organization(OrganizationId),
-    /// One membership: its holder passes whatever the standing.
+    /// A membership. Its own user passes every check.
     Membership(OrganizationId, UserId),
     /// A project.
     Project(ProjectId),
@@ -118,7 +119,7 @@ impl From<Option<AppId>> for Subject {
         id.map_or(Subject::None, Subject::App)
     }
 }
-/// A deployment says which app is meant, better than the app's own id beside it.
+/// The app of the deployment counts, not the app id next to it.
 impl From<(Option<AppId>, Option<DeploymentId>)> for Subject {
     fn from((app, deployment): (Option<AppId>, Option<DeploymentId>)) -> Self {
         deployment.map_or(Subject::from(app), Subject::Deployment)
@@ -130,29 +131,29 @@ impl From<(OrganizationId, UserId)> for Subject {
     }
 }
 
-/// What an operation requires of its caller, given its parameters.
+/// The access that a call needs, given its parameters.
 #[derive(Debug, Clone)]
 pub struct Requirement {
     /// The standing.
     pub who: Standing,
-    /// What a deploy token needs: all of these.
+    /// The scopes that a deploy token needs. It needs all of them.
     pub scopes: Cow<'static, [ScopeRule]>,
-    /// The object that the standing is asked about.
+    /// The object for which the caller needs the standing.
     pub subject: Subject,
 }
 
 /// A scope that a deploy token needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScopeRule {
-    /// The scope.
+    /// The scope that is needed.
     pub scope: Scope,
-    /// A scope that is enough for an object that the token itself made.
+    /// A weaker scope that is sufficient for objects that the same token created.
     pub own: Option<Scope>,
-    /// With which parameters it is needed; `None`: always.
+    /// The condition on the parameters, in words. `None` means always.
     pub when: Option<&'static str>,
 }
 
-/// What a deploy token may be used for.
+/// A permission of a deploy token.
 #[derive(
     Debug,
     Clone,
@@ -170,10 +171,10 @@ pub enum Scope {
     /// Upload and finalize artifacts.
     #[serde(rename = "artifact:upload")]
     ArtifactUpload,
-    /// Create releases, and publish those that the same token created.
+    /// Create releases, and publish releases that the same token created.
     #[serde(rename = "release:create")]
     ReleaseCreate,
-    /// Publish releases and roll them back, whoever created them.
+    /// Publish and roll back all releases of the app.
     #[serde(rename = "release:publish")]
     ReleasePublish,
 }

@@ -1,4 +1,4 @@
-//! Templates: blueprints of instances. A template says which services, of which image versions.
+//! Templates of instances: services, each with an image version and settings.
 
 use crate::{
     BoundedSet, Description, ImageId, Name, Notes, Page, TemplateId, Timestamp, VersionName,
@@ -17,10 +17,13 @@ use std::collections::BTreeMap;
 functions! {
     group "Templates";
 
-    /// Create a template, as a draft. A version is added to it, and it is published.
+    /// Create a template as a draft.
+    ///
+    /// Add a version with `addTemplateDockerVersion`, then publish the template with
+    /// `updateTemplateStatus`.
     "createTemplate": CreateTemplate {
         name: Name,
-        /// In addresses; unique.
+        /// The name of the template in URLs. It is unique.
         slug: Slug,
         kind: InstanceKind,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,7 +33,7 @@ functions! {
         tags: BoundedSet<Slug, 0, 20>,
     } -> Template { who: SuperAdmin, effect: Change, errors: [Exists "the slug is taken"] }
 
-    /// Change what a template says of itself. Its versions never change.
+    /// Change the description of a template. Its versions never change.
     "updateTemplate": UpdateTemplate {
         template_id: TemplateId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,16 +52,17 @@ functions! {
     "deleteTemplate": DeleteTemplate { template_id: TemplateId } -> DeletedTemplate
     { who: SuperAdmin, effect: Change, errors: [NotNow "instances use it"] }
 
-    /// Publish a template, archive it, or make it a draft again. Only published ones are shown to
-    /// the public and used for new instances.
+    /// Publish a template, archive it, or make it a draft again.
+    ///
+    /// Only published templates are public and can be used for new instances.
     "updateTemplateStatus": UpdateTemplateStatus { template_id: TemplateId, status: TemplateStatus } -> Template
     { who: SuperAdmin, effect: Change, errors: [NotNow "it has no version yet"] }
 
-    /// Make a version current: what new instances are made of.
+    /// Choose the version of a template for new instances.
     "updateTemplateVersion": UpdateTemplateVersion { template_id: TemplateId, version: SemanticVersion } -> Template
     { who: SuperAdmin, effect: Change, errors: [NotFound "the template has no such version"] }
 
-    /// Say what a template costs, and whether it is featured.
+    /// Set the price of a template, and whether it is featured.
     "updateTemplatePricing": UpdateTemplatePricing {
         template_id: TemplateId,
         pricing: Pricing,
@@ -66,20 +70,22 @@ functions! {
         featured: Option<bool>,
     } -> Template { who: SuperAdmin, effect: Change }
 
-    /// Add a version to a template. It never changes afterwards; the first one is current at once.
+    /// Add a version to a template.
+    ///
+    /// A version never changes. The first version becomes the current one at once.
     "addTemplateDockerVersion": AddTemplateDockerVersion {
         template_id: TemplateId,
         version: SemanticVersion,
-        /// One for each role; a `server` among them.
+        /// One service for each role. The role `server` is required.
         services: BoundedSet<TemplateService, 1, 5>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,
     } -> Template { who: SuperAdmin, effect: Change,
         errors: [Exists "the template has this version", Invalid "an image version is deprecated"] }
 
-    /// Read a template, by its id or its slug. The public sees published ones.
+    /// Read a template by its id or its slug. Only published templates are public.
     "getTemplate": GetTemplate {
-        /// Exactly one of this and `slug`.
+        /// Give exactly one of `templateId` and `slug`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         template_id: Option<TemplateId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,7 +94,7 @@ functions! {
 
     /// List templates.
     "getTemplates": GetTemplates {
-        /// Words in the name, the description or the tags.
+        /// Words to find in the name, the description or the tags.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         query: Option<Query>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,7 +140,7 @@ records! {
         status: TemplateStatus,
         featured: bool,
         pricing: Pricing,
-        /// What new instances are made of; null while there is no version.
+        /// The version for new instances. Null if the template has no version.
         current_version: Option<SemanticVersion>,
         /// In the order in which they were added.
         versions: Vec<TemplateVersion>,
@@ -150,19 +156,20 @@ records! {
         created_at: Timestamp,
     }
 
-    /// What was deleted.
+    /// The deleted template.
     pub struct DeletedTemplate { deleted: TemplateId }
 
-    /// How much a template is used.
+    /// The usage of a template.
     pub struct TemplateStats {
         instances: InstanceCounts,
-        /// Instances by template version.
+        /// The number of instances of each template version.
         by_version: BTreeMap<String, u64>,
-        /// Instances made, by day (`2026-01-31`, UTC), of the last 30 days. Deleted ones do not count.
+        /// The number of instances that were created on each of the last 30 days (`2026-01-31`,
+        /// UTC). Deleted instances do not count.
         installs_by_day: BTreeMap<String, u64>,
     }
 
-    /// How many instances there are.
+    /// The number of instances, in total and running.
     pub struct InstanceCounts { total: u64, running: u64 }
 }
 
@@ -170,112 +177,112 @@ records! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TemplateService {
-    /// What it is in the instance. Others reach it under this name in lower case.
+    /// The role in the instance. Other services reach this one under the role's name in lower case.
     pub role: Role,
     /// A registered image.
     pub image_id: ImageId,
-    /// One of its versions.
+    /// A version of the image.
     pub image_version: VersionName,
-    /// Its environment. `${secret.NAME}` stands for a secret that each instance has of its own,
-    /// `${instance.id}`, `${instance.appId}` and `${instance.url}` for what they say.
+    /// Environment variables. `${secret.NAME}` stands for a secret that is generated for each
+    /// instance. `${instance.id}`, `${instance.appId}` and `${instance.url}` stand for properties
+    /// of the instance.
     #[serde(default)]
     pub env: Env,
     /// Variables that callers may replace, with the values that they have otherwise. Placeholders are
     /// as in `env`.
     #[serde(default)]
     pub default_env: Env,
-    /// Names of variables that callers set and that are no secrets: their values are shown. All
-    /// other values that callers set are masked.
+    /// Names of variables that callers may set and that are not secret. Replies show their values;
+    /// the values of all other variables are masked.
     #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
     pub plain_env: BoundedSet<EnvName, 0, 100>,
-    /// Where it keeps its data.
+    /// The folder of the service's data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<ContainerPath>,
-    /// Where it listens. It is published on the loopback address of the machine, and reached
-    /// through the service.
+    /// The port of the service. It is published on the loopback address of the machine; clients
+    /// reach it through `svc`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// How to find out whether it is well. Where there is none, a container that runs is well.
+    /// The health check. Without one, a running container counts as healthy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health_check: Option<HealthCheck>,
-    /// Replaces the image's own command.
+    /// Replaces the command of the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<BoundedSet<Argument, 1, 64>>,
-    /// What is in it, for those that are databases: how they are dumped, restored and tested.
+    /// For a database: how to dump, restore and test it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<Database>,
-    /// Megabytes of memory where the instance does not say; 512 where nothing is given.
+    /// Memory in megabytes, if the instance sets none. The default is 512.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_mb: Option<u32>,
-    /// Folders that it may write to, in memory, beside its volume; `/tmp` and `/run` where nothing
-    /// is given.
+    /// Writable folders in memory, in addition to the volume. The default is `/tmp` and `/run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scratch: Option<BoundedSet<ContainerPath, 0, 10>>,
-    /// Whether it changes the files of its image. Where not, they are read-only.
+    /// Whether the service may change the files of its image. By default, they are read-only.
     #[serde(default)]
     pub writable: bool,
 }
 
-/// How to find out whether a service is well.
+/// The health check of a service.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum HealthCheck {
-    /// This path answers with a status from 200 to 399.
+    /// The server answers this path with a status from 200 to 399.
     Http(HttpPath),
-    /// This program inside of the container ends with 0.
+    /// This program in the container exits with 0.
     Command(BoundedSet<Argument, 1, 64>),
 }
 
-/// A database, as its users see it.
+/// The database of a service.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Database {
-    /// Which tools it has.
+    /// The database engine.
     pub engine: DatabaseEngine,
-    /// The database.
+    /// The name of the database.
     pub name: Identifier,
-    /// Who may do everything with it.
+    /// A user with all permissions on the database.
     pub user: Identifier,
-    /// The secret that is this user's password; none where there is no password.
+    /// The name of the secret with this user's password. Null if there is no password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_secret: Option<Identifier>,
 }
 
-/// What a database speaks.
+/// A database engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DatabaseEngine {
-    /// SQL; has `pg_dump` and `psql`.
+    /// An SQL database with the tools `pg_dump` and `psql`.
     Postgresql,
-    /// Documents; has `mongodump` and `mongorestore`.
+    /// A document database with the tools `mongodump` and `mongorestore`.
     Mongodb,
 }
 
-/// Who sees a template.
+/// The visibility of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum TemplateStatus {
-    /// Only administrators.
+    /// Only administrators see the template.
     Draft,
-    /// Everyone.
+    /// Everybody sees the template.
     Published,
-    /// Only administrators; instances of it go on.
+    /// Only administrators see the template. Its instances continue to run.
     Archived,
 }
 
-/// What a template costs.
+/// The price of a template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Pricing {
-    /// How it is paid.
+    /// The kind of payment.
     pub model: PricingModel,
-    /// In the currency's minor unit. With `oneTime`, and only there.
+    /// The amount in the currency's minor unit. Only with `oneTime`, where it is required.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<u64>,
-    /// With `oneTime`, and only there.
+    /// The currency. Only with `oneTime`, where it is required.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub currency: Option<Currency>,
-    /// The payment provider's plan. With `subscription`, and only there.
+    /// The payment provider's plan. Only with `subscription`, where it is required.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_code: Option<PlanCode>,
 }
@@ -286,20 +293,20 @@ impl Default for Pricing {
     }
 }
 
-/// How a template is paid.
+/// How users pay for a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum PricingModel {
-    /// Not at all.
+    /// No payment.
     Free,
-    /// Once.
+    /// One payment.
     OneTime,
-    /// By a plan.
+    /// A subscription to a plan.
     Subscription,
 }
 
 texts! {
-    /// A version that can be ordered, such as `1.4.0` or `2.0.0-rc.1`.
+    /// A version with an order, such as `1.4.0` or `2.0.0-rc.1`.
     SemanticVersion,
     schema: {"type": "string", "pattern": "^(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$", "maxLength": 64},
     rule: |text| {

@@ -1,6 +1,6 @@
-//! Text with rules: what a name, an e-mail or a version may be. A value of these types is valid.
+//! Text types with rules, such as names, e-mail addresses and versions. Every value is valid.
 
-/// Declares text types. The rule gives `Ok` or the sentence that the caller reads.
+/// Declares text types. A rule returns the text, or an error message for the caller.
 macro_rules! texts {
     ($($(#[$doc:meta])+ $name:ident, schema: $schema:tt, rule: $rule:expr;)+) => {
         $(
@@ -50,7 +50,8 @@ macro_rules! texts {
 }
 
 texts! {
-    /// An e-mail address. Two that differ only in case are the same account; see [`Email::key`].
+    /// An e-mail address. Addresses that differ only in case belong to the same account; see
+    /// [`Email::key`].
     Email,
     schema: {"type": "string", "format": "email", "maxLength": 254},
     rule: |text| {
@@ -63,7 +64,7 @@ texts! {
         if good && text.len() <= 254 { Ok(text.to_owned()) } else { Err("must be an e-mail address such as ada@example.com".into()) }
     };
 
-    /// A password, 8 to 256 characters. It prints as dots.
+    /// A password, 8 to 256 characters. Its `Debug` output is masked.
     Password,
     schema: {"type": "string", "format": "password", "minLength": 8, "maxLength": 256},
     rule: |text| match text.chars().count() {
@@ -71,13 +72,13 @@ texts! {
         _ => Err("must have 8 to 256 characters".into()),
     };
 
-    /// What somebody gives as an existing password. Any text: one that cannot be a password is a
-    /// wrong one. It prints as dots.
+    /// A password to check. Any text is allowed: an impossible password is a wrong one. Its `Debug`
+    /// output is masked.
     PasswordAttempt,
     schema: {"type": "string", "format": "password"},
     rule: |text| Ok(text.to_owned());
 
-    /// The name of something, 1 to 120 characters on one line.
+    /// A name, 1 to 120 characters on one line.
     Name,
     schema: {"type": "string", "minLength": 1, "maxLength": 120},
     rule: |text| {
@@ -88,7 +89,7 @@ texts! {
         }
     };
 
-    /// A longer description, at most 2,000 characters.
+    /// A description, at most 2,000 characters.
     Description,
     schema: {"type": "string", "maxLength": 2000},
     rule: |text| if text.chars().count() <= 2_000 { Ok(text.to_owned()) } else { Err("must have at most 2000 characters".into()) };
@@ -98,7 +99,7 @@ texts! {
     schema: {"type": "string", "maxLength": 10000},
     rule: |text| if text.chars().count() <= 10_000 { Ok(text.to_owned()) } else { Err("must have at most 10000 characters".into()) };
 
-    /// A version as people write it, such as `1.4.2` or `2.0.0-rc.1`.
+    /// A version name, such as `1.4.2` or `2.0.0-rc.1`.
     VersionName,
     schema: {"type": "string", "pattern": "^[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}$"},
     rule: |text| {
@@ -124,7 +125,7 @@ texts! {
         if good { Ok(text.to_owned()) } else { Err("must be a SHA-256: 64 hexadecimal digits in lower case".into()) }
     };
 
-    /// A web address that browsers may be shown. The service itself never opens it.
+    /// A web address to show to users. The service never opens it.
     WebUrl,
     schema: {"type": "string", "format": "uri", "maxLength": 2048},
     rule: |text| {
@@ -133,7 +134,7 @@ texts! {
         if good && text.len() <= 2048 { Ok(text.to_owned()) } else { Err("must be a web address that starts with https:// or http://".into()) }
     };
 
-    /// The name of an uploaded file, without a folder: it is shown, never used as a path.
+    /// The name of an uploaded file, without a folder. The service never uses it as a path.
     FileName,
     schema: {"type": "string", "pattern": "^[^/\\\\\\x00-\\x1f]{1,200}$"},
     rule: |text| {
@@ -141,7 +142,7 @@ texts! {
         if good { Ok(text.to_owned()) } else { Err("must be a file name without a folder, 1 to 200 characters".into()) }
     };
 
-    /// The identifier of an app in its store: an iOS bundle identifier or an Android package name.
+    /// The identifier of an app: an iOS bundle identifier or an Android package name.
     StoreIdentifier,
     schema: {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]*(\\.[A-Za-z0-9_-]+)+$", "maxLength": 155},
     rule: |text| {
@@ -151,7 +152,7 @@ texts! {
         if first && text.len() <= 155 && text.contains('.') && labels.all(plain) { Ok(text.to_owned()) } else { Err("must be an identifier such as com.example.app".into()) }
     };
 
-    /// A name for addresses and references, such as `parse-server`.
+    /// A name for URLs and references, such as `parse-server`.
     Slug,
     schema: {"type": "string", "pattern": "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"},
     rule: |text| {
@@ -160,7 +161,7 @@ texts! {
         if good && ends { Ok(text.to_owned()) } else { Err("must be a name such as parse-server: lower-case letters, digits and -, at most 63 characters".into()) }
     };
 
-    /// Words to look for, 1 to 100 characters.
+    /// Search words, 1 to 100 characters.
     Query,
     schema: {"type": "string", "minLength": 1, "maxLength": 100},
     rule: |text| match text.trim().chars().count() {
@@ -168,7 +169,7 @@ texts! {
         _ => Err("must have 1 to 100 characters".into()),
     };
 
-    /// Why somebody did something, 1 to 500 characters.
+    /// A reason in words, 1 to 500 characters.
     Reason,
     schema: {"type": "string", "minLength": 1, "maxLength": 500},
     rule: |text| match text.trim().chars().count() {
@@ -176,7 +177,8 @@ texts! {
         _ => Err("must have 1 to 500 characters".into()),
     };
 
-    /// Where an image is pulled from, without tag and digest, such as `registry.example.com/team/name`.
+    /// The repository of an image, without tag and digest, such as
+    /// `registry.example.com/team/name`.
     ImageRepository,
     schema: {"type": "string", "pattern": "^([a-z0-9.-]+(:[0-9]+)?/)?[a-z0-9._-]+(/[a-z0-9._-]+)*$", "maxLength": 200},
     rule: |text| {
@@ -221,14 +223,15 @@ texts! {
         if good && first && text.len() <= 128 { Ok(text.to_owned()) } else { Err("must be the name of a variable such as LOG_LEVEL".into()) }
     };
 
-    /// The value of an environment variable, at most 16 KiB. It may be a secret, so it prints as dots.
+    /// The value of an environment variable, at most 16 KiB. It may be a secret, so its `Debug`
+    /// output is masked.
     EnvValue,
     schema: {"type": "string", "maxLength": 16384},
     rule: |text| {
         if text.len() <= 16_384 && !text.contains('\0') { Ok(text.to_owned()) } else { Err("must have at most 16384 bytes, and no NUL".into()) }
     };
 
-    /// A folder inside of a container.
+    /// An absolute path in a container.
     ContainerPath,
     schema: {"type": "string", "pattern": "^(/[A-Za-z0-9._-]+)+$", "maxLength": 200},
     rule: |text| {
@@ -237,7 +240,7 @@ texts! {
         if good && text.len() <= 200 { Ok(text.to_owned()) } else { Err("must be an absolute path such as /var/lib/data".into()) }
     };
 
-    /// The path of a web address, with its query, such as `/health`.
+    /// The path of a URL, with its query, such as `/health`.
     HttpPath,
     schema: {"type": "string", "pattern": "^/[!-~]*$", "maxLength": 500},
     rule: |text| {
@@ -252,7 +255,7 @@ texts! {
         if text.len() <= 2_000 && !text.contains('\0') { Ok(text.to_owned()) } else { Err("must have at most 2000 bytes, and no NUL".into()) }
     };
 
-    /// A name inside of a database or a template, such as `svc`.
+    /// A name in a database or a template, such as `svc`.
     Identifier,
     schema: {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,62}$"},
     rule: |text| {
@@ -261,8 +264,8 @@ texts! {
         if good && first && text.len() <= 63 { Ok(text.to_owned()) } else { Err("must be a name of letters, digits and _, at most 63 characters".into()) }
     };
 
-    /// A git repository over HTTPS. The service opens it, so it holds no user and no password, and
-    /// addresses of the internal network are refused when it is opened.
+    /// The URL of a git repository, without user and password. The service refuses addresses of the
+    /// internal network when it opens the URL.
     GitUrl,
     schema: {"type": "string", "format": "uri", "pattern": "^https?://[A-Za-z0-9.-]+(:[0-9]+)?/[A-Za-z0-9._~/-]+$", "maxLength": 500},
     rule: |text| {
@@ -284,7 +287,7 @@ texts! {
         if good && first && text.len() <= 200 { Ok(text.to_owned()) } else { Err("must be a branch, tag or commit such as main".into()) }
     };
 
-    /// The path of a file in a repository.
+    /// The relative path of a file in a repository.
     ContextPath,
     schema: {"type": "string", "pattern": "^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$", "maxLength": 200},
     rule: |text| {
@@ -292,7 +295,7 @@ texts! {
         if text.split('/').all(part) && text.len() <= 200 { Ok(text.to_owned()) } else { Err("must be a path in the repository such as deploy/Dockerfile".into()) }
     };
 
-    /// The name of a cloud function of somebody's backend.
+    /// The name of a cloud function of a user's backend.
     CloudFunctionName,
     schema: {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_.-]{0,127}$"},
     rule: |text| {
@@ -301,14 +304,14 @@ texts! {
         if good && first && text.len() <= 128 { Ok(text.to_owned()) } else { Err("must be the name of a cloud function".into()) }
     };
 
-    /// A session token of somebody's backend. It prints as dots.
+    /// A session token of a user's backend. Its `Debug` output is masked.
     SessionToken,
     schema: {"type": "string", "pattern": "^[!-~]{1,200}$"},
     rule: |text| {
         if (1..=200).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) { Ok(text.to_owned()) } else { Err("must be a session token".into()) }
     };
 
-    /// When something happens again and again: five fields as in a crontab.
+    /// A schedule: the five fields of a crontab line.
     CronExpression,
     schema: {"type": "string", "pattern": "^[0-9*/,A-Za-z#L?-]+( [0-9*/,A-Za-z#L?-]+){4}$", "maxLength": 100},
     rule: |text| {
@@ -317,14 +320,14 @@ texts! {
         if good && text.len() <= 100 { Ok(text.to_owned()) } else { Err("must be five fields such as 30 3 * * *: minute, hour, day, month, day of the week".into()) }
     };
 
-    /// A currency, as ISO 4217 spells it.
+    /// A currency code of ISO 4217.
     Currency,
     schema: {"type": "string", "pattern": "^[A-Z]{3}$"},
     rule: |text| {
         if text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase()) { Ok(text.to_owned()) } else { Err("must be a currency such as EUR".into()) }
     };
 
-    /// What a payment provider calls a plan.
+    /// A plan code of a payment provider.
     PlanCode,
     schema: {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,100}$"},
     rule: |text| {
@@ -373,7 +376,7 @@ debug_as_text!(
     PlanCode
 );
 
-/// What stands where a secret would.
+/// The text that replaces a secret.
 pub const MASK: &str = "••••••••";
 
 macro_rules! debug_as_mask {
@@ -388,7 +391,7 @@ macro_rules! debug_as_mask {
 debug_as_mask!(Password, PasswordAttempt, EnvValue, SessionToken);
 
 impl Email {
-    /// The form in which addresses are compared.
+    /// The form in which the store compares addresses.
     pub fn key(&self) -> String {
         self.0.to_lowercase()
     }

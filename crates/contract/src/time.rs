@@ -1,15 +1,15 @@
-//! Moments on the wire: RFC 3339, UTC, milliseconds.
+//! Timestamps: RFC 3339, in UTC, with milliseconds.
 
 use jiff::fmt::temporal::DateTimePrinter;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{borrow::Cow, fmt, str::FromStr, time::Duration};
 
-/// A moment, in milliseconds since the Unix epoch.
+/// A point in time, in milliseconds since the Unix epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(i64);
 
-/// The text is not a moment.
+/// The text is not a timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be a moment such as 2026-01-31T12:00:00.000Z")]
 pub struct NotATimestamp;
@@ -32,12 +32,12 @@ impl Timestamp {
         self.0.div_euclid(1000)
     }
 
-    /// The day in UTC, such as `2026-01-31`.
+    /// The date in UTC, such as `2026-01-31`.
     pub fn day(self) -> String {
         self.to_string().chars().take_while(|c| *c != 'T').collect()
     }
 
-    /// The time from `earlier` to this moment; zero if that lies ahead.
+    /// The time from `earlier` to this timestamp. Zero if `earlier` is later.
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
@@ -77,8 +77,7 @@ impl Serialize for Timestamp {
     }
 }
 
-/// The text, or what client libraries of the Parse wire make of a date:
-/// `{"__type": "Date", "iso": "…"}`.
+/// Reads text, or the date format of Parse client libraries: `{"__type": "Date", "iso": "…"}`.
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! Deploy tokens: what CI jobs sign in with.
+//! Deploy tokens, with which CI jobs authenticate.
 
 use crate::{AppId, BoundedSet, Name, Page, Scope, Timestamp, TokenId, UserId, page::*};
 
@@ -7,20 +7,21 @@ functions! {
 
     /// Create a deploy token.
     ///
-    /// The token is in this reply only. It can do what its scopes allow and its maker could do.
+    /// Only this reply contains the token. A token can do what its scopes allow, as long as its
+    /// creator may do it.
     "svc_createDeployToken": CreateDeployToken {
         name: Name,
         scopes: BoundedSet<Scope, 1, 3>,
-        /// Bind it to one app; every app that its maker reaches where nothing is given.
+        /// Restricts the token to one app. The default is every app that its creator may access.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         app_id: Option<AppId>,
-        /// No end where nothing is given.
+        /// By default, the token does not expire.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires_at: Option<Timestamp>,
     } -> NewDeployToken
     { who: Member of (app_id), effect: Change, person: required, secret: true }
 
-    /// List deploy tokens: those of an app, or the caller's own; all, for the master key.
+    /// List the deploy tokens of an app, or the caller's own. The master key lists all tokens.
     "svc_getDeployTokens": GetDeployTokens {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         app_id: Option<AppId>,
@@ -30,13 +31,13 @@ functions! {
         cursor: Option<Cursor>,
     } -> Page<DeployToken> { who: Member of (app_id), effect: Read }
 
-    /// End a deploy token at once.
+    /// Revoke a deploy token at once.
     "svc_revokeDeployToken": RevokeDeployToken { token_id: TokenId } -> DeployToken
     { who: Owner of (token_id), effect: Change }
 }
 
 records! {
-    /// A deploy token as people see it. The token itself is not stored.
+    /// A deploy token, without the secret token text, which the service does not store.
     pub struct DeployToken {
         id: TokenId,
         name: Name,
@@ -45,14 +46,14 @@ records! {
         created_by: UserId,
         created_at: Timestamp,
         expires_at: Option<Timestamp>,
-        /// Written at most once a minute.
+        /// Updated at most once a minute.
         last_used_at: Option<Timestamp>,
         revoked_at: Option<Timestamp>,
     }
 
-    /// A deploy token just made.
+    /// A new deploy token.
     pub struct NewDeployToken {
-        /// Goes into `Authorization: Bearer` or the secret `SVC_TOKEN`.
+        /// Send it in `Authorization: Bearer`, or store it as the CI secret `SVC_TOKEN`.
         token: String,
         deploy_token: DeployToken,
     }

@@ -1,5 +1,5 @@
-//! The checked-in documents are what the declarations say. `UPDATE=1` writes them anew: their
-//! difference is what a reviewer reads.
+//! The checked-in documents must match the declarations. `UPDATE=1` writes them again; review the
+//! difference.
 
 #![allow(clippy::unwrap_used, reason = "tests say so by failing")]
 

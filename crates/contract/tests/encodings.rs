@@ -1,4 +1,4 @@
-//! Ids, moments, cursors and text: what is written is read again, and nothing else is.
+//! Ids, timestamps, cursors and text survive a round trip, and wrong input is refused.
 
 #![allow(clippy::unwrap_used, reason = "tests say so by failing")]
 

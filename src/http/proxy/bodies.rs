@@ -1,4 +1,4 @@
-//! The bodies of a request and of its answer, passed on part by part.
+//! Forwards the bodies of requests and answers, part by part.
 
 use super::{
     Limits, Line, ProxyFault, Upstreams,
@@ -23,7 +23,7 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// How far the body of a request has come.
+/// The progress of a request's body.
 pub struct Progress {
     at: Cell<Instant>,
     state: Cell<State>,
@@ -31,11 +31,11 @@ pub struct Progress {
 
 #[derive(Clone, Copy, PartialEq)]
 enum State {
-    /// The upstream has to take or to say something.
+    /// The upstream must read the body or answer.
     WithUpstream,
-    /// The client has to send something.
+    /// The client must send more of the body.
     WithClient,
-    /// The client broke it off, or sent something that is no body.
+    /// The client broke the body off, or sent an invalid one.
     Broken,
 }
 
@@ -50,13 +50,13 @@ impl Progress {
         self.at.set(Instant::now());
     }
 
-    /// When the head of the answer is late, as things stand.
+    /// The deadline for the head of the answer, in the current state.
     pub fn due(&self, limits: &Limits) -> Instant {
         let waits = self.state.get() == State::WithClient;
         self.at.get() + if waits { limits.upload } else { limits.answer }
     }
 
-    /// Whose fault it is that the head of the answer is late.
+    /// The error of a missed deadline, by who missed it.
     pub fn late(&self) -> ProxyFault {
         match self.state.get() {
             State::WithClient => ProxyFault::ClientTooSlow,
@@ -64,7 +64,7 @@ impl Progress {
         }
     }
 
-    /// Whose fault an error is.
+    /// The error of a failed request, by who caused it.
     pub fn blame(&self, e: &hyper::Error) -> Unanswered {
         match self.state.get() {
             State::Broken => {
@@ -76,17 +76,15 @@ impl Progress {
     }
 }
 
-/// The body of a request.
 pub struct Upload {
     payload: Payload,
-    /// Bytes that are to come.
+    /// Bytes that the client has yet to send.
     left: SizeHint,
     is_over: bool,
     progress: Rc<Progress>,
 }
 
 impl Upload {
-    /// What a client sends.
     pub fn new(payload: Payload, framing: Framing, progress: Rc<Progress>) -> Self {
         let left = match framing {
             Framing::None => SizeHint::with_exact(0),
@@ -96,7 +94,7 @@ impl Upload {
         Upload { payload, left, is_over: framing == Framing::None, progress }
     }
 
-    /// What a client sends, as it was: for a body that nobody has read.
+    /// The payload of a body that nobody has read.
     pub fn into_payload(self) -> Payload {
         self.payload
     }
@@ -138,17 +136,16 @@ impl Body for Upload {
     }
 }
 
-/// Why an answer is not whole. The HTTP library ends the client's connection for it, so that no
-/// part is taken for the whole.
+/// Why an answer is incomplete. The HTTP library then closes the client's connection, so that the
+/// client cannot mistake a part for the whole.
 #[derive(Debug, thiserror::Error)]
 pub enum Broken {
-    /// The upstream ended the connection, or broke the rules.
+    /// The upstream closed the connection or violated the protocol.
     #[error("the upstream broke its answer off: {0}")]
     Upstream(hyper::Error),
-    /// The upstream was quiet for too long.
+    /// The upstream was silent for too long.
     #[error("the upstream stopped in its answer")]
     Quiet,
-    /// Nobody reads it.
     #[error("the client has gone")]
     ClientGone,
 }
@@ -162,12 +159,13 @@ pub struct Download {
     progress: Rc<Progress>,
     pause: Duration,
     line: Option<Line>,
-    /// What is said once all that came is sent: the HTTP library sends nothing more after it.
+    /// The error for the next poll. The HTTP library sends nothing after an error, so it must first
+    /// send the parts that have arrived.
     last: Option<Broken>,
 }
 
 impl Download {
-    /// What an upstream sends. Its connection goes back when it is whole.
+    /// A body from an upstream. A complete body returns its connection to the pool.
     pub fn new(
         body: Incoming,
         length: Option<u64>,
@@ -182,13 +180,12 @@ impl Download {
         Download { body, size, upstream: Some(upstream), pool, progress, pause, line, last: None }
     }
 
-    /// The next part that has come, if any has.
     fn part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
         loop {
             let next = match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(part) => Some(Ok(part)),
-                    // Trailers: the HTTP library cannot send any.
+                    // Drops trailers: the HTTP library cannot send them.
                     Err(_) => continue,
                 },
                 Some(Err(e)) => Some(Err(Broken::Upstream(e))),
@@ -198,7 +195,7 @@ impl Download {
         }
     }
 
-    /// Gives the connection back once the body is whole.
+    /// Returns the connection to the pool after a complete body.
     fn rest(&mut self, cx: &mut Context<'_>) {
         if let Some(mut upstream) = self.upstream.take() {
             upstream.advance(cx);
@@ -262,7 +259,7 @@ impl MessageBody for Download {
     }
 }
 
-/// A body that does not come: of an answer to `HEAD`, or of one that has none.
+/// An empty body: the answer to `HEAD`, or an answer without content.
 pub struct EmptyBody(pub Option<u64>);
 
 impl MessageBody for EmptyBody {

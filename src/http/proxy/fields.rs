@@ -1,4 +1,4 @@
-//! Header fields on their way through: which pass, which end here, and which are ours.
+//! The header fields of requests and answers: which ones the proxy forwards, drops and sets.
 
 use super::{Forwarded, Plan, ProxyFault, bodies::Upload};
 use actix_http::{
@@ -13,16 +13,14 @@ use hyper::{
 /// How the end of a request's body is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// There is no body.
     None,
-    /// It has so many bytes, and at least one.
+    /// At least one byte.
     Length(u64),
-    /// The last chunk says so.
     Chunked,
 }
 
 impl Framing {
-    /// What the HTTP library has found and checked already.
+    /// Trusts the headers: the HTTP library has validated them.
     pub fn of(headers: &HeaderMap) -> Framing {
         let length = || headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok();
         if headers.contains_key(header::TRANSFER_ENCODING) {
@@ -33,20 +31,20 @@ impl Framing {
     }
 }
 
-/// What an upstream is asked for. A `Host` or another place in it would have to come before the
-/// slash that it begins with.
+/// The path and query for the upstream. A leading slash ensures that the path cannot name another
+/// host.
 pub fn target(path: &str) -> Result<PathAndQuery, ProxyFault> {
     let fit = path.starts_with('/').then(|| PathAndQuery::try_from(path).ok()).flatten();
     fit.ok_or(ProxyFault::BadRequest("this is not a path that HTTP allows"))
 }
 
-/// Whether the HTTP library takes all that follows for another protocol.
+/// Whether the HTTP library treats the rest of the connection as another protocol.
 pub fn names_websocket(headers: &HeaderMap) -> bool {
     let mut asked = headers.get_all(header::UPGRADE).filter_map(|value| value.to_str().ok());
     asked.any(|protocol| protocol.trim().eq_ignore_ascii_case("websocket"))
 }
 
-/// Fields that are said to the next in line, and not to who comes after it (RFC 9110, 7.6.1).
+/// Fields for the next hop only (RFC 9110, 7.6.1).
 fn is_of_one_hop(name: &str) -> bool {
     matches!(
         name,
@@ -62,15 +60,14 @@ fn is_of_one_hop(name: &str) -> bool {
     )
 }
 
-/// Fields that are made anew for the upstream, or that only this side may set. The HTTP library
-/// has asked for the body already, so nobody expects that of the upstream.
+/// Fields that the proxy sets, or that no client may set. `Expect` is dropped because the HTTP
+/// library has already asked for the body.
 fn is_ours(name: &str) -> bool {
     matches!(name, "content-length" | "expect" | "forwarded" | "host" | "x-real-ip")
         || name.starts_with("x-forwarded-")
 }
 
-/// What proves something to the platform is nothing for an instance, which anybody may have
-/// written.
+/// Credentials of the platform. An instance may run anybody's code and must not see them.
 fn is_credential(name: &str, value: &[u8]) -> bool {
     match name {
         "x-backend-master-key" | "x-backend-session-token" => true,
@@ -83,7 +80,7 @@ fn is_credential(name: &str, value: &[u8]) -> bool {
     }
 }
 
-/// The names that `Connection` fields list: these are of one hop too.
+/// The names that `Connection` fields list. These fields, too, are for one hop only.
 fn listed<'a>(values: impl Iterator<Item = &'a [u8]>) -> Vec<&'a [u8]> {
     let names = values.flat_map(|value| value.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
     names.filter(|name| !name.is_empty()).collect()
@@ -93,7 +90,7 @@ fn is_listed(listed: &[&[u8]], name: &str) -> bool {
     listed.iter().any(|listed| listed.eq_ignore_ascii_case(name.as_bytes()))
 }
 
-/// The request as the upstream gets it.
+/// The request for the upstream.
 pub fn onward(
     head: &RequestHead,
     plan: &Plan,
@@ -111,7 +108,7 @@ pub fn onward(
     let listed = listed(head.headers.get_all(header::CONNECTION).map(|value| value.as_bytes()));
     for (name, value) in &head.headers {
         let (name, value) = (name.as_str(), value.as_bytes());
-        // Some servers take an underscore for a hyphen: it does not hide a name.
+        // Some servers read an underscore in a name as a hyphen, so the filters must do so too.
         let known = if name.contains('_') { &*name.replace('_', "-") } else { name };
         if is_of_one_hop(known)
             || is_ours(known)
@@ -143,7 +140,7 @@ pub fn onward(
             let chunked = onwards::HeaderValue::from_static("chunked");
             fields.insert(onwards::TRANSFER_ENCODING, chunked);
         }
-        // Servers want to be told where a body could have been.
+        // Servers expect a length on methods that allow a body.
         Framing::None if head.headers.contains_key(header::CONTENT_LENGTH) => {
             fields.insert(onwards::CONTENT_LENGTH, 0.into());
         }
@@ -152,7 +149,7 @@ pub fn onward(
     Ok(onward)
 }
 
-/// How many fields are added at most.
+/// The maximum number of fields that the proxy adds.
 const OURS: usize = 8;
 const FORWARDED_FOR: onwards::HeaderName = onwards::HeaderName::from_static("x-forwarded-for");
 const FORWARDED_HOST: onwards::HeaderName = onwards::HeaderName::from_static("x-forwarded-host");
@@ -160,7 +157,7 @@ const FORWARDED_PREFIX: onwards::HeaderName =
     onwards::HeaderName::from_static("x-forwarded-prefix");
 const FORWARDED_PROTO: onwards::HeaderName = onwards::HeaderName::from_static("x-forwarded-proto");
 
-/// The answer as the client gets it, without its body.
+/// The head of the answer for the client.
 pub fn back(head: &response::Parts) -> Result<Response<()>, ProxyFault> {
     let unfit = || ProxyFault::BadAnswer("its headers cannot be passed on".into());
     let status = StatusCode::from_u16(head.status.as_u16()).map_err(|_| unfit())?;
@@ -169,9 +166,9 @@ pub fn back(head: &response::Parts) -> Result<Response<()>, ProxyFault> {
     fields.reserve(head.headers.len() + 1);
     let connection = head.headers.get_all(onwards::CONNECTION);
     let listed = listed(connection.iter().map(|value| value.as_bytes()));
-    // These two answers are about the protocol of the connection.
+    // Only these two answers name a protocol for the connection.
     let says_upgrade = matches!(status.as_u16(), 101 | 426);
-    // Elsewhere, the length comes from the body.
+    // All other answers take their length from the body.
     let says_length = status == StatusCode::NOT_MODIFIED;
     for (name, value) in &head.headers {
         let known = name.as_str();
@@ -191,13 +188,13 @@ pub fn back(head: &response::Parts) -> Result<Response<()>, ProxyFault> {
     Ok(answer)
 }
 
-/// What an answer would have browsers do with the whole origin, which is not the instance's.
+/// Fields that apply to the whole origin, which belongs to the service and not to the instance.
 fn is_of_the_origin(name: &str) -> bool {
     ["service-worker-allowed", "clear-site-data", "strict-transport-security", "alt-svc"]
         .contains(&name)
 }
 
-/// The length that an answer has, or would have if it was not for `HEAD`.
+/// The length of an answer's body, or the length that it would have without `HEAD`.
 pub fn length(headers: &hyper::HeaderMap) -> Option<u64> {
     if headers.contains_key(onwards::TRANSFER_ENCODING) {
         return None;

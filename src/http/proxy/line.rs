@@ -1,13 +1,12 @@
-//! What a client's connection and the answer on it tell each other past the HTTP library, which
-//! keeps both ends of a connection to itself.
+//! Signals between a client's connection and the answer on it. The HTTP library hides both ends of
+//! a connection, so the signals bypass it.
 //!
-//! Two things would be worse without it:
-//! - A client that goes is seen at once, as nginx and Go's server do it: an upstream does not work
-//!   on, or keep an event stream open, for nobody. The library's own setting for that, not to allow
-//!   half-closed connections, would drop the work of every handler, such as counting the bytes of
-//!   an upload that broke off.
-//! - When an upstream ends a tunnel, its client is told at once and can connect again. The library
-//!   waits five seconds for a client that has not ended its own side.
+//! They are needed for two cases:
+//! - A client that disconnects is noticed at once, as in nginx and Go's server: no upstream works
+//!   or keeps an event stream open for nobody. The library can refuse half-closed connections, but
+//!   would then cancel every handler, even one that counts the bytes of a broken upload.
+//! - A client learns at once that the upstream ended a tunnel, and can reconnect. The library waits
+//!   five seconds for a client that has not closed its own side.
 
 use std::{
     cell::Cell,
@@ -18,7 +17,7 @@ use std::{
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The two ends of a client's connection. The connection and each request on it have it.
+/// The state of both ends of a client's connection, shared by the connection and its requests.
 #[derive(Debug, Clone, Default)]
 pub struct Line(Rc<Ends>);
 
@@ -29,20 +28,20 @@ struct Ends {
 }
 
 impl Line {
-    /// Whether the client has ended its side: it sends nothing any more, and has most likely gone.
-    /// One task reads the connection and then asks for the answer, so nobody has to be woken.
+    /// Whether the client has closed its side. It sends nothing more and has most likely
+    /// disconnected. No waker is needed: the task that reads the connection then polls the answer.
     pub fn client_ended(&self) -> bool {
         self.0.client.get()
     }
 
-    /// Ends our side once everything is sent. The HTTP library alone would first wait for a client
-    /// that has not sent all it could.
+    /// Closes the service's side once everything is sent. The HTTP library alone would first wait
+    /// for a client that has not sent its whole request.
     pub fn end(&self) {
         self.0.ours.set(true);
     }
 }
 
-/// A client's connection that keeps its [`Line`].
+/// A client's connection that updates its [`Line`].
 #[derive(Debug)]
 pub struct Watched<T> {
     io: T,
@@ -51,17 +50,14 @@ pub struct Watched<T> {
 }
 
 impl<T> Watched<T> {
-    /// A connection that was just accepted.
     pub fn new(io: T) -> Self {
         Watched { io, line: Line::default(), is_shut: false }
     }
 
-    /// What it is made of.
     pub fn io(&self) -> &T {
         &self.io
     }
 
-    /// Its ends.
     pub fn line(&self) -> &Line {
         &self.line
     }

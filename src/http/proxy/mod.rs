@@ -1,9 +1,8 @@
-//! Requests for the live server of an instance, passed on to where it listens.
+//! Forwards requests to the live server of an instance.
 //!
-//! Bytes are passed on as they come, in both directions and with backpressure: nothing is kept but
-//! what the buffers of two connections hold. Nothing is decided here about who may call or where
-//! an instance listens: the caller says so, and is told whether the same request may be sent to
-//! another place.
+//! Bytes are forwarded as they arrive, in both directions and with backpressure; only the buffers
+//! of two connections hold any. The caller of this module authorizes the request and chooses the
+//! upstream. The proxy tells the caller whether it may send the same request to another upstream.
 
 mod bodies;
 mod fields;
@@ -25,19 +24,19 @@ use pool::Pool;
 use std::{net::SocketAddr, rc::Rc, time::Duration};
 use upstream::{Unanswered, UpstreamConn};
 
-/// How long an upstream, or the client, may take.
+/// Deadlines for upstreams and clients.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// To take a connection. It is on this machine.
+    /// For an upstream, to accept a connection. Upstreams run on this machine.
     pub connect: Duration,
-    /// To begin its answer, counted from when the request was last seen to move.
+    /// For an upstream, to begin its answer, counted from the last progress of the request.
     pub answer: Duration,
-    /// Between two parts of an answer. Event streams are quiet for long; that their client has
-    /// gone is seen without it.
+    /// For an upstream, between two parts of its answer. Event streams may be silent for long; a
+    /// client that disconnects is noticed without this deadline.
     pub pause: Duration,
-    /// For the client, between two parts of its request.
+    /// For a client, between two parts of its request.
     pub upload: Duration,
-    /// For both sides of a connection that was upgraded.
+    /// For both sides of an upgraded connection, without any bytes.
     pub tunnel: Duration,
 }
 
@@ -53,50 +52,50 @@ impl Default for Limits {
     }
 }
 
-/// What the upstream is told of the way that a request came. What the client itself says about it
-/// is not passed on, because upstreams believe these headers.
+/// What the upstream learns about the client. Upstreams trust these headers, so the client's own
+/// values are dropped.
 #[derive(Debug, Clone, Copy)]
 pub struct Forwarded<'a> {
-    /// The client's address: `X-Forwarded-For`. Nothing that anybody else wrote there is passed on.
+    /// The client's address, for `X-Forwarded-For`.
     pub client: &'a str,
-    /// `http` or `https`, as the client spoke: `X-Forwarded-Proto`.
+    /// The client's scheme, `http` or `https`, for `X-Forwarded-Proto`.
     pub scheme: &'a str,
-    /// The host that the client asked: `X-Forwarded-Host`, and `Host` too. Most servers know only
-    /// the latter, and build absolute addresses and check the origins of browsers with it.
+    /// The host that the client asked, for `X-Forwarded-Host` and `Host`. Most servers read only
+    /// `Host`, to build absolute URLs and to check the origins of browsers.
     pub host: &'a str,
-    /// What was taken off the front of the path: `X-Forwarded-Prefix`.
+    /// The prefix that was removed from the path, for `X-Forwarded-Prefix`.
     pub prefix: &'a str,
 }
 
-/// Why there is no answer of the upstream.
+/// Why the upstream has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyFault {
-    /// The upstream takes no connections. Nothing was done, and the request is as it was: it can be
-    /// forwarded again.
+    /// The upstream accepts no connection. The request was not executed and is unchanged: the
+    /// caller may forward it again.
     #[error("the upstream takes no connections: {0}")]
     NotConnected(std::io::Error),
-    /// The upstream ended the connection before it answered. It may have been done.
+    /// The upstream closed the connection before it answered. The request may have been executed.
     #[error("the upstream ended the connection and gave no answer")]
     NoAnswer,
-    /// The upstream did not begin its answer in time. It may have been done.
+    /// The upstream did not begin its answer in time. The request may have been executed.
     #[error("the upstream gave no answer in time")]
     TooLate,
-    /// The upstream answered something that is not HTTP, or that nobody asked for. It may have been
-    /// done.
+    /// The answer is not HTTP, or not an answer to this request. The request may have been
+    /// executed.
     #[error("the upstream gave an answer that cannot be passed on: {0}")]
     BadAnswer(String),
-    /// The request cannot be passed on.
+    /// The proxy cannot forward this request.
     #[error("{0}")]
     BadRequest(&'static str),
     /// The client did not send its request in time.
     #[error("the request did not arrive in time")]
     ClientTooSlow,
-    /// The client has ended its side, as one that goes does: nobody reads an answer.
+    /// The client closed its side of the connection, so nobody reads an answer.
     #[error("the client has gone")]
     ClientGone,
 }
 
-/// The way to the upstreams. One for each worker.
+/// The connections of one worker to all upstreams.
 #[derive(Clone)]
 pub struct Upstreams {
     pool: Rc<Pool>,
@@ -104,18 +103,17 @@ pub struct Upstreams {
 }
 
 impl Upstreams {
-    /// With no connections yet.
     pub fn new(limits: Limits) -> Self {
         Upstreams { pool: Rc::new(Pool::default()), limits: Rc::new(limits) }
     }
 
-    /// Sends a request to an upstream, and gives its answer as soon as that begins.
+    /// Sends a request to an upstream. Returns the answer as soon as its head has arrived.
     ///
-    /// `path` is what the upstream is asked for, with the query, exactly as it came: nothing is
-    /// decoded or resolved in it. It never says whom to ask, so no form of it can.
+    /// `path` is the path and query for the upstream. The proxy forwards it unchanged: it decodes
+    /// and resolves nothing. No path can select another upstream.
     ///
-    /// A request is sent a second time only where that cannot do anything twice: nothing of it was
-    /// sent, or it is idempotent and has no body, and an old connection ended under it.
+    /// A request is sent twice only if this cannot execute it twice: nothing of it was sent, or it
+    /// is idempotent, has no body, and a reused connection closed before the answer.
     pub async fn forward(
         &self,
         request: &mut Request,
@@ -131,7 +129,7 @@ impl Upstreams {
         };
         let mut again = upstream.is_old();
         let progress = Rc::new(Progress::default());
-        // The payload of an upgrade is not a body: it waits for the answer.
+        // The payload of an upgrade is not a body: the tunnel takes it after the answer.
         let payload = if plan.upgrade { Payload::None } else { request.take_payload() };
         let mut upload = Upload::new(payload, plan.framing, progress.clone());
         let line = request.conn_data::<Line>().cloned();
@@ -164,7 +162,7 @@ impl Upstreams {
         UpstreamConn::connect(to, self.limits.connect).await.map_err(ProxyFault::NotConnected)
     }
 
-    /// The answer as the client gets it.
+    /// The answer for the client.
     fn answer(
         &self,
         request: &mut Request,
@@ -203,21 +201,21 @@ impl Upstreams {
     }
 }
 
-/// A new connection that took nothing is as good as none.
+/// A new connection that accepted no request counts as not connected.
 fn ended_at_once() -> ProxyFault {
     ProxyFault::NotConnected(std::io::ErrorKind::ConnectionAborted.into())
 }
 
-/// How a request is passed on.
+/// How to forward a request.
 struct Plan {
     framing: Framing,
-    /// Whether it asks for another protocol. Of those, the HTTP library lets WebSocket through.
+    /// Whether the client asks for another protocol. The HTTP library supports only WebSocket.
     upgrade: bool,
-    /// Whether doing it twice is doing it once, and it can be sent twice.
+    /// Whether the request may be sent twice: it is idempotent and has no body.
     repeatable: bool,
     is_head: bool,
-    /// Whether only the end of the connection can end a body of unknown length: HTTP/1.0 knows no
-    /// chunks, and the HTTP library writes none once it has seen an upgrade.
+    /// Whether only the end of the connection can end a body of unknown length: HTTP/1.0 has no
+    /// chunks, and the HTTP library writes none after a request to upgrade.
     ends_with_connection: bool,
 }
 

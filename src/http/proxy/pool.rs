@@ -1,4 +1,4 @@
-//! Connections to upstreams that wait for their next request.
+//! Idle connections to upstreams.
 
 use super::upstream::UpstreamConn;
 use std::{
@@ -12,14 +12,14 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// How long a connection may wait. Shorter than any common server lets it (the shortest is 2 s):
-/// what it ends just then looks like a request that was not answered. Another connection costs
-/// next to nothing on the same machine.
+/// How long a connection may be idle. Common servers close idle connections after 2 s or later. A
+/// request on a connection that its server is closing would look unanswered, and a new connection
+/// on the same machine is cheap.
 const REST: Duration = Duration::from_secs(1);
-/// Connections that wait for one upstream.
+/// The maximum number of idle connections to one upstream.
 const MOST: usize = 256;
 
-/// The waiting connections of a worker. The last one that came goes first.
+/// The idle connections of a worker. The one that was used last is taken first.
 #[derive(Default)]
 pub struct Pool {
     waiting: RefCell<HashMap<SocketAddr, Vec<(UpstreamConn, Instant)>>>,
@@ -27,7 +27,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A connection that the upstream has not ended, as far as this side can know.
+    /// An idle connection that the upstream is not known to have closed.
     pub async fn take(&self, to: SocketAddr) -> Option<UpstreamConn> {
         loop {
             let (mut upstream, since) = self.waiting.borrow_mut().get_mut(&to)?.pop()?;
@@ -38,7 +38,7 @@ impl Pool {
         }
     }
 
-    /// Takes back a connection that has done its work, if it can do more.
+    /// Takes a connection back, if it can carry another request.
     pub fn give(self: &Rc<Self>, upstream: UpstreamConn) {
         if !upstream.is_idle() {
             return;
@@ -53,7 +53,7 @@ impl Pool {
         }
     }
 
-    /// Ends what has waited for too long. Says whether any is left.
+    /// Closes connections that were idle for too long. Returns whether any are left.
     fn end_old(&self) -> bool {
         let mut waiting = self.waiting.borrow_mut();
         waiting.retain(|_, there| {
@@ -64,7 +64,7 @@ impl Pool {
     }
 }
 
-/// Ends old connections as long as there are any.
+/// Closes old connections until none are left.
 #[allow(clippy::disallowed_methods, reason = "connections of the machine age by its time")]
 async fn sweep(pool: Weak<Pool>) {
     loop {

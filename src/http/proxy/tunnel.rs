@@ -1,4 +1,4 @@
-//! A connection that was upgraded: bytes both ways, whatever they mean.
+//! An upgraded connection: forwards bytes in both directions.
 
 use super::Line;
 use actix_http::{
@@ -20,15 +20,15 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-/// The largest part that is passed on at a time.
+/// The maximum number of bytes per part.
 const PART: usize = 16 << 10;
 
-/// When something last went through, in either direction.
+/// When bytes last went in either direction.
 type LastMoved = Rc<Cell<Instant>>;
 
-/// The body of the answer that upgrades: what the upstream sends. What the client sends goes the
-/// other way meanwhile. It is over when the upstream ends its side; when the client ends its own,
-/// the upstream is told, and may go on.
+/// Opens a tunnel. Returns the upstream's bytes as a body; a task forwards the client's bytes. The
+/// tunnel ends when the upstream closes its side. When the client closes its side, the upstream
+/// learns of it and may send more.
 pub fn open(
     parts: Parts<TokioIo<TcpStream>>,
     client: Payload,
@@ -53,7 +53,7 @@ async fn upload(mut client: Payload, mut to_upstream: OwnedWriteHalf, moved: Las
     while let Some(Ok(part)) = client.next().await {
         moved.set(Instant::now());
         if to_upstream.write_all(&part).await.is_err() {
-            // The other direction ends by itself.
+            // The other direction notices this by itself.
             return;
         }
     }
@@ -62,7 +62,7 @@ async fn upload(mut client: Payload, mut to_upstream: OwnedWriteHalf, moved: Las
 
 struct Download {
     from_upstream: OwnedReadHalf,
-    /// Begins with what came right behind the head of the answer.
+    /// Begins with the bytes that followed the head of the answer.
     buffer: BytesMut,
     moved: LastMoved,
     idle: Duration,
@@ -88,7 +88,7 @@ impl Download {
     }
 }
 
-/// A task that ends with what it works for.
+/// A task that is aborted on drop.
 struct Task(JoinHandle<()>);
 
 impl Drop for Task {

@@ -1,5 +1,5 @@
-//! One connection to an upstream. It has no task of its own: whoever waits for what comes over it
-//! moves it along, so that a request never waits for another task to be woken.
+//! One connection to an upstream. No task of its own drives the connection: the request or the body
+//! that waits for bytes polls it, so no request waits until another task wakes.
 
 use super::{
     Limits, Line, ProxyFault,
@@ -23,33 +23,31 @@ use tokio::{
     time::{Instant, Sleep, sleep_until, timeout},
 };
 
-/// Bytes that are read ahead; the head of an answer has to fit in.
+/// The read buffer. The head of an answer must fit into it.
 const BUFFER: usize = 64 << 10;
 
-/// A connection to an upstream.
 pub struct UpstreamConn {
     to: SocketAddr,
     sender: SendRequest<Upload>,
-    /// Boxed: it is large, and goes from hand to hand.
+    /// Boxed because it is large and moves between owners.
     mover: Option<Box<Connection<TokioIo<TcpStream>, Upload>>>,
     is_over: bool,
     is_old: bool,
-    /// Rings when the upstream takes too long.
+    /// Fires when the upstream takes too long.
     pub alarm: Alarm,
 }
 
 /// Why a request has no answer.
 pub enum Unanswered {
-    /// Nothing of it was sent. Here it is.
+    /// Nothing was sent. This is the request.
     Unsent(Box<hyper::Request<Upload>>),
-    /// The connection ended first.
+    /// The connection closed before the answer.
     Ended,
-    /// Sending it again is no help.
+    /// A retry cannot help.
     Fault(ProxyFault),
 }
 
 impl UpstreamConn {
-    /// A new connection.
     pub async fn connect(to: SocketAddr, within: Duration) -> io::Result<UpstreamConn> {
         let late = |_| io::Error::from(io::ErrorKind::TimedOut);
         let stream = timeout(within, TcpStream::connect(to)).await.map_err(late)??;
@@ -67,38 +65,37 @@ impl UpstreamConn {
         })
     }
 
-    /// Where it leads.
     pub fn to(&self) -> SocketAddr {
         self.to
     }
 
-    /// Whether it has carried a request.
+    /// Whether the connection has carried a request.
     pub fn is_old(&self) -> bool {
         self.is_old
     }
 
-    /// Whether it could carry another request when it was last moved.
+    /// Whether the connection could carry another request when it was last polled.
     pub fn is_idle(&self) -> bool {
         !self.is_over && self.sender.is_ready()
     }
 
-    /// Whether it can carry another request.
+    /// Polls the connection. Returns whether it can carry another request.
     pub fn is_ready(&mut self, cx: &mut Context<'_>) -> bool {
         self.advance(cx);
         self.is_idle()
     }
 
-    /// Reads and writes what can be read and written now.
+    /// Reads and writes as much as possible without waiting.
     pub fn advance(&mut self, cx: &mut Context<'_>) {
         if !self.is_over
             && let Some(mover) = &mut self.mover
         {
-            // What went wrong, the request or the body of the answer is told.
+            // The request or the body of the answer receives an error, so it is dropped here.
             self.is_over = mover.poll_without_shutdown(cx).is_ready();
         }
     }
 
-    /// Sends a request, and waits for the head of the answer.
+    /// Sends a request and waits for the head of the answer.
     pub async fn send(
         &mut self,
         request: hyper::Request<Upload>,
@@ -115,7 +112,7 @@ impl UpstreamConn {
             self.advance(cx);
             let mut answered = answer.as_mut().poll(cx);
             if self.is_over && answered.is_pending() {
-                // A request that was not begun comes back.
+                // A request that was never sent is returned.
                 self.mover = None;
                 answered = answer.as_mut().poll(cx);
             }
@@ -133,19 +130,18 @@ impl UpstreamConn {
         }
     }
 
-    /// The bare connection, with what was read behind the head that ended its use for HTTP.
+    /// The raw connection after an upgrade, with the bytes that followed the head.
     pub fn into_parts(self) -> Option<Parts<TokioIo<TcpStream>>> {
         self.mover.map(|mover| mover.into_parts())
     }
 }
 
-/// A timer that is set anew only when it rings too early: most of what it is for is over long
-/// before.
+/// A timer that is reset only when necessary: most waits end long before their deadline.
 #[derive(Default)]
 pub struct Alarm(Option<Pin<Box<Sleep>>>);
 
 impl Alarm {
-    /// Ready once that moment has come.
+    /// Ready at the deadline.
     pub fn poll(&mut self, due: Instant, cx: &mut Context<'_>) -> Poll<()> {
         let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(due)));
         if due < sleep.deadline() {

@@ -1,8 +1,8 @@
-//! The declaration of an endpoint, and what the rest of the program derives from it.
+//! The declaration of endpoints, from which the program derives everything else.
 //!
-//! An endpoint has a method and a path of its own. The platform serves some of them, through the
-//! same pipeline as the cloud functions ([`endpoints!`](crate::endpoints)). The edge answers the
-//! others itself, since they move bytes or pages ([`edge_endpoints!`](crate::edge_endpoints)).
+//! Every endpoint has a method and a path. The platform serves some endpoints through the same
+//! pipeline as cloud functions ([`endpoints!`](crate::endpoints)). The edge answers the others
+//! itself, because they transfer files or pages ([`edge_endpoints!`](crate::edge_endpoints)).
 
 use crate::{Fault, FaultKind, Spec};
 use futures_util::future::LocalBoxFuture;
@@ -10,7 +10,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde::Serialize;
 use std::str::FromStr;
 
-/// The methods that endpoints are served with.
+/// The HTTP methods of endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each is the method it names")]
 pub enum Method {
@@ -21,7 +21,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Its name on the wire.
+    /// The method's name on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Method::Get => "GET",
@@ -32,25 +32,25 @@ impl Method {
     }
 }
 
-/// What gives access to an endpoint.
+/// The access that an endpoint needs.
 #[derive(Clone, Copy)]
 pub enum Access {
-    /// Anyone has it.
+    /// Everybody has access.
     Anyone,
-    /// The address itself: it is signed, bound to one object and one use, and expires.
+    /// The URL itself grants access: it is signed, valid for one object and one use, and expires.
     SignedAddress,
     /// The application id.
     Application,
     /// The application id and a session.
     Session,
-    /// What the operation that is served there requires.
+    /// The access that the operation requires.
     Operation(Spec),
 }
 
-/// What a body holds.
+/// The content of a body.
 #[derive(Clone, Copy)]
 pub enum Content {
-    /// Nothing.
+    /// No body.
     Empty,
     /// JSON of this schema.
     Json(fn(&mut SchemaGenerator) -> Schema),
@@ -58,39 +58,39 @@ pub enum Content {
     Media(&'static str),
 }
 
-/// How an endpoint answers when all went well.
+/// A successful answer.
 #[derive(Clone, Copy)]
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
-    /// The body.
+    /// The content of the body.
     pub content: Content,
-    /// What it means.
+    /// The meaning of the answer.
     pub why: &'static str,
-    /// Headers of its own: name and meaning.
+    /// The names and meanings of headers that only this answer has.
     pub headers: &'static [(&'static str, &'static str)],
 }
 
 /// An endpoint.
 #[derive(Clone, Copy)]
 pub struct Endpoint {
-    /// Its name: in the document, in the log, in the figures.
+    /// The name in documents, in the log and in metrics.
     pub name: &'static str,
-    /// Its method. What is served with `GET` is served with `HEAD` too.
+    /// The HTTP method. An endpoint with `GET` also answers `HEAD`.
     pub method: Method,
-    /// Its path, with `{names}` of what varies.
+    /// The path, with `{names}` for variable parts.
     pub path: &'static str,
     /// The doc comment of the declaration.
     pub docs: &'static str,
-    /// What gives access to it.
+    /// The access that a request needs.
     pub access: Access,
-    /// Request headers that it reads: name and meaning.
+    /// The names and meanings of request headers that the endpoint reads.
     pub reads: &'static [(&'static str, &'static str)],
-    /// What it takes.
+    /// The content of the request body.
     pub body: Content,
-    /// How it answers when all went well.
+    /// The successful answers.
     pub answers: &'static [Answer],
-    /// Its refusals: kind and reason.
+    /// The faults of the endpoint, with their reasons.
     pub errors: &'static [(FaultKind, &'static str)],
 }
 
@@ -106,38 +106,38 @@ impl Endpoint {
     }
 }
 
-/// Endpoints that are documented together.
+/// A group of endpoints in the documentation.
 pub struct EndpointGroup {
     /// The heading of the group.
     pub name: &'static str,
-    /// The endpoints.
+    /// The endpoints of the group, in the order of the documentation.
     pub endpoints: &'static [Endpoint],
 }
 
-/// A reply that tells of something this call made, or of something that was there.
+/// A reply that tells whether this call created the object.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Made<T> {
-    /// Made by this call: 201.
+    /// This call created the object: 201.
     Now(T),
-    /// There before: 200.
+    /// The object existed before: 200.
     Before(T),
 }
 
-/// A value in a path; one that cannot be read names nothing that is there.
+/// Reads a value from a path. A value that cannot be read is a missing object.
 pub fn path_value<T: FromStr>(value: Option<&String>, noun: &'static str) -> Result<T, Fault> {
     value.and_then(|value| value.parse().ok()).ok_or(Fault::NotFound(noun))
 }
 
-/// Something that answers HTTP requests.
+/// A server of HTTP requests.
 pub trait Edge: 'static {
-    /// A request.
+    /// The type of a request.
     type Request;
-    /// An answer.
+    /// The type of an answer.
     type Answer;
 }
 
-/// An edge that answers the endpoint `E`. The compiler asks it of an edge for every declared one.
+/// Answers the endpoint `E`. The compiler requires an implementation for every declared endpoint.
 #[allow(
     async_fn_in_trait,
     reason = "a request is answered on the thread that took it; Send is not needed"
@@ -147,7 +147,7 @@ pub trait Answers<E>: Edge {
     async fn answer(request: Self::Request) -> Self::Answer;
 }
 
-/// An endpoint bound to the edge `P` that answers it.
+/// An endpoint and the edge `P` that answers it.
 pub struct EdgeRoute<P: Edge> {
     /// The declaration.
     pub endpoint: &'static Endpoint,
@@ -155,11 +155,11 @@ pub struct EdgeRoute<P: Edge> {
     pub answer: fn(P::Request) -> LocalBoxFuture<'static, P::Answer>,
 }
 
-/// Declares endpoints that the platform serves as it serves functions.
+/// Declares endpoints that the platform serves like functions.
 ///
-/// Each entry is the whole truth about one endpoint. The operation's type has the values of the
-/// path and the body. The macro makes the type, its [`Operation`](crate::Operation)
-/// implementation, the constant `OPERATIONS`, and `routes` for a server that serves all of them.
+/// One entry declares everything about an endpoint. The macro generates the operation's type, which
+/// holds the path values and the body, its [`Operation`](crate::Operation) implementation, the
+/// constant `OPERATIONS`, and `routes` for a server of all these endpoints.
 #[macro_export]
 macro_rules! endpoints {
     (
@@ -188,7 +188,7 @@ macro_rules! endpoints {
             #[serde(rename_all = "camelCase")]
             pub struct $operation {
                 $(#[doc = concat!("The ", $noun, ", from the path.")] pub $field: $id,)*
-                /// The body.
+                /// The body of the request.
                 pub body: $body,
             }
 
@@ -261,7 +261,7 @@ macro_rules! endpoints {
             errors: &[],
         }),+] };
 
-        /// A server that serves all endpoints of this group.
+        /// A server of all endpoints of this group.
         pub trait Served: $crate::Server $(+ $crate::Serves<$operation>)+ {}
         impl<P: $crate::Server $(+ $crate::Serves<$operation>)+> Served for P {}
 
@@ -286,8 +286,8 @@ macro_rules! endpoints {
 
 /// Declares endpoints that the edge answers itself.
 ///
-/// The macro makes a type that stands for each endpoint, the constant `GROUP`, and `edge_routes` for
-/// an edge that answers all of them.
+/// The macro generates a type for each endpoint, the constant `GROUP`, and `edge_routes` for an
+/// edge that answers all of them.
 #[macro_export]
 macro_rules! edge_endpoints {
     (

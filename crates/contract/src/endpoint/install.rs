@@ -1,10 +1,10 @@
-//! The install page of a release that was published to `ota`. Its address holds the release's id,
-//! which cannot be guessed; who has it may install.
+//! Install pages of releases that were published to `ota`. The URL contains the release's id, which
+//! nobody can guess. Everyone with the URL may install.
 
 edge_endpoints! {
     group "Install pages";
 
-    /// The page from which people install a release, with a QR code of its address.
+    /// The page to install a release, with a QR code of its URL.
     "installPage": Get "/install/{releaseId}" => InstallPage
     {
         access: Anyone,
@@ -12,7 +12,7 @@ edge_endpoints! {
         errors: [NotFound "no such release, or it was not published to `ota`"],
     }
 
-    /// The manifest that iOS asks for before it installs.
+    /// The manifest that iOS fetches before it installs.
     "installManifest": Get "/install/{releaseId}/manifest.plist" => InstallManifest
     {
         access: Anyone,

@@ -1,10 +1,10 @@
-//! What is passed on to the servers of instances. The fast path of the edge does it, whatever the
-//! method; it is declared here for the document.
+//! Requests to the servers of instances. The fast path of the edge forwards all methods; this
+//! declaration exists for the documents.
 
 use super::{Access, Answer, Content, Endpoint, EndpointGroup, Method};
 use crate::FaultKind;
 
-/// What addresses of instances begin with.
+/// The prefix of instance paths.
 pub const PREFIX: &str = "/instances/";
 
 /// The endpoints of this group.
@@ -14,22 +14,22 @@ pub const GROUP: EndpointGroup = EndpointGroup {
         name: "passToInstance",
         method: Method::Get,
         path: "/instances/{instanceId}/{path}",
-        docs: "Pass a request on to the live server of an instance.\n\n\
-               Requests of every method are passed on, and their answers come back as the server \
-               gave them. Who may do what there is the server's own to say.",
+        docs: "Forward a request to the live server of an instance.\n\n\
+               Requests of every method are forwarded. The server of the instance answers them, and \
+               decides who may do what.",
         access: Access::Anyone,
         reads: &[],
         body: Content::Empty,
         answers: &[Answer {
             status: 200,
             content: Content::Media("*/*"),
-            why: "What the server answers.",
+            why: "The answer of the server.",
             headers: &[],
         }],
         errors: &[
             (FaultKind::NotFound, "no such instance"),
-            (FaultKind::Unavailable, "the instance does not run, or cannot be reached"),
-            (FaultKind::NoAnswer, "the server gave no answer in time"),
+            (FaultKind::Unavailable, "the instance does not run or is unreachable"),
+            (FaultKind::NoAnswer, "the server did not answer in time"),
         ],
     }],
 };

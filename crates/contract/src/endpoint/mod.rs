@@ -1,6 +1,6 @@
-//! The endpoints: what is served beside the cloud functions, each at an address of its own. Opening
-//! and finalizing uploads, which the platform serves, stands here; what the edge answers itself has
-//! a file for each group.
+//! Endpoints: everything that is not a cloud function, each at its own path. This module declares
+//! the endpoints that open and finalize uploads, which the platform serves. The endpoints of the
+//! edge have a module for each group.
 
 #[macro_use]
 mod declaration;
@@ -24,10 +24,10 @@ use crate::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where functions are called and the session routes are.
+/// The prefix of function calls and session routes.
 pub const BASE_PATH: &str = "/backend";
 
-/// Whether a path is among the functions and session routes.
+/// Whether a path belongs to functions or session routes.
 #[allow(clippy::indexing_slicing, reason = "bounded by the loop; iterators are not const")]
 pub const fn is_below_base(path: &str) -> bool {
     let (path, base) = (path.as_bytes(), BASE_PATH.as_bytes());
@@ -52,16 +52,16 @@ pub const GROUPS: &[EndpointGroup] = &[
     operators::GROUP,
 ];
 
-/// Every endpoint there is.
+/// All endpoints, in the order of the documentation.
 pub fn all() -> impl Iterator<Item = &'static Endpoint> {
     GROUPS.iter().flat_map(|group| group.endpoints)
 }
 
-/// A server that serves every endpoint that the platform serves.
+/// A server of every endpoint of the platform.
 pub trait ServesAll: Served + session_routes::Served {}
 impl<P: Served + session_routes::Served> ServesAll for P {}
 
-/// The routes of every endpoint that the platform serves.
+/// The routes of every endpoint of the platform.
 pub fn all_routes<P: ServesAll>() -> impl Iterator<Item = Route<P>> {
     routes().into_iter().chain(session_routes::routes())
 }
@@ -69,23 +69,24 @@ pub fn all_routes<P: ServesAll>() -> impl Iterator<Item = Route<P>> {
 endpoints! {
     group "Artifact endpoints";
 
-    /// Open an upload, or find it again.
+    /// Open an upload, or resume an open one.
     ///
-    /// With `size` and `sha256` an open upload of the same bytes is resumed where it stopped, and
-    /// bytes that the app holds already are found. Send the bytes to `uploadUrl`, then finalize.
+    /// With `size` and `sha256`, the service resumes an open upload of the same bytes, or finds the
+    /// app's artifact with these bytes. Send the bytes to `uploadUrl`, then finalize the artifact.
     "createUploadUrl": Post "/api/v1/artifacts/upload-url" => CreateUploadUrl {} with UploadUrlRequest => UploadUrl
     {
         who: Member of (body.app_id),
         effect: Change,
         scopes: [ArtifactUpload],
         created: "The upload is open.",
-        done: "The same upload is open and is resumed at `offset`, or the bytes are held already.",
-        errors: [TooLarge "larger than an artifact may be", NotNow "100 uploads of the app are open"],
+        done: "The same upload is open and is resumed at `offset`, or the app already has these bytes.",
+        errors: [TooLarge "the file exceeds the maximum size of an artifact", NotNow "100 uploads of the app are open"],
     }
 
-    /// Have the bytes verified, and a release made of them where one is asked for.
+    /// Verify the uploaded bytes, and create or extend a release on request.
     ///
-    /// Waits for the verification. Finalizing again gives the same answer, whoever asks.
+    /// The call waits for the verification. Another call with the same artifact gets the same
+    /// answer.
     "finalizeArtifact": Post "/api/v1/artifacts/{artifactId}/finalize" => FinalizeArtifact
     { artifact_id: ArtifactId = "artifact" } with FinalizeRequest => Artifact
     {
@@ -97,17 +98,17 @@ endpoints! {
             ReleasePublish or own ReleaseCreate when publishes "with `createRelease.publish`"
         ],
         limit: 310,
-        created: "Verified by this call.",
-        done: "Verified before.",
+        created: "This call verified the artifact.",
+        done: "The artifact was verified before.",
         errors: [
-            NotNow "bytes are missing (`offset` says how many are stored), or the release cannot be made",
-            NotAsDeclared "the bytes are not what was declared; a new upload is needed",
-            NoAnswer "the verification takes longer; ask again",
+            NotNow "bytes are missing (`offset` is the number of stored bytes), or the release is not possible",
+            NotAsDeclared "the bytes are not as declared; open a new upload",
+            NoAnswer "the verification takes longer; call again",
         ],
     }
 }
 
-/// The largest part of an upload that clients are told to send, in bytes.
+/// The size of the parts that clients should send, in bytes.
 pub const PART_SIZE: u64 = 8 << 20;
 
 /// `POST /api/v1/artifacts/upload-url`.
@@ -116,23 +117,23 @@ pub const PART_SIZE: u64 = 8 << 20;
 pub struct UploadUrlRequest {
     /// The app that the artifact belongs to.
     pub app_id: AppId,
-    /// The platform; must fit the file's kind.
+    /// The platform. It must match the kind of the file.
     pub platform: Platform,
-    /// Its ending says the kind: `.ipa`, `.apk` or `.aab`.
+    /// The file's name. Its extension is the kind: `.ipa`, `.apk` or `.aab`.
     pub file_name: FileName,
-    /// The version in the file, which finalizing compares. Where it is left out, the file says it.
+    /// The expected version in the file. The default is the version in the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<VersionName>,
-    /// Bytes. With `size` and `sha256` an open upload is resumed, and held bytes are found again.
+    /// The size in bytes. With `size` and `sha256`, an open upload of the same bytes is resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Of the whole file.
+    /// The hash of the whole file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Sha256>,
-    /// The build number in the file; compared where it is given.
+    /// The expected build number in the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build_number: Option<Name>,
-    /// The build profile.
+    /// The name of the build profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Name>,
     /// Where the file comes from.
@@ -140,22 +141,22 @@ pub struct UploadUrlRequest {
     pub provenance: Option<DeclaredProvenance>,
 }
 
-/// Where a file comes from, as its uploader says.
+/// The origin of a file, as its uploader declares it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeclaredProvenance {
-    /// The execution path.
+    /// How the build was started and uploaded.
     pub path: ProvenancePath,
-    /// The repository it was built from.
+    /// The source repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<Name>,
-    /// The commit it was built from.
+    /// The source commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Name>,
-    /// The branch or tag it was built from.
+    /// The source branch or tag.
     #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
     pub git_ref: Option<Name>,
-    /// The run that built it.
+    /// The URL of the CI run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_url: Option<WebUrl>,
 }
@@ -164,35 +165,35 @@ pub struct DeclaredProvenance {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UploadUrl {
-    /// The artifact that waits for its bytes.
+    /// The artifact that the upload belongs to.
     pub artifact_id: ArtifactId,
-    /// `pending`; `verifying` or `verified` where the app has these bytes already.
+    /// `pending`, or `verifying` or `verified` if the app already has these bytes.
     pub state: ArtifactState,
-    /// How many bytes are stored durably.
+    /// The number of bytes that are stored durably.
     pub offset: u64,
-    /// Where the bytes go; absent where none are needed.
+    /// The URL for the bytes. Missing if the service needs no bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upload_url: Option<String>,
-    /// `PUT`.
+    /// The HTTP method of the upload: `PUT`.
     pub method: String,
-    /// Headers to send along.
+    /// Headers that the upload must have.
     pub headers: std::collections::BTreeMap<String, String>,
-    /// The largest file taken.
+    /// The maximum size of an artifact, in bytes.
     pub max_bytes: u64,
-    /// When the address ends.
+    /// When the URL expires.
     pub expires_at: Timestamp,
-    /// The size of the parts that a client should send, in bytes.
+    /// The size of the parts that clients should send, in bytes.
     #[serde(default)]
     pub part_size: u64,
 }
 
-/// The reply of a `PUT` to an upload address.
+/// The reply of a `PUT` to an upload URL.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Received {
     /// The artifact.
     pub artifact_id: ArtifactId,
-    /// How many bytes are stored durably.
+    /// The number of bytes that are stored durably.
     pub received: u64,
 }
 
@@ -200,13 +201,13 @@ pub struct Received {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FinalizeRequest {
-    /// Of the whole file; compared with the stored bytes.
+    /// The hash of the whole file. It must match the stored bytes.
     pub sha256: Sha256,
-    /// Bytes; compared where given.
+    /// The size in bytes. It must match the stored bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// The release that the artifact goes to once it is verified: made now, or joined where
-    /// another job made it before.
+    /// The release that gets the artifact after its verification. The call creates the release, or
+    /// adds the artifact if the release exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create_release: Option<ReleaseRequest>,
 }
@@ -221,19 +222,19 @@ impl FinalizeRequest {
     }
 }
 
-/// The release that an artifact goes to. Asking for it again changes nothing.
+/// The release that gets an artifact. A repeated request changes nothing.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReleaseRequest {
     /// The channel.
     pub channel: Channel,
-    /// The artifact's version where nothing is given.
+    /// The default is the artifact's version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<VersionName>,
-    /// Release notes.
+    /// The release notes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<Notes>,
-    /// Publish it to these targets.
+    /// The targets to publish the release to. The default is none.
     #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
     pub publish: BoundedSet<Target, 0, 5>,
 }

@@ -1,4 +1,4 @@
-//! What operators watch.
+//! Endpoints for operators of the service.
 
 use crate::Timestamp;
 use schemars::JsonSchema;
@@ -9,20 +9,20 @@ edge_endpoints! {
 
     /// Whether the process is alive.
     "healthz": Get "/healthz" => Healthz
-    { access: Anyone, answers: [200 Json(Alive) "It is alive."] }
+    { access: Anyone, answers: [200 Json(Alive) "The process is alive."] }
 
-    /// Whether calls are answered, part by part.
+    /// Whether the service answers calls, and the state of its parts.
     "readyz": Get "/readyz" => Readyz
     {
         access: Anyone,
-        answers: [200 Json(Readiness) "Calls are answered.", 503 Json(Readiness) "Not yet, or no more."],
+        answers: [200 Json(Readiness) "The service answers calls.", 503 Json(Readiness) "The service is starting or stopping, or its store is not writable."],
     }
 
-    /// Figures in the text format of Prometheus.
+    /// Metrics in the OpenMetrics text format.
     "metrics": Get "/metrics" => Metrics
-    { access: Anyone, answers: [200 Media("text/plain; version=0.0.4") "The figures."] }
+    { access: Anyone, answers: [200 Media("text/plain; version=0.0.4") "The metrics."] }
 
-    /// This document.
+    /// The OpenAPI document of the service.
     "openapi": Get "/openapi.json" => OpenApi
     { access: Anyone, answers: [200 Media("application/json") "The document."] }
 }
@@ -35,29 +35,30 @@ pub struct Alive {
     pub status: String,
 }
 
-/// `GET /readyz`.
+/// The reply of `GET /readyz`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Readiness {
-    /// `ready`, `degraded` or `starting`.
+    /// Whether the service answers calls.
     pub status: ReadyState,
-    /// Each part with its state.
+    /// The state of each part.
     pub checks: Checks,
     /// The version of the program.
     pub version: String,
-    /// Milliseconds since it started.
+    /// Milliseconds since the service started.
     pub uptime_ms: u64,
 }
 
-/// Whether calls are answered.
+/// Whether the service answers calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReadyState {
-    /// Everything works.
+    /// All parts work.
     Ready,
-    /// Calls are answered, but some actor gave up.
+    /// The service answers calls, but an actor has given up or is stuck, or the container engine is
+    /// unreachable.
     Degraded,
-    /// Not yet, or no more.
+    /// The service is starting or stopping, or its store is not writable.
     Starting,
 }
 
@@ -77,13 +78,14 @@ pub struct Checks {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EngineCheck {
-    /// Whether it answers.
+    /// Whether the engine is reachable.
     pub ok: bool,
-    /// Why it does not.
+    /// Why the engine is unreachable.
     pub error: Option<String>,
-    /// Since when it does not.
+    /// Since when the engine is unreachable.
     pub since: Option<Timestamp>,
-    /// Containers of this installation that no instance knows. They are removed after a day.
+    /// Containers of this installation that belong to no instance. The service removes them after a
+    /// day.
     pub orphans: u64,
 }
 
@@ -91,9 +93,9 @@ pub struct EngineCheck {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StoreCheck {
-    /// Whether it takes changes.
+    /// Whether the store accepts changes.
     pub ok: bool,
-    /// How long the last flush took.
+    /// How long the last flush took, in milliseconds.
     pub flush_ms: Option<f64>,
 }
 
@@ -101,10 +103,10 @@ pub struct StoreCheck {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ActorsCheck {
-    /// Whether none gave up and none is stuck.
+    /// Whether no actor has given up and none is stuck.
     pub ok: bool,
-    /// How many pause after a panic.
+    /// The number of actors that pause after a panic.
     pub restarting: u64,
-    /// How many gave up.
+    /// The number of actors that have given up.
     pub gave_up: u64,
 }

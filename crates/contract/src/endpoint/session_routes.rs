@@ -1,9 +1,8 @@
-//! The session routes, which the client libraries of the Parse wire call besides functions. Most are
-//! a cloud function in other clothes: the edge renames the parameters, calls the function, and puts
-//! the reply into the shape that the libraries read. Two do what no function does; the platform
-//! serves these.
+//! The session routes that client libraries of the Parse wire style call. Most call a cloud
+//! function with renamed parameters and reshape its reply. Two do what no function does; the
+//! platform serves these.
 //!
-//! The libraries post everything and say the method in the body (`_method`).
+//! Client libraries send every request as `POST`, with the method in the body (`_method`).
 
 use crate::{
     Email, Name, Password, SessionId, Timestamp, UserId, WebUrl,
@@ -23,21 +22,21 @@ endpoints! {
         effect: Read,
         person: required,
         done: "The session.",
-        errors: [InvalidSession "the session is not valid"],
+        errors: [InvalidSession "the session is invalid"],
     }
 
-    /// Change the password, the profile, or both.
+    /// Change the caller's password, profile or both.
     ///
-    /// The session is enough: the current password is not asked for. A new password ends every other
-    /// session, and the reply has the token of a new one.
+    /// The call does not need the current password. A new password ends every other session, and
+    /// the reply contains the token of a new session.
     "changeUser": Put "/backend/users/{userId}" => ChangeUser { user_id: UserId = "user" } with UserChange => UserChanged
     {
         who: User,
         effect: Change,
         person: required,
         secret: true,
-        done: "It is changed.",
-        errors: [NotFound "another user", InvalidSession "the session is not valid"],
+        done: "The account is changed.",
+        errors: [NotFound "the id is not the caller's", InvalidSession "the session is invalid"],
     }
 }
 
@@ -50,15 +49,15 @@ edge_endpoints! {
         access: Application,
         body: Json(UserCredentials),
         answers: [200 Json(ParseUser) "The user, with a new session."],
-        errors: [Invalid "a parameter is missing or not valid", BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"],
+        errors: [Invalid "a parameter is missing or invalid", BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"],
     }
 
-    /// Sign in, with the credentials in the query.
+    /// Sign in with credentials in the query.
     "logInByGet": Get "/backend/login" => LogInByGet
     {
         access: Application,
         answers: [200 Json(ParseUser) "The user, with a new session."],
-        errors: [Invalid "a parameter is missing or not valid", BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"],
+        errors: [Invalid "a parameter is missing or invalid", BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"],
     }
 
     /// Sign up.
@@ -66,106 +65,106 @@ edge_endpoints! {
     {
         access: Application,
         body: Json(UserCredentials),
-        answers: [201 Json(SignedUp) "The user is made, with a session."],
-        errors: [Invalid "a parameter is missing or not valid", UsernameTaken "an account with this e-mail exists"],
+        answers: [201 Json(SignedUp) "The new user, with a session."],
+        errors: [Invalid "a parameter is missing or invalid", UsernameTaken "an account with this e-mail exists"],
     }
 
-    /// Read the user who is signed in.
+    /// Read the caller's account.
     "currentUser": Get "/backend/users/me" => CurrentUser
     {
         access: Session,
         answers: [200 Json(ParseUser) "The user."],
-        errors: [InvalidSession "the session is not valid"],
+        errors: [InvalidSession "the session is invalid"],
     }
 
-    /// Change the password, the profile, or both, at the address of the user's object.
+    /// Change the caller's password, profile or both, at the path of the user object.
     "changeUserObject": Put "/backend/classes/_User/{userId}" => ChangeUserObject
     {
         access: Session,
         body: Json(UserChange),
-        answers: [200 Json(UserChanged) "It is changed."],
-        errors: [Invalid "a parameter is unknown or not valid", NotFound "another user", InvalidSession "the session is not valid"],
+        answers: [200 Json(UserChanged) "The account is changed."],
+        errors: [Invalid "a parameter is unknown or invalid", NotFound "the id is not the caller's", InvalidSession "the session is invalid"],
     }
 
     /// End the calling session.
     "logOut": Post "/backend/logout" => LogOut
     {
         access: Session,
-        answers: [200 Json(Nothing) "It has ended."],
-        errors: [InvalidSession "the session is not valid"],
+        answers: [200 Json(Nothing) "The session has ended."],
+        errors: [InvalidSession "the session is invalid"],
     }
 
-    /// Ask for a mail with a token to set a new password.
+    /// Send a mail with a token for a new password.
     "requestReset": Post "/backend/requestPasswordReset" => RequestReset
     {
         access: Application,
         body: Json(ResetRequest),
-        answers: [200 Json(Nothing) "The same, whether the account exists or not."],
-        errors: [Invalid "a parameter is missing or not valid"],
+        answers: [200 Json(Nothing) "An empty object, whether the account exists or not."],
+        errors: [Invalid "a parameter is missing or invalid"],
     }
 
-    /// Whether the service is there.
+    /// Whether the service answers.
     "health": Get "/backend/health" => Health
-    { access: Anyone, answers: [200 Json(super::operators::Alive) "It is there."] }
+    { access: Anyone, answers: [200 Json(super::operators::Alive) "The service answers."] }
 
-    /// Whether the service is there, for libraries that post everything.
+    /// Whether the service answers, for libraries that send every request as `POST`.
     "healthByPost": Post "/backend/health" => HealthByPost
-    { access: Anyone, answers: [200 Json(super::operators::Alive) "It is there."] }
+    { access: Anyone, answers: [200 Json(super::operators::Alive) "The service answers."] }
 }
 
-/// What signs somebody in or up: an e-mail, which is the user name too, and a password.
+/// The credentials of a sign-in or sign-up. The e-mail address is the user name.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UserCredentials {
-    /// The e-mail; `email` may say the same.
+    /// The e-mail address. Send `username`, `email`, or the same address in both.
     pub username: Option<Email>,
-    /// The e-mail.
+    /// The e-mail address.
     pub email: Option<Email>,
-    /// The password.
+    /// The password of the account.
     pub password: Password,
-    /// With a sign-up: how to show the user.
+    /// The display name, for a sign-up.
     pub name: Option<Name>,
 }
 
-/// Whose password to reset.
+/// The account whose password to reset.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResetRequest {
-    /// The e-mail of the account.
+    /// The e-mail address of the account.
     pub email: Email,
 }
 
-/// What to change of a user.
+/// A change of an account.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UserChange {
-    /// A new password.
+    /// The new password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Password>,
-    /// How to show the user.
+    /// The display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
-    /// A picture of the user.
+    /// The URL of a picture. Null clears it.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub avatar_url: Patch<WebUrl>,
-    /// The company.
+    /// The company. Null clears it.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub company: Patch<Name>,
 }
 
 records! {
-    /// A change of a user is done.
+    /// The reply to a change of an account.
     pub struct UserChanged {
         updated_at: Timestamp,
-        /// After a change of the password: the token of a new session.
+        /// The token of a new session, after a change of the password.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session_token: Option<String>,
     }
 
-    /// A user who was just made.
+    /// The reply to a sign-up.
     pub struct SignedUp { object_id: UserId, created_at: Timestamp, session_token: String }
 
-    /// A user in the shape that the libraries read.
+    /// A user, in the format of Parse client libraries.
     pub struct ParseUser {
         object_id: UserId,
         username: Email,
@@ -180,7 +179,7 @@ records! {
         session_token: String,
     }
 
-    /// A session in the shape that the libraries read.
+    /// A session, in the format of Parse client libraries.
     pub struct ParseSession {
         object_id: SessionId,
         user: UserPointer,
@@ -199,7 +198,7 @@ records! {
         object_id: UserId,
     }
 
-    /// A moment in the shape that the libraries read.
+    /// A timestamp, in the format of Parse client libraries.
     pub struct ParseDate {
         /// `Date`.
         #[serde(rename = "__type")]

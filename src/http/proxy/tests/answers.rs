@@ -1,4 +1,4 @@
-//! What a client gets to see.
+//! What a client receives.
 
 use super::{requests::settled, *};
 
@@ -157,7 +157,7 @@ fn an_answer_may_come_before_the_request_is_whole() {
     assert_eq!(client.bytes(2), "no");
     server.rest();
 
-    // Both ways at once: what is said back answers what was said.
+    // The upstream answers each part of the body before the next one arrives.
     let head = "POST /instances/i1/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
     let mut client = proxy.send(head);
     let mut server = upstream.accept();

@@ -40,7 +40,7 @@ fn an_idle_connection_is_used_again_and_ends_soon() {
     for body in
         ["Content-Length: 2\r\n\r\nhi", "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n"]
     {
-        // From clients that come one after the other.
+        // Clients that come one after the other.
         for _ in 0..3 {
             let mut client = proxy.get("/");
             let server = server.get_or_insert_with(|| upstream.accept());
@@ -55,7 +55,7 @@ fn an_idle_connection_is_used_again_and_ends_soon() {
     assert!(begun.elapsed() < Duration::from_millis(2500));
 }
 
-/// A proxy with a connection to an upstream that has answered once.
+/// A proxy with an idle connection that has carried one request.
 fn used() -> (Upstream, Proxy, Peer) {
     let upstream = Upstream::new();
     let proxy = Proxy::to(&upstream);
@@ -107,7 +107,7 @@ fn an_old_connection_that_ends_under_a_request_costs_it_only_where_it_may_have_b
         }
     }
 
-    // Once is enough, and a new connection has no such excuse.
+    // The second connection is new, so there is no third attempt.
     let (upstream, proxy, mut server) = used();
     let mut client = proxy.get("/");
     server.head();
@@ -129,7 +129,7 @@ fn an_upstream_that_does_not_answer_in_time_is_given_up() {
     assert_eq!(client.bytes(7), "TooLate");
     assert_eq!(server.rest(), "", "it learns of it");
 
-    // A client that sends on gets more time: there is nothing to answer yet.
+    // A client that keeps sending gets more time.
     let mut client =
         proxy.send("POST /instances/i1/ HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\n");
     let mut server = upstream.accept();
@@ -187,7 +187,7 @@ fn when_a_client_goes_its_request_is_dropped() {
     drop(client);
     assert_eq!(server.rest(), "");
 
-    // While nothing comes.
+    // During a silent answer.
     let mut client = proxy.get("/events");
     let mut server = upstream.accept();
     server.head();
@@ -196,7 +196,7 @@ fn when_a_client_goes_its_request_is_dropped() {
     drop(client);
     assert_eq!(server.rest(), "");
 
-    // While much comes.
+    // During a large answer.
     let client = proxy.get("/");
     let mut server = upstream.accept();
     server.head();
@@ -204,7 +204,7 @@ fn when_a_client_goes_its_request_is_dropped() {
     drop(client);
     while server.stream.write(&[b'x'; 64 << 10]).is_ok() {}
 
-    // A side that is ended is a client that goes.
+    // A client that closes its side counts as disconnected.
     let mut client = proxy.get("/");
     let mut server = upstream.accept();
     server.head();
@@ -212,7 +212,7 @@ fn when_a_client_goes_its_request_is_dropped() {
     assert_eq!(server.rest(), "");
     assert!(client.rest().ends_with("the client has gone"));
 
-    // While it sends.
+    // During its request.
     let client =
         proxy.send("PUT /instances/i1/ HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc");
     let mut server = upstream.accept();

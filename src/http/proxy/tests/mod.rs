@@ -1,5 +1,5 @@
-//! The proxy between a client and an upstream that are both just sockets: what a test sends and
-//! expects is what is on the upstream.
+//! Tests the proxy between two plain sockets, a client and an upstream: they send and receive exact
+//! bytes.
 
 mod answers;
 mod endings;
@@ -23,11 +23,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Nothing that is expected takes longer.
+/// A test fails after waiting this long.
 const WITHIN: Duration = Duration::from_secs(10);
 const PREFIX: &str = "/instances/i1";
 
-/// A server that forwards all that begins with [`PREFIX`].
+/// A server that forwards all paths that begin with [`PREFIX`].
 struct Proxy {
     address: SocketAddr,
     to: Arc<Mutex<Vec<SocketAddr>>>,
@@ -40,7 +40,7 @@ impl Proxy {
         Proxy::with(Limits::default(), &[upstream.address])
     }
 
-    /// Forwards to the first of these places, and to the next when that takes no connections.
+    /// Forwards to the first address, and to the next one if the first accepts no connections.
     fn with(limits: Limits, to: &[SocketAddr]) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -85,7 +85,7 @@ impl Proxy {
         Peer::new(TcpStream::connect(self.address).unwrap())
     }
 
-    /// A connection on which this was sent.
+    /// Opens a connection and sends the request.
     fn send(&self, request: &str) -> Peer {
         let mut client = self.connect();
         client.send(request);
@@ -99,7 +99,7 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        // It is told at once, and stops while nobody waits for it.
+        // The stop runs without the returned future.
         drop(self.handle.stop(false));
         self.thread.take().unwrap().join().unwrap();
     }
@@ -132,7 +132,7 @@ async fn answer(
     }
 }
 
-/// A server that does what a test says.
+/// An upstream that the test drives by hand.
 struct Upstream {
     address: SocketAddr,
     listener: TcpListener,
@@ -144,7 +144,6 @@ impl Upstream {
         Upstream { address: listener.local_addr().unwrap(), listener }
     }
 
-    /// The next connection.
     fn accept(&self) -> Peer {
         self.listener.set_nonblocking(true).unwrap();
         let begun = Instant::now();
@@ -157,7 +156,7 @@ impl Upstream {
         }
     }
 
-    /// Whether another connection waits.
+    /// Whether another connection waits to be accepted.
     fn has_another(&self) -> bool {
         self.listener.set_nonblocking(true).unwrap();
         thread::sleep(Duration::from_millis(100));
@@ -165,7 +164,7 @@ impl Upstream {
     }
 }
 
-/// The other side of a connection.
+/// The test's end of a connection.
 struct Peer {
     stream: TcpStream,
     ahead: Vec<u8>,
@@ -184,7 +183,7 @@ impl Peer {
         self.stream.write_all(bytes.as_ref()).unwrap();
     }
 
-    /// Reads until what was read fits. What is read too much is kept.
+    /// Reads until `fits` returns a length. Keeps the bytes after it.
     fn read_until(&mut self, fits: impl Fn(&[u8]) -> Option<usize>) -> Vec<u8> {
         let mut block = vec![0; 64 << 10];
         loop {
@@ -199,18 +198,16 @@ impl Peer {
         }
     }
 
-    /// The next head.
     fn head(&mut self) -> String {
         let end = |bytes: &[u8]| bytes.windows(4).position(|w| w == b"\r\n\r\n").map(|at| at + 4);
         String::from_utf8(self.read_until(end)).unwrap()
     }
 
-    /// The next bytes.
     fn bytes(&mut self, n: usize) -> String {
         String::from_utf8(self.read_until(|bytes| (bytes.len() >= n).then_some(n))).unwrap()
     }
 
-    /// All that comes until the connection ends, however it ends.
+    /// All bytes until the connection ends or breaks.
     fn rest(&mut self) -> String {
         let mut all = std::mem::take(&mut self.ahead);
         match self.stream.read_to_end(&mut all) {
@@ -219,12 +216,12 @@ impl Peer {
         }
     }
 
-    /// Ends the side that sends.
+    /// Closes the sending side.
     fn finish(&self) {
         self.stream.shutdown(Shutdown::Write).unwrap();
     }
 
-    /// Whether nothing comes, for a while.
+    /// Whether nothing arrives for 100 ms.
     fn is_quiet(&mut self) -> bool {
         self.stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
         let quiet = self.stream.peek(&mut [0]).is_err_and(|e| e.kind() == ErrorKind::WouldBlock);
@@ -233,7 +230,7 @@ impl Peer {
     }
 }
 
-/// The lines of a head, in small letters and in order, without those that differ each time.
+/// The sorted lines of a head in lower case, without lines that differ in every run.
 fn lines(head: &str) -> Vec<String> {
     let lines = head.trim_end().lines().map(str::to_ascii_lowercase);
     let mut lines: Vec<_> = lines.filter(|line| !line.starts_with("date:")).collect();

@@ -1,4 +1,4 @@
-//! What an upstream gets to see.
+//! What an upstream receives.
 
 use super::*;
 
@@ -185,7 +185,7 @@ fn a_request_is_passed_on_while_it_comes_and_no_faster_than_it_is_taken() {
     assert!(client.head().starts_with("HTTP/1.1 204 "));
 }
 
-/// A count, once it stands still.
+/// The count, once it no longer changes.
 pub fn settled(count: &Mutex<usize>) -> usize {
     let mut before = usize::MAX;
     loop {

@@ -1,4 +1,4 @@
-//! Places that change between two requests.
+//! Upstreams that change between two requests.
 
 use super::*;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -44,8 +44,8 @@ fn a_switch_between_two_places_fails_no_request() {
     assert_eq!(client.bytes(1), "n");
 }
 
-/// A server that answers every request with its name. When it stops, it answers what it has begun,
-/// and ends what is idle.
+/// A server that answers every request with its name. When it stops, it completes started answers
+/// and closes idle connections.
 struct Server {
     address: SocketAddr,
     stops: Arc<AtomicBool>,
@@ -116,7 +116,7 @@ fn switches_under_load_fail_no_request() {
             thread::sleep(Duration::from_millis(50));
             let next = Server::start();
             *proxy.to.lock().unwrap() = vec![next.address];
-            // What was sent to the old one just before arrives.
+            // Lets requests arrive that were already on their way to the old server.
             thread::sleep(Duration::from_millis(50));
             live.stops.store(true, Relaxed);
             live = next;

@@ -1,4 +1,4 @@
-//! Connections that are upgraded.
+//! Upgraded connections.
 
 use super::*;
 
@@ -7,11 +7,11 @@ const ASK: &str = "GET /instances/i1/live HTTP/1.1\r\nHost: a\r\nConnection: kee
 const AGREE: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
     Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 
-/// Both ends of a connection that was upgraded.
+/// Both ends of an upgraded connection.
 fn tunnel(limits: Limits) -> (Proxy, Peer, Peer) {
     let upstream = Upstream::new();
     let proxy = Proxy::with(limits, &[upstream.address]);
-    // Bytes may come right behind both heads.
+    // Bytes may follow both heads at once.
     let mut client = proxy.send(&format!("{ASK}early"));
     let mut server = upstream.accept();
     let head = server.head();
@@ -68,7 +68,7 @@ fn a_client_that_breaks_off_ends_it() {
     let (_proxy, client, mut server) = tunnel(Limits::default());
     server.send("unread");
     thread::sleep(Duration::from_millis(100));
-    // Closed with bytes unread, a connection is reset.
+    // Closing a socket with unread bytes resets the connection.
     drop(client);
     assert_eq!(server.rest(), "");
 }
@@ -79,7 +79,7 @@ fn much_goes_both_ways_at_once() {
     let (_proxy, client, server) = tunnel(Limits::default());
     let copy = |peer: &Peer| (peer.stream.try_clone().unwrap(), peer.stream.try_clone().unwrap());
     let threads = [copy(&client), copy(&server)].map(|(mut reads, mut writes)| {
-        // Each side reads only once it has sent much more than any buffer holds.
+        // Each side sends more than all buffers hold before it reads.
         let sender = thread::spawn(move || {
             for _ in 0..SIZE / (64 << 10) {
                 writes.write_all(&[b'x'; 64 << 10]).unwrap();
