@@ -23,6 +23,9 @@ pub struct Keys {
     pub encryption_key: String,
 }
 
+/// The e-mail address of the first administrator.
+pub const ADMINISTRATOR: &str = "admin@localhost";
+
 /// The credentials of the first administrator.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct FirstAdministrator {
@@ -68,7 +71,7 @@ pub fn keys(data: &Path, random: &Random, has_secrets: bool) -> io::Result<Keys>
 pub fn administrator(data: &Path, random: &Random) -> io::Result<FirstAdministrator> {
     read_or_make(&administrator_path(data), || {
         let password = random.secret("", 24).map_err(io::Error::other)?;
-        Ok(FirstAdministrator { email: "admin@localhost".into(), password })
+        Ok(FirstAdministrator { email: ADMINISTRATOR.into(), password })
     })
 }
 

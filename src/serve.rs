@@ -165,7 +165,8 @@ fn announce(args: &ServeArgs, application_id: &str, first_start: bool) {
     if first_start {
         println!("\nTry it:");
         println!(
-            "  svc login --api-url {api_url} --application-id {application_id} --email admin@localhost"
+            "  svc login --api-url {api_url} --application-id {application_id} --email {}",
+            secrets::ADMINISTRATOR
         );
         println!("  svc whoami");
     }

@@ -44,6 +44,29 @@ fn what_the_service_writes_only_its_user_reads() {
 }
 
 #[test]
+fn the_first_administrator_is_made_once() {
+    let mut service = Service::start();
+    let file = service.data().join("secrets/superadmin.json");
+    let signs_in = |service: &Service, password: &str| {
+        let params = json!({"email": "admin@localhost", "password": password});
+        service.call(None, "loginWithEmail", params).status == 200
+    };
+    let told: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let password = told["password"].as_str().unwrap().to_owned();
+    // A file that was removed is not written again.
+    std::fs::remove_file(&file).unwrap();
+    service.stop();
+    service.boot();
+    assert!(!file.exists() && signs_in(&service, &password));
+    // A crash before the account is written leaves the file alone.
+    service.stop();
+    std::fs::remove_dir_all(service.data().join("store")).unwrap();
+    std::fs::write(&file, told.to_string()).unwrap();
+    service.boot();
+    assert!(signs_in(&service, &password));
+}
+
+#[test]
 fn a_backup_brings_everything_back() {
     let mut service = Service::start();
     let ada = service.register("ada");

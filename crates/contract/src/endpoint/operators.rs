@@ -20,7 +20,7 @@ edge_endpoints! {
 
     /// Metrics in the OpenMetrics text format.
     "metrics": Get "/metrics" => Metrics
-    { access: Anyone, answers: [200 Media("text/plain; version=0.0.4") "The metrics."] }
+    { access: Anyone, answers: [200 Media("application/openmetrics-text; version=1.0.0; charset=utf-8") "The metrics."] }
 
     /// The OpenAPI document of the service.
     "openapi": Get "/openapi.json" => OpenApi
