@@ -1,5 +1,5 @@
-//! Many changes as one write to sled. Each change is checked against the rows and the changes before
-//! it in the batch, and enters the batch whole or not at all.
+//! Many changes as one write to sled. Each change is checked against the rows and the earlier
+//! changes of the batch, and enters the batch whole or not at all.
 
 use crate::{
     Change, Inner, StoreError,

@@ -85,8 +85,8 @@ impl Change {
         self
     }
 
-    /// Removes a record with its index entries and claims. [`StoreError::Stale`] if the record is no
-    /// longer `before`.
+    /// Removes a record with its index entries and claims. [`StoreError::Stale`] if the record is
+    /// no longer `before`.
     pub fn remove<R: Record>(mut self, key: &R::Key, before: &Stored<R>) -> Self {
         let key = key.to_string();
         self.expect::<R>(&key, before.version());

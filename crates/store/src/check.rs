@@ -8,9 +8,9 @@ use std::collections::HashSet;
 pub struct Finding(pub String);
 
 impl Store {
-    /// Checks that every record of a kind can be read and has its index entries and claims, and that
-    /// every entry and claim of the kind has its record. `also` may add findings for each record.
-    /// Returns the number of records, and the findings.
+    /// Checks that every record of a kind can be read and has its index entries and claims, and
+    /// that every entry and claim of the kind has its record. `also` may add findings for each
+    /// record. Returns the number of records, and the findings.
     pub fn check<R: Record>(
         &self,
         mut also: impl FnMut(&str, &R::Content, &mut Vec<Finding>),

@@ -172,8 +172,8 @@ fn run(inner: &Inner, jobs: &mpsc::Receiver<Job>) {
 }
 
 /// Flushes sled, and makes the flush a barrier with `fdatasync`: sled 0.34 uses `sync_file_range`,
-/// which leaves out the drive's cache and the inode. Files of large nodes, which sled does not sync,
-/// are synced first, because the log refers to them. `synced` holds the files that are synced.
+/// which leaves out the drive's cache and the inode. Files of large nodes, which sled does not
+/// sync, are synced first, because the log refers to them. `synced` names the synced files.
 #[allow(clippy::disallowed_methods, reason = "this is where it is made a barrier")]
 pub(crate) fn flush(inner: &Inner, synced: &mut HashSet<OsString>) -> Result<(), StoreError> {
     let mut there = HashSet::new();

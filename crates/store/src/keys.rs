@@ -1,5 +1,5 @@
-//! The keys of records, index entries and claims in the one tree of sled. The parts of a key are
-//! separated by slashes. A kind and the key of a record hold no slash; index entries and claims may.
+//! The keys of records, index entries and claims in the one tree of sled. Slashes separate the
+//! parts of a key. Index entries and claims may hold slashes; kinds and keys of records may not.
 
 use crate::{CLAIMS, INDEX, Record, StoreError};
 use std::ops::Range;

@@ -264,7 +264,7 @@ impl Store {
         self.committer.stop();
     }
 
-    /// How long the last batch took to write and flush, in milliseconds. `None`: there was none yet.
+    /// How long the last batch took to write and flush, in milliseconds; `None` before the first.
     /// The error says why the store takes no more changes.
     pub fn last_flush_ms(&self) -> Result<Option<f64>, String> {
         self.inner.vitals.last_flush_ms()

@@ -3,7 +3,7 @@
 use crate::{StoreError, io};
 use std::{fs::File, io::Write, path::Path};
 
-/// Holds the directory for this process. The system frees it when the process ends, also by a crash.
+/// Holds the directory for this process. The system frees it when the process ends or crashes.
 pub(crate) struct Lock(#[allow(dead_code, reason = "the open file is the lock")] File);
 
 impl Lock {
