@@ -68,7 +68,7 @@ fn service_checks(cx: &Context<'_>, checks: &mut Vec<Check>) -> Result<(), Failu
         });
     }
     if cx.settings.credential.is_none() {
-        checks.push(Check::warn("sign-in: nobody is signed in", "`svc login`, or SVC_TOKEN in CI jobs"));
+        checks.push(Check::warn("sign-in: missing", "`svc login`, or SVC_TOKEN in CI jobs"));
         return Ok(());
     }
     checks.push(match probe(&client, "svc_getArtifacts") {
