@@ -29,8 +29,8 @@ lint:
 doc:
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --features failpoints --no-deps --document-private-items
 
-# Check licenses, sources and security advisories of the dependencies. Not part of `make test`, because
-# it needs cargo-deny (`cargo install --locked cargo-deny`, some minutes) and the network for advisories.
+# Check licenses, sources and security advisories of the dependencies. Not part of `make test`: it
+# needs cargo-deny (`cargo install --locked cargo-deny`, some minutes) and the network for advisories.
 # `make deny WHAT="licenses bans sources"` needs no network.
 deny:
 	cargo deny check $(WHAT)
