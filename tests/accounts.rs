@@ -1,4 +1,4 @@
-//! What protects an account: sign-ins that fail, forgotten passwords, and what ends with a password.
+//! The protection of accounts: failed sign-ins, password resets, and sessions after a new password.
 
 use crate::support::{
     load::together,
@@ -21,7 +21,7 @@ fn sign_in_from(service: &Service, last: u8, email: &str, password: &str) -> Ans
     Service::answer(service.request(&client, "loginWithEmail", &params).send().unwrap()).unwrap()
 }
 
-/// The tokens for new passwords in the operator's log.
+/// The password reset tokens in the operator's log.
 fn reset_tokens(service: &Service) -> Vec<String> {
     let log = service.log().replace("\\n", "\n");
     let tokens = log.split("an hour with this token:").skip(1);
@@ -70,7 +70,7 @@ fn what_does_not_sign_in_is_told_nothing_more() {
         assert!(!error(&refused).contains("12345678"), "{}", refused.body);
     }
 
-    // Other functions have words of their own.
+    // Other functions have their own sentences.
     let change = |current: &str, new: &str| {
         let params = json!({"currentPassword": current, "newPassword": new});
         service.call(Some(&ada), "changePassword", params)
@@ -95,7 +95,7 @@ fn ten_failures_lock_an_address_out_and_ten_more_all_that_are_new() {
     let sign_in = |last: u8, password: &str| sign_in_from(&service, last, &ada.email, password);
     assert_eq!(sign_in(2, "correct horse").status, 200, "a second address is known from now on");
 
-    // An address that the account was used from guesses ten times, as any other.
+    // A known address of the account also gets only ten guesses.
     for _ in 0..10 {
         assert_eq!(sign_in(2, "wrong").refusal(), (404, 101));
     }
@@ -106,7 +106,7 @@ fn ten_failures_lock_an_address_out_and_ten_more_all_that_are_new() {
     assert!(locked.headers.contains_key("retry-after"));
     assert_eq!(sign_in(1, "correct horse").status, 200, "a known address that did not fail");
 
-    // The same holds where there is no such account.
+    // The same holds for an e-mail without an account.
     for email in [ada.email.as_str(), "nobody@example.com"] {
         let sign_in = |last: u8, password: &str| sign_in_from(&service, last, email, password);
         for _ in 0..10 {
@@ -126,7 +126,7 @@ fn ten_failures_lock_an_address_out_and_ten_more_all_that_are_new() {
     assert_eq!(sign_in(1, "correct horse").status, 200, "the person gets in all the same");
     assert_eq!(sign_in(3, "correct horse").refusal(), (429, 429), "and frees no guesser");
 
-    // Guesses of the current password are counted apart, from wherever they come.
+    // Guesses of the current password have their own count, over all addresses.
     let change = |current: &str| {
         let params = json!({"currentPassword": current, "newPassword": "another horse"});
         service.call(Some(&ada), "changePassword", params)
@@ -182,7 +182,7 @@ fn at_most_three_mails_an_hour_and_each_token_holds() {
     });
     assert_eq!(statuses(&answers, 200), 16, "{answers:?}");
     assert_eq!(ask(&service, "nobody@example.com").ok(), json!({}));
-    // Nobody waits for a mail; the audit log says when all that was asked for is dealt with.
+    // The reply does not wait for the mail. The audit log shows when all requests are handled.
     let dealt_with = |service: &Service, asked: usize| {
         let admin = service.administrator();
         let params = json!({"function": "requestPasswordReset", "limit": 200});
@@ -197,7 +197,7 @@ fn at_most_three_mails_an_hour_and_each_token_holds() {
         service.call(None, "resetPassword", json!({"token": token, "newPassword": password}))
     };
 
-    // A restart forgets nothing, and an hour later there are three more.
+    // A restart keeps the count, and an hour later three more mails are sent.
     for (ahead, asked, sent) in [("3000", 17, 3), ("3605", 21, 6)] {
         service.stop();
         service.set("SVC_CLOCK_AHEAD", ahead);
@@ -211,7 +211,7 @@ fn at_most_three_mails_an_hour_and_each_token_holds() {
     let tokens = reset_tokens(&service);
     assert_eq!(reset(&service, &tokens[0], "another horse").refusal(), (401, 119), "expired");
 
-    // A later token does not replace an earlier one; the first one used ends them all.
+    // A later token does not replace an earlier one. The first use of one ends them all.
     assert_eq!(reset(&service, &tokens[3], "short").refusal(), (400, 142));
     let answers = together(16, |_| reset(&service, &tokens[3], "another horse"));
     assert_eq!((statuses(&answers, 200), statuses(&answers, 401)), (1, 15), "{answers:?}");
@@ -227,7 +227,7 @@ fn at_most_three_mails_an_hour_and_each_token_holds() {
 fn a_reset_does_not_tell_whether_there_is_an_account() {
     let service = open();
     service.register("ada");
-    // The same request id with other parameters is refused, whichever e-mail came first.
+    // The same request id with other parameters is refused, in either order of the e-mails.
     for (n, (first, second)) in
         [("ada@example.com", "nobody@example.com"), ("nobody@example.com", "ada@example.com")]
             .into_iter()

@@ -1,4 +1,4 @@
-//! Backup, restore and check, as an operator does them.
+//! Backup, restore and check by an operator.
 
 use crate::support::service::{Person, SVC, Service};
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ fn a_backup_brings_everything_back() {
     let ada = service.register("ada");
     let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
 
-    // Nobody takes a backup from under a server, or starts a second one on its data.
+    // The commands refuse the data of a running server.
     for args in [&["backup", "b.gz"][..], &["check"]] {
         let refused = admin(&service, args);
         assert_eq!(refused.status.code(), Some(1));
@@ -100,7 +100,7 @@ fn a_backup_brings_everything_back() {
         said(&into)
     );
 
-    // A backup that is cut off leaves no store behind.
+    // A truncated backup leaves no store behind.
     let bytes = std::fs::read(service.home.join("b.gz")).unwrap();
     std::fs::write(service.home.join("cut.gz"), &bytes[..bytes.len() / 2]).unwrap();
     std::fs::rename(service.data().join("store"), service.home.join("lost")).unwrap();
@@ -167,7 +167,7 @@ fn fill(service: &Service) {
     let ci = service.with_token(&ada, params);
     assert_eq!(service.post(Some(&ci), "upload-url", &open).status, 201);
     service.call(None, "requestPasswordReset", json!({"email": bob.email})).ok();
-    // Without an engine, what runs in containers waits for one.
+    // Instances wait for a container engine, which does not exist here.
     let backend = json!({"projectId": call("getApp", json!({"appId": app}))["projectId"],
         "appId": app, "name": "Backend", "env": {"GREETING": "hello"}});
     call("svc_createBackendInstance", backend);
@@ -184,9 +184,9 @@ fn stores() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("data/stores")
 }
 
-/// What earlier versions wrote is read by this one. Where the shape of a record changes, its
-/// `SCHEMA` does too, and `NEW_STORE=<name> cargo test … a_store_of_every` adds one of the new
-/// shape; those that are there stay as they are.
+/// This version reads the stores of earlier versions. When the shape of a record changes, its
+/// `SCHEMA` changes too, and `NEW_STORE=<name> cargo test … a_store_of_every` adds a store of the
+/// new shape. Existing stores are never changed.
 #[test]
 fn a_store_of_every_earlier_shape_is_read() {
     if let Ok(name) = std::env::var("NEW_STORE") {
@@ -205,7 +205,7 @@ fn a_store_of_every_earlier_shape_is_read() {
         let mut service = Service::start();
         service.stop();
         std::fs::remove_dir_all(service.data().join("store")).unwrap();
-        // The bytes of its artifacts are not part of it.
+        // A backup does not hold the bytes of artifacts.
         std::fs::remove_dir_all(service.data().join("artifacts")).unwrap();
         let restored = admin(&service, &["restore", store.to_str().unwrap()]);
         assert!(restored.status.success(), "{}", said(&restored));
@@ -224,11 +224,11 @@ fn a_store_of_every_earlier_shape_is_read() {
         assert_eq!(latest["release"]["version"], "1.4.2", "{latest}");
         let tokens = call("svc_getDeployTokens", of_app.clone());
         assert!(tokens["items"][0]["lastUsedAt"].is_string(), "{tokens}");
-        // Instances came with the second shape.
+        // Stores have instances from the second shape on.
         if !store.ends_with("1.svc.gz") {
             let instances = call("svc_getBackendInstances", json!({"projectId": project}));
             let instance = &instances["items"][0];
-            // The key that it was sealed with is not part of the store.
+            // The store does not hold the key of the sealed value.
             assert_eq!(instance["env"], json!({"GREETING": "••••••••"}), "{instance}");
             let schedule = call("svc_getBackupSchedule", of_app.clone());
             assert_eq!(

@@ -1,4 +1,4 @@
-//! Backups of real databases: whole or not at all, and put back as they were.
+//! Backups and restores of real databases: each happens whole or not at all.
 
 use crate::{
     instances::{backend, made, until},
@@ -8,7 +8,7 @@ use crate::{
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, process::Command, time::Duration};
 
-/// Waits until a backup is whole or given up; the backup then.
+/// Waits until a backup is complete or has failed. Returns the backup.
 pub fn finished(service: &Installed, who: &Person, backup: &Value) -> Value {
     let mut found = Value::Null;
     eventually("the backup comes to an end", || {
@@ -26,7 +26,7 @@ fn container(instance: &Value, role: &str) -> String {
     format!("svc-{unique}-{role}-1")
 }
 
-/// Asks a database of an instance something.
+/// Runs SQL in a database of an instance, and returns the output.
 pub fn psql(instance: &Value, database: &str, sql: &str) -> String {
     let name = container(instance, "sqldb");
     docker(&["exec", &name, "psql", "-U", "svc", "-d", database, "-XAtc", sql])
@@ -55,7 +55,7 @@ fn an_sql_database_is_put_back_as_it_was() {
         (409, 119)
     );
 
-    // It can be downloaded by anybody who has the address, and is what it says.
+    // Anybody with the address can download the file, which has the stated size and hash.
     let id = json!({"backupId": made["id"]});
     let url = call(&service, "svc_getBackupDownloadUrl", id.clone()).ok();
     let file = service.http.get(url["url"].as_str().unwrap()).send().unwrap();
@@ -70,7 +70,7 @@ fn an_sql_database_is_put_back_as_it_was() {
     let eve = service.register("eve");
     assert_eq!(service.call(Some(&eve), "svc_restoreBackup", id.clone()).refusal(), (404, 101));
 
-    // What was changed, removed and added since is undone.
+    // A restore undoes later changes.
     psql(
         &instance,
         "parse",
@@ -87,7 +87,7 @@ fn an_sql_database_is_put_back_as_it_was() {
     let run = json!({"appId": app, "functionName": "hello", "parameters": {"name": "Ada"}});
     assert_eq!(call(&service, "svc_runCloudFunction", run).ok(), "Hello, Ada");
 
-    // A file that was damaged changes nothing.
+    // A damaged file changes nothing.
     let path = service.data().join(format!("backups/{}.gz", made["id"].as_str().unwrap()));
     let mut damaged = std::fs::read(&path).unwrap();
     let middle = damaged.len() / 2;
@@ -100,7 +100,7 @@ fn an_sql_database_is_put_back_as_it_was() {
     assert!(refused["restore"]["error"].as_str().unwrap().contains("damaged"), "{refused}");
     assert_eq!(psql(&instance, "parse", "select count(*) from kept"), "10");
 
-    // The service is killed while it dumps; the database is killed while it is dumped.
+    // The service is killed during a dump, then the database is killed during a dump.
     psql(
         &instance,
         "parse",
@@ -153,7 +153,7 @@ fn a_backup_is_verified_in_a_database_of_its_own() {
     assert!(good["restore"].is_null(), "{good}");
     eventually("the database of the trial is gone", || left(&made).is_empty());
 
-    // A dump is whole and cannot be put back: its tables are made with an empty search path.
+    // A complete dump that cannot be restored: its tables are made with an empty search path.
     psql(
         &instance,
         "parse",
@@ -170,7 +170,7 @@ fn a_backup_is_verified_in_a_database_of_its_own() {
     assert!(why.contains("relation \"kept\" does not exist"), "{why}");
     psql(&instance, "parse", "drop table checked");
 
-    // A service that is killed meanwhile begins anew, and leaves nothing behind.
+    // A service that is killed during a restore check starts it again, and leaves nothing behind.
     let id = json!({"backupId": good["id"]});
     call(&service, "svc_verifyBackup", id.clone()).ok();
     eventually("the database of the trial is there", || !left(&good).is_empty());
@@ -181,7 +181,7 @@ fn a_backup_is_verified_in_a_database_of_its_own() {
     eventually("the database of the trial is gone", || left(&good).is_empty());
     assert_eq!(psql(&instance, "parse", "select count(*) from kept"), "1000");
 
-    // To put it back is more urgent than to know whether that can be done.
+    // A restore interrupts a restore check.
     psql(&instance, "parse", "delete from kept");
     call(&service, "svc_verifyBackup", id.clone()).ok();
     eventually("the database of the trial is there", || !left(&good).is_empty());
@@ -194,7 +194,7 @@ fn a_backup_is_verified_in_a_database_of_its_own() {
     assert_eq!(back["verification"]["state"], "failed", "{back}");
     eventually("the database of the trial is gone", || left(&good).is_empty());
 
-    // Each day, as its clock says, the schedule makes one that takes the place of the one before.
+    // Each day of its clock, the schedule makes a backup that replaces the one before.
     let daily = json!({"appId": app, "cron": "30 3 * * *", "keep": 1, "verify": true});
     assert_eq!(call(&service, "svc_scheduleBackups", daily).ok()["verify"], true);
     let mut before = Value::Null;
@@ -297,7 +297,7 @@ fn a_document_database_is_put_back_as_it_was() {
     assert_eq!(restored["restore"]["state"], "succeeded", "{restored}");
     assert_eq!(users(), 2);
 
-    // A schedule says when the next one is made; too dense ones are refused.
+    // A schedule names the time of the next backup. Too frequent schedules are refused.
     let dense = call("svc_scheduleBackups", json!({"appId": app, "cron": "* * * * *"}));
     assert_eq!(dense.refusal(), (400, 142));
     let daily = call("svc_scheduleBackups", json!({"appId": app, "cron": "30 3 * * *", "keep": 2}));
@@ -327,7 +327,7 @@ fn a_database_has_one_schedule() {
         assert_eq!(call(&service, "svc_scheduleBackups", &params).refusal(), (400, 142), "{dense}");
     }
 
-    // Of sixteen at once each is answered, and one schedule is left.
+    // Sixteen calls at once are all answered, and one schedule remains.
     let daily = json!({"appId": app, "cron": "30 3 * * *", "keep": 2});
     let ids: BTreeSet<String> = std::thread::scope(|threads| {
         let all = [(); 16].map(|()| {
@@ -339,7 +339,8 @@ fn a_database_has_one_schedule() {
     let schedule = get(&service).ok();
     assert_eq!((&schedule["database"], &schedule["keep"]), (&json!("sqlDb"), &json!(2)));
 
-    // A day later it makes one, which fails, because here is nothing that runs; and moves on.
+    // A day later the schedule makes a backup, which fails because nothing runs here. The schedule
+    // continues.
     service.stop();
     service.set("SVC_CLOCK_AHEAD", "86400");
     service.boot();
@@ -354,7 +355,7 @@ fn a_database_has_one_schedule() {
     assert_eq!(call(&service, "svc_unscheduleBackups", &of_app).refusal(), (404, 101));
     assert_eq!(get(&service).refusal(), (404, 101));
 
-    // An app takes its schedule with it.
+    // Deleting an app deletes its schedule.
     call(&service, "svc_scheduleBackups", &daily).ok();
     call(&service, "deleteApp", &of_app).ok();
     assert_eq!(get(&service).refusal(), (404, 101));

@@ -1,4 +1,4 @@
-//! What browsers need to call from a page of another origin.
+//! Cross-origin calls from browsers.
 
 use crate::support::service::Service;
 use reqwest::Method;

@@ -1,4 +1,4 @@
-//! Artifacts in a bucket that speaks S3, served by a server of its own.
+//! Artifacts in an S3 bucket, served by a test server.
 
 use crate::support::service::{Service, fixture, sha256};
 use hyper_util::{
@@ -20,7 +20,7 @@ use tokio::{
 
 const BUCKET: &str = "artifacts";
 
-/// An S3 server on a thread of its own. Its buckets are folders.
+/// An S3 server on its own thread. Its buckets are folders.
 struct Bucket {
     folder: tempfile::TempDir,
     address: SocketAddr,
@@ -37,7 +37,7 @@ impl Bucket {
         bucket
     }
 
-    /// Serves, on the address it had before.
+    /// Serves on the same address again.
     fn come_back(&mut self) {
         let mut service =
             S3ServiceBuilder::new(s3s_fs::FileSystem::new(self.folder.path()).unwrap());
@@ -62,14 +62,14 @@ impl Bucket {
         self.running = Some((stop, thread));
     }
 
-    /// Ends, with all connections.
+    /// Stops the server and closes all connections.
     fn go_away(&mut self) {
         let (stop, thread) = self.running.take().unwrap();
         drop(stop);
         thread.join().unwrap();
     }
 
-    /// A service that keeps its artifacts here, under a prefix.
+    /// A service that keeps its artifacts in this bucket, under a prefix.
     fn service(&self) -> Service {
         Service::start_with(&[
             ("SVC_ARTIFACT_STORE", &format!("s3://{BUCKET}/mobile/builds")),
@@ -81,7 +81,7 @@ impl Bucket {
         ])
     }
 
-    /// Where the bytes of an artifact are to be.
+    /// The expected file of an artifact.
     fn object(&self, artifact: &Value) -> PathBuf {
         let id = artifact["id"].as_str().unwrap();
         self.folder.path().join(BUCKET).join("mobile/builds").join(id)
@@ -186,7 +186,7 @@ fn while_the_bucket_is_away_nothing_is_finalized_and_nothing_is_lost() {
     let pending = json!({"artifactId": opened["artifactId"]});
     assert_eq!(service.call(Some(&ada), "svc_getArtifact", pending).ok()["state"], "pending");
 
-    // A bucket that takes connections and says nothing is as good as none.
+    // A bucket that accepts connections and does not answer counts as unreachable.
     let silent = std::net::TcpListener::bind(bucket.address).unwrap();
     let begun = Instant::now();
     assert_eq!(post(&path, &finalize).refusal(), (503, 100));

@@ -1,11 +1,12 @@
-//! What is deleted is gone for everyone at once, and from the disk soon, whatever happens.
+//! A deleted resource is hidden from everyone at once, and soon removed from the disk, also after
+//! crashes.
 
 use crate::support::service::{Person, Service, eventually};
 use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 use std::{io::Read, path::Path};
 
-/// A project with everything that can hang from one.
+/// A project with a child of every kind.
 struct Tree {
     project: Value,
     app: Value,
@@ -81,7 +82,7 @@ fn await_removal(service: &Service, trees: &[Tree]) {
     }
 }
 
-/// Nothing of the removed is left in the store: no row, no entry of an index, no claim.
+/// The store has no row, index entry or claim of the deleted resources.
 fn assert_no_rest(service: &mut Service) {
     service.stop();
     service.check();
@@ -117,7 +118,7 @@ fn a_deleted_project_takes_everything_with_it() {
 
     let trees = [plant(&service, &ada, &acme), plant(&service, &ada, &acme)];
     let [first, second] = &trees;
-    // An upload under way, whose address is good for an hour.
+    // A pending upload, whose address is valid for an hour.
     let opened = service.http.post(format!("{}/api/v1/artifacts/upload-url", service.url));
     let opened = opened.bearer_auth(&first.token.token).json(
         &json!({"appId": first.app, "platform": "android", "fileName": "b.apk", "version": "2", "size": 1000}),
@@ -176,7 +177,7 @@ fn a_deletion_that_a_kill_interrupts_goes_on() {
         if round % 2 == 0 {
             delete().ok();
         } else {
-            // An app goes first, so that the project finds its removal under way.
+            // The app is deleted first, so that the project finds its removal under way.
             service.call(Some(&ada), "deleteApp", json!({"appId": tree.app})).ok();
             assert_eq!(delete().ok()["deleted"]["apps"].as_u64().map(|n| n <= 1), Some(true));
         }

@@ -1,4 +1,4 @@
-//! Images and templates: who sees them, and what never changes.
+//! Images and templates: who sees them, and which of their parts never change.
 
 use crate::support::service::{Person, Service};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ fn templates_are_drafted_published_and_never_change_behind_anybody() {
         "no version yet"
     );
 
-    // What does not fit together is said field by field.
+    // Contradictions are reported for each field.
     let wrong = json!([
         {"role": "server", "imageId": services[0]["imageId"], "imageVersion": "99",
          "env": {"A": "${secret.}"}, "healthCheck": {"http": "/health"}},
@@ -74,7 +74,7 @@ fn templates_are_drafted_published_and_never_change_behind_anybody() {
     let unknown = json!({"templateId": id, "version": "3.0.0"});
     assert_eq!(call("updateTemplateVersion", unknown).refusal(), (404, 101));
 
-    // What it costs, and where it is shown.
+    // Pricing and visibility.
     for pricing in [json!({"model": "free", "amount": 1}), json!({"model": "oneTime", "amount": 1})]
     {
         let params = json!({"templateId": id, "pricing": pricing});
@@ -92,7 +92,7 @@ fn templates_are_drafted_published_and_never_change_behind_anybody() {
     assert_eq!(slugs("getTemplates", json!({"query": "VENDURE"})), ["vendure"]);
     assert_eq!(slugs("getTemplates", json!({"kind": "market"})), ["vendure"]);
 
-    // An instance is made of it: it counts, and neither it nor its images can be deleted.
+    // A template with an instance counts it. Neither the template nor its images can be deleted.
     let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
     let wanted = json!({"projectId": project["id"], "name": "Backend", "templateId": id});
     let instance = service.call(Some(&ada), "svc_createBackendInstance", wanted.clone()).ok();
@@ -110,7 +110,7 @@ fn templates_are_drafted_published_and_never_change_behind_anybody() {
     let archived = service.call(Some(&ada), "svc_createBackendInstance", wanted);
     assert_eq!(archived.refusal(), (409, 119));
 
-    // What the template sets cannot be replaced by who uses it.
+    // Users cannot replace a variable that the template sets.
     let stolen = json!({"projectId": project["id"], "name": "Backend", "env": {"PARSE_SERVER_MASTER_KEY": "mine"}});
     let refused = service.call(Some(&ada), "svc_createBackendInstance", stolen);
     assert_eq!(refused.refusal(), (400, 142));
@@ -121,7 +121,7 @@ fn templates_are_drafted_published_and_never_change_behind_anybody() {
 fn images_are_found_deprecated_and_deleted() {
     let mut service = Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise")]);
     let (admin, ada) = (service.administrator(), service.register("ada"));
-    // What an administrator deletes of the catalogue stays deleted.
+    // A catalogue entry that an administrator deletes stays deleted.
     let vendure = service.call(None, "getTemplate", json!({"slug": "vendure"})).ok();
     service.call(Some(&admin), "deleteTemplate", json!({"templateId": vendure["id"]})).ok();
     let storefront = service.call(None, "getDockerImage", json!({"name": "storefront"})).ok();
@@ -144,7 +144,7 @@ fn images_are_found_deprecated_and_deleted() {
     let params = json!({"name": "mine", "repository": "registry.example.com:5000/team/name"});
     let mine = call("registerDockerImage", params.clone()).ok();
     assert_eq!(call("registerDockerImage", params).refusal(), (409, 137));
-    // Without an engine nothing can be asked of a registry, and nothing is added.
+    // Without an engine no registry can be asked, so no version is added.
     let version = json!({"imageId": mine["id"], "version": "1.0.0"});
     assert_eq!(call("addDockerImageVersion", version).refusal(), (503, 100));
     let both = json!({"imageId": mine["id"], "name": "mine"});
@@ -152,7 +152,7 @@ fn images_are_found_deprecated_and_deleted() {
     call("deleteDockerImage", json!({"imageId": mine["id"]})).ok();
     assert_eq!(service.call(None, "getDockerImage", json!({"name": "mine"})).refusal(), (404, 101));
 
-    // A deprecated version starts nothing new, and says why.
+    // A deprecated version is refused for new instances, with the reason.
     let image = service.call(None, "getDockerImage", json!({"name": "postgresql"})).ok();
     let params = json!({"imageId": image["id"], "version": "15", "reason": "it is too old"});
     call("deprecateDockerImageVersion", params).ok();

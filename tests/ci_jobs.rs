@@ -1,4 +1,4 @@
-//! A CI job has a deploy token, the address of the service and the id of its app. That is enough.
+//! A CI job needs only a deploy token, the address of the service and the id of its app.
 
 use crate::support::{
     load::together,
@@ -7,7 +7,7 @@ use crate::support::{
 use serde_json::{Value, json};
 use std::process::Output;
 
-/// The scopes that a deploy token has.
+/// All scopes of deploy tokens.
 const SCOPES: [&str; 2] = ["artifact:upload", "release:create"];
 
 struct Ci {
@@ -68,9 +68,9 @@ fn the_jobs_of_a_matrix_publish_one_version_with_two_scopes() {
     assert_eq!(read["artifactIds"].as_array().unwrap().len(), 2, "{read}");
     assert_eq!(read["publications"].as_array().unwrap().len(), 2, "{read}");
 
-    // A second run of a job finds its work done.
+    // A second run of a job changes nothing.
     assert_eq!(json_of(&ci.publish("sample.apk", &["--auto-publish"]))["release"], read);
-    // The command for people joins a release in the same way.
+    // `svc release create` joins a release in the same way.
     let ids: Vec<_> =
         read["artifactIds"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
     let create = |artifact: &str| {
@@ -115,7 +115,7 @@ fn a_token_publishes_what_it_created_and_nothing_else() {
     let refused = ci.service.call(Some(&ci.token), "svc_rollbackRelease", back);
     assert_eq!(refused.refusal(), (403, 403), "to publish is not to take back");
 
-    // Finalizing says so before it verifies anything.
+    // Finalizing refuses before it verifies anything.
     create(&ci.ada, "taken");
     let bytes = std::fs::read(fixture("sample.ipa")).unwrap();
     let upload = ci.service.send(&ci.token, &ci.app, "sample.ipa", Some("1.4.2"));
@@ -146,7 +146,7 @@ fn no_application_id_is_needed_with_a_token() {
     assert_eq!(json_of(&ci.run(&ci.token, &["releases"]))["items"][0]["id"], made["id"]);
 }
 
-/// The repository's configuration may come from anyone who can open a pull request.
+/// Anyone who can open a pull request may change the configuration of the repository.
 #[test]
 fn a_token_is_not_sent_to_an_address_that_the_repository_names() {
     let ci = Ci::new();
@@ -165,7 +165,7 @@ fn a_token_is_not_sent_to_an_address_that_the_repository_names() {
     assert!(ci.run(&ci.token, &["releases"]).status.success(), "the environment names the service");
 }
 
-/// The master key passes, and nobody stands behind what it makes.
+/// The master key is accepted, and its artifacts and releases have no creator.
 #[test]
 fn what_the_master_key_makes_was_created_by_nobody() {
     let ci = Ci::new();

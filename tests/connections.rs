@@ -1,4 +1,4 @@
-//! Bytes on a connection that are no request, or several.
+//! Connections with malformed, slow or several requests.
 
 use crate::support::service::{Answer, Person, Service, eventually};
 use serde_json::{Value, json};
@@ -8,11 +8,11 @@ use std::{
     time::Duration,
 };
 
-/// The bytes of an answer to these bytes.
+/// Sends bytes on a new connection and returns the answer.
 fn raw(service: &Service, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(service.url.trim_start_matches("http://")).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    // The answer may come, and the connection end, before all is sent.
+    // The answer may come, and the connection may end, before all bytes are sent.
     let _ = stream.write_all(bytes);
     let mut answer = Vec::new();
     let mut block = [0; 4096];
@@ -22,7 +22,7 @@ fn raw(service: &Service, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Status and code of the last answer on a connection.
+/// The status and the code of the last answer on a connection.
 fn last(answer: &str) -> (u16, i64) {
     let start = answer.rfind("HTTP/1.1 ").unwrap_or_else(|| panic!("no answer: {answer:?}"));
     let (head, body) = answer[start..].split_once("\r\n\r\n").unwrap();
@@ -63,7 +63,7 @@ fn what_is_no_request_is_refused_and_ends_its_connection() {
         ] {
             assert_eq!(last_status(&raw(service, bytes)), expected, "{what}");
         }
-        // Here is a request, and what refuses its body is the service.
+        // The head of this request is valid, and the service refuses its body.
         let broken = b"POST /backend/functions/getApp HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n";
         assert_eq!(last(&raw(service, broken)), (400, 142), "broken chunks");
         assert_eq!(last_status(&slow.join().unwrap()), 408, "headers that do not come");
@@ -91,7 +91,7 @@ fn who_sends_all_before_it_reads_gets_its_refusal() {
     }
 }
 
-/// Lets this process open as many files as it may.
+/// Raises this process's limit of open files to the maximum.
 fn open_many_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let maximum = getrlimit(Resource::Nofile).maximum;
@@ -104,7 +104,7 @@ fn connect(service: &Service) -> TcpStream {
     stream
 }
 
-/// A call as a person makes it, from this address.
+/// A person's call from this address.
 fn call_from(service: &Service, address: [u8; 4], who: &Person) -> Answer {
     let client = Service::client_at(address);
     let request = service.request(&client, "getCurrentUser", &json!({}));
@@ -125,7 +125,7 @@ fn who_announces_bodies_and_sends_none_keeps_nobody_out() {
     let slow: Vec<_> = (0..4200)
         .map(|_| {
             let mut stream = connect(&service);
-            // It may be closed already.
+            // The service may have closed the connection.
             let _ = stream.write_all(head.as_bytes());
             stream
         })
@@ -133,10 +133,10 @@ fn who_announces_bodies_and_sends_none_keeps_nobody_out() {
     for _ in 0..20 {
         let answer = call_from(&service, [127, 0, 0, 2], &ada);
         assert_eq!(answer.status, 200, "{}", answer.body);
-        // Whoever has a connection and sends all at once is not touched at the same address either.
+        // A client at the same address that has a connection and sends quickly is not affected.
         service.call(Some(&ada), "getCurrentUser", json!({})).ok();
     }
-    // Most of them are turned away at once: nobody waits for so many of one address.
+    // The service refuses most of them at once, because one address may not have so many.
     let mut waiting = 0;
     for mut stream in slow {
         stream.set_nonblocking(true).unwrap();
@@ -161,7 +161,7 @@ fn one_address_does_not_take_all_connections() {
     }
     assert!((4..=8).contains(&open.len()), "{} of 40 are of one address", open.len());
     assert_eq!(call_from(&service, [127, 0, 0, 2], &ada).status, 200);
-    // What is closed is free again.
+    // A closed connection is free again.
     drop(open);
     eventually("the address may connect", || {
         let mut stream = connect(&service);

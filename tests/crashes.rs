@@ -1,5 +1,5 @@
-//! The program is killed at random moments under load. Whatever it acknowledged is there after the
-//! restart, and what it had begun it ends.
+//! Kills the program at random moments under load. After the restart, every acknowledged change is
+//! there, and the program completes the work that it had begun.
 //!
 //! `SVC_CRASH_ROUNDS` sets how many kills there are; `SVC_CRASH_SEED` repeats a run.
 
@@ -13,23 +13,23 @@ use std::{
 
 const CLIENTS: usize = 6;
 
-/// The connection broke: nobody knows whether it was done.
+/// The connection broke, so the outcome of the call is unknown.
 struct Unknown;
 
-/// What one client was told, and what it was waiting for when the program died.
+/// The answers that one client got, and the calls it was waiting for when the program was killed.
 struct Client {
     person: Person,
     random: fastrand::Rng,
     steps: u64,
-    /// The acknowledged name, and one on its way.
+    /// The acknowledged name, and a name that is not yet acknowledged.
     name: (String, Option<String>),
-    /// Projects by name; whether each is known to be deleted, known to be there, or neither.
+    /// Projects by name, with their ids and known fates.
     projects: BTreeMap<String, (Value, Fate)>,
-    /// A creation on its way: name and request id.
+    /// The name and the request id of a creation that is not yet acknowledged.
     creating: Option<(String, String)>,
     /// Verified artifacts, by id.
     artifacts: BTreeMap<String, String>,
-    /// The release that is current in a channel of an app, where that is known.
+    /// The current release of a channel of an app, where it is known.
     current: BTreeMap<(String, String), Option<String>>,
 }
 
@@ -63,7 +63,7 @@ impl Client {
     ) -> Result<Answer, Unknown> {
         let answer =
             service.try_call(Some(&self.person), function, params, once).map_err(|_| Unknown)?;
-        // "it may have been done" and "try again" are honest answers of a service that goes down
+        // A service that stops may answer "it may have been done" and "try again".
         if matches!(answer.status, 424 | 503) { Err(Unknown) } else { Ok(answer) }
     }
 
@@ -115,7 +115,7 @@ impl Client {
         Ok(())
     }
 
-    /// Uploads both versions into a new app, publishes both, and takes the second back.
+    /// Uploads both versions to a new app, publishes both, and rolls the second back.
     fn release(&mut self, service: &Service) -> Result<(), Unknown> {
         let project =
             self.call(service, "svc_createProject", json!({"name": "releases"}), None)?.ok();
@@ -189,8 +189,8 @@ impl Client {
         Ok(id)
     }
 
-    /// After a restart: all that was acknowledged is there, and what was on its way happened once
-    /// or not at all.
+    /// Checks after a restart that every acknowledged change is there, and that every other change
+    /// happened once or not at all.
     fn verify(&mut self, service: &Service) {
         let read =
             |function: &str, params: Value| service.call(Some(&self.person), function, params);
@@ -248,7 +248,7 @@ impl Client {
         }
     }
 
-    /// Nothing was made twice.
+    /// Checks that nothing was created twice.
     fn count(&self, service: &Service) {
         let (mut cursor, mut names) = (Value::Null, Vec::new());
         loop {
@@ -282,8 +282,8 @@ impl Client {
     }
 }
 
-/// Kills of one service. What there is to look at after each grows with them, so a longer run goes on
-/// with a new one.
+/// Kills of one service. A longer run continues with a new service, because the checks after each
+/// kill grow with the number of kills.
 const KILLS: u64 = 50;
 
 #[test]
@@ -302,7 +302,7 @@ fn whatever_was_acknowledged_survives_a_kill() {
     }
 }
 
-/// How many steps the clients took.
+/// Kills one service many times. Returns the number of steps of the clients.
 fn kill_one_service(random: &mut fastrand::Rng, kills: u64) -> u64 {
     let mut service = Service::start_with(&[("SVC_LOG", "warn")]);
     let mut clients: Vec<_> = (0..CLIENTS)
@@ -332,7 +332,7 @@ fn kill_one_service(random: &mut fastrand::Rng, kills: u64) -> u64 {
         "too little was done"
     );
 
-    // What was begun is ended: no work is left, and every deletion is complete.
+    // In the end no pending work is left, and every deletion is complete.
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
         service.stop();

@@ -1,5 +1,4 @@
-//! Engines that a test may take away: a way to the shared one that can be cut, and a daemon of the
-//! test's own.
+//! Engines that a test may interrupt: a connection to the shared engine, and a separate daemon.
 
 use std::{
     fs::File,
@@ -8,9 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A way to the engine that can be cut, as if the engine was stopped.
+/// A connection to the engine that can be cut, as if the engine had stopped.
 pub struct Cuttable {
-    /// Where a service finds it.
+    /// The value of `SVC_DOCKER_HOST` for a service.
     pub address: String,
     open: std::sync::Arc<std::sync::atomic::AtomicBool>,
     _folder: tempfile::TempDir,
@@ -53,17 +52,17 @@ impl Cuttable {
         Cuttable { address: format!("unix://{}", path.display()), open, _folder: folder }
     }
 
-    /// Cuts it, or opens it again. Connections that are open are cut.
+    /// Opens the connection to the engine, or cuts it with all open connections.
     pub fn set_open(&self, open: bool) {
         self.open.store(open, std::sync::atomic::Ordering::SeqCst);
     }
 }
 
-/// A Docker daemon that only one test uses. It leaves the rules of this machine's firewall alone, and
-/// has a bridge of its own and the usual pool of addresses: without these, it would remove the bridge
-/// of the machine's daemon when it starts.
+/// A Docker daemon for one test. It does not change the firewall of the machine. It has its own
+/// bridge and the usual pool of addresses, because otherwise its start would remove the bridge of
+/// the machine's daemon.
 pub struct Daemon {
-    /// Where a service finds it.
+    /// The value of `SVC_DOCKER_HOST` for a service.
     pub address: String,
     folder: tempfile::TempDir,
     child: Option<Child>,
@@ -72,7 +71,7 @@ pub struct Daemon {
 const BRIDGE: &str = "svc-test-bridge";
 
 impl Daemon {
-    /// Starts one; or says which test is left out because it cannot be.
+    /// Starts a daemon, or reports that the test is left out.
     pub fn start(test: &str) -> Option<Daemon> {
         let folder = tempfile::tempdir().unwrap();
         let address = format!("unix://{}/docker.sock", folder.path().display());
@@ -82,15 +81,15 @@ impl Daemon {
         if has_bridge && daemon.boot() {
             return Some(daemon);
         }
-        // Not by the macro: the output of tests that pass is not shown.
+        // The test harness hides the output of `eprintln!` in tests that pass.
         let log = daemon.log();
         let why = log.lines().last().unwrap_or("no bridge can be made for a daemon of its own");
         let _ = writeln!(std::io::stderr(), "left out: {test} because {why}");
         None
     }
 
-    /// Starts it again; whether it answers. One that was killed finds so much left behind that it
-    /// may give up at first: then it is started once more, as a service manager does.
+    /// Starts the daemon and returns whether it answers. A daemon may exit at its first start after
+    /// a kill, because of leftovers. Then it is started again, as a service manager does.
     pub fn boot(&mut self) -> bool {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(60) {
@@ -123,8 +122,8 @@ impl Daemon {
         Ok(())
     }
 
-    /// Ends it with this signal, and waits for its end. When it is asked to end, it first ends its
-    /// containers.
+    /// Sends the signal to the daemon and waits for its end. After SIGTERM, the daemon first stops
+    /// its containers.
     pub fn end(&mut self, signal: &str) {
         let Some(mut child) = self.child.take() else { return };
         let id = child.id().to_string();
@@ -139,7 +138,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // One that was killed has left its containers running.
+        // A killed daemon leaves its containers running.
         if self.child.is_none() {
             self.boot();
         }
@@ -147,7 +146,7 @@ impl Drop for Daemon {
             docker -H $H network ls -q --filter type=custom | xargs -r docker -H $H network rm";
         let _ = Command::new("sh").args(["-c", all]).env("H", &self.address).output();
         self.end("TERM");
-        // What one that was killed had mounted is mounted still.
+        // The mounts of a killed daemon remain.
         let data = self.folder.path().join("data");
         let _ = Command::new("umount").args(["--recursive", "--lazy"]).arg(data).output();
         ip(&["link", "delete", BRIDGE]);

@@ -1,4 +1,4 @@
-//! Deployments and images that are built of git repositories.
+//! Deployments and images that are built from git repositories.
 
 use crate::{
     instances::{backend, deployed, made, until},
@@ -34,7 +34,7 @@ fn a_repository_is_built_and_serves() {
     };
     let first = git.commit_version(engine, "one");
     let made = trigger(json!({"url": git.url}));
-    // The log is read on while it is written, and ends.
+    // The log can be read while it is written, and it ends.
     let (mut lines, mut cursor) = (Vec::new(), Value::Null);
     eventually("the log ends", || {
         let params = match &cursor {
@@ -54,7 +54,7 @@ fn a_repository_is_built_and_serves() {
     lines.dedup();
     assert!(lines.iter().any(|line| line.starts_with("Step 2/")) && lines.len() == whole);
 
-    // A branch, and back to the first one without building anything.
+    // Deploys a branch, then rolls back to the first version without a build.
     git.run(&["checkout", "--quiet", "-b", "next"]);
     git.commit_version(engine, "two");
     let second = deployed(&service, &ada, &trigger(json!({"url": git.url, "ref": "next"})));
@@ -66,13 +66,14 @@ fn a_repository_is_built_and_serves() {
         (&live["imageRef"], json!("one"))
     );
 
-    // What cannot be built says why, and the one that serves goes on.
+    // A failed build says why, and the live version keeps serving.
     let base = engine.base("toolbox");
     let id = docker(&["inspect", "--format", "{{.Id}}", &engine.images["toolbox"]]);
     let id = id.trim_start_matches("sha256:");
     git.commit(&[
         ("broken/Dockerfile", format!("FROM {base}\nRUN exit 7\n")),
-        // What only this machine knows is of others: neither its name nor its id can be built upon.
+        // Images that only this machine has belong to others, so builds can use neither their names
+        // nor their ids.
         ("name/Dockerfile", format!("FROM {}\n", engine.images["toolbox"])),
         ("id/Dockerfile", format!("FROM {id}\n")),
     ]);
@@ -173,13 +174,13 @@ fn a_version_of_the_template_brings_all_that_it_says() {
     assert_eq!(until(&service, &ada, id, &["running"])["templateVersion"], "1.0.0");
     assert!(!says().contains("the second"));
 
-    // Once more: neither the version that was taken back nor the same again, but what the instance
-    // was created with. Before that there is nothing.
+    // A second rollback goes to the version that the instance was created with, and a third one is
+    // refused.
     let created = call("rollbackDeployment", json!({"appId": app})).ok();
     assert_eq!(created["source"], json!({"templateVersion": "1.0.0"}), "{created}");
     assert_eq!(deployed(&service, &ada, &created)["state"], "live");
     assert_eq!(call("rollbackDeployment", json!({"appId": app})).refusal(), (409, 119));
-    // What was taken back can be named.
+    // A rollback can name a version that was rolled back.
     let list = |params: Value| call("listDeployments", params).ok()["items"].clone();
     let all = list(json!({"appId": app, "target": "backend"}));
     let states: Vec<&Value> = all.as_array().unwrap().iter().map(|d| &d["state"]).collect();
@@ -255,7 +256,7 @@ fn an_image_is_built_pushed_and_used() {
         said["log_tail"].is_null() && said["logTail"].as_array().unwrap().contains(&json!("hello"))
     });
     assert_eq!(build("2.0.0", "Dockerfile").refusal(), (409, 137), "one build of a version");
-    // Its third step of three is not in the tail any more; all of it can be read.
+    // The tail no longer holds the third of three steps, but the whole log can be read.
     assert_eq!(status(&slow)["job"]["progress"], 60, "{}", status(&slow));
     let listed = call("listBuildJobs", json!({"state": "building"})).ok();
     let listed = listed["items"].as_array().unwrap().iter().map(|j| (&j["id"], &j["progress"]));

@@ -1,5 +1,5 @@
-//! What holds for every declared function, the ones of tomorrow too: the parameters are made from
-//! the schemas of `/openapi.json`, and who may call from its standings.
+//! Rules for every declared function, also for functions that are added later: parameters come from
+//! the schemas of `/openapi.json`, and permitted callers from its standings.
 
 use crate::support::{
     declared::{Declared, declared, parameters, scene},
@@ -22,7 +22,7 @@ fn the_document_lists_what_is_declared_and_all_of_it_is_served() {
     }
 }
 
-/// How a function answers somebody whose standing is too low; `None`: it may be called.
+/// The refusal for a caller whose standing is too low. `None` if the caller may call the function.
 fn refusal(function: &Declared, who: &str) -> Option<(u16, i64)> {
     let field = |name: &str| function.fields.iter().any(|(field, _, _)| field == name);
     let below = [
@@ -87,7 +87,7 @@ fn every_function_refuses_every_lower_standing() {
             let answer = service.call(*person, &function.name, parameters(&scene, function).into());
             let told = format!("{} for {name}: {}", function.name, answer.body);
             assert_eq!(answer.refusal(), expected, "{told}");
-            // Without a session nobody learns what exists, or what a function takes.
+            // Without a session, the answer does not tell what exists or what a function takes.
             if *name == "nobody" {
                 let guess = service.call(None, &function.name, json!({"noSuchParameter": 1}));
                 assert_eq!(
@@ -95,7 +95,7 @@ fn every_function_refuses_every_lower_standing() {
                     (expected, &answer.body["error"])
                 );
             }
-            // What is hidden and what does not exist sound the same.
+            // Hidden and missing resources have the same answer.
             if expected == (404, 101) {
                 let params = elsewhere(parameters(&scene, function));
                 let missing = service.call(*person, &function.name, params);
@@ -106,7 +106,7 @@ fn every_function_refuses_every_lower_standing() {
     }
     assert!(refused > 150, "only {refused} refusals were tried");
 
-    // Nobody changed anything.
+    // The refused calls changed nothing.
     for (function, field) in [
         ("getOrganization", "organizationId"),
         ("svc_getProject", "projectId"),
@@ -129,7 +129,7 @@ fn every_function_refuses_every_lower_standing() {
     );
 }
 
-/// The same parameters with ids of things that do not exist.
+/// The same parameters with ids of missing resources.
 fn elsewhere(params: Map<String, Value>) -> Value {
     let other = |value: Value| match value.as_str().and_then(|text| text.split_once('_')) {
         Some((prefix, unique)) if prefix.len() == 3 && unique.len() == 26 => {
@@ -161,7 +161,7 @@ fn the_master_key_is_refused_from_elsewhere() {
     }
 }
 
-/// Bodies that are not what a function takes.
+/// A body that a function should not accept.
 fn hostile(random: &mut fastrand::Rng, valid: &Map<String, Value>, kind: usize) -> Vec<u8> {
     let junk = |random: &mut fastrand::Rng| match random.u8(..14) {
         0 => Value::Null,
@@ -250,7 +250,7 @@ fn nothing_that_anyone_sends_breaks_a_function() {
     let mut random = fastrand::Rng::with_seed(0x5eed);
     let (begun, mut sent) = (Instant::now(), 0);
     while sent == 0 || begun.elapsed() < Duration::from_secs(8) {
-        // What is there to break things is not called here.
+        // The functions of failpoints break things on purpose, so they are not called.
         for function in functions.iter().filter(|f| !f.name.starts_with("svc_test_")) {
             let valid = parameters(&scene, function);
             for kind in 0..KINDS {
@@ -276,7 +276,7 @@ fn nothing_that_anyone_sends_breaks_a_function() {
                 check(&function.name, &answer, &shown);
                 sent += 1;
             }
-            // A call may have been valid after all, and have ended the session.
+            // A random call may have been valid and have ended the session.
             if service.call(Some(&superadmin), "getCurrentUser", json!({})).status != 200 {
                 let signed_in = service.call(None, "loginWithEmail", first.clone()).ok();
                 superadmin.token = signed_in["sessionToken"].as_str().unwrap().to_owned();
@@ -295,7 +295,7 @@ fn nothing_that_anyone_sends_breaks_a_function() {
 }
 
 fn check(function: &str, answer: &Answer, sent: &str) {
-    // There is no container engine here, and the answer says so.
+    // This service has no container engine, and some answers say so.
     let engine_is_away = answer.status == 503
         && answer.body["error"].as_str().is_some_and(|error| error.contains("container engine"));
     assert!(

@@ -1,5 +1,4 @@
-//! What happens to instances when something goes wrong: the service, the engine, a container, an
-//! image.
+//! Instances after faults of the service, the engine, a container or an image.
 
 use crate::{
     daemons::{Cuttable, Daemon},
@@ -17,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A repository that the registry loses.
+/// The repository that the registry loses.
 const LOST: &str = "lost-image";
 
 #[test]
@@ -38,7 +37,7 @@ fn what_does_not_come_up_says_why_and_is_mended_by_a_deployment() {
     assert_eq!(deployed(&service, &ada, &mended)["state"], "live");
     until(&service, &ada, &made["id"], &["running"]);
 
-    // An image that is nowhere to be had.
+    // An image that no registry has.
     let admin = service.administrator();
     let image = json!({"name": "lost", "repository": format!("{}/lost", engine.registry)});
     let image = service.call(Some(&admin), "registerDockerImage", image).ok();
@@ -119,7 +118,7 @@ fn containers_that_are_killed_or_removed_come_back() {
             != "running"
     });
     until(&service, &ada, id, &["running"]);
-    // One that runs and does not answer is not well, until it answers again.
+    // A server that runs and does not answer is degraded until it answers again.
     docker(&["pause", &server]);
     let degraded = until(&service, &ada, id, &["degraded"]);
     assert!(degraded["lastError"].as_str().unwrap().contains("server"), "{degraded}");
@@ -159,7 +158,8 @@ fn an_engine_that_is_away_fails_nothing() {
     eventually("it is back", || readiness()["status"] == "ready");
 }
 
-/// An instance of one small server, whose image is in this repository: who made it, and the instance.
+/// Makes an instance of one small server, whose image is in this repository. Returns the person and
+/// the instance.
 fn small(service: &Installed, engine: &Engine, repository: &str) -> (Person, Value) {
     let services = json!([{"role": "server", "image": "storefront", "repository": repository,
         "port": 8080, "healthCheck": {"http": "/health"}}]);
@@ -217,7 +217,7 @@ fn an_image_that_is_gone_fails_the_instance_until_it_is_back() {
     let test = "an_image_that_is_gone_fails_the_instance_until_it_is_back";
     let Some(engine) = engine(test) else { return };
     let service = engine.service(&[]);
-    // When the template was made, the registry had it.
+    // The registry had the image when the template was made.
     let (ada, made) = small(&service, engine, LOST);
     let failed = until(&service, &ada, &made["id"], &["failed", "running"]);
     assert_eq!(failed["state"], "failed", "{failed}");
@@ -228,7 +228,7 @@ fn an_image_that_is_gone_fails_the_instance_until_it_is_back() {
     until(&service, &ada, &made["id"], &["running"]);
 }
 
-/// Kills the service as soon as it is in this state, and starts it again.
+/// Kills the service as soon as `now` is in this state, and starts it again.
 fn kill_in(service: &mut Installed, state: &str, now: impl Fn(&Installed) -> Value) {
     let begun = Instant::now();
     while now(service) != state {
@@ -272,7 +272,7 @@ fn a_service_that_is_killed_in_each_state_on_the_way_goes_on() {
         until(&service, &ada, &id, &[end]);
     }
 
-    // While it is built the instance is restarted, so that the deployment waits for it.
+    // The instance is restarted during the build, so that the deployment waits for it.
     let slow = format!(
         "FROM {}\nCOPY cloud/main.js /parse-server/cloud/main.js\nRUN sleep 3\n",
         engine.base("parse-server")
@@ -295,7 +295,7 @@ fn a_service_that_is_killed_in_each_state_on_the_way_goes_on() {
     let run = json!({"appId": made["appId"], "functionName": "version"});
     assert_eq!(service.call(Some(&ada), "svc_runCloudFunction", run).ok(), "two");
 
-    // One that is never well ends when its time is over, as the clock says, and the old one serves.
+    // A deployment that never becomes healthy fails at its deadline, and the old version serves.
     let admin = service.administrator();
     let image = service.call(None, "getDockerImage", json!({"name": "parse-server"})).ok();
     let version = json!({"imageId": image["id"], "version": "sick"});

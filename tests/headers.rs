@@ -1,4 +1,4 @@
-//! The headers that every answer of the service carries, whatever was asked and however it went.
+//! The headers of every answer of the service.
 
 use crate::support::service::{Answer, Service};
 use reqwest::{
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"];
 
-/// What is served besides what the document declares.
+/// Paths that the document does not declare.
 const UNDECLARED: [&str; 16] = [
     "/",
     "/nothing",
@@ -31,7 +31,7 @@ const UNDECLARED: [&str; 16] = [
     "/backend/users/usr_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
 ];
 
-/// All that is served: every function, every endpoint, every page.
+/// The paths of every function, endpoint and page.
 fn paths(service: &Service) -> Vec<String> {
     let document = service.http.get(format!("{}/openapi.json", service.url)).send().unwrap();
     let document: Value = document.json().unwrap();
@@ -46,7 +46,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
     headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
 }
 
-/// What the headers say: the limit, and what is left of it.
+/// The rate limit in the headers, and the remaining calls.
 fn left(headers: &HeaderMap) -> (u64, u64) {
     let number = |name: &str| {
         text(headers, name).parse::<u64>().unwrap_or_else(|_| panic!("{name}: {headers:?}"))
@@ -146,7 +146,7 @@ fn what_is_not_counted_shows_what_its_caller_has_left() {
     let get = |client: &Client, path: &str| client.get(format!("{}{path}", service.url));
     let answered = |answer: Response| left(answer.headers());
 
-    // The address, for nobody.
+    // Calls without credentials count for the address.
     let counted =
         service.request(&away, "requestPasswordReset", &json!({"email": "x@example.com"}));
     assert_eq!(answered(counted.send().unwrap()).1, 60);
@@ -159,14 +159,14 @@ fn what_is_not_counted_shows_what_its_caller_has_left() {
         assert!(answered(preflight.send().unwrap()).0 >= before.0, "{path}");
     }
 
-    // The account, for a session; nobody limits the master key.
+    // Calls with a session count for the account. The master key has no limit.
     let session = get(&away, "/healthz").header("X-Backend-Session-Token", &ada.token);
     assert_eq!(answered(session.send().unwrap()).1, 300);
     let master =
         get(&service.http, "/healthz").header("X-Backend-Master-Key", service.master_key());
     assert_eq!(answered(master.send().unwrap()), (2_147_483_647, 2_147_483_647));
 
-    // The artifact's maker, for whoever holds its address.
+    // Requests to an upload address count for the creator of the artifact.
     let (_, app) = service.project_with_app(&ada, None);
     let opened = service.post(
         Some(&ada),
@@ -185,7 +185,7 @@ fn what_is_not_counted_shows_what_its_caller_has_left() {
     }
 }
 
-/// Whether the answer is the refusal that it must be.
+/// Asserts that the answer is this refusal.
 fn is(answer: &Answer, expected: (u16, i64)) {
     assert_eq!(answer.refusal(), expected, "{}", answer.body);
 }

@@ -1,4 +1,4 @@
-//! A change that carries a request id happens once.
+//! A change with a request id happens once.
 
 use crate::support::{
     load::together,
@@ -25,7 +25,7 @@ fn a_repeated_request_id_gets_the_first_reply_and_does_nothing() {
     assert_eq!(create(&ada, "Shop", "one").ok(), first);
     assert_eq!(count(&service, &ada, "svc_getProjects", json!({})), 1);
 
-    // The key is the caller, the function and the id; the parameters must be the same.
+    // The idempotency key is the caller, the function and the id. The parameters must be the same.
     let other = create(&ada, "Other", "one");
     assert_eq!(other.refusal(), (400, 142), "{}", other.body);
     assert_ne!(create(&bob, "Shop", "one").ok()["id"], first["id"]);
@@ -44,7 +44,7 @@ fn a_repeated_request_id_gets_the_first_reply_and_does_nothing() {
         (first.clone(), first.clone())
     );
 
-    // What happened since does not change the reply.
+    // Later changes do not change the reply.
     let id = &first["id"];
     service.call(Some(&ada), "svc_updateProject", json!({"projectId": id, "name": "Renamed"})).ok();
     let update = || {
@@ -56,7 +56,7 @@ fn a_repeated_request_id_gets_the_first_reply_and_does_nothing() {
     let read = service.call(Some(&ada), "svc_getProject", json!({"projectId": id})).ok();
     assert_eq!(read["name"], "Renamed");
 
-    // A reply with a secret is not kept; that it was done is.
+    // A reply with a secret is not kept. The service only remembers that the call was done.
     let token = || {
         let params = json!({"name": "ci", "scopes": ["artifact:upload"]});
         once(&service, &ada, "svc_createDeployToken", params, "four")
@@ -65,7 +65,7 @@ fn a_repeated_request_id_gets_the_first_reply_and_does_nothing() {
     assert_eq!(token().refusal(), (409, 137));
     assert_eq!(count(&service, &ada, "svc_getDeployTokens", json!({})), 1);
 
-    // A refusal is repeated even where the call would succeed by now.
+    // A refusal is repeated, although the call would succeed later.
     let acme =
         service.call(Some(&ada), "createOrganization", json!({"name": "Acme"})).ok()["id"].clone();
     let inside = service.project_with_app(&ada, Some(&acme)).0;
@@ -109,16 +109,16 @@ fn a_repeated_request_id_gets_the_first_reply_and_does_nothing() {
     service.call(Some(&ada), "removeMember", removed).ok();
     assert_eq!(rename().refusal(), (404, 101));
 
-    // An id that cannot be kept is refused; an empty one is none.
+    // An id that cannot be kept is refused. An empty id counts as no id.
     assert_eq!(create(&ada, "Long", &"x".repeat(257)).refusal(), (400, 142));
     assert_ne!(create(&ada, "Empty", "").ok()["id"], create(&ada, "Empty", "").ok()["id"]);
 
-    // 401 is not kept: the same id goes through with a good session.
+    // A 401 is not kept, so the same id succeeds with a valid session.
     let stranger = Person { token: "r:0123456789abcdef0123456789abcdef".into(), ..ada.clone() };
     assert_eq!(create(&stranger, "Late", "nine").refusal(), (401, 119));
     create(&ada, "Late", "nine").ok();
 
-    // All of it outlives the process.
+    // Kept replies survive a crash.
     let repeated = [release("1.4.2", "five").ok(), create(&ada, "Shop", "one").ok()];
     assert_eq!(repeated, [made, first.clone()]);
     let before = count(&service, &ada, "svc_getProjects", json!({}));
@@ -162,7 +162,7 @@ fn of_twenty_at_once_one_happens_and_all_get_its_reply() {
     all_same("deleteApp", json!({"appId": app}));
     all_same("svc_deleteProject", json!({"projectId": project}));
 
-    // Where the reply holds a secret, one gets it, and the others are told that it was done.
+    // One caller gets a reply with a secret, and the others are told that the call was done.
     let token = json!({"name": "ci", "scopes": ["artifact:upload"]});
     let answers =
         together(20, |_| once(&service, &ada, "svc_createDeployToken", token.clone(), "t"));

@@ -1,4 +1,4 @@
-//! Who people are: sessions, passwords, organizations, and what follows from membership.
+//! Sessions, passwords, organizations, and the standing of members.
 
 use crate::support::service::{Person, Service, eventually};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn open() -> Service {
     Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise"), ("SVC_LOG", "warn")])
 }
 
-/// The token that the operator's log shows, after these words.
+/// The token after these words in the operator's log.
 fn logged_token(service: &Service, words: &str) -> String {
     let mut token = None;
     eventually("the token appears in the log", || {
@@ -39,7 +39,8 @@ fn sessions_are_listed_ended_and_replaced() {
     assert_eq!(sessions.iter().map(|s| &s["current"]).collect::<Vec<_>>(), [false, true, false]);
     assert!(!json!(sessions).to_string().contains(&phone.token[2..]), "a token is not shown again");
 
-    // Ended by another session, by itself, and not by a stranger.
+    // Another session of the account can end a session, and so can the session itself, but not a
+    // stranger.
     let bob = service.register("bob");
     let laptop_id = json!({"sessionId": sessions[0]["id"]});
     assert_eq!(call(&bob, "svc_revokeSession", laptop_id.clone()).refusal(), (404, 101));
@@ -50,7 +51,7 @@ fn sessions_are_listed_ended_and_replaced() {
     assert_eq!(call(&phone, "getCurrentUser", json!({})).refusal(), (401, 119));
     assert_eq!(call(&ada, "svc_getSessions", json!({})).ok()["items"].as_array().unwrap().len(), 1);
 
-    // A session that has ended is in nobody's way to a new one.
+    // An ended session does not prevent a new sign-in.
     let stale = service.call(
         Some(&phone),
         "loginWithEmail",
@@ -58,7 +59,7 @@ fn sessions_are_listed_ended_and_replaced() {
     );
     let phone = Person { token: text(&stale.ok()["sessionToken"]), ..ada.clone() };
 
-    // A new password ends all sessions, the calling one goes on under a new token.
+    // A new password ends all sessions, and the caller gets a new token.
     let change = |current: &str, new: &str| {
         call(&phone, "changePassword", json!({"currentPassword": current, "newPassword": new}))
     };
@@ -79,7 +80,7 @@ fn sessions_are_listed_ended_and_replaced() {
     );
     assert_eq!(old.refusal(), (404, 101));
 
-    // A deploy token is no session.
+    // A deploy token is not a session.
     let token = service.with_token(&phone, json!({"name": "ci", "scopes": ["artifact:upload"]}));
     for function in ["svc_getSessions", "getCurrentUser", "logout"] {
         assert_eq!(call(&token, function, json!({})).refusal(), (401, 119), "{function}");
@@ -191,7 +192,7 @@ fn an_organization_is_joined_by_invitation_and_left_at_once() {
     assert_eq!(set(&bob, &ada, "client").refusal(), (409, 119), "the owner's role stays");
     set(&ada, &bob, "supervisor").ok();
 
-    // Projects: a client reaches its own and those that list it; a supervisor all.
+    // A client reaches its own projects and the projects that list it. A supervisor reaches all.
     let names = |who: &Person| {
         let found = call(who, "svc_getProjects", json!({"organizationId": acme})).ok();
         let mut names: Vec<_> =
@@ -226,7 +227,7 @@ fn an_organization_is_joined_by_invitation_and_left_at_once() {
         .with_token(&eve, json!({"name": "ci", "scopes": ["artifact:upload"], "appId": app}));
     assert_eq!(call(&token, "svc_getArtifacts", json!({"appId": app})).status, 200);
 
-    // Who is removed has lost all of it with the reply: lists, what it made, its tokens there.
+    // A removed member loses its lists, its projects and its tokens there before the reply.
     let remove = |who: &Person, of: &Person| {
         call(who, "removeMember", json!({"organizationId": acme, "userId": of.id}))
     };
@@ -254,7 +255,7 @@ fn an_organization_is_joined_by_invitation_and_left_at_once() {
         (404, 101)
     );
 
-    // The end of an organization.
+    // Deleting an organization.
     let end = |who: &Person, params: Value| call(who, "deleteOrganization", params);
     assert_eq!(end(&ada, json!({"organizationId": acme})).refusal(), (409, 119), "it has projects");
     let deleted = end(&ada, json!({"organizationId": acme, "cascade": true})).ok();
@@ -315,7 +316,7 @@ fn lists_go_newest_first_a_page_at_a_time() {
             break;
         }
         if sizes.len() == 1 {
-            // What comes later does not move what is still to be shown.
+            // Later items do not shift the remaining pages.
             create("Later".into());
         }
     }
@@ -355,7 +356,7 @@ fn a_session_lives_while_it_is_used_and_ends_a_month_after() {
         service.set("SVC_CLOCK_AHEAD", &seconds.to_string());
         service.boot();
         let alive = |who: &Person| service.call(Some(who), "getCurrentUser", json!({})).status;
-        // The idle one is not asked at first: to ask it is to use it.
+        // The idle session is not called at first, because a call would use it.
         (alive(&used), if seconds < 40 * DAY { 0 } else { alive(&idle) })
     };
     assert_eq!(at(29 * DAY), (200, 0));
@@ -371,7 +372,7 @@ fn a_session_that_was_idle_can_be_ended() {
     service.stop();
     service.set("SVC_CLOCK_AHEAD", "7200");
     service.boot();
-    // The call itself writes down that the session is in use, and ends it.
+    // The call records the use of the session, and also ends it.
     service.call(Some(&ada), "logout", json!({})).ok();
     assert_eq!(service.call(Some(&ada), "getCurrentUser", json!({})).refusal(), (401, 119));
 }

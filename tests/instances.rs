@@ -11,7 +11,7 @@ use crate::{
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// Waits until an instance is in one of these states; the instance then.
+/// Waits until an instance is in one of these states. Returns the instance.
 pub fn until(service: &Installed, who: &Person, id: &Value, states: &[&str]) -> Value {
     let begun = Instant::now();
     loop {
@@ -25,8 +25,8 @@ pub fn until(service: &Installed, who: &Person, id: &Value, states: &[&str]) -> 
     }
 }
 
-/// Somebody with a project makes an instance by this function, with these parameters: somebody, the
-/// project, and the instance as it begins.
+/// Makes an instance with this function and these parameters, in a new project of a new person.
+/// Returns the person, the project and the instance.
 pub fn made(service: &Installed, function: &str, mut wanted: Value) -> (Person, Value, Value) {
     let ada = service.register("ada");
     let project = service.call(Some(&ada), "svc_createProject", json!({"name": "Shop"})).ok();
@@ -36,7 +36,7 @@ pub fn made(service: &Installed, function: &str, mut wanted: Value) -> (Person, 
     (ada, project, made)
 }
 
-/// A backend that runs: somebody, the project, and the instance.
+/// Makes a running backend. Returns the person, the project and the instance.
 pub fn backend(service: &Installed) -> (Person, Value, Value) {
     let wanted = json!({"env": {"PARSE_SERVER_LOG_LEVEL": "info", "SLACK_URL": "s3cret"}});
     let (ada, project, made) = made(service, "svc_createBackendInstance", wanted);
@@ -45,7 +45,7 @@ pub fn backend(service: &Installed) -> (Person, Value, Value) {
     (ada, project, running)
 }
 
-/// Waits until a deployment has come to its end; the deployment then.
+/// Waits until a deployment has ended. Returns the deployment.
 pub fn deployed(service: &Installed, who: &Person, deployment: &Value) -> Value {
     let begun = Instant::now();
     loop {
@@ -73,8 +73,8 @@ fn a_backend_lives_in_real_containers() {
         call("svc_runCloudFunction", params)
     };
 
-    // What was made: an app of its own, secrets that nobody sees, containers that are safe.
-    // Only what the template declares plain is shown.
+    // The instance has its own app, hidden secrets and restricted containers. Only variables that
+    // the template declares plain are shown.
     let shown = json!({"PARSE_SERVER_LOG_LEVEL": "info", "SLACK_URL": "••••••••"});
     assert_eq!(instance["env"], shown);
     let members = call("getApp", json!({"appId": app})).ok();
@@ -99,13 +99,13 @@ fn a_backend_lives_in_real_containers() {
         }
     }
 
-    // Its cloud functions, through the service and through the proxy.
+    // Cloud functions, through the service and through the proxy.
     assert_eq!(run("hello", json!({"name": "Ada"})).ok(), "Hello, Ada");
     let failed = run("perr", json!({"code": 101}));
     assert_eq!(failed.refusal(), (400, 141));
     assert!(failed.body["error"].as_str().unwrap().contains("101"), "{}", failed.body);
     assert_eq!(run("nothing", json!({})).refusal(), (404, 101));
-    // One that is repeated while it is under way does not run again.
+    // A call that is repeated while it is under way does not run again.
     let slow = json!({"appId": app, "functionName": "slow", "parameters": {"ms": 3000}});
     let once = |params: &Value| {
         let answer =
@@ -141,7 +141,7 @@ fn a_backend_lives_in_real_containers() {
     };
     assert_eq!(as_master(), 403);
 
-    // What it says, uses and holds.
+    // Logs, metrics and data.
     let metrics = call("svc_getAppMetrics", json!({"appId": app})).ok();
     assert_eq!((&metrics["userCount"], &metrics["sessionCount"]), (&json!(1), &json!(1)));
     assert!(metrics["cpuPercent"].is_number() && metrics["memoryBytes"].as_u64() > Some(1 << 20));
@@ -154,7 +154,7 @@ fn a_backend_lives_in_real_containers() {
     assert_eq!((&sql["ok"], &sql["steps"][3]["name"]), (&json!(false), &json!("query")), "{sql}");
     assert!(sql["hint"].as_str().unwrap().contains("no such database"), "{sql}");
 
-    // Stop, start, restart; its data stays.
+    // Stopping, starting and restarting keeps the data.
     let stopped = call("svc_stopBackendInstance", json!({"instanceId": id, "wait": true})).ok();
     assert_eq!(stopped["state"], "stopped", "{stopped}");
     assert_eq!(run("hello", json!({})).refusal(), (409, 119));
@@ -181,7 +181,7 @@ fn a_backend_lives_in_real_containers() {
     let metrics = call("svc_getAppMetrics", json!({"appId": app})).ok();
     assert_eq!(metrics["userCount"], 1, "{metrics}");
 
-    // A server that runs is replaced by one with more memory; its variables stay.
+    // A running server is replaced by one with more memory and the same variables.
     let update = json!({"instanceId": id, "resources": {"memoryMb": 600, "cpus": 1.0}});
     call("svc_updateBackendInstance", update).ok();
     eventually("the server has more memory", || {
@@ -257,7 +257,7 @@ fn a_deployment_switches_without_a_failed_request_and_goes_back() {
     let first = deploy("9.10.0");
     assert_eq!((&first["state"], version()), (&json!("live"), json!("1")), "{first}");
 
-    // Constant load through the proxy, while it switches there and back.
+    // The proxy is under constant load during a deployment and its rollback.
     let url = format!("{}/parse/functions/version", instance["url"].as_str().unwrap());
     let request = |client: &reqwest::blocking::Client| {
         let request = client.post(&url).body("{}").header("Content-Type", "application/json");
@@ -278,7 +278,8 @@ fn a_deployment_switches_without_a_failed_request_and_goes_back() {
         assert_eq!(taken_back["state"], "rolledBack");
     });
 
-    // One whose server does not become well can be cancelled; until then the next one waits.
+    // A deployment whose server does not become healthy can be cancelled. Until then the next one
+    // waits.
     let source = json!({"imageId": image["id"], "version": "sick"});
     let sick = call("triggerDeployment", json!({"appId": app, "source": source})).ok();
     let next = call("triggerDeployment", json!({"appId": app, "source": source})).ok();

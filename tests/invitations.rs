@@ -1,4 +1,4 @@
-//! Invitations into an organization: who sees them, who withdraws them, how many go out.
+//! Invitations to an organization: who sees them, who withdraws them, and how many are sent.
 
 use crate::support::{
     load::together,
@@ -64,7 +64,7 @@ fn an_invitation_is_listed_until_it_is_taken_or_withdrawn() {
     let token = for_bob["acceptToken"].as_str().unwrap();
     assert!(token.starts_with("svc_inv_"));
 
-    // Inviting again renews: one invitation, and the token before ends.
+    // Inviting again renews the invitation and ends its earlier token.
     let again = acme.invite(&bob.email.to_uppercase()).ok();
     assert_eq!(acme.pending(&acme.ada).len(), 2);
     assert_eq!(acme.accept(&bob, &for_bob["acceptToken"]).refusal(), (404, 101));
@@ -74,7 +74,7 @@ fn an_invitation_is_listed_until_it_is_taken_or_withdrawn() {
     assert_eq!(pending.len(), 1, "who joined is not invited any more");
     assert_eq!(acme.revoke(&acme.ada, &again["id"]).refusal(), (404, 101));
 
-    // Only those who may invite see and withdraw.
+    // Only members who may invite can see and withdraw invitations.
     for who in [&bob, &eve] {
         let (status, code) = if who.id == bob.id { (403, 403) } else { (404, 101) };
         let params = json!({"organizationId": acme.id});
@@ -86,7 +86,7 @@ fn an_invitation_is_listed_until_it_is_taken_or_withdrawn() {
     assert_eq!(acme.accept(&eve, &for_eve["acceptToken"]).refusal(), (404, 101));
     assert_eq!(acme.revoke(&acme.ada, &for_eve["id"]).refusal(), (404, 101));
 
-    // The mail says who invites, and that the name is a name.
+    // The mail says who invites, and quotes the name of the organization.
     let log = acme.service.log();
     assert!(log.contains("ada@example.com invites you"), "{log}");
     assert!(log.contains("“Acme 'HQ'”"), "{log}");
@@ -104,7 +104,7 @@ fn many_accept_and_withdraw_at_once() {
         assert_eq!((answer.status, &answer.body["result"]), (200, &first));
     }
 
-    // Withdrawn and accepted at the same moment: one of the two happened.
+    // Of a withdrawal and an acceptance at the same moment, one succeeds.
     let invitation = acme.invite(&eve.email).ok();
     let answers = together(16, |caller| {
         if caller % 2 == 0 {
@@ -129,17 +129,17 @@ fn a_recipient_is_invited_three_times_an_hour() {
     assert!(refused.body["error"].as_str().unwrap().contains("invitations"), "{}", refused.body);
     assert!(refused.headers.contains_key("retry-after"));
 
-    // From another organization too: it is the recipient who is spared.
+    // The limit also holds for another organization, because it protects the recipient.
     let other = acme.call(&acme.ada, "createOrganization", json!({"name": "Other"})).ok();
     let params =
         json!({"organizationId": other["id"], "email": "BOB@example.com", "role": "admin"});
     assert_eq!(acme.call(&acme.ada, "inviteMember", params).refusal(), (429, 429));
-    // What is refused for another reason sends nothing and counts for nothing.
+    // An invitation that is refused for another reason does not count.
     for _ in 0..4 {
         assert_eq!(acme.invite(&acme.ada.email).refusal(), (409, 137));
     }
 
-    // And an organization sends fifty.
+    // An organization may send fifty invitations.
     let mut passed = 3;
     let refused = loop {
         let answer = acme.invite(&format!("person{passed}@example.com"));

@@ -1,4 +1,4 @@
-//! From an account to a published release and back, only through the command line and HTTP.
+//! From an account to a published release and a rollback, only through the command line and HTTP.
 
 use crate::support::service::{Service, fixture, sha256};
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ fn from_an_account_to_a_published_release_and_back() {
         .cli_json(&[&["token", "create", "--name", "ci", "--app", app][..], &scopes].concat(), &[]);
     let ci = [("SVC_TOKEN", text(&token["token"])), ("SVC_APP_ID", app)];
 
-    // The first versions of all three kinds, as a CI job publishes them.
+    // A CI job publishes the first versions of all three kinds.
     let publish = |file: &str, version: &str, channel: &str| {
         let path = fixture(file);
         let args = ["publish", path.to_str().unwrap(), "--channel", channel, "--auto-publish"];
@@ -68,7 +68,7 @@ fn from_an_account_to_a_published_release_and_back() {
     let second = publish("sample-1.5.0.apk", "1.5.0", "production")["release"].clone();
     assert_ne!(first["id"], second["id"]);
 
-    // Anyone finds the latest, and what is downloaded is what was uploaded.
+    // Anyone finds the latest release, and the download has the uploaded bytes.
     let latest = || {
         service.call(None, "svc_getLatestRelease", json!({"appId": app, "channel": "production", "platform": "android", "currentVersion": "1.4.2"})).ok()
     };
@@ -117,7 +117,7 @@ fn from_an_account_to_a_published_release_and_back() {
         text(&ios["artifact"]["sha256"])
     );
 
-    // Back to the version before; what was taken back says so, and cannot be taken back again.
+    // A rollback to the version before. The rolled back release cannot be rolled back again.
     let back = service.cli_json(&["release", "rollback", text(&second["id"])], &[]);
     assert_eq!((&back["id"], &back["state"]), (&first["id"], &json!("published")));
     assert_eq!(latest()["release"]["id"], first["id"]);
@@ -180,7 +180,7 @@ fn files_that_are_not_what_they_say_are_refused_with_a_reason() {
         assert!(text(&refused.body["error"]).contains(reason), "{file}: {}", refused.body);
     }
     assert_eq!(upload("sample.apk", "app.apk", "1.4.2").status, 201);
-    // The app now knows who signs it.
+    // The app has a known signer after this upload.
     let stranger = upload("sample-unsigned.apk", "app.apk", "1.4.2");
     assert_eq!(stranger.refusal(), (422, 142));
     assert!(text(&stranger.body["error"]).contains("not signed"), "{}", stranger.body);

@@ -1,4 +1,4 @@
-//! The client library of the Parse wire, unmodified; and what browsers need besides.
+//! The unmodified client library of the Parse wire style, and the requests of browsers.
 
 use crate::support::{
     requires,
@@ -11,7 +11,7 @@ use std::{
     process::{Command, Output},
 };
 
-/// Runs a program where the library is.
+/// Runs a program in the folder of the library.
 pub fn run(command: &mut Command) -> Output {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/parse-client");
     command.current_dir(folder).output().unwrap()
@@ -22,7 +22,7 @@ fn printed(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(out), String::from_utf8_lossy(err))
 }
 
-/// Whether the library is here, after it was installed where it was not; if not, says which test
+/// Installs the library if it is missing. Returns whether it is there; if not, reports which test
 /// is left out.
 pub fn installed(test: &str) -> bool {
     requires::node_packages(test, "parse-client")
@@ -44,7 +44,7 @@ fn the_parse_javascript_library_works_unmodified() {
     assert!(!printed.contains("tests 0"), "{printed}");
 }
 
-/// A body as the library posts it.
+/// A request with a body in the form of the library.
 fn posted(service: &Service, path: &str, body: &Value) -> RequestBuilder {
     let url = format!("{}/backend/{path}", service.url);
     let request = service.http.post(url).header("Origin", "https://shop.example.com");
@@ -85,7 +85,7 @@ fn credentials_in_a_body_are_text_and_stay_out_of_the_parameters() {
         assert_eq!(refused.refusal(), (405, 142), "{method}");
         assert!(refused.headers.contains_key("x-ratelimit-remaining"));
     }
-    // By a browser's form of HTTP Basic, and with the credentials of other libraries' headers.
+    // With a browser's form of HTTP Basic, and with the credential headers of other libraries.
     let url = format!("{}/backend/functions/getCurrentUser", service.url);
     let basic =
         service.http.post(&url).basic_auth(&service.application_id, Some("javascript-key=any"));

@@ -1,4 +1,4 @@
-//! How many calls a caller may make, and who that is.
+//! Rate limits, and whom a call counts for.
 
 use crate::support::service::{Answer, Person, Service, eventually};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// What is left of what.
+/// The remaining calls, and the limit.
 fn left(answer: &Answer) -> (u64, u64) {
     (number(answer, "x-ratelimit-remaining"), number(answer, "x-ratelimit-limit"))
 }
@@ -23,7 +23,7 @@ fn me(service: &Service, who: &Person) -> Answer {
     service.call(Some(who), "getCurrentUser", json!({}))
 }
 
-/// Calls until a call is refused; how many passed.
+/// Calls until a call is refused. Returns the number of accepted calls, and the refusal.
 fn exhaust(mut call: impl FnMut() -> Answer) -> (u64, Answer) {
     let mut passed = 0;
     loop {
@@ -69,7 +69,7 @@ fn a_free_account_makes_sixty_calls_a_minute_however_it_signs_in() {
     assert_eq!((refused.refusal(), left(&refused)), ((429, 429), (0, 60)));
     assert!((1..=2).contains(&number(&refused, "retry-after")), "{refused:?}");
 
-    // The limit is the first thing that is looked at, on every address and for every credential.
+    // Every address and credential checks the limit first.
     let session = |path: &str| {
         let request = service.http.post(format!("{}{path}", service.url)).json(&json!({}));
         request.header("X-Backend-Session-Token", &ada.token)
@@ -85,12 +85,12 @@ fn a_free_account_makes_sixty_calls_a_minute_however_it_signs_in() {
     exhaust(|| service.call(Some(&token), "svc_getArtifacts", json!({})));
     assert_eq!(left(&me(&service, &bob)), (59, 60), "others are not touched");
 
-    // A call passes once the time that was asked for is over.
+    // A call succeeds after the pause that the refusal named.
     let (_, refused) = exhaust(|| me(&service, &ada));
     std::thread::sleep(Duration::from_secs(number(&refused, "retry-after")));
     assert_eq!(me(&service, &ada).status, 200);
 
-    // A raised tier is free at once; a lowered one caps what is left.
+    // A raised tier applies at once. A lowered tier caps the remaining calls.
     let set = |tier: &str| {
         let params = json!({"userId": ada.id, "tier": tier});
         assert_eq!(service.call(Some(&admin), "svc_admin_setTier", params).ok()["tier"], tier);
@@ -130,7 +130,7 @@ fn callers_without_an_account_are_counted_by_their_address() {
     assert_eq!(refused.refusal(), (429, 429));
     assert_eq!(nobody([127, 0, 0, 3])("10.0.0.1").status, 200);
 
-    // Questions of browsers, and addresses with their own authority, are not counted.
+    // Preflight requests and signed addresses are not counted.
     let client = Service::client_at([127, 0, 0, 2]);
     for _ in 0..5 {
         let address = format!("{}/backend/functions/getApp", service.url);

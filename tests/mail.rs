@@ -11,7 +11,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// A mail server that keeps what it gets as files.
+/// A mail server that keeps mails as files.
 struct MailServer(Child);
 
 impl MailServer {
@@ -78,8 +78,8 @@ fn a_forgotten_password_is_replaced_by_mail() {
     service.sign_in(&ada, "another horse");
 }
 
-/// A company often signs its mail server's certificate itself, and installs its authority on its
-/// machines.
+/// A company often signs the certificate of its mail server with its own authority, which is
+/// installed on its machines.
 #[test]
 fn a_mail_server_is_trusted_as_the_system_trusts_it() {
     let name = "a_mail_server_is_trusted_as_the_system_trusts_it";

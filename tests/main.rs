@@ -1,5 +1,5 @@
-//! The tests that stand where users stand: they start the real program and talk to it over HTTP
-//! and the command line.
+//! Tests from the view of users: they start the real program and use it over HTTP and the command
+//! line.
 
 #![allow(
     clippy::unwrap_used,

@@ -36,13 +36,13 @@ fn a_market_server_lives_with_dashboard_and_storefront() {
         assert_eq!(page.status(), 200, "{service_of}");
         assert!(page.text().unwrap().contains("<html"), "{service_of}");
     }
-    // The dashboard finds its own files below the path under which it is shown.
+    // The dashboard finds its files below its public path.
     let dashboard = whole["services"][2]["url"].as_str().unwrap();
     let page = service.http.get(format!("{dashboard}/")).send().unwrap().text().unwrap();
     let base = dashboard.strip_prefix(&service.url).unwrap();
     assert!(page.contains(&format!("<base href=\"{base}/\"")), "{page}");
 
-    // One that does not come up is left out, and the server goes on.
+    // A storefront that does not start is left out, and the server keeps running.
     let broken = json!({"NODE_OPTIONS": "--require=/nowhere.js"});
     let status = || call("svc_getMarketServerStatus", json!({"appId": app})).ok();
     call("svc_deployMarketStorefront", json!({"appId": app, "env": broken})).ok();
@@ -50,7 +50,7 @@ fn a_market_server_lives_with_dashboard_and_storefront() {
     eventually("the new one is given up", || status()["services"][3]["givenUp"].is_string());
     assert_eq!(status()["services"][3]["env"], json!({"SHOP_NAME": "Ada's"}), "the old one serves");
 
-    // A second call makes it anew, with what was set for it.
+    // A second call makes the storefront anew, with the given variables.
     eventually("nothing else is on its way", || {
         call("svc_deployMarketStorefront", json!({"appId": app})).status == 200
     });
@@ -74,7 +74,7 @@ fn a_market_server_lives_with_dashboard_and_storefront() {
     call("svc_startMarketServer", json!({"appId": app})).ok();
     until(&service, &ada, id, &["running"]);
 
-    // The app takes all of it along.
+    // Deleting the app deletes all of its services.
     call("deleteApp", json!({"appId": app})).ok();
     eventually("everything is removed", || service.objects(None).is_empty());
 }

@@ -1,4 +1,4 @@
-//! The OpenAPI document, as other programs read it.
+//! The OpenAPI document, checked with other programs.
 
 use crate::support::requires;
 use std::{path::Path, process::Command};

@@ -1,4 +1,4 @@
-//! What the platform's own administrators see, and what the master key alone may do.
+//! The view of the platform's administrators, and the standing of the master key.
 
 use crate::support::service::{Answer, Person, Service};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ fn open() -> Service {
     Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise"), ("SVC_LOG", "info")])
 }
 
-/// All items of a list, two a page.
+/// All items of a list, in pages of two.
 fn all(call: impl Fn(Value) -> Answer, params: Value) -> Vec<Value> {
     let (mut items, mut cursor) = (Vec::new(), Value::Null);
     for _ in 0..1000 {
@@ -65,13 +65,13 @@ fn an_administrator_finds_people_organizations_and_projects() {
     let projects = all(ask("svc_admin_getProjects"), json!({"query": "shop"}));
     assert_eq!(ids(&projects), [project.as_str().unwrap()]);
 
-    // What is deleted is gone here, too.
+    // Deleted resources do not appear here.
     service.call(Some(bob), "svc_deleteProject", json!({"projectId": project})).ok();
     assert!(all(ask("svc_admin_getProjects"), json!({})).is_empty());
     service.call(Some(ada), "deleteOrganization", json!({"organizationId": acme["id"]})).ok();
     assert!(all(ask("svc_admin_getOrganizations"), json!({"query": "acme"})).is_empty());
 
-    // Actors, a page at a time: all that there are.
+    // All actors, in pages.
     let total = ask("svc_admin_getActors")(json!({"kind": "account"})).ok();
     let actors = all(ask("svc_admin_getActors"), json!({"kind": "account"}));
     assert!(actors.len() >= 3, "{actors:?}");
@@ -151,7 +151,7 @@ fn the_master_key_alone_stands_for_nobody_and_sees_all() {
         assert!(error.contains("master key") && error.contains("sign in"), "{function}: {error}");
     }
 
-    // Lists are whole: two projects, of which one organization has one.
+    // Lists are complete: there are two projects, and one organization has one of them.
     let list = |function: &'static str, params: Value| all(|p| master(function, p), params);
     assert_eq!(list("svc_getProjects", json!({})).len(), 2);
     let one = list("svc_getProjects", json!({"organizationId": organization}));
@@ -159,7 +159,7 @@ fn the_master_key_alone_stands_for_nobody_and_sees_all() {
     assert_eq!(list("listOrganizations", json!({})).len(), 3);
     assert_eq!(list("svc_getDeployTokens", json!({})).len(), 1);
 
-    // What it makes has no maker; the organization's people have it all the same.
+    // A project that the master key creates has no creator. Members of the organization reach it.
     let params = json!({"name": "Made for you", "organizationId": organization});
     let made = master("svc_createProject", params).ok();
     assert_eq!(made["ownerId"], Value::Null);
@@ -169,7 +169,7 @@ fn the_master_key_alone_stands_for_nobody_and_sees_all() {
     assert_eq!(delete(&bob).refusal(), (404, 101));
     delete(&ada).ok();
 
-    // The document offers the key only where it passes.
+    // The document offers the key only for functions that accept it.
     let document: Value =
         service.http.get(format!("{}/openapi.json", service.url)).send().unwrap().json().unwrap();
     let offers = |function: &str| {

@@ -1,4 +1,4 @@
-//! A panic costs one call and nothing else.
+//! A panic affects only one call.
 
 use crate::support::service::Service;
 use serde_json::json;
@@ -75,7 +75,7 @@ fn a_resource_that_keeps_failing_is_parked_until_an_operator_restarts_it() {
             .unwrap()["status"],
         "degraded"
     );
-    // Others, and reads, do not suffer.
+    // Other resources and reads are not affected.
     assert_eq!(
         service.call(Some(&ada), "svc_getProject", json!({"projectId": id})).ok()["name"],
         "Shop"

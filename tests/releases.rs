@@ -1,4 +1,4 @@
-//! A release is built up by several jobs, in any order and at the same time.
+//! Several jobs build up a release, in any order and at the same time.
 
 use crate::support::{
     load::together,
@@ -6,7 +6,7 @@ use crate::support::{
 };
 use serde_json::{Value, json};
 
-/// A team with one app, and the token of its CI with the two scopes of a deploy token.
+/// A team with one app, and a deploy token of its CI with both scopes.
 struct Team {
     service: Service,
     ada: Person,
@@ -29,12 +29,12 @@ impl Team {
         self.service.call(Some(&self.ada), function, params)
     }
 
-    /// Uploads a fixture of version 1.4.2 and has it verified; its id.
+    /// Uploads a fixture of version 1.4.2 and has it verified. Returns the id of the artifact.
     fn artifact(&self, file: &str) -> Value {
         self.service.upload(&self.ada, &self.app, file, "1.4.2")["id"].clone()
     }
 
-    /// Finalizes an upload with what is to become of it.
+    /// Finalizes an upload with `createRelease`.
     fn finalize(&self, who: &Person, id: &str, file: &str, release: &Value) -> Answer {
         let bytes = std::fs::read(fixture(file)).unwrap();
         let body = json!({"sha256": sha256(&bytes), "createRelease": release});
@@ -62,7 +62,7 @@ impl Team {
         self.call("svc_getReleases", params).ok()["items"].as_array().unwrap().clone()
     }
 
-    /// The only release of a channel once its targets have answered.
+    /// The only release of a channel.
     fn only(&self, channel: &str) -> Value {
         let releases = self.releases(json!({"channel": channel}));
         assert_eq!(releases.len(), 1, "{releases:?}");
@@ -127,7 +127,7 @@ fn what_joins_a_published_release_is_published_to_the_same_targets() {
         assert_eq!(found["artifact"]["platform"], platform);
     }
 
-    // Finalizing again with the same wish changes nothing; with another channel it makes another.
+    // Finalizing again with the same channel changes nothing. Another channel gets its own release.
     let again = team.finalize(&team.ci, &upload, "sample.ipa", &release);
     assert_eq!((again.status, &again.body), (200, &joined.body));
     assert_eq!(team.only("production"), now);
@@ -158,7 +158,7 @@ fn a_second_file_of_a_platform_does_not_join() {
     let nowhere = json!("art_01J9ZQ8F5W7V3T6M2K4N8R0P1S");
     assert_eq!(team.join(&made, &nowhere).refusal(), (404, 101));
 
-    // Two files of a platform that are there from the start may be one release.
+    // A release may be created with two files of one platform.
     let both = json!({"appId": team.app, "artifactIds": [apk, aab], "version": "1.4.2", "channel": "store"});
     assert_eq!(holds(&team.call("svc_createRelease", both).ok()), 2);
     team.check();
@@ -245,7 +245,7 @@ fn drafts_and_failed_releases_are_deleted_and_free_what_they_held() {
     let pending = json!({"appId": team.app, "state": "pending"});
     assert_eq!(team.call("svc_getArtifacts", pending).ok()["items"], json!([]));
 
-    // A release that CI wants and that was deleted is made again.
+    // A deleted release is created again when CI asks for it.
     let release = json!({"channel": "nightly"});
     let id = android.as_str().unwrap();
     for _ in 0..2 {
@@ -267,7 +267,7 @@ fn drafts_and_failed_releases_are_deleted_and_free_what_they_held() {
     team.check();
 }
 
-/// Whatever a release's artifacts tell of people, machines and builds stays with the members.
+/// Only members see what artifacts say about people, machines and builds.
 #[test]
 fn the_latest_release_says_nothing_of_who_where_and_how() {
     let team = Team::new();

@@ -1,4 +1,4 @@
-//! Uploads, as clients of every temper send them.
+//! Uploads by well-behaved and by faulty clients.
 
 use crate::support::{
     load::together,
@@ -22,7 +22,7 @@ fn opening(app: &Value) -> Value {
     json!({"appId": app, "platform": "android", "fileName": "app.apk", "version": "1.4.2"})
 }
 
-/// As an upload is opened that can be resumed.
+/// The opening of an upload with declared size and hash, which can be resumed.
 fn declared(app: &Value, bytes: &[u8]) -> Value {
     let mut opening = opening(app);
     opening["size"] = json!(bytes.len());
@@ -30,7 +30,7 @@ fn declared(app: &Value, bytes: &[u8]) -> Value {
     opening
 }
 
-/// An upload that is open.
+/// An open upload.
 struct Upload<'a> {
     service: &'a Service,
     who: &'a Person,
@@ -55,7 +55,7 @@ impl<'a> Upload<'a> {
         Service::answer(self.request(body).send().unwrap()).unwrap()
     }
 
-    /// Sends some bytes as a part that starts here.
+    /// Sends bytes as a part that begins at `start`.
     fn part(&self, bytes: &[u8], start: usize, total: usize, digest: Option<&[u8]>) -> Answer {
         let range = format!("bytes {start}-{}/{total}", start + bytes.len() - 1);
         let mut request = self.request(bytes.to_vec()).header("Content-Range", range);
@@ -66,7 +66,7 @@ impl<'a> Upload<'a> {
         Service::answer(request.send().unwrap()).unwrap()
     }
 
-    /// What `HEAD` says: how far it is, of how many bytes, and whether that is all.
+    /// The answer of `HEAD`: the offset, the length, and whether the upload is complete.
     fn head(&self) -> (String, String, String) {
         let answer = self.service.http.head(&self.url).send().unwrap();
         assert_eq!(answer.status(), 200);
@@ -151,8 +151,8 @@ fn an_upload_goes_on_where_it_stopped_and_counts_once_it_is_verified() {
     Upload::open(&service, &ada, &opening);
 }
 
-/// Whoever declares the same bytes gets the same upload, however many ask at the same moment and
-/// whatever becomes of it meanwhile. Only an upload that came to nothing makes room for another.
+/// Callers that declare the same bytes get the same upload, also at the same moment and in every
+/// state of the upload. Only a failed upload makes room for another.
 #[test]
 fn sixteen_callers_who_declare_the_same_bytes_get_one_upload() {
     let service = Service::start();
@@ -278,7 +278,7 @@ fn one_of_many_callers_at_once_verifies_and_all_are_answered() {
     }
 }
 
-/// The head of a raw request, and what the caller writes after it.
+/// Sends the head of a raw request. The caller writes the body.
 fn raw(upload: &Upload<'_>, headers: &str) -> TcpStream {
     let address = upload.service.url.strip_prefix("http://").unwrap();
     let path = upload.url.strip_prefix(&upload.service.url).unwrap();
@@ -335,8 +335,7 @@ fn a_stream_that_breaks_is_not_taken_for_a_whole_file() {
     assert_eq!(upload.finalize(&json!({"sha256": sha256(&bytes)})).status, 201);
 }
 
-/// All bytes are there, but the request is not over: its digest is yet to be compared, and it may
-/// still take them back.
+/// All bytes have arrived, but the request is not complete: a wrong digest may still discard them.
 #[test]
 fn bytes_of_a_request_that_is_not_over_cannot_be_verified() {
     let service = Service::start();
@@ -509,7 +508,7 @@ fn a_deploy_token_does_what_its_scopes_and_its_app_allow() {
     let both = token(&["artifact:upload", "release:create"], &app);
     assert_eq!(upload.state(), "pending", "refused before anything was verified");
 
-    // A token names its app and its person: it needs no application id. A wrong one is refused.
+    // A deploy token needs no application id. A wrong application id is refused.
     let read = |application: Option<&str>| {
         let url = format!("{}/backend/functions/svc_getArtifacts", service.url);
         let mut request = service.http.post(url).json(&json!({"appId": app}));
@@ -565,12 +564,12 @@ fn artifacts_of_others_are_not_there_and_held_ones_stay() {
     assert_eq!(service.call(Some(&ada), "svc_getArtifact", id).ok()["state"], "verified");
 }
 
-/// Has the process' peak of memory begin anew.
+/// Resets the memory peak of a process.
 fn forget_peak_memory(pid: u32) {
     std::fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
 }
 
-/// The most memory that a process had, in MiB.
+/// The memory peak of a process, in MiB.
 fn peak_memory(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -609,7 +608,7 @@ fn one_maker_does_not_take_all_places_for_uploads() {
         })
         .collect();
     eventually("ada's uploads are under way, as far as she may", || {
-        // It would start at a wrong place, if there was one for it.
+        // A permitted part would be refused for its wrong start.
         matches!(more.part(b"xx", 5, 10, None).status, 429 | 503)
     });
     let (_, app) = service.project_with_app(&bob, None);

@@ -1,11 +1,11 @@
-//! The contract on the wire: every kind of answer, its status, its code and its headers.
+//! The contract on the wire: the status, the code and the headers of every kind of answer.
 
 use crate::support::service::{Answer, Person, Service, eventually};
 use reqwest::{Method, blocking::RequestBuilder};
 use serde_json::{Value, json};
 use std::io::Read;
 
-/// What every answer carries, success or not.
+/// Checks the headers and the body that every answer has.
 fn check(answer: &Answer, path: &str) {
     let header = |name: &str| answer.headers.get(name).map(|v| v.to_str().unwrap().to_owned());
     assert_eq!(header("content-type").as_deref(), Some("application/json"), "{path}: {answer:?}");
@@ -52,7 +52,7 @@ impl Wire {
         self.service.http.request(method, format!("{}{path}", self.service.url))
     }
 
-    /// A call of ada's with this body.
+    /// A call of Ada with this body.
     fn ada(&self, function: &str, body: impl Into<reqwest::blocking::Body>) -> Answer {
         let path = format!("/backend/functions/{function}");
         let request = self.plain("POST", &path).body(body);
@@ -126,7 +126,7 @@ fn what_is_not_served_is_refused_in_the_same_shape() {
     assert_eq!(meant.refusal(), (405, 142));
     assert_eq!(wire.ada("getCurrentUser", r#"{"_method":"POST"}"#).status, 200);
 
-    // The same address, spelled otherwise.
+    // The same address in another spelling.
     assert_eq!(wire.ada("get%43urrentUser", "{}").status, 200);
     let spelled = wire.plain("POST", "/backend/%66unctions/getCurrentUser").body("{}");
     let spelled = spelled.header("X-Backend-Application-Id", &wire.service.application_id);
@@ -185,7 +185,7 @@ fn a_body_is_json_of_a_bounded_size_and_depth() {
     ] {
         assert_eq!(typed(kind, "{}").refusal(), (415, 142), "{kind}");
     }
-    // What `curl -d` sends.
+    // The content type of `curl -d`.
     let form = "application/x-www-form-urlencoded";
     assert_eq!(typed(form, " {}").status, 200);
     for body in ["", "name=Ada", "[]"] {
@@ -265,7 +265,7 @@ fn a_body_is_json_of_a_bounded_size_and_depth() {
     );
     assert_eq!(typed.refusal(), (400, 142));
 
-    // What is wrong is named, all of it, and what was sent is not repeated.
+    // Every wrong field is named, and the sent values are not repeated.
     let fields = |answer: &Answer| -> Vec<String> {
         assert_eq!(answer.refusal(), (400, 142));
         let details = answer.body["details"].as_array().unwrap();
@@ -423,7 +423,7 @@ fn credentials_are_looked_at_in_their_order() {
         assert_eq!(call("getCurrentUser", body, headers).status, 200, "{what}");
     }
 
-    // Who is not limited is told so, on errors and on unknown addresses too.
+    // Unlimited callers are told so, also on errors and unknown addresses.
     let unlimited = |answer: &Answer| {
         ["x-ratelimit-limit", "x-ratelimit-remaining"]
             .iter()
@@ -436,7 +436,7 @@ fn credentials_are_looked_at_in_their_order() {
     assert!(unlimited(&send(lost, "/backend/nothing")));
     assert!(!unlimited(&call("svc_getLatestRelease", "{}", &[app])));
 
-    // The id of a request is its sender's, or a new one.
+    // The request id is the id from the client, or a new one.
     let id_of = |answer: &Answer| answer.headers["x-request-id"].to_str().unwrap().to_owned();
     let named = |path: &str, id: &str| {
         id_of(&send(wire.plain("POST", path).header("X-Request-Id", id), path))

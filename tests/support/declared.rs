@@ -1,18 +1,18 @@
-//! The declared functions as the document describes them, and valid parameters for each.
+//! The functions in the OpenAPI document, and valid parameters for each.
 
 use crate::support::service::{Person, Service};
 use serde_json::{Map, Value, json};
 
-/// A function as the document describes it.
+/// A function in the document.
 pub struct Declared {
     pub name: String,
     pub standing: String,
     pub scope: Option<String>,
-    /// The schema of each parameter, and whether it must be given.
+    /// The name and the schema of each parameter, and whether it is required.
     pub fields: Vec<(String, Value, bool)>,
 }
 
-/// All functions of the document, their schemas without references.
+/// All functions of the document, with resolved schemas.
 pub fn declared(service: &Service) -> Vec<Declared> {
     let document: Value =
         service.http.get(format!("{}/openapi.json", service.url)).send().unwrap().json().unwrap();
@@ -50,25 +50,24 @@ pub fn declared(service: &Service) -> Vec<Declared> {
     functions
 }
 
-/// Things that exist, and the people around them.
+/// Existing resources, and people with every standing.
 pub struct Scene {
     pub ids: Map<String, Value>,
     pub owner: Person,
     pub admin: Person,
     pub supervisor: Person,
-    /// In the organization, and listed by the project.
+    /// A member of the organization whom the project lists.
     pub listed: Person,
-    /// In the organization, and not listed by the project.
+    /// A member of the organization whom the project does not list.
     pub client: Person,
     pub stranger: Person,
     pub superadmin: Person,
-    /// A deploy token of the owner, bound to the app, that may upload only.
+    /// A deploy token of the owner, bound to the app, only for uploads.
     pub token: Person,
-    /// The same, bound to another app.
+    /// The same kind of token, bound to another app.
     pub other_token: Person,
 }
 
-/// Makes all of them.
 pub fn scene(service: &Service) -> Scene {
     let names = ["owner", "admin", "supervisor", "listed", "client", "stranger"];
     let [owner, admin, supervisor, listed, client, stranger] = names.map(|n| service.register(n));
@@ -122,7 +121,7 @@ pub fn scene(service: &Service) -> Scene {
         "actorId": project,
         "instanceId": instance["id"],
         "templateId": template["id"],
-        // Without an engine there are none; see the tests of backups.
+        // Backups need an engine; see the tests of backups.
         "backupId": "bak_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
         "deploymentId": deployment["id"],
         "toDeploymentId": deployment["id"],
@@ -152,8 +151,8 @@ pub fn scene(service: &Service) -> Scene {
     }
 }
 
-/// A valid value for a parameter: a real object's id by the name of the field, else what the
-/// schema allows.
+/// A valid value for a parameter: the id of an existing resource for the name of the field, else a
+/// value that the schema allows.
 fn value(scene: &Scene, function: &str, field: &str, schema: &Value) -> Value {
     if (function, field) == ("triggerDockerBuild", "source") {
         return json!({"git": {"url": "https://git.example.com/app.git"}});
@@ -210,7 +209,7 @@ fn value(scene: &Scene, function: &str, field: &str, schema: &Value) -> Value {
     }
 }
 
-/// Parameters that are valid, with every field given.
+/// Valid parameters with every field.
 pub fn parameters(scene: &Scene, function: &Declared) -> Map<String, Value> {
     let fields = function.fields.iter();
     fields

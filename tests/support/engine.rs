@@ -1,5 +1,5 @@
-//! A real container engine for tests, with real images in a registry of this machine. Where there is
-//! none, tests say so by their name and are left out.
+//! A real container engine for tests, with real images in a registry of this machine. Without an
+//! engine, tests report their names and are left out.
 
 use crate::support::service::Service;
 use serde_json::{Value, json};
@@ -13,18 +13,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What there is for all tests of this process.
+/// The engine and the registry of all tests of this process.
 pub struct Engine {
-    /// Where the registry listens.
+    /// The address of the registry.
     pub registry: String,
-    /// The images as they were built, by name.
+    /// The references of the built images, by name.
     pub images: BTreeMap<String, String>,
     _registry: Child,
     folder: tempfile::TempDir,
 }
 
-/// The images of the shipped catalogue, as the registry has them: repository, tag, and the built
-/// image that stands for it.
+/// The images of the shipped catalogue: the name in the catalogue, the repository and the tag in
+/// the registry, and the built image that stands for it.
 const SHIPPED: [(&str, &str, &str, &str); 5] = [
     ("postgres", "postgres", "15", "postgresql"),
     ("parseplatform/parse-server", "parse-server", "9.10.0", "parse-server"),
@@ -33,26 +33,26 @@ const SHIPPED: [(&str, &str, &str, &str); 5] = [
     ("127.0.0.1:5000/storefront", "storefront", "1.0.0", "storefront"),
 ];
 
-/// What tests build upon. Builds ask registries for it, also where the engine has it.
+/// Base images of the tests. Builds ask the registry for them, even if the engine has them.
 const BASES: [&str; 2] = ["parse-server", "toolbox"];
 
-/// What is deployed later: tag of `parse-server`, and the built image.
+/// Versions for later deployments: the tag of `parse-server`, and the built image.
 const LATER: [(&str, &str); 2] = [("2", "parse-server-2"), ("sick", "parse-server-sick")];
 
-/// The engine; or none, and the test is left out.
+/// The engine, or `None` if the test is left out.
 pub fn engine(test: &str) -> Option<&'static Engine> {
     static ENGINE: OnceLock<Result<Engine, String>> = OnceLock::new();
     match ENGINE.get_or_init(Engine::bring_up) {
         Ok(engine) => Some(engine),
         Err(why) => {
-            // Not by the macro: the output of tests that pass is not shown.
+            // The test harness hides the output of `eprintln!` in tests that pass.
             let _ = writeln!(std::io::stderr(), "left out: {test} because {why}");
             None
         }
     }
 }
 
-/// Runs docker's client; what it printed.
+/// Runs the `docker` client and returns its output.
 pub fn docker(args: &[&str]) -> String {
     let done = Command::new("docker").args(args).stdin(Stdio::null()).output().unwrap();
     assert!(done.status.success(), "docker {args:?}: {}", text(&done.stderr));
@@ -98,13 +98,13 @@ impl Engine {
         Ok(engine)
     }
 
-    /// What a Dockerfile names to build upon this image.
+    /// The name of this base image for a Dockerfile.
     pub fn base(&self, image: &str) -> String {
         assert!(BASES.contains(&image), "{image}");
         format!("{}/base-{image}:1", self.registry)
     }
 
-    /// Puts a built image into the registry; its name there.
+    /// Pushes a built image to the registry and returns its name there.
     pub fn publish(&self, image: &str, repository: &str, tag: &str) -> String {
         let name = format!("{}/{repository}:{tag}", self.registry);
         docker(&["tag", &self.images[image], &name]);
@@ -113,13 +113,13 @@ impl Engine {
         name
     }
 
-    /// The registry loses a repository.
+    /// Removes a repository from the registry.
     pub fn lose(&self, repository: &str) {
         let all = self.folder.path().join("registry/docker/registry/v2/repositories");
         std::fs::remove_dir_all(all.join(repository)).unwrap();
     }
 
-    /// A service that runs containers, with the shipped catalogue.
+    /// Starts a service with this engine and the shipped catalogue.
     pub fn service(&self, settings: &[(&str, &str)]) -> Installed {
         let mirrors =
             SHIPPED.map(|(of, repository, ..)| format!("{of}={}/{repository}", self.registry));
@@ -132,13 +132,13 @@ impl Engine {
             ("SVC_WATCH_INTERVAL", "1"),
             ("SVC_ANONYMOUS_TIER", "enterprise"),
         ];
-        // Later ones win.
+        // The last value of a setting counts.
         all.extend(settings);
         Installed(Service::start_with(&all))
     }
 }
 
-/// Images that the engine knows by registries of earlier runs lose these names.
+/// Removes the names of images from registries of earlier runs.
 fn forget_registries() {
     let format = "{{.Repository}}:{{.Tag}}\n{{.Repository}}@{{.Digest}}";
     for name in docker(&["images", "--digests", "--format", format]).lines() {
@@ -164,7 +164,7 @@ fn start_registry() -> Result<(Child, tempfile::TempDir, String), String> {
     if !run(Command::new("docker-registry").arg("--version")).is_ok_and(|r| r.status.success()) {
         return Err("docker-registry is missing".into());
     }
-    // Nothing ends what is static: the shell reads until this process is gone, whatever ended it.
+    // Rust drops no static values, so the shell ends the registry when this process has ended.
     let serve = "docker-registry serve \"$0\" & read _; kill $!";
     let mut command = Command::new("sh");
     command.args(["-c", serve]).arg(path).stdin(Stdio::piped());
@@ -180,7 +180,7 @@ fn start_registry() -> Result<(Child, tempfile::TempDir, String), String> {
     Ok((child, folder, address))
 }
 
-/// A service whose containers, networks and volumes go with it.
+/// A service. Dropping it removes its containers, networks and volumes.
 pub struct Installed(pub Service);
 
 impl std::ops::Deref for Installed {
@@ -197,7 +197,7 @@ impl std::ops::DerefMut for Installed {
 }
 
 impl Installed {
-    /// What the engine has of this installation, or of one instance of it.
+    /// The engine's containers, networks and volumes of this installation, or of one instance.
     pub fn objects(&self, instance: Option<&str>) -> Vec<String> {
         let filter = match instance {
             Some(id) => format!("label=svc.instance={id}"),
@@ -228,8 +228,8 @@ impl Drop for Installed {
     }
 }
 
-/// A template of the test's own, with these services; its id. The image of each is one that was
-/// built, which the registry has in the repository that is said, or else in one for all tests.
+/// Makes a template with these services and returns its id. Each service names a built image, and
+/// optionally its repository in the registry.
 pub fn template(service: &Installed, engine: &Engine, services: Value) -> Value {
     let admin = service.administrator();
     let call = |function: &str, params: Value| service.call(Some(&admin), function, params).ok();

@@ -1,4 +1,4 @@
-//! A git server of this machine.
+//! A git server on this machine.
 
 use crate::support::engine::Engine;
 use std::{
@@ -10,15 +10,15 @@ use std::{
 /// A git server with one repository, `app.git`.
 pub struct Git {
     folder: tempfile::TempDir,
-    /// Of the repository.
+    /// The URL of the repository.
     pub url: String,
-    /// Where it listens, which is of the internal network.
+    /// The host and the port of the server, which are on the internal network.
     pub host: String,
     server: Child,
 }
 
 impl Git {
-    /// Serves an empty one.
+    /// Serves an empty repository.
     pub fn serve() -> Git {
         let folder = tempfile::tempdir().unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/git/server.py");
@@ -38,7 +38,7 @@ impl Git {
         self.folder.path().join("app.git")
     }
 
-    /// Runs git in its working folder; what it printed.
+    /// Runs git in the working folder and returns its output.
     pub fn run(&self, args: &[&str]) -> String {
         let identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"];
         let mut command = Command::new("git");
@@ -47,7 +47,7 @@ impl Git {
         String::from_utf8(done.stdout).unwrap().trim().to_owned()
     }
 
-    /// Commits these files; the commit.
+    /// Commits these files and returns the id of the commit.
     pub fn commit(&self, files: &[(&str, String)]) -> String {
         for (path, content) in files {
             let path = self.work().join(path);

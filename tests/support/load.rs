@@ -1,5 +1,4 @@
-//! Many callers at a time: at the same moment, or one after another while something is done that
-//! nobody may notice.
+//! Many callers: all at the same moment, or as constant load during other work.
 
 use reqwest::blocking::{Client, RequestBuilder};
 use std::{
@@ -13,7 +12,7 @@ use std::{
 /// Clients that send one request after another.
 const CLIENTS: usize = 4;
 
-/// Does something while clients send these requests, none of which may fail.
+/// Does `work` while clients send these requests, none of which may fail.
 pub fn under_load(request: impl Fn(&Client) -> RequestBuilder + Sync, work: impl FnOnce()) {
     let (stop, sent) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -35,7 +34,7 @@ pub fn under_load(request: impl Fn(&Client) -> RequestBuilder + Sync, work: impl
     assert!(sent.load(SeqCst) > 100, "only {} requests were sent", sent.load(SeqCst));
 }
 
-/// What each of so many callers gets who all begin at the same moment. Each is told its number.
+/// The results of callers that all begin at the same moment. Each gets its number.
 pub fn together<T: Send>(callers: usize, call: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let gate = Barrier::new(callers);
     std::thread::scope(|threads| {

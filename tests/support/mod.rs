@@ -1,4 +1,4 @@
-//! What the tests stand on: the service as a process, people, an engine with images, git, load.
+//! The support of the tests: the service as a process, people, an engine with images, git, load.
 
 pub mod declared;
 pub mod engine;

@@ -1,5 +1,5 @@
-//! What a test needs besides this program. Where it is missing, the test says so by its name and
-//! is left out.
+//! The programs and packages that a test needs. If one is missing, the test reports its name and is
+//! left out.
 
 use std::{
     collections::HashSet,
@@ -9,8 +9,8 @@ use std::{
     sync::Mutex,
 };
 
-/// Whether the node packages of a folder of `tests/support` are here, after they were installed
-/// where they were not. If not, prints which test is left out.
+/// Installs the node packages of a folder of `tests/support` if they are missing. Returns whether
+/// they are there; if not, prints which test is left out.
 pub fn node_packages(test: &str, folder: &str) -> bool {
     static INSTALLED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support").join(folder);
@@ -30,7 +30,8 @@ pub fn node_packages(test: &str, folder: &str) -> bool {
     true
 }
 
-/// Whether these programs are here. If not, prints which test is left out for want of which.
+/// Whether these programs are installed. If not, prints which test is left out, and the missing
+/// program.
 pub fn programs(test: &str, programs: &[&str]) -> bool {
     let missing = |program: &&&str| {
         let started = Command::new(program)
@@ -43,7 +44,7 @@ pub fn programs(test: &str, programs: &[&str]) -> bool {
     };
     let missing = programs.iter().find(missing);
     if let Some(program) = missing {
-        // Not by the macro: the output of tests that pass is not shown.
+        // The test harness hides the output of `eprintln!` in tests that pass.
         let _ = writeln!(std::io::stderr(), "left out: {test} because {program} is missing");
     }
     missing.is_none()

@@ -1,4 +1,4 @@
-//! A service of its own for a test: the real program in an empty directory, on a free port.
+//! A service for one test: the real program in an empty directory, on a free port.
 
 use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use std::{
 /// The program under test.
 pub const SVC: &str = env!("CARGO_BIN_EXE_svc");
 
-/// The real program, running.
+/// A running service.
 pub struct Service {
     pub home: PathBuf,
     pub url: String,
@@ -24,7 +24,7 @@ pub struct Service {
     _home: Option<tempfile::TempDir>,
 }
 
-/// An answer: its status and its JSON.
+/// The status and the JSON of an answer.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -33,13 +33,13 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The reply of a function that must have succeeded.
+    /// The reply of a function. Asserts that the call succeeded.
     pub fn ok(self) -> Value {
         assert_eq!(self.status, 200, "{}", self.body);
         self.body["result"].clone()
     }
 
-    /// Status and code of a refusal.
+    /// The status and the code of a refusal.
     pub fn refusal(&self) -> (u16, i64) {
         let code = self.body["code"].as_i64().unwrap_or_else(|| panic!("no code in {}", self.body));
         assert!(self.body["error"].as_str().is_some_and(|e| !e.is_empty()), "{}", self.body);
@@ -47,7 +47,7 @@ impl Answer {
     }
 }
 
-/// Who is signed in.
+/// A person who is signed in.
 #[derive(Clone)]
 pub struct Person {
     pub id: String,
@@ -56,12 +56,12 @@ pub struct Person {
 }
 
 impl Service {
-    /// A service in a new empty directory.
+    /// Starts a service in a new empty directory.
     pub fn start() -> Service {
         Self::start_with(&[])
     }
 
-    /// A service in a new empty directory, with these settings.
+    /// Starts a service in a new empty directory, with these settings.
     pub fn start_with(settings: &[(&str, &str)]) -> Service {
         let home = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -93,7 +93,7 @@ impl Service {
         self.settings.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Where its data is.
+    /// The data directory.
     pub fn data(&self) -> PathBuf {
         self.home.join("data/run")
     }
@@ -105,7 +105,7 @@ impl Service {
         let mut command = Command::new(SVC);
         command.arg("serve").current_dir(&self.home).stdin(Stdio::null());
         command.env("SVC_LISTEN", format!("127.0.0.1:{}", self.port)).env("SVC_LOG", "info");
-        // Only tests that want containers reach the engine of this machine.
+        // Only tests of containers use the engine of this machine.
         command.env("SVC_DOCKER_HOST", "unix:///nonexistent/docker.sock");
         command.envs(self.settings.iter().cloned()).stdout(log.try_clone().unwrap()).stderr(log);
         self.child = Some(command.spawn().unwrap());
@@ -126,12 +126,11 @@ impl Service {
         answer.is_ok_and(|answer| answer.status() == 200)
     }
 
-    /// What it logged.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.home.join("log")).unwrap_or_default()
     }
 
-    /// SIGKILL: nothing is written any more.
+    /// Ends the service with SIGKILL.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -139,18 +138,17 @@ impl Service {
         }
     }
 
-    /// The id of its process.
     pub fn pid(&self) -> u32 {
         self.child.as_ref().unwrap().id()
     }
 
-    /// Sends a signal and waits for nothing.
+    /// Sends a signal without waiting.
     pub fn signal(&self, name: &str) {
         let id = self.child.as_ref().unwrap().id().to_string();
         assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
     }
 
-    /// SIGTERM, and waits for the end.
+    /// Sends SIGTERM, and waits for the end.
     pub fn stop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         let stopped =
@@ -159,13 +157,13 @@ impl Service {
         assert!(child.wait().unwrap().success(), "{}", self.log());
     }
 
-    /// Calls a function as this person, or as nobody.
+    /// Calls a function as this person, or without credentials.
     pub fn call(&self, who: Option<&Person>, function: &str, params: Value) -> Answer {
         self.try_call(who, function, params, None)
             .unwrap_or_else(|e| panic!("{function}: {e}\n{}", self.log()))
     }
 
-    /// Posts to an artifact endpoint as this person, or as nobody.
+    /// Posts to an artifact endpoint as this person, or without credentials.
     pub fn post(&self, who: Option<&Person>, path: &str, body: &Value) -> Answer {
         let mut request =
             self.http.post(format!("{}/api/v1/artifacts/{path}", self.url)).json(body);
@@ -179,7 +177,7 @@ impl Service {
         Self::answer(request.send().unwrap()).unwrap()
     }
 
-    /// Calls a function; the connection may break.
+    /// Like [`call`](Service::call), but the connection may break.
     pub fn try_call(
         &self,
         who: Option<&Person>,
@@ -222,7 +220,7 @@ impl Service {
         person(&signed_in)
     }
 
-    /// A new account, with no limit on its calls.
+    /// Registers an account without a rate limit.
     pub fn register(&self, name: &str) -> Person {
         let email = format!("{name}@example.com");
         let made = self.call(
@@ -240,7 +238,7 @@ impl Service {
         person
     }
 
-    /// Runs the command line with a home of its own.
+    /// Runs the command line with a configuration folder of this test.
     pub fn cli(&self, args: &[&str]) -> Output {
         self.cli_with(args, &[], "")
     }
@@ -261,7 +259,7 @@ impl Service {
         child.wait_with_output().unwrap()
     }
 
-    /// Runs the command line with `--json`; it must succeed.
+    /// Runs the command line with `--json` and asserts that it succeeds.
     pub fn cli_json(&self, args: &[&str], variables: &[(&str, &str)]) -> Value {
         let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
         let output = self.cli_with(&args, variables, "");
@@ -271,7 +269,7 @@ impl Service {
         serde_json::from_str(&out).unwrap_or_else(|_| panic!("svc {args:?} printed {out}"))
     }
 
-    /// Reads the whole store with `svc admin check`; the service must not run.
+    /// Checks the whole store with `svc admin check`. The service must not run.
     pub fn check(&self) -> String {
         let output =
             Command::new(SVC).args(["admin", "check"]).current_dir(&self.home).output().unwrap();
@@ -286,39 +284,38 @@ impl Service {
 }
 
 impl Service {
-    /// A new account as anybody makes one: its calls are limited.
+    /// Registers an account with the rate limit of the free tier.
     pub fn register_free(&self, name: &str) -> Person {
         let email = format!("{name}@example.com");
         let params = json!({"email": email, "password": "correct horse", "name": name});
         person(&self.call(None, "registerUser", params).ok())
     }
 
-    /// Somebody signed in with a deploy token instead of a session.
+    /// The same person with a new deploy token instead of a session.
     pub fn with_token(&self, maker: &Person, params: Value) -> Person {
         let made = self.call(Some(maker), "svc_createDeployToken", params).ok();
         Person { token: made["token"].as_str().unwrap().to_owned(), ..maker.clone() }
     }
 
-    /// Somebody as this person signs in once more.
+    /// Signs the person in again.
     pub fn sign_in(&self, person: &Person, password: &str) -> Person {
         let params = json!({"email": person.email, "password": password});
         self::person(&self.call(None, "loginWithEmail", params).ok())
     }
 
-    /// The master key.
     pub fn master_key(&self) -> String {
         let keys = std::fs::read(self.data().join("secrets/keys.json")).unwrap();
         let keys: Value = serde_json::from_slice(&keys).unwrap();
         keys["masterKey"].as_str().unwrap().to_owned()
     }
 
-    /// A client that calls from this loopback address.
+    /// An HTTP client that calls from this loopback address.
     pub fn client_at(address: [u8; 4]) -> reqwest::blocking::Client {
         let client = reqwest::blocking::Client::builder().timeout(Duration::from_secs(60));
         client.local_address(std::net::IpAddr::from(address)).build().unwrap()
     }
 
-    /// A call of a function, to be sent by whoever adds to it.
+    /// A call of a function, which the caller may change and must send.
     pub fn request(
         &self,
         client: &reqwest::blocking::Client,
@@ -329,7 +326,7 @@ impl Service {
         client.post(address).json(params).header("X-Backend-Application-Id", &self.application_id)
     }
 
-    /// Makes a project with one app in an organization; their ids.
+    /// Makes a project with one app in an organization. Returns their ids.
     pub fn project_with_app(&self, who: &Person, organization: Option<&Value>) -> (Value, Value) {
         let mut params = json!({"name": "Shop"});
         if let Some(organization) = organization {
@@ -341,7 +338,7 @@ impl Service {
         (project["id"].clone(), app["id"].clone())
     }
 
-    /// Uploads a fixture and has it verified; the artifact.
+    /// Uploads a fixture and has it verified. Returns the artifact.
     pub fn upload(&self, who: &Person, app: &Value, file: &str, version: &str) -> Value {
         let id = self.send(who, app, file, Some(version));
         let bytes = std::fs::read(fixture(file)).unwrap();
@@ -351,7 +348,7 @@ impl Service {
         verified.body
     }
 
-    /// Uploads a fixture; the id of the artifact, which waits to be finalized.
+    /// Uploads a fixture without finalizing it. Returns the id of the artifact.
     pub fn send(&self, who: &Person, app: &Value, file: &str, version: Option<&str>) -> String {
         let platform = if file.ends_with(".ipa") { "ios" } else { "android" };
         let mut opening = json!({"appId": app, "platform": platform, "fileName": file});
@@ -367,7 +364,7 @@ impl Service {
     }
 }
 
-/// Waits until this holds, or fails saying what did not.
+/// Waits until `holds` is true, at most 20 seconds.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {

@@ -12,10 +12,9 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::report::Signer;
 
-/// A digest algorithm as signatures name them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hash {
-    /// Broken against collisions, but still what old JAR signatures use.
+    /// Collisions can be made, but old JAR signatures still use this hash.
     Sha1,
     Sha256,
     Sha384,
@@ -37,19 +36,19 @@ impl Hash {
     }
 }
 
-/// How an RSA signature is padded. ECDSA has no padding.
+/// The padding of an RSA signature. ECDSA has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Padding {
     Pkcs1,
     Pss,
 }
 
-/// What came of checking a signature.
+/// The result of checking a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Valid,
     Invalid,
-    /// The key and the algorithms are none that this crate can check.
+    /// This crate cannot check the key or the algorithm.
     Unsupported,
 }
 
@@ -65,7 +64,7 @@ impl<'a> Certificate<'a> {
     }
 
     pub(crate) fn signer(&self) -> Signer {
-        // Nobody's name is this long; a report is stored and listed.
+        // Reports are stored and listed, and genuine subjects are shorter.
         let subject: String = self.parsed.subject().to_string().chars().take(500).collect();
         Signer { sha256: HEXLOWER.encode(Hash::Sha256.of(self.der).as_ref()), subject }
     }
@@ -106,7 +105,7 @@ impl<'a> Certificate<'a> {
         }
     }
 
-    /// In one of the two strengths that Android takes.
+    /// Android accepts these two strengths.
     fn ml_dsa(&self) -> Option<&'static dyn VerificationAlgorithm> {
         let key = &self.parsed.public_key().algorithm.algorithm;
         if *key == oid!(2.16.840.1.101.3.4.3.18) {

@@ -1,8 +1,8 @@
 //! Detached signatures in the Cryptographic Message Syntax, as JAR files and iOS apps carry them.
 //!
-//! Source: RFC 5652, section 5. Only what those two use is read: definite lengths, and signers
-//! named by issuer and serial number. Read by hand because decoders that insist on sorted sets
-//! refuse signatures which Java and Apple wrote.
+//! Source: RFC 5652, section 5. Only the forms of JAR files and iOS apps are read: definite
+//! lengths, and signers named by issuer and serial number. The parser is written by hand because
+//! decoders that insist on sorted sets refuse signatures that Java and Apple wrote.
 
 use crate::certificate::{Certificate, Hash, Padding, Verdict};
 use crate::cursor::Cursor;
@@ -25,18 +25,17 @@ const OID_SHA256: &[u8] = b"\x60\x86\x48\x01\x65\x03\x04\x02\x01";
 const OID_SHA384: &[u8] = b"\x60\x86\x48\x01\x65\x03\x04\x02\x02";
 const OID_SHA512: &[u8] = b"\x60\x86\x48\x01\x65\x03\x04\x02\x03";
 
-/// Why a signature does not hold.
+/// Why a signature is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CmsError {
     Malformed,
     Unsupported,
-    /// The message is another than the one that was signed.
+    /// The signature is for another message.
     OtherMessage,
     Forged,
 }
 
 impl CmsError {
-    /// What is wrong with a signature of this scheme.
     pub(crate) fn refusal(self, scheme: &'static str) -> Refusal {
         match self {
             Self::Malformed => {
@@ -52,8 +51,7 @@ impl CmsError {
     }
 }
 
-/// Checks that `signature`, a DER `ContentInfo`, signs `message`, and says who did.
-/// Of several signers the first counts.
+/// Checks that `signature`, a DER `ContentInfo`, signs `message`. Returns the first signer.
 pub(crate) fn verify_detached(signature: &[u8], message: &[u8]) -> Result<Signer, CmsError> {
     let data = SignedData::parse(signature).ok_or(CmsError::Malformed)?;
     let hash = data.hash.ok_or(CmsError::Unsupported)?;
@@ -71,7 +69,7 @@ pub(crate) fn verify_detached(signature: &[u8], message: &[u8]) -> Result<Signer
             if stated != hash.of(message).as_ref() {
                 return Err(CmsError::OtherMessage);
             }
-            // RFC 5652, 5.4: what is signed has the tag of a set, not the one it is sent with.
+            // RFC 5652, 5.4: the signed bytes have the tag of a set, unlike the transmitted ones.
             let rest = attributes.whole.get(1..).unwrap_or_default();
             attributes_as_set = [&[SET], rest].concat();
             &attributes_as_set
@@ -80,7 +78,7 @@ pub(crate) fn verify_detached(signature: &[u8], message: &[u8]) -> Result<Signer
     match certificate.verify(hash, data.padding, signed, data.signature) {
         Verdict::Valid => Ok(certificate.signer()),
         Verdict::Unsupported => Err(CmsError::Unsupported),
-        // Without attributes there is no telling which of the two was changed; mostly the message.
+        // Without attributes, a changed message looks like a forged signature. It is likelier.
         Verdict::Invalid if data.signed_attributes.is_none() => Err(CmsError::OtherMessage),
         Verdict::Invalid => Err(CmsError::Forged),
     }
@@ -158,7 +156,7 @@ fn hash(oid: &[u8]) -> Option<Hash> {
 struct Element<'a> {
     tag: u8,
     content: &'a [u8],
-    /// With tag and length.
+    /// The value with its tag and length.
     whole: &'a [u8],
 }
 

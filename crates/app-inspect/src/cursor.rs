@@ -1,6 +1,6 @@
 //! Reads fixed-width integers and runs of bytes off the front of a slice.
 
-/// What is left to read. Every read answers `None`, and takes nothing, if too little is left.
+/// The bytes that are left to read. If too few are left, a read returns `None` and takes nothing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a>(&'a [u8]);
 
@@ -54,12 +54,12 @@ impl<'a> Cursor<'a> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// A little-endian `u32` that counts or offsets something in memory.
+    /// A little-endian `u32` that is a count or an offset in memory.
     pub(crate) fn size_le(&mut self) -> Option<usize> {
         self.u32_le().and_then(|size| usize::try_from(size).ok())
     }
 
-    /// A big-endian `u32` that counts or offsets something in memory.
+    /// A big-endian `u32` that is a count or an offset in memory.
     pub(crate) fn size_be(&mut self) -> Option<usize> {
         self.u32_be().and_then(|size| usize::try_from(size).ok())
     }

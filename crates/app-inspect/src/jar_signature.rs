@@ -1,10 +1,10 @@
-//! JAR signatures: what signs an aab, and an apk for Android before 7.
+//! JAR signatures, which sign an aab, and an apk for Android before 7.
 //!
 //! `META-INF/X.RSA` signs `X.SF`, which holds the digest of `MANIFEST.MF`, which holds the digest
-//! of every other entry. All of that is checked, so every entry is inflated once.
+//! of every other entry. The whole chain is checked, so every entry is inflated once.
 //!
-//! Not supported is a `.SF` file that vouches for single sections of the manifest only, as the
-//! first of two signers leaves it after the second has signed.
+//! A `.SF` file that vouches only for single sections of the manifest is not supported. The first
+//! of two signers leaves such a file after the second has signed.
 //!
 //! Source: "JAR File Specification", section "Signed JAR File", and
 //! source.android.com/docs/security/features/apksigning/v2, "Rollback protections".
@@ -24,10 +24,10 @@ const FOLDER: &str = "META-INF/";
 const MANIFEST: &str = "META-INF/MANIFEST.MF";
 const DIGESTS_EXTENSION: &str = "SF";
 const BLOCK_EXTENSIONS: [&str; 3] = ["RSA", "EC", "DSA"];
-/// Most signers, as Android limits them.
+/// Most signers, as on Android.
 const MAX_SIGNATURES: usize = 10;
 
-/// Digests in the order in which they are trusted.
+/// Digests, the strongest first. The first one that is present counts.
 const DIGESTS: [(&str, Hash); 4] = [
     ("SHA-512-Digest", Hash::Sha512),
     ("SHA-384-Digest", Hash::Sha384),
@@ -35,11 +35,11 @@ const DIGESTS: [(&str, Hash); 4] = [
     ("SHA1-Digest", Hash::Sha1),
 ];
 
-/// Most lines of a section. A few bytes of line cost a hundred of memory.
+/// Most lines of a section. A line of a few bytes costs a hundred bytes of memory.
 const MAX_FIELDS: usize = 64;
 
-/// Checks all JAR signatures of an archive. The signer is the one of the first, in the order of
-/// their names; `None` if there is none.
+/// Checks all JAR signatures of an archive. Returns the signer of the first by name, or `None` if
+/// there is no signature.
 pub(crate) fn verify(archive: &Archive) -> Result<Option<Signer>, Failure> {
     let signatures = find_signatures(archive)?;
     if signatures.is_empty() {
@@ -73,7 +73,7 @@ fn find_signatures<'a>(archive: &'a Archive) -> Result<Vec<Signature<'a>>, Refus
             let block = BLOCK_EXTENSIONS.into_iter().find_map(sibling).ok_or(stripped.clone())?;
             signatures.push(Signature { digests: entry, block });
         } else if BLOCK_EXTENSIONS.iter().any(|known| extension == known.as_bytes()) {
-            // One without the other is what is left of a signature that was taken away.
+            // A block without its `.SF` file is the rest of a removed signature.
             sibling(DIGESTS_EXTENSION).ok_or(stripped.clone())?;
         }
     }
@@ -113,8 +113,8 @@ fn verify_signature(
     Ok(signer)
 }
 
-/// An apk that was also signed with a newer scheme says so here. This code runs for an apk only
-/// if it has no such signature (any more).
+/// Refuses an apk whose `.SF` file says that it also has a signature of a newer scheme. This code
+/// runs only for an apk without such a signature.
 fn refuse_stripped_schemes(archive: &Archive, main: &Section) -> Result<(), Refusal> {
     let is_apk = archive.find(crate::apk::MANIFEST).is_some();
     let Some(schemes) = main.get("X-Android-APK-Signed").filter(|_| is_apk) else { return Ok(()) };
@@ -125,7 +125,7 @@ fn refuse_stripped_schemes(archive: &Archive, main: &Section) -> Result<(), Refu
     Ok(())
 }
 
-/// Checks each entry against its section of the manifest, and that each has one.
+/// Checks that each entry has a section of the manifest, and matches it.
 fn verify_entries(archive: &Archive, manifest: &[u8]) -> Result<(), Failure> {
     let mut verified = vec![false; archive.entries().len()];
     let mut sections = Sections(manifest);
@@ -136,7 +136,7 @@ fn verify_entries(archive: &Archive, manifest: &[u8]) -> Result<(), Failure> {
         let found = archive.position(name);
         let found = found.and_then(|at| Some((archive.entries().get(at)?, verified.get_mut(at)?)));
         let (entry, verified) = found.ok_or(Refusal::ChangedAfterSigning { scheme: SCHEME })?;
-        // A section once more would have the entry inflated once more.
+        // A second section would inflate the entry a second time.
         if std::mem::replace(verified, true) {
             return Err(invalid("its manifest lists an entry twice").into());
         }
@@ -169,8 +169,8 @@ fn invalid(reason: &'static str) -> Refusal {
     Refusal::InvalidSignature { scheme: SCHEME, reason }
 }
 
-/// One section of a manifest: its `Name: value` lines. Bytes, because a long line may be folded
-/// in the middle of a character.
+/// One section of a manifest: its `Name: value` lines. The values are bytes, because a long line
+/// may be folded in the middle of a character.
 struct Section<'a>(Vec<(&'a [u8], Cow<'a, [u8]>)>);
 
 impl Section<'_> {
@@ -200,7 +200,7 @@ impl<'a> Sections<'a> {
         let mut fields: Vec<(&[u8], Cow<[u8]>)> = Vec::new();
         let mut next = Some(first_line);
         while let Some(line) = next.filter(|line| !line.is_empty()) {
-            // A line has at most 72 bytes; the value goes on after a space.
+            // A line has at most 72 bytes. A line that starts with a space continues the value.
             if let Some(more) = line.strip_prefix(b" ") {
                 fields.last_mut()?.1.to_mut().extend_from_slice(more);
             } else {

@@ -1,23 +1,23 @@
-//! Reads who a mobile binary is: its identifier, version and signer.
+//! Reads the identifier, version and signer of a mobile binary.
 //!
-//! The input comes from strangers. Three rules follow, and every module keeps them:
+//! The input comes from strangers, so every module keeps three rules:
 //!
-//! * **No panic.** Outside bytes are read through `cursor::Cursor`, which answers `None`
+//! * **No panic.** Modules read outside bytes through `cursor::Cursor`, which returns `None`
 //!   instead of indexing.
-//! * **Bounded memory.** A file is never loaded; what is loaded of it has a limit in [`Limits`].
-//!   That is why the manifests are walked in place instead of being decoded into trees: a few
-//!   bytes of input can ask a decoder for a gigabyte of nodes.
-//! * **One reading.** An archive which two programs could read differently is refused, because
-//!   the signature would be checked on one reading and the phone would install the other.
+//! * **Bounded memory.** A file is never loaded whole, and each part that is loaded has a limit in
+//!   [`Limits`]. Manifests are walked in place and not decoded into trees, because a few bytes of
+//!   input can ask a decoder for a gigabyte of nodes.
+//! * **One reading.** An archive that two programs could read differently is refused: this crate
+//!   would check the signature of one reading, and the phone would install the other.
 //!
-//! | format | who it is | signer |
+//! | format | identifier and version | signer |
 //! |---|---|---|
 //! | apk | `AndroidManifest.xml` (binary XML) | APK Signature Scheme v3.2, v3.1, v3, v2, else the JAR signature |
 //! | aab | `base/manifest/AndroidManifest.xml` (protobuf) | JAR signature |
 //! | ipa | `Payload/*.app/Info.plist` | code signature of the main executable |
 //!
 //! A signature is checked against the bytes and against the certificate that comes with it.
-//! Whether that certificate is the right one is for the caller to decide, by its fingerprint.
+//! The caller decides by its fingerprint whether that certificate is the right one.
 
 mod aab;
 mod apk;
@@ -38,7 +38,7 @@ pub use report::{Kind, Report, Signer};
 
 use archive::Archive;
 
-/// How much of an archive, and of its entries, is looked at before it is refused.
+/// The sizes beyond which an archive is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Most entries in the archive. Memory for the index is about 200 bytes an entry.
@@ -49,15 +49,15 @@ pub struct Limits {
     pub max_total_bytes: u64,
     /// Most inflated bytes per byte of the whole archive.
     pub max_total_ratio: u64,
-    /// Inflated bytes of the whole archive that are let through in any ratio: a small app may
-    /// well be dense, and costs little.
+    /// Inflated bytes of the whole archive that are accepted at any ratio: a small app may be
+    /// dense, and costs little.
     pub total_free_of_ratio: u64,
     /// Most bytes a manifest, property list or certificate entry may inflate to.
     pub max_manifest_bytes: u64,
     /// Most bytes a resource table, a list of signed files or a code signature may have.
     pub max_table_bytes: u64,
     /// Most inflated bytes per stored byte of an entry that is read into memory. Entries that
-    /// are only digested may be denser: an app may well carry a file of zeros.
+    /// are only digested may be denser: an app may carry a file of zeros.
     pub max_ratio: u64,
 }
 
@@ -85,9 +85,8 @@ impl Default for Limits {
 /// [`Failure::Refused`] if the file is not a sound binary of this kind; asking again gives the
 /// same answer. [`Failure::Io`] if the file could not be read; asking again may help.
 pub fn inspect(file: &Path, kind: Kind, limits: &Limits) -> Result<Report, Failure> {
-    // Our own code does not panic, but the plist, X.509 and inflate parsers below it are not ours.
-    // A panic of theirs on hostile bytes must become a final answer: a caller that retries what
-    // panicked would panic forever.
+    // The plist, X.509 and inflate parsers come from other crates and may panic on hostile bytes.
+    // Such a panic must become a final answer, or a caller that retries would panic forever.
     catch_unwind(AssertUnwindSafe(|| inspect_archive(file, kind, limits)))
         .unwrap_or(Err(Failure::Refused(Refusal::Unreadable { part: "file" })))
 }

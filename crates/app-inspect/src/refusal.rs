@@ -1,21 +1,20 @@
-//! Why a binary cannot be reported on.
+//! The reasons why there is no report on a binary.
 
 use std::io;
 
 use crate::report::Kind;
 
-/// Why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The binary is at fault. Final: the same bytes are refused again.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The bytes could not be read from where they are stored. Says nothing about the binary.
+    /// The stored file could not be read. Says nothing about the binary.
     #[error("the uploaded file could not be read: {0}")]
     Io(#[from] io::Error),
 }
 
-/// What is wrong with a binary, as one sentence for its sender, with what to do.
+/// What is wrong with a binary and what to do about it, as one sentence for its sender.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the sentences say it, and the fields are what they name")]
@@ -103,7 +102,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// An entry name as it can stand in a sentence: hostile names are long and unprintable.
+    /// An entry name for a sentence, cut and escaped: hostile names are long and unprintable.
     pub(crate) fn quote(name: &[u8]) -> String {
         let shown: String = String::from_utf8_lossy(name).chars().take(100).collect();
         format!("{shown:?}")

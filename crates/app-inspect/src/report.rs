@@ -1,4 +1,4 @@
-//! What a binary says about itself.
+//! The report on a binary, and the checks on its texts.
 
 use std::fmt;
 
@@ -44,7 +44,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Who a binary is.
+/// The identity and the signer of a binary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// `CFBundleIdentifier`, or the package name of an Android app.
@@ -60,7 +60,7 @@ pub struct Report {
     pub display_name: Option<String>,
     /// `MinimumOSVersion`, or `android:minSdkVersion`.
     pub minimum_os: Option<String>,
-    /// Who signed it; `None` if nobody did.
+    /// `None` if the binary is not signed.
     pub signer: Option<Signer>,
 }
 
@@ -69,8 +69,8 @@ pub struct Report {
 pub struct Signer {
     /// SHA-256 of the DER certificate, 64 lower-case hex digits.
     pub sha256: String,
-    /// The certificate's subject, as `C=DE, O=Example, CN=Example App`. For people to read:
-    /// anybody can write any subject into a certificate of their own.
+    /// The certificate's subject, as `C=DE, O=Example, CN=Example App`. Only for people to read:
+    /// anybody can write any subject into a certificate.
     pub subject: String,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn identifier(field: &'static str, value: Option<String>) -> Result<S
     if value.chars().all(allowed) { Ok(value) } else { Err(Refusal::BadField { field }) }
 }
 
-/// One line of text that must be there.
+/// One line of text, which is required.
 pub(crate) fn text(field: &'static str, value: Option<String>) -> Result<String, Refusal> {
     let value = value.ok_or(Refusal::MissingField { field })?;
     optional_text(field, Some(value))?.ok_or(Refusal::MissingField { field })
@@ -102,8 +102,7 @@ pub(crate) fn optional_text(
     Ok(Some(value))
 }
 
-/// A label for people, on one line, or `None`. Unlike what identifies a binary, a label may be
-/// cut to fit.
+/// A label for people, on one line, or `None`. A long label is cut, unlike an identifier.
 pub(crate) fn label(value: Option<String>) -> Option<String> {
     let line: String =
         value?.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_TEXT).collect();

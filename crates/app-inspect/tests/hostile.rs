@@ -96,7 +96,7 @@ fn two_readings_of_one_archive_are_refused() {
     assert_eq!(look(&suffixed, Kind::Ipa), Err(Refusal::NotAnArchive));
 }
 
-/// The Android Gradle Plugin fills what entries leave free, also before the first one.
+/// The Android Gradle Plugin fills gaps between entries, also before the first one.
 #[test]
 fn padding_that_no_program_takes_for_a_file_is_accepted() {
     let entries = [info(), stored("Payload/A.app/a.txt", b"a"), stored("b", b"")];
@@ -123,7 +123,7 @@ fn bytes_between_the_entries_that_could_be_a_file_are_refused() {
     let mut sized = zip::virtual_entry(&[0; 102]);
     sized[18] = 1;
     let filled = zip::virtual_entry(&hidden);
-    // Its extra field would go on into the next entry.
+    // The extra field would reach into the next entry.
     let mut long = zip::virtual_entry(&[0; 10]);
     long[28] = 200;
     let foreign = stored("c", b"other").descriptor();
@@ -142,7 +142,7 @@ fn bytes_between_the_entries_that_could_be_a_file_are_refused() {
 
 #[test]
 fn an_android_app_may_leave_its_version_out() {
-    // The manifest's attributes are told by number; another one is none that is known.
+    // Attributes of the manifest are found by number, so another number hides the attribute.
     let version_name = 0x0101_021c_u32.to_le_bytes();
     let mut contents = zip::contents(&fixture("sample-unsigned.apk"));
     let (_, manifest) =
@@ -237,7 +237,7 @@ fn what_was_added_after_signing_is_noticed() {
         let answer = look(&zip::append(&fixture(name), &extra), kind);
         assert_eq!(answer, Err(Refusal::ChangedAfterSigning { scheme: "JAR" }), "{name}");
     }
-    // Behind the new entry the signing block is no longer where it counts.
+    // Behind the new entry, the signing block is not directly before the central directory.
     let answer = look(&zip::append(&fixture("sample.apk"), &extra), Kind::Apk);
     assert!(matches!(answer, Err(Refusal::StrayBytes { .. })), "{answer:?}");
 }

@@ -1,4 +1,4 @@
-//! Random damage never panics, and never passes for what was signed.
+//! Random damage never causes a panic, and a damaged file never passes as signed.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
@@ -10,17 +10,17 @@ use app_inspect::{Failure, Kind, Limits, Refusal, Report, inspect};
 
 const SIGNED: [&str; 5] =
     ["sample.apk", "sample-v1.apk", "sample.aab", "sample.ipa", "sample-nested.ipa"];
-/// Its signatures lie in the signing block only, so packed anew it is not signed.
+/// All its signatures are in the signing block, so repacking removes them.
 const HYBRID: &str = "sample-hybrid.apk";
 const UNSIGNED: [&str; 3] = ["sample-unsigned.apk", "sample-unsigned.ipa", "sample-simulator.ipa"];
-/// Damaged variants of each fixture. More of them found nothing more.
+/// Damaged variants of each fixture. A larger number found no more bugs.
 const ROUNDS: usize = 2_000;
 
 fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/../../data/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// Looks at bytes through one file that is written again and again.
+/// Inspects bytes through one file that is rewritten each time.
 struct Bench {
     file: tempfile::NamedTempFile,
     kind: Kind,
@@ -40,7 +40,7 @@ impl Bench {
         self.file.write_all(bytes).unwrap();
         match inspect(self.file.path(), self.kind, &Limits::default()) {
             Ok(report) => Ok(report),
-            // What `inspect` says when it caught a panic of a parser.
+            // The answer of `inspect` when it catches a panic of a parser.
             Err(Failure::Refused(Refusal::Unreadable { part: "file" })) => {
                 panic!("a parser panicked")
             }
@@ -50,7 +50,7 @@ impl Bench {
     }
 }
 
-/// The generator "xorshift64", which is enough to pick bytes and the same everywhere.
+/// The generator "xorshift64", which gives the same bytes on every machine.
 struct Random(u64);
 
 impl Random {
@@ -82,8 +82,8 @@ fn damaged_files_are_answered_without_panic() {
     }
 }
 
-/// The damage is done to the content of an entry, and the archive then packed anew: past the
-/// checksums, as an attacker would, and into the parsers behind them.
+/// Damages the content of an entry and repacks the archive, as an attacker would, so that the
+/// damage passes the checksums and reaches the parsers.
 #[test]
 fn damaged_contents_are_answered_without_panic_and_never_pass_as_signed() {
     let mut random = Random(0xc0de);
@@ -113,9 +113,8 @@ fn damaged_contents_are_answered_without_panic_and_never_pass_as_signed() {
             if let Ok(mut report) = bench.look(&pack(&contents))
                 && SIGNED.contains(&name)
             {
-                // A JAR or CMS signature does not cover the certificate that comes with it, only
-                // its key has to fit. A changed certificate has another fingerprint, so it is
-                // another signer, but never none.
+                // A JAR or CMS signature does not cover its certificate; only the key has to match.
+                // A changed certificate has another fingerprint and is another signer.
                 let signer = report.signer.replace(signer.clone().unwrap());
                 assert!(signer.is_some(), "{name}");
                 assert_eq!(Ok(report), original, "{name}");
@@ -124,8 +123,8 @@ fn damaged_contents_are_answered_without_panic_and_never_pass_as_signed() {
     }
 }
 
-/// One changed byte in a signed file is refused, or it is none that the signature has to cover:
-/// then the report, signer included, is what it was.
+/// A changed byte in a signed file is refused, or the signature need not cover it. Then the report
+/// and the signer stay the same.
 #[test]
 fn a_signed_file_with_one_changed_byte_is_refused_or_reported_the_same() {
     for name in SIGNED.into_iter().chain([HYBRID]) {
@@ -134,7 +133,7 @@ fn a_signed_file_with_one_changed_byte_is_refused_or_reported_the_same() {
         let report = bench.look(&original).unwrap();
         assert!(report.signer.is_some());
         let mut random = Random(0xb17);
-        // Nested code is verified many times over, and tests/resources.rs changes each file of it.
+        // Nested code takes long to verify, and tests/resources.rs changes each of its files.
         let step = if name == "sample-nested.ipa" { 8 } else { 1 };
         for at in (0..original.len()).step_by(step) {
             let mut bytes = original.clone();
@@ -146,7 +145,7 @@ fn a_signed_file_with_one_changed_byte_is_refused_or_reported_the_same() {
     }
 }
 
-/// The v2 and v3 signatures cover every byte of an apk but the signing block they are in.
+/// The v2 and v3 signatures cover every byte of an apk except their signing block.
 #[test]
 fn no_byte_outside_of_the_signing_block_of_an_apk_can_change() {
     let original = fixture("sample.apk");
@@ -163,8 +162,8 @@ fn no_byte_outside_of_the_signing_block_of_an_apk_can_change() {
     }
 }
 
-/// Whatever lies between the entries: an archive that is accepted has the same files for a program
-/// that reads local headers one after the other as for one that goes by the directory.
+/// An accepted archive has the same files for a program that reads one local header after the other
+/// as for a program that reads the directory.
 #[test]
 fn bytes_between_entries_never_make_two_readings() {
     let info = "<plist version='1.0'><dict><key>CFBundleIdentifier</key><string>a</string>\

@@ -1,12 +1,12 @@
-//! Real apps, sound and hostile, from packages that anybody can fetch, against the verdict of
+//! Compares the verdicts on real apps, sound and hostile, from public packages with the verdicts of
 //! `apksigner`, which is Android's own verifier.
 //!
-//! `real_apps.tsv` has a row for each: what apksigner 31.0.2 (of Debian 12) says, which is the
-//! SHA-256 of the signer's certificate or `refused`; what this crate says, which is the same, or
-//! `unsigned`, or the name of a [`Refusal`]; and the reason, where the two differ.
+//! `real_apps.tsv` has a row for each app: the verdict of apksigner 31.0.2 (of Debian 12), which is
+//! the SHA-256 of the signer's certificate or `refused`; the verdict of this crate, which is the
+//! same, or `unsigned`, or the name of a [`Refusal`]; and the reason for a difference.
 //!
-//! The packages are fetched with npm and pip and kept under the target folder: 42 MB. Where they
-//! cannot be had, the test names what it left out. `SVC_REAL_APPS=all` adds the large ones.
+//! The test fetches the packages, 42 MB, with npm and pip and keeps them under the target folder.
+//! It names the packages that it cannot fetch. `SVC_REAL_APPS=all` adds the large ones.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
@@ -21,7 +21,7 @@ use data_encoding::HEXLOWER;
 
 const TABLE: &str = include_str!("real_apps.tsv");
 
-/// 15 to 77 MB each; the other packages together are 42.
+/// Packages of 15 to 77 MB each. The other packages have 42 MB together.
 const LARGE: [(&str, &str); 2] = [("airtest", "1.4.3"), ("appium-uiautomator2-server", "9.0.0")];
 
 struct Row {
@@ -54,7 +54,7 @@ fn rows() -> Vec<Row> {
 }
 
 impl Package {
-    /// The folder with its files; the error is why it cannot be had.
+    /// The folder with the files of the package. The error says why it cannot be fetched.
     fn folder(self) -> Result<PathBuf, String> {
         let Self { source, name, version } = self;
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("real-apps");
@@ -107,7 +107,7 @@ fn run(command: &mut Command) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(format!("{program} failed: {last}")) }
 }
 
-/// What this crate says of a file, as the table has it.
+/// The verdict of this crate on a file, as in the table.
 fn verdict(file: &Path) -> String {
     match inspect(file, Kind::Apk, &Limits::default()) {
         Ok(report) => report.signer.map_or("unsigned".into(), |signer| signer.sha256),
@@ -133,7 +133,7 @@ fn real_apps_are_judged_as_by_apksigner_or_for_a_written_reason() {
             Ok(folder) => folder,
             Err(why) => {
                 let Package { name, version, .. } = package;
-                // Not through the harness, which shows it for failed tests only.
+                // The test harness would show this only for failed tests.
                 let _ = writeln!(std::io::stderr(), "left out: {name} {version} because {why}");
                 continue;
             }
@@ -151,14 +151,14 @@ fn real_apps_are_judged_as_by_apksigner_or_for_a_written_reason() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Needs no network: the table itself keeps the promise.
+/// Needs no network: checks only the table.
 #[test]
 fn what_differs_from_apksigner_has_a_reason_and_is_never_more_lenient() {
     let rows = rows();
     assert!(rows.len() > 50);
     for Row { file, apksigner, expected, reason, .. } in rows {
         match apksigner {
-            // An unsigned app is reported as such, and what that is good for is decided elsewhere.
+            // Reporting a refused app as unsigned is allowed: callers decide about unsigned apps.
             "refused" => assert!(expected.len() != 64, "{file}: accepted as signed"),
             signer => assert!(expected == signer || !reason.is_empty(), "{file}: no reason"),
         }

@@ -1,4 +1,4 @@
-//! Every file of a signed iOS app is held to its signature.
+//! Every file of a signed iOS app is checked against its signature.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
@@ -46,18 +46,18 @@ fn a_signed_app_with_nested_code_is_reported_with_its_signer() {
     assert_eq!(report.version.as_deref(), Some("1.4.2"));
 }
 
-/// Whichever file it is, in the app, in a framework or in a plug-in's framework.
+/// Changes each file of the app, of its framework and of its plug-in's framework.
 #[test]
 fn no_file_of_an_app_can_change() {
     let original = zip::contents(&fixture(NAME));
     assert!(original.len() > 15);
     for (at, (name, content)) in original.iter().enumerate() {
-        // Apple's rules leave it out, and no code reads it.
+        // Apple's rules leave this file out, and no code reads it.
         if name.ends_with("/PkgInfo") {
             continue;
         }
         let mut contents = original.clone();
-        // The first half, and not the room behind a signature.
+        // The middle, because the padding behind a signature is at the end.
         contents[at].1[content.len() / 2] ^= 1;
         assert!(look(&contents).is_err(), "{name} changed");
 
@@ -91,19 +91,19 @@ fn no_file_can_be_added() {
         "PlugIns/Outer.appex/extra.js",
         "PlugIns/Outer.appex/Frameworks/Kit.framework/extra.js",
         "PlugIns/New.appex/Info.plist",
-        // Only the folder itself is signed as nested code, not one that begins like it.
+        // The name of a signed folder is only a prefix of these.
         "PlugIns/Outer.appex2/extra.js",
         "Frameworks/library.dylib/extra.js",
     ] {
         let answer = look_with(|contents| contents.push((format!("{APP}{path}"), b"x".to_vec())));
         assert_eq!(answer, unsigned(path));
     }
-    // Neither is read by code, and both come and go.
+    // No code reads these files.
     for path in [".DS_Store", "en.lproj/.DS_Store", "en.lproj/locversion.plist"] {
         let answer = look_with(|contents| contents.push((format!("{APP}{path}"), b"x".to_vec())));
         assert!(answer.is_ok(), "{path}: {answer:?}");
     }
-    // What lies beside the app is not installed.
+    // Files beside the app are not installed.
     let beside = ("Symbols/x.symbols".to_owned(), b"x".to_vec());
     assert!(look_with(|contents| contents.push(beside)).is_ok());
 }
@@ -134,7 +134,7 @@ fn no_file_can_be_removed_unless_it_is_optional() {
     assert_eq!(removed, unsigned("PlugIns/Outer.appex"));
 }
 
-/// Another version of signed code is another file, whoever signed it.
+/// Another version of signed code is refused, also when it is signed.
 #[test]
 fn nested_code_cannot_be_exchanged() {
     let contents = zip::contents(&fixture(NAME));

@@ -1,4 +1,4 @@
-//! What may be added to the APK Signing Block, which no signature covers, and what may not.
+//! Which values may be added to the APK Signing Block, which no signature covers.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
@@ -12,7 +12,7 @@ const V3: u32 = 0xf053_68c0;
 const V3_2: u32 = 0x70e1_c89f;
 const SOURCE_STAMP: u32 = 0x6dff_800d;
 
-/// The values of a signing block with their ids.
+/// The ids and values of a signing block.
 type Pairs = Vec<(u32, Vec<u8>)>;
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -66,7 +66,7 @@ fn value(name: &str, id: u32) -> Vec<u8> {
     found.into_inner()
 }
 
-/// The parts of a list that each state their length before them.
+/// The parts of a list of length-prefixed parts.
 fn split(list: &[u8]) -> Vec<&[u8]> {
     let (mut rest, mut parts) = (&list[4..], Vec::new());
     while !rest.is_empty() {
@@ -91,7 +91,7 @@ fn metadata_of_any_store_is_let_through() {
         (0x7177_7777, b"{\"channel\":\"example\"}".to_vec()),
         (0x0bad_cafe, b"a note of a store that nobody knows".to_vec()),
         (0x0bad_cafe, vec![0; 4096]),
-        // A source stamp is a signature, but nobody asks it who signed the app.
+        // A source stamp is a signature, but does not say who signed the app.
         (SOURCE_STAMP, stamp),
     ] {
         let answer = look_with("sample.apk", |pairs| pairs.push((id, content.clone())));
@@ -99,7 +99,7 @@ fn metadata_of_any_store_is_let_through() {
     }
 }
 
-/// Today's phones pass over it; those of tomorrow may take its key for the signer.
+/// Phones of today ignore it; newer ones may take its key for the signer.
 #[test]
 fn a_signature_of_an_unknown_scheme_is_refused() {
     for id in [V3, 0x7109_871a] {
@@ -117,8 +117,8 @@ fn a_hybrid_signature_counts_before_the_older_ones() {
     assert_eq!(signer.subject, "CN=Throwaway ML-DSA");
 }
 
-/// A stranger cannot make a genuine app appear as signed by somebody else, nor take the newest
-/// signature away.
+/// A stranger can neither change the reported signer of a genuine app nor remove its newest
+/// signature.
 #[test]
 fn a_hybrid_signature_cannot_be_grafted_or_removed() {
     let hybrid = value("sample-hybrid.apk", V3_2);
@@ -149,7 +149,7 @@ fn a_hybrid_signature_has_exactly_one_signer_of_each_kind() {
         let refused = matches!(answer, Err(Refusal::InvalidSignature { scheme: "APK v3.2", .. }));
         assert!(refused, "{} signers: {answer:?}", parts.len());
     }
-    // As on a phone, an ML-DSA key alone signs nothing.
+    // As on a phone, a signature with only an ML-DSA key does not count.
     let answer = look_with("sample-hybrid.apk", |pairs| {
         pairs.retain(|(id, _)| *id != V3_2);
         pairs.iter_mut().find(|(id, _)| *id == V3).unwrap().1 = join(&[ml_dsa]);

@@ -1,4 +1,4 @@
-//! Function calls a second: one that a session proves, and one that anybody may call.
+//! Function calls per second: a function that needs a session, and a public one.
 
 use crate::{
     Pace,
@@ -28,7 +28,7 @@ const BINDS: &str = "processor time, spread thin: following the connection, look
     the hop to the router's mailbox, SHA-256 of the token with its look-ups, the limiter, and a \
     longer head of the answer.";
 
-/// Both functions against the echo server.
+/// Measures both functions against the echo server.
 pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     let home = machine::scratch()?;
     let store = seed::open(home.path())?;
@@ -50,7 +50,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// A function under load, and the load that its yardstick gets.
+/// A function under load, and the load of its yardstick.
 struct Function {
     name: &'static str,
     ours: Load,
@@ -80,8 +80,8 @@ impl Function {
         Ok(Function { name, ours, echoed: with(&reply) })
     }
 
-    /// How many calls a second, and what each takes of the processors: that is the truer figure
-    /// where others use the machine too.
+    /// The calls per second and the processor time of each call, which is the more reliable figure
+    /// when other programs use the machine.
     fn measure(
         &self,
         scratch: &Path,
@@ -132,7 +132,7 @@ impl Function {
     }
 }
 
-/// Answers, and microseconds of processor time that the process took for each of them.
+/// The answers, and the microseconds of processor time that the process took for each.
 fn run(load: &Load, scratch: &Path, process: u32, pace: Pace) -> Outcome<(Answers, f64)> {
     let before = machine::processor_time(process)?;
     let answers = load.run(scratch, pace.seconds)?;

@@ -1,4 +1,4 @@
-//! A client of the service, as small as can be: what it costs is not measured with the service.
+//! A minimal client of the service, so that its own cost does not distort the measurement.
 
 use crate::outcome::{Explain, Outcome};
 use serde_json::Value;
@@ -10,23 +10,20 @@ use std::{
     time::Duration,
 };
 
-/// Nothing here takes longer.
+/// The time limit of a read.
 const WITHIN: Duration = Duration::from_secs(300);
 
-/// A client of one service.
 #[derive(Debug, Clone)]
 pub struct Client {
     pub address: SocketAddr,
-    /// Sent with every call.
+    /// The header of every call.
     pub application_id: String,
 }
 
-/// An answer: its status and its JSON.
 #[derive(Debug)]
 pub struct Answer {
-    /// Of HTTP.
     pub status: u16,
-    /// Null where the body is no JSON.
+    /// Null if the body is not JSON.
     pub body: Value,
 }
 
@@ -41,7 +38,7 @@ impl Answer {
 }
 
 impl Client {
-    /// Calls a function, with a session where one is given. It must succeed.
+    /// Calls a function, optionally with a session. Fails if the status is not 200.
     pub fn call(&self, session: Option<&str>, function: &str, params: &Value) -> Outcome<Answer> {
         let path = format!("/backend/functions/{function}");
         let answer = self.post(session, &path, params)?;
@@ -63,12 +60,12 @@ impl Client {
         })
     }
 
-    /// Reads an address. `None`: nobody listens there.
+    /// Reads an address. `None` if there is no answer.
     pub fn get(&self, path: &str) -> Option<Answer> {
         self.exchange(&format!("GET {path}"), &[], 0, |_| Ok(())).ok()
     }
 
-    /// Sends a file whole. The kernel moves the bytes from the file to the connection.
+    /// Sends a whole file. The kernel copies the bytes from the file to the connection.
     pub fn put_file(&self, path: &str, file: &Path) -> Outcome<Answer> {
         let mut bytes = File::open(file).or_say("the file")?;
         let length = bytes.metadata().or_say("the file")?.len();

@@ -1,6 +1,5 @@
-//! The yardstick of function calls: a web server that reads JSON and answers it. What is left of
-//! it when the service takes its place is what the service costs. It is also what the proxies pass
-//! requests on to.
+//! The yardstick of function calls: a web server that reads JSON and echoes it. The difference
+//! between both is the cost of the service. The server is also the upstream of the proxies.
 
 use crate::{
     group_commit::{GroupCommit, Rows},
@@ -13,10 +12,10 @@ use clap::ValueEnum;
 use serde_json::Value;
 use std::{path::Path, time::Duration};
 
-/// Bytes of an answer that is no echo.
+/// Most bytes of an answer for the proxies.
 const LARGEST: usize = 1 << 20;
 
-/// Serves until it is killed.
+/// Serves until the process is killed.
 pub fn run(port: u16, workers: usize, durable: Option<(&Path, Rows)>) -> Outcome<()> {
     let commit = durable.map(|(at, rows)| GroupCommit::start(at, rows)).transpose()?;
     let commit = web::Data::new(commit);
@@ -38,17 +37,17 @@ async fn echo(body: web::Json<Value>, commit: web::Data<Option<GroupCommit>>) ->
     }
 }
 
-/// So many bytes, for the proxies.
+/// Answers `count` bytes, for the proxies.
 async fn bytes(count: web::Path<usize>) -> HttpResponse {
     HttpResponse::Ok().content_type("text/plain").body("x".repeat((*count).min(LARGEST)))
 }
 
-/// Starts one in a process of its own, with so many workers.
+/// Starts the server in its own process.
 pub fn start(workers: usize) -> Outcome<Helper> {
     Helper::start("echo", [workers.to_string().into()])
 }
 
-/// Starts one that answers once it has written these rows to a new store.
+/// Starts a server that writes these rows to a new store before it answers.
 pub fn start_durable(workers: usize, store: &Path, rows: Rows) -> Outcome<Helper> {
     let rows = rows.to_possible_value().or_say("the rows")?;
     Helper::start("echo", [workers.to_string().into(), store.into(), rows.get_name().into()])

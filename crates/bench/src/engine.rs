@@ -1,6 +1,6 @@
-//! An engine that only says what is there: the list of containers that it was given, which all run.
-//! It answers what the service asks of an instance at rest, so that thousands of instances can be
-//! measured on a machine that could not run them.
+//! A container engine that only lists given containers, all running. It answers the requests of the
+//! service for instances at rest, so a machine can measure thousands of instances that it could not
+//! run.
 
 use crate::{
     client::Client,
@@ -17,13 +17,13 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// What it answers with, and how often the containers were asked for.
+/// The list of containers, and how often it was requested.
 struct Said {
     containers: String,
     rounds: AtomicU64,
 }
 
-/// Serves the part of Docker Engine's API 1.41 that lists things until it is killed. The file has
+/// Serves the listing part of Docker Engine's API 1.41 until the process is killed. The file has
 /// the answer to `/containers/json`.
 pub fn run(port: u16, containers: &Path) -> Outcome<()> {
     let containers = std::fs::read_to_string(containers).or_say("the containers")?;
@@ -57,19 +57,19 @@ async fn answer(request: HttpRequest, said: web::Data<Said>) -> HttpResponse {
 pub struct ListingEngine(Helper);
 
 impl ListingEngine {
-    /// Starts one that has these containers, as `/containers/json` shows them.
+    /// Starts an engine with these containers, in the form of `/containers/json`.
     pub fn start(scratch: &Path, containers: &[Value]) -> Outcome<ListingEngine> {
         let file = scratch.join("containers.json");
         std::fs::write(&file, Value::from(containers).to_string()).or_say("the containers")?;
         Helper::start("engine", [file.into()]).map(ListingEngine)
     }
 
-    /// What the service is told of it.
+    /// The value of `SVC_DOCKER_HOST` for this engine.
     pub fn host(&self) -> String {
         format!("tcp://{}", self.0.address)
     }
 
-    /// How often its containers were asked for.
+    /// How often the containers were listed.
     pub fn rounds(&self) -> Outcome<u64> {
         let client = Client { address: self.0.address, application_id: String::new() };
         let answer = client.get("/rounds").or_say("the engine's answer")?;

@@ -1,5 +1,5 @@
-//! Instances that are put into a store, and the containers that an engine has for them. All are at
-//! rest: their servers listen on one port of this machine, their databases are well.
+//! Instances in a store and their containers in an engine. All instances are at rest: their servers
+//! share one port of this machine, and their databases are healthy.
 
 use crate::{
     outcome::{Explain, Outcome},
@@ -21,23 +21,22 @@ use contract::{
 use serde_json::{Value, json};
 use store::{Change, Store};
 
-/// What a fleet is made of.
 pub struct Fleet {
     /// Each instance, and its app.
     pub instances: Vec<(InstanceId, AppId)>,
-    /// All containers, as `/containers/json` of Docker Engine's API shows them.
+    /// All containers, in the form of `/containers/json` of Docker Engine's API.
     pub containers: Vec<Value>,
 }
 
-/// Where the servers of a fleet listen, and the path that says whether they are well.
+/// The address of the servers of a fleet.
 pub struct Servers<'a> {
-    /// On the loopback address.
+    /// The port on the loopback address.
     pub port: u16,
-    /// Of their health checks.
+    /// The path of the health checks.
     pub health: &'a str,
 }
 
-/// Puts so many instances into the store, each of an app of this project.
+/// Writes `count` instances to the store, each with its own app in this project.
 pub async fn seed(
     store: &Store,
     project: ProjectId,

@@ -1,4 +1,4 @@
-//! Group commit on sled and nothing around it: the floor under every durable change.
+//! Group commit on sled alone: the least cost of a durable change.
 
 use crate::outcome::{Explain, Outcome};
 use std::{
@@ -13,19 +13,19 @@ use tokio::sync::oneshot;
 
 /// Bytes of a record.
 const RECORD: usize = 500;
-/// Records that are overwritten in turn.
+/// Number of records, which are overwritten in turn.
 const RECORDS: u64 = 128;
 const LARGEST_BATCH: usize = 1024;
 
-/// What one writer wants on the disk.
+/// The rows of one write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Rows {
     One,
-    /// What a change of the service writes: a record, an entry of a log and an entry of an index.
+    /// The rows of a change of the service: a record, a log entry and an index entry.
     Three,
 }
 
-/// One thread that writes: one batch, one flush, one `fdatasync` for all who wait.
+/// A thread that writes for all waiting callers with one batch, one flush and one `fdatasync`.
 pub struct GroupCommit {
     queue: mpsc::Sender<Write>,
     count: AtomicU64,
@@ -73,7 +73,7 @@ fn commit_all(
         let writes: Vec<Write> = std::iter::once(first).chain(rest).collect();
         let mut batch = sled::Batch::default();
         for Write { number, .. } in &writes {
-            // no two values are the same: sled passes over those that change nothing
+            // Each value is unique, because sled skips writes that change nothing.
             let value = [number.to_be_bytes().as_slice(), &record].concat();
             batch.insert(format!("record/{}", number % RECORDS).into_bytes(), value.clone());
             if rows == Rows::Three {

@@ -1,4 +1,4 @@
-//! A part of this program in a process of its own, which listens on a port of this machine.
+//! A subcommand of this program in its own process, which listens on a port of this machine.
 
 use crate::{
     machine,
@@ -11,14 +11,14 @@ use std::{
     process::{Child, Command},
 };
 
-/// A running one. It is killed when the value is dropped.
+/// A running helper process. Dropping the value kills it.
 pub struct Helper {
     pub address: SocketAddr,
     child: Child,
 }
 
 impl Helper {
-    /// Starts this program with a subcommand, the port, and what else the subcommand takes.
+    /// Starts this program with a subcommand, the port, and `more` arguments.
     pub fn start(what: &str, more: impl IntoIterator<Item = OsString>) -> Outcome<Helper> {
         let port = free_port()?;
         let mut command = Command::new(machine::this_program()?);
@@ -27,7 +27,6 @@ impl Helper {
         listening(helper.address, what).map(|()| helper)
     }
 
-    /// The id of its process.
     pub fn process(&self) -> u32 {
         self.child.id()
     }

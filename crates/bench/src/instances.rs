@@ -1,4 +1,4 @@
-//! Looking at a thousand instances at rest, and reading one of them meanwhile.
+//! Observing a thousand instances at rest, and reading one of them meanwhile.
 
 use crate::{
     Pace,
@@ -30,9 +30,9 @@ pub const METHOD: &str = "The service has a thousand instances at rest, each wit
 
 const INSTANCES: usize = 1000;
 const HEALTH: &str = "/bytes/20";
-/// Rounds that are measured.
+/// Measured rounds.
 const ROUNDS: u64 = 30;
-/// What a start leaves to do is done by then.
+/// A pause in which the service finishes the work of its start.
 const SETTLE: Duration = Duration::from_secs(3);
 /// Instances that are read in turn.
 const READ: usize = 64;
@@ -84,7 +84,7 @@ fn an_owned_project(home: &Path, pace: Pace) -> Outcome<Owned> {
 /// Microseconds of processor time that the service takes for one round.
 fn rounds(home: &Path, engine: &ListingEngine, pace: Pace) -> Outcome<f64> {
     let server = start(home, engine, pace, "1")?;
-    // The first rounds find everything new.
+    // The first rounds take longer, because all containers are new to the service.
     wait_for(engine, 3)?;
     let (before, taken) = (engine.rounds()?, machine::processor_time(server.process())?);
     wait_for(engine, before + ROUNDS)?;
@@ -110,7 +110,7 @@ fn wait_for(engine: &ListingEngine, rounds: u64) -> Outcome<()> {
     Err("the service does not look at its instances".into())
 }
 
-/// Microseconds of this process's time for one request to the health check.
+/// Microseconds of processor time of this process for one request to the health check.
 fn requests(upstream: &Helper) -> Outcome<f64> {
     let client = Client { address: upstream.address, application_id: String::new() };
     let this = std::process::id();
@@ -122,7 +122,7 @@ fn requests(upstream: &Helper) -> Outcome<f64> {
     Ok((machine::processor_time(this)? - before) * 1e6 / count as f64)
 }
 
-/// Reading instances while they are looked at, against reading them in peace and against a bare
+/// Reads instances while the service observes them, against reading them alone and against a bare
 /// server.
 fn reads(
     home: &Path,
@@ -160,7 +160,7 @@ fn reads(
     ])
 }
 
-/// Calls that read instances in turn, and the replies to them.
+/// Calls that read instances in turn, and their replies.
 fn load(server: &Server, project: &Owned, fleet: &Fleet) -> Outcome<(Load, Vec<(String, String)>)> {
     let (mut requests, mut replies) = (Vec::new(), Vec::new());
     for (instance, _) in fleet.instances.iter().take(READ) {

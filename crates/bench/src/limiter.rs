@@ -1,4 +1,4 @@
-//! Counting the calls of a million callers: how long each takes, and how much memory.
+//! The time and the memory for counting the calls of a million callers.
 
 use crate::{machine, outcome::Outcome, table::Row};
 use actors::call::rate_limit::{Limiter, RateKey};
@@ -18,14 +18,14 @@ const CALLERS: u32 = 1_000_000;
 /// A bucket of this tier is full again 120 ms after two calls.
 const TIER: Tier = Tier::Professional;
 
-/// What one caller cost: nanoseconds of the first and of the second call, and bytes of memory.
+/// The cost of one caller: nanoseconds of the first and of the second call, and bytes of memory.
 struct Cost {
     first: f64,
     second: f64,
     bytes: f64,
 }
 
-/// The limiter against a hash map.
+/// Measures the limiter against a hash map.
 pub fn measure() -> Outcome<Vec<Row>> {
     machine::wait_until_quiet();
     let before = machine::resident(None)?;
@@ -38,7 +38,7 @@ pub fn measure() -> Outcome<Vec<Row>> {
     if !limiter.is_empty() {
         return Err(format!("{} idle callers were not forgotten", limiter.len()));
     }
-    // The allocator gives memory back a moment after it was freed, when it is next asked for some.
+    // The allocator returns freed memory a moment later, at another allocation.
     for _ in 0..50 {
         std::thread::sleep(Duration::from_millis(10));
         std::hint::black_box(vec![1_u8; 1 << 16]);
@@ -71,7 +71,7 @@ pub fn measure() -> Outcome<Vec<Row>> {
     ])
 }
 
-/// Counts two calls of every caller. None may be refused.
+/// Counts two calls of every caller. Fails if a call is refused.
 fn each(count: impl Fn(RateKey) -> bool) -> Outcome<Cost> {
     let callers = || (0..CALLERS).map(|n| RateKey::Address(address(n)));
     let pass = || {
@@ -86,7 +86,7 @@ fn each(count: impl Fn(RateKey) -> bool) -> Outcome<Cost> {
     Ok(Cost { first, second: pass()?, bytes })
 }
 
-/// Neighbours are far apart, as the addresses of strangers are.
+/// The address of a caller. Successive addresses are far apart, like those of strangers.
 fn address(n: u32) -> IpAddr {
     IpAddr::V6(Ipv6Addr::from(u128::from(n.wrapping_mul(2_654_435_761)) << 64 | u128::from(n)))
 }

@@ -1,4 +1,4 @@
-//! The machine: what it is, whether it is quiet, and what memory a process takes of it.
+//! The machine: its description, its load, and the time and memory that processes use.
 
 use crate::outcome::{Explain, Outcome};
 use std::{
@@ -8,24 +8,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a quiet moment is waited for before measuring regardless.
+/// The longest wait for a quiet machine.
 const QUIET_WITHIN: Duration = Duration::from_secs(60);
-/// A machine is quiet when this share of its processors is idle, in percent, for two seconds.
+/// A machine is quiet when this percentage of its processors is idle for two seconds.
 const QUIET: u64 = 85;
 
 pub fn this_program() -> Outcome<PathBuf> {
     std::env::current_exe().or_say("this program")
 }
 
-/// An empty directory on the disk that the build is on, which unlike `/tmp` is never in memory.
-/// It is removed when the value is dropped.
+/// An empty directory on the disk of the build, because `/tmp` may be in memory. Dropping the value
+/// removes it.
 pub fn scratch() -> Outcome<tempfile::TempDir> {
     let program = this_program()?;
     let beside = program.parent().or_say("the build's directory")?;
     tempfile::Builder::new().prefix("bench-").tempdir_in(beside).or_say("a scratch directory")
 }
 
-/// Threads that the service and its yardstick get: half of the processors.
 pub fn half_of_the_processors() -> usize {
     (processors() / 2).max(1)
 }
@@ -34,8 +33,8 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Waits until the machine is quiet, for a bounded time. Where it does not become so, that is said,
-/// and the median of several rounds has to do.
+/// Waits for a limited time until the machine is quiet. Prints a remark if it stays busy; then only
+/// the median of several rounds evens out the load.
 pub fn wait_until_quiet() {
     let begun = Instant::now();
     let mut seconds = 0;
@@ -57,7 +56,7 @@ fn idle_percent() -> Option<u64> {
     Some(100 * idle_now.saturating_sub(idle) / all_now.saturating_sub(all).max(1))
 }
 
-/// Idle time and all time of the processors since the machine started, in ticks.
+/// The idle time and the total time of the processors since the start of the machine, in ticks.
 fn processor_times() -> Option<(u64, u64)> {
     let stat = read_to_string("/proc/stat").ok()?;
     let ticks = stat.lines().next()?.split_whitespace().skip(1).take(8);
@@ -66,26 +65,26 @@ fn processor_times() -> Option<(u64, u64)> {
     Some((idle, ticks.iter().sum()))
 }
 
-/// Processor time that a process has taken, in seconds. The clock ticks a hundred times a second.
+/// The processor time of a process, in seconds. The clock ticks a hundred times a second.
 pub fn processor_time(process: u32) -> Outcome<f64> {
     let stat = read_to_string(format!("/proc/{process}/stat")).or_say("the processor time")?;
-    // The name, in parentheses, may hold anything; the times are the 12th and 13th after it.
+    // The name, in parentheses, may hold any text. The times are the 12th and 13th fields after it.
     let after_name = stat.rsplit(')').next().unwrap_or_default();
     let ticks = after_name.split_whitespace().skip(11).take(2);
     Ok(ticks.filter_map(|n| n.parse::<f64>().ok()).sum::<f64>() / 100.0)
 }
 
-/// Bytes of memory that a process holds now; `None` for this one.
+/// Resident bytes of a process; `None` means this process.
 pub fn resident(process: Option<u32>) -> Outcome<u64> {
     status(process, "VmRSS:")
 }
 
-/// The most bytes of memory that a process held since [`forget_peak`].
+/// The most resident bytes of a process since [`forget_peak`].
 pub fn peak(process: u32) -> Outcome<u64> {
     status(Some(process), "VmHWM:")
 }
 
-/// Begins to look for the peak of a process anew.
+/// Resets the peak of a process.
 pub fn forget_peak(process: u32) -> Outcome<()> {
     std::fs::write(format!("/proc/{process}/clear_refs"), "5").or_say("the peak of memory")
 }
@@ -133,7 +132,7 @@ fn file_system(at: &Path) -> String {
     text.lines().last().unwrap_or("unknown").trim().to_owned()
 }
 
-/// The first line (of `df` all lines) that a program says of itself.
+/// The output of a program; only the first line of `wrk`.
 fn said(program: &str, args: &[&str]) -> String {
     let output = Command::new(program).args(args).output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());

@@ -1,8 +1,8 @@
-//! Measures the service, each figure against a yardstick of the same run on the same machine, and
-//! writes what it found to `BENCHMARKS.md`.
+//! Measures the service and writes `BENCHMARKS.md`. Each figure has a yardstick from the same run
+//! on the same machine.
 //!
-//! `bench` runs every figure, each in a process of its own; `bench calls` runs one and only prints
-//! it. The service is the `svc` that was built beside this program.
+//! `bench` measures all figures, each in its own process. `bench calls` measures one and prints it.
+//! The measured service is the program `svc` beside this program.
 
 mod calls;
 mod client;
@@ -32,7 +32,7 @@ use outcome::{Explain, Outcome};
 use std::{path::PathBuf, process::ExitCode};
 use table::Row;
 
-/// The service and its yardsticks use the same one.
+/// The allocator of the service, so that the yardsticks have the same one.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -48,23 +48,22 @@ struct Bench {
     what: Option<What>,
 }
 
-/// How long and how often.
+/// The duration and the number of measurements.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Pace {
-    /// How often each measurement is repeated; the median counts.
+    /// How often each measurement is repeated. The median counts.
     #[arg(long, global = true, default_value_t = 3)]
     pub rounds: usize,
     /// How long one measurement under load takes.
     #[arg(long, global = true, default_value_t = 6)]
     pub seconds: u64,
-    /// HTTP worker threads of the service and of its yardstick; half of the processors where
-    /// nothing is given, because the load comes from the other half.
+    /// HTTP worker threads of the service and of its yardstick; by default half of the processors,
+    /// because the load comes from the other half.
     #[arg(long, global = true)]
     pub workers: Option<usize>,
 }
 
 impl Pace {
-    /// HTTP workers of the service and of its yardsticks.
     fn http_workers(&self) -> usize {
         self.workers.unwrap_or_else(machine::half_of_the_processors)
     }
@@ -84,20 +83,20 @@ enum What {
     Owners,
     /// Counting a million callers, against a bare hash map.
     Limiter,
-    /// Looking at instances that are at rest, and reading one meanwhile.
+    /// Observing instances at rest, and reading one meanwhile.
     Instances,
     /// Requests passed on to an instance, against nginx.
     Proxy,
-    /// The engine of `instances` and `proxy`: has the containers that the file says.
+    /// The engine of `instances` and `proxy`, which lists the containers in the file.
     #[command(hide = true)]
     Engine { port: u16, containers: PathBuf },
-    /// The yardstick of `calls`: answers every JSON body with itself. With a store: that of
-    /// `writes`, which answers once it is durable.
+    /// The yardstick of `calls`, which echoes every JSON body. With a store, the yardstick of
+    /// `writes`, which answers after a durable write.
     #[command(hide = true)]
     Echo { port: u16, workers: usize, store: Option<PathBuf>, rows: Option<Rows> },
 }
 
-/// Every figure and how it is measured, in the order of the report.
+/// The figures with their methods, in the order of the report.
 const FIGURES: [(&str, &str); 8] = [
     ("calls", calls::METHOD),
     ("writes", writes::METHOD),
@@ -144,7 +143,7 @@ fn run(bench: &Bench) -> Outcome<()> {
     Ok(())
 }
 
-/// Each figure in a process of its own, so that none inherits the memory of another.
+/// Measures each figure in its own process, so that none inherits the memory of another.
 fn run_all(pace: Pace) -> Outcome<()> {
     let mut all: Vec<Row> = Vec::new();
     for (figure, _) in FIGURES {

@@ -1,13 +1,13 @@
-//! What can go wrong is said to the person at the terminal: a sentence is enough.
+//! Errors are sentences, because a person at the terminal reads them.
 
 use std::fmt::Display;
 
-/// A value, or why there is none.
+/// A value, or a sentence that says why there is none.
 pub type Outcome<T> = Result<T, String>;
 
-/// Says what an error was about.
+/// Names the subject of an error.
 pub trait Explain<T> {
-    /// The error becomes a sentence that begins with `what`.
+    /// Makes the error a sentence that begins with `what`.
     fn or_say(self, what: impl Display) -> Outcome<T>;
 }
 

@@ -1,4 +1,4 @@
-//! Bringing 100,000 owners into memory: how long each takes, and how much memory.
+//! The time and the memory for bringing 100,000 owners into memory.
 
 use crate::{
     machine,
@@ -23,18 +23,18 @@ pub const METHOD: &str = "In this process: 100,000 stored projects are each aske
 
 const OWNERS: usize = 100_000;
 const AT_A_TIME: usize = 64;
-/// What an owner in memory may take with all that belongs to it, in bytes.
+/// The bytes of memory that an owner may take, with everything that belongs to it.
 const MOST_MEMORY: f64 = 2300.0;
 const BINDS: &str = "what belongs to an owner beside its record: context, mailbox, guard, health, and its \
     entries in directory and registry.";
 
-/// What waking one took: microseconds, and bytes of memory.
+/// The cost of waking one owner or actor.
 struct Cost {
     micros: f64,
     bytes: f64,
 }
 
-/// Owners against bare actors.
+/// Measures owners against bare actors.
 pub fn measure() -> Outcome<Vec<Row>> {
     let home = machine::scratch()?;
     let store = seed::open(home.path())?;
@@ -58,14 +58,14 @@ async fn wake_all(store: Store) -> Outcome<(Cost, Cost)> {
     let arbiters: Vec<ArbiterHandle> = threads.iter().map(Arbiter::handle).collect();
     let world = world::start(store.clone(), &arbiters).await?;
     let projects = world.owners().or_say("the owners")?.projects.clone();
-    // What the store keeps in memory is there before anything is measured.
+    // Fills the caches of the store before the measurement.
     for id in &ids {
         read(&store, *id)?;
     }
     let project = ids.first().map(|id| read(&store, *id)).or_say("a project")??.state.clone();
     machine::wait_until_quiet();
     let (ours, _) = each(&ids, |id| {
-        // It is there already, so nothing is written.
+        // The project exists, so nothing is written.
         let asked = projects.create(id, project.clone());
         async move { asked.await.map(drop).map_err(|fault| format!("{id} answered {fault:?}")) }
     })
@@ -75,7 +75,7 @@ async fn wake_all(store: Store) -> Outcome<(Cost, Cost)> {
     Ok((ours, bare))
 }
 
-/// Wakes all of them and takes the mean. What waking gives is kept until all are awake.
+/// Wakes all of them and returns the mean cost. Keeps the results of `wake` until all are awake.
 async fn each<T, F: Future<Output = Outcome<T>>>(
     ids: &[ProjectId],
     wake: impl FnMut(ProjectId) -> F,
@@ -95,14 +95,14 @@ fn read(store: &Store, id: ProjectId) -> Outcome<Snapshot<Projects>> {
     store.get::<Projects>(&id).or_say("the store")?.or_say(id)
 }
 
-/// An actor with nothing around it.
+/// An actor without supervision and other additions.
 struct Plain {
     id: ProjectId,
     store: Store,
     record: Option<Snapshot<Projects>>,
 }
 
-/// Whether it has its record.
+/// Asks whether the actor has its record.
 #[derive(Message)]
 #[rtype(result = "bool")]
 struct Ask;

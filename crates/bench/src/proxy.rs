@@ -1,4 +1,4 @@
-//! Requests passed on to the server of an instance, against nginx in the service's place.
+//! Requests passed on to the server of an instance, by the service and by nginx.
 
 use crate::{
     Pace, echo,
@@ -25,7 +25,7 @@ const AIM: f64 = 0.6;
 const BINDS: &str = "processor time: two HTTP heads are parsed and written for each request.";
 const HEALTH: &str = "/bytes/20";
 
-/// Short and longer answers.
+/// Measures short and longer answers.
 pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     let (home, workers) = (machine::scratch()?, pace.http_workers());
     let upstream = echo::start(workers)?;
@@ -76,14 +76,14 @@ fn measure_in_turns(ways: &[Load; 3], scratch: &Path, pace: Pace) -> Outcome<[An
     Ok([ours?, theirs?, direct?])
 }
 
-/// A running nginx. It is killed when the value is dropped.
+/// A running nginx. Dropping the value ends it.
 struct Nginx {
     address: SocketAddr,
     child: Child,
 }
 
 impl Nginx {
-    /// Starts one that passes on what is below a path.
+    /// Starts an nginx that passes on the requests below a path.
     fn start(scratch: &Path, workers: usize, prefix: &str, to: SocketAddr) -> Outcome<Nginx> {
         let (address, at) = (local(free_port()?), scratch.display());
         let own = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -115,7 +115,7 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // Its workers end with it only where it is asked to end.
+        // The workers of nginx end only if nginx is asked to end.
         let asked = Command::new("kill").arg(self.child.id().to_string()).status();
         if asked.is_err() {
             let _ = self.child.kill();

@@ -1,5 +1,6 @@
--- Sends the requests of the file BENCH_REQUESTS in turn: on each line a session token (or nothing),
--- a tab, and a JSON body; without a body it is a GET. All go to BENCH_PATH with the application id BENCH_APPLICATION.
+-- Sends the requests of the file BENCH_REQUESTS in turn to BENCH_PATH, with the application id
+-- BENCH_APPLICATION. Each line has a session token (or nothing), a tab, and a JSON body. A request
+-- without a body is a GET.
 local requests, at = {}, 0
 
 init = function()

@@ -1,5 +1,4 @@
-//! Records that are put into a store before the service opens it, with the index entries that the
-//! service would have written.
+//! Writes records to a store before the service opens it, with the index entries of the service.
 
 use crate::outcome::{Explain, Outcome};
 use actors::{
@@ -24,22 +23,21 @@ use contract::{
 use std::{path::Path, str::FromStr};
 use store::{Change, Memory, Store};
 
-/// When everything was made.
+/// The time at which all records were created.
 pub const MADE: Timestamp = Timestamp::from_millis(1_750_000_000_000);
-/// Records of one change. More do not make it faster.
+/// Records of one change. A larger change is not faster.
 const BATCH: usize = 1000;
 
-/// Opens the store of a service that does not run, in the service's directory.
+/// Opens the store of a stopped service.
 pub fn open(home: &Path) -> Outcome<Store> {
     Store::open(&home.join("data/run/store"), &kinds(), Memory::default()).or_say("the store")
 }
 
-/// Writes one change and waits for it.
 pub async fn commit(store: &Store, change: Change) -> Outcome<()> {
     store.commit(change).await.or_say("the store")
 }
 
-/// Puts so many projects into the store, a thousand for each organization, and gives their ids.
+/// Writes `count` projects to the store, a thousand for each organization, and returns their ids.
 pub async fn projects(store: &Store, count: usize) -> Outcome<Vec<ProjectId>> {
     let random = Random::default();
     let ids: Vec<ProjectId> = (0..count).map(|_| random.id(MADE)).collect();
@@ -68,8 +66,8 @@ fn project(id: ProjectId, organization_id: OrganizationId) -> Outcome<Project> {
     })
 }
 
-/// Puts a published release into the store, with all that it hangs from. Its channel is
-/// `production`, its platform Android.
+/// Writes a published release to the store, with its artifact and parents. The channel is
+/// `production`, the platform Android.
 pub async fn release(store: &Store) -> Outcome<AppId> {
     let random = Random::default();
     let (organization, user): (OrganizationId, UserId) = (random.id(MADE), random.id(MADE));
@@ -168,12 +166,12 @@ fn provenance(user: UserId) -> Provenance {
     }
 }
 
-/// A record of a resource at rest.
+/// Adds the record of a resource at rest.
 pub fn put<R: Resource>(change: Change, id: R::Key, state: R::State) -> Change {
     change.create::<R>(&id, Kept::at_rest(state))
 }
 
-/// A text of the contract; all of them here are valid.
+/// Parses a text type of the contract.
 pub fn text<T: FromStr<Err = String>>(text: &str) -> Outcome<T> {
     text.parse()
 }

@@ -1,4 +1,4 @@
-//! The service that is measured: the real program in a directory of its own.
+//! The measured service: the real program in its own directory.
 
 use crate::{
     client::Client,
@@ -14,26 +14,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A start that takes longer has failed.
+/// The time limit of a start.
 const START_WITHIN: Duration = Duration::from_secs(60);
 
-/// A running service. It is killed when the value is dropped.
+/// A running service. Dropping the value kills it.
 pub struct Server {
     pub client: Client,
-    /// How long it took until it was ready.
+    /// The time until the service was ready.
     pub started_in: Duration,
     home: PathBuf,
     child: Child,
 }
 
 impl Server {
-    /// Starts the service in `home` with so many HTTP workers, and waits until it is ready. Nobody
-    /// is limited in it, and it has no container engine.
+    /// Starts the service in `home` and waits until it is ready. The service does not limit
+    /// anonymous callers, and has no container engine.
     pub fn start(home: &Path, workers: usize) -> Outcome<Server> {
         Server::start_with(home, workers, &[("SVC_DOCKER_HOST", "unix:///nonexistent")])
     }
 
-    /// Starts the service as [`Server::start`] does, with these settings.
+    /// Starts the service like [`Server::start`], with these settings.
     pub fn start_with(home: &Path, workers: usize, settings: &[(&str, &str)]) -> Outcome<Server> {
         let program = machine::this_program()?.with_file_name("svc");
         if !program.exists() {
@@ -64,7 +64,6 @@ impl Server {
         Ok(server)
     }
 
-    /// The id of its process.
     pub fn process(&self) -> u32 {
         self.child.id()
     }
@@ -76,7 +75,7 @@ impl Server {
         Ok(secrets.get(field).and_then(Value::as_str).or_say(field)?.to_owned())
     }
 
-    /// Registers so many users whom nobody limits, and gives their sessions.
+    /// Registers users without a rate limit, and returns their sessions.
     pub fn register(&self, users: usize) -> Outcome<Vec<String>> {
         let administrator = json!({
             "email": self.secret("superadmin", "email")?,
@@ -95,7 +94,7 @@ impl Server {
         (0..users).map(register).collect()
     }
 
-    /// Ends it as an operator would, and waits until its store is closed.
+    /// Stops the service as an operator would, and waits until its process has ended.
     pub fn stop(mut self) -> Outcome<()> {
         let id = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &id]).status().or_say("kill")?;
@@ -110,7 +109,7 @@ impl Drop for Server {
     }
 }
 
-/// Waits until somebody listens there.
+/// Waits until a program listens at the address.
 pub fn listening(address: SocketAddr, who: &str) -> Outcome<()> {
     for _ in 0..200 {
         if TcpStream::connect(address).is_ok() {
@@ -121,13 +120,11 @@ pub fn listening(address: SocketAddr, who: &str) -> Outcome<()> {
     Err(format!("{who} did not start"))
 }
 
-/// A port on which nobody listens.
 pub fn free_port() -> Outcome<u16> {
     let listener = TcpListener::bind(local(0)).or_say("a free port")?;
     Ok(listener.local_addr().or_say("a free port")?.port())
 }
 
-/// The address of a port of this machine.
 pub fn local(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port))
 }

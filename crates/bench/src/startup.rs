@@ -18,14 +18,14 @@ const AIM: Duration = Duration::from_secs(1);
 const BINDS: &str =
     "sled reads its page table and replays its last segments before the first look-up.";
 
-/// The start of a full store against that of an empty one.
+/// Measures the start with a full store against the start with an empty store.
 pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     let (full, empty) = (machine::scratch()?, machine::scratch()?);
     let store = seed::open(full.path())?;
     actix_rt::System::new().block_on(seed::projects(&store, RESOURCES))?;
     store.close();
     drop(store);
-    // The first start makes keys and an administrator; it is not the one that counts.
+    // The first start makes keys and an administrator, so it does not count.
     start(full.path())?;
     start(empty.path())?;
     let (mut ours, mut yardstick) = (Vec::new(), Vec::new());
@@ -50,7 +50,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     ])
 }
 
-/// How long the service takes to be ready, and the memory it has then.
+/// The time until the service is ready, and its memory then.
 fn start(home: &Path) -> Outcome<(Duration, u64)> {
     let server = Server::start(home, machine::half_of_the_processors())?;
     let seen = (server.started_in, machine::resident(Some(server.process()))?);

@@ -6,47 +6,46 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Row {
     pub what: String,
-    /// What the service did, with its unit.
+    /// The figure of the service, with its unit.
     pub ours: String,
-    /// What the yardstick did, and what it is.
+    /// The figure and the name of the yardstick.
     pub yardstick: String,
     /// The service's figure divided by the yardstick's.
     pub ratio: f64,
-    /// What was aimed at; `None` where the figure is only watched.
+    /// `None` if the figure has no aim.
     pub aim: Option<Aim>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Aim {
-    /// Such as `at least 0.8`.
+    /// The aim, such as `at least 0.8`.
     pub text: String,
-    /// Whether it was reached.
     pub met: bool,
-    /// What stands in the way where it was not.
+    /// What limits the figure, if the aim is missed.
     pub binds: String,
 }
 
 impl Row {
-    /// A figure that is only watched.
+    /// A figure without an aim.
     pub fn new(what: &str, (ours, ours_text): (f64, String), yardstick: (f64, String)) -> Row {
         let ratio = ours / yardstick.0;
         Row { what: what.into(), ours: ours_text, yardstick: yardstick.1, ratio, aim: None }
     }
 
-    /// With an aim for the ratio.
+    /// Sets an aim for the ratio.
     pub fn at_least(self, ratio: f64, binds: &str) -> Row {
         let met = self.ratio >= ratio;
         self.aim(format!("ratio at least {ratio}"), met, binds)
     }
 
-    /// With an aim of its own.
+    /// Sets another aim.
     pub fn aim(mut self, text: String, met: bool, binds: &str) -> Row {
         self.aim = Some(Aim { text, met, binds: binds.into() });
         self
     }
 }
 
-/// A table of rows, and below it what binds where an aim was missed.
+/// A table of rows, followed by the limits of the missed aims.
 pub fn rows(rows: &[Row]) -> String {
     let mut text = String::from(
         "| What | Service | Yardstick | Ratio | Aim | Met |\n|---|---|---|---|---|---|\n",
@@ -66,7 +65,7 @@ pub fn rows(rows: &[Row]) -> String {
     text
 }
 
-/// The whole of `BENCHMARKS.md`. Each method is the name of a figure and how it is measured.
+/// The content of `BENCHMARKS.md`. Each method is the name of a figure and its description.
 pub fn report(machine: &str, all: &[Row], methods: &[(&str, &str)]) -> String {
     let methods: String = methods
         .iter()

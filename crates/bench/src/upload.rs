@@ -1,4 +1,4 @@
-//! An upload of 1 GiB: how long it takes, and how much memory.
+//! The time and the memory for an upload of 1 GiB.
 
 use crate::{
     Pace, machine,
@@ -23,7 +23,7 @@ pub const METHOD: &str = "A file of 1 GiB goes to the service with one PUT to a 
 
 const SIZE: usize = 1 << 30;
 const AIM: f64 = 0.95;
-/// What the service may take of memory beyond what it takes when idle, in bytes.
+/// The bytes of memory that the service may take beyond its idle memory.
 const MOST_MEMORY: u64 = 64 << 20;
 const BINDS: &str = "the bytes pass the loopback connection and are made durable, every 64 MiB and at the end; \
     the yardstick copies within the kernel and leaves them in the page cache.";
@@ -37,7 +37,7 @@ struct Round {
     memory: u64,
 }
 
-/// PUT and finalize against `cp` and `sha256sum`.
+/// Measures PUT and finalize against `cp` and `sha256sum`.
 pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     let home = machine::scratch()?;
     let file = home.path().join("app.apk");
@@ -91,7 +91,7 @@ fn mib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-/// Bytes that no disk can compress.
+/// Writes random bytes, which no disk can compress.
 fn write_file(path: &Path) -> Outcome<()> {
     let mut file = File::create(path).or_say("the file")?;
     let mut random = File::open("/dev/urandom").or_say("random bytes")?;
@@ -125,7 +125,7 @@ fn round(server: &Server, session: &str, app: &str, file: &Path) -> Outcome<Roun
     let expected = json!({"sha256": digest});
     let (answer, finalized) = timed(|| server.client.post(Some(session), &path, &expected))?;
     match answer.status {
-        // the right hash, and no app inside
+        // The hash is right, but the file is not an app.
         422 => Ok(Round { copied, hashed, put, finalized, memory }),
         status => Err(format!("finalizing was answered {status}: {}", answer.body)),
     }

@@ -1,4 +1,4 @@
-//! A platform in this process, with a world outside that does nothing.
+//! A platform in this process, with ports that are not available.
 
 use crate::outcome::{Explain, Outcome};
 use actix_rt::ArbiterHandle;
@@ -16,7 +16,7 @@ use std::{
 };
 use store::Store;
 
-/// A world over this store, its owners on these arbiters.
+/// Starts a world with this store and its owners on these arbiters.
 pub async fn start(store: Store, arbiters: &[ArbiterHandle]) -> Outcome<Arc<World>> {
     let ports = unavailable::ports(Clock::new(System), Arc::new(Fake::new(|| System.now())));
     World::start(store, ports, arbiters, Rules::default()).await.or_say("the world")

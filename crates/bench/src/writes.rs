@@ -1,4 +1,4 @@
-//! Durable changes a second: a call that writes, against the disk alone.
+//! Durable changes per second: calls that write, against the disk alone.
 
 use crate::{
     Pace, echo,
@@ -31,7 +31,7 @@ const BINDS: &str = "the processors, as the rows below show: a server that does 
     the service is its distance from that server with three rows: the hops between the worker, the \
     owner's thread and the committer.";
 
-/// `updateProfile` against group commit, alone and behind a bare server.
+/// Measures `updateProfile` against group commit, alone and behind a bare server.
 pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     let home = machine::scratch()?;
     let server = Server::start(home.path(), pace.http_workers())?;
@@ -68,7 +68,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     ])
 }
 
-/// Writes a second that so many writers get acknowledged, and nothing around them.
+/// The acknowledged writes per second of group commit alone.
 fn alone(at: &Path, time: Duration) -> Outcome<f64> {
     let commit = GroupCommit::start(at, Rows::One)?;
     let begun = Instant::now();
@@ -85,7 +85,7 @@ fn alone(at: &Path, time: Duration) -> Outcome<f64> {
     Ok(counts.iter().sum::<u64>() as f64 / begun.elapsed().as_secs_f64())
 }
 
-/// The same load on a bare server that makes each request durable.
+/// Sends the same load to a bare server that makes each request durable.
 fn served(home: &Path, at: &Path, rows: Rows, load: &Load, pace: Pace) -> Outcome<Answers> {
     let echo = echo::start_durable(pace.http_workers(), at, rows)?;
     Load { address: echo.address, ..load.clone() }.run(home, pace.seconds)

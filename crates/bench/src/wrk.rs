@@ -16,26 +16,23 @@ const SCRIPT: &str = include_str!("requests.lua");
 #[derive(Debug, Clone)]
 pub struct Load {
     pub address: SocketAddr,
-    /// The path of every request.
     pub path: String,
-    /// The application id of every request.
     pub application_id: String,
-    /// A session (or nothing) and a JSON body for each request; they take turns. One without a body
-    /// is a GET.
+    /// The session (or nothing) and the JSON body of each request. They are sent in turn. A request
+    /// without a body is a GET.
     pub requests: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct Answers {
+    /// Answers per second.
     pub rate: f64,
-    /// Half of the answers took no longer, in milliseconds.
     pub median_ms: f64,
-    /// All but one in a hundred took no longer, in milliseconds.
     pub p99_ms: f64,
 }
 
 impl Load {
-    /// Sends it for so many seconds. Every answer must be a success.
+    /// Sends the load for `seconds`. Fails if an answer is not a success.
     pub fn run(&self, scratch: &Path, seconds: u64) -> Outcome<Answers> {
         let (script, requests) = (scratch.join("requests.lua"), scratch.join("requests"));
         std::fs::write(&script, SCRIPT).or_say("the script")?;
@@ -58,7 +55,7 @@ impl Load {
     }
 }
 
-/// Reads what the script says at its end; nothing where an answer was no success.
+/// Reads the result line of the script. `None` if an answer was not a success.
 fn read(text: &str) -> Option<Answers> {
     let line = text.lines().find_map(|line| line.strip_prefix("RESULT "))?;
     let numbers: Vec<f64> = line.split(' ').filter_map(|n| n.parse().ok()).collect();
@@ -74,7 +71,7 @@ impl Display for Answers {
     }
 }
 
-/// The one in the middle, by its rate.
+/// The answers with the median rate.
 pub fn median(mut all: Vec<Answers>) -> Outcome<Answers> {
     all.sort_by(|a, b| a.rate.total_cmp(&b.rate));
     all.get(all.len() / 2).copied().or_say("a measurement")

@@ -1,4 +1,4 @@
-//! What can be said on the command line. Nothing here does anything.
+//! The declarations of the command line, without behaviour.
 
 use clap::{
     Args, Subcommand,
@@ -15,10 +15,10 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 
 pub use clap_complete::Shell;
 
-/// What every command takes.
+/// The options of every command.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Global {
-    /// Print the reply alone, as JSON, on standard output
+    /// Print only the reply, as JSON, on standard output
     #[arg(long, global = true)]
     pub json: bool,
     /// Print no notes and no progress
@@ -69,7 +69,7 @@ pub enum Command {
 /// `svc login`.
 #[derive(Debug, Args)]
 pub struct Login {
-    /// Asked for where it is not given
+    /// The e-mail of the account; asked for if not given
     #[arg(long)]
     pub email: Option<Email>,
     /// Read the password from standard input instead of asking for it
@@ -94,7 +94,7 @@ pub struct Call {
 /// `svc apps`.
 #[derive(Debug, Args)]
 pub struct Apps {
-    /// Only those of this project
+    /// List only the apps of this project
     #[arg(long)]
     pub project: Option<ProjectId>,
 }
@@ -105,10 +105,10 @@ pub struct Artifacts {
     /// The app [env: SVC_APP_ID]
     #[arg(long)]
     pub app: Option<AppId>,
-    /// Only those for this platform
+    /// List only the artifacts for this platform
     #[arg(long, value_parser = one_of::<Platform>())]
     pub platform: Option<Platform>,
-    /// All of them, not just the newest
+    /// List all artifacts, not only the newest
     #[arg(long)]
     pub all: bool,
 }
@@ -119,10 +119,10 @@ pub struct Releases {
     /// The app [env: SVC_APP_ID]
     #[arg(long)]
     pub app: Option<AppId>,
-    /// Only those of this channel
+    /// List only the releases of this channel
     #[arg(long)]
     pub channel: Option<Channel>,
-    /// All of them, not just the newest
+    /// List all releases, not only the newest
     #[arg(long)]
     pub all: bool,
 }
@@ -131,12 +131,12 @@ pub struct Releases {
 #[derive(Debug, Args)]
 #[command(disable_version_flag = true)]
 pub struct Publish {
-    /// The .ipa, .apk or .aab; built as .svc/config.json says where none is given
+    /// The .ipa, .apk or .aab; if not given, it is built as .svc/config.json says
     pub file: Option<PathBuf>,
     /// The app [env: SVC_APP_ID]
     #[arg(long)]
     pub app: Option<AppId>,
-    /// The version in the file; needed only where the file has none
+    /// The version in the file; needed only if the file has none
     #[arg(long)]
     pub version: Option<VersionName>,
     /// The channel of the release
@@ -145,7 +145,7 @@ pub struct Publish {
     /// Publish the release to its install page at once
     #[arg(long)]
     pub auto_publish: bool,
-    /// What to build; needed where .svc/config.json names more than one
+    /// The platform to build for; needed if .svc/config.json names more than one
     #[arg(long, value_parser = one_of::<Platform>())]
     pub platform: Option<Platform>,
     /// The build profile
@@ -159,7 +159,7 @@ pub struct Publish {
 /// `svc release`.
 #[derive(Debug, Subcommand)]
 pub enum Release {
-    /// Create a release of verified artifacts, or add them to the one of their version
+    /// Create a release of verified artifacts, or add them to the release of their version
     #[command(disable_version_flag = true)]
     Create {
         /// The app [env: SVC_APP_ID]
@@ -182,15 +182,15 @@ pub enum Release {
     Publish {
         /// The release
         release: ReleaseId,
-        /// Where to; repeat it for each
+        /// A target; repeat it for each
         #[arg(long, required = true, value_delimiter = ',', value_parser = one_of::<Target>())]
         target: Vec<Target>,
     },
-    /// Take the current release of a channel back
+    /// Roll back the current release of a channel
     Rollback {
         /// The current release
         release: ReleaseId,
-        /// The release to go back to; the one that was current before where none is given
+        /// The release to go back to; by default the release that was current before
         #[arg(long)]
         to: Option<ReleaseId>,
     },
@@ -199,43 +199,42 @@ pub enum Release {
 /// `svc token`.
 #[derive(Debug, Subcommand)]
 pub enum Token {
-    /// Create a deploy token; it is shown this once
+    /// Create a deploy token; it is shown only once
     Create {
         /// What the token is for
         #[arg(long)]
         name: Name,
-        /// What it may be used for; repeat it for each
+        /// A scope of the token; repeat it for each
         #[arg(long, required = true, value_delimiter = ',', value_parser = one_of::<Scope>())]
         scope: Vec<Scope>,
         /// Bind it to this app
         #[arg(long)]
         app: Option<AppId>,
-        /// When it ends: a moment, or a time from now such as 90d or 12h
+        /// When the token ends: a time, or a duration from now such as 90d or 12h
         #[arg(long)]
         expires: Option<Expiry>,
     },
-    /// List deploy tokens: your own, or those of an app
+    /// List your own deploy tokens, or the tokens of an app
     List {
         /// The app
         #[arg(long)]
         app: Option<AppId>,
-        /// All of them, not just the newest
+        /// List all tokens, not only the newest
         #[arg(long)]
         all: bool,
     },
     /// End a deploy token
     Revoke {
-        /// The token's id, as `svc token list` shows it
+        /// The id of the token, as in `svc token list`
         token: TokenId,
     },
 }
 
-/// When something ends.
+/// The end of a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Expiry {
-    /// At a moment.
     At(Timestamp),
-    /// This long from now.
+    /// A duration from the present.
     In(Duration),
 }
 
@@ -261,8 +260,8 @@ impl FromStr for Expiry {
     }
 }
 
-/// Takes any text for the name of a function, but offers those that exist to completion: a
-/// mistyped name deserves the nearest one as an answer, not a list of all.
+/// Accepts any text as the name of a function, and offers the existing names to completion. So the
+/// error for a mistyped name can show the nearest name and not the list of all names.
 #[derive(Clone)]
 struct FunctionName;
 
@@ -285,7 +284,7 @@ impl TypedValueParser for FunctionName {
     }
 }
 
-/// Takes one of the names that a type of the contract has on the wire.
+/// Accepts the wire names of a type of the contract.
 fn one_of<T>() -> impl TypedValueParser<Value = T>
 where
     T: DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! A file that is uploaded.
+//! The file that is uploaded.
 
 use crate::{failure::Failure, printer::Printer};
 use contract::{artifacts::ArtifactKind, text::FileName};
@@ -10,10 +10,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How much is read at once while a file is hashed.
+/// Bytes read at once while a file is hashed.
 const BLOCK: usize = 256 * 1024;
 
-/// A file as it was when it was hashed.
+/// A file with its size and hash at the time of opening.
 pub struct Binary {
     file: File,
     path: PathBuf,
@@ -24,7 +24,7 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// Opens a file and hashes it. It is read block by block, and never held in memory.
+    /// Opens a file and hashes it block by block, without loading it into memory.
     pub fn open(path: &Path, printer: &Printer) -> Result<Self, Failure> {
         let unreadable = |error| Failure::file(path, &error);
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -52,7 +52,7 @@ impl Binary {
         Ok(Binary { file, path: path.to_owned(), name, kind, size, sha256 })
     }
 
-    /// The bytes from `start` on, `length` of them.
+    /// Reads `length` bytes from `start`.
     pub fn part(&self, start: u64, length: u64) -> Result<Vec<u8>, Failure> {
         let read = || -> io::Result<Vec<u8>> {
             let mut file = &self.file;
@@ -72,7 +72,7 @@ impl Binary {
     }
 }
 
-/// SHA-256 in hex, and how many bytes there were.
+/// The SHA-256 in hex, and the number of bytes.
 fn hash(mut bytes: impl Read) -> io::Result<(String, u64)> {
     let (mut hasher, mut size) = (Sha256::new(), 0);
     let mut block = vec![0; BLOCK];

@@ -1,11 +1,11 @@
-//! `svc call`: any function by its name.
+//! `svc call`: calls any function by its name.
 
 use crate::{Context, args, failure::Failure, parameters};
 use contract::Spec;
 use serde_json::Value;
 use std::io::{self, Read};
 
-/// Below this likeness another name is no help.
+/// A name with a lower similarity is not offered.
 const LIKE_ENOUGH: f64 = 0.75;
 
 pub fn call(cx: &Context<'_>, args: args::Call) -> Result<(), Failure> {
@@ -45,8 +45,7 @@ fn find(name: &str) -> Result<&'static Spec, Failure> {
     })
 }
 
-/// The function whose name is most like this one. Case and the prefix count for nothing: they are
-/// what people forget.
+/// The function with the most similar name. Ignores case and the prefix, which people forget.
 fn nearest(name: &str) -> Option<&'static str> {
     let plain = |name: &str| name.to_lowercase().trim_start_matches("svc_").to_owned();
     let name = plain(name);

@@ -1,4 +1,4 @@
-//! Talks to the service: calls of functions and the endpoints beside them.
+//! The HTTP client of the service, for its functions and its other endpoints.
 
 use crate::{
     failure::{Failure, Refusal},
@@ -27,11 +27,11 @@ use ulid::Ulid;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const CALL_LIMIT: Duration = Duration::from_secs(60);
-/// How long the service may verify a file before the command gives up on it.
+/// How long a command waits for the verification of a file.
 const FINALIZE_LIMIT: Duration = Duration::from_secs(600);
 const FINALIZE_PAUSE: Duration = Duration::from_secs(2);
 
-/// A service, and who talks to it.
+/// The address of a service with the credentials and the patience of the caller.
 #[derive(Clone)]
 pub struct Client {
     http: reqwest::blocking::Client,
@@ -39,7 +39,7 @@ pub struct Client {
     patience: Patience,
 }
 
-/// An HTTP answer, read to its end.
+/// A complete HTTP response.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -47,11 +47,11 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Whether a request may be sent again when its answer got lost.
+/// Whether a request may be repeated after its answer was lost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Repeat {
     Safe,
-    /// The lost answer holds a secret that no repetition would show again.
+    /// The lost answer holds a secret that a repetition would not return.
     Unsafe,
 }
 
@@ -61,19 +61,18 @@ struct Success<R> {
 }
 
 impl Client {
-    /// A client for somebody who waits at a terminal.
+    /// A client for a person who waits at a terminal.
     pub fn new(settings: &Settings) -> Result<Self, Failure> {
         let builder = || {
             reqwest::blocking::Client::builder()
                 .connect_timeout(CONNECT_LIMIT)
                 .timeout(CALL_LIMIT)
-                // A redirected call would turn into a GET, and its credentials belong to one
-                // service.
+                // A redirect would turn a call into a GET, and send the credentials elsewhere.
                 .redirect(redirect::Policy::none())
                 .user_agent(concat!("svc/", env!("CARGO_PKG_VERSION")))
         };
         let http = builder().build().or_else(|error| match settings.api_url.starts_with("http:") {
-            // A bare system trusts no authority, but such an address needs none.
+            // A system without certificate authorities can still use plain HTTP.
             true => builder().tls_certs_only([]).build(),
             false => Err(error),
         });
@@ -91,18 +90,16 @@ impl Client {
         Client { patience, ..self }
     }
 
-    /// The same client as nobody.
+    /// The same client without credentials.
     pub fn anonymous(mut self) -> Self {
         self.settings.credential = None;
         self
     }
 
-    /// The service that is talked to.
     pub fn api_url(&self) -> &str {
         &self.settings.api_url
     }
 
-    /// How long this client keeps trying.
     pub fn patience(&self) -> Patience {
         self.patience
     }
@@ -113,12 +110,12 @@ impl Client {
         self.function(F::NAME, F::EFFECT, secret, params)
     }
 
-    /// Calls a function whose parameters are known at run time only.
+    /// Calls a function whose parameters are known only at run time.
     pub fn call_untyped(&self, spec: &Spec, params: &Value) -> Result<Value, Failure> {
         self.function(spec.name, spec.effect, spec.secret, params)
     }
 
-    /// Reads a list: its first page, or all of it.
+    /// Reads the first page of a list, or all pages.
     pub fn list<F, T>(
         &self,
         all: bool,
@@ -136,12 +133,12 @@ impl Client {
         Ok(list)
     }
 
-    /// Opens an upload, or resumes one.
+    /// Opens or resumes an upload.
     pub fn open_upload(&self, request: &UploadUrlRequest) -> Result<UploadUrl, Failure> {
         self.post("/api/v1/artifacts/upload-url", request)
     }
 
-    /// Has an upload verified, however long that takes within ten minutes.
+    /// Has an upload verified, and waits for the result up to [`FINALIZE_LIMIT`].
     pub fn finalize(&self, id: ArtifactId, request: &FinalizeRequest) -> Result<Artifact, Failure> {
         let started = Instant::now();
         loop {
@@ -155,19 +152,19 @@ impl Client {
         }
     }
 
-    /// Asks whether the service answers calls. It says so with a failing status while it does not.
+    /// Asks whether the service answers calls. An answer with a failing status counts, too.
     pub fn readiness(&self) -> Result<Readiness, Failure> {
         let request = self.http.get(format!("{}/readyz", self.api_url()));
         let answer = send(request).map_err(|error| self.unreachable(&error))?;
         serde_json::from_slice(&answer.body).map_err(|_| self.stranger(&answer))
     }
 
-    /// A request to an address with its own authority: no credentials go along.
+    /// A request to a signed address, without credentials.
     pub fn signed(&self, method: Method, address: &str) -> Result<RequestBuilder, Failure> {
         let base = reqwest::Url::parse(&format!("{}/", self.api_url()));
         let address =
             base.and_then(|base| base.join(address)).map_err(|_| Failure::Unreachable {
-                problem: "the service named an upload address that is none".into(),
+                problem: "the service named an invalid upload address".into(),
                 hint: format!("is the service at {} of this version?", self.api_url()),
             })?;
         Ok(self.http.request(method, address))
@@ -190,7 +187,7 @@ impl Client {
         let url = format!("{}/backend/functions/{name}", self.api_url());
         let mut request = self.http.post(url).json(params);
         if effect == Effect::Change {
-            // Its repetitions carry the same id, so that they do nothing twice.
+            // Repetitions carry the same id, so the service makes the change once.
             request = request.header("X-Backend-Request-Id", Ulid::generate().to_string());
         }
         let repeat = if secret { Repeat::Unsafe } else { Repeat::Safe };
@@ -216,12 +213,12 @@ impl Client {
         }
     }
 
-    /// Sends a request until it is answered for good or patience ends.
+    /// Sends a request until there is a final answer or patience ends.
     fn deliver(&self, request: RequestBuilder, repeat: Repeat) -> Result<Answer, Failure> {
         let mut failures = 0;
         loop {
             let Some(attempt) = request.try_clone() else {
-                // Only a streamed body cannot be cloned, and none of these has one.
+                // Only a streamed body cannot be cloned, and these requests have none.
                 return send(request).map_err(|error| self.unreachable(&error));
             };
             failures += 1;
@@ -249,7 +246,7 @@ impl Client {
         serde_json::from_slice(&answer.body).map_err(|_| self.stranger(answer))
     }
 
-    /// What an answer that is no success means.
+    /// The failure in an answer that is not a success.
     pub fn refusal(&self, answer: &Answer) -> Failure {
         match answer.failure() {
             Some(body) => Failure::Refused(Refusal {
@@ -262,7 +259,7 @@ impl Client {
         }
     }
 
-    /// The service gave no answer.
+    /// The failure when no answer came.
     pub fn unreachable(&self, error: &reqwest::Error) -> Failure {
         let url = self.api_url();
         let problem = if error.is_builder() {
@@ -278,7 +275,7 @@ impl Client {
         Failure::Unreachable { problem, hint }
     }
 
-    /// Something answered, but not as the service does.
+    /// The failure when another program answered at the address.
     fn stranger(&self, answer: &Answer) -> Failure {
         let url = self.api_url();
         let problem =
@@ -302,7 +299,7 @@ impl Answer {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// What the service asks to wait, in seconds; a date is not understood.
+    /// The pause that the service asks for, in seconds. A date is ignored.
     pub fn retry_after(&self) -> Option<Duration> {
         Some(Duration::from_secs(self.header("retry-after")?.trim().parse().ok()?))
     }
@@ -312,7 +309,7 @@ impl Answer {
     }
 }
 
-/// Sends a request once. Addresses do not show in errors: some carry their authority with them.
+/// Sends a request once. Errors do not show the address, because a signed address is a credential.
 pub fn send(request: RequestBuilder) -> Result<Answer, reqwest::Error> {
     let read = |response: Response| {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
@@ -321,7 +318,7 @@ pub fn send(request: RequestBuilder) -> Result<Answer, reqwest::Error> {
     request.send().and_then(read).map_err(reqwest::Error::without_url)
 }
 
-/// The innermost reason of an error, which is the one that a person can act on.
+/// The innermost cause of an error, which a person can act on.
 fn cause(error: &dyn Error) -> String {
     let mut cause = error;
     while let Some(inner) = cause.source() {

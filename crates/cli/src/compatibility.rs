@@ -1,4 +1,4 @@
-//! Whether a repository is what it claims: managed, or artifact-only.
+//! Checks whether a repository is managed or artifact-only, and whether its files are sound.
 
 use crate::{
     printer::word,
@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The texts of the three files; `None` where one is missing or cannot be read.
+/// The texts of the three files. `None`: the file is missing or cannot be read.
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
     pub package: Option<String>,
@@ -27,11 +27,11 @@ impl Listing {
     }
 }
 
-/// What became of one check.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Check {
     pub verdict: Verdict,
-    /// What was looked at, and what was found.
+    /// The subject of the check, and the finding.
     pub check: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
@@ -41,7 +41,7 @@ pub struct Check {
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     Ok,
-    /// It deserves a look, but does not decide whether the repository is what it claims.
+    /// A problem that does not make the command fail.
     Warn,
     Fail,
 }
@@ -60,9 +60,9 @@ impl Check {
     }
 }
 
-/// Checks whether a repository is what it claims. With a configuration or a workflow of ours it
-/// claims to be managed, and it is where all three files are there; else it is artifact-only. What
-/// is wrong inside a file is said beside that.
+/// Checks the mode of a repository and its files. A repository with all three files is managed. A
+/// repository with neither configuration nor workflow is artifact-only. Any other claims to be
+/// managed, and fails. Problems in a file have their own checks.
 pub fn checks(listing: &Listing) -> Vec<Check> {
     let mut checks = Vec::new();
     let claims_managed = listing.config.is_some() || listing.workflow.is_some();
@@ -185,7 +185,8 @@ fn platform_checks(config: &Config, platform: Platform, checks: &mut Vec<Check>)
     }
 }
 
-/// Looks for words, not for structure: the file is a thin wrapper, and its host checks its syntax.
+/// Searches for words and does not parse: the file is a thin wrapper, and the host of the
+/// repository checks its syntax.
 fn workflow_checks(text: &str, checks: &mut Vec<Check>) {
     let has_key = |key: &str| {
         text.lines().any(|line| {
@@ -250,7 +251,7 @@ mod tests {
         lines.map(|check| check.check).collect()
     }
 
-    /// What is said of a repository that is managed all the same.
+    /// The problems of a repository that is managed nevertheless.
     fn problems(listing: &Listing) -> Vec<String> {
         assert_eq!(checks(listing).last(), Some(&Check::ok("mode: managed")));
         [with(Verdict::Warn, listing), with(Verdict::Fail, listing)].concat()

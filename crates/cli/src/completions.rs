@@ -1,10 +1,10 @@
-//! `svc completions`: what a shell needs to complete the command line.
+//! `svc completions`: prints the completion script of a shell.
 
 use crate::{Printer, args::Shell};
 use std::{fmt::Write, process::ExitCode};
 
-/// Prints the completions of a whole command line. `program` is the root command with all its
-/// commands, those of this crate among them; the names of functions come along with `call`.
+/// Prints the completion script for `program`, the root command with all subcommands. The arguments
+/// of `call` complete to the names of functions.
 pub fn completions(shell: Shell, program: &mut clap::Command) -> ExitCode {
     let printer = Printer::new(false, false);
     match printer.text(&script(shell, program)) {
@@ -22,7 +22,7 @@ fn script(shell: Shell, program: &mut clap::Command) -> String {
     clap_complete::generate(shell, program, &name, &mut script);
     let mut script = String::from_utf8_lossy(&script).into_owned();
     if shell == Shell::Fish {
-        // The generator for fish leaves the values of arguments out.
+        // The generator for fish omits the values of arguments.
         let condition = format!("__fish_{name}_using_subcommand call");
         let functions: Vec<_> = contract::all().map(|spec| spec.name).collect();
         let functions = functions.join(" ");

@@ -1,4 +1,4 @@
-//! `svc doctor`: is the repository what it claims, does the service answer, does the sign-in hold?
+//! `svc doctor`: checks the repository, the service and the sign-in.
 
 use crate::{
     Context,
@@ -10,8 +10,7 @@ use crate::{
 use contract::{AppId, artifacts::GetArtifacts, endpoint::ReadyState, page::Limit};
 use serde_json::json;
 
-/// Prints a line for each check. What is surely wrong fails; what is missing or cannot be known
-/// now is a warning.
+/// Prints a line for each check. A certain error fails; a missing or unknown part is a warning.
 pub fn doctor(cx: &Context<'_>) -> Result<(), Failure> {
     let mut checks = compatibility::checks(&Listing::read(&cx.repository));
     service_checks(cx, &mut checks)?;
@@ -69,7 +68,7 @@ fn service_checks(cx: &Context<'_>, checks: &mut Vec<Check>) -> Result<(), Failu
         });
     }
     if cx.settings.credential.is_none() {
-        checks.push(Check::warn("sign-in: nobody is", "`svc login`, or SVC_TOKEN in CI jobs"));
+        checks.push(Check::warn("sign-in: missing", "`svc login`, or SVC_TOKEN in CI jobs"));
         return Ok(());
     }
     checks.push(match probe(&client, "svc_getArtifacts") {
@@ -97,9 +96,8 @@ fn app_check(client: &Client, app: AppId) -> Check {
     }
 }
 
-/// Calls a function without the parameters it needs. The service looks at the application id
-/// first, then at who calls, then at the parameters: that they are found lacking means that the
-/// rest is right.
+/// Calls a function without its required parameters. The service checks the application id and the
+/// credentials before the parameters, so a refusal of the parameters means that both are right.
 fn probe(client: &Client, function: &str) -> Result<(), Failure> {
     let spec = contract::all().find(|spec| spec.name == function);
     match spec.map(|spec| client.call_untyped(spec, &json!({}))) {

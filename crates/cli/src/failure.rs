@@ -1,41 +1,40 @@
-//! Why a command was not done: its exit code, its sentence, and what to do next.
+//! Why a command failed: the exit code, a sentence, and a hint.
 
 use contract::{BoundedSet, fault};
 use std::{fmt, io, path::Path, process::ExitCode, time::Duration};
 
-/// Why a command was not done.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// It cannot be done as it was asked.
+    /// The command line or a setting is wrong.
     Usage {
-        /// What is wrong with it.
+        /// What is wrong, in a sentence.
         problem: String,
         hint: String,
     },
-    /// Something on this machine went wrong.
+    /// Something failed on this machine.
     Local { problem: String, hint: String },
-    /// The reply, which is printed, says itself what went wrong.
+    /// The printed reply already says what failed.
     Told { problem: String, hint: String },
-    /// The service answered, and said no.
+    /// The service refused.
     Refused(Refusal),
-    /// No answer came, or one that the service would not give.
+    /// No answer came, or the answer is not from the service.
     Unreachable {
-        /// What happened instead.
+        /// What happened instead, in a sentence.
         problem: String,
         hint: String,
     },
 }
 
-/// An answer of the service that is no success.
+/// An answer of the service that is not a success.
 #[derive(Debug, Clone)]
 pub struct Refusal {
-    /// The HTTP status, which tells apart what shares a code.
+    /// The HTTP status, which tells refusals with the same code apart.
     pub status: u16,
-    /// What the service says.
     pub body: Box<fault::Failure>,
-    /// When a repetition can help.
+    /// The pause after which a repetition can help.
     pub retry_after: Option<Duration>,
-    /// What to do next, where the command knows better than the code tells.
+    /// A hint of the command, which replaces the hint for the code.
     pub advice: Option<String>,
 }
 
@@ -52,7 +51,7 @@ impl Failure {
         Failure::Told { problem: problem.into(), hint: hint.into() }
     }
 
-    /// The values of an option, where it was given as often as the service takes it.
+    /// The values of an option, or a usage failure if there are too few or too many.
     pub(crate) fn list<T: PartialEq, const MIN: usize, const MAX: usize>(
         option: &str,
         values: Vec<T>,
@@ -65,7 +64,7 @@ impl Failure {
         })
     }
 
-    /// A file could not be read or written.
+    /// The failure to read or write a file.
     pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
         Failure::local(
             format!("{}: {error}", path.display()),
@@ -73,7 +72,7 @@ impl Failure {
         )
     }
 
-    /// The same failure with a better hint.
+    /// The same failure with another hint.
     pub(crate) fn advise(mut self, advice: impl Into<String>) -> Self {
         match &mut self {
             Failure::Usage { hint, .. }
@@ -85,7 +84,7 @@ impl Failure {
         self
     }
 
-    /// The refusal, where it is one with this code.
+    /// The refusal, if it has this code.
     pub(crate) fn refused_with(&self, code: u16) -> Option<&Refusal> {
         match self {
             Failure::Refused(refusal) if refusal.body.code == code => Some(refusal),
@@ -93,7 +92,6 @@ impl Failure {
         }
     }
 
-    /// The code that the program ends with.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Refused(_) | Failure::Local { .. } | Failure::Told { .. } => 1,
@@ -112,8 +110,8 @@ impl Failure {
         }
     }
 
-    /// The body that programs read. What the service did not say itself gets the code of the
-    /// closest thing that it could have said.
+    /// The body for programs. A failure that is not from the service gets the closest code of the
+    /// service.
     pub fn body(&self) -> fault::Failure {
         let code = match self {
             Failure::Refused(refusal) => return (*refusal.body).clone(),

@@ -1,8 +1,8 @@
-//! The client side of the command line: every command that talks to a running service.
+//! The client commands: every command that talks to a running service.
 //!
-//! What can be said is declared in [`args`]; each command is done in a module of its own. Only
-//! `client` speaks HTTP and only `printer` prints. A command that cannot be done is a
-//! `Failure`, which knows its exit code and what to do next.
+//! [`args`] declares the command line, and each command has its own module. Only `client` speaks
+//! HTTP, and only `printer` prints. A command fails with a `Failure`, which has an exit code and a
+//! hint.
 
 #![cfg_attr(
     test,
@@ -50,10 +50,10 @@ use repository::Repository;
 use settings::{Settings, Sources};
 use std::process::ExitCode;
 
-/// Does a command and gives the exit code: 0 done, 1 the service said no or a check failed,
-/// 2 wrong usage, 3 the service cannot be reached.
+/// Runs a command and returns the exit code: 0 success, 1 the service refused, a check failed or
+/// this machine failed, 2 wrong usage, 3 the service cannot be reached.
 ///
-/// It blocks; call it from a thread that runs no async runtime.
+/// Blocks, so call it from a thread without an async runtime.
 pub fn run(command: Command, global: &Global) -> ExitCode {
     let printer = Printer::new(global.json, global.quiet);
     match execute(command, global, &printer) {
@@ -65,7 +65,6 @@ pub fn run(command: Command, global: &Global) -> ExitCode {
     }
 }
 
-/// What a command works with.
 struct Context<'a> {
     printer: &'a Printer,
     settings: Settings,
@@ -83,7 +82,7 @@ fn execute(command: Command, global: &Global, printer: &Printer) -> Result<(), F
     let environment = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let repository = Repository::find()?;
     let config = match repository.config() {
-        // The doctor says what is wrong with the file, so it has to go on without it.
+        // The doctor reports what is wrong with the file, so it continues without it.
         Err(_) if matches!(command, Command::Doctor) => None,
         config => config?,
     };

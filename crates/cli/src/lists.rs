@@ -1,4 +1,4 @@
-//! `svc projects`, `apps`, `artifacts` and `releases`: what there is.
+//! The list commands `svc projects`, `apps`, `artifacts` and `releases`.
 
 use crate::{
     Context, args,
@@ -106,7 +106,7 @@ pub fn releases(cx: &Context<'_>, args: args::Releases) -> Result<(), Failure> {
     })
 }
 
-/// Prints a list, and says where there is more of it.
+/// Prints a list, and notes if it is incomplete.
 pub fn print<T: Serialize>(
     cx: &Context<'_>,
     list: &Page<T>,

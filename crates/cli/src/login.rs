@@ -16,7 +16,7 @@ use std::io;
 
 pub fn login(cx: &Context<'_>, args: args::Login) -> Result<(), Failure> {
     let client = cx.client()?.anonymous();
-    // Nobody should type a password before it is known where it goes.
+    // Ask for the password only when its destination is known.
     let api_url = client.api_url();
     let application_id = cx.settings.application_id.clone().ok_or_else(|| {
         Failure::usage(
@@ -58,7 +58,7 @@ pub fn login(cx: &Context<'_>, args: args::Login) -> Result<(), Failure> {
     })
 }
 
-/// Forgets the login even where the service cannot be told, and says so.
+/// Removes the login also when the service cannot be told, and reports that failure.
 pub fn logout(cx: &Context<'_>, login: Option<Login>) -> Result<(), Failure> {
     let Some(login) = login else {
         return cx.printer.reply(&Nothing {}, |_| "nobody is signed in");

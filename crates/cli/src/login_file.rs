@@ -1,32 +1,29 @@
-//! The login file: which service somebody is signed in to, and the session there.
+//! The login file: the service that a person is signed in to, and the session.
 
 use crate::failure::Failure;
 use contract::{Email, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::{fs, io, path::PathBuf};
 
-/// What `svc login` leaves behind.
+/// The content of the login file, which `svc login` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Login {
-    /// The service that the session is good for. It is sent nowhere else.
+    /// The only service that gets the session.
     pub api_url: String,
-    /// The application id of that service.
     pub application_id: String,
     pub email: Email,
-    /// Goes into the session header.
     pub session_token: String,
-    /// When the session ends, unless it is used before.
+    /// The end of the session. Use extends it.
     pub expires_at: Timestamp,
 }
 
-/// Where the login is kept.
 pub struct LoginFile {
     path: PathBuf,
 }
 
 impl LoginFile {
-    /// In the person's configuration folder.
+    /// The file is in the configuration folder of the person.
     pub fn locate(environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, Failure> {
         let folder = environment("XDG_CONFIG_HOME")
             .map(PathBuf::from)
@@ -38,7 +35,7 @@ impl LoginFile {
         Ok(LoginFile { path: folder.join("svc/login.json") })
     }
 
-    /// The login, where there is one.
+    /// The login, or `None` without a login file.
     pub fn read(&self) -> Result<Option<Login>, Failure> {
         let text = match fs::read(&self.path) {
             Ok(text) => text,
@@ -53,12 +50,13 @@ impl LoginFile {
         })
     }
 
-    /// Keeps a login. Nobody else may read it, and a crash leaves the old one or the new one.
+    /// Replaces the login. Only its owner can read the file, and a crash leaves the old or the new
+    /// login.
     pub fn write(&self, login: &Login) -> Result<(), Failure> {
         let write = || -> io::Result<()> {
             let folder = self.path.parent().unwrap_or(&self.path);
             fs::create_dir_all(folder)?;
-            // A temporary file is made with mode 0600, and keeps it when it takes the name.
+            // The temporary file has mode 0600, and keeps it when it is renamed.
             let mut file = tempfile::NamedTempFile::new_in(folder)?;
             serde_json::to_writer_pretty(&mut file, login)?;
             file.as_file().sync_all()?;

@@ -1,12 +1,12 @@
-//! From `name=value` to the parameters of a function, typed as its schema says.
+//! Reads `name=value` pairs as the parameters of a function, with the types of its schema.
 
 use crate::failure::Failure;
 use contract::Spec;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Number, Value};
 
-/// Types what was given. Whether something is missing, and whether a value is good, is left to the
-/// service, which says it best.
+/// Gives each value its type. The service checks for missing parameters and invalid values, because
+/// its messages are better.
 pub fn read(spec: &Spec, given: &[String]) -> Result<Value, Failure> {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
@@ -40,7 +40,7 @@ fn usage(spec: &Spec, known: Option<&Map<String, Value>>) -> String {
     }
 }
 
-/// The value that `text` stands for, or what it should have been.
+/// The value of `text`, or a sentence that says what is expected.
 fn typed(schema: &Value, text: &str) -> Result<Value, String> {
     let choices = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(key)?.as_array());
     if let Some(choices) = choices {
@@ -87,7 +87,7 @@ fn one_of(choices: &[Value], text: &str) -> Result<Value, String> {
     }
 }
 
-/// Items between commas, or a JSON array where an item holds a comma itself.
+/// Items between commas, or a JSON array, for items that hold a comma.
 fn list(schema: &Value, text: &str) -> Result<Value, String> {
     if text.starts_with('[') {
         let list: Vec<Value> = serde_json::from_str(text)

@@ -1,5 +1,5 @@
-//! All that is printed. Replies go to standard output; notes, progress and failures of people's
-//! commands go to standard error.
+//! Prints everything. Replies go to standard output. Notes, progress, and failures without `--json`
+//! go to standard error.
 
 use crate::failure::Failure;
 use console::{Alignment, Term, measure_text_width, pad_str};
@@ -19,12 +19,12 @@ pub struct Printer {
 }
 
 impl Printer {
-    /// For a program where `json` is set; without notes and progress where `quiet` is set.
+    /// `json` prints for programs; `quiet` omits notes and progress.
     pub fn new(json: bool, quiet: bool) -> Self {
         Printer { json, quiet }
     }
 
-    /// The reply of a command: as it is for a program, told by `human` for a person.
+    /// Prints the reply of a command: as JSON for a program, as the text of `human` for a person.
     pub fn reply<T: Serialize, H: Display>(
         &self,
         reply: &T,
@@ -40,33 +40,33 @@ impl Printer {
         write_out(&text)
     }
 
-    /// Text that is the same for a person and a program.
+    /// Prints text that is the same for people and programs.
     pub fn text(&self, text: &str) -> Result<(), Failure> {
         write_out(text)
     }
 
-    /// Something worth knowing that is not the reply.
+    /// Prints a remark that is not part of the reply.
     pub fn note(&self, text: impl Display) {
         if !self.quiet {
             write_error(&text);
         }
     }
 
-    /// Why the command was not done.
+    /// Prints why a command failed.
     pub fn failure(&self, failure: &Failure) {
         match failure {
-            // A program has read it in the reply.
+            // The reply already told a program.
             Failure::Told { .. } if self.json => {}
             failure if self.json => {
                 let body = serde_json::to_string(&failure.body()).unwrap_or_default();
-                // There is nobody left to tell where this cannot be written.
+                // A failure to write cannot be reported.
                 let _ = write_out(&body);
             }
             failure => write_error(&format_args!("error: {failure}\nhint: {}", failure.hint())),
         }
     }
 
-    /// A bar that fills up to `total` bytes. It shows where somebody watches only.
+    /// A progress bar up to `total` bytes, visible only on a terminal.
     pub fn progress(&self, what: &'static str, total: u64) -> ProgressBar {
         let watched = !self.quiet && console::user_attended_stderr();
         let target =
@@ -82,12 +82,12 @@ impl Printer {
         bar
     }
 
-    /// Asks somebody at a terminal.
+    /// Asks a person at a terminal.
     pub fn ask(&self, question: &str) -> Result<String, Failure> {
         prompt(question, Term::read_line)
     }
 
-    /// Asks somebody at a terminal for a secret, which does not show while it is typed.
+    /// Asks a person at a terminal for a secret, without echo.
     pub fn ask_secret(&self, question: &str) -> Result<String, Failure> {
         prompt(question, Term::read_secure_line)
     }
@@ -103,7 +103,7 @@ fn prompt(question: &str, read: fn(&Term) -> io::Result<String>) -> Result<Strin
     answer.map_err(|error| Failure::usage(format!("{question}: {error}"), hint))
 }
 
-/// A closed pipe is no failure: who reads a list with `head` has seen enough.
+/// Prints a text. A closed pipe is not a failure: `head` closes it after the first lines.
 fn write_out(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
@@ -115,11 +115,11 @@ fn write_out(text: &str) -> Result<(), Failure> {
 }
 
 fn write_error(text: &dyn Display) {
-    // There is nobody left to tell where this cannot be written.
+    // A failure to write cannot be reported.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// A list for a person: one line each, in columns.
+/// A list for people: one line for each item, in columns.
 pub struct Table {
     rows: Vec<Vec<String>>,
 }
@@ -141,7 +141,7 @@ impl Display for Table {
     }
 }
 
-/// One thing for a person: a line for each of its fields.
+/// One object for people: a line for each field.
 pub struct Fields(Vec<Vec<String>>);
 
 impl Fields {
@@ -154,7 +154,7 @@ impl Fields {
         self
     }
 
-    /// Adds a field that may be empty: then it does not show.
+    /// Adds a field, if it has a value.
     pub fn with_some(self, name: &str, value: Option<impl Display>) -> Self {
         match value {
             Some(value) => self.with(name, value),
@@ -185,12 +185,13 @@ fn write_columns(f: &mut fmt::Formatter<'_>, rows: &[Vec<String>]) -> fmt::Resul
     Ok(())
 }
 
-/// Text of others must neither break a table nor steer a terminal.
+/// Replaces control characters, so that foreign text can neither break a table nor control a
+/// terminal.
 fn on_one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A value as the wire spells it, such as `ios` or `partiallyPublished`.
+/// The name of a value on the wire, such as `ios` or `partiallyPublished`.
 pub fn word<T: Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
@@ -199,17 +200,16 @@ pub fn word<T: Serialize>(value: &T) -> String {
     }
 }
 
-/// What may be missing, as a cell.
+/// An optional value as a cell.
 pub fn cell<T: Display>(value: Option<T>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
 
-/// A moment, to the minute.
+/// A time to the minute, in UTC.
 pub fn moment(at: Timestamp) -> String {
     at.to_string().chars().take(16).map(|c| if c == 'T' { ' ' } else { c }).collect()
 }
 
-/// Platforms in one cell.
 pub fn platforms(platforms: &[Platform]) -> String {
     platforms.iter().map(word).collect::<Vec<_>>().join(",")
 }

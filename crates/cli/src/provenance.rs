@@ -1,8 +1,8 @@
-//! Where a file was built, as far as the environment tells.
+//! The provenance of a file, from the environment.
 
 use contract::{Name, artifacts::ProvenancePath, endpoint::DeclaredProvenance};
 
-/// A CI job says so in its environment; elsewhere it is a developer's machine.
+/// The variable `CI` marks a CI job. Without it, the file is from a developer's machine.
 pub fn declared(environment: &dyn Fn(&str) -> Option<String>) -> DeclaredProvenance {
     let name = |variable: &str| environment(variable)?.parse::<Name>().ok();
     let in_ci = environment("CI").is_some_and(|value| value != "false");

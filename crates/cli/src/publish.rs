@@ -1,4 +1,4 @@
-//! `svc publish`: from a file, or from the source, to a release.
+//! `svc publish`: makes a release of a file, or of the source.
 
 use crate::{
     Context, args,
@@ -49,8 +49,8 @@ pub fn publish(
     release::outcome(&published.release)
 }
 
-/// Builds where no file is named, uploads, has the file verified and makes a release of it. Each
-/// step finds what an interrupted run left behind, and goes on from there.
+/// Builds the file if none is named, uploads it, has it verified and makes a release of it. After
+/// an interrupted run, the upload and the later steps continue where that run stopped.
 fn make(
     cx: &Context<'_>,
     config: Option<&Config>,
@@ -79,7 +79,7 @@ fn make(
         size: Some(binary.size),
         sha256: Some(binary.sha256.clone()),
         build_number: None,
-        // Of a file that is named nobody knows how it was built.
+        // The profile of a named file is unknown.
         profile: args.file.is_none().then(|| args.profile.clone()),
         provenance: Some(provenance::declared(environment)),
     };
@@ -131,7 +131,7 @@ fn release(
     if args.auto_publish { release::ensure_published(client, release) } else { Ok(release) }
 }
 
-/// Runs the build of the repository and gives the file that it makes.
+/// Runs the build of the repository and returns the path of the built file.
 fn build(
     cx: &Context<'_>,
     config: Option<&Config>,
@@ -171,7 +171,7 @@ fn platform(config: &Config, asked: Option<Platform>) -> Result<Platform, Failur
     }
 }
 
-/// Runs a build. All it prints goes to standard error: standard output is for the reply.
+/// Runs a build. Its output goes to standard error, because standard output is for the reply.
 fn run(command: &str, repository: &Repository) -> Result<(), Failure> {
     let status = Command::new("sh")
         .args(["-c", command])

@@ -1,4 +1,4 @@
-//! `svc release`: from artifacts to people.
+//! `svc release`: creates, publishes and rolls back releases.
 
 use crate::{
     Context, args,
@@ -11,12 +11,12 @@ use contract::{
     artifacts::GetArtifact,
     page::Limit,
     releases::{
-        CreateRelease, GetReleases, PublishRelease, Release, ReleaseState, RollbackRelease, Target,
-        UpdateRelease,
+        CreateRelease, GetReleases, Publication, PublishRelease, Release, ReleaseState,
+        RollbackRelease, Target, UpdateRelease,
     },
 };
 
-/// The release of a version is there already.
+/// The code of a refusal because the version already has a release.
 const EXISTS: u16 = 137;
 
 pub fn release(cx: &Context<'_>, command: args::Release) -> Result<(), Failure> {
@@ -40,8 +40,8 @@ pub fn release(cx: &Context<'_>, command: args::Release) -> Result<(), Failure> 
     outcome(&release)
 }
 
-/// The release that these parameters ask for. Where an earlier run or another job made it, the
-/// artifacts join it.
+/// Creates a release. If an earlier run or another job created the release of the version, adds the
+/// artifacts to that release.
 pub fn ensure(client: &Client, wanted: &CreateRelease) -> Result<Release, Failure> {
     let failure = match client.call(wanted) {
         Err(failure) if failure.refused_with(EXISTS).is_some() => failure,
@@ -65,7 +65,7 @@ pub fn ensure(client: &Client, wanted: &CreateRelease) -> Result<Release, Failur
     })
 }
 
-/// The version of a release, which is that of its artifacts where none is given.
+/// The given version, or else the version of the first artifact.
 fn version(client: &Client, wanted: &CreateRelease) -> Result<Option<VersionName>, Failure> {
     match (&wanted.version, wanted.artifact_ids.first()) {
         (None, Some(artifact)) => {
@@ -88,21 +88,25 @@ pub fn ensure_published(client: &Client, release: Release) -> Result<Release, Fa
     client.call(&params)
 }
 
-/// What a person wants to know of a release.
+/// The fields of a release for people.
 pub fn fields(release: &Release) -> Fields {
     let fields = Fields::new()
         .with("release", release.id)
         .with("version", &release.version)
         .with("channel", &release.channel)
         .with("state", word(&release.state));
-    release.publications.iter().fold(fields, |fields, publication| {
+    let line = |publication: &Publication| {
         let state = word(&publication.state);
         let more = publication.error.as_deref().or(publication.url.as_deref()).unwrap_or_default();
-        fields.with(&word(&publication.target), format!("{state} {more}").trim_end())
-    })
+        (word(&publication.target), format!("{state} {more}").trim_end().to_owned())
+    };
+    let mut lines: Vec<_> = release.publications.iter().map(line).collect();
+    // The artifacts of a release often share a URL, and then their line.
+    lines.dedup();
+    lines.into_iter().fold(fields, |fields, (target, line)| fields.with(&target, line))
 }
 
-/// A publication that no target took was answered, but is not done.
+/// Fails for a release that no target accepted, which the service answers with success.
 pub fn outcome(release: &Release) -> Result<(), Failure> {
     match release.state {
         ReleaseState::Failed => Err(Failure::told(

@@ -21,13 +21,12 @@ pub struct Config {
     pub platforms: Vec<Platform>,
     /// The shell command that builds, by platform and profile.
     pub build: BTreeMap<Platform, BTreeMap<String, String>>,
-    /// The path of what it builds, by platform and profile.
+    /// The path of the built file, by platform and profile.
     pub artifact: BTreeMap<Platform, BTreeMap<String, String>>,
-    /// The service that this repository is published to.
+    /// The service that this repository publishes to.
     pub api_url: Option<String>,
-    /// The application id of that service.
     pub application_id: Option<String>,
-    /// The app that this repository is.
+    /// The app of this repository.
     pub app: Option<AppId>,
 }
 
@@ -37,7 +36,7 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// The one around the current folder; the folder itself where there is none.
+    /// The repository that contains the current folder, or else the folder itself.
     pub fn find() -> Result<Self, Failure> {
         let here =
             std::env::current_dir().map_err(|error| Failure::file(Path::new("."), &error))?;
@@ -46,7 +45,6 @@ impl Repository {
         Ok(Repository { root })
     }
 
-    /// The one in this folder.
     #[cfg(test)]
     pub fn at(root: &Path) -> Self {
         Repository { root: root.to_owned() }
@@ -56,7 +54,7 @@ impl Repository {
         &self.root
     }
 
-    /// Its configuration, where it has one.
+    /// The configuration, if there is one.
     pub fn config(&self) -> Result<Option<Config>, Failure> {
         let Some(text) = self.text(CONFIG) else { return Ok(None) };
         serde_json::from_str(&text).map(Some).map_err(|error| {
@@ -67,8 +65,8 @@ impl Repository {
         })
     }
 
-    /// Where a file of the configuration is. What lies outside the repository, or is reached
-    /// through a link that leads out of it, is no file of it.
+    /// The full path of a file that the configuration names. Refuses a path that leads out of the
+    /// repository, also through a link.
     pub fn file(&self, path: &str) -> Result<PathBuf, Failure> {
         let full = self.root.join(path);
         let outside = || {
@@ -86,13 +84,13 @@ impl Repository {
         if file.starts_with(root) { Ok(file) } else { Err(outside()) }
     }
 
-    /// The text of a file; `None` where it is missing or cannot be read.
+    /// The text of a file; `None` if the file is missing or cannot be read.
     pub fn text(&self, path: &str) -> Option<String> {
         fs::read_to_string(self.root.join(path)).ok()
     }
 }
 
-/// Whether a relative path goes nowhere but down.
+/// Whether a path is relative and has no `..`.
 pub fn stays_inside(path: &str) -> bool {
     let mut components = Path::new(path).components();
     components.all(|component| matches!(component, Component::Normal(_) | Component::CurDir))

@@ -1,24 +1,23 @@
-//! When to try again, and after what pause.
+//! Whether to retry, and after which pause.
 
 use std::time::Duration;
 
-/// No pause is longer than this, whatever an answer asks for.
+/// The longest pause that an answer may ask for.
 const LONGEST_TOLD: Duration = Duration::from_secs(120);
 
-/// How often something is tried without getting further, and with what pauses.
+/// The number of attempts without progress, and the pauses between them.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
     /// Attempts without progress, the first one included.
     pub attempts: u32,
-    /// The pause after the first failure; it doubles with each that follows.
+    /// The pause after the first failure. Each further failure doubles the pause.
     pub first_pause: Duration,
-    /// Where the doubling ends.
     pub longest_pause: Duration,
-    /// Whether a rate limit is waited out. Somebody at a terminal rather hears of it.
+    /// Whether to wait after a rate limit. A person at a terminal is told instead.
     pub waits_for_limits: bool,
 }
 
-/// For somebody who waits at a terminal.
+/// For a person who waits at a terminal.
 pub const BRIEF: Patience = Patience {
     attempts: 3,
     first_pause: Duration::from_millis(250),
@@ -26,7 +25,7 @@ pub const BRIEF: Patience = Patience {
     waits_for_limits: false,
 };
 
-/// For work that would be a pity to lose.
+/// For long work such as uploads.
 pub const LASTING: Patience = Patience {
     attempts: 8,
     first_pause: Duration::from_millis(500),
@@ -35,10 +34,10 @@ pub const LASTING: Patience = Patience {
 };
 
 impl Patience {
-    /// The pause before the next attempt after `failures` in a row; `None` is to give up.
+    /// The pause before the next attempt after `failures` in a row. `None` means to give up.
     ///
-    /// `told` is what the answer asked for. `chance`, from 0 to 1, spreads clients that failed at
-    /// the same moment: a pause is at least half of what it could be.
+    /// `told` is the pause that the answer asked for. `chance`, from 0 to 1, spreads clients that
+    /// failed at the same time: it shortens a pause by up to half.
     pub fn pause(&self, failures: u32, told: Option<Duration>, chance: f64) -> Option<Duration> {
         if failures >= self.attempts {
             return None;
@@ -48,7 +47,7 @@ impl Patience {
         Some(told.map_or(own, |told| told.min(LONGEST_TOLD).max(own)))
     }
 
-    /// Whether the same request can help after an answer with this status.
+    /// Whether a repetition can help after an answer with this status.
     pub fn repeats(&self, status: u16) -> bool {
         match status {
             429 => self.waits_for_limits,
@@ -57,7 +56,7 @@ impl Patience {
         }
     }
 
-    /// Waits before the next attempt; `false` is to give up.
+    /// Waits before the next attempt. `false` means to give up.
     pub fn rest(&self, failures: u32, told: Option<Duration>) -> bool {
         let pause = self.pause(failures, told, fastrand::f64());
         if let Some(pause) = pause {

@@ -1,7 +1,7 @@
-//! Which service is talked to, as whom, and about which app.
+//! The settings of a command: service, credentials and app.
 //!
-//! Each setting is looked for in this order: flag, environment, `.svc/config.json` of the
-//! repository, login file.
+//! The first source with a value counts: flag, environment, `.svc/config.json` of the repository,
+//! login file.
 
 use crate::{
     args::Global,
@@ -11,12 +11,11 @@ use crate::{
 };
 use contract::AppId;
 
-/// Where the service is looked for when nothing says otherwise.
+/// The address of the service if no source names one.
 const DEFAULT_API_URL: &str = "http://127.0.0.1:8080";
 
-/// The places that settings come from.
+/// The sources of settings.
 pub struct Sources<'a> {
-    /// The flags of the command.
     pub flags: &'a Global,
     pub environment: &'a dyn Fn(&str) -> Option<String>,
     /// The configuration of the repository.
@@ -24,23 +23,21 @@ pub struct Sources<'a> {
     pub login: Option<&'a Login>,
 }
 
-/// What the sources come to.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The address of the service, without a slash at the end.
     pub api_url: String,
-    /// The application id, which every function call needs that comes without a deploy token.
+    /// The application id. Calls with a deploy token do not need it.
     pub application_id: Option<String>,
     pub credential: Option<Credential>,
-    /// The app that is meant where a command names none.
+    /// The app of a command that names none.
     pub app: Option<AppId>,
 }
 
-/// What shows who calls.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Credential {
     DeployToken(String),
-    /// Of somebody who is signed in.
+    /// The session of a person who is signed in.
     Session(String),
 }
 
@@ -65,8 +62,7 @@ impl Settings {
             .or_else(|| Some(login?.api_url.clone()))
             .unwrap_or_else(|| DEFAULT_API_URL.to_owned());
         let api_url = web_address(&api_url)?;
-        // A login is good for one service. Another one, which a repository may have named, must
-        // not be sent its session.
+        // Only the service of the login may get its session, not one that a repository names.
         let login = login.filter(|login| login.api_url == api_url);
         let application_id = flags
             .application_id
@@ -75,7 +71,7 @@ impl Settings {
             .or_else(|| config?.application_id.clone())
             .or_else(|| Some(login?.application_id.clone()));
         let token = flags.token.clone().or_else(|| environment("SVC_TOKEN"));
-        // Whoever can change the repository could have the token sent to a service of their own.
+        // A person who can change the repository could have the token sent to their own service.
         if token.is_some() && of_repository && login.is_none() {
             return Err(Failure::usage(
                 format!(
@@ -96,13 +92,12 @@ impl Settings {
         Ok(Settings { api_url, application_id, credential, app })
     }
 
-    /// Whether functions can be called. A deploy token names its app and its person, so it needs
-    /// no application id.
+    /// Whether functions can be called. A call with a deploy token needs no application id.
     pub fn may_call(&self) -> bool {
         self.application_id.is_some() || matches!(self.credential, Some(Credential::DeployToken(_)))
     }
 
-    /// The app that a command is about.
+    /// The app of a command.
     pub fn app(&self, given: Option<AppId>) -> Result<AppId, Failure> {
         given.or(self.app).ok_or_else(|| {
             Failure::usage(
@@ -114,7 +109,7 @@ impl Settings {
     }
 }
 
-/// The address in its canonical form, so that two spellings of one service compare equal.
+/// The canonical form of an address, so that two spellings of it compare equal.
 fn web_address(text: &str) -> Result<String, Failure> {
     let address = reqwest::Url::parse(text).ok().filter(|url| {
         matches!(url.scheme(), "http" | "https")

@@ -1,4 +1,4 @@
-//! A small service for tests: it takes uploads, and fails as it is told to.
+//! A small service for tests, which accepts uploads and fails on demand.
 
 use crate::{
     client::Client,
@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-/// As persistent as a command that waits for the service, but quick.
+/// Several attempts, as in a command, but with short pauses.
 pub const IMPATIENT: Patience = Patience {
     attempts: 6,
     first_pause: Duration::from_millis(1),
@@ -23,22 +23,22 @@ pub const IMPATIENT: Patience = Patience {
     waits_for_limits: true,
 };
 
-/// The reply that never arrives.
+/// A reply that never arrives.
 pub const LOST: (u16, Value) = (0, Value::Null);
 
-/// What befalls one `PUT`. The service does not fail when it runs out of them.
+/// The fault of one `PUT`. After the last fault, the service does not fail.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fault {
     None,
-    /// The connection breaks when this much of the part is stored.
+    /// The connection breaks after this many bytes of the part are stored.
     DropAfter(usize),
-    /// The part is stored, but nobody hears of it.
+    /// The part is stored, but no answer is sent.
     LoseAnswer,
-    /// It answers with this status and stores nothing.
+    /// The answer has this status, and nothing is stored.
     Refuse(u16),
-    /// It answers that the part does not start where the stored bytes end.
+    /// The answer says that the part does not start at the end of the stored bytes.
     WrongOffset,
-    /// The address does not hold any more.
+    /// The answer says that the address has expired.
     AddressEnded,
     /// From now on every connection breaks.
     Gone,
@@ -46,9 +46,9 @@ pub enum Fault {
 
 #[derive(Default)]
 struct State {
-    /// What calls are answered, by the last word of their address.
+    /// The replies to calls, by the last word of their address.
     replies: BTreeMap<&'static str, VecDeque<(u16, Value)>>,
-    /// The headers that these calls came with.
+    /// The headers of these calls.
     calls: Vec<BTreeMap<String, String>>,
     faults: VecDeque<Fault>,
     stored: Vec<u8>,
@@ -58,7 +58,6 @@ struct State {
     received: usize,
 }
 
-/// The service, on a port of its own.
 pub struct Service {
     port: u16,
     state: Arc<Mutex<State>>,
@@ -86,13 +85,13 @@ impl Service {
         Service { port, state }
     }
 
-    /// Answers a function or an endpoint, one reply after the other.
+    /// Sets the replies of a function or an endpoint, in order.
     pub fn answering<const N: usize>(self, name: &'static str, replies: [(u16, Value); N]) -> Self {
         self.state().replies.insert(name, replies.into());
         self
     }
 
-    /// Those of somebody who calls the service with a deploy token.
+    /// The settings of a caller with a deploy token.
     pub fn settings(&self) -> Settings {
         Settings {
             api_url: self.url(),
@@ -106,7 +105,7 @@ impl Service {
         Client::new(&self.settings()).unwrap().with_patience(IMPATIENT)
     }
 
-    /// The headers of the calls that came.
+    /// The headers of the received calls.
     pub fn calls(&self) -> Vec<BTreeMap<String, String>> {
         self.state().calls.clone()
     }
@@ -124,12 +123,12 @@ impl Service {
         self.state().opened
     }
 
-    /// How many requests came for the upload's address.
+    /// How many requests came to the upload address.
     pub fn attempts(&self) -> usize {
         self.state().attempts
     }
 
-    /// How many bytes of parts came, the repeated ones included.
+    /// How many bytes of parts came, repeated bytes included.
     pub fn received(&self) -> usize {
         self.state().received
     }
@@ -143,7 +142,7 @@ impl Service {
     }
 }
 
-/// Serves one request; the connection then closes.
+/// Serves one request, then closes the connection.
 fn serve(state: &mut State, port: u16, connection: TcpStream) {
     let Some(mut request) = read(connection) else { return };
     if request.path.ends_with("/upload-url") {
@@ -227,8 +226,8 @@ fn read(connection: TcpStream) -> Option<Request> {
     Some(Request { method, path, headers, body, length })
 }
 
-/// Answers, then reads what is left of the request: closing before that would reset the
-/// connection under the answer.
+/// Answers, then reads the rest of the request: closing the connection earlier would reset it and
+/// lose the answer.
 fn answer(request: Request, status: u16, headers: &str, body: &str) {
     let Request { body: mut rest, .. } = request;
     let length = body.len();

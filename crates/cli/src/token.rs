@@ -81,7 +81,7 @@ fn moment_of(expiry: Expiry) -> Timestamp {
     match expiry {
         Expiry::At(moment) => moment,
         Expiry::In(time) => {
-            // A clock before 1970 makes a token that the service refuses as ended.
+            // With a clock before 1970, the service refuses the token as expired.
             #[allow(clippy::disallowed_methods, reason = "the client has no port for time")]
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
             Timestamp::from_millis(0) + now + time

@@ -1,8 +1,8 @@
-//! Brings a file to the service in parts, through whatever happens to the connection.
+//! Uploads a file to the service in parts, and survives broken connections.
 //!
-//! The service says how far its bytes are durable, and each part starts there. After an answer
-//! that says nothing of that, or none at all, it is asked. What is stored stays stored, so a
-//! command that was interrupted goes on where it stopped when it is run again.
+//! The service states the offset up to which bytes are durable, and the next part starts there.
+//! After an answer without an offset, or no answer, the client asks for the offset. Stored bytes
+//! stay stored, so a repeated command continues where the interrupted one stopped.
 
 use crate::{
     binary::Binary,
@@ -19,12 +19,12 @@ use reqwest::Method;
 use sha2::{Digest, Sha256};
 use std::{collections::BTreeMap, time::Duration};
 
-/// A part that takes longer counts as stalled, and is sent again in half.
+/// A part that takes longer has stalled. The next attempt sends half of it.
 const PART_LIMIT: Duration = Duration::from_secs(60);
-/// Parts are not cut smaller than this.
+/// The smallest size to which stalled parts are halved.
 const SMALLEST_PART: u64 = 256 << 10;
 
-/// Uploads a file, from where an earlier attempt stopped.
+/// Uploads a file, from the point where an earlier attempt stopped.
 pub fn upload(
     client: &Client,
     binary: &Binary,
@@ -48,8 +48,8 @@ pub fn upload(
         };
         match upload.run()? {
             End::Complete => return Ok(opened.artifact_id),
-            // A large file may take longer than its address holds. An address that took nothing is
-            // refused for another reason.
+            // The address of a large file may expire during the upload. An address that expires
+            // without progress is refused for another reason.
             End::Refused(refusal) if renewed_at == Some(upload.farthest) => return Err(refusal),
             End::Refused(_) => renewed_at = Some(upload.farthest),
         }
@@ -62,9 +62,9 @@ struct Upload<'a> {
     bar: &'a ProgressBar,
     address: String,
     headers: BTreeMap<String, String>,
-    /// Where the stored bytes end, as far as is known.
+    /// The known end of the stored bytes.
     offset: u64,
-    /// The farthest that the stored bytes ever ended: beyond it lies progress.
+    /// The highest end of the stored bytes so far. A higher offset is progress.
     farthest: u64,
     part_size: u64,
     /// Attempts since the last progress.
@@ -73,25 +73,25 @@ struct Upload<'a> {
 
 enum End {
     Complete,
-    /// The address is refused, as it is once it is too old.
+    /// The address is refused, for example because it has expired.
     Refused(Failure),
 }
 
-/// What came of one request.
+/// The result of one request.
 type Attempt = Result<Answer, reqwest::Error>;
 
-/// What an answer means for an upload.
+/// The next step after an answer.
 #[derive(Debug, PartialEq)]
 enum Step {
     /// The stored bytes end here.
     At(u64),
-    /// The part was not taken: the stored bytes end here.
+    /// The part was not stored. The stored bytes end here.
     Elsewhere(u64),
-    /// It does not tell where they end.
+    /// The end of the stored bytes is unknown: ask for it.
     Ask,
-    /// The address does not hold any more.
+    /// The address has expired.
     Renew,
-    /// The bytes will not be taken.
+    /// The service will not accept the bytes.
     Refused,
 }
 
@@ -100,7 +100,7 @@ fn next(answer: &Answer) -> Step {
         200..=299 => stored(answer).map_or(Step::Ask, Step::At),
         401 => Step::Renew,
         409 => answer.failure().and_then(|f| f.expected_offset).map_or(Step::Ask, Step::Elsewhere),
-        // 400: the part was damaged on its way.
+        // 400: the part was damaged during the transfer.
         400 | 408 | 429 | 500.. => Step::Ask,
         _ => Step::Refused,
     }
@@ -140,7 +140,7 @@ impl Upload<'_> {
         Ok(End::Complete)
     }
 
-    /// Waits after an attempt that brought nothing; out of patience, that attempt is the failure.
+    /// Waits after an attempt without progress. Out of patience, fails with that attempt.
     fn rest(&mut self, attempt: Attempt) -> Result<(), Failure> {
         self.failures += 1;
         let told = attempt.as_ref().ok().and_then(Answer::retry_after);
@@ -174,8 +174,8 @@ impl Upload<'_> {
         Ok(())
     }
 
-    /// Sends the next part. It is held in memory: its digest goes ahead of it, and an answer that
-    /// comes before all of it is sent can be read, which a streamed body would lose.
+    /// Sends the next part from memory: its digest precedes it, and an answer before the end of the
+    /// body can be read, which a streamed body would lose.
     fn send_part(&self) -> Result<Attempt, Failure> {
         let length = self.part_size.min(self.binary.size - self.offset);
         let part = self.binary.part(self.offset, length)?;
@@ -211,7 +211,7 @@ mod tests {
     use contract::apps::Platform;
     use std::path::Path;
 
-    /// Bytes that no shift or swap of parts would leave the same.
+    /// Random bytes, so that a shift or swap of parts is noticed.
     fn content(size: usize) -> Vec<u8> {
         let mut random = fastrand::Rng::with_seed(7);
         std::iter::repeat_with(|| random.u8(..)).take(size).collect()

@@ -1,5 +1,5 @@
-//! Many changes as one write to sled: each is held to what it expects of the rows and of the changes
-//! before it, and is in the batch whole or not at all.
+//! Many changes as one write to sled. Each change is checked against the rows and the earlier
+//! changes of the batch, and enters the batch whole or not at all.
 
 use crate::{
     Change, Inner, StoreError,
@@ -9,7 +9,7 @@ use crate::{
 };
 use std::{collections::HashMap, sync::PoisonError};
 
-/// What a batch comes to: the rows to write, and what readers see after it.
+/// The rows to write, and the records that readers see after the write.
 pub(crate) struct Batch<'a> {
     inner: &'a Inner,
     rows: HashMap<Vec<u8>, Option<Vec<u8>>>,
@@ -23,7 +23,7 @@ struct Seen {
     cached: Option<Cached>,
 }
 
-/// What one change adds to a batch.
+/// The part of one change in a batch.
 #[derive(Default)]
 struct Part {
     rows: Vec<(Vec<u8>, Option<Vec<u8>>)>,
@@ -35,7 +35,7 @@ impl<'a> Batch<'a> {
         Batch { inner, rows: HashMap::new(), seen: Vec::new() }
     }
 
-    /// Takes a change in, once all that it expects is found to hold; else nothing of it.
+    /// Adds a change if all its expectations hold; else adds nothing of it.
     pub(crate) fn add(&mut self, change: Change) -> Result<(), StoreError> {
         let mut part = Part::default();
         self.plan(change.writes, &mut part)?;
@@ -44,7 +44,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Looks at a row as the changes before left it.
+    /// Looks at a row as the earlier changes of the batch left it.
     fn stored<T>(
         &self,
         key: &[u8],
@@ -93,7 +93,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Writes the rows, and the cache with them: no reader sees one without the other.
+    /// Writes the rows and the cache. No reader sees one without the other.
     pub(crate) fn write(self) -> Result<(), StoreError> {
         let mut rows = sled::Batch::default();
         for (key, value) in self.rows {
@@ -104,14 +104,14 @@ impl<'a> Batch<'a> {
         }
         let _alone = self.inner.view.write().unwrap_or_else(PoisonError::into_inner);
         if let Err(e) = self.inner.rows.apply_batch(rows) {
-            // Some of it may be there until the log is read again.
+            // A part of the batch may be visible until sled reads its log again.
             self.inner.vitals.tear();
             return Err(io(e));
         }
         for Seen { tree, key, cached } in self.seen {
             let cache = &self.inner.kind(tree)?.cache;
             match cached {
-                // This also voids the guard of a reader on its way.
+                // This also voids the guard of a reader that is about to fill the cache.
                 Some(cached) => cache.insert(key, cached),
                 None => {
                     cache.remove(&key);

@@ -1,53 +1,53 @@
-//! What one writer wants to become true: all of it or nothing.
+//! The writes that one caller wants to happen together, or not at all.
 
 use crate::{Merge, Record, Snapshot, StoreError, Stored, keys, record::encode};
 use std::{any::Any, sync::Arc};
 
-/// A decoded record, its kind known to who asks for it.
+/// A decoded record. The reader knows its kind and downcasts.
 pub(crate) type Cached = Arc<dyn Any + Send + Sync>;
 
-/// A set of writes that happen together. Plain data until it is committed.
+/// Writes and preconditions that the store applies together, or not at all.
 #[derive(Default)]
 pub struct Change {
     pub(crate) writes: Vec<Write>,
-    /// Why it cannot be committed: a record that JSON cannot hold.
+    /// Why the change cannot be committed: JSON cannot hold one of its records.
     pub(crate) unwritable: Option<StoreError>,
 }
 
-/// What the committer checks and does.
+/// One check or write of the committer.
 pub(crate) enum Write {
-    /// The record must be at this version; 0: must not be there.
+    /// The record must have this version. 0: there must be no such record.
     Expect { tree: &'static str, key: String, version: u64 },
-    /// The unique value must be free, or this record's own.
+    /// The unique value must be free, or held by this record.
     Claim { key: Vec<u8>, holder: String, claim: String },
-    /// Sets or removes a record. Readers find it in the cache, or else read the row.
+    /// Sets or removes a record, also in the cache.
     Record { tree: &'static str, key: String, value: Option<Vec<u8>>, cached: Option<Cached> },
-    /// Sets or removes a row that is never cached.
+    /// Sets or removes a row that does not enter the cache.
     Row { key: Vec<u8>, value: Option<Vec<u8>> },
-    /// Computes a record and its index from what is stored.
+    /// Computes the writes of a record and its index from the stored value.
     Merge { tree: &'static str, key: String, merge: MergeFn },
 }
 
 type MergeFn = Box<dyn FnOnce(Option<&[u8]>) -> Result<Vec<Write>, StoreError> + Send>;
 
 impl Change {
-    /// Nothing yet.
+    /// A change without writes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether there is nothing to do.
+    /// Whether the change has neither writes nor preconditions.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 
-    /// Writes a record that must not be there yet.
+    /// Writes a record. [`StoreError::Stale`] if there is one under the key.
     pub fn create<R: Record>(self, key: &R::Key, content: R::Content) -> Self {
         self.replace::<R>(key, None, content)
     }
 
-    /// Writes a record under a key that was made for it a moment ago and cannot be there: nobody
-    /// looks. It is not cached, because such records are seldom read.
+    /// Writes a record and its index entries, but no claims, under a fresh key. Does not check that
+    /// the key is free. The record is not cached, because such records are seldom read.
     pub fn append<R: Record>(mut self, key: &R::Key, content: &R::Content) -> Self {
         let key = key.to_string();
         for entry in R::index(content).0 {
@@ -60,7 +60,8 @@ impl Change {
         self
     }
 
-    /// Writes the successor of `before` as it was read, and moves its index entries and claims.
+    /// Writes the successor of `before` and moves its index entries and claims.
+    /// [`StoreError::Stale`] if the record is no longer `before`.
     pub fn replace<R: Record>(
         self,
         key: &R::Key,
@@ -70,8 +71,8 @@ impl Change {
         self.put(key, before, Arc::new(Stored::after(before, after)))
     }
 
-    /// Like [`replace`](Change::replace), with a successor that readers share with the writer:
-    /// one made by [`Stored::after`] of `before`.
+    /// Like [`replace`](Change::replace), with a successor that the caller made with
+    /// [`Stored::after`] from `before`, to share it with readers.
     pub fn put<R: Record>(
         mut self,
         key: &R::Key,
@@ -84,7 +85,8 @@ impl Change {
         self
     }
 
-    /// Removes a record as it was read, with its index entries and claims.
+    /// Removes a record with its index entries and claims. [`StoreError::Stale`] if the record is
+    /// no longer `before`.
     pub fn remove<R: Record>(mut self, key: &R::Key, before: &Stored<R>) -> Self {
         let key = key.to_string();
         self.expect::<R>(&key, before.version());
@@ -92,25 +94,27 @@ impl Change {
         self
     }
 
-    /// Holds only while this record is as it was read. It is not written.
+    /// Requires that this record is still `seen`, else [`StoreError::Stale`]. Does not write it.
     pub fn require<R: Record>(mut self, key: &R::Key, seen: &Stored<R>) -> Self {
         self.expect::<R>(&key.to_string(), seen.version());
         self
     }
 
-    /// Holds only while there is no such record.
+    /// Requires that there is no such record, else [`StoreError::Stale`].
     pub fn require_absent<R: Record>(mut self, key: &R::Key) -> Self {
         self.expect::<R>(&key.to_string(), 0);
         self
     }
 
-    /// Removes a record that only its key is known of, and which has neither index nor claims.
+    /// Removes a record by its key, without reading it. Only for kinds without index entries and
+    /// claims.
     pub fn drop_row<R: Record>(mut self, key: &R::Key) -> Self {
         self.record::<R>(&key.to_string(), None);
         self
     }
 
-    /// Adds to a record that several writers share. One delta for each record in a change.
+    /// Applies a delta to a record that several writers share. A change holds at most one delta for
+    /// each record.
     pub fn merge<R: Merge>(mut self, key: &R::Key, delta: R::Delta) -> Self {
         let key = key.to_string();
         let owned = key.clone();
@@ -133,7 +137,7 @@ impl Change {
         self
     }
 
-    /// Adds all of another change.
+    /// Adds all writes and preconditions of another change.
     pub fn and(mut self, other: Change) -> Self {
         self.writes.extend(other.writes);
         self.unwritable = self.unwritable.or(other.unwritable);

@@ -1,15 +1,16 @@
-//! Reads the whole store and says what does not fit together.
+//! Reads the whole store and reports contradictions between records, index entries and claims.
 
 use crate::{CLAIMS, INDEX, Record, Store, StoreError, Stored, io, keys};
 use std::collections::HashSet;
 
-/// Something that is wrong with a store.
+/// One thing that is wrong with a store, as a sentence for operators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding(pub String);
 
 impl Store {
-    /// Checks every record of a kind: that it can be read, that its index entries and claims are
-    /// there, and that no entry or claim of the kind points at nothing. `also` looks at each record.
+    /// Checks that every record of a kind can be read and has its index entries and claims, and
+    /// that every entry and claim of the kind has its record. `also` may add findings for each
+    /// record. Returns the number of records, and the findings.
     pub fn check<R: Record>(
         &self,
         mut also: impl FnMut(&str, &R::Content, &mut Vec<Finding>),

@@ -18,7 +18,7 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// A change and who waits for it.
+/// A change, and the channel to the caller that waits for it.
 pub(crate) struct Job {
     pub(crate) change: Change,
     pub(crate) done: Option<oneshot::Sender<Result<(), StoreError>>>,
@@ -35,13 +35,13 @@ pub(crate) struct Committer {
     thread: Mutex<Option<thread::JoinHandle<()>>>,
 }
 
-/// What operators see of the committer.
+/// The state of the committer, for operators.
 #[derive(Default)]
 pub(crate) struct Vitals {
     waiting: AtomicU64,
     flush_us: AtomicU64,
     broken: Mutex<Option<String>>,
-    /// Readers would see a part of a batch.
+    /// A batch was written in part, so reads are refused.
     torn: AtomicBool,
 }
 
@@ -50,19 +50,18 @@ impl Vitals {
         self.waiting.load(Relaxed)
     }
 
-    /// After a failed flush nobody knows what is on the disk: nothing more is written until the
-    /// service starts anew and reads it.
+    /// Refuses all further changes. After a failed flush it is unknown what is on the disk, so the
+    /// service must restart and read it.
     fn break_down(&self, why: &str) {
         let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
         broken.get_or_insert_with(|| why.to_owned());
     }
 
-    /// A batch was written in part. Nobody reads it until the service starts anew.
+    /// Refuses reads until the service restarts, because a batch was written in part.
     pub(crate) fn tear(&self) {
         self.torn.store(true, SeqCst);
     }
 
-    /// Whether what is there can be read.
     pub(crate) fn check_readable(&self) -> Result<(), StoreError> {
         let torn = || StoreError::Busy("a write failed; restart the service".into());
         if self.torn.load(Relaxed) { Err(torn()) } else { Ok(()) }
@@ -108,7 +107,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Writes what waits, then ends the thread.
+    /// Writes the waiting changes, then ends the thread.
     pub(crate) fn stop(&self) {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -123,7 +122,8 @@ impl Drop for Committer {
     }
 }
 
-/// Says that the store takes no changes any more, unless it was closed.
+/// Marks the store as broken when the committer's thread ends by a panic. The flag says that the
+/// thread ended because the store was closed.
 struct Ending<'a>(&'a Vitals, bool);
 
 impl Drop for Ending<'_> {
@@ -171,9 +171,9 @@ fn run(inner: &Inner, jobs: &mpsc::Receiver<Job>) {
     ending.1 = true;
 }
 
-/// sled 0.34 flushes with `sync_file_range`, which leaves out the drive's cache and the inode; the
-/// `fdatasync` makes it a barrier. Large nodes it has written to files of their own, which it does
-/// not sync: those come first, since the log refers to them.
+/// Flushes sled, and makes the flush a barrier with `fdatasync`: sled 0.34 uses `sync_file_range`,
+/// which leaves out the drive's cache and the inode. Files of large nodes, which sled does not
+/// sync, are synced first, because the log refers to them. `synced` names the synced files.
 #[allow(clippy::disallowed_methods, reason = "this is where it is made a barrier")]
 pub(crate) fn flush(inner: &Inner, synced: &mut HashSet<OsString>) -> Result<(), StoreError> {
     let mut there = HashSet::new();
@@ -189,7 +189,7 @@ pub(crate) fn flush(inner: &Inner, synced: &mut HashSet<OsString>) -> Result<(),
         if !synced.contains(&name) {
             match File::open(entry.path()) {
                 Ok(file) => file.sync_all().map_err(io)?,
-                // a later version of the node has replaced it
+                // A later version of the node replaced the file.
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(e) => return Err(io(e)),
             }

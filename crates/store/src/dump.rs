@@ -1,7 +1,7 @@
-//! The whole store as a stream of lines, and back.
+//! Writes the whole store as a stream of lines, and reads such a stream.
 //!
-//! The first line names the format, each further line one row as hex of key and value, and the
-//! last line counts them: a stream that is cut off is noticed.
+//! The first line names the format. Each further line is one row, key and value in hex. The last
+//! line counts the rows, so a truncated stream is noticed.
 
 use crate::{FORMAT, Store, StoreError, committer::flush, io};
 use data_encoding::HEXLOWER;
@@ -13,7 +13,7 @@ use std::{
 const HEADER: &str = "svc-store";
 
 impl Store {
-    /// Writes every row. Give it a store that nobody writes to.
+    /// Writes every row and returns their number. Nobody may write to the store meanwhile.
     pub fn dump(&self, out: &mut impl Write) -> Result<u64, StoreError> {
         writeln!(out, "{HEADER} {FORMAT}").map_err(io)?;
         let mut count = 0;
@@ -26,7 +26,7 @@ impl Store {
         Ok(count)
     }
 
-    /// Reads what [`dump`](Store::dump) wrote into a store that is empty.
+    /// Fills an empty store with the rows of a [`dump`](Store::dump) and returns their number.
     pub fn load(&self, input: &mut impl BufRead) -> Result<u64, StoreError> {
         if !self.inner.rows()?.is_empty() {
             return Err(StoreError::Unwritable(

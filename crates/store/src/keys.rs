@@ -1,6 +1,5 @@
-//! How records, index entries and claims are spelled as keys of the one tree of sled. No kind and
-//! no part holds a slash of its own, except an index entry, whose last part is the key of the
-//! record.
+//! The keys of records, index entries and claims in the one tree of sled. Slashes separate the
+//! parts of a key. Index entries and claims may hold slashes; kinds and keys of records may not.
 
 use crate::{CLAIMS, INDEX, Record, StoreError};
 use std::ops::Range;
@@ -9,7 +8,6 @@ pub(crate) fn record(kind: &str, key: &str) -> Vec<u8> {
     [kind, "/", key].concat().into_bytes()
 }
 
-/// The keys of all records of a kind.
 pub(crate) fn records(kind: &str) -> Range<Vec<u8>> {
     below(&[kind])
 }
@@ -19,39 +17,38 @@ pub(crate) fn entry(kind: &str, entry: &str, key: &str) -> Vec<u8> {
     [INDEX, "/", kind, "/", entry, "/", key].concat().into_bytes()
 }
 
-/// The keys of one index entry.
+/// The keys of all rows of one index entry.
 pub(crate) fn entries(kind: &str, entry: &str) -> Range<Vec<u8>> {
     below(&[INDEX, "/", kind, "/", entry])
 }
 
-/// The keys of a kind's index entries that have the name of `entry` and sort before it. The name is
-/// all but its last part.
+/// The keys of the index entries of a kind that have the name of `entry` and sort before it. The
+/// name is `entry` without its last part.
 pub(crate) fn entries_before(kind: &str, entry: &str) -> Range<Vec<u8>> {
     let name = entry.rfind('/').map_or("", |slash| entry.get(..=slash).unwrap_or_default());
     let key = |entry| [INDEX, "/", kind, "/", entry].concat().into_bytes();
     key(name)..key(entry)
 }
 
-/// The key of a unique claim.
 pub(crate) fn claim(kind: &str, claim: &str) -> Vec<u8> {
     [CLAIMS, "/", kind, "/", claim].concat().into_bytes()
 }
 
-/// The keys of all that hangs below a path.
+/// The keys below a path.
 pub(crate) fn below(path: &[&str]) -> Range<Vec<u8>> {
     let path = path.concat();
-    // '0' is the character after '/'
+    // '0' is the character after '/'.
     [&path, "/"].concat().into_bytes()..[&path, "0"].concat().into_bytes()
 }
 
-/// The key of the record, which stands last, as text.
+/// The last part of a key, which is the key of a record.
 pub(crate) fn last_part(key: &[u8]) -> Result<String, StoreError> {
     let start = key.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
     let part = key.get(start..).unwrap_or_default().to_vec();
     String::from_utf8(part).map_err(|_| StoreError::Unreadable("a key is not text".into()))
 }
 
-/// The key of a record as it was before it was spelled.
+/// Parses the key of a record.
 pub(crate) fn read<R: Record>(key: &str) -> Result<R::Key, StoreError> {
     let damaged = || StoreError::Unreadable(format!("{key:?} is no key of {}", R::TREE));
     key.parse().map_err(|_| damaged())

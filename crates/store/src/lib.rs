@@ -1,11 +1,11 @@
 //! sled behind typed, versioned records, and one committer.
 //!
-//! All durable changes go through one thread: a batch of [`Change`]s that sled applies whole or not
-//! at all, one flush, one `fdatasync`, then the answers. Index entries and unique claims are in the
-//! same batch as the records they belong to. This crate knows nothing of the platform.
+//! One thread makes all durable changes: sled applies a batch of [`Change`]s whole or not at all,
+//! the thread flushes once, calls `fdatasync` once, and then answers the callers. Index entries and
+//! unique claims are in the same batch as their records. This crate knows nothing of the platform.
 //!
-//! To its users each kind of record has a tree of its own. Under them is one tree of sled, because
-//! a batch of one tree costs sled half of what a transaction over several does.
+//! Users see one tree for each kind of record. The rows are in one tree of sled, because a batch of
+//! one tree costs sled half as much as a transaction over several trees.
 
 #![warn(missing_docs)]
 
@@ -33,45 +33,46 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// Why the store did not do it.
+/// Why the store refused a read or a change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// Somebody wrote a record since it was read; nothing of the change was done.
+    /// A record was written since the caller read it. Nothing of the change was written.
     #[error("{tree}/{key} changed since it was read")]
     Stale {
-        /// The kind of the record.
+        /// The kind of the record, [`Record::TREE`].
         tree: &'static str,
-        /// Its key.
+        /// The key of the record, as text.
         key: String,
     },
-    /// A unique value belongs to another record already; nothing of the change was done.
+    /// Another record holds a unique value. Nothing of the change was written.
     #[error("{claim} is taken")]
     Taken {
         /// The claim as [`Record::claims`] spells it.
         claim: String,
     },
-    /// A record was written by a newer version of the program, or is damaged; or the disk did not
-    /// give it.
+    /// A newer version of the program wrote the record, the record is damaged, or the disk did not
+    /// return it.
     #[error("{0}")]
     Unreadable(String),
-    /// JSON cannot hold the record; nothing of the change was done.
+    /// JSON cannot hold the record. Nothing of the change was written.
     #[error("{0}")]
     Unwritable(String),
-    /// The directory belongs to another process.
+    /// Another process has the directory open.
     #[error("{0}")]
     InUse(String),
-    /// It takes no changes now; nothing of the change was done.
+    /// The store takes no changes: its queue is full, it is closed, or an earlier write failed.
+    /// Nothing of the change was written. Reads return this only after a batch was written in part.
     #[error("{0}")]
     Busy(String),
-    /// The disk refused. Whether the change is there can only be said by reading.
+    /// The disk refused. Whether the change is on the disk is unknown.
     #[error("the store's disk: {0}")]
     Io(String),
 }
 
-/// Where index entries and unique claims are kept, beside the kinds of records.
+/// The first parts of the keys of index entries and unique claims.
 const INDEX: &str = "index";
 const CLAIMS: &str = "claims";
-/// What the layout itself is called. A directory of another one is refused.
+/// The version of the layout. A directory with another version is refused.
 const FORMAT: u32 = 2;
 
 /// An open store. Clones share it.
@@ -86,10 +87,10 @@ pub(crate) struct Inner {
     rows: sled::Tree,
     kinds: Vec<Kind>,
     file: std::fs::File,
-    /// Where sled puts nodes that are too large for its log.
+    /// The folder of the nodes that are too large for sled's log.
     blobs: std::path::PathBuf,
-    /// Held by the committer while rows and cache differ, and by readers who miss the cache:
-    /// else a reader could see a new row, and then the old one in the cache.
+    /// The committer holds this while rows and cache differ, and readers that miss the cache hold
+    /// it too: else a reader could see a new row first, and then the old one in the cache.
     view: RwLock<()>,
     vitals: Vitals,
     _lock: lock::Lock,
@@ -116,9 +117,9 @@ impl Default for Memory {
 }
 
 impl Store {
-    /// Opens the directory, made where it is missing, with the kinds of records it may hold.
+    /// Opens the directory with the kinds of records that it may hold. Makes a missing directory.
     ///
-    /// Refuses a directory that another process has open, and one of a newer format.
+    /// Refuses a directory that another process has open, and a directory of another format.
     pub fn open(path: &Path, kinds: &[&'static str], memory: Memory) -> Result<Store, StoreError> {
         std::fs::create_dir_all(path).map_err(io)?;
         let lock = lock::Lock::take(path)?;
@@ -143,7 +144,7 @@ impl Store {
         Ok(Store { inner, committer })
     }
 
-    /// Reads a record. What the cache holds is shared, not copied.
+    /// Reads a record. Readers share the record in the cache; it is not copied.
     pub fn get<R: Record>(&self, key: &R::Key) -> Result<Option<Snapshot<R>>, StoreError> {
         self.inner.vitals.check_readable()?;
         let key = key.to_string();
@@ -152,8 +153,8 @@ impl Store {
                 Ok(cached.downcast::<Stored<R>>().ok())
             }
             quick_cache::sync::GuardResult::Timeout => self.inner.read(&key),
-            // The committer replaces the key, and with it this guard: a value that was read before
-            // a change cannot be put back after it.
+            // A write of the committer voids this guard, so a value that was read before a change
+            // cannot enter the cache after it.
             quick_cache::sync::GuardResult::Guard(guard) => {
                 let found = self.inner.read::<R>(&key)?;
                 if let Some(stored) = &found {
@@ -164,7 +165,7 @@ impl Store {
         }
     }
 
-    /// Keys of `R` that carry the index entry, newest first, after a cursor.
+    /// At most `limit` keys of `R` that carry the index entry, last key first, before the cursor.
     pub fn newest<R: Record>(
         &self,
         entry: &impl Entry<R>,
@@ -177,7 +178,7 @@ impl Store {
         typed::<R>(self.inner.rows()?.range(start..end).keys().rev().take(limit))
     }
 
-    /// Keys of `R` that carry the index entry, oldest first, after a cursor.
+    /// At most `limit` keys of `R` that carry the index entry, first key first, after the cursor.
     pub fn oldest<R: Record>(
         &self,
         entry: &impl Entry<R>,
@@ -191,9 +192,9 @@ impl Store {
         typed::<R>(self.inner.rows()?.range(start..end).keys().take(limit))
     }
 
-    /// Keys of `R` whose index entry has the name of this one and sorts before it, in order.
+    /// Keys of `R` whose index entry has the same name and sorts before `entry`, in order.
     ///
-    /// For entries that end with a moment: what is due before it.
+    /// For entries that end with a time: the records that are due before it.
     pub fn before<R: Record>(
         &self,
         entry: &impl Entry<R>,
@@ -220,8 +221,8 @@ impl Store {
         found.map(|key| keys::read::<R>(&String::from_utf8_lossy(&key))).transpose()
     }
 
-    /// Keys of `R`, last first, before a cursor. For kinds whose keys are time-ordered and which
-    /// are listed whole.
+    /// Keys of `R`, last first, before the cursor. For kinds that are listed whole and whose keys
+    /// sort by time.
     pub fn keys<R: Record>(
         &self,
         before: Option<&R::Key>,
@@ -232,7 +233,7 @@ impl Store {
         typed::<R>(self.inner.rows()?.range(start..end).keys().rev().take(limit))
     }
 
-    /// Returns when the change is on the disk, or was refused.
+    /// Returns when the change is on the disk, or refused.
     pub async fn commit(&self, change: Change) -> Result<(), StoreError> {
         if let Some(e) = change.unwritable {
             return Err(e);
@@ -242,37 +243,41 @@ impl Store {
         told.await.map_err(|_| StoreError::Io("the committer stopped".into()))?
     }
 
-    /// Returns when all that readers can see now is on the disk. A change is seen as soon as it is
-    /// made, a moment before it is durable; who passes on what it saw waits here first.
+    /// Returns when every change that readers can see is on the disk. Readers see a change a moment
+    /// before it is durable, so a caller waits here before it acknowledges what it read.
     pub async fn barrier(&self) -> Result<(), StoreError> {
         self.commit(Change::new()).await
     }
 
-    /// Writes what nobody waits for. It is durable a moment later, or lost with the process.
+    /// Writes a change without waiting for it. The change is durable a moment later, or lost: when
+    /// the process ends first, or when the committer refuses it.
     pub fn note(&self, change: Change) {
         if let Some(e) = change.unwritable {
             tracing::error!(error = %e, "a note was not written");
             return;
         }
-        let _ = self.committer.submit(Job { change, done: None });
+        if let Err(e) = self.committer.submit(Job { change, done: None }) {
+            tracing::warn!(error = %e, "a note was not written");
+        }
     }
 
-    /// Writes what was submitted, and stops. Later changes are refused.
+    /// Writes the submitted changes, then stops the committer. Later changes are refused.
     pub fn close(&self) {
         self.committer.stop();
     }
 
-    /// How long the last flush took, in milliseconds; none yet: `None`. An error is the last one's.
+    /// How long the last batch took to write and flush, in milliseconds; `None` before the first.
+    /// The error says why the store takes no more changes.
     pub fn last_flush_ms(&self) -> Result<Option<f64>, String> {
         self.inner.vitals.last_flush_ms()
     }
 
-    /// Changes that wait for the committer.
+    /// How many changes wait for the committer.
     pub fn waiting(&self) -> u64 {
         self.inner.vitals.waiting()
     }
 
-    /// Bytes that the store takes on the disk.
+    /// Bytes of the store on the disk; 0 if sled cannot tell.
     pub fn size_on_disk(&self) -> u64 {
         self.inner.db.size_on_disk().unwrap_or(0)
     }
@@ -288,7 +293,7 @@ impl Inner {
         })
     }
 
-    /// The rows, where they can be read.
+    /// The rows, unless a batch was written in part.
     pub(crate) fn rows(&self) -> Result<&sled::Tree, StoreError> {
         self.vitals.check_readable().map(|()| &self.rows)
     }
@@ -300,7 +305,7 @@ impl Inner {
     }
 }
 
-/// The first opening writes the format; later ones compare.
+/// A new store gets the format; an existing store must have it.
 fn check_format(db: &sled::Db) -> Result<(), StoreError> {
     let known = db.get("format").map_err(io)?;
     match known.and_then(|v| v.as_ref().try_into().ok().map(u32::from_be_bytes)) {
@@ -320,14 +325,14 @@ pub(crate) fn unread(e: impl std::fmt::Display) -> StoreError {
     StoreError::Unreadable(format!("the store's disk: {e}"))
 }
 
-/// The keys of records, from the rows that point at them.
+/// The keys of the records, which are the last parts of the keys of `rows`.
 fn typed<R: Record>(
     rows: impl Iterator<Item = sled::Result<sled::IVec>>,
 ) -> Result<Vec<R::Key>, StoreError> {
     rows.map(|row| keys::read::<R>(&keys::last_part(&row.map_err(unread)?)?)).collect()
 }
 
-/// Waits for a thread that may have panicked; either way it is gone.
+/// Waits until a thread has ended, also by a panic.
 pub(crate) fn join(thread: thread::JoinHandle<()>) {
     let _ = thread.join();
 }

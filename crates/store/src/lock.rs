@@ -1,10 +1,9 @@
-//! One process per directory.
+//! Only one process opens a directory.
 
 use crate::{StoreError, io};
 use std::{fs::File, io::Write, path::Path};
 
-/// Holds the directory for this process. The system lets go of it when the process ends, however
-/// it ends.
+/// Holds the directory for this process. The system frees it when the process ends or crashes.
 pub(crate) struct Lock(#[allow(dead_code, reason = "the open file is the lock")] File);
 
 impl Lock {

@@ -1,4 +1,4 @@
-//! What is kept under a key: typed content, with the version of its shape and of its writes.
+//! Records: typed content under a key, with the version of its schema and the count of its writes.
 
 use crate::StoreError;
 use serde::{Serialize, de::DeserializeOwned};
@@ -8,38 +8,39 @@ use std::{fmt, marker::PhantomData, ops::Deref, str::FromStr, sync::Arc};
 pub trait Record: Sized + 'static {
     /// The name of the kind.
     const TREE: &'static str;
-    /// The version of the shape. Older ones are read by [`Record::upgrade`]; newer ones are refused.
+    /// The version of the shape. [`Record::upgrade`] reads older ones; newer ones are refused.
     const SCHEMA: u16;
-    /// What tells one record from another.
+    /// Identifies a record within its kind.
     type Key: Key;
-    /// What is kept.
+    /// The content of the record, stored as JSON.
     type Content: Serialize + DeserializeOwned + Send + Sync + 'static;
 
-    /// What this record is found by.
+    /// The index entries that lead to this record.
     fn index(_content: &Self::Content) -> Entries<Self> {
         Entries::default()
     }
 
-    /// Values that no other record of this kind may have.
+    /// The values that no other record of this kind may have.
     fn claims(_content: &Self::Content) -> Claims<Self> {
         Claims::default()
     }
 
-    /// Reads what an older version of the program wrote. Called only for schemas before [`Record::SCHEMA`].
+    /// Converts the content that an older version of the program wrote, with a schema before
+    /// [`Record::SCHEMA`].
     fn upgrade(from: u16, _old: serde_json::Value) -> Result<Self::Content, StoreError> {
         Err(StoreError::Unreadable(format!("{} of schema {from} cannot be upgraded", Self::TREE)))
     }
 }
 
-/// A key: text without a slash, that is read back as what it was.
+/// A key: its text has no slash and parses back to the same key.
 pub trait Key: fmt::Display + FromStr + Clone + Send + 'static {}
 impl<K: fmt::Display + FromStr + Clone + Send + 'static> Key for K {}
 
-/// An index entry that points at records of `R`, spelled such as `app/app_…`.
+/// An index entry that points at records of `R`, with a text such as `app/app_…`.
 /// [`entries!`](crate::entries) declares them.
 pub trait Entry<R: Record>: fmt::Display {}
 
-/// A unique value of a record of `R`, spelled such as `email/ada@example.com`.
+/// A unique value of a record of `R`, with a text such as `email/ada@example.com`.
 /// [`claims!`](crate::claims) declares them.
 pub trait Claim<R: Record>: fmt::Display {}
 
@@ -62,13 +63,13 @@ impl<R> Default for Claims<R> {
 }
 
 impl<R: Record> Entries<R> {
-    /// And this one.
+    /// Adds an entry.
     pub fn and(mut self, entry: impl Entry<R>) -> Self {
         self.0.push(entry.to_string());
         self
     }
 
-    /// And all of these.
+    /// Adds several entries.
     pub fn and_all(mut self, entries: impl IntoIterator<Item = impl Entry<R>>) -> Self {
         self.0.extend(entries.into_iter().map(|entry| entry.to_string()));
         self
@@ -76,26 +77,26 @@ impl<R: Record> Entries<R> {
 }
 
 impl<R: Record> Claims<R> {
-    /// And this one.
+    /// Adds a unique value.
     pub fn and(mut self, claim: impl Claim<R>) -> Self {
         self.0.push(claim.to_string());
         self
     }
 
-    /// And all of these.
+    /// Adds several unique values.
     pub fn and_all(mut self, claims: impl IntoIterator<Item = impl Claim<R>>) -> Self {
         self.0.extend(claims.into_iter().map(|claim| claim.to_string()));
         self
     }
 }
 
-/// Declares what records of one kind are found by: each entry with its name in the index.
+/// Declares the index entries of one kind of records, each with its name in the index.
 ///
 /// ```ignore
 /// store::entries! {
-///     /// What artifacts are found by.
+///     /// The index entries of artifacts.
 ///     pub enum ArtifactIndex of Artifacts {
-///         /// The uploads of an app that wait for bytes.
+///         /// The artifacts of an app that wait for their bytes.
 ///         Pending { app: AppId } = "pending",
 ///     }
 /// }
@@ -111,8 +112,8 @@ macro_rules! claims {
     ($($declaration:tt)+) => { $crate::spelled! { Claim $($declaration)+ } };
 }
 
-/// What [`entries!`](crate::entries) and [`claims!`](crate::claims) share: the spelling is the name
-/// and then each field, with slashes between them.
+/// The common part of [`entries!`](crate::entries) and [`claims!`](crate::claims). The text of a
+/// variant is its name and its fields, with slashes between them.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! spelled {
@@ -146,16 +147,16 @@ macro_rules! spelled {
     };
 }
 
-/// A record that several writers add to. The committer applies each delta to what is stored, so
-/// nobody has to read first.
+/// A record that several writers add to. The committer applies each delta to the stored content, so
+/// writers do not read first.
 pub trait Merge: Record<Content: Clone> {
-    /// What one writer adds.
+    /// The addition of one writer.
     type Delta: Send + 'static;
-    /// The record after it; `None` removes the record.
+    /// Applies a delta. `None` removes the record.
     fn merge(old: Option<Self::Content>, delta: &Self::Delta) -> Option<Self::Content>;
 }
 
-/// A record as it was read. Readers share it. It derefs to the content.
+/// A record as a reader got it. Readers share it. It derefs to the content.
 pub type Snapshot<R> = Arc<Stored<R>>;
 
 /// A record as it is stored. It derefs to the content.
@@ -165,17 +166,17 @@ pub struct Stored<R: Record> {
 }
 
 impl<R: Record> Stored<R> {
-    /// The record that is written after `before`, or the first one.
+    /// The successor of `before`, or the first version of a record.
     pub fn after(before: Option<&Stored<R>>, content: R::Content) -> Self {
         Stored { version: before.map_or(0, Stored::version) + 1, content }
     }
 
-    /// What a record is like of which nothing was ever written.
+    /// A record that is not in the store, with version 0.
     pub fn unwritten(content: R::Content) -> Self {
         Stored { version: 0, content }
     }
 
-    /// Counts the writes of this record, from 1.
+    /// How often this record was written; 0 for a record that is not in the store.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -194,7 +195,7 @@ impl<R: Record<Content: fmt::Debug>> fmt::Debug for Stored<R> {
     }
 }
 
-/// Schema and version stand before the JSON of the record.
+/// Bytes of schema and version before the JSON of the record.
 const HEADER: usize = 10;
 
 impl<R: Record> Stored<R> {
@@ -232,14 +233,13 @@ pub(crate) fn encode<R: Record>(version: u64, content: &R::Content) -> Result<Ve
     Ok(bytes)
 }
 
-/// Schema and version of a stored value.
 pub(crate) fn header(bytes: &[u8]) -> Option<(u16, u64)> {
     let schema = bytes.get(..2)?.try_into().ok().map(u16::from_be_bytes)?;
     let version = bytes.get(2..HEADER)?.try_into().ok().map(u64::from_be_bytes)?;
     Some((schema, version))
 }
 
-/// The version of what is stored under a key; 0 where nothing is.
+/// The version of a stored value; 0 if there is none.
 pub(crate) fn version_of(value: Option<&[u8]>) -> u64 {
     value.and_then(header).map_or(0, |(_, version)| version)
 }

@@ -1,4 +1,4 @@
-//! What the store promises, described so that another engine could stand in its place.
+//! The promises of the store, tested so that another engine could replace sled.
 
 #![allow(
     clippy::unwrap_used,
@@ -151,13 +151,13 @@ async fn of_writers_in_one_batch_one_wins() {
         [
             Change::new().create::<Item>(&format!("b{n}"), named.clone()),
             Change::new().replace::<Item>(&k("a"), Some(&seen), item(&format!("z{n}"), None)),
-            // the second half does not hold: nothing of the first may stay
+            // The second write is stale, so the first one must not stay.
             Change::new()
                 .create::<Item>(&format!("c{n}"), item("w", None))
                 .create::<Item>(&k("a"), named.clone()),
         ]
     };
-    // All are submitted before the committer can be waited for, so most share a batch.
+    // All are submitted before any is awaited, so most share a batch.
     let all = futures_util::future::join_all((0..40).flat_map(changes).map(|c| store.commit(c)));
     let mut won = [0; 3];
     for (n, done) in all.await.into_iter().enumerate() {
@@ -276,7 +276,7 @@ async fn a_dump_is_read_back_whole_or_not_at_all() {
     assert!(copy.load(&mut BufReader::new(&dump[..])).is_err(), "the store is not empty");
 }
 
-/// Something a writer does to one of a few keys.
+/// A write to one of a few keys.
 #[derive(Debug, Clone)]
 enum Act {
     Put(u8, u8, Option<u8>),
@@ -293,7 +293,7 @@ fn act() -> impl Strategy<Value = Act> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Against a map: records, claims, index entries and pages agree after any writes.
+    /// Records, claims, index entries and pages agree with a map after any writes.
     #[test]
     fn the_store_is_a_map_with_an_index(acts in proptest::collection::vec(act(), 1..60)) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -7,7 +7,7 @@ use super::resources::{Item, children};
 
 const ANDROID: &str = "http://schemas.android.com/apk/res/android";
 
-/// What the manifest says of the app, with references not yet followed.
+/// The attributes of the app in the manifest. References are not resolved.
 #[derive(Debug, Default)]
 pub(super) struct Manifest<'a> {
     pub(super) package: Option<Item<'a>>,
@@ -57,7 +57,7 @@ struct Element<'a> {
     message: Message<'a>,
 }
 
-/// Hands the element of an `XmlNode` to `visit`; a node of text has none.
+/// Hands the element of an `XmlNode` to `visit`. A text node has no element.
 fn elements<'a>(node: Message<'a>, mut visit: impl FnMut(Element<'a>) -> Option<()>) -> Option<()> {
     children(node, 1, |message| {
         let mut name = "";
@@ -93,9 +93,9 @@ impl<'a> Element<'a> {
 struct Attribute<'a> {
     namespace: &'a str,
     name: &'a str,
-    /// The value as it stood in the source, such as `@string/app_name`.
+    /// The value in the source, such as `@string/app_name`.
     source_text: &'a str,
-    /// The value as it was compiled, if it was.
+    /// The compiled value, if there is one.
     item: Option<Item<'a>>,
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn inspect(archive: &Archive) -> Result<Report, Failure> {
     })
 }
 
-/// A bundle may keep the numbers as they stood in the source, so they are read from their text.
+/// A bundle may keep the numbers as the text of the source, so they are parsed from text.
 fn version_code(low: Option<String>, high: Option<String>) -> Result<Option<String>, Refusal> {
     let number = |text: Option<String>| {
         text.map(|text| text.parse::<u32>())

@@ -1,7 +1,7 @@
 //! Walks protobuf messages in place.
 //!
-//! A decoder builds a node for every message, and an empty message is two bytes: a few MiB of
-//! them would ask for gigabytes. This reader holds nothing but its position.
+//! A decoder builds a node for every message, and an empty message has two bytes, so a few MiB of
+//! input would need gigabytes of memory. This reader holds only its position.
 //!
 //! Source: protobuf.dev/programming-guides/encoding.
 
@@ -22,7 +22,7 @@ pub(super) enum FieldValue<'a> {
     Varint(u64),
     /// A string, bytes or a message.
     Bytes(&'a [u8]),
-    /// A fixed-width number; none of the fields read here is one.
+    /// A fixed-width number. No field that this crate reads is one.
     Fixed,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Message<'a> {
         Some(Some(Field { number: tag >> 3, value }))
     }
 
-    /// Hands every field to `visit`, until that or the message is malformed.
+    /// Hands every field to `visit`. Stops with `None` when `visit` does, or at a malformed field.
     pub(super) fn each(mut self, mut visit: impl FnMut(Field<'a>) -> Option<()>) -> Option<()> {
         while let Some(field) = self.next()? {
             visit(field)?;

@@ -4,10 +4,10 @@
 
 use super::protobuf::{Field, Message};
 
-/// A reference may lead to a reference; a circle ends here.
+/// Most references in a chain. The limit ends a cycle.
 const MAX_REFERENCES: usize = 20;
 
-/// An `aapt.pb.Item`, as far as this crate tells them apart.
+/// An `aapt.pb.Item`, with the kinds that this crate reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Item<'a> {
     Text(&'a str),
@@ -45,7 +45,7 @@ impl<'a> Item<'a> {
         Some(parsed)
     }
 
-    /// As Android writes it out.
+    /// The text that Android shows for the item.
     pub(super) fn into_text(self) -> Option<String> {
         match self {
             Self::Text(text) => Some(text.to_owned()),
@@ -60,7 +60,7 @@ impl<'a> Item<'a> {
 pub(super) struct ResourceTable<'a>(pub(super) &'a [u8]);
 
 impl<'a> ResourceTable<'a> {
-    /// Follows an item to one that is not a reference. `None` if it leads nowhere.
+    /// Follows references to another kind of item. `None` if there is none.
     pub(super) fn resolve(self, mut item: Item<'a>) -> Option<Item<'a>> {
         for _ in 0..MAX_REFERENCES {
             let Item::Reference(id) = item else { return Some(item) };
@@ -69,7 +69,7 @@ impl<'a> ResourceTable<'a> {
         None
     }
 
-    /// The resource's value in the default configuration, else in the first that has one.
+    /// The value of a resource in the default configuration, else in the first with a value.
     fn find(self, id: u32) -> Option<Item<'a>> {
         let [package_id, type_id, entry_high, entry_low] = id.to_be_bytes();
         let entry_id = u16::from_be_bytes([entry_high, entry_low]);
@@ -134,7 +134,7 @@ pub(super) fn children<'a>(
     message.each(|field| if field.number == number { visit(field.message()?) } else { Some(()) })
 }
 
-/// `PackageId`, `TypeId` and `EntryId` are messages around a number; zero is left out.
+/// `PackageId`, `TypeId` and `EntryId` are messages around a number, and omit zero.
 fn nested_id(message: Message, number: u64) -> Option<u32> {
     let mut id = 0;
     children(message, number, |nested| {
@@ -154,7 +154,7 @@ fn find_text<'a>(message: Message<'a>, number: u64) -> Option<Option<&'a str>> {
     find(message, number)?.map_or(Some(None), |field| field.text().map(Some))
 }
 
-/// The last field with this number: of a field that may be there once, the last one counts.
+/// The last field with this number, which counts if a singular field is repeated.
 #[expect(clippy::option_option, reason = "malformed and absent differ")]
 fn find<'a>(message: Message<'a>, number: u64) -> Option<Option<Field<'a>>> {
     let mut found = None;

@@ -14,7 +14,7 @@ const POOL_IS_UTF8: u32 = 1 << 8;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chunk<'a> {
     pub(super) kind: u16,
-    /// All of it, header included: offsets inside chunks count from here.
+    /// The whole chunk with its header. Offsets in the chunk count from its start.
     pub(super) bytes: &'a [u8],
     pub(super) header_len: usize,
 }
@@ -32,7 +32,7 @@ impl<'a> Chunk<'a> {
         Some(Self { kind, bytes: input.take(size)?, header_len })
     }
 
-    /// The header's fields after type and sizes.
+    /// The fields of the header after the type and the sizes.
     pub(super) fn header(&self) -> Option<Cursor<'a>> {
         self.bytes.get(Self::HEAD_LEN..self.header_len).map(Cursor::new)
     }
@@ -42,8 +42,8 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// Strings by index, decoded when asked for: many attributes may share one long string, and
-/// copies of it would multiply.
+/// Strings by index. Each is decoded on demand: many attributes may share one long string, and its
+/// copies would multiply.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StringPool<'a> {
     offsets: &'a [u8],
@@ -59,7 +59,7 @@ impl<'a> StringPool<'a> {
         let is_utf8 = header.u32_le()? & POOL_IS_UTF8 != 0;
         let strings_start = header.size_le()?;
         let offsets = chunk.body()?.take(string_count.checked_mul(4)?)?;
-        // A pool without strings may say anything about where they start.
+        // A pool without strings may have any start offset.
         let strings = if string_count == 0 { &[] } else { chunk.bytes.get(strings_start..)? };
         Some(Self { offsets, strings, is_utf8 })
     }
@@ -69,7 +69,7 @@ impl<'a> StringPool<'a> {
         let offset = Cursor::at(self.offsets, slot)?.size_le()?;
         let mut string = Cursor::at(self.strings, offset)?;
         if self.is_utf8 {
-            length_utf8(&mut string)?; // in UTF-16 units; the next one is in bytes
+            length_utf8(&mut string)?; // in UTF-16 units; the next length is in bytes
             let len = length_utf8(&mut string)?;
             return String::from_utf8(string.take(len)?.to_vec()).ok();
         }
@@ -98,7 +98,7 @@ fn length_utf16(string: &mut Cursor) -> Option<usize> {
     Some((first & 0x7fff) << 16 | usize::from(string.u16_le()?))
 }
 
-/// A value of an attribute or a resource (`Res_value`), as far as this crate tells them apart.
+/// A value of an attribute or a resource (`Res_value`), with the types that this crate reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
     Text(String),
@@ -109,7 +109,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// `data_type` and `data` as in `Res_value`.
+    /// `data_type` and `data` are fields of `Res_value`.
     pub(super) fn new(data_type: u8, data: u32, strings: &StringPool) -> Option<Self> {
         Some(match data_type {
             0x01 | 0x07 => Self::Reference(data), // TYPE_REFERENCE, TYPE_DYNAMIC_REFERENCE
@@ -119,7 +119,7 @@ impl Value {
         })
     }
 
-    /// As Android writes it out; a version name may have been compiled to a number.
+    /// The text that Android shows for the value. A version name may be compiled to a number.
     pub(super) fn into_text(self) -> Option<String> {
         match self {
             Self::Text(text) => Some(text),

@@ -7,14 +7,14 @@ use aws_lc_rs::digest::{Algorithm, Context};
 use crate::archive::Archive;
 use crate::refusal::Failure;
 
-/// The contents are digested in chunks of this many bytes, then the digests of the chunks.
+/// The digest is made of the digests of chunks of this many bytes.
 const CHUNK_LEN: u64 = 1 << 20;
 const CHUNK_PREFIX: u8 = 0xa5;
 const TOP_PREFIX: u8 = 0x5a;
-/// Where the end record says where the central directory starts.
+/// The place of the central directory's offset in the end record.
 const DIRECTORY_OFFSET_FIELD: std::ops::Range<usize> = 16..20;
 
-/// Digests everything but the signing block, which begins at `block_offset`.
+/// Digests the whole file except the signing block, which begins at `block_offset`.
 pub(super) fn content_digest(
     archive: &Archive,
     block_offset: u64,
@@ -34,7 +34,7 @@ pub(super) fn content_digest(
     Ok(chunks.finish())
 }
 
-/// The end record as it was before the signing block was put in front of the directory.
+/// The end record with the directory's offset as it was before the signing block was inserted.
 fn end_record(archive: &Archive, block_offset: u64) -> Result<Vec<u8>, Failure> {
     let mut record = archive.end_record()?;
     if let (Some(field), Ok(offset)) =

@@ -10,7 +10,7 @@ const START_ELEMENT: u16 = 0x0102;
 const END_ELEMENT: u16 = 0x0103;
 const RESOURCE_MAP: u16 = 0x0180;
 
-/// Resource ids of attributes, `android.R.attr`. Attributes are told by id, as Android does;
+/// Resource ids of attributes, `android.R.attr`. Attributes are found by id, as on Android, because
 /// shrinkers drop their names.
 const LABEL: u32 = 0x0101_0001;
 const MIN_SDK_VERSION: u32 = 0x0101_020c;
@@ -20,7 +20,7 @@ const VERSION_CODE_MAJOR: u32 = 0x0101_0576;
 
 const NO_INDEX: u32 = u32::MAX;
 
-/// What the manifest says of the app, with references not yet followed.
+/// The attributes of the app in the manifest. References are not resolved.
 #[derive(Debug, Default)]
 pub(super) struct Manifest {
     pub(super) package: Option<Value>,
@@ -139,7 +139,7 @@ impl<'a> Element<'a> {
         let mut fields = Cursor::new(bytes);
         let namespace = fields.u32_le()?;
         let name = fields.u32_le()?;
-        fields.take(4)?; // the text before it was compiled
+        fields.take(4)?; // the text in the source
         fields.take(3)?; // size of the value and a zero
         let (data_type, data) = (fields.u8()?, fields.u32_le()?);
         let slot = usize::try_from(name).ok()?.checked_mul(4)?;
@@ -149,7 +149,7 @@ impl<'a> Element<'a> {
 }
 
 impl Attribute<'_> {
-    /// Whether this is the attribute of that name outside of any namespace.
+    /// Whether the attribute has this name and no namespace.
     fn is_plain(&self, name: &str) -> bool {
         self.namespace == NO_INDEX && self.strings.get(self.name).as_deref() == Some(name)
     }

@@ -85,8 +85,8 @@ fn version_code(low: Option<Value>, high: Option<Value>) -> Result<Option<String
     Ok(number(low)?.map(|low| (high << 32 | u64::from(low)).to_string()))
 }
 
-/// Verifies the signatures of every scheme from v2 on. Only without one does the JAR signature
-/// count, as on a phone: what a newer scheme covers includes the older signatures.
+/// Verifies the signatures of every scheme from v2 on. As on a phone, the JAR signature counts only
+/// without such a signature: newer schemes cover the older signatures.
 fn signer(archive: &Archive, block: Option<&SigningBlock>) -> Result<Option<Signer>, Failure> {
     if let Some(block) = block
         && let Some(signer) = signature_scheme::verify(archive, block)?

@@ -14,7 +14,7 @@ const TYPE_HAS_SHORT_OFFSETS: u8 = 0x02;
 const ENTRY_IS_COMPLEX: u16 = 0x0001;
 const ENTRY_IS_COMPACT: u16 = 0x0008;
 
-/// A reference may lead to a reference. Android follows them as far; a circle ends here.
+/// Most references in a chain, as on Android. The limit ends a cycle.
 const MAX_REFERENCES: usize = 20;
 
 pub(super) struct ResourceTable<'a> {
@@ -30,7 +30,7 @@ impl<'a> ResourceTable<'a> {
         Some(Self { strings: StringPool::parse(pool)?, packages })
     }
 
-    /// Follows a value to one that is not a reference. `None` if it leads nowhere.
+    /// Follows references to another kind of value. `None` if there is none.
     pub(super) fn resolve(&self, mut value: Value) -> Option<Value> {
         for _ in 0..MAX_REFERENCES {
             let Value::Reference(id) = value else { return Some(value) };
@@ -39,7 +39,7 @@ impl<'a> ResourceTable<'a> {
         None
     }
 
-    /// The resource's value in the default configuration, else in the first that has one.
+    /// The value of a resource in the default configuration, else in the first with a value.
     fn find(&self, id: u32) -> Option<Value> {
         let [package_id, type_id, entry_high, entry_low] = id.to_be_bytes();
         let index = usize::from(u16::from_be_bytes([entry_high, entry_low]));
@@ -83,7 +83,7 @@ impl<'a> ResourceTable<'a> {
         if flags & ENTRY_IS_COMPLEX != 0 {
             return None;
         }
-        // The size counts the four bytes that have been read.
+        // The size includes the four bytes read above.
         entry.take(usize::from(size_or_key).checked_sub(4)?)?;
         entry.take(3)?;
         let data_type = entry.u8()?;
@@ -91,7 +91,7 @@ impl<'a> ResourceTable<'a> {
     }
 }
 
-/// Where an entry starts, counted from the first entry. `None` if this type chunk has no such entry.
+/// The offset of an entry from the first entry. `None` if the type chunk has no such entry.
 fn entry_offset(mut offsets: Cursor, flags: u8, count: usize, index: usize) -> Option<usize> {
     if flags & TYPE_IS_SPARSE != 0 {
         for _ in 0..count {
@@ -113,7 +113,7 @@ fn entry_offset(mut offsets: Cursor, flags: u8, count: usize, index: usize) -> O
     usize::try_from(offset).ok()
 }
 
-/// Whether a type chunk holds the values for no language, screen or other condition in particular.
+/// Whether the values of a type chunk apply to every language, screen and other condition.
 fn is_default_configuration(chunk: Chunk) -> Option<bool> {
     let mut header = chunk.header()?;
     header.take(12)?;

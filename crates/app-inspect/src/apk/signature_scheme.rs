@@ -1,13 +1,11 @@
 //! Verifies signatures of the APK Signature Schemes v2, v3, v3.1 and v3.2.
 //!
-//! Each signature must be valid, and its digest must be that of the contents. The lineage with
-//! which v3 proves that a key replaced another is not followed: who may sign an app is not
-//! decided here.
+//! Each signature must be valid, and its digest must match the contents. The lineage with which v3
+//! proves that a key replaced another is not followed, because the caller decides who may sign.
 //!
-//! v3.2, for Android 17 on, is hybrid: exactly two signers for the same range of Android versions,
-//! one with a classical key and one with an ML-DSA key. Both must be valid, and the ML-DSA key is
-//! who signed: Android takes it for the app's current key. Elsewhere ML-DSA is refused, as by
-//! Android.
+//! v3.2, from Android 17 on, is hybrid: it has exactly two signers for the same range of Android
+//! versions, one with a classical key and one with an ML-DSA key. Both signatures must be valid. As
+//! on Android, the ML-DSA key is the signer, and other schemes do not accept ML-DSA.
 //!
 //! Source: source.android.com/docs/security/features/apksigning/v2, …/v3 and …/v3-2; AOSP,
 //! `android.util.apk.ApkSignatureSchemeV3Verifier` for the ids of v3.2 and the choice of its signer.
@@ -23,10 +21,10 @@ use crate::report::Signer;
 struct Scheme {
     name: &'static str,
     block_id: u32,
-    /// From v3 on a signer states the range of Android versions that it signs for.
+    /// From v3 on, a signer states its range of Android versions.
     has_sdk_range: bool,
-    /// The attribute with which a signer of the scheme before says that there is also a
-    /// signature of this one, so that it cannot be removed unnoticed.
+    /// The attribute with which a signer of an older scheme announces a signature of this scheme,
+    /// so that its removal is noticed.
     announced_by: Option<u32>,
 }
 
@@ -38,7 +36,7 @@ const V3: Scheme = Scheme {
     has_sdk_range: true,
     announced_by: Some(0xbeef_f00d),
 };
-/// Stands beside a v3 signature, which is for the phones that do not know it.
+/// Accompanies a v3 signature, which is for phones that do not know v3.1.
 const V3_1: Scheme = Scheme {
     name: "APK v3.1",
     block_id: 0x1b93_ad61,
@@ -46,7 +44,6 @@ const V3_1: Scheme = Scheme {
     announced_by: Some(0x559f_8b02),
 };
 
-/// Two signers, of which the one with the ML-DSA key counts.
 const V3_2: Scheme = Scheme {
     name: "APK v3.2",
     block_id: 0x70e1_c89f,
@@ -56,8 +53,8 @@ const V3_2: Scheme = Scheme {
 /// The newest first, as Android prefers them.
 const SCHEMES: [Scheme; 4] = [V3_2, V3_1, V3, V2];
 
-/// Verifies every signature in the block. The signer is that of the newest scheme;
-/// `None` if the block has none of these schemes.
+/// Verifies every signature in the block. Returns the signer of the newest scheme, or `None` if the
+/// block has none of these schemes.
 pub(super) fn verify(archive: &Archive, block: &SigningBlock) -> Result<Option<Signer>, Failure> {
     let mut digests = ContentDigests { archive, block_offset: block.offset, known: Vec::new() };
     let mut newest = None;
@@ -98,7 +95,8 @@ struct Verified {
 }
 
 impl Scheme {
-    /// Verifies all signers. The first of v2 counts, and of v3 the one for the newest Android.
+    /// Verifies all signers. Returns the first signer of v2, the signer of v3 and v3.1 for the
+    /// newest Android, and the ML-DSA signer of v3.2.
     fn verify(&self, value: &[u8], digests: &mut ContentDigests) -> Result<Verified, Failure> {
         let mut value = Cursor::new(value);
         let mut signers = prefixed(&mut value).ok_or_else(|| self.malformed())?;
@@ -133,7 +131,7 @@ impl Scheme {
         Ok(Verified { signer, attributes })
     }
 
-    /// Whether a value reads as signers of this scheme.
+    /// Whether a value parses as signers of this scheme.
     fn has_shape_of(&self, value: &[u8]) -> bool {
         let first = || {
             let signer = prefixed(&mut prefixed(&mut Cursor::new(value))?)?;
@@ -179,7 +177,7 @@ impl Scheme {
             }
         }
 
-        // Else a strong algorithm could be removed outside of what is signed.
+        // Else a strong algorithm could be removed from the signatures, whose list is not signed.
         let signature_ids = block.signatures.iter().map(|(id, _)| id);
         let digest_ids = block.signed.digests.iter().map(|(id, _)| id);
         if !signature_ids.eq(digest_ids) {
@@ -243,14 +241,14 @@ impl Hybrid {
 
 #[derive(Clone, Copy)]
 enum SignatureAlgorithm {
-    /// RSA or ECDSA; the key says which.
+    /// RSA or ECDSA, depending on the key.
     Classical(Hash, Padding),
     MlDsa,
 }
 
 impl SignatureAlgorithm {
-    /// The algorithm with this id. DSA, and the digests made for fs-verity, are not supported;
-    /// a signer who uses those has another signature as well.
+    /// The algorithm with this id. DSA and the digests for fs-verity are not supported: signers
+    /// that use those add another signature.
     fn of(id: u32) -> Option<Self> {
         let (hash, padding) = match id {
             0x0101 => (Hash::Sha256, Padding::Pss),
@@ -267,7 +265,7 @@ impl SignatureAlgorithm {
         matches!(self, Self::MlDsa)
     }
 
-    /// The hash of the contents' digest.
+    /// The hash algorithm of the content digest.
     fn hash(self) -> Hash {
         match self {
             Self::Classical(hash, _) => hash,
@@ -276,15 +274,15 @@ impl SignatureAlgorithm {
     }
 }
 
-/// Most signers of one scheme, as Android limits them.
+/// Most signers of one scheme, as on Android.
 const MAX_SIGNERS: usize = 10;
 
-/// The lists of a signer have an item for each algorithm; there are not ten of them.
+/// Most items in a list of a signer, which has one for each algorithm. Fewer than ten exist.
 const MAX_ALGORITHMS: usize = 16;
 
 type ById<'a> = Vec<(u32, &'a [u8])>;
 
-/// A signer as it stands in the signing block. Only [`SignerBlock::signed_data`] is signed.
+/// A signer in the signing block. Only [`SignerBlock::signed_data`] is signed.
 struct SignerBlock<'a> {
     signed_data: &'a [u8],
     signed: SignedData<'a>,
@@ -297,7 +295,7 @@ struct SignedData<'a> {
     digests: ById<'a>,
     certificate: &'a [u8],
     sdk_range: Option<(u32, u32)>,
-    /// Their ids; the values do not matter here.
+    /// The ids of the attributes. The values do not matter here.
     attributes: Vec<u32>,
 }
 
@@ -342,13 +340,13 @@ fn by_id(mut items: Cursor) -> Option<ById> {
     Some(list)
 }
 
-/// Takes bytes that state their length before them.
+/// Takes a length and as many bytes.
 fn prefixed<'a>(input: &mut Cursor<'a>) -> Option<Cursor<'a>> {
     let len = input.size_le()?;
     input.take(len).map(Cursor::new)
 }
 
-/// Digests of the contents, each made once, for each reads the whole file.
+/// Digests of the contents. Each is made once, because it reads the whole file.
 struct ContentDigests<'a> {
     archive: &'a Archive<'a>,
     block_offset: u64,

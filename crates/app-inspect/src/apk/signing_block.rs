@@ -1,19 +1,18 @@
 //! Finds the APK Signing Block, which lies between the last entry and the central directory.
 //!
-//! The block is a list of values with ids, and no signature covers it: anybody can add a value to
-//! a signed app. Android looks up the ids of the signature schemes that it knows, the newest
-//! first, and passes over the rest. So a value that is harmless for us may be the signature that a
-//! newer Android goes by, with the key of whoever added it. What a value may be:
+//! The block is a list of values with ids. No signature covers it, so anybody can add a value to a
+//! signed app. Android looks up the ids of the signature schemes that it knows, the newest first,
+//! and ignores the rest. A value that this crate does not know may be a signature that a newer
+//! Android prefers, with the key of a stranger. The values are treated so:
 //!
-//! * a signature of a scheme that this crate verifies (see [`super::signature_scheme`]);
-//! * metadata with an id of [`METADATA`]: none of these is ever asked for the signer of the app;
-//! * any other metadata, such as the channel ids of many Chinese stores, which anybody may invent:
-//!   let through, for no Android goes by it. But where it has the shape of the signatures of all
-//!   schemes so far (signers with digests, certificates, signatures and a key), it is taken for a
-//!   scheme newer than this crate, and the app is refused.
+//! * A signature of a known scheme is verified (see [`super::signature_scheme`]).
+//! * Metadata with an id of [`METADATA`] is accepted: it never says who signed the app.
+//! * Other metadata, such as the channel ids of many Chinese stores, is accepted, except if it has
+//!   the shape of the signatures of all known schemes (signers with digests, certificates,
+//!   signatures and a key). Then it may belong to a newer scheme, and the app is refused.
 //!
-//! That shape is a guess about schemes to come: one of another shape would pass. It is the most
-//! that can be told without refusing the apps of stores that keep their notes in the block.
+//! The shape is a guess: a future scheme with another shape would pass. A stricter rule would
+//! refuse the apps of stores that keep their own values in the block.
 //!
 //! Source: source.android.com/docs/security/features/apksigning/v2, "APK Signing Block".
 
@@ -23,7 +22,7 @@ use crate::refusal::{Failure, Refusal};
 
 const MAGIC: &[u8; 16] = b"APK Sig Block 42";
 
-/// Ids of values that are known to be no signature of the app.
+/// Ids of values that are not signatures of the app.
 const METADATA: [u32; 6] = [
     0x4272_6577, // padding, to align the block
     0x504b_4453, // dependencies, for Google Play (Android Gradle Plugin)
@@ -33,13 +32,13 @@ const METADATA: [u32; 6] = [
     0x7177_7777, // channel id of Walle
 ];
 
-/// The block's size, once more, and the magic.
+/// Bytes of the second copy of the block's size and of the magic.
 const FOOTER_LEN: u64 = 24;
 
 pub(super) struct SigningBlock {
-    /// Where the block begins in the file.
+    /// The offset of the block in the file.
     pub(super) offset: u64,
-    /// Its id-value pairs.
+    /// The pairs of ids and values, encoded.
     pairs: Vec<u8>,
 }
 
@@ -51,7 +50,7 @@ impl SigningBlock {
         let footer = archive.raw(footer_offset, FOOTER_LEN)?;
         let Some(size) = footer_size(&footer) else { return Ok(None) };
 
-        // The size counts everything but the first copy of itself.
+        // The size does not include the first copy of the size.
         let offset = end.checked_sub(size).and_then(|start| start.checked_sub(8));
         let offset =
             offset.filter(|_| (FOOTER_LEN..=archive.limits().max_table_bytes).contains(&size));
@@ -64,7 +63,7 @@ impl SigningBlock {
         Ok(Some(Self { offset, pairs }))
     }
 
-    /// The values that are neither known metadata nor have one of the ids in `known`.
+    /// The values whose ids are neither in [`METADATA`] nor in `known`.
     pub(super) fn unknown<'a>(&'a self, known: &[u32]) -> Result<Vec<&'a [u8]>, Refusal> {
         let mut pairs = Cursor::new(&self.pairs);
         let mut unknown = Vec::new();
@@ -83,7 +82,7 @@ impl SigningBlock {
         let mut found = None;
         while !pairs.is_empty() {
             let (pair_id, value) = next_pair(&mut pairs).ok_or_else(malformed)?;
-            // Readers differ in which of two they take.
+            // Of two values, some readers take the first and others the last.
             if pair_id == id && found.replace(value).is_some() {
                 return Err(Refusal::DuplicateSignature { scheme });
             }

@@ -19,13 +19,13 @@ const DIRECTORY_HEADER: u32 = 0x0201_4b50;
 const DIRECTORY_HEADER_LEN: usize = 46;
 const ZIP64_EXTRA: u16 = 0x0001;
 
-/// Where the central directory lies in the file.
+/// The place of the central directory in the file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Directory {
     pub(crate) offset: u64,
     pub(super) size: u64,
     pub(super) count: u64,
-    /// Where the end record begins, which is also where everything a signature covers ends.
+    /// The offset of the end record. The signed directory section of an apk ends here.
     pub(crate) end_record: u64,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Header {
 impl Directory {
     /// Finds the directory of an archive of `len` bytes.
     pub(super) fn locate(file: &File, len: u64) -> Result<Self, Failure> {
-        // The end record closes with a comment of up to 65,535 bytes.
+        // The end record ends with a comment of up to 65,535 bytes.
         let tail_len = len.min(END_RECORD_LEN as u64 + u64::from(u16::MAX));
         let tail_start = len.saturating_sub(tail_len);
         let tail = read_at(file, tail_start, tail_len)?;
@@ -60,7 +60,7 @@ impl Directory {
             Some(_) => return Err(Refusal::NotAnArchive.into()),
             None => (plain, end_record),
         };
-        // Anything else here, and readers disagree about where the directory is.
+        // Readers disagree about the place of a directory with other bytes behind it.
         if fields.offset.checked_add(fields.size) != Some(directory_end) {
             return Err(Refusal::NotAnArchive.into());
         }
@@ -87,7 +87,7 @@ impl Directory {
     }
 }
 
-/// What both kinds of end record say.
+/// The fields of both kinds of end record.
 struct EndRecord {
     count: u64,
     size: u64,
@@ -95,8 +95,8 @@ struct EndRecord {
 }
 
 impl EndRecord {
-    /// Whether this zip64 record says what the plain record says. Where that has no room for a
-    /// field, it holds all ones.
+    /// Whether this zip64 record has the values of the plain record. A field of the plain record
+    /// that is too small for its value holds all ones.
     fn agrees_with(&self, plain: &Self) -> bool {
         let agree = |zip64, plain, no_room| plain == zip64 || plain == no_room;
         agree(self.count, plain.count, u16::MAX.into())
@@ -128,7 +128,7 @@ fn end_record_fields(record: &[u8]) -> Option<EndRecord> {
     })
 }
 
-/// The zip64 end record and where it starts, if the archive has one.
+/// The zip64 end record and its offset, if the archive has one.
 fn zip64_fields(file: &File, end_record: u64) -> Result<Option<(EndRecord, u64)>, Failure> {
     let Some(locator) = end_record.checked_sub(ZIP64_LOCATOR_LEN) else { return Ok(None) };
     let bytes = read_at(file, locator, ZIP64_LOCATOR_LEN)?;
@@ -199,11 +199,11 @@ fn fixed_fields(bytes: &[u8]) -> Option<FixedFields> {
     Some(FixedFields { header, name_len, extra_len, comment_len })
 }
 
-/// Fills in the sizes and the offset that did not fit into 32 bits. `None` if they are missing.
+/// Sets the sizes and the offset that do not fit into 32 bits. `None` if they are missing.
 fn apply_zip64_extra(header: &mut Header, extra: &[u8]) -> Option<()> {
     let mut extra = Cursor::new(extra);
     let mut zip64 = None;
-    // Some tools pad the extra field with fewer bytes than a record's head; nothing is lost there.
+    // Some tools pad the extra field with fewer bytes than the head of a record: ignored.
     while let (Some(id), Some(len)) = (extra.u16_le(), extra.u16_le()) {
         let Some(body) = extra.take(len.into()) else { break };
         if id == ZIP64_EXTRA && zip64.replace(Cursor::new(body)).is_some() {
@@ -224,8 +224,8 @@ fn read_boxed(input: &mut impl Read, len: u16) -> io::Result<Box<[u8]>> {
     Ok(bytes.into())
 }
 
-/// The directory's bytes are known to be in the file, so running out of them is the archive's
-/// fault: it counts wrongly.
+/// The file is known to hold the whole directory, so an early end means that the archive states a
+/// wrong count.
 fn end_of_directory(error: io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => Refusal::NotAnArchive.into(),
@@ -233,7 +233,7 @@ fn end_of_directory(error: io::Error) -> Failure {
     }
 }
 
-/// Reads `len` bytes, which the caller has bounded, from `offset`.
+/// Reads `len` bytes from `offset`. The caller bounds `len`.
 pub(super) fn read_at(file: &File, offset: u64, len: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
     file.read_exact_at(&mut bytes, offset)?;

@@ -12,10 +12,10 @@ const METHOD_STORED: u16 = 0;
 const METHOD_DEFLATED: u16 = 8;
 const BUFFER_LEN: usize = 64 << 10;
 
-/// See [`super::Archive::stream`]; the entry's data starts at `offset` of the file.
+/// See [`super::Archive::stream`]. The entry's data starts at `offset` of the file.
 ///
-/// Drives the inflater by hand, and not through a `Read`: there, a damaged entry and a failing
-/// disk are the same error.
+/// Calls the inflater directly and not through a `Read`, which has one error for a damaged entry
+/// and for a failing disk.
 pub(super) fn stream(
     file: &File,
     entry: &Entry,
@@ -29,7 +29,7 @@ pub(super) fn stream(
     let mut written: u64 = 0;
     let mut output = |piece: &[u8]| {
         written = written.saturating_add(piece.len() as u64);
-        // A declared size that is too small must not let the rest through to the reader.
+        // The reader must not get more bytes than the entry declares.
         if written > header.inflated {
             return Err(entry.damaged());
         }
@@ -78,7 +78,7 @@ fn inflate(
         let produced = usize::try_from(produced).unwrap_or(BUFFER_LEN);
         output(window.get(..produced).unwrap_or_default())?;
         if status == Status::StreamEnd {
-            // Bytes after the end would be read by nobody and signed by somebody.
+            // Bytes after the end would be signed, and no reader would see them.
             return if input.fill()? { Ok(()) } else { Err(entry.damaged().into()) };
         }
         let stalled = consumed == 0 && produced == 0;
@@ -88,7 +88,7 @@ fn inflate(
     }
 }
 
-/// The stored bytes of one entry, a buffer at a time.
+/// Reads the stored bytes of one entry through a buffer.
 struct Input<'f> {
     file: &'f File,
     offset: u64,
@@ -99,7 +99,7 @@ struct Input<'f> {
 }
 
 impl Input<'_> {
-    /// Reads on if the buffer is used up. Says whether the input has ended.
+    /// Refills an empty buffer. Returns whether the input has ended.
     fn fill(&mut self) -> Result<bool, Failure> {
         if self.at.is_empty() {
             let len = usize::try_from(self.left).unwrap_or(BUFFER_LEN).min(BUFFER_LEN);

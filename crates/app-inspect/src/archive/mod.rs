@@ -1,9 +1,8 @@
 //! Hardened, read-only access to a zip archive on disk.
 //!
-//! Written for this crate instead of taken from one, because of what it must refuse: a general
-//! reader merges duplicate names, tolerates overlaps and loads a directory of any size. Sharing
-//! one strict reading between the signature checks and the manifest readers also means that
-//! what was verified is what is reported.
+//! This is not a library, because a general reader merges duplicate names, tolerates overlaps and
+//! loads a directory of any size. The signature checks and the manifest readers share one strict
+//! reading, so the report is about the verified bytes.
 
 mod directory;
 mod inflate;
@@ -30,13 +29,13 @@ const LOCAL_HEADER_LEN: u64 = 30;
 const FLAG_ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
 const FLAG_SIZES_FOLLOW_DATA: u16 = 1 << 3;
 
-/// An archive whose directory has been read and found sound.
+/// An archive with a sound directory.
 pub(crate) struct Archive<'l> {
     file: File,
     len: u64,
     limits: &'l Limits,
     directory: Directory,
-    /// In the order of their names.
+    /// Sorted by name.
     entries: Vec<Entry>,
 }
 
@@ -44,17 +43,17 @@ pub(crate) struct Archive<'l> {
 #[derive(Debug)]
 pub(crate) struct Entry {
     header: Header,
-    /// Where the next entry begins, or the central directory.
+    /// The offset of the next entry or of the central directory.
     end: u64,
 }
 
 impl Entry {
-    /// The path in the archive. No encoding is promised.
+    /// The path in the archive, in any encoding.
     pub(crate) fn name(&self) -> &[u8] {
         &self.header.name
     }
 
-    /// Bytes of its content, as the directory says. Reading it fails if there are others.
+    /// Bytes of the content, as the directory states. Reading fails if the size is wrong.
     pub(crate) fn len(&self) -> u64 {
         self.header.inflated
     }
@@ -73,7 +72,7 @@ impl Entry {
 }
 
 impl<'l> Archive<'l> {
-    /// Reads the directory of the archive at `path` and checks all of it.
+    /// Reads and checks the directory of the archive at `path`.
     pub(crate) fn open(path: &Path, limits: &'l Limits) -> Result<Self, Failure> {
         let file = File::open(path)?;
         let len = file.metadata()?.len();
@@ -104,7 +103,7 @@ impl<'l> Archive<'l> {
             return Err(Refusal::ArchiveTooDense { size, limit }.into());
         }
         lay_out(&mut entries, directory.offset)?;
-        // Every archive begins with an entry or with padding in the shape of one.
+        // Every archive begins with an entry, or with padding in the form of an entry.
         if !entries.is_empty() && read_at(&file, 0, 4)? != LOCAL_HEADER.to_le_bytes() {
             return Err(Refusal::StrayBytes { offset: 0 }.into());
         }
@@ -123,7 +122,7 @@ impl<'l> Archive<'l> {
         self.directory
     }
 
-    /// All entries, in the order of their names.
+    /// All entries, sorted by name.
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -135,7 +134,7 @@ impl<'l> Archive<'l> {
         under.iter().take_while(move |entry| entry.name().starts_with(folder))
     }
 
-    /// Where the entry with this name is in [`Archive::entries`].
+    /// The index of the entry with this name in [`Archive::entries`].
     pub(crate) fn position(&self, name: &[u8]) -> Option<usize> {
         self.entries.binary_search_by(|entry| entry.name().cmp(name)).ok()
     }
@@ -144,12 +143,12 @@ impl<'l> Archive<'l> {
         self.position(name.as_ref()).and_then(|position| self.entries.get(position))
     }
 
-    /// Reads bytes of the file itself. The caller bounds `len`.
+    /// Reads bytes of the archive file. The caller bounds `len`.
     pub(crate) fn raw(&self, offset: u64, len: u64) -> Result<Vec<u8>, Failure> {
         Ok(read_at(&self.file, offset, len)?)
     }
 
-    /// The end record with its comment, which close the file.
+    /// The end record with its comment, up to the end of the file.
     pub(crate) fn end_record(&self) -> Result<Vec<u8>, Failure> {
         self.raw(self.directory.end_record, self.len.saturating_sub(self.directory.end_record))
     }
@@ -173,14 +172,14 @@ impl<'l> Archive<'l> {
         if entry.header.inflated > entry.header.stored.saturating_mul(limit) {
             return Err(Refusal::RatioTooHigh { name: entry.quoted(), limit }.into());
         }
-        // Grows with what is really there; a declared size costs its sender nothing.
+        // Grows with the bytes that are read. The declared size may be a lie.
         let mut bytes = Vec::new();
         self.stream(entry, |piece| bytes.extend_from_slice(piece))?;
         Ok(bytes)
     }
 
-    /// Reads up to `len` inflated bytes from `offset`; fewer if the entry ends before.
-    /// Memory is bounded by `len`, which the caller bounds.
+    /// Reads up to `len` inflated bytes from `offset`, fewer if the entry ends before. The caller
+    /// bounds `len`, and with it the memory.
     pub(crate) fn read_range(
         &self,
         entry: &Entry,
@@ -207,14 +206,14 @@ impl<'l> Archive<'l> {
         Ok(context.finish().as_ref().to_vec())
     }
 
-    /// Inflates an entry and hands it over piece by piece, then checks its size and checksum.
+    /// Inflates an entry, hands its pieces to `sink`, then checks its size and checksum.
     pub(crate) fn stream(&self, entry: &Entry, sink: impl FnMut(&[u8])) -> Result<(), Failure> {
         let data = self.data_offset(entry)?;
         inflate::stream(&self.file, entry, data, sink)
     }
 
-    /// Refuses an archive in which bytes before `end`, where its entries end, belong to none of
-    /// them and could be read as another one. Reads all local headers, and those bytes.
+    /// Refuses an archive with bytes before `end`, the end of its entries, that belong to no entry
+    /// and that a program could read as one. Reads all local headers, and those bytes.
     pub(crate) fn refuse_stray_bytes(&self, end: u64) -> Result<(), Failure> {
         let mut in_order: Vec<&Entry> = self.entries.iter().collect();
         in_order.sort_unstable_by_key(|entry| entry.header.offset);
@@ -240,7 +239,7 @@ impl<'l> Archive<'l> {
         Err(Refusal::StrayBytes { offset }.into())
     }
 
-    /// Where the data of an entry starts. Its local header must say what the directory says.
+    /// The offset of the data of an entry. The local header must agree with the directory.
     fn data_offset(&self, entry: &Entry) -> Result<u64, Failure> {
         let header = &entry.header;
         let head_len = LOCAL_HEADER_LEN.saturating_add(header.name.len() as u64);
@@ -267,10 +266,10 @@ fn check_header(header: &Header) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Gives each entry the room up to the next one, and refuses entries that do not fit into theirs.
+/// Sets the end of each entry to the start of the next one, and refuses entries that do not fit.
 ///
-/// The length of a local header's extra field is not known here, so this room may still be too
-/// small; [`Archive::data_offset`] looks again at the entries that are read.
+/// The length of the extra field in the local header is unknown here, so an entry may still be too
+/// long; [`Archive::data_offset`] checks the entries that are read.
 fn lay_out(entries: &mut [Entry], data_end: u64) -> Result<(), Refusal> {
     entries.sort_unstable_by_key(|entry| entry.header.offset);
     let mut end = data_end;

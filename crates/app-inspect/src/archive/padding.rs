@@ -1,18 +1,18 @@
-//! What may lie between the entries of an archive: nothing that any program reads as a file.
+//! Checks that the bytes between the entries of an archive are padding.
 //!
-//! Phones find entries through the central directory; other programs read local headers one after
-//! the other. Both see the same files only if the bytes which no entry owns hold no file. Real
-//! tools leave three things there:
+//! Phones find entries through the central directory. Other programs read one local header after
+//! the other. Both see the same files only if the bytes that belong to no entry hold no file. Real
+//! tools write three things there:
 //!
 //! * a data descriptor, which repeats the sizes and the checksum of the entry before it;
-//! * zeros, at which a program that reads on gives up;
-//! * "virtual entries", with which the Android Gradle Plugin (zipflinger) fills what an entry
-//!   left free, also before the first one: a local header without a name, without content and
-//!   without a line in the directory, whose extra field is zeros. A program that reads on skips
-//!   it, or sees a file that has neither name nor bytes.
+//! * zeros, at which a sequential reader stops;
+//! * "virtual entries", with which the Android Gradle Plugin (zipflinger) fills gaps, also before
+//!   the first entry: a local header without a name, without content and without a header in the
+//!   directory, whose extra field is zeros. A sequential reader skips it, or sees a file without
+//!   name and content.
 //!
-//! Everything else is refused. The file itself must begin with a local header: an old Android
-//! runs code that stands before an archive without looking at the zip ("Janus", CVE-2017-13156).
+//! Everything else is refused. The file itself must begin with a local header: an old Android runs
+//! code that precedes an archive, without reading the archive ("Janus", CVE-2017-13156).
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -24,7 +24,7 @@ use super::{LOCAL_HEADER, LOCAL_HEADER_LEN};
 use crate::cursor::Cursor;
 
 const DATA_DESCRIPTOR: u32 = 0x0807_4b50;
-/// With its signature, and with sizes of 64 bits.
+/// Bytes of a descriptor with a signature and with sizes of 64 bits.
 const LONGEST_DESCRIPTOR: u64 = 24;
 const BUFFER_LEN: u64 = 64 << 10;
 
@@ -32,7 +32,7 @@ const BUFFER_LEN: u64 = 64 << 10;
 pub(super) fn descriptor_len(file: &File, range: Range<u64>, entry: &Header) -> io::Result<u64> {
     let room = range.end.saturating_sub(range.start).min(LONGEST_DESCRIPTOR);
     let bytes = read_at(file, range.start, room)?;
-    // The longest first: of two that fit, the shorter one would leave a rest.
+    // The longest form first: if two fit, the shorter one would leave bytes over.
     let forms = [(true, true), (true, false), (false, true), (false, false)];
     let fits = forms.into_iter().find_map(|(signed, wide)| {
         let mut fields = Cursor::new(&bytes);
@@ -86,7 +86,7 @@ fn virtual_entry(header: &[u8]) -> Option<u16> {
     is_empty.then_some(extra_len)
 }
 
-/// Takes zeros off the front, `most` of them, and says how many there were.
+/// Skips at most `most` zeros and returns how many there were.
 fn skip_zeros(input: &mut impl BufRead, most: u64) -> io::Result<u64> {
     let mut count: u64 = 0;
     loop {
@@ -100,7 +100,7 @@ fn skip_zeros(input: &mut impl BufRead, most: u64) -> io::Result<u64> {
     }
 }
 
-/// A range of a file, from its start on.
+/// Reads a range of a file.
 struct Section<'f> {
     file: &'f File,
     range: Range<u64>,

@@ -1,4 +1,4 @@
-//! The parts of an embedded code signature: its blobs, and the code directory among them.
+//! The blobs of an embedded code signature, one of which is the code directory.
 //!
 //! Source: Apple XNU, osfmk/kern/cs_blobs.h.
 
@@ -10,11 +10,11 @@ const CODE_DIRECTORY: u32 = 0xfade_0c02;
 const BLOB_WRAPPER: u32 = 0xfade_0b01;
 
 const SLOT_CODE_DIRECTORY: u32 = 0;
-/// Slots of further code directories, with other kinds of hashes.
+/// Slots of additional code directories, with other kinds of hashes.
 const SLOTS_ALTERNATE: std::ops::Range<u32> = 0x1000..0x1005;
 const SLOT_CMS: u32 = 0x10000;
 
-/// Special slots, as their numbers stand in the code directory.
+/// Numbers of special slots in the code directory.
 const INFO_PLIST_SLOT: usize = 1;
 const CODE_RESOURCES_SLOT: usize = 3;
 
@@ -26,12 +26,12 @@ const FLAG_AD_HOC: u32 = 0x2;
 
 const BLOB_HEAD_LEN: usize = 8;
 
-/// An embedded signature: what is signed, and the signature over it.
+/// The code directories, and the signature over the primary one.
 pub(super) struct EmbeddedSignature<'a> {
     /// The primary code directory.
     pub(super) code_directory: &'a [u8],
     alternates: Vec<&'a [u8]>,
-    /// A CMS signature over the code directory; empty if nobody signed.
+    /// A CMS signature over the code directory; empty if there is none.
     pub(super) cms: &'a [u8],
 }
 
@@ -79,17 +79,17 @@ fn blob(bytes: &[u8], offset: usize, magic: u32) -> Option<&[u8]> {
     Cursor::at(bytes, offset)?.take(len)
 }
 
-/// The hashes of the executable's pages and of the files that belong to it.
+/// The hashes of the pages of the executable and of its files.
 pub(super) struct CodeDirectory<'a> {
-    /// Whether the signer meant it to be signed by nobody.
+    /// Whether the directory states that it has no signer.
     pub(super) is_ad_hoc: bool,
     hash: Hash,
     hash_len: usize,
     /// Bytes of a page of code.
     pub(super) page_len: usize,
-    /// Bytes of the executable that are signed, counted from the start of its slice.
+    /// Signed bytes of the executable, from the start of its slice.
     pub(super) code_len: u64,
-    /// The hashes of the special slots, the highest first.
+    /// The hashes of the special slots, the highest slot first.
     special_hashes: &'a [u8],
     code_hashes: &'a [u8],
 }
@@ -106,7 +106,7 @@ impl<'a> CodeDirectory<'a> {
         let hash_len = usize::from(fields.u8()?);
         let hash = match (fields.u8()?, hash_len) {
             (1, 20) => Hash::Sha1,
-            (2, 32) | (3, 20) => Hash::Sha256, // 3 cuts it to 20 bytes
+            (2, 32) | (3, 20) => Hash::Sha256, // type 3 is cut to 20 bytes
             (4, 48) => Hash::Sha384,
             _ => return None,
         };
@@ -148,7 +148,7 @@ impl<'a> CodeDirectory<'a> {
         hash.iter().any(|byte| *byte != 0).then_some(hash)
     }
 
-    /// The stated hashes of the pages, in their order.
+    /// The stated hashes of the pages, in order.
     pub(super) fn pages(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
         self.code_hashes.chunks_exact(self.hash_len)
     }

@@ -1,7 +1,7 @@
 //! Reads `_CodeSignature/CodeResources`: the list of an app's files with their hashes.
 //!
-//! Of the list only `files2` is read, as by every iOS that still runs: what each file must be.
-//! The rules by which the signer chose the files are not: see [`super::resources`].
+//! Only `files2` is read, which states what each file must be; current versions of iOS also read
+//! only this. The rules by which the signer chose the files are ignored: see [`super::resources`].
 //!
 //! Source: Apple, TN2206 "macOS Code Signing In Depth", "Resource Rules"; Security framework,
 //! `resources.cpp`.
@@ -11,18 +11,18 @@ use std::io::Cursor;
 
 use plist::stream::{Event, Reader};
 
-/// Most bytes of a list. Xcode writes about 300 for a file.
+/// Most bytes of a list. Xcode writes about 300 bytes for a file.
 const MAX_LEN: usize = 16 << 20;
 /// Most bytes of a path, as on a phone.
 pub(super) const MAX_PATH: usize = 1024;
-/// The rules have four levels.
+/// Most levels of a list. The rules have four.
 const MAX_DEPTH: usize = 16;
 
-/// What a file must be.
+/// The requirement on a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seal {
     pub(super) content: SealedContent,
-    /// Whether the file may be missing, as a language that the user removed.
+    /// Whether the file may be missing, such as a removed language.
     pub(super) optional: bool,
 }
 
@@ -32,15 +32,15 @@ pub(super) enum SealedContent {
     Sha256(Vec<u8>),
     /// A file with this SHA-1, as Xcode wrote before version 8.
     Sha1(Vec<u8>),
-    /// Signed code, or a bundle of it, whose code directory has this hash.
+    /// Signed code or a code bundle, whose code directory has this hash.
     Code(Vec<u8>),
     /// A link to this path.
     Link(String),
 }
 
-/// The files in the list, by their paths in the bundle; `None` if it is malformed.
+/// The files in the list by their paths in the bundle. `None` if the list is malformed.
 pub(super) fn parse(bytes: &[u8]) -> Option<BTreeMap<String, Seal>> {
-    // Always XML. A binary list could describe a tree without end in a few bytes.
+    // Only XML: a few bytes of a binary list could describe an endless tree.
     (bytes.len() <= MAX_LEN && bytes.trim_ascii_start().starts_with(b"<")).then_some(())?;
     let mut list = List(Reader::new(Cursor::new(bytes)));
     let mut files = None;
@@ -58,7 +58,7 @@ impl List<'_> {
         self.0.next()?.ok()
     }
 
-    /// Hands each key to `visit`, which takes its value.
+    /// Hands each key to `visit`, which reads the value.
     fn dictionary(&mut self, mut visit: impl FnMut(&mut Self, &str) -> Option<()>) -> Option<()> {
         matches!(self.next()?, Event::StartDictionary(_)).then_some(())?;
         self.rest_of_dictionary(&mut visit)
@@ -82,7 +82,7 @@ impl List<'_> {
         self.dictionary(|list, path| {
             (path.len() <= MAX_PATH).then_some(())?;
             let seal = list.seal()?;
-            // Readers differ in which of two they take.
+            // Of two seals for a path, some readers take the first and others the last.
             files.insert(path.to_owned(), seal).is_none().then_some(())
         })?;
         Some(files)
@@ -130,7 +130,7 @@ impl List<'_> {
         Some(Seal { content, optional })
     }
 
-    /// Passes over one value.
+    /// Skips one value.
     fn skip(&mut self) -> Option<()> {
         let mut depth: usize = 0;
         loop {
@@ -196,7 +196,7 @@ mod tests {
         assert!(files.unwrap().get("a&b").unwrap().optional);
     }
 
-    /// Whoever signs an app signs a list of their own making.
+    /// A signer can sign any list, so a signed list may be damaged.
     #[test]
     fn damaged_lists_are_read_without_panic() {
         let original = "<plist><dict><key>files2</key><dict><key>a</key><dict><key>hash2</key>\

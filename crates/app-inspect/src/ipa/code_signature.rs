@@ -1,9 +1,9 @@
 //! Verifies the code signature of an executable.
 //!
-//! Checked are the CMS signature over the code directory, and against that directory every page
-//! of the executable, for each kind of processor, and every file of the app (see [`super::resources`]). Not
-//! checked is what the signature is good for: entitlements, and whether the provisioning profile
-//! allows them. The phone and the store do that, with Apple's certificates, which are not here.
+//! This module checks the CMS signature over the code directory. Against that directory it checks
+//! every page of the executable, for each kind of processor, and every file of the app (see
+//! [`super::resources`]). It does not check entitlements and whether the provisioning profile
+//! allows them: the phone and the store do, with Apple's certificates, which are not here.
 //!
 //! Source: Apple, "Code Signing Guide", and TN3126 "Inside Code Signing: Hashes".
 
@@ -16,13 +16,13 @@ use crate::report::Signer;
 
 pub(super) const SCHEME: &str = "iOS code";
 
-/// The code signatures inside of an executable: one, or one for each kind of processor.
+/// The code signatures of an executable, one for each kind of processor.
 pub(super) struct CodeSignature<'a> {
     slices: Vec<SignedSlice<'a>>,
 }
 
 impl<'a> CodeSignature<'a> {
-    /// The executable's signature, or `None` if it has none.
+    /// The signatures of the executable, or `None` if it has none.
     pub(super) fn find(
         archive: &'a Archive<'a>,
         executable: &'a Entry,
@@ -40,14 +40,14 @@ impl<'a> CodeSignature<'a> {
         }
         match slices.len() {
             0 => Ok(None),
-            // Which one runs depends on the phone.
+            // The phone decides which slice runs.
             signed if signed == all.len() => Ok(Some(Self { slices })),
             _ => Err(invalid("it covers the code for some processors only").into()),
         }
     }
 
-    /// Who made it; `None` if it is signed "ad hoc", by nobody. `verify_files` holds the files
-    /// that belong to the executable to its code directory.
+    /// The signer; `None` if the executable is signed "ad hoc", without a signer. `verify_files`
+    /// checks the files of the executable against its code directory.
     pub(super) fn verify(
         &self,
         verify_files: impl Fn(&CodeDirectory) -> Result<(), Failure>,
@@ -63,7 +63,8 @@ impl<'a> CodeSignature<'a> {
         }
     }
 
-    /// Whether a code directory of each slice has this hash, by which somebody else signed it.
+    /// Whether each slice has a code directory with this hash, which another signature covers.
+    /// Checks the pages and files of those directories.
     pub(super) fn verify_with_hash(
         &self,
         hash: &[u8],
@@ -83,7 +84,7 @@ struct SignedSlice<'a> {
     archive: &'a Archive<'a>,
     executable: &'a Entry,
     slice: Range,
-    /// Where the signature lies in the slice.
+    /// The place of the signature in the slice.
     range: Range,
 }
 
@@ -129,15 +130,14 @@ impl SignedSlice<'_> {
     }
 
     fn verify_code(&self, directory: &CodeDirectory) -> Result<(), Failure> {
-        // What comes after the signed code must be the signature, and nothing after that, or code
-        // could hide there.
+        // Only the signature may follow the signed code, else code could hide there.
         if directory.code_len != self.range.offset || self.range.end() != self.slice.len {
             return Err(invalid("it does not cover the whole executable").into());
         }
         self.verify_pages(directory)
     }
 
-    /// Streams the executable and compares it page by page.
+    /// Streams the executable and compares the hash of each page.
     fn verify_pages(&self, directory: &CodeDirectory) -> Result<(), Failure> {
         let mut stated = directory.pages();
         if stated.len() as u64 != directory.code_len.div_ceil(directory.page_len as u64) {
@@ -166,7 +166,7 @@ impl SignedSlice<'_> {
     }
 }
 
-/// The first `count` bytes, or all if there are fewer, and the rest.
+/// The first `count` bytes, or all bytes if there are fewer, and the rest.
 fn split(bytes: &[u8], count: u64) -> (&[u8], &[u8]) {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     bytes.split_at_checked(count).unwrap_or((bytes, &[]))

@@ -5,14 +5,14 @@ use std::io::Cursor;
 
 use plist::stream::{Event, Reader};
 
-/// Most bytes of a list. The reader makes up to 24 bytes of each.
+/// Most bytes of a list. The reader needs up to 24 bytes of memory for each.
 const MAX_LEN: usize = 1 << 20;
-/// An `Info.plist` has about four levels.
+/// Most levels of a list. An `Info.plist` has about four.
 const MAX_DEPTH: usize = 16;
-/// Most items in one collection, of which the reader keeps one open on each level.
+/// Most items in one collection. The reader keeps one collection open on each level.
 const MAX_ITEMS: u64 = 10_000;
-/// Most bytes that events may amount to. A binary list may name one object many times, so that
-/// a small file describes a tree without end.
+/// Most bytes of all events together. A binary list may name one object many times, so a small file
+/// can describe an endless tree.
 const MAX_WORK: usize = 16 << 20;
 const WORK_PER_EVENT: usize = 64;
 
@@ -70,8 +70,8 @@ impl InfoPlist {
         self.0.entry(key).or_default().push(text);
     }
 
-    /// The string with this key. `None` also if the key is there more than once, because
-    /// readers differ in which they take.
+    /// The string with this key. `None` also if the key is repeated, because some readers take the
+    /// first string and others the last.
     pub(super) fn text(&self, key: &str) -> Option<String> {
         match self.all(key) {
             [text] => Some(text.clone()),
@@ -85,7 +85,7 @@ impl InfoPlist {
     }
 }
 
-/// What an event adds to the work; `None` if it alone is too much.
+/// The bytes that an event counts for; `None` if it alone is too large.
 fn cost(event: &Event) -> Option<usize> {
     let payload = match event {
         Event::String(text) => text.len(),

@@ -5,14 +5,14 @@
 use crate::cursor::Cursor;
 
 const FAT: u32 = 0xcafe_babe;
-/// Read as little-endian.
+/// The magic numbers of single executables, read as little-endian.
 const MACH_O_64: u32 = 0xfeed_facf;
 const MACH_O_32: u32 = 0xfeed_face;
-/// Kinds of processors in one file. Each is verified by itself, with all files of the app.
+/// Most kinds of processors in one file. Each is verified on its own, with all files of the app.
 const MAX_SLICES: u32 = 4;
 const LC_CODE_SIGNATURE: u32 = 0x1d;
 
-/// Bytes at the start of an executable that hold its header and its load commands.
+/// Bytes at the start of an executable that hold the header and the load commands.
 pub(super) const HEAD_LEN: u64 = 64 << 10;
 
 /// A range of a file: offset and length in bytes.
@@ -29,7 +29,7 @@ impl Range {
 }
 
 /// The executables in a file of `len` bytes that begins with `head`: the file itself, or one for
-/// each kind of processor inside of a universal file. `None` if they do not lie in the file.
+/// each kind of processor in a universal file. `None` if one exceeds the file.
 pub(super) fn slices(head: &[u8], len: u64) -> Option<Vec<Range>> {
     let mut fields = Cursor::new(head);
     if fields.u32_be() != Some(FAT) {
@@ -47,7 +47,7 @@ pub(super) fn slices(head: &[u8], len: u64) -> Option<Vec<Range>> {
     Some(slices)
 }
 
-/// Where the code signature lies, counted from the start of the slice that `head` begins.
+/// The place of the code signature in the slice that begins with `head`.
 pub(super) fn code_signature(head: &[u8]) -> Option<Range> {
     let mut fields = Cursor::new(head);
     let rest_of_header = match fields.u32_le()? {

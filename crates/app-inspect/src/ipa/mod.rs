@@ -17,13 +17,13 @@ use resources::Bundle;
 
 const INFO_PLIST: &str = "Info.plist";
 
-/// The property lists of all apps in the archive: `Payload/*.app/Info.plist`, and not those of
-/// the frameworks and extensions inside an app.
+/// The property lists of all apps in the archive, `Payload/*.app/Info.plist`, without those of the
+/// frameworks and extensions in an app.
 pub(crate) fn info_plists<'a>(archive: &'a Archive) -> impl Iterator<Item = &'a Entry> {
     archive.entries().iter().filter(|entry| app_folder(entry.name()).is_some())
 }
 
-/// `Payload/X.app/`, if this is the name of that app's property list.
+/// The folder `Payload/X.app/`, if `name` is the property list of that app.
 fn app_folder(name: &[u8]) -> Option<&[u8]> {
     let folder = name.strip_suffix(INFO_PLIST.as_bytes())?;
     let app = folder.strip_prefix(b"Payload/")?.strip_suffix(b".app/")?;
@@ -67,7 +67,7 @@ fn signer(
         let bundle = Bundle::new(archive, folder, info_bytes, executable);
         return signature.verify(|directory| bundle.verify(directory));
     }
-    // Signing an app leaves this list of its files, so without a signature it was taken away.
+    // Only signing writes this list of files, so the signature was removed.
     if find("_CodeSignature/CodeResources").is_some() {
         return Err(Refusal::StrippedSignature { scheme: code_signature::SCHEME }.into());
     }

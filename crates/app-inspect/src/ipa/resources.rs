@@ -1,17 +1,17 @@
-//! Holds every file of a signed bundle to its signature.
+//! Checks every file of a signed bundle against its signature.
 //!
-//! The code directory holds the hash of `Info.plist` and of the list of the bundle's files, and
-//! the list holds the hashes of the others. A nested framework or plug-in is listed file by file,
-//! as Xcode does for iOS, or as the hash of its own code directory; then it is a bundle like this
-//! one, with a list of its own.
+//! The code directory holds the hashes of `Info.plist` and of the list of the bundle's files. The
+//! list holds the hashes of the other files. A nested framework or plug-in is listed file by file,
+//! as Xcode does for iOS, or with the hash of its own code directory. Then it is a bundle with its
+//! own list of files.
 //!
-//! The signer's rules may leave files out of the list. What Apple's own rules leave out is let
-//! through: `PkgInfo`, `.DS_Store` and `locversion.plist`, which no code reads. A file that rules
-//! of somebody's own left out could be anything, so it is refused. The App Store takes no rules of
-//! one's own either.
+//! The signer's rules may leave files out of the list. Files that Apple's rules leave out are
+//! accepted, because no code reads them: `PkgInfo`, `.DS_Store` and `locversion.plist`. Other files
+//! outside the list are refused, because they could be anything. The App Store also refuses custom
+//! rules.
 //!
-//! Not looked at is what lies beside the app in the archive, such as symbols and `SwiftSupport`:
-//! it is not installed.
+//! Files beside the app in the archive, such as symbols and `SwiftSupport`, are not checked: they
+//! are not installed.
 
 use std::collections::BTreeSet;
 
@@ -26,13 +26,13 @@ use crate::refusal::{Failure, Refusal};
 const INFO_PLIST: &str = "Info.plist";
 const CODE_RESOURCES: &str = "_CodeSignature/CodeResources";
 
-/// Most bundles inside of one another: a plug-in of a watch app, with a framework.
+/// Most levels of nested bundles. A plug-in of a watch app, with a framework, needs few.
 const MAX_DEPTH: usize = 6;
 
 /// A folder of the archive whose files are signed together.
 pub(super) struct Bundle<'a> {
     archive: &'a Archive<'a>,
-    /// With a slash at its end.
+    /// Ends with a slash.
     folder: &'a [u8],
     info_plist: &'a [u8],
     executable: &'a Entry,
@@ -77,7 +77,7 @@ impl<'a> Bundle<'a> {
             let is_code = |folder: &str| {
                 files.get(folder).is_some_and(|seal| matches!(seal.content, SealedContent::Code(_)))
             };
-            // Once more, and files would be read many times over.
+            // Listing a nested bundle twice would read its files many times.
             if parents(path).any(is_code) {
                 return Err(invalid("its list of files lists a nested bundle twice").into());
             }
@@ -99,7 +99,7 @@ impl<'a> Bundle<'a> {
         Ok(())
     }
 
-    /// Whether a file needs not be in the list.
+    /// Whether a file may be missing in the list.
     fn is_exempt(&self, entry: &Entry, path: &[u8]) -> bool {
         entry.is_directory()
             || entry.name() == self.executable.name()
@@ -132,7 +132,7 @@ impl<'a> Bundle<'a> {
         if sound { Ok(Covers::File) } else { Err(self.unsigned(path).into()) }
     }
 
-    /// Checks an executable or a library that is no bundle.
+    /// Checks an executable or a library that is not a bundle.
     fn verify_code(&self, entry: &Entry, hash: &[u8]) -> Result<bool, Failure> {
         let Some(signature) = CodeSignature::find(self.archive, entry)? else { return Ok(false) };
         signature.verify_with_hash(hash, |_| Ok(()))
@@ -172,12 +172,12 @@ impl<'a> Bundle<'a> {
     }
 }
 
-/// The folders that a path lies in, without a slash at their ends.
+/// The folders that contain a path, without a slash at their ends.
 fn parents(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').filter_map(|(at, _)| path.get(..at))
 }
 
-/// What a line of the list stands for.
+/// What an item of the list covers.
 #[derive(Debug, PartialEq, Eq)]
 enum Covers {
     File,

@@ -1,4 +1,4 @@
-//! Writes zip archives, sound and otherwise.
+//! Writes zip archives, sound and malformed.
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
@@ -8,7 +8,7 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use flate2::{Compression, Crc};
 
-/// One entry. What is `pub` may be made to lie before the archive is built.
+/// One entry. Tests may falsify the `pub` fields before they build the archive.
 #[derive(Clone)]
 pub struct Entry {
     pub name: Vec<u8>,
@@ -20,18 +20,18 @@ pub struct Entry {
     crc32: u32,
     /// The inflated size, in both headers.
     pub inflated: u32,
-    /// Where the directory says that the entry starts, if it lies about that.
+    /// The false offset that the directory states for the entry.
     pub offset: Option<u32>,
 }
 
 impl Entry {
-    /// What may follow the entry: its sizes once more.
+    /// The data descriptor of the entry, which repeats its sizes.
     pub fn descriptor(&self) -> Vec<u8> {
         let sizes = [self.crc32, self.data.len() as u32, self.inflated];
         [b"PK\x07\x08".to_vec(), sizes.into_iter().flat_map(u32::to_le_bytes).collect()].concat()
     }
 
-    /// The entry as a program sees it that reads local headers one after the other.
+    /// The entry without a header in the directory, which only a sequential reader sees.
     pub fn unlisted(&self) -> Vec<u8> {
         self.local()
     }
@@ -113,8 +113,8 @@ pub fn contents(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
     contents
 }
 
-/// The names of the files that a program sees which reads one local header after the other, and
-/// gives up at anything that is neither one nor a data descriptor.
+/// The names of the files that a sequential reader sees. Such a reader reads one local header after
+/// the other, and stops at bytes that are neither a local header nor a data descriptor.
 pub fn names_in_sequence(archive: &[u8]) -> Vec<Vec<u8>> {
     let (mut at, mut names) = (0, Vec::new());
     loop {
@@ -144,7 +144,7 @@ pub fn archive(entries: &[Entry]) -> Vec<u8> {
     assemble(entries, body, directory)
 }
 
-/// An archive with bytes before its first entry, and between the others, which no entry owns.
+/// An archive with bytes that belong to no entry, before the first entry and between the others.
 pub fn archive_with_gaps(entries: &[Entry], gaps: &[&[u8]]) -> Vec<u8> {
     let (mut body, mut directory) = (Vec::new(), Vec::new());
     for (at, entry) in entries.iter().enumerate() {
@@ -156,7 +156,7 @@ pub fn archive_with_gaps(entries: &[Entry], gaps: &[&[u8]]) -> Vec<u8> {
     assemble(entries, body, directory)
 }
 
-/// A local header without a name and without content, as the Android Gradle Plugin pads with.
+/// A local header without name and content, with which the Android Gradle Plugin fills gaps.
 pub fn virtual_entry(extra: &[u8]) -> Vec<u8> {
     let mut bytes = b"PK\x03\x04".to_vec();
     bytes.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0x21, 8, 0x21, 2]);
