@@ -3,19 +3,19 @@
 use crate::{call::context::Call, kinds::projects, platform::Platform};
 use contract::{
     Fault, Serves,
-    authentication::Nothing,
+    authentication::Empty,
     failpoints::{Failpoint, Place},
 };
 
 impl Serves<Failpoint> for Platform {
-    async fn serve(&self, cx: &Call, p: Failpoint) -> Result<Nothing, Fault> {
+    async fn serve(&self, cx: &Call, p: Failpoint) -> Result<Empty, Fault> {
         match p.place {
             #[allow(clippy::panic, reason = "it is what this function is for")]
             Place::Serve => panic!("{}", p.message),
             Place::Owner => {
                 let command = projects::Command::Panic(p.message.to_string());
                 cx.change(&self.world, &self.owners()?.projects, p.project_id, command, |_| {
-                    Ok(Nothing {})
+                    Ok(Empty {})
                 })
                 .await
             }

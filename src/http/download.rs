@@ -52,14 +52,15 @@ async fn serve(
         name: artifact.file_name.as_str(),
     };
     let read = async |range| {
-        let stream = edge.vault.read(id, range).await.map_err(|e: PortError| unread(&id, &e))?;
+        let stream =
+            edge.vault.read(id, range).await.map_err(|e: PortError| read_failed(&id, &e))?;
         Ok(stream.map(|block| block.map_err(std::io::Error::other)).boxed_local())
     };
     file.answer(req, edge, heading, read).await
 }
 
 /// Logs why the bytes cannot be read. The caller learns only that they are unavailable.
-fn unread(id: &impl std::fmt::Display, e: &impl std::fmt::Display) -> Fault {
+fn read_failed(id: &impl std::fmt::Display, e: &impl std::fmt::Display) -> Fault {
     tracing::error!(%id, error = %e, "kept bytes cannot be read");
     Fault::Unavailable("the store of files")
 }
@@ -88,7 +89,7 @@ async fn serve_backup(
     };
     let name = format!("{id}.{end}");
     let file = Attachment { size, sha256, content_type: "application/gzip", name: &name };
-    let read = async |range| edge.dumps.part(id, range).await.map_err(|e| unread(&id, &e));
+    let read = async |range| edge.dumps.part(id, range).await.map_err(|e| read_failed(&id, &e));
     file.answer(req, edge, heading, read).await
 }
 

@@ -20,7 +20,6 @@ use subtle::ConstantTimeEq;
 
 /// The credentials of a request, not yet checked.
 #[derive(Debug, Clone, Default)]
-#[allow(missing_docs, reason = "each field is the credential it names")]
 pub struct Credentials {
     pub application_id: Option<String>,
     pub javascript_key: Option<String>,

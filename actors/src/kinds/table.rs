@@ -95,7 +95,6 @@ macro_rules! kinds {
 
         /// The handles of the owners, one for each kind of resource.
         #[derive(Clone)]
-        #[allow(missing_docs, reason = "each field is the door to the kind it names")]
         pub struct Owners {
             $(pub $owners: Handle<$kind>),+
         }
@@ -149,7 +148,6 @@ macro_rules! kinds {
 
         /// The object that a call is about and its ancestors, as they were read.
         #[derive(Clone, Default)]
-        #[allow(missing_docs, reason = "each field is the object it names")]
         pub struct Ancestry {
             $(pub $one: Option<($id, Snapshot<$kind>)>),+
         }
@@ -276,7 +274,7 @@ impl Ancestry {
         self.find_if::<R>(store, id, |state| !R::is_deleted(state))
     }
 
-    /// Finds a resource that is deleted, and what it hangs from.
+    /// Finds a deleted resource and its ancestors.
     fn find_deleted<R: Located>(&mut self, store: &Store, id: R::Key) -> Result<(), Fault> {
         self.find_if::<R>(store, id, R::is_deleted)
     }

@@ -22,19 +22,19 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 /// Ports of which only the clock, the random ids, the sealer and the container engine work.
 pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
-    let nothing = Arc::new(Nothing);
+    let unavailable = Arc::new(Unavailable);
     Ports {
         clock,
         random: Random::default(),
-        passwords: nothing.clone(),
-        binaries: nothing.clone(),
-        mail: nothing.clone(),
+        passwords: unavailable.clone(),
+        binaries: unavailable.clone(),
+        mail: unavailable.clone(),
         publishers: Arc::default(),
         engine,
-        upstream: nothing.clone(),
-        parse: nothing.clone(),
-        sources: nothing.clone(),
-        dumps: nothing,
+        upstream: unavailable.clone(),
+        parse: unavailable.clone(),
+        sources: unavailable.clone(),
+        dumps: unavailable,
         registries: Arc::new(Registries::default()),
         sealer: Sealer::new([7; 32]),
         site: Arc::new(Site {
@@ -45,21 +45,21 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
     }
 }
 
-struct Nothing;
+struct Unavailable;
 
 fn refused<T>() -> Result<T, PortError> {
     Err(PortError("there is no world outside".into()))
 }
 
 #[async_trait]
-impl Sources for Nothing {
+impl Sources for Unavailable {
     async fn checkout(&self, _: &GitSource, _: Duration) -> Result<Checkout, SourceError> {
         Err(SourceError::Unreachable("there is no world outside".into()))
     }
 }
 
 #[async_trait]
-impl Passwords for Nothing {
+impl Passwords for Unavailable {
     async fn hash(&self, _: Password) -> Result<String, PortError> {
         refused()
     }
@@ -69,7 +69,7 @@ impl Passwords for Nothing {
 }
 
 #[async_trait]
-impl Binaries for Nothing {
+impl Binaries for Unavailable {
     async fn reach(&self, _: ArtifactId) -> Result<(), PortError> {
         refused()
     }
@@ -93,14 +93,14 @@ impl Binaries for Nothing {
 }
 
 #[async_trait]
-impl Mail for Nothing {
+impl Mail for Unavailable {
     async fn send(&self, _: &Email, _: &str, _: &str) -> Result<(), PortError> {
         refused()
     }
 }
 
 #[async_trait]
-impl Dumps for Nothing {
+impl Dumps for Unavailable {
     async fn write(
         &self,
         _: BackupId,
@@ -124,14 +124,14 @@ impl Dumps for Nothing {
 }
 
 #[async_trait]
-impl Upstream for Nothing {
+impl Upstream for Unavailable {
     async fn is_healthy(&self, _: u16, _: &str, _: Duration) -> bool {
         false
     }
 }
 
 #[async_trait]
-impl ParseServers for Nothing {
+impl ParseServers for Unavailable {
     async fn functions(&self, _: &ParseServer) -> Result<BTreeSet<String>, ParseError> {
         Err(ParseError::NotConnected)
     }

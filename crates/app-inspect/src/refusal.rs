@@ -17,7 +17,6 @@ pub enum Failure {
 /// What is wrong with a binary and what to do about it, as one sentence for its sender.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the sentences say it, and the fields are what they name")]
 pub enum Refusal {
     #[error("the file is not a zip archive, or it is cut off; upload it again")]
     NotAnArchive,

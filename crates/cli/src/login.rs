@@ -10,7 +10,7 @@ use crate::{
 };
 use contract::{
     Email, PasswordAttempt,
-    authentication::{GetCurrentUser, LoginWithEmail, Logout, Nothing},
+    authentication::{Empty, GetCurrentUser, LoginWithEmail, Logout},
 };
 use std::io;
 
@@ -61,7 +61,7 @@ pub fn login(cx: &Context<'_>, args: args::Login) -> Result<(), Failure> {
 /// Removes the login also when the service cannot be told, and reports that failure.
 pub fn logout(cx: &Context<'_>, login: Option<Login>) -> Result<(), Failure> {
     let Some(login) = login else {
-        return cx.printer.reply(&Nothing {}, |_| "nobody is signed in");
+        return cx.printer.reply(&Empty {}, |_| "nobody is signed in");
     };
     cx.login_file.remove()?;
     let client = Client::new(&Settings {
@@ -83,7 +83,7 @@ pub fn logout(cx: &Context<'_>, login: Option<Login>) -> Result<(), Failure> {
             ))
         })?;
     }
-    cx.printer.reply(&Nothing {}, |_| format!("signed out of {}", login.api_url))
+    cx.printer.reply(&Empty {}, |_| format!("signed out of {}", login.api_url))
 }
 
 pub fn whoami(cx: &Context<'_>) -> Result<(), Failure> {

@@ -86,7 +86,6 @@ pub struct Limits {
 /// What the entry points of databases need to hand their files to the user that they run as, and
 /// what the init process needs to signal that user's processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[allow(missing_docs, reason = "they are the kernel's: see capabilities(7)")]
 pub enum Capability {
     Chown,
     DacOverride,

@@ -63,7 +63,7 @@ functions! {
         errors: [BadCredentials "the current password is wrong", RateLimited "too many wrong current passwords"] }
 
     /// End the calling session.
-    "logout": Logout {} -> Nothing { who: User, effect: Change, person: required }
+    "logout": Logout {} -> Empty { who: User, effect: Change, person: required }
 
     /// List the caller's sessions.
     "svc_getSessions": GetSessions {
@@ -74,7 +74,7 @@ functions! {
     } -> Page<Session> { who: User, effect: Read, person: required }
 
     /// End one of the caller's sessions.
-    "svc_revokeSession": RevokeSession { session_id: SessionId } -> Nothing
+    "svc_revokeSession": RevokeSession { session_id: SessionId } -> Empty
     { who: User, effect: Change, person: required, errors: [NotFound "no such session of this account"] }
 
     /// Send a mail with a token for a new password.
@@ -83,7 +83,7 @@ functions! {
     /// later request does not revoke it. An account gets at most three such mails within an hour;
     /// further calls send nothing. If no mail server is configured, the token appears once in the
     /// operator's log.
-    "requestPasswordReset": RequestPasswordReset { email: Email } -> Nothing
+    "requestPasswordReset": RequestPasswordReset { email: Email } -> Empty
     { who: Public, effect: Change, session: ignored }
 
     /// Set a new password with the token from the mail.
@@ -95,7 +95,7 @@ functions! {
         /// Whether to revoke all deploy tokens of the account, too. The default is true.
         #[serde(default = "yes")]
         revoke_tokens: bool,
-    } -> Nothing
+    } -> Empty
     { who: Public, effect: Change, session: ignored, errors: [Unauthenticated "the token is wrong, used or expired"] }
 }
 
@@ -146,7 +146,7 @@ records! {
     }
 
     /// An empty object. It confirms that the call succeeded.
-    pub struct Nothing {}
+    pub struct Empty {}
 }
 
 /// The roles of users, lowest first.

@@ -1,6 +1,6 @@
 //! Functions that fail on purpose. Only test builds have them.
 
-use crate::{Name, ProjectId, authentication::Nothing};
+use crate::{Name, ProjectId, authentication::Empty};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ functions! {
     group "Failpoints";
 
     /// Panic.
-    "svc_test_panic": Failpoint { project_id: ProjectId, place: Place, message: Name } -> Nothing
+    "svc_test_panic": Failpoint { project_id: ProjectId, place: Place, message: Name } -> Empty
     { who: Member of (project_id), effect: Change }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     Email, InvitationId, Name, OrganizationId, Page, Timestamp, UserId,
-    authentication::{Nothing, Role},
+    authentication::{Empty, Role},
     page::*,
 };
 use schemars::JsonSchema;
@@ -70,7 +70,7 @@ functions! {
     "svc_revokeInvitation": RevokeInvitation {
         organization_id: OrganizationId,
         invitation_id: InvitationId,
-    } -> Nothing
+    } -> Empty
     { who: OwnerOrAdmin of (organization_id), effect: Change,
         errors: [NotFound "no such invitation is pending"] }
 
@@ -84,7 +84,7 @@ functions! {
         errors: [NotFound "not a member", NotNow "the owner's role cannot be changed"] }
 
     /// Remove a member. Every member except the owner may leave.
-    "removeMember": RemoveMember { organization_id: OrganizationId, user_id: UserId } -> Nothing
+    "removeMember": RemoveMember { organization_id: OrganizationId, user_id: UserId } -> Empty
     { who: OwnerOrAdmin of (organization_id, user_id), effect: Change,
         errors: [NotFound "not a member", NotNow "the owner cannot be removed"] }
 }

@@ -208,7 +208,7 @@ impl Store {
     pub fn count<R: Record>(&self, entry: &impl Entry<R>) -> Result<u64, StoreError> {
         let mut count = 0;
         for key in self.inner.rows()?.range(keys::entries(R::TREE, &entry.to_string())).keys() {
-            key.map_err(unread)?;
+            key.map_err(read_failed)?;
             count += 1;
         }
         Ok(count)
@@ -217,7 +217,7 @@ impl Store {
     /// The key of the record that holds a unique value.
     pub fn holder<R: Record>(&self, claim: &impl Claim<R>) -> Result<Option<R::Key>, StoreError> {
         let key = keys::claim(R::TREE, &claim.to_string());
-        let found = self.inner.rows()?.get(key).map_err(unread)?;
+        let found = self.inner.rows()?.get(key).map_err(read_failed)?;
         found.map(|key| keys::read::<R>(&String::from_utf8_lossy(&key))).transpose()
     }
 
@@ -300,7 +300,7 @@ impl Inner {
 
     fn read<R: Record>(&self, key: &str) -> Result<Option<Snapshot<R>>, StoreError> {
         let _shared = self.view.read().unwrap_or_else(PoisonError::into_inner);
-        let bytes = self.rows()?.get(keys::record(R::TREE, key)).map_err(unread)?;
+        let bytes = self.rows()?.get(keys::record(R::TREE, key)).map_err(read_failed)?;
         bytes.map(|bytes| Stored::decode(key, &bytes).map(Arc::new)).transpose()
     }
 }
@@ -321,7 +321,7 @@ pub(crate) fn io(e: impl std::fmt::Display) -> StoreError {
     StoreError::Io(e.to_string())
 }
 
-pub(crate) fn unread(e: impl std::fmt::Display) -> StoreError {
+pub(crate) fn read_failed(e: impl std::fmt::Display) -> StoreError {
     StoreError::Unreadable(format!("the store's disk: {e}"))
 }
 
@@ -329,7 +329,7 @@ pub(crate) fn unread(e: impl std::fmt::Display) -> StoreError {
 fn typed<R: Record>(
     rows: impl Iterator<Item = sled::Result<sled::IVec>>,
 ) -> Result<Vec<R::Key>, StoreError> {
-    rows.map(|row| keys::read::<R>(&keys::last_part(&row.map_err(unread)?)?)).collect()
+    rows.map(|row| keys::read::<R>(&keys::last_part(&row.map_err(read_failed)?)?)).collect()
 }
 
 /// Waits until a thread has ended, also by a panic.

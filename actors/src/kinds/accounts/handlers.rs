@@ -16,9 +16,9 @@ use crate::{
 use contract::{
     Email, Fault, Name, OrganizationId, Page, Password, PasswordAttempt, Serves, Timestamp, UserId,
     authentication::{
-        self as auth, ChangePassword, GetCurrentUser, GetSessions, LoginWithEmail, Logout,
-        NewSession, Nothing, RegisterUser, RequestPasswordReset, ResetPassword, RevokeSession,
-        Role, SignedIn, Tier, UpdateProfile, User,
+        self as auth, ChangePassword, Empty, GetCurrentUser, GetSessions, LoginWithEmail, Logout,
+        NewSession, RegisterUser, RequestPasswordReset, ResetPassword, RevokeSession, Role,
+        SignedIn, Tier, UpdateProfile, User,
     },
 };
 use store::Snapshot;
@@ -261,13 +261,13 @@ impl Platform {
 }
 
 impl Serves<Logout> for Platform {
-    async fn serve(&self, cx: &Call, _: Logout) -> Result<Nothing, Fault> {
+    async fn serve(&self, cx: &Call, _: Logout) -> Result<Empty, Fault> {
         let (key, _) = cx.session()?;
         // Read again: the authentication of this call may have written that the session is in use.
         let session = self.world.store.get::<Session>(&key.to_owned())?;
-        let Some(session) = session else { return Ok(Nothing {}) };
+        let Some(session) = session else { return Ok(Empty {}) };
         let command = Command::SignOut { key: key.to_owned(), session };
-        cx.change(&self.world, &self.owners()?.accounts, cx.user()?.id, command, |_| Ok(Nothing {}))
+        cx.change(&self.world, &self.owners()?.accounts, cx.user()?.id, command, |_| Ok(Empty {}))
             .await
     }
 }
@@ -295,7 +295,7 @@ impl Serves<GetSessions> for Platform {
 }
 
 impl Serves<RevokeSession> for Platform {
-    async fn serve(&self, cx: &Call, p: RevokeSession) -> Result<Nothing, Fault> {
+    async fn serve(&self, cx: &Call, p: RevokeSession) -> Result<Empty, Fault> {
         let user = cx.user()?.id;
         let none = || Fault::NotFound("session");
         let membership = self.world.store.held_by(&SessionClaim::Id { id: p.session_id })?;
@@ -304,12 +304,12 @@ impl Serves<RevokeSession> for Platform {
             return Err(none());
         }
         let command = Command::SignOut { key, session };
-        cx.change(&self.world, &self.owners()?.accounts, user, command, |_| Ok(Nothing {})).await
+        cx.change(&self.world, &self.owners()?.accounts, user, command, |_| Ok(Empty {})).await
     }
 }
 
 impl Serves<RequestPasswordReset> for Platform {
-    async fn serve(&self, cx: &Call, p: RequestPasswordReset) -> Result<Nothing, Fault> {
+    async fn serve(&self, cx: &Call, p: RequestPasswordReset) -> Result<Empty, Fault> {
         // The caller does not wait: the time of this work would tell whether there is an account.
         cx.do_once(&self.world, async {
             let (platform, cx) = (self.clone(), Call { idempotency: None, ..cx.clone() });
@@ -318,7 +318,7 @@ impl Serves<RequestPasswordReset> for Platform {
                     tracing::warn!(error = %fault, "a password reset was not begun");
                 }
             });
-            Ok(Nothing {})
+            Ok(Empty {})
         })
         .await
     }
@@ -351,7 +351,7 @@ impl Platform {
 }
 
 impl Serves<ResetPassword> for Platform {
-    async fn serve(&self, cx: &Call, p: ResetPassword) -> Result<Nothing, Fault> {
+    async fn serve(&self, cx: &Call, p: ResetPassword) -> Result<Empty, Fault> {
         if p.token.len() > 64 {
             return Err(no_such_reset());
         }
@@ -361,7 +361,7 @@ impl Serves<ResetPassword> for Platform {
         let password_hash = self.hash(p.new_password).await?;
         let command = Command::Reset { password_hash, digest, revoke_tokens: p.revoke_tokens };
         let reply = cx
-            .change(&self.world, &self.owners()?.accounts, user, command, |_| Ok(Nothing {}))
+            .change(&self.world, &self.owners()?.accounts, user, command, |_| Ok(Empty {}))
             .await?;
         self.lockout.forget(&account.email.key());
         Ok(reply)

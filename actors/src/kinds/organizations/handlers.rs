@@ -18,7 +18,7 @@ use crate::{
 };
 use contract::{
     Cursor, Email, Fault, Limit, Name, OrganizationId, Page, Serves,
-    authentication::Nothing,
+    authentication::Empty,
     organizations::{
         self as wire, AcceptInvitation, CreateOrganization, DeleteOrganization,
         DeletedOrganization, GetInvitations, GetOrganization, InviteMember, ListOrganizations,
@@ -240,9 +240,9 @@ impl Serves<GetInvitations> for Platform {
 }
 
 impl Serves<RevokeInvitation> for Platform {
-    async fn serve(&self, cx: &Call, p: RevokeInvitation) -> Result<Nothing, Fault> {
+    async fn serve(&self, cx: &Call, p: RevokeInvitation) -> Result<Empty, Fault> {
         let (owners, command) = (&self.owners()?.organizations, Command::Withdraw(p.invitation_id));
-        cx.change(&self.world, owners, p.organization_id, command, |_| Ok(Nothing {})).await
+        cx.change(&self.world, owners, p.organization_id, command, |_| Ok(Empty {})).await
     }
 }
 
@@ -268,10 +268,10 @@ impl Serves<UpdateMember> for Platform {
 }
 
 impl Serves<RemoveMember> for Platform {
-    async fn serve(&self, cx: &Call, p: RemoveMember) -> Result<Nothing, Fault> {
+    async fn serve(&self, cx: &Call, p: RemoveMember) -> Result<Empty, Fault> {
         let owners = &self.owners()?.organizations;
         cx.change(&self.world, owners, p.organization_id, Command::Remove(p.user_id), |_| {
-            Ok(Nothing {})
+            Ok(Empty {})
         })
         .await
     }

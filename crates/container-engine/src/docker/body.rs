@@ -12,6 +12,9 @@ const SCRATCH: &str = "rw,noexec,nosuid,size=64m";
 /// What a container may log before the oldest file is removed: three files of this size.
 const LOG_SIZE: &str = "10m";
 const LOG_FILES: &str = "3";
+/// How often Docker checks the health of a container until it is healthy for the first time. Needs API
+/// 1.44; an older engine waits for the usual interval.
+const START_INTERVAL: Duration = Duration::from_millis(500);
 /// Under pressure the kernel kills a container before it kills the daemon.
 const OOM_SCORE: i64 = 200;
 
@@ -99,7 +102,7 @@ fn health(command: Option<&HealthCommand>) -> HealthConfig {
         timeout: Some(nanos(health.timeout)),
         retries: Some(i64::from(health.retries)),
         start_period: Some(nanos(health.start_period)),
-        start_interval: None,
+        start_interval: Some(nanos(START_INTERVAL)),
     }
 }
 

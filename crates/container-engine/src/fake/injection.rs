@@ -8,7 +8,6 @@ macro_rules! operations {
     ($($variant:ident => $name:literal),* $(,)?) => {
         /// The operations of the port.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[allow(missing_docs, reason = "they are named like the port's functions")]
         pub enum Operation {
             $($variant),*
         }

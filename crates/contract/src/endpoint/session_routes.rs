@@ -6,7 +6,7 @@
 
 use crate::{
     Email, Name, Password, SessionId, Timestamp, UserId, WebUrl,
-    authentication::{Nothing, Role, Tier},
+    authentication::{Empty, Role, Tier},
     patch::Patch,
 };
 use schemars::JsonSchema;
@@ -16,7 +16,7 @@ endpoints! {
     group "Session routes";
 
     /// Read the calling session.
-    "currentSession": Get "/backend/sessions/me" => CurrentSession {} with Nothing => ParseSession
+    "currentSession": Get "/backend/sessions/me" => CurrentSession {} with Empty => ParseSession
     {
         who: User,
         effect: Read,
@@ -90,7 +90,7 @@ edge_endpoints! {
     "logOut": Post "/backend/logout" => LogOut
     {
         access: Session,
-        answers: [200 Json(Nothing) "The session has ended."],
+        answers: [200 Json(Empty) "The session has ended."],
         errors: [InvalidSession "the session is invalid"],
     }
 
@@ -99,7 +99,7 @@ edge_endpoints! {
     {
         access: Application,
         body: Json(ResetRequest),
-        answers: [200 Json(Nothing) "An empty object, whether the account exists or not."],
+        answers: [200 Json(Empty) "An empty object, whether the account exists or not."],
         errors: [Invalid "a parameter is missing or invalid"],
     }
 
