@@ -1,7 +1,7 @@
 //! Reads the parameters of a call from its body, and explains what is wrong with them.
 
 use crate::{Fault, FieldProblem};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -21,18 +21,32 @@ impl<T: DeserializeOwned + JsonSchema> Parameters for T {}
 
 /// Reads the parameters of an operation from a JSON object. An empty body means `{}`. Keys that
 /// begin with `_` belong to client libraries and are ignored.
+///
+/// It is compiled once for each operation, so all that does not depend on `T` is elsewhere.
 pub fn read<T: Parameters>(body: &[u8]) -> Result<T, Fault> {
-    let body = if body.trim_ascii().is_empty() { b"{}" } else { body };
-    check_depth(body)?;
-    if !has_reserved_keys(body)
-        && body.trim_ascii_start().first() == Some(&b'{')
+    if let Some(body) = plain(body)?
         && let Ok(params) = serde_json::from_slice(body)
     {
         return Ok(params);
     }
+    // Reads the parameters again, slower, to find the problems.
+    let fields = without_reserved_keys(body)?;
+    check_names(&T::json_schema(&mut schemars::SchemaGenerator::default()), &fields)?;
+    serde_path_to_error::deserialize(Value::Object(fields)).map_err(invalid)
+}
+
+/// The body, if it is an object without reserved keys.
+fn plain(body: &[u8]) -> Result<Option<&[u8]>, Fault> {
+    let body = if body.trim_ascii().is_empty() { b"{}" } else { body };
+    check_depth(body)?;
+    let is_object = body.trim_ascii_start().first() == Some(&b'{');
+    Ok((is_object && !has_reserved_keys(body)).then_some(body))
+}
+
+fn without_reserved_keys(body: &[u8]) -> Result<Map<String, Value>, Fault> {
     let mut fields = object(body)?;
     fields.retain(|key, _| !key.starts_with('_'));
-    explain(fields)
+    Ok(fields)
 }
 
 /// The JSON object of a body, including its reserved keys.
@@ -60,10 +74,8 @@ pub fn fingerprint(params: &impl Serialize) -> [u8; 32] {
     Sha256::digest(serde_json::to_vec(params).unwrap_or_default()).into()
 }
 
-/// Reads the parameters again, slower, to find the problems: first all unknown parameters, then all
-/// missing ones, then the first wrong value.
-fn explain<T: Parameters>(fields: Map<String, Value>) -> Result<T, Fault> {
-    let schema = T::json_schema(&mut schemars::SchemaGenerator::default());
+/// Refuses unknown parameters, then missing ones. The answer names all of them.
+fn check_names(schema: &Schema, fields: &Map<String, Value>) -> Result<(), Fault> {
     let known = schema.get("properties").and_then(Value::as_object);
     let is_known = |key: &str| known.is_some_and(|k| k.contains_key(key));
     let unknown: Vec<_> = fields.keys().filter(|key| !is_known(key)).collect();
@@ -90,7 +102,7 @@ fn explain<T: Parameters>(fields: Map<String, Value>) -> Result<T, Fault> {
             .map(|key| FieldProblem { field: key.into(), problem: "is required".into() });
         return Err(Fault::Invalid(problems.collect()));
     }
-    serde_path_to_error::deserialize(Value::Object(fields)).map_err(invalid)
+    Ok(())
 }
 
 /// The problem of a wrong value. It never contains the value, which may be long or secret.
