@@ -3,8 +3,8 @@
 use crate::{
     config::ServeArgs,
     http::{
-        self, Edge, Shared, front,
-        proxy::{Line, Watched},
+        self, Edge, Shared, fast_path,
+        proxy::{HalfClose, Watched},
     },
     process, secrets, telemetry,
     wiring::{self, Wired},
@@ -82,7 +82,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
             shared: app_shared.clone(),
         };
         let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);
-        front::before(edge, map_config(app, |()| AppConfig::default()))
+        fast_path::before(edge, map_config(app, |()| AppConfig::default()))
     };
     let server = listen(args.listen, workers, shared.clone(), app)?;
     announce(args, &platform.settings.application_id, first_start);
@@ -134,7 +134,7 @@ where
                     // There are too many connections, or the client has already disconnected.
                     Ok(Err(_)) | Err(_) => drop(rustix::net::shutdown(io.io(), Shutdown::Both)),
                 }
-                data.insert::<Line>(io.line().clone());
+                data.insert::<HalfClose>(io.half_close().clone());
             })
             .keep_alive(KEEP_ALIVE)
             .client_request_timeout(HEADERS_WITHIN)

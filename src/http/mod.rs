@@ -6,7 +6,7 @@ mod budget;
 mod cors;
 mod download;
 mod endpoints;
-pub mod front;
+pub mod fast_path;
 mod functions;
 mod install;
 mod instances;

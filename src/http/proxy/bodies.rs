@@ -1,7 +1,7 @@
 //! Forwards the bodies of requests and answers, part by part.
 
 use super::{
-    Limits, Line, ProxyFault, Upstreams,
+    HalfClose, Limits, ProxyFault, Upstreams,
     fields::Framing,
     pool::Pool,
     upstream::{Unanswered, UpstreamConn},
@@ -158,7 +158,7 @@ pub struct Download {
     pool: Rc<Pool>,
     progress: Rc<Progress>,
     pause: Duration,
-    line: Option<Line>,
+    half_close: Option<HalfClose>,
     /// The error for the next poll. The HTTP library sends nothing after an error, so it must first
     /// send the parts that have arrived.
     last: Option<Broken>,
@@ -172,12 +172,21 @@ impl Download {
         upstream: UpstreamConn,
         upstreams: &Upstreams,
         progress: Rc<Progress>,
-        line: Option<Line>,
+        half_close: Option<HalfClose>,
     ) -> Self {
         progress.beat();
         let size = length.map_or(BodySize::Stream, BodySize::Sized);
         let (pool, pause) = (upstreams.pool.clone(), upstreams.limits.pause);
-        Download { body, size, upstream: Some(upstream), pool, progress, pause, line, last: None }
+        Download {
+            body,
+            size,
+            upstream: Some(upstream),
+            pool,
+            progress,
+            pause,
+            half_close,
+            last: None,
+        }
     }
 
     fn part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
@@ -222,7 +231,7 @@ impl MessageBody for Download {
         if this.upstream.is_none() {
             return Poll::Ready(None);
         }
-        if this.line.as_ref().is_some_and(Line::client_ended) {
+        if this.half_close.as_ref().is_some_and(HalfClose::client_ended) {
             return Poll::Ready(Some(Err(Broken::ClientGone)));
         }
         let mut part = this.part(cx);

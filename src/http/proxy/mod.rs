@@ -6,7 +6,7 @@
 
 mod bodies;
 mod fields;
-mod line;
+mod half_close;
 mod pool;
 mod tunnel;
 mod upstream;
@@ -14,7 +14,7 @@ mod upstream;
 #[cfg(test)]
 mod tests;
 
-pub use line::{Line, Watched};
+pub use half_close::{HalfClose, Watched};
 
 use actix_http::{Payload, Request, Response, Version, body::BoxBody};
 use bodies::{Download, EmptyBody, Progress, Upload};
@@ -132,11 +132,13 @@ impl Upstreams {
         // The payload of an upgrade is not a body: the tunnel takes it after the answer.
         let payload = if plan.upgrade { Payload::None } else { request.take_payload() };
         let mut upload = Upload::new(payload, plan.framing, progress.clone());
-        let line = request.conn_data::<Line>().cloned();
+        let half_close = request.conn_data::<HalfClose>().cloned();
         loop {
             let onward = fields::onward(request.head(), &plan, &target, facts, upload)?;
-            match upstream.send(onward, &progress, line.as_ref(), &self.limits).await {
-                Ok(answer) => return self.answer(request, &plan, answer, upstream, progress, line),
+            match upstream.send(onward, &progress, half_close.as_ref(), &self.limits).await {
+                Ok(answer) => {
+                    return self.answer(request, &plan, answer, upstream, progress, half_close);
+                }
                 Err(Unanswered::Unsent(unsent)) => upload = unsent.into_body(),
                 Err(Unanswered::Ended) if again && plan.repeatable => {
                     upload = Upload::new(Payload::None, plan.framing, progress.clone());
@@ -170,7 +172,7 @@ impl Upstreams {
         answer: hyper::Response<Incoming>,
         upstream: UpstreamConn,
         progress: Rc<Progress>,
-        line: Option<Line>,
+        half_close: Option<HalfClose>,
     ) -> Result<Response<BoxBody>, ProxyFault> {
         let (head, body) = answer.into_parts();
         let switches = head.status == hyper::StatusCode::SWITCHING_PROTOCOLS;
@@ -180,7 +182,7 @@ impl Upstreams {
         let mut answer = fields::back(&head)?;
         if switches {
             let Some(parts) = upstream.into_parts() else { return Err(ProxyFault::NoAnswer) };
-            let body = tunnel::open(parts, request.take_payload(), self.limits.tunnel, line);
+            let body = tunnel::open(parts, request.take_payload(), self.limits.tunnel, half_close);
             answer.head_mut().set_connection_type(actix_http::ConnectionType::Upgrade);
             return Ok(answer.set_body(body));
         }
@@ -196,7 +198,7 @@ impl Upstreams {
             answer.head_mut().no_chunking(true);
             answer.head_mut().set_connection_type(actix_http::ConnectionType::Close);
         }
-        let body = Download::new(body, length, upstream, self, progress, line);
+        let body = Download::new(body, length, upstream, self, progress, half_close);
         Ok(answer.set_body(BoxBody::new(body)))
     }
 }

@@ -1,6 +1,6 @@
 //! An upgraded connection: forwards bytes in both directions.
 
-use super::Line;
+use super::HalfClose;
 use actix_http::{
     Payload,
     body::{BodyStream, BoxBody},
@@ -33,7 +33,7 @@ pub fn open(
     parts: Parts<TokioIo<TcpStream>>,
     client: Payload,
     idle: Duration,
-    line: Option<Line>,
+    half_close: Option<HalfClose>,
 ) -> BoxBody {
     let (from_upstream, to_upstream) = parts.io.into_inner().into_split();
     let moved: LastMoved = Rc::new(Cell::new(Instant::now()));
@@ -43,7 +43,7 @@ pub fn open(
         buffer: BytesMut::from(parts.read_buf),
         moved,
         idle,
-        line,
+        half_close,
         _upload: upload,
     };
     BoxBody::new(BodyStream::new(stream::unfold(download, Download::next)))
@@ -66,7 +66,7 @@ struct Download {
     buffer: BytesMut,
     moved: LastMoved,
     idle: Duration,
-    line: Option<Line>,
+    half_close: Option<HalfClose>,
     _upload: Task,
 }
 
@@ -79,7 +79,7 @@ impl Download {
                 Ok(Ok(read)) if read > 0 => self.moved.set(Instant::now()),
                 Err(_) if self.moved.get() + self.idle > Instant::now() => {}
                 _ => {
-                    self.line.iter().for_each(Line::end);
+                    self.half_close.iter().for_each(HalfClose::end);
                     return None;
                 }
             }

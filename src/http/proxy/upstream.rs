@@ -2,7 +2,7 @@
 //! that waits for bytes polls it, so no request waits until another task wakes.
 
 use super::{
-    Limits, Line, ProxyFault,
+    HalfClose, Limits, ProxyFault,
     bodies::{Progress, Upload},
 };
 use hyper::{
@@ -100,13 +100,13 @@ impl UpstreamConn {
         &mut self,
         request: hyper::Request<Upload>,
         progress: &Progress,
-        line: Option<&Line>,
+        half_close: Option<&HalfClose>,
         limits: &Limits,
     ) -> Result<hyper::Response<Incoming>, Unanswered> {
         self.is_old = true;
         let mut answer = pin!(self.sender.try_send_request(request));
         let answered = poll_fn(|cx| {
-            if line.is_some_and(Line::client_ended) {
+            if half_close.is_some_and(HalfClose::client_ended) {
                 return Poll::Ready(Err(ProxyFault::ClientGone));
             }
             self.advance(cx);

@@ -7,7 +7,7 @@ mod requests;
 mod switches;
 mod tunnels;
 
-use super::{Forwarded, Limits, Line, ProxyFault, Upstreams, Watched};
+use super::{Forwarded, HalfClose, Limits, ProxyFault, Upstreams, Watched};
 use actix_http::{
     Extensions, HttpService, Protocol, Request, Response, StatusCode, body::BoxBody,
     error::DispatchError,
@@ -65,7 +65,7 @@ impl Proxy {
                 .keep_alive(Duration::from_secs(75))
                 .client_disconnect_timeout(Duration::from_secs(5))
                 .on_connect_ext(|io: &Watched<ActixStream>, data: &mut Extensions| {
-                    data.insert::<Line>(io.line().clone());
+                    data.insert::<HalfClose>(io.half_close().clone());
                 });
             accept.and_then(http.finish(app))
         };

@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The state of both ends of a client's connection, shared by the connection and its requests.
 #[derive(Debug, Clone, Default)]
-pub struct Line(Rc<Ends>);
+pub struct HalfClose(Rc<Ends>);
 
 #[derive(Debug, Default)]
 struct Ends {
@@ -27,7 +27,7 @@ struct Ends {
     ours: Cell<bool>,
 }
 
-impl Line {
+impl HalfClose {
     /// Whether the client has closed its side. It sends nothing more and has most likely
     /// disconnected. No waker is needed: the task that reads the connection then polls the answer.
     pub fn client_ended(&self) -> bool {
@@ -41,25 +41,25 @@ impl Line {
     }
 }
 
-/// A client's connection that updates its [`Line`].
+/// A client's connection that updates its [`HalfClose`].
 #[derive(Debug)]
 pub struct Watched<T> {
     io: T,
-    line: Line,
+    half_close: HalfClose,
     is_shut: bool,
 }
 
 impl<T> Watched<T> {
     pub fn new(io: T) -> Self {
-        Watched { io, line: Line::default(), is_shut: false }
+        Watched { io, half_close: HalfClose::default(), is_shut: false }
     }
 
     pub fn io(&self) -> &T {
         &self.io
     }
 
-    pub fn line(&self) -> &Line {
-        &self.line
+    pub fn half_close(&self) -> &HalfClose {
+        &self.half_close
     }
 }
 
@@ -72,7 +72,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Watched<T> {
         let room = into.remaining();
         ready!(Pin::new(&mut self.io).poll_read(cx, into))?;
         if room > 0 && into.remaining() == room {
-            self.line.0.client.set(true);
+            self.half_close.0.client.set(true);
         }
         Poll::Ready(Ok(()))
     }
@@ -89,7 +89,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Watched<T> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.io).poll_flush(cx))?;
-        if self.line.0.ours.get() && !self.is_shut {
+        if self.half_close.0.ours.get() && !self.is_shut {
             ready!(Pin::new(&mut self.io).poll_shutdown(cx))?;
             self.is_shut = true;
         }

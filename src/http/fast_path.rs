@@ -21,7 +21,7 @@ use std::{
 const FUNCTIONS: &str = "/backend/functions/";
 
 /// Answers function calls and forwards requests to instances. The app answers everything else.
-struct Front<S> {
+struct FastPath<S> {
     edge: Rc<Edge>,
     upstreams: Upstreams,
     app: S,
@@ -47,7 +47,7 @@ where
     let upstreams = Upstreams::new(Limits::default());
     fn_factory(move || {
         let (edge, upstreams, app) = (edge.clone(), upstreams.clone(), app.clone());
-        async move { Ok(Front { edge, upstreams, app: app.new_service(()).await? }) }
+        async move { Ok(FastPath { edge, upstreams, app: app.new_service(()).await? }) }
     })
 }
 
@@ -59,7 +59,7 @@ fn function(request: &Request) -> Option<String> {
     (is_plain && request.method() == Method::POST).then(|| name.to_owned())
 }
 
-impl<S, B> Service<Request> for Front<S>
+impl<S, B> Service<Request> for FastPath<S>
 where
     S: Service<Request, Response = ServiceResponse<B>, Error = Error>,
     S::Future: 'static,
