@@ -24,7 +24,7 @@ pub const METHOD: &str = "`wrk` with 64 connections sends the same requests to t
 
 const USERS: usize = 64;
 const AIM: f64 = 0.8;
-const BINDS: &str = "processor time, spread thin: following the connection, looking up header names, \
+const BINDS: &str = "processor time, in small parts: looking up header names, \
     the hop to the router's mailbox, SHA-256 of the token with its look-ups, the limiter, and a \
     longer head of the answer.";
 

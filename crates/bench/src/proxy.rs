@@ -21,7 +21,7 @@ pub const METHOD: &str = "`wrk` with 64 connections asks a bare actix-web server
     through the service, as the server of an instance; through nginx as a reverse proxy with \
     connections that are kept, the same headers and as many workers; and directly; in turns.";
 
-const AIM: f64 = 0.6;
+const AIM: f64 = 0.8;
 const BINDS: &str = "processor time: two HTTP heads are parsed and written for each request.";
 const HEALTH: &str = "/bytes/20";
 

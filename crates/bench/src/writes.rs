@@ -24,12 +24,10 @@ pub const METHOD: &str = "`wrk` with 64 connections calls `updateProfile` for 12
     service writes them.";
 
 const USERS: usize = 128;
-const AIM: f64 = 0.6;
-const BINDS: &str = "the processors, as the rows below show: a server that does nothing but HTTP in \
-    front of the same group commit, with one row where a call of the service writes three, is below \
-    or near the aim already, because HTTP, the load generator and sled share the processors. What is left to \
-    the service is its distance from that server with three rows: the hops between the worker, the \
-    owner's thread and the committer.";
+const AIM: f64 = 0.8;
+const BINDS: &str = "the hops between the worker, the owner's thread and the committer, where the bare \
+    server has one thread less; and what a call does besides: authentication, look-up, the rate \
+    limit, and the JSON of the record and of its audit entry.";
 
 /// Measures `updateProfile` against group commit, alone and behind a bare server.
 pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
@@ -61,10 +59,11 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     };
     let what = "durable `updateProfile` calls";
     Ok(vec![
-        row(what, ours, raw.clone()).at_least(AIM, BINDS),
+        row(what, ours, raw.clone()),
         row("a bare server over group commit, one row", one, raw),
         row(what, ours, (one.rate, format!("{one}, bare server over group commit, one row"))),
-        row(what, ours, (three.rate, format!("{three}, the same with three rows"))),
+        row(what, ours, (three.rate, format!("{three}, the same with three rows")))
+            .at_least(AIM, BINDS),
     ])
 }
 
