@@ -285,8 +285,8 @@ impl Upload {
     /// A repeated `Finalize` changes nothing. One with another hash is refused.
     fn finalize_again(self, sha256: &Sha256) -> Result<Step<Artifacts>, Fault> {
         match &self.artifact.sha256 {
-            Some(verified) if verified != sha256 => Err(Fault::NotAsDeclared(format!(
-                "this artifact is verified already, with the SHA-256 {verified}, not {sha256}"
+            Some(known) if known != sha256 => Err(Fault::NotAsDeclared(format!(
+                "this artifact has the SHA-256 {known}, not {sha256}"
             ))),
             _ => Ok(Step::keep()),
         }
