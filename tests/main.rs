@@ -40,5 +40,6 @@ mod operators;
 mod panics;
 mod releases;
 mod support;
+mod upload_streams;
 mod uploads;
 mod wire;

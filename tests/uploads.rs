@@ -8,22 +8,18 @@ use data_encoding::BASE64;
 use reqwest::blocking::{Body, RequestBuilder};
 use serde_json::{Value, json};
 use sha2::Digest;
-use std::{
-    collections::HashSet,
-    io::{Read, Write},
-    net::TcpStream,
-};
+use std::{collections::HashSet, io::Read};
 
-fn bytes_of(file: &str) -> Vec<u8> {
+pub fn bytes_of(file: &str) -> Vec<u8> {
     std::fs::read(fixture(file)).unwrap()
 }
 
-fn opening(app: &Value) -> Value {
+pub fn opening(app: &Value) -> Value {
     json!({"appId": app, "platform": "android", "fileName": "app.apk", "version": "1.4.2"})
 }
 
 /// The opening of an upload with declared size and hash, which can be resumed.
-fn declared(app: &Value, bytes: &[u8]) -> Value {
+pub fn declared(app: &Value, bytes: &[u8]) -> Value {
     let mut opening = opening(app);
     opening["size"] = json!(bytes.len());
     opening["sha256"] = json!(sha256(bytes));
@@ -31,32 +27,32 @@ fn declared(app: &Value, bytes: &[u8]) -> Value {
 }
 
 /// An open upload.
-struct Upload<'a> {
-    service: &'a Service,
+pub struct Upload<'a> {
+    pub service: &'a Service,
     who: &'a Person,
-    id: String,
-    url: String,
+    pub id: String,
+    pub url: String,
 }
 
 impl<'a> Upload<'a> {
-    fn open(service: &'a Service, who: &'a Person, opening: &Value) -> Upload<'a> {
+    pub fn open(service: &'a Service, who: &'a Person, opening: &Value) -> Upload<'a> {
         let opened = service.post(Some(who), "upload-url", opening);
         assert_eq!((opened.status, &opened.body["offset"]), (201, &json!(0)), "{}", opened.body);
         let text = |name: &str| opened.body[name].as_str().unwrap().to_owned();
         Upload { service, who, id: text("artifactId"), url: text("uploadUrl") }
     }
 
-    fn request(&self, body: impl Into<Body>) -> RequestBuilder {
+    pub fn request(&self, body: impl Into<Body>) -> RequestBuilder {
         self.service.http.put(&self.url).body(body)
     }
 
     /// Sends all bytes in one request.
-    fn put(&self, body: impl Into<Body>) -> Answer {
+    pub fn put(&self, body: impl Into<Body>) -> Answer {
         Service::answer(self.request(body).send().unwrap()).unwrap()
     }
 
     /// Sends bytes as a part that begins at `start`.
-    fn part(&self, bytes: &[u8], start: usize, total: usize, digest: Option<&[u8]>) -> Answer {
+    pub fn part(&self, bytes: &[u8], start: usize, total: usize, digest: Option<&[u8]>) -> Answer {
         let range = format!("bytes {start}-{}/{total}", start + bytes.len() - 1);
         let mut request = self.request(bytes.to_vec()).header("Content-Range", range);
         if let Some(of) = digest {
@@ -67,7 +63,7 @@ impl<'a> Upload<'a> {
     }
 
     /// The answer of `HEAD`: the offset, the length, and whether the upload is complete.
-    fn head(&self) -> (String, String, String) {
+    pub fn head(&self) -> (String, String, String) {
         let answer = self.service.http.head(&self.url).send().unwrap();
         assert_eq!(answer.status(), 200);
         let text = |name: &str| {
@@ -76,17 +72,17 @@ impl<'a> Upload<'a> {
         (text("upload-offset"), text("upload-length"), text("upload-complete"))
     }
 
-    fn finalize(&self, body: &Value) -> Answer {
+    pub fn finalize(&self, body: &Value) -> Answer {
         self.service.post(Some(self.who), &format!("{}/finalize", self.id), body)
     }
 
-    fn state(&self) -> Value {
+    pub fn state(&self) -> Value {
         let id = json!({"artifactId": self.id});
         self.service.call(Some(self.who), "svc_getArtifact", id).ok()["state"].clone()
     }
 }
 
-fn said(offset: usize, length: usize, complete: bool) -> (String, String, String) {
+pub fn said(offset: usize, length: usize, complete: bool) -> (String, String, String) {
     (offset.to_string(), length.to_string(), if complete { "?1" } else { "?0" }.into())
 }
 
@@ -276,92 +272,6 @@ fn one_of_many_callers_at_once_verifies_and_all_are_answered() {
         let id = json!({"artifactId": upload.id});
         service.call(Some(&ada), "svc_deleteArtifact", id).ok();
     }
-}
-
-/// Sends the head of a raw request. The caller writes the body.
-fn raw(upload: &Upload<'_>, headers: &str) -> TcpStream {
-    let address = upload.service.url.strip_prefix("http://").unwrap();
-    let path = upload.url.strip_prefix(&upload.service.url).unwrap();
-    let mut connection = TcpStream::connect(address).unwrap();
-    write!(connection, "PUT {path} HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n\r\n").unwrap();
-    connection
-}
-
-#[test]
-fn a_broken_connection_keeps_its_bytes_and_lets_the_next_writer_in() {
-    let service = Service::start();
-    let ada = service.register("ada");
-    let (_, app) = service.project_with_app(&ada, None);
-    let bytes = bytes_of("sample.apk");
-    let (half, total) = (bytes.len() / 2, bytes.len());
-    let upload = Upload::open(&service, &ada, &opening(&app));
-    assert_eq!(upload.part(&[7; 1000], 0, total, None).status, 202);
-    let mut broken = raw(&upload, &format!("Content-Length: {total}"));
-    broken.write_all(&bytes[..half]).unwrap();
-    let staged = service.data().join("staging").join(&upload.id);
-    eventually("the first half arrives", || {
-        staged.metadata().is_ok_and(|staged| staged.len() == half as u64)
-    });
-    let second = upload.put(bytes.clone());
-    assert_eq!(second.refusal(), (409, 119));
-    assert!(second.body["error"].as_str().unwrap().contains("somebody else"), "{}", second.body);
-    assert_eq!(upload.head().0, "0", "what was stored is overwritten, and nothing is durable yet");
-    drop(broken);
-    let stored = half.to_string();
-    eventually("what came is kept", || upload.head().0 == stored);
-    assert_eq!(upload.head(), said(half, total, false));
-    assert_eq!(upload.part(&bytes[half..], half, total, None).status, 200);
-    assert_eq!(upload.finalize(&json!({"sha256": sha256(&bytes)})).status, 201);
-}
-
-#[test]
-fn a_stream_that_breaks_is_not_taken_for_a_whole_file() {
-    let service = Service::start();
-    let ada = service.register("ada");
-    let (_, app) = service.project_with_app(&ada, None);
-    let bytes = bytes_of("sample.apk");
-    let upload = Upload::open(&service, &ada, &opening(&app));
-    let mut broken = raw(&upload, "Transfer-Encoding: chunked");
-    write!(broken, "{:x}\r\n", 1000).unwrap();
-    broken.write_all(&bytes[..1000]).unwrap();
-    write!(broken, "\r\n").unwrap();
-    drop(broken);
-    eventually("what came is kept", || upload.head().0 == "1000");
-    assert_eq!(upload.head().2, "?0");
-    let early = upload.finalize(&json!({"sha256": sha256(&bytes[..1000])}));
-    assert_eq!(early.refusal(), (409, 119));
-    let whole = upload.put(Body::new(std::io::Cursor::new(bytes.clone())));
-    assert_eq!((whole.status, &whole.body["received"]), (200, &json!(bytes.len())));
-    assert_eq!(upload.finalize(&json!({"sha256": sha256(&bytes)})).status, 201);
-}
-
-/// All bytes have arrived, but the request is not complete: a wrong digest may still discard them.
-#[test]
-fn bytes_of_a_request_that_is_not_over_cannot_be_verified() {
-    let service = Service::start();
-    let ada = service.register("ada");
-    let (_, app) = service.project_with_app(&ada, None);
-    let total = 64 << 20;
-    let upload = Upload::open(&service, &ada, &opening(&app));
-    let wrong = BASE64.encode(&[0; 32]);
-    let headers = format!(
-        "Transfer-Encoding: chunked\r\nContent-Range: bytes 0-{}/{total}\r\nContent-Digest: sha-256=:{wrong}:",
-        total - 1
-    );
-    let mut connection = raw(&upload, &headers);
-    write!(connection, "{total:x}\r\n").unwrap();
-    connection.write_all(&vec![7; total]).unwrap();
-    write!(connection, "\r\n").unwrap();
-    let staged = service.data().join("staging").join(&upload.id);
-    eventually("all bytes arrive", || staged.metadata().is_ok_and(|s| s.len() == total as u64));
-    assert_eq!(upload.head().0, "0");
-    let hash = sha256(&vec![7; total]);
-    assert_eq!(upload.finalize(&json!({"sha256": hash})).refusal(), (409, 119));
-    write!(connection, "0\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
-    assert_eq!((upload.state(), upload.head().0.as_str()), (json!("pending"), "0"));
 }
 
 #[test]
@@ -562,59 +472,4 @@ fn artifacts_of_others_are_not_there_and_held_ones_stay() {
     assert_eq!(Service::answer(gone).unwrap().refusal(), (404, 101));
     assert_eq!(service.call(Some(&ada), "svc_getArtifact", free_id).refusal(), (404, 101));
     assert_eq!(service.call(Some(&ada), "svc_getArtifact", id).ok()["state"], "verified");
-}
-
-/// Resets the memory peak of a process.
-fn forget_peak_memory(pid: u32) {
-    std::fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
-}
-
-/// The memory peak of a process, in MiB.
-fn peak_memory(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
-}
-
-#[test]
-fn memory_does_not_grow_with_the_file() {
-    const SIZE: u64 = 300 << 20;
-    let service = Service::start();
-    let ada = service.register("ada");
-    let (_, app) = service.project_with_app(&ada, None);
-    let upload = Upload::open(&service, &ada, &opening(&app));
-    forget_peak_memory(service.pid());
-    let idle = peak_memory(service.pid());
-    let whole = upload.put(Body::sized(std::io::repeat(0).take(SIZE), SIZE));
-    assert_eq!((whole.status, &whole.body["received"]), (200, &json!(SIZE)));
-    let grown = peak_memory(service.pid()) - idle;
-    assert!(grown < 64, "{grown} MiB more than the {idle} MiB before");
-}
-
-#[test]
-fn one_maker_does_not_take_all_places_for_uploads() {
-    let service = Service::start();
-    let (ada, bob) = (service.register("ada"), service.register("bob"));
-    let apps = [(); 2].map(|()| service.project_with_app(&ada, None).1);
-    let uploads = apps.iter().flat_map(|app| (0..70).map(move |_| opening(app)));
-    let uploads: Vec<_> = uploads.map(|opening| Upload::open(&service, &ada, &opening)).collect();
-    let more = Upload::open(&service, &ada, &opening(&apps[0]));
-    let slow: Vec<_> = uploads
-        .iter()
-        .map(|upload| {
-            let mut stream = raw(upload, "Content-Length: 1000");
-            stream.write_all(b"x").unwrap();
-            stream
-        })
-        .collect();
-    eventually("ada's uploads are under way, as far as she may", || {
-        // A permitted part would be refused for its wrong start.
-        matches!(more.part(b"xx", 5, 10, None).status, 429 | 503)
-    });
-    let (_, app) = service.project_with_app(&bob, None);
-    let bytes = bytes_of("sample.apk");
-    let upload = Upload::open(&service, &bob, &declared(&app, &bytes));
-    let answer = upload.put(bytes);
-    assert_eq!(answer.status, 200, "{}", answer.body);
-    drop(slow);
 }
