@@ -97,6 +97,9 @@ pub fn scene(service: &Service) -> Scene {
     let template = call(&owner, "getTemplate", json!({"slug": "parse-server-postgresql"}));
     let instance = json!({"projectId": project, "appId": app, "name": "Backend"});
     let instance = call(&owner, "svc_createBackendInstance", instance);
+    let deleted = json!({"projectId": project, "appId": other_app, "name": "Deleted"});
+    let deleted = call(&owner, "svc_createBackendInstance", deleted);
+    call(&owner, "svc_deleteBackendInstance", json!({"instanceId": deleted["id"]}));
     let deployment = json!({"appId": app, "source": {"templateVersion": "1.0.0"}});
     let deployment = call(&owner, "triggerDeployment", deployment);
     let tokens = call(&owner, "svc_getDeployTokens", json!({"appId": app}));
@@ -120,6 +123,7 @@ pub fn scene(service: &Service) -> Scene {
         "memberIds": [listed.id],
         "actorId": project,
         "instanceId": instance["id"],
+        "deletedInstanceId": deleted["id"],
         "templateId": template["id"],
         // Backups need an engine; see the tests of backups.
         "backupId": "bak_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
@@ -157,6 +161,10 @@ fn value(scene: &Scene, function: &str, field: &str, schema: &Value) -> Value {
     if (function, field) == ("triggerDockerBuild", "source") {
         return json!({"git": {"url": "https://git.example.com/app.git"}});
     }
+    let field = match (function, field) {
+        ("svc_undeleteBackendInstance", "instanceId") => "deletedInstanceId",
+        (_, field) => field,
+    };
     if let Some(id) = scene.ids.get(field) {
         return id.clone();
     }
