@@ -198,23 +198,16 @@ async fn earlier_reply(
     call: &Call,
 ) -> Result<Option<Result<Reply, Fault>>, Fault> {
     let Some(key) = &call.idempotency else { return Ok(None) };
-    let earlier = key.earlier_reply(platform, call.now).await?;
-    if earlier.is_some() {
-        match authorized(platform, params, call) {
-            // The object may have been deleted since, by the first call itself.
-            Ok(_) | Err(Denied::Missing(Fault::NotFound(_))) => {}
-            Err(Denied::Missing(fault) | Denied::Refused(fault)) => return Err(fault),
-        }
+    let Some(earlier) = key.earlier_reply(platform, call.now).await? else { return Ok(None) };
+    // The object may have been deleted since, by the first call itself.
+    let is_gone = || {
+        let found = lookup::find(&platform.world, &call.caller, params.requirement().subject);
+        matches!(found, Err(Fault::NotFound(_)))
+    };
+    match authorized(platform, params, call) {
+        Err(fault) if !is_gone() => Err(fault),
+        _ => Ok(Some(earlier)),
     }
-    Ok(earlier)
-}
-
-/// Why a call is not handled.
-enum Denied {
-    /// Its object cannot be read, or there is none.
-    Missing(Fault),
-    /// The caller may not make it.
-    Refused(Fault),
 }
 
 /// Looks the object of a call up, and decides whether the caller may make the call.
@@ -222,12 +215,11 @@ fn authorized(
     platform: &Platform,
     params: &dyn Prepared<Platform>,
     call: &Call,
-) -> Result<Ancestry, Denied> {
+) -> Result<Ancestry, Fault> {
     let (world, requirement) = (&platform.world, params.requirement());
-    authz::check_scopes(&call.caller, &requirement).map_err(Denied::Refused)?;
-    let ancestry =
-        lookup::find(world, &call.caller, requirement.subject).map_err(Denied::Missing)?;
-    authz::authorize(world, &call.caller, &requirement, &ancestry).map_err(Denied::Refused)?;
+    authz::check_scopes(&call.caller, &requirement)?;
+    let ancestry = lookup::find(world, &call.caller, requirement.subject)?;
+    authz::authorize(world, &call.caller, &requirement, &ancestry)?;
     Ok(ancestry)
 }
 
@@ -236,8 +228,6 @@ async fn attempt(
     params: &dyn Prepared<Platform>,
     call: &mut Call,
 ) -> Result<Reply, Fault> {
-    let ancestry = authorized(platform, params, call);
-    let ancestry = ancestry.map_err(|(Denied::Missing(fault) | Denied::Refused(fault))| fault)?;
-    call.ancestry = Arc::new(ancestry);
+    call.ancestry = Arc::new(authorized(platform, params, call)?);
     params.serve(platform, call).await
 }

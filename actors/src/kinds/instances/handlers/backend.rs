@@ -44,11 +44,10 @@ impl Serves<GetBackendInstances> for Platform {
         let (store, entry) = (&self.world.store, Under::<Projects>(p.project_id));
         pagination::page::<Instances, _>(store, &entry, (p.limit, p.cursor), |id, seen| {
             let instance = &seen.state;
-            let shown = match p.deleted {
-                true => instance.is_deleted() && !instance.delete_data,
-                false => !instance.is_deleted(),
-            };
-            let shown = shown && instance.kind == InstanceKind::Backend;
+            let is_gone = instance.is_deleted() && instance.delete_data;
+            let shown = instance.kind == InstanceKind::Backend
+                && instance.is_deleted() == p.deleted
+                && !is_gone;
             Ok(shown.then(|| view(&self.world, id, instance)))
         })
     }
