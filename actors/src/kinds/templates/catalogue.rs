@@ -1,5 +1,6 @@
 //! The images and templates that come with the service. The service registers each of them once,
-//! when it starts, and leaves later changes of an administrator alone.
+//! when it starts, and leaves later changes of an administrator alone. A template version never
+//! changes: the catalogue adds another one, which becomes current unless an administrator chose one.
 
 use super::{Command, TemplateClaim};
 use crate::{
@@ -61,6 +62,9 @@ struct ShippedTemplate {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ShippedTemplateVersion {
     version: SemanticVersion,
+    /// The versions that earlier catalogues had in its place.
+    #[serde(default)]
+    replaces: Vec<SemanticVersion>,
     services: Vec<Value>,
 }
 
@@ -179,13 +183,15 @@ impl ShippedTemplate {
                 let found = world.store.get::<Images>(&image);
                 seen.extend(found.map_err(|e| e.to_string())?.map(|found| (image, found)));
             }
-            let version = TemplateVersion {
+            let version = Box::new(TemplateVersion {
                 version: shipped.version.clone(),
                 services,
                 notes: None,
                 created_at: now,
-            };
-            match owners.ask(id, Command::AddVersion(Box::new(version), seen)).await {
+            });
+            let replaces = shipped.replaces.clone();
+            let command = Command::AddVersion { version, images: seen, replaces };
+            match owners.ask(id, command).await {
                 Ok(_) | Err(Fault::Exists(_)) => {}
                 Err(other) => return Err(fault(other)),
             }

@@ -170,7 +170,8 @@ impl Serves<AddTemplateDockerVersion> for Platform {
             notes: p.notes,
             created_at: cx.now,
         };
-        let command = Command::AddVersion(Box::new(version), images);
+        let version = Box::new(version);
+        let command = Command::AddVersion { version, images, replaces: Vec::new() };
         self.change_template(cx, p.template_id, command).await
     }
 }

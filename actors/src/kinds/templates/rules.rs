@@ -42,8 +42,14 @@ pub enum Command {
     SetVersion(SemanticVersion),
     /// Set the pricing, and whether the template is featured.
     SetPricing(Pricing, Option<bool>),
-    /// Add a version. Stale if one of its images changed since it was read.
-    AddVersion(Box<TemplateVersion>, BTreeMap<ImageId, Snapshot<Images>>),
+    AddVersion {
+        version: Box<TemplateVersion>,
+        /// The images of the version. The command is stale if one of them changed since it was
+        /// read.
+        images: BTreeMap<ImageId, Snapshot<Images>>,
+        /// The version becomes current if the current one is among these, or there is none.
+        replaces: Vec<SemanticVersion>,
+    },
     /// Delete the template. Refused while an instance uses it.
     Delete,
 }
@@ -55,7 +61,7 @@ impl std::fmt::Debug for Command {
             Command::SetStatus(_) => "SetStatus",
             Command::SetVersion(_) => "SetVersion",
             Command::SetPricing(..) => "SetPricing",
-            Command::AddVersion(..) => "AddVersion",
+            Command::AddVersion { .. } => "AddVersion",
             Command::Delete => "Delete",
         })
     }
@@ -154,7 +160,7 @@ fn on_command(
             template.pricing = pricing;
             template.featured = featured.unwrap_or(template.featured);
         }
-        Command::AddVersion(version, images) => {
+        Command::AddVersion { version, images, replaces } => {
             if template.versions.iter().any(|known| known.version == version.version) {
                 return Err(Fault::Exists(format!(
                     "this template has a version {} already; versions never change",
@@ -170,7 +176,9 @@ fn on_command(
                 let used = also.require(&id, &seen);
                 also = used.merge::<RefCount>(&id.to_string(), RefCountDelta::Add(1));
             }
-            template.current_version.get_or_insert_with(|| version.version.clone());
+            if template.current_version.as_ref().is_none_or(|current| replaces.contains(current)) {
+                template.current_version = Some(version.version.clone());
+            }
             template.versions.push(*version);
         }
         Command::Delete => {
