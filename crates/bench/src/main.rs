@@ -4,6 +4,7 @@
 //! `bench` measures all figures, each in its own process. `bench calls` measures one and prints it.
 //! The measured service is the program `svc` beside this program.
 
+mod backend;
 mod calls;
 mod client;
 mod echo;
@@ -87,6 +88,8 @@ enum What {
     Instances,
     /// Requests passed on to an instance, against nginx.
     Proxy,
+    /// The start of a backend in real containers, against the same containers started by hand.
+    Backend,
     /// The engine of `instances` and `proxy`, which lists the containers in the file.
     #[command(hide = true)]
     Engine { port: u16, containers: PathBuf },
@@ -97,7 +100,7 @@ enum What {
 }
 
 /// The figures with their methods, in the order of the report.
-const FIGURES: [(&str, &str); 8] = [
+const FIGURES: [(&str, &str); 9] = [
     ("calls", calls::METHOD),
     ("writes", writes::METHOD),
     ("upload", upload::METHOD),
@@ -106,6 +109,7 @@ const FIGURES: [(&str, &str); 8] = [
     ("limiter", limiter::METHOD),
     ("instances", instances::METHOD),
     ("proxy", proxy::METHOD),
+    ("backend", backend::METHOD),
 ];
 
 fn main() -> ExitCode {
@@ -133,6 +137,7 @@ fn run(bench: &Bench) -> Outcome<()> {
         Some(What::Engine { port, containers }) => return engine::run(*port, containers),
         Some(What::Instances) => instances::measure(bench.pace)?,
         Some(What::Proxy) => proxy::measure(bench.pace)?,
+        Some(What::Backend) => backend::measure(bench.pace)?,
         None => return run_all(bench.pace),
     };
     let text = match bench.json {
