@@ -297,6 +297,17 @@ fn a_document_database_is_put_back_as_it_was() {
     assert_eq!(restored["restore"]["state"], "succeeded", "{restored}");
     assert_eq!(users(), 2);
 
+    // Another instance begins with the same content.
+    let copy = json!({
+        "projectId": instance["projectId"], "name": "Copy", "templateId": template,
+        "fromBackupId": backup["id"],
+    });
+    let copy = call("svc_createBackendInstance", copy).ok();
+    let running = until(&service, &ada, &copy["id"], &["running", "failed"]);
+    assert_eq!(running["state"], "running", "{running}");
+    let theirs = json!({"appId": running["appId"]});
+    assert_eq!(call("svc_getAppMetrics", theirs).ok()["userCount"], 2);
+
     // A schedule names the time of the next backup. Too frequent schedules are refused.
     let dense = call("svc_scheduleBackups", json!({"appId": app, "cron": "* * * * *"}));
     assert_eq!(dense.refusal(), (400, 142));
@@ -304,6 +315,95 @@ fn a_document_database_is_put_back_as_it_was() {
     let daily = daily.ok();
     assert_eq!((&daily["database"], &daily["keep"]), (&json!("documentDb"), &json!(2)));
     assert!(daily["nextAt"].as_str().unwrap().ends_with("T03:30:00.000Z"), "{daily}");
+}
+
+#[test]
+fn an_instance_begins_with_the_content_of_a_backup() {
+    let test = "an_instance_begins_with_the_content_of_a_backup";
+    let Some(engine) = engine(test) else { return };
+    let mut service = engine.service(&[]);
+    let (ada, project, instance) = backend(&service);
+    let call = |service: &Installed, function: &str, params: Value| {
+        service.call(Some(&ada), function, params)
+    };
+    psql(
+        &instance,
+        "parse",
+        "create table kept as select n, repeat(md5(n::text), 40) t from generate_series(1, 60000) n",
+    );
+    let app = json!({"appId": instance["appId"]});
+    let backup = call(&service, "svc_createSqlDbBackup", app.clone()).ok();
+    assert_eq!(finished(&service, &ada, &backup)["state"], "ready");
+    let wanted = json!({
+        "projectId": project["id"], "name": "Copy", "fromBackupId": backup["id"],
+        "resources": {"memoryMb": 512, "cpus": 2.0},
+    });
+    let with = |field: &str, value: &Value| {
+        let mut wanted = wanted.clone();
+        wanted[field] = value.clone();
+        wanted
+    };
+
+    // A backup of another project is not found, and one of another database does not fit.
+    let eve = service.register("eve");
+    let hers = service.call(Some(&eve), "svc_createProject", json!({"name": "Hers"})).ok();
+    let foreign = with("projectId", &hers["id"]);
+    assert_eq!(
+        service.call(Some(&eve), "svc_createBackendInstance", foreign).refusal(),
+        (404, 101)
+    );
+    assert_eq!(call(&service, "svc_deployMarketServer", wanted.clone()).refusal(), (400, 142));
+
+    // A damaged backup starts no server. When the file is whole again, Start restores it.
+    let path = service.data().join(format!("backups/{}.gz", backup["id"].as_str().unwrap()));
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[1..]).unwrap();
+    let copy = call(&service, "svc_createBackendInstance", wanted.clone()).ok();
+    assert_eq!(copy["fromBackupId"], backup["id"], "{copy}");
+    let failed = until(&service, &ada, &copy["id"], &["running", "failed"]);
+    assert_eq!(failed["state"], "failed", "{failed}");
+    assert!(failed["lastError"].as_str().unwrap().contains("damaged"), "{failed}");
+    assert_eq!(failed["services"][1]["state"], "created", "{failed}");
+    std::fs::write(&path, &whole).unwrap();
+    let id = json!({"instanceId": copy["id"]});
+    call(&service, "svc_startBackendInstance", id.clone()).ok();
+    let running = until(&service, &ada, &copy["id"], &["running", "failed"]);
+    assert_eq!(running["state"], "running", "{running}");
+    assert!(running["fromBackupId"].is_null(), "{running}");
+    assert_eq!(psql(&running, "parse", "select count(*) from kept"), "60000");
+    call(&service, "svc_deleteBackendInstance", id).ok();
+
+    // The instance of the backup is gone. Of sixteen callers one brings its data back, although the
+    // service is killed meanwhile.
+    let id = json!({"instanceId": instance["id"], "deleteData": true});
+    call(&service, "svc_deleteBackendInstance", id).ok();
+    eventually("nothing is left of it", || service.objects(instance["id"].as_str()).is_empty());
+    assert_eq!(
+        call(&service, "svc_restoreBackup", json!({"backupId": backup["id"]})).refusal(),
+        (409, 119)
+    );
+    let again = with("appId", &instance["appId"]);
+    let replies: Vec<_> = std::thread::scope(|scope| {
+        let ask = || service.call(Some(&ada), "svc_createBackendInstance", again.clone());
+        let asked: Vec<_> = (0..16).map(|_| scope.spawn(ask)).collect();
+        asked.into_iter().map(|reply| reply.join().unwrap()).collect()
+    });
+    let (made, refused): (Vec<_>, Vec<_>) = replies.into_iter().partition(|r| r.status == 200);
+    assert_eq!((made.len(), refused.len()), (1, 15));
+    assert!(refused.into_iter().all(|reply| reply.refusal() == (409, 137)));
+    let made = made.into_iter().next().unwrap().ok();
+    eventually("it is being restored", || {
+        let id = json!({"instanceId": made["id"]});
+        call(&service, "svc_getBackendInstance", id).ok()["services"][0]["health"] == "healthy"
+    });
+    service.kill();
+    service.boot();
+    let back = until(&service, &ada, &made["id"], &["running", "failed"]);
+    assert_eq!(back["state"], "running", "{back}");
+    assert_eq!(psql(&back, "parse", "select count(*) from kept"), "60000");
+    let run =
+        json!({"appId": back["appId"], "functionName": "hello", "parameters": {"name": "Ada"}});
+    assert_eq!(call(&service, "svc_runCloudFunction", run).ok(), "Hello, Ada");
 }
 
 #[test]

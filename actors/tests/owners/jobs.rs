@@ -126,7 +126,8 @@ async fn back_up(
     for _ in 0..2 {
         let id: BackupId = world.ports.random.id(world.ports.clock.now());
         let begun = scene::backing_up(id, instance, world.ports.clock.now());
-        let create = backups::Begin { backup: begun.backup, keep: Some(1), verify: false };
+        let create =
+            backups::Begin { backup: begun.backup, database: None, keep: Some(1), verify: false };
         owners.create(id, create).await.unwrap();
         comes_to::<Backups>(world, id, told, |backup| {
             let backup = backup.unwrap();

@@ -23,6 +23,8 @@ struct World {
     kept: Option<Kept<Instances>>,
     /// When the pending effect begins.
     due: Timestamp,
+    /// Whether the database has the content of the initial backup, or needs none.
+    restored: bool,
 }
 
 impl World {
@@ -30,7 +32,14 @@ impl World {
         let now = Timestamp::from_millis(1_000_000);
         let id = scene::id();
         let kept = Some(Kept { state: scene::instance(now), intent: Some(Effect::Reconcile) });
-        World { id, now, containers: BTreeMap::new(), kept, due: now }
+        World { id, now, containers: BTreeMap::new(), kept, due: now, restored: true }
+    }
+
+    fn from_backup() -> World {
+        let mut world = World::new();
+        world.kept.as_mut().unwrap().state.initial_restore = Some(scene::initial_restore());
+        world.restored = false;
+        world
     }
 
     fn take(&mut self, input: Input<Instances>) {
@@ -64,7 +73,16 @@ impl World {
                 self.containers.entry((role, generation)).or_insert(made);
             }
             Action::Start(role, generation) => {
+                assert!(role != Role::Server || self.restored, "no server without its data");
                 self.containers.insert((role, generation), fresh(self.now));
+            }
+            Action::Restore(role) => {
+                let mut servers =
+                    self.containers.iter().filter(|((role, _), _)| *role == Role::Server);
+                assert!(servers.all(|(_, seen)| seen.started_at.is_none()), "no data is lost");
+                let mut database = self.containers.iter().filter(|((of, _), _)| *of == role);
+                assert!(database.any(|(_, seen)| seen.state == ServiceState::Running));
+                self.restored = true;
             }
             Action::Stop(role, generation) => self.end(role, generation),
             Action::Remove(role, generation) => {
@@ -98,8 +116,8 @@ impl World {
             // The action is carried out, but its outcome is lost.
             return self.perform(&action);
         }
-        let refused =
-            outcome == Fate::Refused && matches!(action, Action::Provision(..) | Action::Start(..));
+        let refused = outcome == Fate::Refused
+            && matches!(action, Action::Provision(..) | Action::Start(..) | Action::Restore(_));
         if !refused {
             self.perform(&action);
         }
@@ -264,8 +282,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn an_instance_comes_to_rest_as_it_was_asked_to(events in prop::collection::vec(event(), 0..60)) {
-        let mut world = World::new();
+    fn an_instance_comes_to_rest_as_it_was_asked_to(
+        from_backup in any::<bool>(),
+        events in prop::collection::vec(event(), 0..60),
+    ) {
+        let mut world = if from_backup { World::from_backup() } else { World::new() };
         for event in events {
             happen(&mut world, event.clone());
             check(&world, &event);
@@ -284,7 +305,10 @@ proptest! {
             .collect();
         let wanted = vec![(Role::SqlDb, live(Role::SqlDb)), (Role::Server, live(Role::Server))];
         match instance.state {
-            S::Running => prop_assert_eq!(running, wanted),
+            S::Running => {
+                prop_assert_eq!(running, wanted);
+                prop_assert!(world.restored && instance.initial_restore.is_none());
+            }
             S::Stopped => prop_assert!(running.is_empty()),
             S::Deleted => prop_assert!(world.containers.is_empty()),
             S::Failed => prop_assert!(instance.last_error.is_some()),
@@ -326,6 +350,31 @@ fn the_databases_come_up_first_and_go_down_last() {
     ];
     assert_eq!(actions, expected);
     assert_eq!(world.kept.unwrap().state.state, S::Running);
+}
+
+#[test]
+fn a_restore_has_an_hour_and_three_attempts() {
+    let mut world = World::from_backup();
+    let state = |world: &World| world.kept.as_ref().unwrap().state.clone();
+    while !state(&world).initial_restore.unwrap().begun {
+        world.work(Fate::Done);
+    }
+    assert_eq!(state(&world).deadline.unwrap().since(world.now), Duration::from_secs(3600));
+    for left in [2, 1, 0] {
+        assert_eq!(state(&world).state, S::Starting, "{left} attempts left");
+        while state(&world).initial_restore.unwrap().failures < 3 - left {
+            world.work(Fate::Refused);
+        }
+    }
+    until_idle(&mut world);
+    let failed = state(&world);
+    assert_eq!((failed.state, world.restored), (S::Failed, false));
+    assert_eq!(failed.last_error.unwrap(), "sqldb: the backup was not restored: no");
+
+    // Start tries again.
+    world.take(Input::Command(Command::Start));
+    until_idle(&mut world);
+    assert_eq!((state(&world).state, world.restored), (S::Running, true));
 }
 
 #[test]

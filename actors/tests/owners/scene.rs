@@ -5,7 +5,8 @@ use actors::{
     kinds::{
         backups, deployments, image_builds,
         instances::{
-            Command, Definition, Instance, Revision, Service, ServiceChange, ServiceImage,
+            Command, Definition, InitialRestore, Instance, Revision, Service, ServiceChange,
+            ServiceImage,
         },
         templates::Templates,
     },
@@ -73,6 +74,7 @@ pub fn instance(now: Timestamp) -> Instance {
         resources: Resources::default(),
         secrets: BTreeMap::new(),
         schedules: BTreeMap::new(),
+        initial_restore: None,
         services: vec![service(Role::SqlDb), service(Role::Server)],
         desired: DesiredState::Running,
         state: InstanceState::Provisioning,
@@ -85,6 +87,16 @@ pub fn instance(now: Timestamp) -> Instance {
         last_log: vec![],
         created_at: now,
         updated_at: now,
+    }
+}
+
+pub fn initial_restore() -> InitialRestore {
+    InitialRestore {
+        backup: BackupId::of(Ulid(9)),
+        sha256: "5d".repeat(32).parse().unwrap(),
+        role: Role::SqlDb,
+        begun: false,
+        failures: 0,
     }
 }
 

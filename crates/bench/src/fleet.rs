@@ -70,6 +70,7 @@ fn instance(project_id: ProjectId, app_id: AppId, servers: &Servers<'_>) -> Outc
         resources: Resources::default(),
         secrets: Default::default(),
         schedules: Default::default(),
+        initial_restore: None,
         services: vec![
             service(Role::SqlDb, None, &database)?,
             service(Role::Server, Some(servers.port), &json!({"http": servers.health}))?,

@@ -1,7 +1,7 @@
 //! Backend instances: the server of an app and its database, in containers.
 
 use crate::{
-    AppId, InstanceId, Name, Page, ProjectId, TemplateId,
+    AppId, BackupId, InstanceId, Name, Page, ProjectId, TemplateId,
     env::Env,
     instances::{Instance, Metrics, Resources},
     page::*,
@@ -29,8 +29,13 @@ functions! {
         env: Env,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resources: Option<Resources>,
+        /// A ready backup in the same project, also of a deleted instance. It is restored into the
+        /// database before the server starts; passwords that the server keeps in its database are
+        /// those of the backup. By default, the database is empty.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from_backup_id: Option<BackupId>,
     } -> Instance { who: Member of (project_id), effect: Change,
-        errors: [Exists "the app has a backend", NotNow "the template is not published, or an image version is deprecated"] }
+        errors: [Exists "the app has a backend", NotNow "the template is not published, an image version is deprecated, or the backup is not ready"] }
 
     /// List the backend instances of a project.
     "svc_getBackendInstances": GetBackendInstances {

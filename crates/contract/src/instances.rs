@@ -1,7 +1,7 @@
 //! Instances: backends and market servers in containers.
 
 use crate::{
-    AppId, InstanceId, Name, ProjectId, TemplateId, Timestamp, VersionName,
+    AppId, BackupId, InstanceId, Name, ProjectId, TemplateId, Timestamp, VersionName,
     templates::SemanticVersion, text::Slug,
 };
 use schemars::JsonSchema;
@@ -28,6 +28,9 @@ records! {
         /// template declares as plain.
         env: BTreeMap<String, String>,
         resources: Resources,
+        /// The backup that the instance is created from, until it is restored. The server starts
+        /// after that.
+        from_backup_id: Option<BackupId>,
         /// Why the instance is not in its desired state.
         last_error: Option<String>,
         /// The end of the log of the service that failed.

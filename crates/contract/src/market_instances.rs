@@ -1,7 +1,7 @@
 //! Market servers: a commerce server and its database, with an optional dashboard and storefront.
 
 use crate::{
-    AppId, Name, ProjectId, TemplateId,
+    AppId, BackupId, Name, ProjectId, TemplateId,
     env::Env,
     instances::{Instance, Resources, Service},
 };
@@ -28,8 +28,13 @@ functions! {
         env: Env,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resources: Option<Resources>,
+        /// A ready backup in the same project, also of a deleted instance. It is restored into the
+        /// database before the server starts; passwords that the server keeps in its database are
+        /// those of the backup. By default, the database is empty.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from_backup_id: Option<BackupId>,
     } -> Instance { who: Member of (project_id), effect: Change,
-        errors: [Exists "the app has a market server", NotNow "the template is not published, or an image version is deprecated"] }
+        errors: [Exists "the app has a market server", NotNow "the template is not published, an image version is deprecated, or the backup is not ready"] }
 
     /// Deploy the dashboard of a market server, or deploy it again.
     "svc_deployMarketDashboard": DeployMarketDashboard {

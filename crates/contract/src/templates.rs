@@ -229,7 +229,9 @@ pub struct TemplateService {
 pub enum HealthCheck {
     /// The server answers this path with a status from 200 to 399.
     Http(HttpPath),
-    /// This program in the container exits with 0.
+    /// This program in the container exits with 0. The entry points of some databases first run the
+    /// database to set it up, reachable at `localhost` only. The program must fail then: let it
+    /// connect to the name of the role, such as `documentdb`.
     Command(BoundedSet<Argument, 1, 64>),
 }
 

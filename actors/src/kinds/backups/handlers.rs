@@ -2,23 +2,23 @@
 
 use super::{
     Backups, Command, State,
-    effects::{instance_of, role},
+    effects::instance_of,
     restore_check::{NOT_TOLD, tells_health},
     rules::{BackupClaim, taken},
-    schedule::begin,
+    schedule::{begin, database_name},
 };
 use crate::{
     call::{context::Call, pagination},
     kinds::{
         apps::Apps,
         artifacts::address::{self, Use},
-        instances::{Instance, Instances},
+        instances::{InitialRestore, Instance, Instances, Service, database::role},
     },
     platform::{DOWNLOAD_LIFETIME, Platform},
     runtime::entries::Under,
 };
 use contract::{
-    AppId, BackupId, Fault, Page, Serves,
+    AppId, BackupId, Fault, Page, ProjectId, Serves,
     backups::{
         Backup, BackupDownloadUrl, BackupKind, BackupState, CreateDocumentDbBackup,
         CreateSqlDbBackup, DeleteBackup, DeletedBackup, GetBackupDownloadUrl, GetBackups,
@@ -72,9 +72,48 @@ impl Platform {
     fn backed_up(&self, backup: &Backup) -> Result<Snapshot<Instances>, Fault> {
         instance_of(backup, &self.world.store)?.ok_or_else(|| {
             Fault::NotNow(
-                "the instance of this backup was deleted; download the backup instead".into(),
+                "the instance of this backup was deleted; create an instance with fromBackupId, \
+                 or download the backup"
+                    .into(),
             )
         })
+    }
+}
+
+impl Platform {
+    /// The restore of this backup that a new instance with these services begins with.
+    pub(crate) fn initial_restore(
+        &self,
+        id: BackupId,
+        project: ProjectId,
+        services: &[Service],
+    ) -> Result<InitialRestore, Fault> {
+        let missing = || Fault::NotFound("backup of this project");
+        let found = self.world.store.get::<Backups>(&id)?;
+        let found = found.filter(|found| !found.state.removing).ok_or_else(missing)?;
+        let (backup, role) = (&found.state.backup, role(found.state.backup.kind));
+        let app = self.world.store.get::<Apps>(&backup.app_id)?.filter(|app| !app.deleting);
+        app.filter(|app| app.project_id == project).ok_or_else(missing)?;
+        let Some(sha256) = backup.sha256.clone().filter(|_| backup.state == BackupState::Ready)
+        else {
+            return Err(Fault::NotNow("this backup is not ready".into()));
+        };
+        let unfit = |problem| Fault::invalid("fromBackupId", problem);
+        let target = services.iter().find(|service| service.role == role);
+        let target = target.and_then(|service| service.live.template().database.as_ref());
+        let target = target.ok_or_else(|| unfit("needs a template with such a database"))?;
+        let source = match &found.state.database {
+            Some(name) => Some(name.clone()),
+            None => {
+                let source = self.world.store.get::<Instances>(&backup.instance_id)?;
+                source.and_then(|source| database_name(&source.state, backup.kind))
+            }
+        };
+        // A MongoDB tool restores nothing from another database, and reports success.
+        if source.is_none_or(|name| name != target.name.to_string()) {
+            return Err(unfit("needs a template whose database has the name of the backup's"));
+        }
+        Ok(InitialRestore { backup: id, sha256, role, begun: false, failures: 0 })
     }
 }
 

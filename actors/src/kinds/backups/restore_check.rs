@@ -2,9 +2,13 @@
 //! image and the limits of the instance's database, a volume and a network of its own, and no
 //! published port.
 
-use super::effects::{DELETED, Running, instance_of, role};
+use super::effects::{DELETED, instance_of};
 use crate::{
-    kinds::instances::{self, Instance, Service, names},
+    kinds::instances::{
+        self, Instance, Service,
+        database::{RunningDatabase, role},
+        names,
+    },
     runtime::resource::Retry,
     world::World,
 };
@@ -25,7 +29,7 @@ pub(super) async fn begin(
     id: BackupId,
     backup: &Backup,
     world: &World,
-) -> Result<Result<Running, String>, Retry> {
+) -> Result<Result<RunningDatabase, String>, Retry> {
     let Some(found) = instance_of(backup, &world.store)? else { return Ok(Err(DELETED.into())) };
     let (spec, running) = match plan(id, backup, &found.state, world) {
         Ok(planned) => planned,
@@ -57,14 +61,14 @@ fn plan(
     backup: &Backup,
     instance: &Instance,
     world: &World,
-) -> Result<(ContainerSpec, Running), String> {
+) -> Result<(ContainerSpec, RunningDatabase), String> {
     let (instance_id, name) = (backup.instance_id, names::restore_check(id));
     let service = instance.service(role(backup.kind)).ok_or("the instance has no such database")?;
     let image = service.live.image.reference.as_deref().ok_or("the database never ran")?;
     if !tells_health(service) {
         return Err(NOT_TOLD.into());
     }
-    let running = Running::of(world, instance_id, instance, service, name.clone())?;
+    let running = RunningDatabase::of(world, instance_id, instance, service, name.clone())?;
     let spec =
         instances::container(&world.ports, instance_id, instance, service, &service.live, image)
             .map_err(|e| e.to_string())?;

@@ -2,7 +2,7 @@
 //! at a time; clean-up waits for both.
 
 use crate::{
-    kinds::instances::Instances,
+    kinds::instances::{Instances, database::WITHIN},
     runtime::{
         entries::Under,
         resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
@@ -23,8 +23,6 @@ pub struct Backups;
 
 /// The pause before a backup checks again whether its turn to be verified has come.
 const POLL: Duration = Duration::from_secs(1);
-/// How long a dump or a restore may take.
-pub(super) const WITHIN: Duration = Duration::from_secs(3600);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
@@ -41,6 +39,9 @@ pub struct State {
     /// The last verification failed. A verification that could not be carried out does not count.
     #[serde(default)]
     pub useless: bool,
+    /// The name of the database that was dumped. Earlier versions did not record it.
+    #[serde(default)]
+    pub database: Option<String>,
     /// How many backups the schedule keeps. `None`: a caller asked for this backup.
     #[serde(default)]
     pub keep: Option<u32>,
@@ -54,6 +55,8 @@ pub struct State {
 #[derive(Debug, Clone)]
 pub struct Begin {
     pub backup: Backup,
+    /// See [`State::database`].
+    pub database: Option<String>,
     /// See [`State::keep`].
     pub keep: Option<u32>,
     /// See `State::verify`.
@@ -202,13 +205,14 @@ impl Resource for Backups {
 }
 
 impl State {
-    fn new(Begin { backup, keep, verify }: Begin, deadline: Timestamp) -> State {
+    fn new(Begin { backup, database, keep, verify }: Begin, deadline: Timestamp) -> State {
         State {
             backup,
             deadline: Some(deadline),
             verify,
             keep,
             has_check_database: false,
+            database,
             useless: false,
             surplus: false,
             removing: false,

@@ -1,8 +1,8 @@
 //! How backups begin, and which backups of a schedule are kept.
 
-use super::{Backups, Begin, Command, State, effects::role};
+use super::{Backups, Begin, Command, State};
 use crate::{
-    kinds::instances::{Instance, Instances},
+    kinds::instances::{Instance, Instances, database::role},
     runtime::{entries::Under, resource::Retry},
     world::World,
 };
@@ -37,7 +37,13 @@ pub fn begin(
         created_at: now,
         finished_at: None,
     };
-    Begin { backup, keep, verify }
+    Begin { backup, database: database_name(instance.1, kind), keep, verify }
+}
+
+/// The name of the database that a backup of this kind contains.
+pub(super) fn database_name(instance: &Instance, kind: BackupKind) -> Option<String> {
+    let database = instance.service(role(kind))?.live.template().database.as_ref();
+    database.map(|database| database.name.to_string())
 }
 
 /// Deletes the backups beyond those that the schedule of this backup keeps.

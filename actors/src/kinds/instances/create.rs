@@ -19,7 +19,7 @@ use crate::{
     world::World,
 };
 use contract::{
-    AppId, Fault, FieldProblem, InstanceId, Name, ProjectId, TemplateId,
+    AppId, BackupId, Fault, FieldProblem, InstanceId, Name, ProjectId, TemplateId,
     env::Env,
     images::DockerImage,
     instances::{DesiredState, InstanceKind, InstanceState, Resources, Role},
@@ -37,6 +37,8 @@ pub(super) struct NewInstance {
     pub template_id: Option<TemplateId>,
     pub env: Env,
     pub resources: Option<Resources>,
+    /// The backup that the instance begins with.
+    pub from_backup: Option<BackupId>,
 }
 
 /// Letters and digits of a generated secret.
@@ -69,6 +71,8 @@ impl Platform {
             images.insert(service.image_id, seen);
         }
         services.sort_by_key(|service: &Service| service.role);
+        let restore = |backup| self.initial_restore(backup, new.project_id, &services);
+        let initial_restore = new.from_backup.map(restore).transpose()?;
         let instance = Instance {
             project_id: new.project_id,
             app_id,
@@ -80,6 +84,7 @@ impl Platform {
             secrets: new_secrets(&self.world, id, secret_names(&version.services))?,
             services,
             schedules: BTreeMap::new(),
+            initial_restore,
             desired: DesiredState::Running,
             state: InstanceState::Provisioning,
             deadline: Some(cx.now + super::rules::PROVISION_WITHIN),

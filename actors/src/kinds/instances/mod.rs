@@ -14,7 +14,7 @@
 //! | state | actions, first that applies | then | commands accepted |
 //! |---|---|---|---|
 //! | `provisioning` | provision missing containers; then as `starting`, which it becomes | `starting` | Stop |
-//! | `starting` | start each service once those before it are healthy; give up after three attempts or at the deadline | `running`; `degraded` when a service is left out; `failed` | Stop |
+//! | `starting` | start each service once those before it are healthy; restore the backup that the instance was created from, once its database is healthy; give up after three attempts or at the deadline | `running`; `degraded` when a service is left out; `failed` | Stop |
 //! | `running`, `degraded` | report a crash; start what was never started; provision, start, switch or reject a candidate; remove what has drained | `running` or `degraded` by health; a crash leads to `starting`, the sixth in ten minutes to `failed` | Stop, Restart, Replace, Update, Observe |
 //! | `stopping` | remove candidates and retired containers; stop services in reverse order | `stopped` | Start |
 //! | `stopped` | on Observe and Update: as `stopping` | `stopped` | Start, Restart, Update, Observe |
@@ -33,6 +33,7 @@
 mod commands;
 mod container_spec;
 mod create;
+pub mod database;
 mod handlers;
 pub mod metrics;
 pub mod names;
@@ -49,8 +50,8 @@ pub use reconcile::{
     plan::{Action, plan},
 };
 pub use record::{
-    Candidate, Definition, Instance, RejectedRevision, RetiredRevision, Revision, Service,
-    ServiceChange, ServiceImage,
+    Candidate, Definition, InitialRestore, Instance, RejectedRevision, RetiredRevision, Revision,
+    Service, ServiceChange, ServiceImage,
 };
 pub use route::{Route, of_app, route};
 pub use rules::{

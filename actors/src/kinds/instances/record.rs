@@ -2,7 +2,8 @@
 
 use crate::ports::sealed::Sealed;
 use contract::{
-    AppId, DeploymentId, ImageId, Name, ProjectId, TemplateId, Timestamp, VersionName,
+    AppId, BackupId, DeploymentId, ImageId, Name, ProjectId, Sha256, TemplateId, Timestamp,
+    VersionName,
     backups::BackupKind,
     instances::{
         DesiredState, InstanceKind, InstanceState, Resources, Role, ServiceHealth, ServiceState,
@@ -32,6 +33,9 @@ pub struct Instance {
     /// Schedules of an earlier version, until they are carried over to records of their own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub schedules: BTreeMap<BackupKind, EarlierSchedule>,
+    /// The backup that is restored before the server starts for the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_restore: Option<InitialRestore>,
     pub desired: DesiredState,
     pub state: InstanceState,
     /// When a transient state must have ended. For `failed`: when the instance is started again.
@@ -65,6 +69,20 @@ pub struct EarlierSchedule {
     #[serde(default)]
     pub verify: bool,
     pub next_at: Timestamp,
+}
+
+/// The restore of the backup that an instance was created from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InitialRestore {
+    pub backup: BackupId,
+    /// The hash of the backup's file.
+    pub sha256: Sha256,
+    /// The database that the backup is restored into.
+    pub role: Role,
+    /// Whether the database is up and the restore has its deadline.
+    pub begun: bool,
+    /// Attempts that failed since the instance was started.
+    pub failures: u32,
 }
 
 /// A service of an instance, with the revisions of its container.

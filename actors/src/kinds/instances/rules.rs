@@ -2,6 +2,7 @@
 //! changes what is desired (`commands.rs`); an outcome changes what is (`reconcile/apply.rs`).
 
 use super::{
+    database,
     reconcile::{apply::apply, observe::Observation, plan::Action},
     record::{Instance, Service, ServiceChange},
 };
@@ -189,7 +190,7 @@ pub(super) fn taken(kind: InstanceKind) -> Fault {
 }
 
 impl Resource for Instances {
-    const TIME_LIMIT: Duration = Duration::from_secs(11 * 60);
+    const TIME_LIMIT: Duration = Duration::from_secs(database::WITHIN.as_secs() + 60);
     type New = Creation;
     type State = Instance;
     type Command = Command;

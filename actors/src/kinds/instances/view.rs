@@ -46,6 +46,7 @@ pub(super) fn view(world: &World, id: InstanceId, instance: &Instance) -> wire::
         services: instance.services.iter().map(service).collect(),
         env: server.map(|server| masked(sealer, id, &server.live)).unwrap_or_default(),
         resources: instance.resources,
+        from_backup_id: instance.initial_restore.as_ref().map(|restore| restore.backup),
         last_error: instance.last_error.clone(),
         last_log: instance.last_log.clone(),
         stale: world.engine_health.is_unreachable(),

@@ -34,6 +34,7 @@ impl Serves<CreateBackendInstance> for Platform {
             template_id: p.template_id,
             env: p.env,
             resources: p.resources,
+            from_backup: p.from_backup_id,
         };
         self.create_instance(cx, new).await
     }

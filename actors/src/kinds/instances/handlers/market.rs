@@ -73,6 +73,7 @@ impl Serves<DeployMarketServer> for Platform {
             template_id: p.template_id,
             env: p.env,
             resources: p.resources,
+            from_backup: p.from_backup_id,
         };
         self.create_instance(cx, new).await
     }

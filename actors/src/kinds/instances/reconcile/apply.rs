@@ -2,10 +2,11 @@
 
 use super::{
     observe::{Observation, ObservedContainer},
-    plan::{Action, PASSES},
+    plan::{Action, MOST_ATTEMPTS, PASSES},
 };
 use crate::{
     kinds::instances::{
+        database,
         record::{Candidate, Instance, RejectedRevision, RetiredRevision, Revision},
         rules::{Effect, Instances, Outcome, PROVISION_WITHIN, ResolvedImage},
     },
@@ -142,6 +143,18 @@ impl Instance {
                 }
                 self.give_up(*role, why, log, now)
             }
+            Action::Restore(role) => {
+                let failures = self.initial_restore.as_mut().map_or(0, |restore| {
+                    restore.failures += 1;
+                    restore.failures
+                });
+                let why = format!("the backup was not restored: {why}");
+                if failures >= MOST_ATTEMPTS {
+                    return self.give_up(*role, why, log, now);
+                }
+                self.last_error = Some(why);
+                reconcile_after(REFUSED_PAUSE)
+            }
             // Removal is tried until it succeeds.
             Action::Stop(..) | Action::Remove(..) | Action::Clear => {
                 self.last_error = Some(why);
@@ -160,6 +173,17 @@ impl Instance {
                 if let Some(service) = live {
                     service.attempts += 1;
                 }
+            }
+            Action::BeginRestore(_) => {
+                self.provisioned(now);
+                self.deadline = Some(now + database::WITHIN);
+                if let Some(restore) = &mut self.initial_restore {
+                    restore.begun = true;
+                }
+            }
+            Action::Restore(_) => {
+                (self.initial_restore, self.last_error) = (None, None);
+                self.deadline = Some(now + START_WITHIN);
             }
             Action::Remove(role, generation) => {
                 if let Some(service) = self.service_mut(role) {
@@ -297,6 +321,9 @@ impl Instance {
         for service in &mut self.services {
             service.attempts = 0;
             service.live.passes = 0;
+        }
+        if let Some(restore) = &mut self.initial_restore {
+            (restore.begun, restore.failures) = (false, 0);
         }
     }
 

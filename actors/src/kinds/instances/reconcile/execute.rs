@@ -1,14 +1,16 @@
 //! Executes the action that [`plan`] chose. Every action may run twice.
 
 use super::{
-    observe::observe,
+    observe::{Observation, observe},
     plan::{Action, plan},
 };
 use crate::{
     kinds::{
         images,
         instances::{
-            container_spec, names,
+            container_spec,
+            database::RunningDatabase,
+            names,
             record::{Instance, Service, ServiceImage},
             rules::{Instances, Outcome, ResolvedImage},
         },
@@ -17,7 +19,10 @@ use crate::{
     world::World,
 };
 use container_engine::{EngineError, LogQuery};
-use contract::{InstanceId, instances::Role};
+use contract::{
+    InstanceId,
+    instances::{Role, ServiceState},
+};
 use std::{sync::Arc, time::Duration};
 
 /// Lines of output that are kept of a container that failed.
@@ -36,24 +41,40 @@ pub(in crate::kinds::instances) async fn reconcile(
         Err(e) => return Ok(Outcome::Unreachable(e.to_string())),
     };
     let action = plan(instance, &observation, world.ports.clock.now());
-    let executor = Executor { id, instance, world: &world };
+    let executor = Executor { id, instance, observation: &observation, world: &world };
     let result = match executor.execute(&action).await {
         Ok(resolved) => Ok(resolved),
-        Err(EngineError::Unreachable(why)) => return Ok(Outcome::Unreachable(why)),
-        Err(e) => Err(e.to_string()),
+        Err(Failure::Unreachable(why)) => return Ok(Outcome::Unreachable(why)),
+        Err(Failure::Refused(why)) => Err(why),
     };
     let log = executor.output(&action, result.is_err()).await;
     Ok(Outcome::Reconciled { observation, action, result, log })
 }
 
+/// Why an action was not executed.
+enum Failure {
+    Unreachable(String),
+    Refused(String),
+}
+
+impl From<EngineError> for Failure {
+    fn from(e: EngineError) -> Self {
+        match e {
+            EngineError::Unreachable(why) => Failure::Unreachable(why),
+            e => Failure::Refused(e.to_string()),
+        }
+    }
+}
+
 struct Executor<'a> {
     id: InstanceId,
     instance: &'a Instance,
+    observation: &'a Observation,
     world: &'a World,
 }
 
 impl Executor<'_> {
-    async fn execute(&self, action: &Action) -> Result<Option<ResolvedImage>, EngineError> {
+    async fn execute(&self, action: &Action) -> Result<Option<ResolvedImage>, Failure> {
         let engine = &self.world.ports.engine;
         let name = |role: Role, generation: u32| names::container(self.id, role, generation);
         match action {
@@ -63,6 +84,7 @@ impl Executor<'_> {
                 return Ok(Some(ResolvedImage { role, generation, reference }));
             }
             Action::Start(role, generation) => self.start(*role, *generation).await?,
+            Action::Restore(role) => self.restore(*role).await?,
             Action::Stop(role, generation) => {
                 engine.stop(&name(*role, *generation), self.grace(*role)).await?;
             }
@@ -72,7 +94,8 @@ impl Executor<'_> {
                 engine.remove_container(&name).await?;
             }
             Action::Clear => self.clear().await?,
-            Action::Switch(_)
+            Action::BeginRestore(_)
+            | Action::Switch(_)
             | Action::Reject(..)
             | Action::Dismiss(_)
             | Action::GiveUp(..)
@@ -129,7 +152,11 @@ impl Executor<'_> {
     async fn start(&self, role: Role, generation: u32) -> Result<(), EngineError> {
         let engine = &self.world.ports.engine;
         let name = names::container(self.id, role, generation);
-        self.provision(role, generation).await?;
+        let observed = self.observation.get(role, generation);
+        // A container that was never started was created a moment ago.
+        if observed.is_none_or(|observed| observed.state != ServiceState::Created) {
+            self.provision(role, generation).await?;
+        }
         match engine.start(&name).await {
             // The network or volume was removed from outside and created anew. The container still
             // refers to the old one, so it is created anew as well.
@@ -139,6 +166,19 @@ impl Executor<'_> {
                 engine.start(&name).await
             }
             started => started,
+        }
+    }
+
+    async fn restore(&self, role: Role) -> Result<(), Failure> {
+        let Executor { id, instance, world, .. } = *self;
+        let found = instance.initial_restore.as_ref().zip(instance.service(role));
+        let Some((restore, service)) = found else { return Ok(()) };
+        let container = names::container(id, role, service.live.generation);
+        let database = RunningDatabase::of(world, id, instance, service, container);
+        let database = database.map_err(Failure::Refused)?;
+        match database.restore(restore.backup, &restore.sha256, world).await {
+            Ok(restored) => restored.map_err(Failure::Refused),
+            Err(Retry(why)) => Err(Failure::Unreachable(why)),
         }
     }
 
@@ -167,6 +207,9 @@ impl Executor<'_> {
         let service = |role: Role| self.instance.service(role);
         let failed = match action {
             Action::GiveUp(role, _) | Action::Crashed(role, _) => {
+                service(*role).map(|service| (*role, service.live.generation))
+            }
+            Action::Restore(role) if refused => {
                 service(*role).map(|service| (*role, service.live.generation))
             }
             Action::Start(role, generation) if refused => Some((*role, *generation)),

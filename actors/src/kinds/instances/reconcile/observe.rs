@@ -8,12 +8,13 @@ use crate::{
     },
     world::World,
 };
-use container_engine::{Container, EngineError, Health, Phase};
+use container_engine::{Container, EngineError, Exec, Health, Output, Phase};
 use contract::{
     InstanceId, Timestamp,
     instances::{InstanceState, Role, ServiceHealth, ServiceState},
     templates::HealthCheck,
 };
+use futures_util::StreamExt;
 use std::{collections::BTreeMap, time::Duration};
 
 /// The containers of an instance that exist, by role and generation.
@@ -41,6 +42,8 @@ impl Observation {
 
 /// How long an HTTP health check may take.
 const PROBE_WITHIN: Duration = Duration::from_secs(3);
+/// How long a health check by a command may take.
+const COMMAND_WITHIN: Duration = Duration::from_secs(5);
 /// How many checks in a row must fail before a healthy container counts as unhealthy.
 const PROBES: u32 = 3;
 
@@ -95,14 +98,36 @@ async fn health(
     match revision.and_then(|revision| revision.template().health_check.as_ref()) {
         _ if !container.is_running() => ServiceHealth::Unknown,
         None => ServiceHealth::Healthy,
-        Some(HealthCheck::Command(_)) => match container.health {
+        Some(HealthCheck::Command(command)) => match container.health {
             Some(Health::Healthy) => ServiceHealth::Healthy,
             Some(Health::Unhealthy) => ServiceHealth::Unhealthy,
-            Some(Health::Starting) | None => ServiceHealth::Starting,
+            // The engine runs the command for the first time after some seconds. A start does not
+            // wait for that.
+            Some(Health::Starting) | None => {
+                let command = command.iter().map(ToString::to_string).collect();
+                run(world, &container.name, command).await
+            }
         },
         Some(HealthCheck::Http(path)) => {
             probe(world, instance, container.port, path.as_str()).await
         }
+    }
+}
+
+async fn run(world: &World, container: &str, command: Vec<String>) -> ServiceHealth {
+    let exec = Exec { command, env: BTreeMap::new(), user: None, within: COMMAND_WITHIN };
+    let passed = async {
+        let mut output = world.ports.engine.exec(container, exec, None).await.ok()?;
+        while let Some(part) = output.next().await {
+            if let Output::Exit(code) = part.ok()? {
+                return Some(code == 0);
+            }
+        }
+        None
+    };
+    match world.ports.clock.limit(COMMAND_WITHIN, passed).await {
+        Some(Some(true)) => ServiceHealth::Healthy,
+        _ => ServiceHealth::Starting,
     }
 }
 

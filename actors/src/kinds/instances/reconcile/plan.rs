@@ -14,6 +14,10 @@ pub enum Action {
     /// Create the container, and the network, volume and image that it needs.
     Provision(Role, u32),
     Start(Role, u32),
+    /// Give the restore of the initial backup its deadline.
+    BeginRestore(Role),
+    /// Restore the initial backup into this database.
+    Restore(Role),
     Stop(Role, u32),
     /// Stop the container and remove it.
     Remove(Role, u32),
@@ -35,14 +39,14 @@ pub enum Action {
     Rest,
 }
 
-/// How often a container is started before the instance gives up.
+/// How often a container is started, and a backup restored, before the instance gives up.
 pub const MOST_ATTEMPTS: u32 = 3;
 /// How many consecutive observations must find a new container healthy.
 pub const PASSES: u8 = 2;
 /// How long a retired container may finish its requests.
 pub const DRAIN: Duration = Duration::from_secs(10);
 /// The pause before a container that was just started is observed again.
-const SOON: Duration = Duration::from_millis(250);
+const SOON: Duration = Duration::from_millis(100);
 /// The pause before a container that takes longer is observed again.
 const LATER: Duration = Duration::from_secs(1);
 
@@ -95,6 +99,12 @@ fn bring_up(instance: &Instance, observation: &Observation, now: Timestamp) -> A
                 return Action::GiveUp(role, "it did not become healthy in time".into());
             }
             ServiceState::Running => return Action::Wait(poll_pause(observed, now)),
+        }
+        match &instance.initial_restore {
+            Some(restore) if restore.role != role => {}
+            Some(restore) if restore.begun => return Action::Restore(role),
+            Some(_) => return Action::BeginRestore(role),
+            None => {}
         }
     }
     if !is_up {
