@@ -7,8 +7,8 @@ DATA ?= data/run
 
 # Build and start the server on an embedded store under data/run.
 run:
-	cargo build --release --bin svc
-	./target/release/svc serve --data $(DATA)
+	cargo build --profile quick --bin svc
+	./target/quick/svc serve --data $(DATA)
 
 # Run every check and every test, and name the tests that were left out.
 test: test-deps fmt lint doc

@@ -44,6 +44,8 @@ impl Observation {
 const PROBE_WITHIN: Duration = Duration::from_secs(3);
 /// How long a health check by a command may take.
 const COMMAND_WITHIN: Duration = Duration::from_secs(5);
+/// How long the engine may take to run it. It ends the program by itself.
+const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 /// How many checks in a row must fail before a healthy container counts as unhealthy.
 const PROBES: u32 = 3;
 
@@ -125,7 +127,7 @@ async fn run(world: &World, container: &str, command: Vec<String>) -> ServiceHea
         }
         None
     };
-    match world.ports.clock.limit(COMMAND_WITHIN, passed).await {
+    match world.ports.clock.limit(ANSWER_WITHIN, passed).await {
         Some(Some(true)) => ServiceHealth::Healthy,
         _ => ServiceHealth::Starting,
     }
