@@ -88,7 +88,7 @@ impl Service<'_> {
             let seen = self.call("svc_getBackendInstance", &of)?;
             match text(&seen, "state")?.as_str() {
                 "running" => break begun.elapsed(),
-                "failed" => return Err(format!("the backend failed: {}", seen["lastError"])),
+                "failed" => return Err(format!("the backend failed: {seen}")),
                 _ if begun.elapsed() > WITHIN => return Err(format!("it does not run: {seen}")),
                 _ => std::thread::sleep(PAUSE),
             }
