@@ -1,6 +1,7 @@
 //! Observes the containers of an instance: reads their state from the engine and checks their
 //! health.
 
+use super::plan::YOUNG;
 use crate::{
     kinds::instances::{
         names,
@@ -105,15 +106,23 @@ async fn health(
             Some(Health::Unhealthy) => ServiceHealth::Unhealthy,
             // The engine runs the command for the first time after some seconds. A start does not
             // wait for that.
-            Some(Health::Starting) | None => {
+            Some(Health::Starting) | None if is_young(world, container) => {
                 let command = command.iter().map(ToString::to_string).collect();
                 run(world, &container.name, command).await
             }
+            Some(Health::Starting) | None => ServiceHealth::Starting,
         },
         Some(HealthCheck::Http(path)) => {
             probe(world, instance, container.port, path.as_str()).await
         }
     }
+}
+
+/// Containers that take longer are left to the engine's check, which is rarer: many instances may
+/// start at the same time.
+fn is_young(world: &World, container: &Container) -> bool {
+    let now = world.ports.clock.now();
+    container.started_at.is_some_and(|at| now.since(at) < YOUNG)
 }
 
 async fn run(world: &World, container: &str, command: Vec<String>) -> ServiceHealth {

@@ -45,6 +45,8 @@ pub const MOST_ATTEMPTS: u32 = 3;
 pub const PASSES: u8 = 2;
 /// How long a retired container may finish its requests.
 pub const DRAIN: Duration = Duration::from_secs(10);
+/// How long a container counts as just started.
+pub const YOUNG: Duration = Duration::from_secs(15);
 /// The pause before a container that was just started is observed again.
 const SOON: Duration = Duration::from_millis(100);
 /// The pause before a container that takes longer is observed again.
@@ -146,8 +148,8 @@ fn backoff(service: &Service, observed: &ObservedContainer, now: Timestamp) -> O
 }
 
 fn poll_pause(observed: &ObservedContainer, now: Timestamp) -> Duration {
-    let young = observed.started_at.is_none_or(|at| now.since(at) < Duration::from_secs(15));
-    if young { SOON } else { LATER }
+    let is_young = observed.started_at.is_none_or(|at| now.since(at) < YOUNG);
+    if is_young { SOON } else { LATER }
 }
 
 /// The candidate starts beside the live revision and replaces it once it is healthy.
