@@ -25,9 +25,10 @@ pub const METHOD: &str = "`wrk` with 64 connections calls `updateProfile` for 12
 
 const USERS: usize = 128;
 const AIM: f64 = 0.8;
-const BINDS: &str = "the hops between the worker, the owner's thread and the committer, where the bare \
-    server has one thread less; and what a call does besides: authentication, look-up, the rate \
-    limit, and the JSON of the record and of its audit entry.";
+const BINDS: &str = "processor time, in small parts, of what a call does besides its write: \
+    authentication, look-up, the rate limit, the decision, and the JSON of the record and of its \
+    audit entry. It is not the hops between threads: with the owners on the worker's thread it is \
+    slower.";
 
 /// Measures `updateProfile` against group commit, alone and behind a bare server.
 pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
