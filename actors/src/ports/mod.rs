@@ -18,7 +18,7 @@ use crate::{
 };
 use async_trait::async_trait;
 use bytes::Bytes;
-use container_engine::Engine;
+use container_engine::{Engine, EngineError};
 use contract::{
     AppId, ArtifactId, BackupId, Email, Id, InstanceId, Password, PasswordAttempt, Sha256,
     Timestamp,
@@ -34,6 +34,23 @@ use std::{
     time::Duration,
 };
 use ulid::Ulid;
+
+/// Why work in the container engine was not done.
+pub enum NotDone {
+    /// Another attempt would fail too.
+    Refused(String),
+    /// The engine does not answer, or cut the work off. Another attempt may succeed.
+    Unreachable(String),
+}
+
+impl From<EngineError> for NotDone {
+    fn from(e: EngineError) -> Self {
+        match e {
+            EngineError::Unreachable(why) => NotDone::Unreachable(why),
+            e => NotDone::Refused(e.to_string()),
+        }
+    }
+}
 
 #[derive(Clone)]
 pub struct Ports {

@@ -77,7 +77,8 @@ impl Service<'_> {
         answer.body.get("result").cloned().or_say("the result")
     }
 
-    /// Creates a backend, waits until it runs, and deletes it. Returns how long it took.
+    /// Creates a backend, waits until it runs, and deletes it. Returns how long the start took, and
+    /// the images.
     fn start(&self, project: &str) -> Outcome<(Duration, Images)> {
         let begun = Instant::now();
         let new = json!({"projectId": project, "name": "Bench"});

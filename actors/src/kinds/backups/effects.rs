@@ -11,6 +11,7 @@ use crate::{
         database::{RunningDatabase, role},
         names,
     },
+    ports::NotDone,
     runtime::{
         resource::{Kept, Retry},
         store::Store,
@@ -32,10 +33,10 @@ pub(super) async fn perform(
 ) -> Result<Outcome, Retry> {
     match effect {
         Effect::Dump => match running(&kept.state, &world)? {
-            Ok(database) => Ok(match database.dump(id, &world).await? {
-                Ok((size, sha256)) => Outcome::Dumped(size, sha256),
-                Err(why) => Outcome::Failed(why),
-            }),
+            Ok(database) => {
+                let dumped = database.dump(id, &world).await;
+                ended(dumped.map(|(size, sha256)| Outcome::Dumped(size, sha256)))
+            }
             Err(why) => Ok(Outcome::Failed(why)),
         },
         Effect::Restore => match running(&kept.state, &world)? {
@@ -110,8 +111,14 @@ async fn put_into(
     let Some(sha256) = &state.backup.sha256 else {
         return Ok(Outcome::Failed("the backup is not ready".into()));
     };
-    Ok(match database.restore(id, sha256, world).await? {
-        Ok(()) => Outcome::Restored,
-        Err(why) => Outcome::Failed(why),
-    })
+    ended(database.restore(id, sha256, world).await.map(|()| Outcome::Restored))
+}
+
+/// What was refused has failed. What the engine did not answer is tried again.
+fn ended(done: Result<Outcome, NotDone>) -> Result<Outcome, Retry> {
+    match done {
+        Ok(outcome) => Ok(outcome),
+        Err(NotDone::Refused(why)) => Ok(Outcome::Failed(why)),
+        Err(NotDone::Unreachable(why)) => Err(Retry(why)),
+    }
 }

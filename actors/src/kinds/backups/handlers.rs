@@ -110,7 +110,7 @@ impl Platform {
             }
         };
         // A MongoDB tool restores nothing from another database, and reports success.
-        if source.is_none_or(|name| name != target.name.to_string()) {
+        if source.as_ref() != Some(&target.name) {
             return Err(unfit("needs a template whose database has the name of the backup's"));
         }
         Ok(InitialRestore { backup: id, sha256, role, begun: false, failures: 0 })

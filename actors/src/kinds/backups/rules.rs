@@ -12,6 +12,7 @@ use crate::{
 use contract::{
     AppId, BackupId, Fault, InstanceId, Sha256, Timestamp,
     backups::{Backup, BackupKind, BackupState, Restore, RestoreState},
+    text::Identifier,
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -41,7 +42,7 @@ pub struct State {
     pub useless: bool,
     /// The name of the database that was dumped. Earlier versions did not record it.
     #[serde(default)]
-    pub database: Option<String>,
+    pub database: Option<Identifier>,
     /// How many backups the schedule keeps. `None`: a caller asked for this backup.
     #[serde(default)]
     pub keep: Option<u32>,
@@ -56,7 +57,7 @@ pub struct State {
 pub struct Begin {
     pub backup: Backup,
     /// See [`State::database`].
-    pub database: Option<String>,
+    pub database: Option<Identifier>,
     /// See [`State::keep`].
     pub keep: Option<u32>,
     /// See `State::verify`.

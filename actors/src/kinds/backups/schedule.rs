@@ -9,6 +9,7 @@ use crate::{
 use contract::{
     BackupId, InstanceId, Timestamp,
     backups::{Backup, BackupKind, BackupState, RestoreState},
+    text::Identifier,
 };
 
 /// Failed backups of a schedule that are kept, so that members see them.
@@ -41,9 +42,9 @@ pub fn begin(
 }
 
 /// The name of the database that a backup of this kind contains.
-pub(super) fn database_name(instance: &Instance, kind: BackupKind) -> Option<String> {
+pub(super) fn database_name(instance: &Instance, kind: BackupKind) -> Option<Identifier> {
     let database = instance.service(role(kind))?.live.template().database.as_ref();
-    database.map(|database| database.name.to_string())
+    database.map(|database| database.name.clone())
 }
 
 /// Deletes the backups beyond those that the schedule of this backup keeps.

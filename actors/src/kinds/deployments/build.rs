@@ -3,9 +3,10 @@
 use super::rules::State;
 use crate::{
     kinds::{
-        image_builds::from_source::{self, APP, DEPLOYMENT, MEMORY, NotBuilt},
+        image_builds::from_source::{self, APP, DEPLOYMENT, MEMORY},
         images,
     },
+    ports::NotDone,
     runtime::progress_log::say,
     world::World,
 };
@@ -37,13 +38,13 @@ pub(super) async fn image(
     world: &World,
     id: DeploymentId,
     state: &State,
-) -> Result<String, NotBuilt> {
+) -> Result<String, NotDone> {
     let source = &state.image;
     let reference = match (&source.reference, source.image_id, &state.deployment.source.git) {
         (Some(reference), _, _) => reference.clone(),
         (None, Some(image), _) => images::resolve_digest(world, image, &source.version).await?,
         (None, None, Some(git)) => return of_git(world, id, state.deployment.app_id, git).await,
-        (None, None, None) => return Err(NotBuilt::Refused("it names no image".into())),
+        (None, None, None) => return Err(NotDone::Refused("it names no image".into())),
     };
     say(world, id, StepName::Build, [format!("having {reference} here")]);
     let login = world.ports.registries.login(&reference);
@@ -56,9 +57,9 @@ async fn of_git(
     id: DeploymentId,
     app: AppId,
     git: &GitSource,
-) -> Result<String, NotBuilt> {
+) -> Result<String, NotDone> {
     // The operator may have disallowed builds after this one was requested.
-    allowed(world).map_err(|why| NotBuilt::Refused(why.into()))?;
+    allowed(world).map_err(|why| NotDone::Refused(why.into()))?;
     let labels = Labels::from([(APP.into(), app.to_string()), (DEPLOYMENT.into(), id.to_string())]);
     let tag = id.to_string().trim_start_matches("dep_").to_ascii_lowercase();
     let spec = BuildSpec {

@@ -6,10 +6,10 @@ use super::{
     rules::{Command, Deployments, Effect, Outcome, State},
 };
 use crate::{
-    kinds::{
-        image_builds::from_source::NotBuilt,
-        instances::{self, Instance, Instances, RejectedRevision, ServiceChange, missing_secrets},
+    kinds::instances::{
+        self, Instance, Instances, RejectedRevision, ServiceChange, missing_secrets,
     },
+    ports::NotDone,
     runtime::{
         progress_log::{self, say},
         resource::{Kept, Retry},
@@ -68,11 +68,11 @@ impl Work<'_> {
                 self.say(StepName::Build, format!("the image is {reference}"));
                 Ok(Outcome::Built(reference, self.replaces()?))
             }
-            Err(NotBuilt::Refused(why)) => {
+            Err(NotDone::Refused(why)) => {
                 self.say(StepName::Build, format!("failed: {why}"));
                 Ok(Outcome::Failed(why))
             }
-            Err(NotBuilt::Unreachable(why)) => {
+            Err(NotDone::Unreachable(why)) => {
                 self.say(StepName::Build, format!("waiting: {why}"));
                 Err(Retry(why))
             }

@@ -6,9 +6,10 @@ use super::{
 };
 use crate::{
     kinds::{
-        image_builds::from_source::{self, JOB, MEMORY, NotBuilt},
+        image_builds::from_source::{self, JOB, MEMORY},
         images::{self, Images},
     },
+    ports::NotDone,
     runtime::{
         progress_log::say,
         resource::{Kept, Retry},
@@ -81,11 +82,11 @@ async fn build(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry
     };
     match from_source::build(world, id.unique(), &git, spec, said).await {
         Ok(_) => Ok(Outcome::Built),
-        Err(NotBuilt::Refused(why)) => {
+        Err(NotDone::Refused(why)) => {
             say(world, id, StepName::Build, [format!("failed: {why}")]);
             Ok(Outcome::Failed(why))
         }
-        Err(NotBuilt::Unreachable(why)) => Err(Retry(why)),
+        Err(NotDone::Unreachable(why)) => Err(Retry(why)),
     }
 }
 

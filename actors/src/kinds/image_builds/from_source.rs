@@ -2,7 +2,7 @@
 
 use crate::{
     kinds::instances::names,
-    ports::{Checkout, SourceError},
+    ports::{Checkout, NotDone, SourceError},
     world::World,
 };
 use container_engine::{BuildEvent, BuildSpec, EngineError, Labels};
@@ -51,23 +51,6 @@ fn labels_of(world: &World, own: Labels) -> Labels {
     labels
 }
 
-/// Why a build made no image.
-pub enum NotBuilt {
-    /// Another attempt would fail too.
-    Refused(String),
-    /// The engine does not answer, or cut the build off. Another attempt may succeed.
-    Unreachable(String),
-}
-
-impl From<EngineError> for NotBuilt {
-    fn from(e: EngineError) -> Self {
-        match e {
-            EngineError::Unreachable(why) => NotBuilt::Unreachable(why),
-            e => NotBuilt::Refused(e.to_string()),
-        }
-    }
-}
-
 /// Waits for a slot, builds the image, and returns its id. `say` takes the lines of the build. The
 /// labels of `spec` identify this build: an image that carries them was built before a crash, and
 /// is not built again.
@@ -77,8 +60,8 @@ pub async fn build(
     git: &GitSource,
     spec: BuildSpec,
     say: impl AsyncFn(String),
-) -> Result<String, NotBuilt> {
-    let closed = || NotBuilt::Unreachable("nothing is built any more".into());
+) -> Result<String, NotDone> {
+    let closed = || NotDone::Unreachable("nothing is built any more".into());
     let _slot = world.builds.begin(id).await.ok_or_else(closed)?;
     let engine = &world.ports.engine;
     let spec = BuildSpec { labels: labels_of(world, spec.labels), ..spec };
@@ -91,7 +74,7 @@ pub async fn build(
         Ok(checkout) => checkout,
         // No retry: an unreachable host may never have existed, so a person has to look.
         Err(SourceError::Refused(why) | SourceError::Unreachable(why)) => {
-            return Err(NotBuilt::Refused(why));
+            return Err(NotDone::Refused(why));
         }
     };
     say(format!("building commit {commit}")).await;
@@ -102,8 +85,8 @@ pub async fn build(
     });
     // If the stream of files breaks, the engine reports only that the archive is incomplete.
     let meant = |e: EngineError| match broken.get() {
-        Some(why) => NotBuilt::Refused(format!("the repository was not sent whole: {why}")),
-        None => NotBuilt::from(e),
+        Some(why) => NotDone::Refused(format!("the repository was not sent whole: {why}")),
+        None => NotDone::from(e),
     };
     let mut events = engine.build(spec, context.boxed()).await.map_err(meant)?;
     let mut left = MOST_LINES;
@@ -120,5 +103,5 @@ pub async fn build(
             BuildEvent::Built(built) => return Ok(built.image),
         }
     }
-    Err(NotBuilt::Unreachable("the build was cut off".into()))
+    Err(NotDone::Unreachable("the build was cut off".into()))
 }

@@ -7,8 +7,7 @@ mod tools;
 
 use super::{Instance, Service, secret};
 use crate::{
-    ports::{DumpError, Written},
-    runtime::resource::Retry,
+    ports::{DumpError, NotDone, Written},
     world::World,
 };
 use bytes::Bytes;
@@ -69,54 +68,41 @@ impl RunningDatabase {
     }
 
     /// Writes the content of the database as this backup. Returns the size of the file in bytes and
-    /// its hash. The inner error says why there is no dump.
-    pub async fn dump(
-        &self,
-        id: BackupId,
-        world: &World,
-    ) -> Result<Result<(u64, Sha256), String>, Retry> {
+    /// its hash.
+    pub async fn dump(&self, id: BackupId, world: &World) -> Result<(u64, Sha256), NotDone> {
         let exec = tools::dump(&self.database, self.password.as_deref(), WITHIN);
         let tool = exec.command.iter().find(|word| word.contains("dump")).cloned();
-        let output = match world.ports.engine.exec(&self.container, exec, None).await {
-            Ok(output) => output,
-            Err(EngineError::Unreachable(why)) => return Err(Retry(why)),
-            Err(e) => return Ok(Err(e.to_string())),
-        };
+        let output = world.ports.engine.exec(&self.container, exec, None).await?;
         let complaints = Complaints::default();
         let plain = bytes_of(output, tool.unwrap_or_default(), complaints.clone());
-        let Written { size, sha256, head, tail } = match world.ports.dumps.write(id, plain).await {
-            Ok(written) => written,
-            Err(DumpError::Source(why)) => return Ok(Err(complaints.with(why))),
-            Err(DumpError::Disk(why)) => return Ok(Err(format!("it cannot be written: {why}"))),
-        };
-        if let Err(why) = is_whole(self.database.engine, &head, &tail) {
-            return Ok(Err(why));
-        }
-        world.ports.dumps.keep(id).await?;
-        Ok(Ok((size, sha256)))
+        let written = world.ports.dumps.write(id, plain).await;
+        let Written { size, sha256, head, tail } = written.map_err(|e| {
+            NotDone::Refused(match e {
+                DumpError::Source(why) => complaints.with(why),
+                DumpError::Disk(why) => format!("it cannot be written: {why}"),
+            })
+        })?;
+        is_whole(self.database.engine, &head, &tail).map_err(NotDone::Refused)?;
+        let kept = world.ports.dumps.keep(id).await;
+        kept.map_err(|e| NotDone::Unreachable(e.to_string()))?;
+        Ok((size, sha256))
     }
 
-    /// Replaces the content of the database by this backup, whose file has this hash. The inner
-    /// error says why it failed.
+    /// Replaces the content of the database by this backup, whose file has this hash.
     pub async fn restore(
         &self,
         id: BackupId,
         sha256: &Sha256,
         world: &World,
-    ) -> Result<Result<(), String>, Retry> {
+    ) -> Result<(), NotDone> {
         // The hash of the whole file is checked before its first byte is used.
-        let plain = match world.ports.dumps.read(id, sha256).await {
-            Ok(plain) => plain,
-            Err(e) => return Ok(Err(e.to_string())),
-        };
+        let plain = world.ports.dumps.read(id, sha256).await;
+        let plain = plain.map_err(|e| NotDone::Refused(e.to_string()))?;
         let exec = tools::restore(&self.database, self.password.as_deref(), WITHIN);
         let tool = exec.command.iter().find(|w| *w == "psql" || *w == "mongorestore").cloned();
         let input = input_of(self.database.engine, plain);
-        match world.ports.engine.exec(&self.container, exec, Some(input)).await {
-            Ok(output) => Ok(end_of(output, &tool.unwrap_or_default()).await),
-            Err(EngineError::Unreachable(why)) => Err(Retry(why)),
-            Err(e) => Ok(Err(e.to_string())),
-        }
+        let output = world.ports.engine.exec(&self.container, exec, Some(input)).await?;
+        end_of(output, &tool.unwrap_or_default()).await.map_err(NotDone::Refused)
     }
 }
 

@@ -50,6 +50,10 @@ pub fn restore(database: &Database, password: Option<&str>, within: Duration) ->
     }
 }
 
+fn words(program: &str, options: &[&str]) -> Vec<String> {
+    std::iter::once(program).chain(options.iter().copied()).map(str::to_owned).collect()
+}
+
 fn postgresql(
     program: &str,
     options: &[&str],
@@ -57,8 +61,7 @@ fn postgresql(
     password: Option<&str>,
     within: Duration,
 ) -> Exec {
-    let mut command = vec![program.to_owned()];
-    command.extend(options.iter().map(|option| (*option).to_owned()));
+    let mut command = words(program, options);
     command.extend(["--host=127.0.0.1".to_owned(), format!("--username={}", database.user)]);
     command.push(format!("--dbname={}", database.name));
     let env = password.map(|password| ("PGPASSWORD".to_owned(), password.to_owned()));
@@ -72,8 +75,7 @@ fn mongodb(
     password: Option<&str>,
     within: Duration,
 ) -> Exec {
-    let mut command = vec![program.to_owned()];
-    command.extend(options.iter().map(|option| (*option).to_owned()));
+    let mut command = words(program, options);
     if password.is_some() {
         let login =
             [format!("--username={}", database.user), "--authenticationDatabase=admin".into()];

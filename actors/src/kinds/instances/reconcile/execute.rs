@@ -15,6 +15,7 @@ use crate::{
             rules::{Instances, Outcome, ResolvedImage},
         },
     },
+    ports::NotDone,
     runtime::resource::{Kept, Retry},
     world::World,
 };
@@ -44,26 +45,11 @@ pub(in crate::kinds::instances) async fn reconcile(
     let executor = Executor { id, instance, observation: &observation, world: &world };
     let result = match executor.execute(&action).await {
         Ok(resolved) => Ok(resolved),
-        Err(Failure::Unreachable(why)) => return Ok(Outcome::Unreachable(why)),
-        Err(Failure::Refused(why)) => Err(why),
+        Err(NotDone::Unreachable(why)) => return Ok(Outcome::Unreachable(why)),
+        Err(NotDone::Refused(why)) => Err(why),
     };
     let log = executor.output(&action, result.is_err()).await;
     Ok(Outcome::Reconciled { observation, action, result, log })
-}
-
-/// Why an action was not executed.
-enum Failure {
-    Unreachable(String),
-    Refused(String),
-}
-
-impl From<EngineError> for Failure {
-    fn from(e: EngineError) -> Self {
-        match e {
-            EngineError::Unreachable(why) => Failure::Unreachable(why),
-            e => Failure::Refused(e.to_string()),
-        }
-    }
 }
 
 struct Executor<'a> {
@@ -74,7 +60,7 @@ struct Executor<'a> {
 }
 
 impl Executor<'_> {
-    async fn execute(&self, action: &Action) -> Result<Option<ResolvedImage>, Failure> {
+    async fn execute(&self, action: &Action) -> Result<Option<ResolvedImage>, NotDone> {
         let engine = &self.world.ports.engine;
         let name = |role: Role, generation: u32| names::container(self.id, role, generation);
         match action {
@@ -169,17 +155,16 @@ impl Executor<'_> {
         }
     }
 
-    async fn restore(&self, role: Role) -> Result<(), Failure> {
+    async fn restore(&self, role: Role) -> Result<(), NotDone> {
         let Executor { id, instance, world, .. } = *self;
         let found = instance.initial_restore.as_ref().zip(instance.service(role));
-        let Some((restore, service)) = found else { return Ok(()) };
+        let Some((restore, service)) = found else {
+            return Err(NotDone::Refused("this database does not exist any more".into()));
+        };
         let container = names::container(id, role, service.live.generation);
         let database = RunningDatabase::of(world, id, instance, service, container);
-        let database = database.map_err(Failure::Refused)?;
-        match database.restore(restore.backup, &restore.sha256, world).await {
-            Ok(restored) => restored.map_err(Failure::Refused),
-            Err(Retry(why)) => Err(Failure::Unreachable(why)),
-        }
+        let database = database.map_err(NotDone::Refused)?;
+        database.restore(restore.backup, &restore.sha256, world).await
     }
 
     /// Removes every object with the instance's label, including those that the record does not
@@ -205,13 +190,10 @@ impl Executor<'_> {
     /// The last output of the container that failed.
     async fn output(&self, action: &Action, refused: bool) -> Vec<String> {
         let service = |role: Role| self.instance.service(role);
+        let live = |role: Role| service(role).map(|service| (role, service.live.generation));
         let failed = match action {
-            Action::GiveUp(role, _) | Action::Crashed(role, _) => {
-                service(*role).map(|service| (*role, service.live.generation))
-            }
-            Action::Restore(role) if refused => {
-                service(*role).map(|service| (*role, service.live.generation))
-            }
+            Action::GiveUp(role, _) | Action::Crashed(role, _) => live(*role),
+            Action::Restore(role) if refused => live(*role),
             Action::Start(role, generation) if refused => Some((*role, *generation)),
             Action::Reject(role, _) => {
                 let candidate = service(*role).and_then(|service| service.candidate.as_ref());

@@ -1,7 +1,7 @@
 //! Observes the containers of an instance: reads their state from the engine and checks their
 //! health.
 
-use super::plan::YOUNG;
+use super::plan::is_young;
 use crate::{
     kinds::instances::{
         names,
@@ -105,8 +105,11 @@ async fn health(
             Some(Health::Healthy) => ServiceHealth::Healthy,
             Some(Health::Unhealthy) => ServiceHealth::Unhealthy,
             // The engine runs the command for the first time after some seconds. A start does not
-            // wait for that.
-            Some(Health::Starting) | None if is_young(world, container) => {
+            // wait for that. A container that takes longer is left to the engine, which checks less
+            // often: many instances may start at the same time.
+            Some(Health::Starting) | None
+                if is_young(container.started_at, world.ports.clock.now()) =>
+            {
                 let command = command.iter().map(ToString::to_string).collect();
                 run(world, &container.name, command).await
             }
@@ -116,13 +119,6 @@ async fn health(
             probe(world, instance, container.port, path.as_str()).await
         }
     }
-}
-
-/// Containers that take longer are left to the engine's check, which is rarer: many instances may
-/// start at the same time.
-fn is_young(world: &World, container: &Container) -> bool {
-    let now = world.ports.clock.now();
-    container.started_at.is_some_and(|at| now.since(at) < YOUNG)
 }
 
 async fn run(world: &World, container: &str, command: Vec<String>) -> ServiceHealth {

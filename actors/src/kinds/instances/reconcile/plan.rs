@@ -46,7 +46,7 @@ pub const PASSES: u8 = 2;
 /// How long a retired container may finish its requests.
 pub const DRAIN: Duration = Duration::from_secs(10);
 /// How long a container counts as just started.
-pub const YOUNG: Duration = Duration::from_secs(15);
+const YOUNG: Duration = Duration::from_secs(15);
 /// The pause before a container that was just started is observed again.
 const SOON: Duration = Duration::from_millis(100);
 /// The pause before a container that takes longer is observed again.
@@ -148,8 +148,12 @@ fn backoff(service: &Service, observed: &ObservedContainer, now: Timestamp) -> O
 }
 
 fn poll_pause(observed: &ObservedContainer, now: Timestamp) -> Duration {
-    let is_young = observed.started_at.is_none_or(|at| now.since(at) < YOUNG);
-    if is_young { SOON } else { LATER }
+    if is_young(observed.started_at, now) { SOON } else { LATER }
+}
+
+/// Whether a container was just started.
+pub fn is_young(started_at: Option<Timestamp>, now: Timestamp) -> bool {
+    started_at.is_none_or(|at| now.since(at) < YOUNG)
 }
 
 /// The candidate starts beside the live revision and replaces it once it is healthy.
