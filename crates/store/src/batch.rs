@@ -56,11 +56,21 @@ impl<'a> Batch<'a> {
         }
     }
 
+    /// The version of a record as the earlier changes of the batch left it.
+    fn version(&self, tree: &'static str, key: &str) -> Result<u64, StoreError> {
+        let row = keys::record(tree, key);
+        match (self.rows.get(&row), self.inner.kind(tree)?.cache.peek(key)) {
+            // What the cache holds is what sled holds, and is found sooner.
+            (None, Some(cached)) => Ok(cached.version()),
+            _ => self.stored(&row, version_of),
+        }
+    }
+
     fn plan(&self, writes: Vec<Write>, part: &mut Part) -> Result<(), StoreError> {
         for write in writes {
             match write {
                 Write::Expect { tree, key, version } => {
-                    if self.stored(&keys::record(tree, &key), version_of)? != version {
+                    if self.version(tree, &key)? != version {
                         return Err(StoreError::Stale { tree, key });
                     }
                 }

@@ -3,8 +3,20 @@
 use crate::{Merge, Record, Snapshot, StoreError, Stored, keys, record::encode};
 use std::{any::Any, sync::Arc};
 
-/// A decoded record. The reader knows its kind and downcasts.
-pub(crate) type Cached = Arc<dyn Any + Send + Sync>;
+/// A decoded record in the cache.
+pub(crate) type Cached = Arc<dyn AnyRecord>;
+
+/// A record of any kind. The reader knows the kind and downcasts.
+pub(crate) trait AnyRecord: Any + Send + Sync {
+    /// See [`Stored::version`].
+    fn version(&self) -> u64;
+}
+
+impl<R: Record> AnyRecord for Stored<R> {
+    fn version(&self) -> u64 {
+        Stored::version(self)
+    }
+}
 
 /// Writes and preconditions that the store applies together, or not at all.
 #[derive(Default)]

@@ -26,6 +26,7 @@ use change::Cached;
 use committer::{Committer, Job, Vitals};
 use quick_cache::sync::Cache;
 use std::{
+    any::Any,
     ops::Range,
     path::Path,
     sync::{Arc, PoisonError, RwLock},
@@ -150,6 +151,7 @@ impl Store {
         let key = key.to_string();
         match self.inner.kind(R::TREE)?.cache.get_value_or_guard(key.as_str(), None) {
             quick_cache::sync::GuardResult::Value(cached) => {
+                let cached: Arc<dyn Any + Send + Sync> = cached;
                 Ok(cached.downcast::<Stored<R>>().ok())
             }
             quick_cache::sync::GuardResult::Timeout => self.inner.read(&key),
