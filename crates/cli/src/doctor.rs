@@ -3,85 +3,154 @@
 use crate::{
     Context,
     client::Client,
-    compatibility::{self, Check, Listing, Verdict},
     failure::Failure,
     printer::{Table, word},
+    tools,
 };
-use contract::{AppId, artifacts::GetArtifacts, endpoint::ReadyState, page::Limit};
+use contract::{
+    AppId,
+    artifacts::GetArtifacts,
+    endpoint::ReadyState,
+    page::Limit,
+    repositories::{DetectedFile, Finding, RepositoryMode, Severity},
+};
+use repository::{CONFIG, WORKFLOW};
+use serde::Serialize;
 use serde_json::json;
 
-/// Prints a line for each check. A certain error fails; a missing or unknown part is a warning.
+/// The reply of `svc doctor`.
+#[derive(Serialize)]
+struct Examination {
+    mode: RepositoryMode,
+    detected: Vec<DetectedFile>,
+    findings: Vec<Finding>,
+}
+
+/// Prints a line for each finding and each sound file. Fails if there is an error.
 pub fn doctor(cx: &Context<'_>) -> Result<(), Failure> {
-    let mut checks = compatibility::checks(&Listing::read(&cx.repository));
-    service_checks(cx, &mut checks)?;
-    cx.printer.reply(&checks, |checks| {
-        let [first, rest @ ..] = checks.as_slice() else { return String::new() };
-        rest.iter().fold(table(first), |table, check| table.row(line(check))).to_string()
-    })?;
-    match checks.iter().filter(|check| check.verdict == Verdict::Fail).count() {
+    let report = repository::check(&cx.working_copy.files());
+    let mut findings = report.findings;
+    if report.is_incomplete {
+        findings.push(bad(
+            "mode",
+            "the repository is artifact-only, although it has files of a managed one",
+            format!("add the files that are missing, or remove {CONFIG} and {WORKFLOW}"),
+        ));
+    }
+    if let Ok(Some(config)) = cx.working_copy.config() {
+        tools::check(&cx.working_copy, &config, &mut findings);
+    }
+    check_service(cx, &mut findings)?;
+    let examination = Examination { mode: report.mode, detected: report.detected, findings };
+    cx.printer.reply(&examination, show)?;
+    let is_error = |finding: &&Finding| finding.severity == Severity::Error;
+    match examination.findings.iter().filter(is_error).count() {
         0 => Ok(()),
-        1 => Err(Failure::told("one check failed", "mend the line that starts with fail")),
-        n => {
-            Err(Failure::told(format!("{n} checks failed"), "mend the lines that start with fail"))
-        }
+        1 => Err(Failure::told("one check failed", "correct what the line with error says")),
+        n => Err(Failure::told(
+            format!("{n} checks failed"),
+            "correct what the lines with error say",
+        )),
     }
 }
 
-fn table(first: &Check) -> Table {
-    Table::new(line(first).each_ref().map(String::as_str))
+fn show(examination: &Examination) -> String {
+    let Examination { mode, detected, findings } = examination;
+    let sound = detected.iter().filter(|file| {
+        let is_it = |finding: &&Finding| finding.path.as_deref() == Some(&file.path);
+        file.present && !findings.iter().any(|finding| is_it(&finding))
+    });
+    let table = Table::new(["CHECK", "SEVERITY", "WHERE", "FOUND", "WHAT TO DO"]);
+    let table = sound.fold(table, |table, file| {
+        table.row(["file".into(), "ok".into(), file.path.clone(), "is sound".into(), String::new()])
+    });
+    let table = findings.iter().fold(table, |table, finding| table.row(line(finding)));
+    format!("{table}mode: {}", word(mode))
 }
 
-fn line(check: &Check) -> [String; 3] {
-    [word(&check.verdict), check.check.clone(), check.remedy.clone().unwrap_or_default()]
+fn line(finding: &Finding) -> [String; 5] {
+    let Finding { check, severity, path, line, problem, fix } = finding;
+    let severity = match severity {
+        Severity::Info if path.is_none() => "ok".into(),
+        severity => word(severity),
+    };
+    let place = path.iter().cloned().chain(line.map(|line| line.to_string()));
+    let place = place.collect::<Vec<_>>().join(":");
+    [check.clone(), severity, place, problem.clone(), fix.clone()]
 }
 
-fn service_checks(cx: &Context<'_>, checks: &mut Vec<Check>) -> Result<(), Failure> {
+fn finding(
+    check: &str,
+    severity: Severity,
+    problem: impl Into<String>,
+    fix: impl Into<String>,
+) -> Finding {
+    let (problem, fix) = (problem.into(), fix.into());
+    Finding { check: check.into(), severity, path: None, line: None, problem, fix }
+}
+
+fn good(check: &str, found: impl Into<String>) -> Finding {
+    finding(check, Severity::Info, found, "")
+}
+
+fn doubtful(check: &str, problem: impl Into<String>, fix: impl Into<String>) -> Finding {
+    finding(check, Severity::Warning, problem, fix)
+}
+
+fn bad(check: &str, problem: impl Into<String>, fix: impl Into<String>) -> Finding {
+    finding(check, Severity::Error, problem, fix)
+}
+
+fn check_service(cx: &Context<'_>, findings: &mut Vec<Finding>) -> Result<(), Failure> {
     let client = cx.client()?;
     let url = client.api_url();
     match client.readiness() {
         Ok(readiness) if readiness.status == ReadyState::Ready => {
-            checks.push(Check::ok(format!("service: {url} is ready")));
+            findings.push(good("service", format!("{url} is ready")));
         }
-        Ok(readiness) => checks.push(Check::warn(
-            format!("service: {url} is {}", word(&readiness.status)),
+        Ok(readiness) => findings.push(doubtful(
+            "service",
+            format!("{url} is {}", word(&readiness.status)),
             "its /readyz says which part is not well",
         )),
         Err(failure) => {
-            checks.push(Check::warn(format!("service: {failure}"), failure.hint()));
+            findings.push(doubtful("service", failure.to_string(), failure.hint()));
             return Ok(());
         }
     }
     if !cx.settings.may_call() {
-        checks.push(Check::warn(
-            "application id: none is known",
+        findings.push(doubtful(
+            "application-id",
+            "none is known",
             "give --application-id or SVC_APPLICATION_ID, or sign in",
         ));
         return Ok(());
     }
     if cx.settings.application_id.is_some() {
-        checks.push(match probe(&client.clone().anonymous(), "svc_getLatestRelease") {
-            Ok(()) => Check::ok("application id: the service takes it"),
-            Err(failure) => Check::fail(
-                format!("application id: {failure}"),
+        findings.push(match probe(&client.clone().anonymous(), "svc_getLatestRelease") {
+            Ok(()) => good("application-id", "the service accepts it"),
+            Err(failure) => bad(
+                "application-id",
+                failure.to_string(),
                 "ask who operates the service, and give it with --application-id",
             ),
         });
     }
     if cx.settings.credential.is_none() {
-        checks.push(Check::warn("sign-in: missing", "`svc login`, or SVC_TOKEN in CI jobs"));
+        findings.push(doubtful("sign-in", "is missing", "`svc login`, or SVC_TOKEN in CI jobs"));
         return Ok(());
     }
-    checks.push(match probe(&client, "svc_getArtifacts") {
-        Ok(()) => Check::ok("sign-in: it holds"),
-        Err(failure) => Check::fail(format!("sign-in: {failure}"), failure.hint()),
+    findings.push(match probe(&client, "svc_getArtifacts") {
+        Ok(()) => good("sign-in", "is valid"),
+        Err(failure) => bad("sign-in", failure.to_string(), failure.hint()),
     });
     if let Some(app) = cx.settings.app {
-        checks.push(app_check(&client, app));
+        findings.push(check_app(&client, app));
     }
     Ok(())
 }
 
-fn app_check(client: &Client, app: AppId) -> Check {
+fn check_app(client: &Client, app: AppId) -> Finding {
     let artifacts = GetArtifacts {
         app_id: app,
         platform: None,
@@ -91,8 +160,8 @@ fn app_check(client: &Client, app: AppId) -> Check {
         cursor: None,
     };
     match client.call(&artifacts) {
-        Ok(_) => Check::ok(format!("app: {app} can be reached")),
-        Err(failure) => Check::fail(format!("app: {app}: {failure}"), failure.hint()),
+        Ok(_) => good("app", format!("{app} can be reached")),
+        Err(failure) => bad("app", format!("{app}: {failure}"), failure.hint()),
     }
 }
 

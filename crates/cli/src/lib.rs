@@ -19,7 +19,6 @@ pub mod args;
 mod binary;
 mod call;
 mod client;
-mod compatibility;
 mod completions;
 mod doctor;
 mod failure;
@@ -31,13 +30,14 @@ mod printer;
 mod provenance;
 mod publish;
 mod release;
-mod repository;
 mod retry;
 mod settings;
 #[cfg(test)]
 mod testing;
 mod token;
+mod tools;
 mod upload;
+mod working_copy;
 
 pub use args::{Command, Global, Shell};
 pub use completions::completions;
@@ -46,9 +46,9 @@ use client::Client;
 use failure::Failure;
 use login_file::LoginFile;
 use printer::Printer;
-use repository::Repository;
 use settings::{Settings, Sources};
 use std::process::ExitCode;
+use working_copy::WorkingCopy;
 
 /// Runs a command and returns the exit code: 0 success, 1 the service refused, a check failed or
 /// this machine failed, 2 wrong usage, 3 the service cannot be reached.
@@ -68,7 +68,7 @@ pub fn run(command: Command, global: &Global) -> ExitCode {
 struct Context<'a> {
     printer: &'a Printer,
     settings: Settings,
-    repository: Repository,
+    working_copy: WorkingCopy,
     login_file: LoginFile,
 }
 
@@ -80,8 +80,8 @@ impl Context<'_> {
 
 fn execute(command: Command, global: &Global, printer: &Printer) -> Result<(), Failure> {
     let environment = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let repository = Repository::find()?;
-    let config = match repository.config() {
+    let working_copy = WorkingCopy::find()?;
+    let config = match working_copy.config() {
         // The doctor reports what is wrong with the file, so it continues without it.
         Err(_) if matches!(command, Command::Doctor) => None,
         config => config?,
@@ -95,7 +95,7 @@ fn execute(command: Command, global: &Global, printer: &Printer) -> Result<(), F
         login: login.as_ref(),
     };
     let settings = Settings::resolve(&sources)?;
-    let cx = Context { printer, settings, repository, login_file };
+    let cx = Context { printer, settings, working_copy, login_file };
     match command {
         Command::Login(args) => login::login(&cx, args),
         Command::Logout => login::logout(&cx, login),

@@ -6,10 +6,9 @@ use crate::{
     client::Client,
     failure::Failure,
     printer::{Fields, word},
-    provenance, release,
-    repository::{CONFIG, Config, Repository},
-    retry,
+    provenance, release, retry,
     upload::upload,
+    working_copy::WorkingCopy,
 };
 use contract::{
     AppId, BoundedSet,
@@ -18,6 +17,7 @@ use contract::{
     endpoint::{FinalizeRequest, UploadUrlRequest},
     releases::{CreateRelease, Release},
 };
+use repository::{CONFIG, Config};
 use serde::Serialize;
 use std::{
     io,
@@ -156,8 +156,8 @@ fn build(
     let artifact = config.artifact.get(&platform).and_then(|profiles| profiles.get(profile));
     let artifact = artifact.ok_or_else(|| missing("artifact"))?;
     cx.printer.note(format_args!("building {name} {profile}: {command}"));
-    run(command, &cx.repository)?;
-    cx.repository.file(artifact)
+    run(command, &cx.working_copy)?;
+    cx.working_copy.file(artifact)
 }
 
 fn platform(config: &Config, asked: Option<Platform>) -> Result<Platform, Failure> {
@@ -172,10 +172,10 @@ fn platform(config: &Config, asked: Option<Platform>) -> Result<Platform, Failur
 }
 
 /// Runs a build. Its output goes to standard error, because standard output is for the reply.
-fn run(command: &str, repository: &Repository) -> Result<(), Failure> {
+fn run(command: &str, copy: &WorkingCopy) -> Result<(), Failure> {
     let status = Command::new("sh")
         .args(["-c", command])
-        .current_dir(repository.root())
+        .current_dir(copy.root())
         .stdin(Stdio::null())
         .stdout(io::stderr())
         .status();
@@ -228,7 +228,7 @@ mod tests {
         let cx = Context {
             printer: &Printer::new(false, true),
             settings: service.settings(),
-            repository: Repository::at(folder.path()),
+            working_copy: WorkingCopy::at(folder.path()),
             login_file: LoginFile::locate(&|_| Some(home.clone())).unwrap(),
         };
         let args = args::Publish {
@@ -250,10 +250,10 @@ mod tests {
     #[test]
     fn a_build_runs_in_the_repository_and_its_failure_is_the_commands() {
         let folder = tempfile::tempdir().unwrap();
-        let repository = Repository::at(folder.path());
-        run("printf x > app.apk", &repository).unwrap();
+        let copy = WorkingCopy::at(folder.path());
+        run("printf x > app.apk", &copy).unwrap();
         assert_eq!(std::fs::read(folder.path().join("app.apk")).unwrap(), b"x");
-        let failure = run("exit 7", &repository).unwrap_err();
+        let failure = run("exit 7", &copy).unwrap_err();
         assert!(failure.to_string().contains('7'), "{failure}");
     }
 

@@ -3,13 +3,9 @@
 //! The first source with a value counts: flag, environment, `.svc/config.json` of the repository,
 //! login file.
 
-use crate::{
-    args::Global,
-    failure::Failure,
-    login_file::Login,
-    repository::{CONFIG, Config},
-};
+use crate::{args::Global, failure::Failure, login_file::Login};
 use contract::AppId;
+use repository::{CONFIG, Config};
 
 /// The address of the service if no source names one.
 const DEFAULT_API_URL: &str = "http://127.0.0.1:8080";

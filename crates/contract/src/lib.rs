@@ -38,6 +38,7 @@ pub mod patch;
 pub mod projects;
 pub mod reference;
 pub mod releases;
+pub mod repositories;
 pub mod standing;
 pub mod templates;
 pub mod time;

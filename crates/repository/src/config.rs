@@ -1,0 +1,229 @@
+//! `.svc/config.json`: which platforms a repository builds, with which commands.
+
+use crate::{
+    CONFIG, Check, Findings, Place,
+    document::{Key, Node, Value},
+    unknown_names,
+};
+use contract::{AppId, apps::Platform, artifacts::ArtifactKind};
+use serde::Deserialize;
+use std::{
+    collections::BTreeMap,
+    path::{Component, Path},
+};
+
+/// The content of `.svc/config.json`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Config {
+    /// The platforms that the repository builds for.
+    pub platforms: Vec<Platform>,
+    /// The shell command that builds, by platform and profile.
+    pub build: BTreeMap<Platform, BTreeMap<String, String>>,
+    /// The path of the built file, by platform and profile.
+    pub artifact: BTreeMap<Platform, BTreeMap<String, String>>,
+    /// The service that this repository publishes to.
+    pub api_url: Option<String>,
+    /// The application id of the service.
+    pub application_id: Option<String>,
+    /// The app of this repository.
+    pub app: Option<AppId>,
+}
+
+const FIELDS: [&str; 6] = ["platforms", "build", "artifact", "apiUrl", "applicationId", "app"];
+const PLATFORMS: [Platform; 2] = [Platform::Ios, Platform::Android];
+/// The profile that is built where none is named.
+const PRODUCTION: &str = "production";
+
+/// Whether a path is relative and has no `..`.
+pub fn stays_inside(path: &str) -> bool {
+    let mut components = Path::new(path).components();
+    let stays = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    !path.is_empty() && components.all(stays)
+}
+
+/// Checks the file. Returns the platforms that it names.
+pub(crate) fn check(root: &Node, findings: &mut Findings) -> Vec<Platform> {
+    if !root.is_map() {
+        findings.add(Check::ConfigShape, at(root), "is not an object");
+        return vec![];
+    }
+    unknown_names(root, &FIELDS, CONFIG, "", findings);
+    let platforms = platforms(root, findings);
+    let build = Table::of(root, "build", findings);
+    let artifact = Table::of(root, "artifact", findings);
+    for platform in PLATFORMS {
+        let profiles = Profiles::of(platform, &build, &artifact, findings);
+        if platforms.contains(&platform) {
+            profiles.check(root, findings);
+        } else if let Some(key) = profiles.key {
+            let problem = format!("{} has entries and is not among the platforms", platform.name());
+            findings.add(Check::ConfigUnused, Place::of(CONFIG, key.line), problem);
+        }
+    }
+    for field in ["apiUrl", "applicationId", "app"] {
+        if let Some(value) = root.get(field) {
+            let fits = match field {
+                "app" => value.text().is_some_and(|app| app.parse::<AppId>().is_ok()),
+                _ => value.text().is_some(),
+            };
+            if !fits && value.value != Value::Null {
+                let kind = if field == "app" { "the id of an app" } else { "text" };
+                findings.add(Check::ConfigShape, at(value), format!("{field} is not {kind}"));
+            }
+        }
+    }
+    platforms
+}
+
+fn at(node: &Node) -> Place {
+    Place::of(CONFIG, node.line)
+}
+
+fn platforms(root: &Node, findings: &mut Findings) -> Vec<Platform> {
+    let Some(node) = root.get("platforms") else {
+        findings.add(Check::ConfigPlatforms, at(root), "platforms is missing");
+        return vec![];
+    };
+    let mut found = Vec::new();
+    for element in node.elements() {
+        match PLATFORMS.into_iter().find(|platform| element.text() == Some(platform.name())) {
+            Some(platform) => found.push(platform),
+            None => {
+                let what = element.text().map_or("a value".into(), |text| format!("{text:?}"));
+                let problem = format!("platforms names {what}, which is no platform");
+                findings.add(Check::ConfigPlatforms, at(element), problem);
+            }
+        }
+    }
+    match &node.value {
+        Value::List(elements) if elements.is_empty() => {
+            findings.add(Check::ConfigPlatforms, at(node), "platforms names none");
+        }
+        Value::List(_) => {}
+        _ => findings.add(Check::ConfigShape, at(node), "platforms is not a list"),
+    }
+    found
+}
+
+/// The field `build` or `artifact`: texts by platform and profile.
+struct Table<'a> {
+    name: &'static str,
+    node: Option<&'a Node>,
+}
+
+impl<'a> Table<'a> {
+    fn of(root: &'a Node, name: &'static str, findings: &mut Findings) -> Self {
+        let node = root.get(name);
+        if let Some(node) = node {
+            if !node.is_map() {
+                findings.add(Check::ConfigShape, at(node), format!("{name} is not an object"));
+            }
+            unknown_names(
+                node,
+                &PLATFORMS.map(Platform::name),
+                CONFIG,
+                &format!("{name}."),
+                findings,
+            );
+        }
+        Table { name, node }
+    }
+
+    /// The entries of a platform: the line of each profile, and its text.
+    fn profiles(
+        &self,
+        platform: Platform,
+        findings: &mut Findings,
+    ) -> BTreeMap<&'a str, (Option<u32>, &'a str)> {
+        let Some(node) = self.node.and_then(|node| node.get(platform.name())) else {
+            return BTreeMap::new();
+        };
+        let path = format!("{}.{}", self.name, platform.name());
+        if !node.is_map() {
+            findings.add(Check::ConfigShape, at(node), format!("{path} is not an object"));
+        }
+        let mut profiles = BTreeMap::new();
+        for (key, value) in node.entries() {
+            match value.text() {
+                Some(text) => drop(profiles.insert(key.name.as_str(), (key.line, text))),
+                None => {
+                    let problem = format!("{path}.{} is not text", key.name);
+                    findings.add(Check::ConfigShape, Place::of(CONFIG, key.line), problem);
+                }
+            }
+        }
+        profiles
+    }
+}
+
+/// The profiles of one platform.
+struct Profiles<'a> {
+    platform: Platform,
+    build: BTreeMap<&'a str, (Option<u32>, &'a str)>,
+    artifact: BTreeMap<&'a str, (Option<u32>, &'a str)>,
+    /// The key of the platform's first entry.
+    key: Option<&'a Key>,
+}
+
+impl<'a> Profiles<'a> {
+    fn of(
+        platform: Platform,
+        build: &Table<'a>,
+        artifact: &Table<'a>,
+        findings: &mut Findings,
+    ) -> Self {
+        let entry = |table: &Table<'a>| table.node.and_then(|node| node.entry(platform.name()));
+        let key = entry(build).or(entry(artifact)).map(|(key, _)| key);
+        let (build, artifact) =
+            (build.profiles(platform, findings), artifact.profiles(platform, findings));
+        Profiles { platform, build, artifact, key }
+    }
+
+    fn check(&self, root: &Node, findings: &mut Findings) {
+        let name = self.platform.name();
+        let place = self.key.map_or(at(root), |key| Place::of(CONFIG, key.line));
+        if self.build.is_empty() && self.artifact.is_empty() {
+            findings.add(Check::ConfigBuild, place, format!("build.{name} has no profile"));
+            return;
+        }
+        if !self.build.contains_key(PRODUCTION) {
+            let problem = format!("build.{name} has no profile production");
+            findings.add(Check::ConfigProduction, place, problem);
+        }
+        for (profile, (line, command)) in &self.build {
+            let place = Place::of(CONFIG, *line);
+            if command.trim().is_empty() {
+                let problem = format!("build.{name}.{profile} is empty");
+                findings.add(Check::ConfigBuild, place, problem);
+            }
+            if !self.artifact.contains_key(profile) {
+                let problem = format!("artifact.{name}.{profile} is missing");
+                findings.add(Check::ConfigArtifact, place, problem);
+            }
+        }
+        for (profile, (line, path)) in &self.artifact {
+            let place = Place::of(CONFIG, *line);
+            if !self.build.contains_key(profile) {
+                let problem = format!("build.{name}.{profile} is missing");
+                findings.add(Check::ConfigBuild, place, problem);
+            }
+            self.check_path(profile, path, place, findings);
+        }
+    }
+
+    fn check_path(&self, profile: &str, path: &str, place: Place, findings: &mut Findings) {
+        let field = format!("artifact.{}.{profile}", self.platform.name());
+        if !stays_inside(path) {
+            let problem = format!("{field} leads out of the repository");
+            findings.add(Check::ConfigArtifactPath, place, problem);
+        }
+        let kind = ArtifactKind::of_file_name(path);
+        if kind.map(ArtifactKind::platform) != Some(self.platform) {
+            let problem = format!("{field} is {path:?}, which is no file of this platform");
+            findings.add(Check::ConfigArtifactKind, place, problem);
+        } else if kind == Some(ArtifactKind::Apk) && profile == PRODUCTION {
+            findings.add(Check::ConfigArtifactStore, place, format!("{field} is an .apk"));
+        }
+    }
+}

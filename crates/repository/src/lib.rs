@@ -1,0 +1,248 @@
+//! Checks whether a repository can build its app, and says what is wrong in which line.
+//!
+//! Pure: the caller reads the files, from a folder or from a host of repositories. A check has a
+//! stable id, so that scripts can rely on it.
+
+#![warn(missing_docs)]
+
+pub mod config;
+mod document;
+mod workflow;
+
+pub use config::{Config, stays_inside};
+
+use contract::repositories::{DetectedFile, Finding, RepositoryMode, Severity};
+use document::{Key, Node, SyntaxError};
+
+/// The package file. Its presence is one of the signs of a managed repository.
+pub const PACKAGE: &str = "package.json";
+/// The configuration of builds.
+pub const CONFIG: &str = ".svc/config.json";
+/// The workflow that builds in the repository's own CI.
+pub const WORKFLOW: &str = ".github/workflows/svc-build.yml";
+
+/// The largest file that is checked, in bytes. Larger files are [`Content::Unreadable`].
+pub const LARGEST_FILE: usize = 256 << 10;
+
+/// The three files of a managed repository.
+#[derive(Debug, Clone, Default)]
+pub struct Files {
+    /// [`PACKAGE`].
+    pub package: Content,
+    /// [`CONFIG`].
+    pub config: Content,
+    /// [`WORKFLOW`].
+    pub workflow: Content,
+}
+
+/// The content of a file.
+#[derive(Debug, Clone, Default)]
+pub enum Content {
+    /// There is no such file.
+    #[default]
+    Missing,
+    /// The file is there and cannot be read, for this reason.
+    Unreadable(String),
+    /// The text of the file.
+    Text(String),
+}
+
+impl From<Vec<u8>> for Content {
+    fn from(bytes: Vec<u8>) -> Self {
+        if bytes.len() > LARGEST_FILE {
+            return Content::Unreadable(format!("is larger than {} KiB", LARGEST_FILE >> 10));
+        }
+        let text = String::from_utf8(bytes);
+        text.map_or_else(|_| Content::Unreadable("is not UTF-8 text".into()), Content::Text)
+    }
+}
+
+/// The result of all checks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// Managed if all three files are there, whatever is wrong in them.
+    pub mode: RepositoryMode,
+    /// Whether the repository has some of the files that make it managed, but not all.
+    pub is_incomplete: bool,
+    /// The three files.
+    pub detected: Vec<DetectedFile>,
+    /// Errors first, then in the order of the files and of their lines.
+    pub findings: Vec<Finding>,
+}
+
+/// Runs all checks.
+///
+/// A repository with all three files is managed. One with neither configuration nor workflow is
+/// artifact-only on purpose. Any other is artifact-only too, and the missing files are errors.
+pub fn check(files: &Files) -> Report {
+    let parts = [(PACKAGE, &files.package), (CONFIG, &files.config), (WORKFLOW, &files.workflow)];
+    let is_there = |content: &Content| !matches!(content, Content::Missing);
+    let is_managed = parts.iter().all(|(_, content)| is_there(content));
+    let claims_managed = is_there(&files.config) || is_there(&files.workflow);
+    let is_incomplete = claims_managed && !is_managed;
+    let missing = if claims_managed { Severity::Error } else { Severity::Info };
+
+    let mut findings = Findings::default();
+    let package = findings.read(PACKAGE, &files.package, missing, document::json);
+    if let Some(package) = package.filter(|package| !package.is_map()) {
+        findings.add(Check::PackageObject, Place::of(PACKAGE, package.line), "is not an object");
+    }
+    let config = findings.read(CONFIG, &files.config, missing, document::json);
+    let config = config.map(|root| config::check(&root, &mut findings));
+    let workflow = findings.read(WORKFLOW, &files.workflow, missing, document::yaml);
+    if let Some(root) = workflow {
+        workflow::check(&root, &config.unwrap_or_default(), &mut findings);
+    }
+
+    let mut findings = findings.0;
+    let first_error = |path: &str| {
+        let mut errors = findings.iter().filter(|found| found.severity == Severity::Error);
+        let first = errors.find(|found| found.path.as_deref() == Some(path));
+        first.map(|found| found.problem.clone())
+    };
+    let detected = parts.map(|(path, content)| DetectedFile {
+        path: path.into(),
+        present: is_there(content),
+        problem: first_error(path).filter(|_| is_there(content)),
+    });
+    // A stable sort: within a severity the order of the checks stays.
+    findings.sort_by_key(|found| std::cmp::Reverse(found.severity));
+    let mode = if is_managed { RepositoryMode::Managed } else { RepositoryMode::ArtifactOnly };
+    Report { mode, is_incomplete, detected: detected.into(), findings }
+}
+
+/// The file and the line of a finding.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    path: &'static str,
+    line: Option<u32>,
+}
+
+impl Place {
+    fn of(path: &'static str, line: Option<u32>) -> Place {
+        Place { path, line }
+    }
+}
+
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn add(&mut self, check: Check, place: Place, problem: impl Into<String>) {
+        self.add_as(check, check.severity(), place, problem);
+    }
+
+    fn add_as(
+        &mut self,
+        check: Check,
+        severity: Severity,
+        Place { path, line }: Place,
+        problem: impl Into<String>,
+    ) {
+        self.0.push(Finding {
+            check: check.id().into(),
+            severity,
+            path: Some(path.into()),
+            line,
+            problem: problem.into(),
+            fix: check.fix().into(),
+        });
+    }
+
+    /// Parses a file, and adds why that is not possible.
+    fn read(
+        &mut self,
+        path: &'static str,
+        content: &Content,
+        missing: Severity,
+        parse: impl Fn(&str) -> Result<Node, SyntaxError>,
+    ) -> Option<Node> {
+        match content {
+            Content::Missing => {
+                let check = match path {
+                    PACKAGE => Check::PackageMissing,
+                    CONFIG => Check::ConfigMissing,
+                    _ => Check::WorkflowMissing,
+                };
+                self.add_as(check, missing, Place::of(path, None), "is missing");
+            }
+            Content::Unreadable(why) => {
+                self.add(Check::FileReadable, Place::of(path, None), why);
+            }
+            Content::Text(text) => match parse(text) {
+                Ok(root) => return Some(root),
+                Err(e) => self.add(Check::FileSyntax, Place::of(path, e.line), e.problem),
+            },
+        }
+        None
+    }
+}
+
+macro_rules! checks {
+    ($($check:ident $id:literal $severity:ident $fix:literal;)+) => {
+        /// A check, with its stable id, the severity of its findings, and what to do about them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        enum Check { $($check),+ }
+
+        impl Check {
+            fn id(self) -> &'static str {
+                match self { $(Check::$check => $id),+ }
+            }
+
+            fn severity(self) -> Severity {
+                match self { $(Check::$check => Severity::$severity),+ }
+            }
+
+            fn fix(self) -> &'static str {
+                match self { $(Check::$check => $fix),+ }
+            }
+        }
+
+        /// The ids of all checks of the files.
+        pub const CHECKS: &[&str] = &[$($id),+];
+    };
+}
+
+checks! {
+    PackageMissing "package-missing" Error "add package.json to the root of the repository";
+    ConfigMissing "config-missing" Error "add .svc/config.json with platforms, build and artifact";
+    WorkflowMissing "workflow-missing" Error "add .github/workflows/svc-build.yml, which calls the reusable build workflow";
+    FileReadable "file-readable" Error "make it a text file";
+    FileSyntax "file-syntax" Error "correct the syntax in this line";
+    PackageObject "package-object" Error "make it a JSON object";
+    ConfigShape "config-shape" Error "give it the type that the documentation of .svc/config.json names";
+    ConfigUnknown "config-unknown" Warning "correct the name, or remove it";
+    ConfigPlatforms "config-platforms" Error "name ios, android or both in platforms";
+    ConfigBuild "config-build" Error "give the shell command that builds this profile";
+    ConfigArtifact "config-artifact" Error "give the path of the file that the command of this profile builds";
+    ConfigArtifactPath "config-artifact-path" Error "give a relative path without ..";
+    ConfigArtifactKind "config-artifact-kind" Error "name a file that ends in .ipa for ios, and in .apk or .aab for android";
+    ConfigArtifactStore "config-artifact-store" Warning "build a .aab for production: Google Play takes no .apk of a new app";
+    ConfigProduction "config-production" Warning "add the profile production, which is built where no profile is named";
+    ConfigUnused "config-unused" Warning "add the platform to platforms, or remove its entry";
+    WorkflowShape "workflow-shape" Error "write it as the reference of workflow files says";
+    WorkflowTrigger "workflow-trigger" Error "put workflow_dispatch under on, so that a build can be triggered";
+    WorkflowInput "workflow-input" Error "declare it under on.workflow_dispatch.inputs: the service sends it";
+    WorkflowInputForeign "workflow-input-foreign" Error "give it a default or make it optional: the service sends only app_id, platform and profile";
+    WorkflowInputType "workflow-input-type" Warning "make it of type string, or a choice that has all values";
+    WorkflowReusable "workflow-reusable" Error "let a job use OWNER/REPOSITORY/.github/workflows/FILE.yml@v1, the reusable build workflow";
+    WorkflowVersion "workflow-version" Warning "refer to the major version: @v1";
+    WorkflowWith "workflow-with" Error "pass it on under with";
+    WorkflowSecret "workflow-secret" Error "pass SVC_TOKEN under secrets, or grant id-token: write to the job";
+}
+
+/// Adds a finding for each name of a map that is none of `known`.
+fn unknown_names(
+    node: &Node,
+    known: &[&str],
+    path: &'static str,
+    prefix: &str,
+    findings: &mut Findings,
+) {
+    for (Key { line, name }, _) in node.entries() {
+        if !known.contains(&name.as_str()) {
+            let problem = format!("{prefix}{name} is not known");
+            findings.add(Check::ConfigUnknown, Place::of(path, *line), problem);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The checks of a repository: a sound one, and each defect with its id and its line.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use contract::{
+    apps::Platform,
+    repositories::{Finding, RepositoryMode::*, Severity},
+};
+use repository::{CHECKS, CONFIG, Config, Content, Files, PACKAGE, WORKFLOW, check};
+use std::collections::BTreeSet;
+
+const SOUND_CONFIG: &str = r#"{
+    "platforms": ["ios", "android"],
+    "build": {
+        "ios": {"production": "make ipa"},
+        "android": {
+            "production": "make aab",
+            "preview": "make apk"
+        }
+    },
+    "artifact": {
+        "ios": {"production": "build/App.ipa"},
+        "android": {
+            "production": "build/app.aab",
+            "preview": "./build/app.apk"
+        }
+    }
+}"#;
+
+const SOUND_WORKFLOW: &str = "\
+name: svc build
+on:
+  workflow_dispatch:
+    inputs:
+      app_id:
+        required: true
+        type: string
+      platform:
+        required: true
+        type: choice
+        options: [ios, android]
+      profile:
+        default: production
+jobs:
+  lint:
+    uses: example/rules/.github/workflows/lint.yml@main
+  build:
+    uses: example/svc/.github/workflows/svc-build.yml@v1
+    with:
+      app_id: ${{ inputs.app_id }}
+      platform: ${{ inputs.platform }}
+      profile: ${{ inputs.profile }}
+      api_url: https://svc.example.com
+    secrets:
+      SVC_TOKEN: ${{ secrets.SVC_TOKEN }}
+";
+
+fn text(text: &str) -> Content {
+    Content::Text(text.into())
+}
+
+fn sound() -> Files {
+    Files { package: text("{}"), config: text(SOUND_CONFIG), workflow: text(SOUND_WORKFLOW) }
+}
+
+/// `id line` of each finding.
+fn found(files: &Files) -> Vec<String> {
+    let line = |line: Option<u32>| line.map_or("-".into(), |line| line.to_string());
+    let short = |finding: &Finding| format!("{} {}", finding.check, line(finding.line));
+    check(files).findings.iter().map(short).collect()
+}
+
+#[test]
+fn a_sound_repository_is_managed_and_has_no_findings() {
+    let report = check(&sound());
+    assert_eq!((report.mode, report.is_incomplete), (Managed, false));
+    assert_eq!(report.findings, []);
+    assert!(report.detected.iter().all(|file| file.present && file.problem.is_none()));
+    let config: Config = serde_json::from_str(SOUND_CONFIG).unwrap();
+    assert_eq!(config.platforms, [Platform::Ios, Platform::Android]);
+}
+
+/// All combinations of the three files.
+#[test]
+fn the_mode_follows_from_the_files_that_are_there() {
+    for present in 0..8 {
+        let keep = |bit: u32, content: Content| {
+            if present & bit == 0 { Content::Missing } else { content }
+        };
+        let Files { package, config, workflow } = sound();
+        let (package, config, workflow) = (keep(1, package), keep(2, config), keep(4, workflow));
+        let report = check(&Files { package, config, workflow });
+        assert_eq!(report.mode == Managed, present == 7, "{present}");
+        assert_eq!(report.mode == ArtifactOnly, present != 7, "{present}");
+        assert_eq!(report.is_incomplete, (2..7).contains(&present), "{present}");
+        let expected = if present < 2 { Severity::Info } else { Severity::Error };
+        assert!(report.findings.iter().all(|finding| finding.severity == expected), "{present}");
+        let missing = report.detected.iter().filter(|file| !file.present).count();
+        assert_eq!(report.findings.len(), missing, "{present}");
+    }
+}
+
+#[test]
+fn each_defect_has_its_check_and_its_line() {
+    let whole = SOUND_WORKFLOW;
+    let steps = "on: [push, workflow_dispatch]\njobs:\n  build:\n    steps: [{run: make}]\n";
+    let defects: &[(&str, &str, &str, &[&str])] = &[
+        (PACKAGE, "{}", "[]", &["package-object 1"]),
+        (PACKAGE, "{}", "{\n\"a\": }", &["file-syntax 2"]),
+        (CONFIG, SOUND_CONFIG, "7", &["config-shape 1"]),
+        (CONFIG, "\"make ipa\"}", "\"make ipa\"", &["file-syntax 17"]),
+        (
+            CONFIG,
+            "\"platforms\"",
+            "\"platform\"",
+            &["config-platforms 1", "config-unknown 2", "config-unused 4", "config-unused 5"],
+        ),
+        (
+            CONFIG,
+            r#"["ios", "android"]"#,
+            "[]",
+            &["config-platforms 2", "config-unused 4", "config-unused 5"],
+        ),
+        (CONFIG, r#"["ios", "android"]"#, r#"["ios", "android", "web"]"#, &["config-platforms 2"]),
+        (
+            CONFIG,
+            r#"["ios", "android"]"#,
+            "\"ios\"",
+            &["config-shape 2", "config-unused 4", "config-unused 5"],
+        ),
+        (CONFIG, r#"["ios", "android"]"#, r#"["android"]"#, &["config-unused 4"]),
+        (CONFIG, r#""make ipa""#, r#"" ""#, &["config-build 4"]),
+        (
+            CONFIG,
+            r#""make ipa""#,
+            "1",
+            &["config-shape 4", "config-build 11", "config-production 4"],
+        ),
+        (
+            CONFIG,
+            "\"make apk\"\n        }",
+            "\"make apk\"\n        }, \"web\": {}",
+            &["config-unknown 8"],
+        ),
+        (CONFIG, ",\n            \"preview\": \"make apk\"", "", &["config-build 13"]),
+        (CONFIG, ",\n            \"preview\": \"./build/app.apk\"", "", &["config-artifact 7"]),
+        (
+            CONFIG,
+            "\"ios\": {\"production\": \"make ipa\"},",
+            "",
+            &["config-build 11", "config-production 11"],
+        ),
+        (CONFIG, "build/App.ipa", "../App.ipa", &["config-artifact-path 11"]),
+        (CONFIG, "build/App.ipa", "/tmp/App.ipa", &["config-artifact-path 11"]),
+        (CONFIG, "build/App.ipa", "build/App.zip", &["config-artifact-kind 11"]),
+        (CONFIG, "build/app.aab", "build/app.ipa", &["config-artifact-kind 13"]),
+        (CONFIG, "build/app.aab", "build/app.apk", &["config-artifact-store 13"]),
+        (CONFIG, "\"platforms\"", "\"app\": \"my app\", \"platforms\"", &["config-shape 2"]),
+        (WORKFLOW, whole, "", &["workflow-shape -"]),
+        (WORKFLOW, "on:", "on: {", &["file-syntax 4"]),
+        (WORKFLOW, "on:", "when:", &["workflow-trigger 1"]),
+        (WORKFLOW, "workflow_dispatch:", "workflow_call:", &["workflow-trigger 2"]),
+        (WORKFLOW, whole, "on: push\n", &["workflow-trigger 1", "workflow-reusable 1"]),
+        (
+            WORKFLOW,
+            whole,
+            steps,
+            &["workflow-input 1", "workflow-input 1", "workflow-input 1", "workflow-reusable 2"],
+        ),
+        (
+            WORKFLOW,
+            "      app_id:\n        required: true",
+            "      app:\n        required: true",
+            &["workflow-input 5", "workflow-input-foreign 5"],
+        ),
+        (WORKFLOW, "        type: string", "        type: number", &["workflow-input-type 7"]),
+        (
+            WORKFLOW,
+            "        default: production",
+            "        type: choice",
+            &["workflow-input-type 13"],
+        ),
+        (WORKFLOW, "[ios, android]", "[ios]", &["workflow-input-type 11"]),
+        (WORKFLOW, "svc-build.yml@v1", "svc-build.yml@main", &["workflow-version 18"]),
+        (
+            WORKFLOW,
+            "svc-build.yml@v1",
+            "svc-build.yml@59807616e1fa2540724bfbac14d7976d7e4a3860",
+            &[],
+        ),
+        (
+            WORKFLOW,
+            "example/svc/.github",
+            "./.github",
+            &[
+                "workflow-version 16",
+                "workflow-with 16",
+                "workflow-with 16",
+                "workflow-with 16",
+                "workflow-with 16",
+                "workflow-secret 16",
+            ],
+        ),
+        (WORKFLOW, "      profile: ${{ inputs.profile }}\n", "", &["workflow-with 20"]),
+        (WORKFLOW, "      SVC_TOKEN:", "      TOKEN:", &["workflow-secret 25"]),
+        (WORKFLOW, "secrets:\n      SVC_TOKEN: ${{ secrets.SVC_TOKEN }}", "secrets: inherit", &[]),
+        (
+            WORKFLOW,
+            "secrets:\n      SVC_TOKEN: ${{ secrets.SVC_TOKEN }}",
+            "permissions: {id-token: write}",
+            &[],
+        ),
+        (WORKFLOW, "jobs:", "permissions: write-all\njobs:", &[]),
+    ];
+    let (mut seen, mut wrong) = (BTreeSet::new(), Vec::new());
+    for (path, from, to, expected) in defects {
+        let replaced = |original: &str| {
+            assert!(original.contains(from), "{from}");
+            text(&original.replacen(from, to, 1))
+        };
+        let files = match *path {
+            PACKAGE => Files { package: replaced("{}"), ..sound() },
+            CONFIG => Files { config: replaced(SOUND_CONFIG), ..sound() },
+            _ => Files { workflow: replaced(SOUND_WORKFLOW), ..sound() },
+        };
+        let mut found = found(&files);
+        let mut expected: Vec<String> = expected.iter().map(|line| (*line).to_owned()).collect();
+        found.sort();
+        expected.sort();
+        if found != expected {
+            wrong.push(format!("{path}: {from} -> {to}: {found:?}, expected {expected:?}"));
+        }
+        let report = check(&files);
+        assert_eq!(report.mode, Managed, "what is wrong in a file changes no mode");
+        for finding in &report.findings {
+            assert_eq!(finding.path.as_deref(), Some(*path));
+            assert!(!finding.fix.is_empty() && !finding.problem.is_empty());
+        }
+        let first = report.findings.iter().position(|f| f.severity != Severity::Error);
+        let last = report.findings.iter().rposition(|f| f.severity == Severity::Error);
+        assert!(
+            first.is_none_or(|first| last.is_none_or(|last| last < first)),
+            "errors come first"
+        );
+        seen.extend(report.findings.into_iter().map(|finding| finding.check));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let missing = ["package-missing", "config-missing", "workflow-missing", "file-readable"];
+    seen.extend(missing.map(str::to_owned));
+    assert_eq!(seen, CHECKS.iter().map(|id| (*id).to_owned()).collect(), "each check has a defect");
+}
+
+#[test]
+fn what_is_no_text_or_too_large_is_there_and_cannot_be_read() {
+    for bytes in [vec![0xff, 0xfe], vec![b' '; repository::LARGEST_FILE + 1]] {
+        let files = Files { config: bytes.into(), ..sound() };
+        assert_eq!(check(&files).mode, Managed);
+        assert_eq!(found(&files), ["file-readable -"]);
+    }
+}
