@@ -39,6 +39,7 @@ mod openapi;
 mod operators;
 mod panics;
 mod releases;
+mod repositories;
 mod support;
 mod upload_streams;
 mod uploads;

@@ -89,6 +89,9 @@ pub fn scene(service: &Service) -> Scene {
     let release = call(&owner, "svc_createRelease", release)["id"].clone();
     let other_app =
         call(&owner, "createApp", json!({"projectId": project, "name": "Other"}))["id"].clone();
+    // Nothing answers there; the repository is connected all the same.
+    let repository = json!({"appId": app, "url": "https://127.0.0.1:1/team/app.git"});
+    call(&owner, "svc_connectRepository", repository);
     let token = |app: &Value| {
         service
             .with_token(&owner, json!({"name": "ci", "appId": app, "scopes": ["artifact:upload"]}))

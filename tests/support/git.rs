@@ -34,8 +34,23 @@ impl Git {
         git
     }
 
-    fn work(&self) -> PathBuf {
+    /// The working folder.
+    pub fn work(&self) -> PathBuf {
         self.folder.path().join("app.git")
+    }
+
+    /// Lets the server do as `tests/support/git/server.py` says of this setting.
+    pub fn set(&self, setting: &str, value: &str) {
+        std::fs::write(self.folder.path().join(setting), value).unwrap();
+    }
+
+    pub fn unset(&self, setting: &str) {
+        std::fs::remove_file(self.folder.path().join(setting)).unwrap();
+    }
+
+    /// How many bytes of repositories the server has sent.
+    pub fn sent(&self) -> u64 {
+        std::fs::read_to_string(self.folder.path().join("sent")).unwrap().parse().unwrap()
     }
 
     /// Runs git in the working folder and returns its output.

@@ -12,6 +12,7 @@ pub mod instances;
 pub mod organizations;
 pub mod projects;
 pub mod releases;
+pub mod repositories;
 pub mod table;
 pub mod templates;
 pub mod tokens;

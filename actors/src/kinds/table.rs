@@ -8,7 +8,7 @@ use super::{
     accounts::Accounts, apps::Apps, artifacts::Artifacts, backup_schedules::BackupSchedules,
     backups::Backups, deployments::Deployments, image_builds::ImageBuilds, images::Images,
     instances::Instances, organizations::Organizations, projects::Projects, releases::Releases,
-    templates::Templates, tokens::Tokens,
+    repositories::Repositories, templates::Templates, tokens::Tokens,
 };
 use crate::{
     background::sweeper,
@@ -25,7 +25,8 @@ use crate::{
 use actix_rt::ArbiterHandle;
 use contract::{
     AppId, ArtifactId, BackupId, DeploymentId, Fault, ImageId, InstanceId, JobId, OrganizationId,
-    ProjectId, ReleaseId, ScheduleId, Subject, TemplateId, Timestamp, TokenId, UserId,
+    ProjectId, ReleaseId, RepositoryId, ScheduleId, Subject, TemplateId, Timestamp, TokenId,
+    UserId,
 };
 use std::{any::Any, sync::Arc};
 use store::{Claims, Entries, Entry, Record, Snapshot, StoreError};
@@ -224,6 +225,9 @@ kinds! {
     }
     deployments / deployment: Deployments {
         id: DeploymentId, stored: "deployment", noun: "deployment", subject: Deployment, under: Apps,
+    }
+    repositories / repository: Repositories {
+        id: RepositoryId, stored: "repository", noun: "repository", under: Apps,
     }
     backup_schedules / backup_schedule: BackupSchedules {
         id: ScheduleId, stored: "backupSchedule", noun: "backup schedule", under: Apps,

@@ -26,8 +26,10 @@ use contract::{
     deployments::GitSource,
     instances::InstanceKind,
     releases::{Publication, Release, Target},
+    text::{AccessToken, GitRef, GitUrl},
 };
 use futures_util::stream::BoxStream;
+use repository::Files;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
@@ -212,11 +214,28 @@ pub struct Content {
     pub signer: Option<Signer>,
 }
 
-/// Git repositories to build.
+/// Git repositories.
 #[async_trait]
 pub trait Sources: Send + Sync {
     /// Checks a repository out at a branch, tag or commit.
     async fn checkout(&self, git: &GitSource, within: Duration) -> Result<Checkout, SourceError>;
+    /// Reads the files that make a repository managed, without its history.
+    async fn inspect(&self, remote: &Remote, within: Duration) -> Result<Inspected, SourceError>;
+}
+
+/// The address of a repository, and the permission to read it.
+pub struct Remote {
+    pub url: GitUrl,
+    /// The default is the repository's own default branch.
+    pub branch: Option<GitRef>,
+    pub token: Option<AccessToken>,
+}
+
+/// The newest commit of a branch.
+pub struct Inspected {
+    pub commit: String,
+    pub branch: String,
+    pub files: Files,
 }
 
 /// A repository at one commit.

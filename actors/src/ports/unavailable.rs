@@ -3,8 +3,8 @@
 use crate::{
     kinds::images::Registries,
     ports::{
-        Binaries, Checkout, Clock, DumpError, Dumps, Examined, Mail, Passwords, PortError, Ports,
-        Random, Site, SourceError, Sources, Upstream, Written,
+        Binaries, Checkout, Clock, DumpError, Dumps, Examined, Inspected, Mail, Passwords,
+        PortError, Ports, Random, Remote, Site, SourceError, Sources, Upstream, Written,
         parse::{FunctionCall, ParseError, ParseServer, ParseServers, UserCounts},
         sealed::Sealer,
     },
@@ -54,6 +54,9 @@ fn refused<T>() -> Result<T, PortError> {
 #[async_trait]
 impl Sources for Unavailable {
     async fn checkout(&self, _: &GitSource, _: Duration) -> Result<Checkout, SourceError> {
+        Err(SourceError::Unreachable("there is no world outside".into()))
+    }
+    async fn inspect(&self, _: &Remote, _: Duration) -> Result<Inspected, SourceError> {
         Err(SourceError::Unreachable("there is no world outside".into()))
     }
 }

@@ -5,8 +5,8 @@ use actors::{
     background::instance_reconciler::{InstanceReconciler, Intervals},
     kinds::templates::catalogue::Catalogue,
     ports::{
-        Checkout, DumpError, Dumps, ManualClock, Ports, SourceError, Sources, Upstream, Written,
-        unavailable,
+        Checkout, DumpError, Dumps, Inspected, ManualClock, Ports, Remote, SourceError, Sources,
+        Upstream, Written, unavailable,
     },
     runtime::directory::Rules,
     world::World,
@@ -16,6 +16,7 @@ use bytes::Bytes;
 use container_engine::fake::Fake;
 use contract::{BackupId, Sha256, Timestamp, deployments::GitSource};
 use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
+use repository::Files;
 use std::{
     collections::HashMap,
     io,
@@ -106,6 +107,11 @@ impl Sources for Repository {
     async fn checkout(&self, _: &GitSource, _: Duration) -> Result<Checkout, SourceError> {
         let context = stream::iter([Ok(Bytes::from_static(b"an archive"))]).boxed();
         Ok(Checkout { commit: "0".repeat(40), context })
+    }
+
+    async fn inspect(&self, _: &Remote, _: Duration) -> Result<Inspected, SourceError> {
+        let (branch, files) = ("main".into(), Files::default());
+        Ok(Inspected { commit: "0".repeat(40), branch, files })
     }
 }
 

@@ -6,7 +6,10 @@ use clap::{
 };
 use contract::{
     AppId, ArtifactId, Channel, Email, Name, Notes, ProjectId, ReleaseId, Scope, Timestamp,
-    TokenId, VersionName, apps::Platform, releases::Target,
+    TokenId, VersionName,
+    apps::Platform,
+    releases::Target,
+    text::{GitRef, GitUrl},
 };
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -62,6 +65,9 @@ pub enum Command {
     /// Create, list and revoke deploy tokens
     #[command(subcommand)]
     Token(Token),
+    /// Connect the repository of an app, and check it on the service
+    #[command(subcommand)]
+    Repo(Repo),
     /// Check this repository, the service and the sign-in
     Doctor,
 }
@@ -193,6 +199,37 @@ pub enum Release {
         /// The release to go back to; by default the release that was current before
         #[arg(long)]
         to: Option<ReleaseId>,
+    },
+}
+
+/// `svc repo`.
+#[derive(Debug, Subcommand)]
+pub enum Repo {
+    /// Connect a repository to an app, in place of an earlier one, and check it
+    Connect {
+        /// The address, such as https://git.example.com/team/app.git
+        url: GitUrl,
+        /// The app [env: SVC_APP_ID]
+        #[arg(long)]
+        app: Option<AppId>,
+        /// The branch; by default the repository's own default branch
+        #[arg(long)]
+        branch: Option<GitRef>,
+        /// Read a token from standard input, with which the service may read the repository
+        #[arg(long)]
+        token_stdin: bool,
+    },
+    /// Check the repository of an app again
+    Check {
+        /// The app [env: SVC_APP_ID]
+        #[arg(long)]
+        app: Option<AppId>,
+    },
+    /// Disconnect the repository of an app, and forget its token
+    Disconnect {
+        /// The app [env: SVC_APP_ID]
+        #[arg(long)]
+        app: Option<AppId>,
     },
 }
 

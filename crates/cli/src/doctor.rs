@@ -1,12 +1,6 @@
 //! `svc doctor`: checks the repository, the service and the sign-in.
 
-use crate::{
-    Context,
-    client::Client,
-    failure::Failure,
-    printer::{Table, word},
-    tools,
-};
+use crate::{Context, client::Client, failure::Failure, findings, printer::word, tools};
 use contract::{
     AppId,
     artifacts::GetArtifacts,
@@ -56,27 +50,7 @@ pub fn doctor(cx: &Context<'_>) -> Result<(), Failure> {
 
 fn show(examination: &Examination) -> String {
     let Examination { mode, detected, findings } = examination;
-    let sound = detected.iter().filter(|file| {
-        let is_it = |finding: &&Finding| finding.path.as_deref() == Some(&file.path);
-        file.present && !findings.iter().any(|finding| is_it(&finding))
-    });
-    let table = Table::new(["CHECK", "SEVERITY", "WHERE", "FOUND", "WHAT TO DO"]);
-    let table = sound.fold(table, |table, file| {
-        table.row(["file".into(), "ok".into(), file.path.clone(), "is sound".into(), String::new()])
-    });
-    let table = findings.iter().fold(table, |table, finding| table.row(line(finding)));
-    format!("{table}mode: {}", word(mode))
-}
-
-fn line(finding: &Finding) -> [String; 5] {
-    let Finding { check, severity, path, line, problem, fix } = finding;
-    let severity = match severity {
-        Severity::Info if path.is_none() => "ok".into(),
-        severity => word(severity),
-    };
-    let place = path.iter().cloned().chain(line.map(|line| line.to_string()));
-    let place = place.collect::<Vec<_>>().join(":");
-    [check.clone(), severity, place, problem.clone(), fix.clone()]
+    findings::table(*mode, detected, findings)
 }
 
 fn finding(

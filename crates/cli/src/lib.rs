@@ -22,6 +22,7 @@ mod client;
 mod completions;
 mod doctor;
 mod failure;
+mod findings;
 mod lists;
 mod login;
 mod login_file;
@@ -30,6 +31,7 @@ mod printer;
 mod provenance;
 mod publish;
 mod release;
+mod repo;
 mod retry;
 mod settings;
 #[cfg(test)]
@@ -108,6 +110,7 @@ fn execute(command: Command, global: &Global, printer: &Printer) -> Result<(), F
         Command::Publish(args) => publish::publish(&cx, config.as_ref(), args, &environment),
         Command::Release(command) => release::release(&cx, command),
         Command::Token(command) => token::token(&cx, command),
+        Command::Repo(command) => repo::repo(&cx, command),
         Command::Doctor => doctor::doctor(&cx),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     AppId, BoundedSet, InstanceId, Name, Page, ProjectId, Timestamp, page::*, patch::Patch,
-    text::StoreIdentifier,
+    repositories::Repository, text::StoreIdentifier,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,8 @@ records! {
         platforms: Vec<Platform>,
         bundle_id: Option<StoreIdentifier>,
         package_name: Option<StoreIdentifier>,
+        /// The app's repository, if one is connected.
+        repository: Option<Repository>,
         /// The app's backend instance, if it has one.
         backend_instance_id: Option<InstanceId>,
         /// The app's market server, if it has one.

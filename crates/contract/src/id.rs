@@ -112,6 +112,8 @@ ids! {
     ReleaseId "rel",
     /// One target of a release's publication.
     PublicationId "pub",
+    /// The repository of an app.
+    RepositoryId "rep",
     /// A deploy token.
     TokenId "tok",
     /// A backend or market instance.

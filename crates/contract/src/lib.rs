@@ -108,6 +108,7 @@ groups!(
     templates,
     images,
     image_builds,
+    repositories,
     artifacts,
     releases,
     tokens,

@@ -1,9 +1,75 @@
 //! Repositories of apps, and the checks of their files.
 
+use crate::{
+    AppId, Timestamp,
+    text::{AccessToken, GitRef, GitUrl},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+functions! {
+    group "Repositories";
+
+    /// Connect a git repository to an app, and check it.
+    ///
+    /// An earlier repository of the app is replaced, also its token. The service fetches the newest
+    /// commit without its history. The reply waits for the check, at most 20 seconds; `checking`
+    /// says whether it still runs.
+    "svc_connectRepository": ConnectRepository {
+        app_id: AppId,
+        url: GitUrl,
+        /// The default is the repository's own default branch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<GitRef>,
+        /// A token with which the host lets the service read a private repository. No reply ever
+        /// contains it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<AccessToken>,
+    } -> Repository { who: Member of (app_id), effect: Change }
+
+    /// Read the repository of an app, as the last check found it.
+    "svc_getRepository": GetRepository { app_id: AppId } -> Repository
+    { who: Member of (app_id), effect: Read, errors: [NotFound "the app has no repository"] }
+
+    /// Check the repository of an app again.
+    ///
+    /// The reply waits for the check, like that of `svc_connectRepository`.
+    "svc_checkRepository": CheckRepository { app_id: AppId } -> Repository
+    { who: Member of (app_id), effect: Change, errors: [NotFound "the app has no repository"] }
+
+    /// Disconnect the repository of an app, and forget its token.
+    "svc_disconnectRepository": DisconnectRepository { app_id: AppId } -> DisconnectedRepository
+    { who: Member of (app_id), effect: Change, errors: [NotFound "the app has no repository"] }
+}
+
 records! {
+    /// The repository of an app, as the last check found it.
+    pub struct Repository {
+        app_id: AppId,
+        url: GitUrl,
+        /// The branch that was connected, or else the default branch once it is known.
+        branch: Option<String>,
+        host: RepositoryHost,
+        /// Whether the service has a token for the repository.
+        has_token: bool,
+        mode: RepositoryMode,
+        /// The files of a managed repository.
+        detected: Vec<DetectedFile>,
+        /// What is wrong: errors first. At most 100.
+        findings: Vec<Finding>,
+        /// The commit that was checked.
+        commit: Option<String>,
+        checked_at: Option<Timestamp>,
+        /// Whether a check runs.
+        checking: bool,
+        /// Why the last check could not read the repository. The other fields show the check before
+        /// it.
+        error: Option<String>,
+    }
+
+    /// The app whose repository was disconnected.
+    pub struct DisconnectedRepository { deleted: AppId }
+
     /// A file that a managed repository has.
     pub struct DetectedFile {
         path: String,
@@ -51,4 +117,22 @@ pub enum Severity {
     Warning,
     /// A build fails.
     Error,
+}
+
+/// The kind of server that holds a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RepositoryHost {
+    /// github.com.
+    Github,
+    /// Any other git server.
+    Git,
+}
+
+impl RepositoryHost {
+    /// The kind of server that an address names.
+    pub fn of(url: &GitUrl) -> Self {
+        let host = url.as_str().split('/').nth(2).unwrap_or_default();
+        if host.eq_ignore_ascii_case("github.com") { Self::Github } else { Self::Git }
+    }
 }

@@ -304,6 +304,13 @@ texts! {
         if good && first && text.len() <= 128 { Ok(text.to_owned()) } else { Err("must be the name of a cloud function".into()) }
     };
 
+    /// A token for a host of repositories. Its `Debug` output is masked.
+    AccessToken,
+    schema: {"type": "string", "pattern": "^[!-~]{1,1000}$"},
+    rule: |text| {
+        if (1..=1000).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) { Ok(text.to_owned()) } else { Err("must be an access token".into()) }
+    };
+
     /// A session token of a user's backend. Its `Debug` output is masked.
     SessionToken,
     schema: {"type": "string", "pattern": "^[!-~]{1,200}$"},
@@ -388,7 +395,7 @@ macro_rules! debug_as_mask {
         })+
     };
 }
-debug_as_mask!(Password, PasswordAttempt, EnvValue, SessionToken);
+debug_as_mask!(Password, PasswordAttempt, EnvValue, SessionToken, AccessToken);
 
 impl Email {
     /// The form in which the store compares addresses.

@@ -1,21 +1,47 @@
 """Serves the git repositories of a folder over HTTP, by git's own CGI program: server.py FOLDER.
 
-Prints the port that it listens on.
+Prints the port that it listens on. These files in the folder change what it does:
+`token` holds the password that each request must send, `slow` delays each answer by three seconds.
+It counts the bytes that it sends in the file `sent`.
 """
+
+import base64
 
 import http.server
 import os
 import subprocess
 import sys
+import time
+
+folder = sys.argv[1]
+sent = 0
+
+
+def setting(name):
+    path = os.path.join(folder, name)
+    return open(path).read() if os.path.exists(path) else None
 
 
 class Repositories(http.server.BaseHTTPRequestHandler):
+    def may_read(self):
+        token = setting("token")
+        sent = self.headers.get("Authorization", "Basic ").removeprefix("Basic ")
+        return token is None or base64.b64decode(sent).decode().partition(":")[2] == token
+
     def serve(self):
+        if not self.may_read():
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="git"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        if setting("slow") is not None:
+            time.sleep(3)
         path, _, query = self.path.partition("?")
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         variables = {
             "PATH": os.environ["PATH"],
-            "GIT_PROJECT_ROOT": sys.argv[1],
+            "GIT_PROJECT_ROOT": folder,
             "GIT_HTTP_EXPORT_ALL": "1",
             "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
             "PATH_INFO": path,
@@ -25,7 +51,8 @@ class Repositories(http.server.BaseHTTPRequestHandler):
             "CONTENT_LENGTH": str(len(body)),
             "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
         }
-        program = ["git", "-c", "safe.directory=*", "http-backend"]
+        settings = ["-c", "safe.directory=*", "-c", "uploadpack.allowFilter=true"]
+        program = ["git", *settings, "http-backend"]
         said = subprocess.run(program, input=body, env=variables, stdout=subprocess.PIPE).stdout
         head, _, rest = said.partition(b"\r\n\r\n")
         fields = [line.split(": ", 1) for line in head.decode().split("\r\n")]
@@ -36,6 +63,10 @@ class Repositories(http.server.BaseHTTPRequestHandler):
                 self.send_header(name, value)
         self.end_headers()
         self.wfile.write(rest)
+        global sent
+        sent += len(rest)
+        with open(os.path.join(folder, "sent"), "w") as file:
+            file.write(str(sent))
 
     do_GET = do_POST = serve
 

@@ -3,7 +3,10 @@
 use super::{App, Apps, Command, rules::Identity};
 use crate::{
     call::{context::Call, pagination},
-    kinds::{artifacts::Artifacts, instances::of_app, projects::Projects, releases::Releases},
+    kinds::{
+        artifacts::Artifacts, instances::of_app, projects::Projects, releases::Releases,
+        repositories,
+    },
     platform::Platform,
     runtime::{entries::Under, store::Store},
 };
@@ -25,6 +28,7 @@ fn view(store: &Store, id: AppId, app: &App) -> Result<wire::App, Fault> {
         platforms: app.platforms.clone(),
         bundle_id: app.ios.identifier.clone(),
         package_name: app.android.identifier.clone(),
+        repository: repositories::of_app(store, id)?,
         backend_instance_id: of_app(store, id, InstanceKind::Backend)?,
         market_instance_id: of_app(store, id, InstanceKind::Market)?,
         created_at: app.created_at,

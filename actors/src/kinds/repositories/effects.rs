@@ -1,0 +1,43 @@
+//! Checks a repository.
+
+use super::rules::{Checked, Effect, Outcome, Repositories};
+use crate::{
+    ports::Remote,
+    runtime::resource::{Kept, Retry},
+    world::World,
+};
+use std::{sync::Arc, time::Duration};
+
+/// How long the host of a repository may take.
+const WITHIN: Duration = Duration::from_secs(90);
+/// How many findings are kept.
+const MOST_FINDINGS: usize = 100;
+
+pub(super) async fn perform(
+    Effect::Check: Effect,
+    repository: Arc<Kept<Repositories>>,
+    world: Arc<World>,
+) -> Result<Outcome, Retry> {
+    let source = &repository.source;
+    let app = repository.app_id.to_string();
+    let token = source.token.as_ref().map(|token| world.ports.sealer.open(&app, token));
+    let token = match token.transpose() {
+        Ok(token) => token.and_then(|token| token.parse().ok()),
+        Err(e) => return Ok(Outcome::Unreadable(e.to_string())),
+    };
+    let remote = Remote { url: source.url.clone(), branch: source.branch.clone(), token };
+    let found = match world.ports.sources.inspect(&remote, WITHIN).await {
+        Ok(found) => found,
+        Err(e) => return Ok(Outcome::Unreadable(e.to_string())),
+    };
+    let mut report = repository::check(&found.files);
+    report.findings.truncate(MOST_FINDINGS);
+    Ok(Outcome::Checked(Box::new(Checked {
+        commit: found.commit,
+        branch: found.branch,
+        mode: report.mode,
+        detected: report.detected,
+        findings: report.findings,
+        at: world.ports.clock.now(),
+    })))
+}

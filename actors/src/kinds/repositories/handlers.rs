@@ -1,0 +1,144 @@
+//! The handlers of the group Repositories.
+
+use super::{Command, Repositories, Repository, RepositoryClaim, Source};
+use crate::{
+    call::context::Call,
+    platform::Platform,
+    runtime::{
+        resource::Row,
+        store::{Keyed, Store},
+    },
+};
+use contract::{
+    AppId, Fault, RepositoryId, Serves,
+    repositories::{
+        self as wire, CheckRepository, ConnectRepository, DisconnectRepository,
+        DisconnectedRepository, GetRepository, RepositoryHost,
+    },
+};
+use std::time::Duration;
+
+/// How long a call waits for a check.
+const CHECK_WITHIN: Duration = Duration::from_secs(20);
+
+/// The repository of an app as its members see it; `None` if none is connected.
+pub(crate) fn of_app(store: &Store, app: AppId) -> Result<Option<wire::Repository>, Fault> {
+    let held = store.held_by(&RepositoryClaim::App { app })?;
+    Ok(held.map(|(_, repository)| view(&repository)))
+}
+
+fn view(repository: &Repository) -> wire::Repository {
+    let Repository { app_id, source, checking, checked, error } = repository.clone();
+    let (url, branch) = (source.url, source.branch.map(|branch| branch.as_str().to_owned()));
+    let shown = wire::Repository {
+        app_id,
+        host: RepositoryHost::of(&url),
+        url,
+        branch,
+        has_token: source.token.is_some(),
+        mode: wire::RepositoryMode::Unclassified,
+        detected: vec![],
+        findings: vec![],
+        commit: None,
+        checked_at: None,
+        checking,
+        error,
+    };
+    let Some(checked) = checked else { return shown };
+    wire::Repository {
+        branch: Some(checked.branch),
+        mode: checked.mode,
+        detected: checked.detected,
+        findings: checked.findings,
+        commit: Some(checked.commit),
+        checked_at: Some(checked.at),
+        ..shown
+    }
+}
+
+fn show(repository: &Repository) -> Result<wire::Repository, Fault> {
+    Ok(view(repository))
+}
+
+impl Platform {
+    fn repository(&self, app: AppId) -> Result<Keyed<Repositories>, Fault> {
+        let held = self.world.store.held_by(&RepositoryClaim::App { app })?;
+        held.ok_or(Fault::NotFound(Repositories::NOUN))
+    }
+
+    /// The repository after its pending check, or while the check runs if that takes too long.
+    async fn after_check(
+        &self,
+        cx: &Call,
+        id: RepositoryId,
+        begun: wire::Repository,
+    ) -> Result<wire::Repository, Fault> {
+        let reply = match self.owners()?.repositories.wait_idle(id, CHECK_WITHIN).await {
+            Ok(Some(repository)) => view(&repository),
+            Ok(None) => return Err(Fault::NotFound(Repositories::NOUN)),
+            Err(Fault::NoAnswer(_)) => begun,
+            Err(fault) => return Err(fault),
+        };
+        cx.finish(&self.world, &reply);
+        Ok(reply)
+    }
+}
+
+impl Serves<ConnectRepository> for Platform {
+    async fn serve(&self, cx: &Call, p: ConnectRepository) -> Result<wire::Repository, Fault> {
+        let seal = |token: &str| self.world.ports.sealer.seal(&p.app_id.to_string(), token);
+        let token = p.token.as_ref().map(|token| seal(token.as_str())).transpose();
+        let token = token.map_err(|_| Fault::Internal)?;
+        let source = Source { url: p.url, branch: p.branch, token };
+        let claim = RepositoryClaim::App { app: p.app_id };
+        let (there, owners) = (self.world.store.holder(&claim)?, &self.owners()?.repositories);
+        let (id, begun) = match there {
+            Some(id) => {
+                let connect = Command::Connect(source);
+                (id, cx.change(&self.world, owners, id, connect, show).await)
+            }
+            None => {
+                let id = self.world.ports.random.id(cx.now);
+                let new = Repository::new(p.app_id, source);
+                (id, cx.create(&self.world, owners, id, new, show).await)
+            }
+        };
+        let begun = begun.map_err(|fault| match fault {
+            // The repository was disconnected meanwhile. The call is decided again, and creates
+            // a new one.
+            Fault::NotFound(_) => Fault::Stale,
+            fault => fault,
+        })?;
+        self.after_check(cx, id, begun).await
+    }
+}
+
+impl Serves<GetRepository> for Platform {
+    async fn serve(&self, _: &Call, p: GetRepository) -> Result<wire::Repository, Fault> {
+        let (_, repository) = self.repository(p.app_id)?;
+        Ok(view(&repository))
+    }
+}
+
+impl Serves<CheckRepository> for Platform {
+    async fn serve(&self, cx: &Call, p: CheckRepository) -> Result<wire::Repository, Fault> {
+        let (id, _) = self.repository(p.app_id)?;
+        let owners = &self.owners()?.repositories;
+        let begun = cx.change(&self.world, owners, id, Command::Check, show).await?;
+        self.after_check(cx, id, begun).await
+    }
+}
+
+impl Serves<DisconnectRepository> for Platform {
+    async fn serve(
+        &self,
+        cx: &Call,
+        p: DisconnectRepository,
+    ) -> Result<DisconnectedRepository, Fault> {
+        let (id, _) = self.repository(p.app_id)?;
+        let owners = &self.owners()?.repositories;
+        let reply =
+            |repository: &Repository| Ok(DisconnectedRepository { deleted: repository.app_id });
+        cx.change(&self.world, owners, id, Command::Disconnect, reply).await
+    }
+}

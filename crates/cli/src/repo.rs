@@ -1,0 +1,76 @@
+//! `svc repo`: the repository of an app, as the service sees it.
+
+use crate::{
+    Context,
+    args::Repo,
+    failure::Failure,
+    findings,
+    printer::{Fields, moment},
+};
+use contract::repositories::{
+    CheckRepository, ConnectRepository, DisconnectRepository, Repository, Severity,
+};
+use std::io::{self, Read};
+
+pub fn repo(cx: &Context<'_>, command: Repo) -> Result<(), Failure> {
+    let client = cx.client()?;
+    match command {
+        Repo::Connect { url, app, branch, token_stdin } => {
+            let app_id = cx.settings.app(app)?;
+            let token = token_stdin.then(token).transpose()?;
+            let connected = client.call(&ConnectRepository { app_id, url, branch, token })?;
+            examined(cx, &connected)
+        }
+        Repo::Check { app } => {
+            let app_id = cx.settings.app(app)?;
+            examined(cx, &client.call(&CheckRepository { app_id })?)
+        }
+        Repo::Disconnect { app } => {
+            let app_id = cx.settings.app(app)?;
+            let done = client.call(&DisconnectRepository { app_id })?;
+            cx.printer
+                .reply(&done, |done| format!("disconnected the repository of {}", done.deleted))
+        }
+    }
+}
+
+/// Reads a token from standard input, so that it is neither in the history of the shell nor in the
+/// list of processes.
+fn token() -> Result<contract::text::AccessToken, Failure> {
+    let mut text = String::new();
+    let read = io::stdin().read_to_string(&mut text).map_err(|e| e.to_string());
+    let token = read.and_then(|_| text.trim().parse().map_err(|problem: String| problem));
+    token.map_err(|problem| {
+        Failure::usage(format!("the token on standard input {problem}"), "pipe the token into it")
+    })
+}
+
+/// Prints a repository. Fails if it could not be read, or if a build of it would fail.
+fn examined(cx: &Context<'_>, repository: &Repository) -> Result<(), Failure> {
+    cx.printer.reply(repository, show)?;
+    if let Some(why) = &repository.error {
+        return Err(Failure::told(
+            format!("the repository could not be read: {why}"),
+            "correct it with `svc repo connect`, or try `svc repo check` again later",
+        ));
+    }
+    match repository.findings.iter().any(|finding| finding.severity == Severity::Error) {
+        false => Ok(()),
+        true => Err(Failure::told(
+            "the repository has errors",
+            "correct what the lines with error say, push it, and run `svc repo check`",
+        )),
+    }
+}
+
+fn show(repository: &Repository) -> String {
+    let fields = Fields::new()
+        .with("url", repository.url.as_str())
+        .with_some("branch", repository.branch.as_ref())
+        .with_some("commit", repository.commit.as_ref())
+        .with_some("checked", repository.checked_at.map(moment))
+        .with_some("error", repository.error.as_ref());
+    let checking = if repository.checking { "\na check runs: see `svc repo check`" } else { "" };
+    let found = findings::table(repository.mode, &repository.detected, &repository.findings);
+    format!("{fields}{found}{checking}")
+}

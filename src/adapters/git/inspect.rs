@@ -1,0 +1,111 @@
+//! Reads the files that make a repository managed. Of a large repository too, only its newest
+//! commit, its folders and these files are fetched, if the server can leave the rest out.
+
+use super::{Git, LARGEST_REPOSITORY, process::Repository};
+use actors::ports::{Inspected, Remote, SourceError};
+use contract::text::GitRef;
+use data_encoding::BASE64;
+use repository::{CONFIG, Content, Files, LARGEST_FILE, PACKAGE, WORKFLOW};
+use tokio::sync::OwnedSemaphorePermit;
+
+/// The user name that goes with a token. Bitbucket wants this one; the other hosts take any.
+const USER: &str = "x-token-auth";
+
+pub(super) async fn inspect(
+    git: &Git,
+    remote: &Remote,
+    slot: OwnedSemaphorePermit,
+) -> Result<Inspected, SourceError> {
+    let basic =
+        |token: &str| format!("Basic {}", BASE64.encode(format!("{USER}:{token}").as_bytes()));
+    let authorization = remote.token.as_ref().map(|token| basic(token.as_str()));
+    let repository = git.open(&remote.url, authorization, slot).await?;
+    tokio::select! {
+        inspected = read(&repository, remote) => {
+            inspected.map_err(|e| explained(e, remote.token.is_some()))
+        }
+        () = repository.outgrows(LARGEST_REPOSITORY) => Err(SourceError::Refused(format!(
+            "the repository is larger than {} GiB", LARGEST_REPOSITORY >> 30
+        ))),
+    }
+}
+
+async fn read(repository: &Repository, remote: &Remote) -> Result<Inspected, SourceError> {
+    let url = remote.url.as_str();
+    repository.run(&["config", "remote.origin.url", url]).await?;
+    let branch = match &remote.branch {
+        Some(branch) => branch.as_str().to_owned(),
+        None => default_branch(repository).await?,
+    };
+    let head = format!("refs/heads/{branch}");
+    let fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--filter=blob:none", "origin"];
+    repository.run(&[&fetch[..], &[head.as_str()]].concat()).await?;
+    let commit = repository.run(&["rev-parse", "FETCH_HEAD^{commit}"]).await?.trim().to_owned();
+    let listed = ["ls-tree", "-z", &commit, "--", PACKAGE, CONFIG, WORKFLOW];
+    let listed = repository.run(&listed).await?;
+    let files = Files {
+        package: content(repository, &listed, PACKAGE).await?,
+        config: content(repository, &listed, CONFIG).await?,
+        workflow: content(repository, &listed, WORKFLOW).await?,
+    };
+    Ok(Inspected { commit, branch, files })
+}
+
+/// The branch that `HEAD` of the server names.
+async fn default_branch(repository: &Repository) -> Result<String, SourceError> {
+    let told = repository.run(&["ls-remote", "--symref", "origin", "HEAD"]).await?;
+    let named =
+        told.lines().find_map(|line| line.strip_prefix("ref: refs/heads/")?.strip_suffix("\tHEAD"));
+    let named = named.ok_or_else(|| {
+        SourceError::Refused(
+            "the repository has no default branch: it is empty, or its HEAD names no branch".into(),
+        )
+    })?;
+    let branch = named.parse::<GitRef>().map_err(|_| {
+        SourceError::Refused(format!("the name of the default branch, {named:?}, is not supported"))
+    })?;
+    Ok(branch.as_str().to_owned())
+}
+
+/// The content of a file of `listed`, the output of `git ls-tree -z`.
+async fn content(
+    repository: &Repository,
+    listed: &str,
+    path: &str,
+) -> Result<Content, SourceError> {
+    let entry = listed.split('\0').find_map(|entry| {
+        let (facts, name) = entry.split_once('\t')?;
+        (name == path).then_some(facts)
+    });
+    let mut facts = entry.unwrap_or_default().split(' ');
+    match (facts.next(), facts.next(), facts.next()) {
+        (Some("100644" | "100755"), Some("blob"), Some(object)) => {
+            let most = LARGEST_FILE as u64 + 1;
+            Ok(repository.output(&["cat-file", "blob", object], most).await?.into())
+        }
+        (Some("120000"), ..) => Ok(Content::Unreadable("is a link".into())),
+        (Some(mode), ..) if !mode.is_empty() => Ok(Content::Unreadable("is not a file".into())),
+        _ => Ok(Content::Missing),
+    }
+}
+
+/// Says what to do about the usual refusals of hosts.
+fn explained(e: SourceError, with_token: bool) -> SourceError {
+    let SourceError::Refused(said) = e else { return e };
+    let is_about = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    if is_about(&["could not read Username", "Authentication failed", "error: 401", "error: 403"]) {
+        let why = match with_token {
+            true => {
+                "the host does not accept the token: connect again with one that may read this repository"
+            }
+            false => {
+                "the repository is private or does not exist: connect it with a token that may read it"
+            }
+        };
+        return SourceError::Refused(why.into());
+    }
+    if is_about(&["couldn't find remote ref"]) {
+        return SourceError::Refused(format!("the repository has no such branch ({said})"));
+    }
+    SourceError::Refused(said)
+}

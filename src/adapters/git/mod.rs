@@ -1,0 +1,264 @@
+//! Fetches git repositories over HTTPS with the `git` program.
+//!
+//! The adapter runs and checks out nothing of a repository: it fetches one commit into a folder of
+//! its own, and streams it as a tar archive or reads single files of it. It resolves the host once, refuses addresses that are
+//! not on the public internet, and makes git connect to that address. Git runs with resource
+//! limits, because strangers wrote its input.
+
+mod inspect;
+mod network;
+mod process;
+
+use actors::ports::{Checkout, Inspected, Remote, SourceError, Sources};
+use async_trait::async_trait;
+use bytes::Bytes;
+use contract::{deployments::GitSource, text::GitUrl};
+use futures_util::{StreamExt, stream, stream::BoxStream};
+use network::is_public;
+use process::{Group, Repository, cannot_run};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+use tempfile::TempDir;
+use tokio::{
+    io::AsyncReadExt,
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
+
+pub struct Git {
+    /// Fetched repositories, each in a temporary folder.
+    folder: PathBuf,
+    /// Hosts and ports that may lie on the internal network.
+    private_hosts: Vec<(String, u16)>,
+    /// Why git cannot be used.
+    unusable: Option<String>,
+    slots: Arc<Semaphore>,
+    /// Apart from `slots`, so that no check waits for a build.
+    inspections: Arc<Semaphore>,
+}
+
+/// The oldest version that supports `http.curloptResolve`.
+const OLDEST: (u32, u32) = (2, 37);
+/// The maximum number of repositories that are built, and that are checked, at the same time.
+const AT_A_TIME: usize = 4;
+
+/// How long git may pause while it writes an archive.
+const IDLE: Duration = Duration::from_secs(60);
+const PIECE: usize = 64 << 10;
+/// The maximum size of a fetched repository, in bytes.
+const LARGEST_REPOSITORY: u64 = 2 << 30;
+/// The maximum size of the archive, in bytes. A repository stores files compressed, so its limit
+/// does not bound the archive.
+const LARGEST_ARCHIVE: u64 = 4 << 30;
+
+impl Git {
+    /// `folder` holds temporary repositories. `private_hosts` may lie on the internal network.
+    pub fn new(folder: PathBuf, private_hosts: Vec<(String, u16)>) -> io::Result<Git> {
+        std::fs::create_dir_all(&folder)?;
+        // Removes repositories that an earlier process left. They are fetched again.
+        for left in std::fs::read_dir(&folder)?.flatten() {
+            std::fs::remove_dir_all(left.path())?;
+        }
+        let unusable = usable(std::process::Command::new("git").arg("--version").output()).err();
+        if let Some(why) = &unusable {
+            tracing::warn!(why, "repositories cannot be built");
+        }
+        let [slots, inspections] = [(); 2].map(|()| Arc::new(Semaphore::new(AT_A_TIME)));
+        Ok(Git { folder, private_hosts, unusable, slots, inspections })
+    }
+
+    fn is_private(&self, host: &str, port: u16) -> bool {
+        self.private_hosts.iter().any(|(allowed, at)| (allowed.as_str(), *at) == (host, port))
+    }
+
+    /// Resolves the host to the one address that git may connect to.
+    async fn resolve(&self, host: &str, port: u16) -> Result<IpAddr, SourceError> {
+        let unknown = || SourceError::Unreachable(format!("the host {host} is not known"));
+        let mut found = tokio::net::lookup_host((host, port)).await.map_err(|_| unknown())?;
+        let address =
+            found.next().map(|a: SocketAddr| a.ip().to_canonical()).ok_or_else(unknown)?;
+        if is_public(address) || self.is_private(host, port) {
+            return Ok(address);
+        }
+        Err(SourceError::Refused(format!(
+            "{host}:{port} is not on the public internet; an operator can allow it with SVC_GIT_PRIVATE_HOSTS"
+        )))
+    }
+}
+
+/// Checks the answer of `git --version`.
+fn usable(answered: io::Result<std::process::Output>) -> Result<(), String> {
+    let answered = answered.map_err(|e| format!("git cannot be run: {e}"))?;
+    let said = String::from_utf8_lossy(&answered.stdout);
+    let version = said.trim().strip_prefix("git version ").unwrap_or_default();
+    let mut numbers = version.split('.').map_while(|part| part.parse::<u32>().ok());
+    if (numbers.next(), numbers.next()) >= (Some(OLDEST.0), Some(OLDEST.1)) {
+        return Ok(());
+    }
+    let (major, minor) = OLDEST;
+    Err(format!("git is {version}, and must be {major}.{minor} or later"))
+}
+
+#[async_trait]
+impl Sources for Git {
+    async fn checkout(&self, git: &GitSource, within: Duration) -> Result<Checkout, SourceError> {
+        if let Some(why) = &self.unusable {
+            return Err(SourceError::Unreachable(why.clone()));
+        }
+        let slot = self.slots.clone().acquire_owned().await;
+        let slot = slot.map_err(|e| SourceError::Unreachable(e.to_string()))?;
+        let done = tokio::time::timeout(within, self.fetch(git, slot)).await;
+        done.unwrap_or_else(|_| {
+            Err(SourceError::Unreachable("the repository was not fetched in time".into()))
+        })
+    }
+
+    async fn inspect(&self, remote: &Remote, within: Duration) -> Result<Inspected, SourceError> {
+        if let Some(why) = &self.unusable {
+            return Err(SourceError::Unreachable(why.clone()));
+        }
+        let inspected = async {
+            let slot = self.inspections.clone().acquire_owned().await;
+            let slot = slot.map_err(|e| SourceError::Unreachable(e.to_string()))?;
+            inspect::inspect(self, remote, slot).await
+        };
+        tokio::time::timeout(within, inspected).await.unwrap_or_else(|_| {
+            Err(SourceError::Unreachable("the repository was not read in time".into()))
+        })
+    }
+}
+
+impl Git {
+    /// Makes an empty folder for a repository, and decides which address git may connect to.
+    async fn open(
+        &self,
+        url: &GitUrl,
+        authorization: Option<String>,
+        slot: OwnedSemaphorePermit,
+    ) -> Result<Repository, SourceError> {
+        let url = url::Url::parse(url.as_str()).map_err(|e| SourceError::Refused(e.to_string()))?;
+        let host = url.host_str().unwrap_or_default();
+        let port = url.port_or_known_default().unwrap_or(443);
+        if url.scheme() != "https" && !self.is_private(host, port) {
+            return Err(SourceError::Refused(format!(
+                "{host} is asked over http, where anybody on the way can change what is read; use https"
+            )));
+        }
+        let address = self.resolve(host, port).await?;
+        let folder = TempDir::new_in(&self.folder).map_err(cannot_run)?;
+        let resolved = format!("{host}:{port}:{address}");
+        let repository = Repository { folder, resolved, authorization, _slot: Some(slot) };
+        repository.run(&["init", "--quiet", "--bare", "."]).await?;
+        Ok(repository)
+    }
+
+    async fn fetch(
+        &self,
+        git: &GitSource,
+        slot: OwnedSemaphorePermit,
+    ) -> Result<Checkout, SourceError> {
+        let repository = self.open(&git.url, None, slot).await?;
+        let wanted = git.git_ref.as_ref().map_or("HEAD", |r| r.as_str());
+        let fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--", git.url.as_str(), wanted];
+        tokio::select! {
+            fetched = repository.run(&fetch) => fetched?,
+            () = repository.outgrows(LARGEST_REPOSITORY) => return Err(SourceError::Refused(format!(
+                "the repository is larger than {} GiB", LARGEST_REPOSITORY >> 30
+            ))),
+        };
+        let commit = repository.run(&["rev-parse", "FETCH_HEAD^{commit}"]).await?.trim().to_owned();
+        let dockerfile = git.dockerfile.as_ref().map_or("Dockerfile", |path| path.as_str());
+        let object = format!("{commit}:{dockerfile}");
+        if repository.run(&["cat-file", "-e", &object]).await.is_err() {
+            return Err(SourceError::Refused(format!(
+                "the repository has no {dockerfile} at {commit}"
+            )));
+        }
+        let archive =
+            repository.start(&["archive", "--format=tar", &commit]).map_err(cannot_run)?;
+        Ok(Checkout { commit, context: stream_of(repository, archive, LARGEST_ARCHIVE) })
+    }
+}
+
+/// Streams the archive. The stream ends with an error if git fails or the archive exceeds `most`
+/// bytes.
+fn stream_of(
+    repository: Repository,
+    archive: Group,
+    most: u64,
+) -> BoxStream<'static, io::Result<Bytes>> {
+    let next = move |state: Option<(Repository, Group, u64)>| async move {
+        let (repository, mut archive, left) = state?;
+        let mut piece = vec![0; PIECE];
+        let read = match archive.child.stdout.as_mut() {
+            Some(out) => tokio::time::timeout(IDLE, out.read(&mut piece)).await,
+            None => Ok(Ok(0)),
+        };
+        match read {
+            Err(_) => Some((Err(io::ErrorKind::TimedOut.into()), None)),
+            Ok(Err(e)) => Some((Err(e), None)),
+            Ok(Ok(0)) => match archive.child.wait().await {
+                Ok(status) if status.success() => None,
+                Ok(status) => Some((Err(io::Error::other(format!("git archive: {status}"))), None)),
+                Err(e) => Some((Err(e), None)),
+            },
+            Ok(Ok(n)) => match left.checked_sub(n as u64) {
+                Some(left) => {
+                    piece.truncate(n);
+                    Some((Ok(piece.into()), Some((repository, archive, left))))
+                }
+                None => {
+                    let why = format!("the files of the repository are more than {most} bytes");
+                    Some((Err(io::Error::other(why)), None))
+                }
+            },
+        }
+    };
+    stream::unfold(Some((repository, archive, most)), next).boxed()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::{process::tests::repository, *};
+    use futures_util::TryStreamExt;
+    use std::process::Stdio;
+    use tokio::process::Command;
+
+    #[tokio::test]
+    async fn an_archive_that_is_too_large_is_cut_off() {
+        let archive = || {
+            let mut zeros = Command::new("head");
+            zeros.args(["-c", "200000", "/dev/zero"]).stdout(Stdio::piped());
+            Group::start(zeros).unwrap()
+        };
+        let whole = stream_of(repository(), archive(), 200_000).try_collect::<Vec<Bytes>>().await;
+        assert_eq!(whole.unwrap().concat().len(), 200_000);
+        let cut = stream_of(repository(), archive(), 199_999).try_collect::<Vec<Bytes>>().await;
+        assert!(cut.unwrap_err().to_string().contains("199999 bytes"));
+    }
+
+    #[test]
+    fn an_old_git_is_not_used() {
+        let answer = |said: &str| {
+            usable(Ok(std::process::Output {
+                status: Default::default(),
+                stdout: said.into(),
+                stderr: Vec::new(),
+            }))
+        };
+        for new in ["git version 2.37.0\n", "git version 2.39.5 (Apple Git-154)", "git version 3.0"]
+        {
+            assert_eq!(answer(new), Ok(()));
+        }
+        assert_eq!(
+            answer("git version 2.36.9\n").unwrap_err(),
+            "git is 2.36.9, and must be 2.37 or later"
+        );
+        assert!(answer("something else").is_err());
+    }
+}

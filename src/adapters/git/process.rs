@@ -1,0 +1,215 @@
+//! Runs the `git` program on a repository in a temporary folder, within limits.
+
+use actors::ports::SourceError;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::{io, process::Stdio, time::Duration};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt},
+    process::{Child, Command},
+    sync::OwnedSemaphorePermit,
+};
+
+/// The maximum output of a git command, in bytes. Archives have their own limit.
+const MOST_OUTPUT: u64 = 64 << 10;
+/// Limits of each process: memory in KiB, processor time in seconds, and file size in blocks of 512
+/// bytes. A pack of a few kilobytes can expand to objects of many gigabytes. `$0` is git.
+#[cfg(target_os = "linux")]
+const LIMITED: &str =
+    "ulimit -v 2097152 && ulimit -t 600 && ulimit -f 8388608 && exec \"$0\" \"$@\"";
+#[cfg(not(target_os = "linux"))]
+const LIMITED: &str = "ulimit -t 600 && ulimit -f 8388608 && exec \"$0\" \"$@\"";
+/// Settings that keep git within these limits, and that abort a transfer from a silent server.
+const SETTINGS: [&str; 10] = [
+    "http.followRedirects=false",
+    "http.lowSpeedLimit=1000",
+    "http.lowSpeedTime=30",
+    "transfer.fsckObjects=true",
+    // All fetched objects stay in one pack, so that its size can be measured.
+    "fetch.unpackLimit=1",
+    // Large files are streamed, and packs are mapped in pieces.
+    "core.bigFileThreshold=16m",
+    "core.packedGitWindowSize=32m",
+    "core.packedGitLimit=256m",
+    "pack.threads=1",
+    // No background process that outlives its parent.
+    "gc.auto=0",
+];
+/// How often the size of a fetch is measured.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// A fetched repository. Dropping it removes its folder.
+pub(super) struct Repository {
+    pub folder: TempDir,
+    /// `host:port:address`, in curl's syntax.
+    pub resolved: String,
+    /// The value of the header `Authorization`.
+    pub authorization: Option<String>,
+    pub _slot: Option<OwnedSemaphorePermit>,
+}
+
+/// A child process and its process group. Dropping it kills the group.
+pub(super) struct Group {
+    pub child: Child,
+}
+
+impl Group {
+    pub fn start(mut command: Command) -> io::Result<Group> {
+        Ok(Group { child: command.process_group(0).kill_on_drop(true).spawn()? })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // A child that has been waited for has no id here: the system may have given the id to
+        // another process.
+        let running = self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        if let Some(group) = running {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl Repository {
+    /// `git` with no configuration of this machine, no prompts and no protocol but HTTP.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", LIMITED, "git"])
+            .current_dir(self.folder.path())
+            .env_clear()
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+            .envs([
+                ("HOME", "/nonexistent"),
+                ("GIT_CONFIG_NOSYSTEM", "1"),
+                ("GIT_CONFIG_GLOBAL", "/dev/null"),
+                ("GIT_TERMINAL_PROMPT", "0"),
+                ("GIT_ALLOW_PROTOCOL", "https:http"),
+                ("LC_ALL", "C"),
+            ])
+            .envs(self.authorization.iter().flat_map(|value| {
+                // Unlike arguments, the environment is not visible to other users.
+                [
+                    ("GIT_CONFIG_COUNT", "1".to_owned()),
+                    ("GIT_CONFIG_KEY_0", "http.extraHeader".to_owned()),
+                    ("GIT_CONFIG_VALUE_0", format!("Authorization: {value}")),
+                ]
+            }))
+            .args(SETTINGS.iter().flat_map(|setting| ["-c", setting]))
+            .args(["-c", &format!("http.curloptResolve={}", self.resolved)])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        command
+    }
+
+    /// Starts git and discards its error output.
+    pub fn start(&self, arguments: &[&str]) -> io::Result<Group> {
+        let mut command = self.command(arguments);
+        command.stderr(Stdio::null());
+        Group::start(command)
+    }
+
+    /// Returns once the fetched packs exceed `most` bytes.
+    #[allow(clippy::disallowed_methods, reason = "another program is waited for")]
+    pub async fn outgrows(&self, most: u64) {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let packs = std::fs::read_dir(self.folder.path().join("objects/pack"));
+            let sizes =
+                packs.into_iter().flatten().flatten().filter_map(|pack| pack.metadata().ok());
+            if sizes.map(|pack| pack.len()).sum::<u64>() > most {
+                return;
+            }
+        }
+    }
+
+    /// Runs git to its end and returns its output.
+    pub async fn run(&self, arguments: &[&str]) -> Result<String, SourceError> {
+        let out = self.output(arguments, MOST_OUTPUT).await?;
+        Ok(String::from_utf8_lossy(&out).into_owned())
+    }
+
+    /// Runs git to its end, or until it has printed `most` bytes, and returns its output.
+    pub async fn output(&self, arguments: &[&str], most: u64) -> Result<Vec<u8>, SourceError> {
+        let mut command = self.command(arguments);
+        command.stderr(Stdio::piped());
+        let mut group = Group::start(command).map_err(cannot_run)?;
+        let (out, err) = (group.child.stdout.take(), group.child.stderr.take());
+        let (out, err) = tokio::try_join!(beginning(out, most), beginning(err, MOST_OUTPUT))
+            .map_err(cannot_run)?;
+        if group.child.wait().await.map_err(cannot_run)?.success() || out.len() as u64 >= most {
+            return Ok(out);
+        }
+        let said = String::from_utf8_lossy(&err);
+        let said =
+            said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+        Err(SourceError::Refused(format!("git: {}", said.chars().take(500).collect::<String>())))
+    }
+}
+
+pub(super) fn cannot_run(e: io::Error) -> SourceError {
+    SourceError::Unreachable(format!("git cannot be run: {e}"))
+}
+
+/// Reads the first bytes of a program's output. Then the pipe closes, which stops a program that
+/// prints without end.
+async fn beginning(printed: Option<impl AsyncRead + Unpin>, most: u64) -> io::Result<Vec<u8>> {
+    let mut read = Vec::new();
+    if let Some(printed) = printed {
+        printed.take(most).read_to_end(&mut read).await?;
+    }
+    Ok(read)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(super) mod tests {
+    use super::*;
+
+    pub fn repository() -> Repository {
+        Repository {
+            folder: tempfile::tempdir().unwrap(),
+            resolved: String::new(),
+            authorization: None,
+            _slot: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_repository_that_outgrows_its_limit_is_seen() {
+        let repository = repository();
+        let packs = repository.folder.path().join("objects/pack");
+        std::fs::create_dir_all(&packs).unwrap();
+        std::fs::write(packs.join("tmp_pack_1"), [0; 100]).unwrap();
+        repository.outgrows(99).await;
+        let within = repository.outgrows(100);
+        assert!(tokio::time::timeout(LOOK_EVERY * 3, within).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_program_ends_with_all_that_it_started() {
+        // The background process holds the pipe open.
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 1000 & echo begun; wait"]).stdout(Stdio::piped());
+        let mut group = Group::start(command).unwrap();
+        let mut out = group.child.stdout.take().unwrap();
+        out.read_exact(&mut [0; 6]).await.unwrap();
+        drop(group);
+        let mut rest = Vec::new();
+        let end = tokio::time::timeout(Duration::from_secs(10), out.read_to_end(&mut rest));
+        assert_eq!(end.await.unwrap().unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn git_runs_within_limits() {
+        let repository = repository();
+        let alias = "alias.limits=!ulimit -v; ulimit -t; ulimit -f";
+        assert_eq!(
+            repository.run(&["-c", alias, "limits"]).await.unwrap(),
+            "2097152\n600\n8388608\n"
+        );
+        let endless = "alias.limits=!yes";
+        assert!(repository.run(&["-c", endless, "limits"]).await.is_err());
+    }
+}

@@ -1,0 +1,273 @@
+//! Repositories of apps: connected, classified by their real files, and checked again.
+
+use crate::support::{
+    git::Git,
+    load::together,
+    service::{Person, Service, eventually},
+};
+use serde_json::{Value, json};
+use std::path::Path;
+
+const CONFIG: &str = r#"{
+  "platforms": ["android"],
+  "build": {"android": {"production": "make aab"}},
+  "artifact": {"android": {"production": "build/app.aab"}}
+}"#;
+
+const WORKFLOW: &str = "\
+on:
+  workflow_dispatch:
+    inputs: {app_id: {required: true}, platform: {required: true}, profile: {}}
+jobs:
+  build:
+    uses: example/svc/.github/workflows/svc-build.yml@v1
+    with:
+      app_id: ${{ inputs.app_id }}
+      platform: ${{ inputs.platform }}
+      profile: ${{ inputs.profile }}
+      api_url: https://svc.example.com
+    secrets: inherit
+";
+
+fn managed() -> [(&'static str, String); 3] {
+    let package = ("package.json", "{}".to_owned());
+    let config = (".svc/config.json", CONFIG.to_owned());
+    [package, config, (".github/workflows/svc-build.yml", WORKFLOW.to_owned())]
+}
+
+struct World {
+    git: Git,
+    service: Service,
+    ada: Person,
+    app: Value,
+}
+
+impl World {
+    fn new() -> World {
+        let git = Git::serve();
+        let service = Service::start_with(&[("SVC_GIT_PRIVATE_HOSTS", &git.host)]);
+        let ada = service.register("ada");
+        let (_, app) = service.project_with_app(&ada, None);
+        World { git, service, ada, app }
+    }
+
+    fn call(&self, function: &str, params: Value) -> Value {
+        let mut all = json!({"appId": self.app});
+        all.as_object_mut().unwrap().extend(params.as_object().unwrap().clone());
+        self.service.call(Some(&self.ada), function, all).ok()
+    }
+
+    fn connect(&self, params: Value) -> Value {
+        let mut all = json!({"url": self.git.url});
+        all.as_object_mut().unwrap().extend(params.as_object().unwrap().clone());
+        self.call("svc_connectRepository", all)
+    }
+
+    fn check(&self) -> Value {
+        self.call("svc_checkRepository", json!({}))
+    }
+}
+
+/// `id:line` of the findings.
+fn found(repository: &Value) -> Vec<String> {
+    let findings = repository["findings"].as_array().unwrap().iter();
+    findings.map(|f| format!("{}:{}", f["check"].as_str().unwrap(), f["line"])).collect()
+}
+
+#[test]
+fn a_repository_is_classified_by_what_is_in_it_now() {
+    let world = World::new();
+    let first = world.git.commit(&[("README.md", "an app".into())]);
+    let connected = world.connect(json!({}));
+    assert_eq!(connected["mode"], "artifact-only", "{connected}");
+    assert_eq!((&connected["commit"], &connected["branch"]), (&json!(first), &json!("main")));
+    assert_eq!((&connected["host"], &connected["checking"]), (&json!("git"), &json!(false)));
+    assert_eq!(
+        found(&connected),
+        ["package-missing:null", "config-missing:null", "workflow-missing:null"]
+    );
+    let app = world.call("getApp", json!({}));
+    assert_eq!(app["repository"], connected);
+
+    world.git.commit(&managed());
+    let checked = world.check();
+    assert_eq!((&checked["mode"], found(&checked)), (&json!("managed"), vec![]));
+
+    // A repository stays managed, and says what is wrong in which line.
+    let broken = CONFIG.replace("build/app.aab", "../app.aab");
+    let commit = world.git.commit(&[(".svc/config.json", broken)]);
+    let checked = world.check();
+    assert_eq!((&checked["mode"], &checked["commit"]), (&json!("managed"), &json!(commit)));
+    assert_eq!(found(&checked), ["config-artifact-path:4"]);
+    assert_eq!(checked["detected"][1]["problem"], checked["findings"][0]["problem"]);
+
+    // What is no regular file is there and cannot be read.
+    std::fs::create_dir(world.git.work().join("away")).unwrap();
+    world.git.run(&["mv", "package.json", "away/package.json"]);
+    std::os::unix::fs::symlink("away/package.json", world.git.work().join("package.json")).unwrap();
+    world.git.commit(&[(".svc/config.json", CONFIG.into())]);
+    assert_eq!(found(&world.check()), ["file-readable:null"]);
+
+    // A force push, and another default branch.
+    world.git.run(&["reset", "--quiet", "--hard", &first]);
+    assert_eq!(world.check()["commit"], json!(first));
+    world.git.run(&["checkout", "--quiet", "-b", "develop"]);
+    let commit = world.git.commit(&managed());
+    let checked = world.check();
+    assert_eq!((&checked["branch"], &checked["commit"]), (&json!("develop"), &json!(commit)));
+    let connected = world.connect(json!({"branch": "main"}));
+    assert_eq!(
+        (&connected["branch"], &connected["mode"]),
+        (&json!("main"), &json!("artifact-only"))
+    );
+
+    let gone = world.call("svc_disconnectRepository", json!({}));
+    assert_eq!(gone["deleted"], world.app);
+    for function in ["svc_getRepository", "svc_checkRepository", "svc_disconnectRepository"] {
+        let refused = world.service.call(Some(&world.ada), function, json!({"appId": world.app}));
+        assert_eq!(refused.refusal(), (404, 101));
+    }
+    assert_eq!(world.call("getApp", json!({}))["repository"], Value::Null);
+}
+
+#[test]
+fn a_repository_that_cannot_be_read_says_why_and_keeps_its_last_check() {
+    let world = World::new();
+    let why = |repository: &Value| repository["error"].as_str().unwrap().to_owned();
+    let empty = world.connect(json!({}));
+    assert!(why(&empty).contains("empty"), "{empty}");
+    assert_eq!(empty["mode"], "unclassified");
+
+    let commit = world.git.commit(&managed());
+    assert_eq!(world.check()["error"], Value::Null);
+    world.git.set("token", "another");
+    let kept = world.check();
+    assert!(why(&kept).contains("token"), "{kept}");
+    assert_eq!((&kept["mode"], &kept["commit"]), (&json!("managed"), &json!(commit)));
+    world.git.unset("token");
+
+    let none = world.connect(json!({"branch": "none"}));
+    assert!(why(&none).contains("no such branch"), "{none}");
+    let inside = world.connect(json!({"url": "http://127.0.0.1:1/app.git"}));
+    assert!(why(&inside).contains("use https"), "{inside}");
+    let inside = world.connect(json!({"url": "https://127.0.0.1:1/app.git"}));
+    assert!(why(&inside).contains("SVC_GIT_PRIVATE_HOSTS"), "{inside}");
+    for url in ["file:///etc", "https://ada:secret@git.example.com/app.git", "--upload-pack=x"] {
+        let params = json!({"appId": world.app, "url": url});
+        let refused = world.service.call(Some(&world.ada), "svc_connectRepository", params);
+        assert_eq!(refused.refusal(), (400, 142));
+    }
+}
+
+#[test]
+fn a_private_repository_is_read_with_its_token_and_nobody_sees_it() {
+    let world = World::new();
+    world.git.commit(&managed());
+    world.git.set("token", "svc-s3cret-t0ken");
+    let refused = world.connect(json!({}));
+    assert!(refused["error"].as_str().unwrap().contains("connect it with a token"), "{refused}");
+    let refused = world.connect(json!({"token": "wrong"}));
+    assert!(refused["error"].as_str().unwrap().contains("does not accept the token"), "{refused}");
+
+    let Service { url, application_id, .. } = &world.service;
+    let login = ["login", "--api-url", url, "--application-id", application_id];
+    let login = [&login[..], &["--email", &world.ada.email, "--password-stdin"]].concat();
+    let signed_in = world.service.cli_with(&login, &[], "correct horse");
+    assert!(signed_in.status.success(), "{signed_in:?}");
+    let connect = |input: &str| {
+        let app = world.app.as_str().unwrap();
+        let args = ["repo", "connect", &world.git.url, "--app", app, "--token-stdin", "--json"];
+        world.service.cli_with(&args, &[], input)
+    };
+    let connected = connect("svc-s3cret-t0ken\n");
+    assert!(connected.status.success(), "{connected:?}");
+    let connected: Value = serde_json::from_slice(&connected.stdout).unwrap();
+    assert_eq!((&connected["mode"], &connected["hasToken"]), (&json!("managed"), &json!(true)));
+    assert_eq!(connect("two words").status.code(), Some(2));
+
+    assert_eq!(world.check()["error"], Value::Null);
+    let known = world.call("svc_getRepository", json!({})).to_string() + &world.service.log();
+    assert!(!known.contains("s3cret"), "{known}");
+    let data = world.service.data();
+    assert!(holds(&data, world.ada.email.as_bytes()), "the search finds what lies in a file");
+    assert!(!holds(&data, b"s3cret"), "the token lies in a file");
+
+    // Another connection forgets the token.
+    let forgotten = world.connect(json!({}));
+    assert!(forgotten["error"].is_string() && forgotten["hasToken"] == false, "{forgotten}");
+}
+
+/// Whether a file below the folder contains these bytes.
+fn holds(folder: &Path, bytes: &[u8]) -> bool {
+    std::fs::read_dir(folder).unwrap().any(|entry| {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            return holds(&path, bytes);
+        }
+        std::fs::read(path).unwrap_or_default().windows(bytes.len()).any(|part| part == bytes)
+    })
+}
+
+#[test]
+fn only_a_little_of_a_large_repository_is_fetched() {
+    let world = World::new();
+    let mut noise = vec![0; 16 << 20];
+    fastrand::fill(&mut noise);
+    std::fs::write(world.git.work().join("film.bin"), noise).unwrap();
+    for n in 0..20 {
+        world.git.commit(&[("history.txt", n.to_string())]);
+    }
+    world.git.commit(&managed());
+    assert_eq!(world.connect(json!({}))["mode"], "managed");
+    assert!(world.git.sent() < 100_000, "{} bytes were fetched", world.git.sent());
+}
+
+#[test]
+fn many_callers_connect_and_check_one_repository() {
+    let world = World::new();
+    world.git.commit(&managed());
+    let connected = together(16, |_| world.connect(json!({})));
+    let checked = together(16, |_| world.check());
+    for repository in connected.iter().chain(&checked) {
+        assert_eq!(repository["error"], Value::Null, "{repository}");
+    }
+    assert_eq!(world.call("svc_getRepository", json!({}))["mode"], "managed");
+    // Some disconnect while others connect: each call is answered, and the end is one of the two.
+    let answers = together(16, |caller| {
+        let params = json!({"appId": world.app, "url": world.git.url});
+        match caller % 2 {
+            0 => world.service.call(Some(&world.ada), "svc_connectRepository", params),
+            _ => {
+                let params = json!({"appId": world.app});
+                world.service.call(Some(&world.ada), "svc_disconnectRepository", params)
+            }
+        }
+    });
+    assert!(answers.iter().all(|answer| matches!(answer.status, 200 | 404)), "{:?}", answers.len());
+}
+
+#[test]
+fn a_check_goes_on_after_a_crash() {
+    let mut world = World::new();
+    world.git.commit(&managed());
+    world.git.set("slow", "");
+    std::thread::scope(|threads| {
+        let params = json!({"appId": world.app, "url": world.git.url});
+        let (service, ada) = (&world.service, &world.ada);
+        threads.spawn(move || service.try_call(Some(ada), "svc_connectRepository", params, None));
+        eventually("the check runs", || {
+            let params = json!({"appId": world.app});
+            let read = world.service.call(Some(&world.ada), "svc_getRepository", params);
+            read.status == 200 && read.body["result"]["checking"] == true
+        });
+        world.service.signal("KILL");
+    });
+    world.service.kill();
+    world.git.unset("slow");
+    world.service.boot();
+    eventually("the check is done", || {
+        let repository = world.call("svc_getRepository", json!({}));
+        repository["mode"] == "managed" && repository["checking"] == false
+    });
+    assert_eq!(std::fs::read_dir(world.service.data().join("checkouts")).unwrap().count(), 0);
+}
