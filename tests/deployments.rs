@@ -103,6 +103,18 @@ fn a_repository_is_built_and_serves() {
     assert_eq!(version(&service, &ada, app), "one");
     let listed = call("listDeployments", json!({"appId": app, "state": "failed"})).ok();
     assert_eq!(listed["items"].as_array().unwrap().len(), 7);
+
+    // The connected repository is the default source, and only its token opens it.
+    let default = json!({"appId": app, "source": {"git": {}}});
+    assert_eq!(call("triggerDeployment", default).refusal(), (400, 142));
+    git.set("token", "s3cret");
+    let failed = deployed(&service, &ada, &trigger(json!({"url": git.url})));
+    assert!(failed["error"].as_str().unwrap().contains("is private"), "{failed}");
+    let repository = json!({"appId": app, "url": git.url, "branch": "next", "token": "s3cret"});
+    call("svc_connectRepository", repository).ok();
+    let third = deployed(&service, &ada, &trigger(json!({})));
+    assert_eq!((&third["state"], version(&service, &ada, app)), (&json!("live"), json!("two")));
+    assert_eq!(third["source"], json!({"git": {"url": git.url, "ref": "next"}}));
 }
 
 #[test]

@@ -23,7 +23,6 @@ use contract::{
     AppId, ArtifactId, BackupId, Email, Id, InstanceId, Password, PasswordAttempt, Sha256,
     Timestamp,
     artifacts::{ArtifactKind, Signer},
-    deployments::GitSource,
     instances::InstanceKind,
     releases::{Publication, Release, Target},
     text::{AccessToken, GitRef, GitUrl},
@@ -217,17 +216,23 @@ pub struct Content {
 /// Git repositories.
 #[async_trait]
 pub trait Sources: Send + Sync {
-    /// Checks a repository out at a branch, tag or commit.
-    async fn checkout(&self, git: &GitSource, within: Duration) -> Result<Checkout, SourceError>;
-    /// Reads the files that make a repository managed, without its history.
+    /// Checks a repository out. Refuses one without this Dockerfile.
+    async fn checkout(
+        &self,
+        remote: &Remote,
+        dockerfile: &str,
+        within: Duration,
+    ) -> Result<Checkout, SourceError>;
+    /// Reads the files that make a repository managed, without its history. The reference must be a
+    /// branch.
     async fn inspect(&self, remote: &Remote, within: Duration) -> Result<Inspected, SourceError>;
 }
 
 /// The address of a repository, and the permission to read it.
 pub struct Remote {
     pub url: GitUrl,
-    /// The default is the repository's own default branch.
-    pub branch: Option<GitRef>,
+    /// A branch, tag or commit. The default is the repository's own default branch.
+    pub git_ref: Option<GitRef>,
     pub token: Option<AccessToken>,
 }
 

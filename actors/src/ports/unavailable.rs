@@ -14,7 +14,7 @@ use bytes::Bytes;
 use container_engine::Engine;
 use contract::{
     AppId, ArtifactId, BackupId, Email, Password, PasswordAttempt, Sha256, Timestamp,
-    artifacts::ArtifactKind, deployments::GitSource,
+    artifacts::ArtifactKind,
 };
 use futures_util::stream::BoxStream;
 use serde_json::Value;
@@ -53,7 +53,7 @@ fn refused<T>() -> Result<T, PortError> {
 
 #[async_trait]
 impl Sources for Unavailable {
-    async fn checkout(&self, _: &GitSource, _: Duration) -> Result<Checkout, SourceError> {
+    async fn checkout(&self, _: &Remote, _: &str, _: Duration) -> Result<Checkout, SourceError> {
         Err(SourceError::Unreachable("there is no world outside".into()))
     }
     async fn inspect(&self, _: &Remote, _: Duration) -> Result<Inspected, SourceError> {

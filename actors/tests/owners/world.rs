@@ -14,7 +14,7 @@ use actors::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use container_engine::fake::Fake;
-use contract::{BackupId, Sha256, Timestamp, deployments::GitSource};
+use contract::{BackupId, Sha256, Timestamp};
 use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
 use repository::Files;
 use std::{
@@ -104,7 +104,7 @@ struct Repository;
 
 #[async_trait]
 impl Sources for Repository {
-    async fn checkout(&self, _: &GitSource, _: Duration) -> Result<Checkout, SourceError> {
+    async fn checkout(&self, _: &Remote, _: &str, _: Duration) -> Result<Checkout, SourceError> {
         let context = stream::iter([Ok(Bytes::from_static(b"an archive"))]).boxed();
         Ok(Checkout { commit: "0".repeat(40), context })
     }

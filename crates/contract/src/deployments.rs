@@ -130,7 +130,7 @@ pub struct DeploymentSource {
     pub version: Option<VersionName>,
     /// A repository with a Dockerfile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub git: Option<GitSource>,
+    pub git: Option<AppSource>,
     /// A version of the instance's template: its image, and its other settings for the service.
     /// Databases stay as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,6 +149,21 @@ impl DeploymentSource {
             problem: "must be one of {imageId, version}, {git} and {templateVersion}".into(),
         })
     }
+}
+
+/// A git repository of an app. Its token is used if this is the app's connected repository.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AppSource {
+    /// The address of the repository. The default is the app's connected repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<GitUrl>,
+    /// A branch, tag or commit. The default is the connected branch, or else the default branch.
+    #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+    pub git_ref: Option<GitRef>,
+    /// The path of the Dockerfile. The default is `Dockerfile`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dockerfile: Option<ContextPath>,
 }
 
 /// A git repository.

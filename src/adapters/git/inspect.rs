@@ -1,29 +1,20 @@
 //! Reads the files that make a repository managed. Of a large repository too, only its newest
 //! commit, its folders and these files are fetched, if the server can leave the rest out.
 
-use super::{Git, LARGEST_REPOSITORY, process::Repository};
+use super::{Git, LARGEST_REPOSITORY, explained, process::Repository};
 use actors::ports::{Inspected, Remote, SourceError};
 use contract::text::GitRef;
-use data_encoding::BASE64;
 use repository::{CONFIG, Content, Files, LARGEST_FILE, PACKAGE, WORKFLOW};
 use tokio::sync::OwnedSemaphorePermit;
-
-/// The user name that goes with a token. Bitbucket wants this one; the other hosts take any.
-const USER: &str = "x-token-auth";
 
 pub(super) async fn inspect(
     git: &Git,
     remote: &Remote,
     slot: OwnedSemaphorePermit,
 ) -> Result<Inspected, SourceError> {
-    let basic =
-        |token: &str| format!("Basic {}", BASE64.encode(format!("{USER}:{token}").as_bytes()));
-    let authorization = remote.token.as_ref().map(|token| basic(token.as_str()));
-    let repository = git.open(&remote.url, authorization, slot).await?;
+    let repository = git.open(remote, slot).await?;
     tokio::select! {
-        inspected = read(&repository, remote) => {
-            inspected.map_err(|e| explained(e, remote.token.is_some()))
-        }
+        inspected = read(&repository, remote) => inspected.map_err(|e| explained(e, remote)),
         () = repository.outgrows(LARGEST_REPOSITORY) => Err(SourceError::Refused(format!(
             "the repository is larger than {} GiB", LARGEST_REPOSITORY >> 30
         ))),
@@ -33,7 +24,7 @@ pub(super) async fn inspect(
 async fn read(repository: &Repository, remote: &Remote) -> Result<Inspected, SourceError> {
     let url = remote.url.as_str();
     repository.run(&["config", "remote.origin.url", url]).await?;
-    let branch = match &remote.branch {
+    let branch = match &remote.git_ref {
         Some(branch) => branch.as_str().to_owned(),
         None => default_branch(repository).await?,
     };
@@ -87,25 +78,4 @@ async fn content(
         (Some(mode), ..) if !mode.is_empty() => Ok(Content::Unreadable("is not a file".into())),
         _ => Ok(Content::Missing),
     }
-}
-
-/// Says what to do about the usual refusals of hosts.
-fn explained(e: SourceError, with_token: bool) -> SourceError {
-    let SourceError::Refused(said) = e else { return e };
-    let is_about = |words: &[&str]| words.iter().any(|word| said.contains(word));
-    if is_about(&["could not read Username", "Authentication failed", "error: 401", "error: 403"]) {
-        let why = match with_token {
-            true => {
-                "the host does not accept the token: connect again with one that may read this repository"
-            }
-            false => {
-                "the repository is private or does not exist: connect it with a token that may read it"
-            }
-        };
-        return SourceError::Refused(why.into());
-    }
-    if is_about(&["couldn't find remote ref"]) {
-        return SourceError::Refused(format!("the repository has no such branch ({said})"));
-    }
-    SourceError::Refused(said)
 }

@@ -12,7 +12,8 @@ mod process;
 use actors::ports::{Checkout, Inspected, Remote, SourceError, Sources};
 use async_trait::async_trait;
 use bytes::Bytes;
-use contract::{deployments::GitSource, text::GitUrl};
+use contract::text::AccessToken;
+use data_encoding::BASE64;
 use futures_util::{StreamExt, stream, stream::BoxStream};
 use network::is_public;
 use process::{Group, Repository, cannot_run};
@@ -41,6 +42,8 @@ pub struct Git {
     inspections: Arc<Semaphore>,
 }
 
+/// The user name that goes with a token. Bitbucket wants this one; the other hosts take any.
+const USER: &str = "x-token-auth";
 /// The oldest version that supports `http.curloptResolve`.
 const OLDEST: (u32, u32) = (2, 37);
 /// The maximum number of repositories that are built, and that are checked, at the same time.
@@ -105,13 +108,18 @@ fn usable(answered: io::Result<std::process::Output>) -> Result<(), String> {
 
 #[async_trait]
 impl Sources for Git {
-    async fn checkout(&self, git: &GitSource, within: Duration) -> Result<Checkout, SourceError> {
+    async fn checkout(
+        &self,
+        remote: &Remote,
+        dockerfile: &str,
+        within: Duration,
+    ) -> Result<Checkout, SourceError> {
         if let Some(why) = &self.unusable {
             return Err(SourceError::Unreachable(why.clone()));
         }
         let slot = self.slots.clone().acquire_owned().await;
         let slot = slot.map_err(|e| SourceError::Unreachable(e.to_string()))?;
-        let done = tokio::time::timeout(within, self.fetch(git, slot)).await;
+        let done = tokio::time::timeout(within, self.fetch(remote, dockerfile, slot)).await;
         done.unwrap_or_else(|_| {
             Err(SourceError::Unreachable("the repository was not fetched in time".into()))
         })
@@ -136,11 +144,11 @@ impl Git {
     /// Makes an empty folder for a repository, and decides which address git may connect to.
     async fn open(
         &self,
-        url: &GitUrl,
-        authorization: Option<String>,
+        remote: &Remote,
         slot: OwnedSemaphorePermit,
     ) -> Result<Repository, SourceError> {
-        let url = url::Url::parse(url.as_str()).map_err(|e| SourceError::Refused(e.to_string()))?;
+        let url = remote.url.as_str();
+        let url = url::Url::parse(url).map_err(|e| SourceError::Refused(e.to_string()))?;
         let host = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or(443);
         if url.scheme() != "https" && !self.is_private(host, port) {
@@ -151,6 +159,10 @@ impl Git {
         let address = self.resolve(host, port).await?;
         let folder = TempDir::new_in(&self.folder).map_err(cannot_run)?;
         let resolved = format!("{host}:{port}:{address}");
+        let basic = |token: &AccessToken| {
+            format!("Basic {}", BASE64.encode(format!("{USER}:{}", token.as_str()).as_bytes()))
+        };
+        let authorization = remote.token.as_ref().map(basic);
         let repository = Repository { folder, resolved, authorization, _slot: Some(slot) };
         repository.run(&["init", "--quiet", "--bare", "."]).await?;
         Ok(repository)
@@ -158,20 +170,21 @@ impl Git {
 
     async fn fetch(
         &self,
-        git: &GitSource,
+        remote: &Remote,
+        dockerfile: &str,
         slot: OwnedSemaphorePermit,
     ) -> Result<Checkout, SourceError> {
-        let repository = self.open(&git.url, None, slot).await?;
-        let wanted = git.git_ref.as_ref().map_or("HEAD", |r| r.as_str());
-        let fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--", git.url.as_str(), wanted];
+        let repository = self.open(remote, slot).await?;
+        let wanted = remote.git_ref.as_ref().map_or("HEAD", |r| r.as_str());
+        let fetch =
+            ["fetch", "--quiet", "--depth=1", "--no-tags", "--", remote.url.as_str(), wanted];
         tokio::select! {
-            fetched = repository.run(&fetch) => fetched?,
+            fetched = repository.run(&fetch) => fetched.map_err(|e| explained(e, remote))?,
             () = repository.outgrows(LARGEST_REPOSITORY) => return Err(SourceError::Refused(format!(
                 "the repository is larger than {} GiB", LARGEST_REPOSITORY >> 30
             ))),
         };
         let commit = repository.run(&["rev-parse", "FETCH_HEAD^{commit}"]).await?.trim().to_owned();
-        let dockerfile = git.dockerfile.as_ref().map_or("Dockerfile", |path| path.as_str());
         let object = format!("{commit}:{dockerfile}");
         if repository.run(&["cat-file", "-e", &object]).await.is_err() {
             return Err(SourceError::Refused(format!(
@@ -182,6 +195,27 @@ impl Git {
             repository.start(&["archive", "--format=tar", &commit]).map_err(cannot_run)?;
         Ok(Checkout { commit, context: stream_of(repository, archive, LARGEST_ARCHIVE) })
     }
+}
+
+/// Says what to do about the usual refusals of hosts.
+fn explained(e: SourceError, remote: &Remote) -> SourceError {
+    let SourceError::Refused(said) = e else { return e };
+    let is_about = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    if is_about(&["could not read Username", "Authentication failed", "error: 401", "error: 403"]) {
+        let why = match remote.token.is_some() {
+            true => {
+                "the host does not accept the token: connect again with one that may read this repository"
+            }
+            false => {
+                "the repository is private or does not exist: connect it with a token that may read it"
+            }
+        };
+        return SourceError::Refused(why.into());
+    }
+    if is_about(&["couldn't find remote ref"]) {
+        return SourceError::Refused(format!("the repository has no such branch ({said})"));
+    }
+    SourceError::Refused(said)
 }
 
 /// Streams the archive. The stream ends with an error if git fails or the archive exceeds `most`

@@ -4,7 +4,7 @@ use super::rules::State;
 use crate::{
     kinds::{
         image_builds::from_source::{self, APP, DEPLOYMENT, MEMORY},
-        images,
+        images, repositories,
     },
     ports::NotDone,
     runtime::progress_log::say,
@@ -13,7 +13,7 @@ use crate::{
 use container_engine::{BuildSpec, Labels};
 use contract::{
     AppId, DeploymentId, Id,
-    deployments::{GitSource, StepName},
+    deployments::{AppSource, StepName},
 };
 use std::collections::BTreeMap;
 
@@ -56,10 +56,13 @@ async fn of_git(
     world: &World,
     id: DeploymentId,
     app: AppId,
-    git: &GitSource,
+    git: &AppSource,
 ) -> Result<String, NotDone> {
     // The operator may have disallowed builds after this one was requested.
     allowed(world).map_err(|why| NotDone::Refused(why.into()))?;
+    let remote = repositories::remote(world, app, git);
+    let remote = remote.map_err(|e| NotDone::Refused(e.to_string()))?;
+    let remote = remote.ok_or_else(|| NotDone::Refused("it names no repository".into()))?;
     let labels = Labels::from([(APP.into(), app.to_string()), (DEPLOYMENT.into(), id.to_string())]);
     let tag = id.to_string().trim_start_matches("dep_").to_ascii_lowercase();
     let spec = BuildSpec {
@@ -72,5 +75,5 @@ async fn of_git(
         memory: MEMORY,
     };
     let said = async |line| say(world, id, StepName::Build, [line]);
-    from_source::build(world, id.unique(), git, spec, said).await
+    from_source::build(world, id.unique(), &remote, spec, said).await
 }

@@ -13,6 +13,7 @@ use crate::{
         apps::Apps,
         images,
         instances::{Definition, Instance, Instances, ServiceImage},
+        repositories::with_address,
     },
     platform::Platform,
     ports::sealed::Sealed,
@@ -183,9 +184,11 @@ impl Serves<TriggerDeployment> for Platform {
         if p.source.git.is_some() {
             build::allowed(&self.world).map_err(|why| Fault::NotNow(why.into()))?;
         }
+        let git = p.source.git.map(|git| with_address(&self.world.store, p.app_id, git));
+        let source = DeploymentSource { git: git.transpose()?, ..p.source };
         let (target, id, seen) = self.target(p.app_id, p.target)?;
         let (instance, role) = (&seen.state, place(target).1);
-        let (image, definition) = self.sourced(&p.source, instance, role)?;
+        let (image, definition) = self.sourced(&source, instance, role)?;
         let service = instance.service(role).ok_or(Fault::NotFound("service of this instance"))?;
         let becomes = definition.as_ref().unwrap_or(&service.live.definition);
         let env = p.env.as_ref().map(|env| self.seal_env(id, &becomes.service, env)).transpose()?;
@@ -193,7 +196,7 @@ impl Serves<TriggerDeployment> for Platform {
             app: p.app_id,
             instance: id,
             target,
-            source: p.source,
+            source,
             definition,
             image,
             env,

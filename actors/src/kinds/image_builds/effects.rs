@@ -9,7 +9,7 @@ use crate::{
         image_builds::from_source::{self, JOB, MEMORY},
         images::{self, Images},
     },
-    ports::NotDone,
+    ports::{NotDone, Remote},
     runtime::{
         progress_log::say,
         resource::{Kept, Retry},
@@ -19,7 +19,7 @@ use crate::{
 use container_engine::{BuildSpec, EngineError, Labels};
 use contract::{
     Fault, Id, JobId,
-    deployments::{GitSource, StepName},
+    deployments::StepName,
     images::{DockerImage, DockerImageVersion, ImageVersionState},
     text::{ImageDigest, ImageTag},
 };
@@ -59,7 +59,8 @@ async fn build(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry
     };
     let source = &state.source;
     let dockerfile = source.dockerfile.clone().or_else(|| source.git.dockerfile.clone());
-    let git = GitSource { dockerfile: dockerfile.clone(), ..source.git.clone() };
+    let (url, git_ref) = (source.git.url.clone(), source.git.git_ref.clone());
+    let remote = Remote { url, git_ref, token: None };
     let args = source.build_args.iter();
     let spec = BuildSpec {
         tag: format!("{repository}:{tag}"),
@@ -80,7 +81,7 @@ async fn build(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry
             let _ = owners.ask(id, Command::Reached(percent)).await;
         }
     };
-    match from_source::build(world, id.unique(), &git, spec, said).await {
+    match from_source::build(world, id.unique(), &remote, spec, said).await {
         Ok(_) => Ok(Outcome::Built),
         Err(NotDone::Refused(why)) => {
             say(world, id, StepName::Build, [format!("failed: {why}")]);

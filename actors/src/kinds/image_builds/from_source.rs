@@ -2,11 +2,10 @@
 
 use crate::{
     kinds::instances::names,
-    ports::{Checkout, NotDone, SourceError},
+    ports::{Checkout, NotDone, Remote, SourceError},
     world::World,
 };
 use container_engine::{BuildEvent, BuildSpec, EngineError, Labels};
-use contract::deployments::GitSource;
 use futures_util::{StreamExt, TryStreamExt};
 use std::{
     sync::{Arc, OnceLock},
@@ -57,7 +56,7 @@ fn labels_of(world: &World, own: Labels) -> Labels {
 pub async fn build(
     world: &World,
     id: Ulid,
-    git: &GitSource,
+    remote: &Remote,
     spec: BuildSpec,
     say: impl AsyncFn(String),
 ) -> Result<String, NotDone> {
@@ -68,8 +67,9 @@ pub async fn build(
     if let Some(image) = engine.images(&spec.labels).await?.into_iter().next() {
         return Ok(image.id);
     }
-    say(format!("fetching {}", git.url)).await;
-    let fetched = world.ports.sources.checkout(git, CHECKOUT_WITHIN).await;
+    say(format!("fetching {}", remote.url)).await;
+    let sources = &world.ports.sources;
+    let fetched = sources.checkout(remote, &spec.dockerfile, CHECKOUT_WITHIN).await;
     let Checkout { commit, context } = match fetched {
         Ok(checkout) => checkout,
         // No retry: an unreachable host may never have existed, so a person has to look.

@@ -1,11 +1,12 @@
 //! Checks a repository.
 
-use super::rules::{Checked, Effect, Outcome, Repositories};
+use super::rules::{Checked, Effect, Outcome, Repositories, Repository};
 use crate::{
-    ports::Remote,
+    ports::{Remote, sealed::SealError},
     runtime::resource::{Kept, Retry},
     world::World,
 };
+use contract::text::AccessToken;
 use std::{sync::Arc, time::Duration};
 
 /// How long the host of a repository may take.
@@ -19,13 +20,11 @@ pub(super) async fn perform(
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     let source = &repository.source;
-    let app = repository.app_id.to_string();
-    let token = source.token.as_ref().map(|token| world.ports.sealer.open(&app, token));
-    let token = match token.transpose() {
-        Ok(token) => token.and_then(|token| token.parse().ok()),
+    let token = match open(&world, &repository) {
+        Ok(token) => token,
         Err(e) => return Ok(Outcome::Unreadable(e.to_string())),
     };
-    let remote = Remote { url: source.url.clone(), branch: source.branch.clone(), token };
+    let remote = Remote { url: source.url.clone(), git_ref: source.branch.clone(), token };
     let found = match world.ports.sources.inspect(&remote, WITHIN).await {
         Ok(found) => found,
         Err(e) => return Ok(Outcome::Unreadable(e.to_string())),
@@ -40,4 +39,15 @@ pub(super) async fn perform(
         findings: report.findings,
         at: world.ports.clock.now(),
     })))
+}
+
+/// The token of a repository, if it has one.
+pub(super) fn open(
+    world: &World,
+    repository: &Repository,
+) -> Result<Option<AccessToken>, SealError> {
+    let app = repository.app_id.to_string();
+    let token = repository.source.token.as_ref();
+    let token = token.map(|token| world.ports.sealer.open(&app, token)).transpose()?;
+    Ok(token.and_then(|token| token.parse().ok()))
 }

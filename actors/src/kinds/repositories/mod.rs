@@ -1,10 +1,12 @@
 //! Repositories of apps. The service reads the newest commit of a repository and says whether its
 //! app can be built from it.
 
+mod build_source;
 mod effects;
 mod handlers;
 mod rules;
 
+pub(crate) use build_source::{remote, with_address};
 pub(crate) use handlers::of_app;
 pub use rules::{
     Checked, Command, Effect, Outcome, Repositories, Repository, RepositoryClaim, Source,
