@@ -35,10 +35,11 @@ doc:
 deny:
 	cargo deny check $(WHAT)
 
-# Compare docs/openapi.json and docs/REFERENCE.md with the declarations. `UPDATE=1 make openapi`
-# writes both; read their difference.
+# Compare docs/openapi.json, docs/REFERENCE.md and the table of docs/REPOSITORIES.md with the
+# declarations. `UPDATE=1 make openapi` writes them; read their difference.
 openapi:
 	cargo test -p contract --test documents
+	cargo test -p repository --test checks documentation
 
 # Measure the packaged program against yardsticks, and write BENCHMARKS.md.
 bench:

@@ -42,6 +42,12 @@ pub fn administrator_path(data: &Path) -> PathBuf {
     data.join("secrets/superadmin.json")
 }
 
+/// Reads the application id from the key file.
+pub fn application_id(data: &Path) -> io::Result<String> {
+    let keys: Keys = serde_json::from_slice(&std::fs::read(keys_path(data))?)?;
+    Ok(keys.application_id)
+}
+
 /// Reads the keys, and creates a missing key file or a missing encryption key. Fails if the store
 /// has secrets but the encryption key is missing: a new key could not decrypt them.
 pub fn keys(data: &Path, random: &Random, has_secrets: bool) -> io::Result<Keys> {

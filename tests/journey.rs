@@ -10,30 +10,37 @@ fn text(value: &Value) -> &str {
 #[test]
 fn from_an_account_to_a_published_release_and_back() {
     let service = Service::start();
-    let login = ["login", "--api-url", &service.url, "--application-id", &service.application_id];
-    let registered = service
-        .call(
-            None,
-            "registerUser",
-            json!({"email": "ada@example.com", "password": "correct horse"}),
-        )
-        .ok();
-    let signed_in = service.cli_with(
-        &[&login[..], &["--email", "Ada@Example.com", "--password-stdin"]].concat(),
-        &[],
-        "correct horse",
-    );
-    assert!(signed_in.status.success(), "{}", String::from_utf8_lossy(&signed_in.stderr));
+    let application_id = service.cli(&["admin", "application-id"]).stdout;
+    let application_id = String::from_utf8(application_id).unwrap();
+    let login = ["--api-url", &service.url, "--application-id", application_id.trim()];
+    let enter = |command: &'static str, email: &str| {
+        let place = [command].into_iter().chain(login).chain(["--email", email]);
+        let args: Vec<_> = place.chain(["--password-stdin", "--json"]).collect();
+        let entered = service.cli_with(&args, &[], "correct horse");
+        (entered.status.code(), serde_json::from_slice::<Value>(&entered.stdout).unwrap())
+    };
+    let (code, registered) = enter("register", "ada@example.com");
+    assert_eq!(code, Some(0), "{registered}");
+    let (code, again) = enter("register", "ada@example.com");
+    assert_eq!((code, &again["code"]), (Some(1), &json!(137)), "{again}");
+    let (code, signed_in) = enter("login", "Ada@Example.com");
+    assert_eq!(code, Some(0), "{signed_in}");
     assert_eq!(service.cli_json(&["whoami"], &[])["id"], registered["user"]["id"]);
 
     let call = |function: &str, params: Value| {
         service.cli_json(&["call", function, &params.to_string()], &[])
     };
+    // The id alone, for scripts.
+    let id = |args: &[&str]| {
+        let output = service.cli(&[args, &["--output", "id"]].concat());
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
     let organization = call("createOrganization", json!({"name": "Acme"}));
-    let project =
-        call("svc_createProject", json!({"name": "Shop", "organizationId": organization["id"]}));
-    let app = call("createApp", json!({"name": "Shop", "projectId": project["id"]}));
-    let app = text(&app["id"]);
+    let project = id(&["project", "create", "Shop", "--organization", text(&organization["id"])]);
+    let app = id(&["app", "create", "Shop", "--project", &project]);
+    assert_eq!(id(&["apps"]), app);
+    let app = app.as_str();
     let scopes = ["--scope", "artifact:upload", "--scope", "release:create"];
     let token = service
         .cli_json(&[&["token", "create", "--name", "ci", "--app", app][..], &scopes].concat(), &[]);

@@ -5,6 +5,7 @@ mod check;
 mod dump;
 mod superadmin;
 
+use crate::secrets;
 use clap::Subcommand;
 use contract::Email;
 use std::path::PathBuf;
@@ -39,6 +40,12 @@ pub enum AdminCommand {
         #[arg(long, env = "SVC_DATA", default_value = "data/run")]
         data: PathBuf,
     },
+    /// Print the application id, which clients send with every call. It is not a secret.
+    ApplicationId {
+        /// The server's data directory.
+        #[arg(long, env = "SVC_DATA", default_value = "data/run")]
+        data: PathBuf,
+    },
     /// Read the whole store and report inconsistencies. The server must not run.
     Check {
         /// The server's data directory.
@@ -52,6 +59,16 @@ pub fn run(command: AdminCommand) -> Result<(), String> {
         AdminCommand::Backup { file, data } => dump::backup(&file, &data),
         AdminCommand::Restore { file, data } => dump::restore(&file, &data),
         AdminCommand::Superadmin { email, revoke, data } => superadmin::set(&email, !revoke, &data),
+        AdminCommand::ApplicationId { data } => {
+            let id = secrets::application_id(&data).map_err(|e| {
+                format!(
+                    "{}: {e}; has the server been started?",
+                    secrets::keys_path(&data).display()
+                )
+            })?;
+            note(&id);
+            Ok(())
+        }
         AdminCommand::Check { data } => check::check(&data),
     }
 }

@@ -5,8 +5,8 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser},
 };
 use contract::{
-    AppId, ArtifactId, Channel, Email, Name, Notes, ProjectId, ReleaseId, Scope, Timestamp,
-    TokenId, VersionName,
+    AppId, ArtifactId, Channel, Email, Name, Notes, OrganizationId, ProjectId, ReleaseId, Scope,
+    Timestamp, TokenId, VersionName,
     apps::Platform,
     releases::Target,
     text::{GitRef, GitUrl},
@@ -24,6 +24,9 @@ pub struct Global {
     /// Print only the reply, as JSON, on standard output
     #[arg(long, global = true)]
     pub json: bool,
+    /// Print only this field of the reply, such as id; of a list, that of each item
+    #[arg(long, global = true, value_name = "FIELD", conflicts_with = "json")]
+    pub output: Option<String>,
     /// Print no notes and no progress
     #[arg(long, short, global = true)]
     pub quiet: bool,
@@ -41,6 +44,8 @@ pub struct Global {
 /// The commands that talk to a service.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Create an account, and keep its session in the login file
+    Register(Register),
     /// Sign in, and keep the session in the login file
     Login(Login),
     /// End the session, and forget it
@@ -49,6 +54,12 @@ pub enum Command {
     Whoami,
     /// Call a function of the service
     Call(Call),
+    /// Create projects
+    #[command(subcommand)]
+    Project(Project),
+    /// Create apps
+    #[command(subcommand)]
+    App(App),
     /// List the projects you reach
     Projects,
     /// List the apps of the projects you reach
@@ -70,6 +81,45 @@ pub enum Command {
     Repo(Repo),
     /// Check this repository, the service and the sign-in
     Doctor,
+}
+
+/// `svc register`.
+#[derive(Debug, Args)]
+pub struct Register {
+    #[command(flatten)]
+    pub login: Login,
+    /// Your name, as others see it
+    #[arg(long)]
+    pub name: Option<Name>,
+}
+
+/// `svc project`.
+#[derive(Debug, Subcommand)]
+pub enum Project {
+    /// Create a project
+    Create {
+        /// The name
+        name: Name,
+        /// The organization of the project; by default your personal one
+        #[arg(long)]
+        organization: Option<OrganizationId>,
+    },
+}
+
+/// `svc app`.
+#[derive(Debug, Subcommand)]
+pub enum App {
+    /// Create an app in a project
+    Create {
+        /// The name
+        name: Name,
+        /// The project
+        #[arg(long)]
+        project: ProjectId,
+        /// A platform of the app; by default both
+        #[arg(long, value_delimiter = ',', value_parser = one_of::<Platform>())]
+        platform: Vec<Platform>,
+    },
 }
 
 /// `svc login`.

@@ -93,9 +93,10 @@ fn hash(mut bytes: impl Read) -> io::Result<(String, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::printer::Form;
 
     fn quiet() -> Printer {
-        Printer::new(false, true)
+        Printer::new(Form::Text, true)
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! `svc completions`: prints the completion script of a shell.
 
-use crate::{Printer, args::Shell};
+use crate::{
+    args::Shell,
+    printer::{Form, Printer},
+};
 use std::{fmt::Write, process::ExitCode};
 
 /// Prints the completion script for `program`, the root command with all subcommands. The arguments
 /// of `call` complete to the names of functions.
 pub fn completions(shell: Shell, program: &mut clap::Command) -> ExitCode {
-    let printer = Printer::new(false, false);
+    let printer = Printer::new(Form::Text, false);
     match printer.text(&script(shell, program)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

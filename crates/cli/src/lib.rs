@@ -20,6 +20,7 @@ mod binary;
 mod call;
 mod client;
 mod completions;
+mod create;
 mod doctor;
 mod failure;
 mod findings;
@@ -47,7 +48,7 @@ pub use completions::completions;
 use client::Client;
 use failure::Failure;
 use login_file::LoginFile;
-use printer::Printer;
+use printer::{Form, Printer};
 use settings::{Settings, Sources};
 use std::process::ExitCode;
 use working_copy::WorkingCopy;
@@ -57,7 +58,12 @@ use working_copy::WorkingCopy;
 ///
 /// Blocks, so call it from a thread without an async runtime.
 pub fn run(command: Command, global: &Global) -> ExitCode {
-    let printer = Printer::new(global.json, global.quiet);
+    let form = match &global.output {
+        _ if global.json => Form::Json,
+        Some(field) => Form::Field(field.clone()),
+        None => Form::Text,
+    };
+    let printer = Printer::new(form, global.quiet);
     match execute(command, global, &printer) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -99,10 +105,13 @@ fn execute(command: Command, global: &Global, printer: &Printer) -> Result<(), F
     let settings = Settings::resolve(&sources)?;
     let cx = Context { printer, settings, working_copy, login_file };
     match command {
+        Command::Register(args) => login::register(&cx, args),
         Command::Login(args) => login::login(&cx, args),
         Command::Logout => login::logout(&cx, login),
         Command::Whoami => login::whoami(&cx),
         Command::Call(args) => call::call(&cx, args),
+        Command::Project(command) => create::project(&cx, command),
+        Command::App(command) => create::app(&cx, command),
         Command::Projects => lists::projects(&cx),
         Command::Apps(args) => lists::apps(&cx, args),
         Command::Artifacts(args) => lists::artifacts(&cx, args),

@@ -1,4 +1,4 @@
-//! `svc login`, `logout` and `whoami`.
+//! `svc register`, `login`, `logout` and `whoami`.
 
 use crate::{
     Context, args,
@@ -9,36 +9,14 @@ use crate::{
     settings::{Credential, Settings},
 };
 use contract::{
-    Email, PasswordAttempt,
-    authentication::{Empty, GetCurrentUser, LoginWithEmail, Logout},
+    Email, Password, PasswordAttempt,
+    authentication::{Empty, GetCurrentUser, LoginWithEmail, Logout, RegisterUser, SignedIn},
 };
 use std::io;
 
 pub fn login(cx: &Context<'_>, args: args::Login) -> Result<(), Failure> {
-    let client = cx.client()?.anonymous();
-    // Ask for the password only when its destination is known.
-    let api_url = client.api_url();
-    let application_id = cx.settings.application_id.clone().ok_or_else(|| {
-        Failure::usage(
-            format!("the application id of {api_url} is not known"),
-            "say --application-id; who operates the service knows it",
-        )
-    })?;
-    let email = match args.email {
-        Some(email) => email,
-        None => invalid_to_usage("e-mail", cx.printer.ask("E-mail")?.parse::<Email>())?,
-    };
-    let password = if args.password_stdin {
-        let mut line = String::new();
-        io::stdin().read_line(&mut line).map_err(|error| {
-            Failure::usage(format!("standard input: {error}"), "send the password on one line")
-        })?;
-        line
-    } else {
-        cx.printer.ask_secret(&format!("Password of {email} at {api_url}"))?
-    };
-    let password = password.trim_end_matches(['\r', '\n']).parse::<PasswordAttempt>();
-    let password = invalid_to_usage("password", password)?;
+    let Entered { client, application_id, email, password } = Entered::ask(cx, args)?;
+    let password = invalid_to_usage("password", password.parse::<PasswordAttempt>())?;
     let signed_in =
         client.call(&LoginWithEmail { email: email.into(), password }).map_err(|failure| {
             match failure.refused_with(101) {
@@ -46,6 +24,66 @@ pub fn login(cx: &Context<'_>, args: args::Login) -> Result<(), Failure> {
                 None => failure,
             }
         })?;
+    keep(cx, &client, application_id, &signed_in)
+}
+
+pub fn register(cx: &Context<'_>, args: args::Register) -> Result<(), Failure> {
+    let Entered { client, application_id, email, password } = Entered::ask(cx, args.login)?;
+    let password = invalid_to_usage("password", password.parse::<Password>())?;
+    let registered = client.call(&RegisterUser { email, password, name: args.name });
+    let registered = registered.map_err(|failure| match failure.refused_with(137) {
+        Some(_) => failure.advise("sign in with `svc login`"),
+        None => failure,
+    })?;
+    keep(cx, &client, application_id, &registered)
+}
+
+/// What a person entered to sign in, and where to.
+struct Entered {
+    client: Client,
+    application_id: String,
+    email: Email,
+    password: String,
+}
+
+impl Entered {
+    fn ask(cx: &Context<'_>, args: args::Login) -> Result<Entered, Failure> {
+        let client = cx.client()?.anonymous();
+        // Ask for the password only when its destination is known.
+        let api_url = client.api_url();
+        let application_id = cx.settings.application_id.clone().ok_or_else(|| {
+            Failure::usage(
+                format!("the application id of {api_url} is not known"),
+                "say --application-id; who operates the service knows it, and on its machine \
+                 `svc admin application-id` prints it",
+            )
+        })?;
+        let email = match args.email {
+            Some(email) => email,
+            None => invalid_to_usage("e-mail", cx.printer.ask("E-mail")?.parse::<Email>())?,
+        };
+        let password = if args.password_stdin {
+            let mut line = String::new();
+            io::stdin().read_line(&mut line).map_err(|error| {
+                Failure::usage(format!("standard input: {error}"), "send the password on one line")
+            })?;
+            line
+        } else {
+            cx.printer.ask_secret(&format!("Password of {email} at {api_url}"))?
+        };
+        let password = password.trim_end_matches(['\r', '\n']).to_owned();
+        Ok(Entered { client, application_id, email, password })
+    }
+}
+
+/// Writes the login file.
+fn keep(
+    cx: &Context<'_>,
+    client: &Client,
+    application_id: String,
+    signed_in: &SignedIn,
+) -> Result<(), Failure> {
+    let api_url = client.api_url();
     cx.login_file.write(&Login {
         api_url: api_url.to_owned(),
         application_id,
@@ -53,9 +91,8 @@ pub fn login(cx: &Context<'_>, args: args::Login) -> Result<(), Failure> {
         session_token: signed_in.session_token.clone(),
         expires_at: signed_in.expires_at,
     })?;
-    cx.printer.reply(&signed_in, |signed_in| {
-        format!("signed in to {api_url} as {}", signed_in.user.email)
-    })
+    cx.printer
+        .reply(signed_in, |signed_in| format!("signed in to {api_url} as {}", signed_in.user.email))
 }
 
 /// Removes the login also when the service cannot be told, and reports that failure.

@@ -6,6 +6,7 @@ use console::{Alignment, Term, measure_text_width, pad_str};
 use contract::{Timestamp, apps::Platform};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
+use serde_json::Value;
 use std::{
     fmt::{self, Display},
     io::{self, Write},
@@ -14,30 +15,42 @@ use std::{
 
 /// Prints for a person or for a program.
 pub struct Printer {
-    json: bool,
+    reply: Form,
     quiet: bool,
 }
 
+/// The form of a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Form {
+    /// For a person.
+    Text,
+    Json,
+    /// Only this field.
+    Field(String),
+}
+
 impl Printer {
-    /// `json` prints for programs; `quiet` omits notes and progress.
-    pub fn new(json: bool, quiet: bool) -> Self {
-        Printer { json, quiet }
+    /// `quiet` omits notes and progress.
+    pub fn new(reply: Form, quiet: bool) -> Self {
+        Printer { reply, quiet }
     }
 
-    /// Prints the reply of a command: as JSON for a program, as the text of `human` for a person.
+    /// Prints the reply of a command. `human` is its text for a person.
     pub fn reply<T: Serialize, H: Display>(
         &self,
         reply: &T,
         human: impl FnOnce(&T) -> H,
     ) -> Result<(), Failure> {
-        let text = if self.json {
-            serde_json::to_string(reply).map_err(|error| {
-                Failure::local(format!("the reply is not JSON: {error}"), "run it without --json")
-            })?
-        } else {
-            human(reply).to_string()
+        let unfit = |error| {
+            Failure::local(format!("the reply is not JSON: {error}"), "run it without --json")
         };
-        write_out(&text)
+        match &self.reply {
+            Form::Text => write_out(&human(reply).to_string()),
+            Form::Json => write_out(&serde_json::to_string(reply).map_err(unfit)?),
+            Form::Field(field) => {
+                write_out(&values(&serde_json::to_value(reply).map_err(unfit)?, field)?)
+            }
+        }
     }
 
     /// Prints text that is the same for people and programs.
@@ -56,8 +69,8 @@ impl Printer {
     pub fn failure(&self, failure: &Failure) {
         match failure {
             // The reply already told a program.
-            Failure::Told { .. } if self.json => {}
-            failure if self.json => {
+            Failure::Told { .. } if self.reply == Form::Json => {}
+            failure if self.reply == Form::Json => {
                 let body = serde_json::to_string(&failure.body()).unwrap_or_default();
                 // A failure to write cannot be reported.
                 let _ = write_out(&body);
@@ -91,6 +104,31 @@ impl Printer {
     pub fn ask_secret(&self, question: &str) -> Result<String, Failure> {
         prompt(question, Term::read_secure_line)
     }
+}
+
+/// The values of a field, each on its line. The field may be inside of others, as in `release.id`.
+/// Of a list, the field of each item counts.
+fn values(reply: &Value, field: &str) -> Result<String, Failure> {
+    let items = reply.get("items").and_then(Value::as_array);
+    let pointer = format!("/{}", field.replace('.', "/"));
+    let value = |item: &Value| match item.pointer(&pointer) {
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(Value::Null) => Ok(String::new()),
+        Some(value) => Ok(value.to_string()),
+        None => Err(Failure::usage(
+            format!("the reply has no field {field}"),
+            format!("its fields are {}", names(item)),
+        )),
+    };
+    match items {
+        Some(items) => Ok(items.iter().map(value).collect::<Result<Vec<_>, _>>()?.join("\n")),
+        None => value(reply),
+    }
+}
+
+fn names(value: &Value) -> String {
+    let names = value.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    names.collect::<Vec<_>>().join(", ")
 }
 
 fn prompt(question: &str, read: fn(&Term) -> io::Result<String>) -> Result<String, Failure> {
@@ -224,6 +262,18 @@ mod tests {
             .row(["1".into(), "日本".into(), "a".into()])
             .row(["22".into(), "b".into(), "c".into()]);
         assert_eq!(table.to_string(), "ID  NAME  X\n1   日本  a\n22  b     c\n");
+    }
+
+    #[test]
+    fn a_field_is_found_in_a_reply_and_in_each_item_of_a_list() {
+        let release = serde_json::json!({"id": "rel_1", "release": {"id": "x"}, "notes": null});
+        assert_eq!(values(&release, "id").unwrap(), "rel_1");
+        assert_eq!(values(&release, "release.id").unwrap(), "x");
+        assert_eq!(values(&release, "notes").unwrap(), "");
+        let list = serde_json::json!({"items": [{"id": "a"}, {"id": "b"}], "nextCursor": null});
+        assert_eq!(values(&list, "id").unwrap(), "a\nb");
+        let failure = values(&release, "name").unwrap_err();
+        assert!(failure.hint().contains("id, notes, release"), "{}", failure.hint());
     }
 
     #[test]

@@ -190,7 +190,11 @@ fn run(command: &str, copy: &WorkingCopy) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{login_file::LoginFile, printer::Printer, testing::Service};
+    use crate::{
+        login_file::LoginFile,
+        printer::{Form, Printer},
+        testing::Service,
+    };
     use contract::releases::ReleaseState;
     use serde_json::json;
 
@@ -226,7 +230,7 @@ mod tests {
         }))
         .unwrap();
         let cx = Context {
-            printer: &Printer::new(false, true),
+            printer: &Printer::new(Form::Text, true),
             settings: service.settings(),
             working_copy: WorkingCopy::at(folder.path()),
             login_file: LoginFile::locate(&|_| Some(home.clone())).unwrap(),

@@ -205,7 +205,7 @@ fn content_digest(part: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::{
-        printer::Printer,
+        printer::{Form, Printer},
         testing::{Fault, IMPATIENT, Service},
     };
     use contract::apps::Platform;
@@ -218,7 +218,7 @@ mod tests {
     }
 
     fn send(service: &Service, path: &Path) -> Result<ArtifactId, Failure> {
-        let binary = Binary::open(path, &Printer::new(false, true))?;
+        let binary = Binary::open(path, &Printer::new(Form::Text, true))?;
         let request = UploadUrlRequest {
             app_id: "app_01J9ZQ8F5W7V3T6M2K4N8R0P1S".parse().unwrap(),
             platform: Platform::Android,

@@ -198,8 +198,8 @@ macro_rules! checks {
             }
         }
 
-        /// The ids of all checks of the files.
-        pub const CHECKS: &[&str] = &[$($id),+];
+        /// The id of each check, the severity of its findings, and what to do about them.
+        pub const CHECKS: &[(&str, Severity, &str)] = &[$(($id, Severity::$severity, $fix)),+];
     };
 }
 

@@ -7,7 +7,7 @@ use contract::{
     repositories::{Finding, RepositoryMode::*, Severity},
 };
 use repository::{CHECKS, CONFIG, Config, Content, Files, PACKAGE, WORKFLOW, check};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 const SOUND_CONFIG: &str = r#"{
     "platforms": ["ios", "android"],
@@ -247,7 +247,8 @@ fn each_defect_has_its_check_and_its_line() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let missing = ["package-missing", "config-missing", "workflow-missing", "file-readable"];
     seen.extend(missing.map(str::to_owned));
-    assert_eq!(seen, CHECKS.iter().map(|id| (*id).to_owned()).collect(), "each check has a defect");
+    let ids = CHECKS.iter().map(|(id, ..)| (*id).to_owned());
+    assert_eq!(seen, ids.collect(), "each check has a defect");
 }
 
 #[test]
@@ -257,4 +258,23 @@ fn what_is_no_text_or_too_large_is_there_and_cannot_be_read() {
         assert_eq!(check(&files).mode, Managed);
         assert_eq!(found(&files), ["file-readable -"]);
     }
+}
+
+/// `UPDATE=1` writes the table again; review the difference.
+#[test]
+fn the_documentation_lists_all_checks() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/REPOSITORIES.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let head = "| id | severity | what to do |\n|---|---|---|\n";
+    let (before, rest) = text.split_once(head).unwrap();
+    let (_, after) = rest.split_once("\n\n").unwrap();
+    let row = |(id, severity, fix): &(&str, Severity, &str)| {
+        format!("| `{id}` | {} | {fix} |", format!("{severity:?}").to_lowercase())
+    };
+    let rows: Vec<_> = CHECKS.iter().map(row).collect();
+    let made = format!("{before}{head}{}\n\n{after}", rows.join("\n"));
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &made).unwrap();
+    }
+    assert!(text == made || std::env::var_os("UPDATE").is_some(), "run `make openapi`");
 }
