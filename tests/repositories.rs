@@ -3,10 +3,15 @@
 use crate::support::{
     git::Git,
     load::together,
+    requires,
     service::{Person, Service, eventually},
 };
 use serde_json::{Value, json};
-use std::path::Path;
+use std::{
+    io::Write,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 const CONFIG: &str = r#"{
   "platforms": ["android"],
@@ -43,12 +48,16 @@ struct World {
 }
 
 impl World {
-    fn new() -> World {
+    /// `None` where a program that the test needs is missing.
+    fn new(test: &str) -> Option<World> {
+        if !requires::programs(test, &["git", "openssl", "python3"]) {
+            return None;
+        }
         let git = Git::serve();
         let service = Service::start_with(&[("SVC_GIT_PRIVATE_HOSTS", &git.host)]);
         let ada = service.register("ada");
         let (_, app) = service.project_with_app(&ada, None);
-        World { git, service, ada, app }
+        Some(World { git, service, ada, app })
     }
 
     fn call(&self, function: &str, params: Value) -> Value {
@@ -76,7 +85,7 @@ fn found(repository: &Value) -> Vec<String> {
 
 #[test]
 fn a_repository_is_classified_by_what_is_in_it_now() {
-    let world = World::new();
+    let Some(world) = World::new("a_repository_is_classified_by_what_is_in_it_now") else { return };
     let first = world.git.commit(&[("README.md", "an app".into())]);
     let connected = world.connect(json!({}));
     assert_eq!(connected["mode"], "artifact-only", "{connected}");
@@ -132,7 +141,11 @@ fn a_repository_is_classified_by_what_is_in_it_now() {
 
 #[test]
 fn a_repository_that_cannot_be_read_says_why_and_keeps_its_last_check() {
-    let world = World::new();
+    let Some(world) =
+        World::new("a_repository_that_cannot_be_read_says_why_and_keeps_its_last_check")
+    else {
+        return;
+    };
     let why = |repository: &Value| repository["error"].as_str().unwrap().to_owned();
     let empty = world.connect(json!({}));
     assert!(why(&empty).contains("empty"), "{empty}");
@@ -161,7 +174,10 @@ fn a_repository_that_cannot_be_read_says_why_and_keeps_its_last_check() {
 
 #[test]
 fn a_private_repository_is_read_with_its_token_and_nobody_sees_it() {
-    let world = World::new();
+    let Some(world) = World::new("a_private_repository_is_read_with_its_token_and_nobody_sees_it")
+    else {
+        return;
+    };
     world.git.commit(&managed());
     world.git.set("token", "svc-s3cret-t0ken");
     let refused = world.connect(json!({}));
@@ -210,7 +226,7 @@ fn holds(folder: &Path, bytes: &[u8]) -> bool {
 
 #[test]
 fn only_a_little_of_a_large_repository_is_fetched() {
-    let world = World::new();
+    let Some(world) = World::new("only_a_little_of_a_large_repository_is_fetched") else { return };
     let mut noise = vec![0; 16 << 20];
     fastrand::fill(&mut noise);
     std::fs::write(world.git.work().join("film.bin"), noise).unwrap();
@@ -224,7 +240,7 @@ fn only_a_little_of_a_large_repository_is_fetched() {
 
 #[test]
 fn many_callers_connect_and_check_one_repository() {
-    let world = World::new();
+    let Some(world) = World::new("many_callers_connect_and_check_one_repository") else { return };
     world.git.commit(&managed());
     let connected = together(16, |_| world.connect(json!({})));
     let checked = together(16, |_| world.check());
@@ -247,8 +263,81 @@ fn many_callers_connect_and_check_one_repository() {
 }
 
 #[test]
+fn a_signed_push_begins_a_check() {
+    let Some(world) = World::new("a_signed_push_begins_a_check") else { return };
+    world.git.commit(&[("README.md", "an app".into())]);
+    world.connect(json!({}));
+    let webhook = world.call("svc_getRepositoryWebhook", json!({}));
+    let secret = webhook["secret"].as_str().unwrap();
+    let send = |header: &str, value: &str, body: &str| {
+        let request = world.service.http.post(webhook["url"].as_str().unwrap());
+        let request = request.header(header, value).header("Content-Type", "application/json");
+        let answer = Service::answer(request.body(body.to_owned()).send().unwrap()).unwrap();
+        (answer.status, answer.body)
+    };
+    let push = |branch: &str| json!({"ref": format!("refs/heads/{branch}")}).to_string();
+    let main = push("main");
+    let signed = |body: &str| send("X-Hub-Signature-256", &signature(secret, body), body);
+
+    let commit = world.git.commit(&managed());
+    assert_eq!(signed(&main), (202, json!({"checking": true})));
+    eventually("the push is checked", || {
+        world.call("svc_getRepository", json!({}))["commit"] == json!(commit)
+    });
+    assert_eq!(send("X-Gitlab-Token", secret, &main), (202, json!({"checking": true})));
+    assert_eq!(signed(&push("other")), (202, json!({"checking": false})));
+    assert_eq!(signed(r#"{"zen": "Design for failure."}"#), (202, json!({"checking": false})));
+
+    let wrong = signature("another secret", &main);
+    for (header, value, body) in [
+        ("X-Hub-Signature-256", wrong.as_str(), main.as_str()),
+        ("X-Hub-Signature-256", &signature(secret, &main), &push("next")),
+        ("X-Hub-Signature-256", "sha256=", &main),
+        ("X-Hub-Signature-256", "sha1=00", &main),
+        ("X-Gitlab-Token", "another secret", &main),
+        ("X-Other", "", &main),
+    ] {
+        let (status, answer) = send(header, value, body);
+        assert_eq!((status, &answer["code"]), (401, &json!(119)), "{header}: {value}: {answer}");
+    }
+    assert_eq!(signed("no JSON").0, 400);
+
+    // A push during a check is checked after it.
+    world.git.set("slow", "");
+    std::thread::scope(|threads| {
+        threads.spawn(|| world.check());
+        eventually("the check runs", || {
+            world.call("svc_getRepository", json!({}))["checking"] == true
+        });
+        let commit = world.git.commit(&[("late.txt", "late".into())]);
+        assert_eq!(signed(&main).0, 202);
+        world.git.unset("slow");
+        eventually("the late push is checked", || {
+            let repository = world.call("svc_getRepository", json!({}));
+            repository["commit"] == json!(commit) && repository["checking"] == false
+        });
+    });
+
+    // Another connection of the same repository has another secret.
+    world.call("svc_disconnectRepository", json!({}));
+    world.connect(json!({}));
+    assert_ne!(world.call("svc_getRepositoryWebhook", json!({}))["secret"], secret);
+    assert_eq!(signed(&main).0, 401);
+}
+
+/// The signature of a body, as another implementation makes it.
+fn signature(secret: &str, body: &str) -> String {
+    let mut openssl = Command::new("openssl");
+    openssl.args(["dgst", "-sha256", "-hmac", secret]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut openssl = openssl.spawn().unwrap();
+    openssl.stdin.take().unwrap().write_all(body.as_bytes()).unwrap();
+    let printed = String::from_utf8(openssl.wait_with_output().unwrap().stdout).unwrap();
+    format!("sha256={}", printed.trim().rsplit_once(' ').unwrap().1)
+}
+
+#[test]
 fn a_check_goes_on_after_a_crash() {
-    let mut world = World::new();
+    let Some(mut world) = World::new("a_check_goes_on_after_a_crash") else { return };
     world.git.commit(&managed());
     world.git.set("slow", "");
     std::thread::scope(|threads| {

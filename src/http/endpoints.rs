@@ -2,7 +2,7 @@
 //! others.
 
 use super::{
-    Edge, download, functions, install, operators, parse_rest,
+    Edge, download, functions, install, operators, parse_rest, push,
     reply::{self, Heading},
     upload,
 };
@@ -19,6 +19,7 @@ use contract::{
         files::{self, DownloadArtifact, DownloadBackup, HeadArtifactContent, PutArtifactContent},
         install::{self as pages, InstallManifest, InstallPage},
         operators::{self as watched, Healthz, Metrics, OpenApi, Readyz},
+        pushes::{self, RepositoryPush},
         session_routes,
     },
 };
@@ -54,6 +55,7 @@ answers! {
     DownloadBackup: |it| download::get_backup(it.req, it.edge);
     InstallPage: |it| install::page(it.req, it.edge);
     InstallManifest: |it| install::manifest(it.req, it.edge);
+    RepositoryPush: |it| push::receive(it.req, it.edge, it.payload);
     Healthz: |_it| operators::healthz();
     Readyz: |it| operators::readyz(it.edge);
     Metrics: |it| operators::metrics(it.edge);
@@ -62,7 +64,7 @@ answers! {
 
 pub fn configure(app: &mut web::ServiceConfig) {
     let answered = files::edge_routes().into_iter().chain(pages::edge_routes());
-    let answered = answered.chain(watched::edge_routes());
+    let answered = answered.chain(watched::edge_routes()).chain(pushes::edge_routes());
     let mut resources = Resources::default();
     for route in answered {
         resources.serve_itself(route);

@@ -13,6 +13,7 @@ mod instances;
 mod operators;
 mod parse_rest;
 pub mod proxy;
+mod push;
 mod reply;
 mod request;
 mod staging;

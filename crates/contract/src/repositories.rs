@@ -37,6 +37,14 @@ functions! {
     "svc_checkRepository": CheckRepository { app_id: AppId } -> Repository
     { who: Member of (app_id), effect: Change, errors: [NotFound "the app has no repository"] }
 
+    /// Read the address and the secret with which the host of a repository reports pushes.
+    ///
+    /// Add them to the host as a webhook for pushes, with content type JSON. Each push to the
+    /// connected branch then begins a check. A repository that is disconnected and connected again
+    /// has another secret.
+    "svc_getRepositoryWebhook": GetRepositoryWebhook { app_id: AppId } -> RepositoryWebhook
+    { who: Member of (app_id), effect: Read, errors: [NotFound "the app has no repository"] }
+
     /// Disconnect the repository of an app, and forget its token.
     "svc_disconnectRepository": DisconnectRepository { app_id: AppId } -> DisconnectedRepository
     { who: Member of (app_id), effect: Change, errors: [NotFound "the app has no repository"] }
@@ -65,6 +73,18 @@ records! {
         /// Why the last check could not read the repository. The other fields show the check before
         /// it.
         error: Option<String>,
+    }
+
+    /// The webhook of a repository.
+    pub struct RepositoryWebhook {
+        url: String,
+        secret: String,
+    }
+
+    /// The answer to a report of a push.
+    pub struct PushReceived {
+        /// Whether a check begins: the push was to the connected branch.
+        checking: bool,
     }
 
     /// The app whose repository was disconnected.

@@ -13,7 +13,8 @@ use contract::{
     AppId, Fault, RepositoryId, Serves,
     repositories::{
         self as wire, CheckRepository, ConnectRepository, DisconnectRepository,
-        DisconnectedRepository, GetRepository, RepositoryHost,
+        DisconnectedRepository, GetRepository, GetRepositoryWebhook, RepositoryHost,
+        RepositoryWebhook,
     },
 };
 use std::time::Duration;
@@ -28,7 +29,7 @@ pub(crate) fn of_app(store: &Store, app: AppId) -> Result<Option<wire::Repositor
 }
 
 fn view(repository: &Repository) -> wire::Repository {
-    let Repository { app_id, source, checking, checked, error } = repository.clone();
+    let Repository { app_id, source, checking, checked, error, .. } = repository.clone();
     let (url, branch) = (source.url, source.branch.map(|branch| branch.as_str().to_owned()));
     let shown = wire::Repository {
         app_id,
@@ -117,6 +118,14 @@ impl Serves<GetRepository> for Platform {
     async fn serve(&self, _: &Call, p: GetRepository) -> Result<wire::Repository, Fault> {
         let (_, repository) = self.repository(p.app_id)?;
         Ok(view(&repository))
+    }
+}
+
+impl Serves<GetRepositoryWebhook> for Platform {
+    async fn serve(&self, _: &Call, p: GetRepositoryWebhook) -> Result<RepositoryWebhook, Fault> {
+        let (id, _) = self.repository(p.app_id)?;
+        let url = format!("{}/api/v1/repositories/{}/push", self.settings.api_url, p.app_id);
+        Ok(RepositoryWebhook { url, secret: self.webhook_secret(id) })
     }
 }
 

@@ -4,10 +4,12 @@
 mod build_source;
 mod effects;
 mod handlers;
+mod push;
 mod rules;
 
 pub(crate) use build_source::{remote, with_address};
 pub(crate) use handlers::of_app;
+pub use push::Proof;
 pub use rules::{
     Checked, Command, Effect, Outcome, Repositories, Repository, RepositoryClaim, Source,
 };

@@ -1,4 +1,5 @@
-//! The rules of a repository: one check runs at a time, and its result stays until the next one.
+//! The rules of a repository: one check runs at a time, and its result stays until the next one. A
+//! check that is wanted meanwhile follows, because the running one may have read an earlier commit.
 
 use crate::{
     ports::sealed::Sealed,
@@ -24,6 +25,9 @@ pub struct Repository {
     pub source: Source,
     /// Whether a check is pending.
     pub checking: bool,
+    /// Whether another check follows the pending one.
+    #[serde(default)]
+    pub again: bool,
     /// The last check that could read the repository.
     pub checked: Option<Checked>,
     /// Why a later check could not read the repository.
@@ -54,7 +58,7 @@ pub struct Checked {
 pub enum Command {
     /// Replace the address, forget the last result, and check.
     Connect(Source),
-    /// Check again, unless a check is pending.
+    /// Check again, after the pending check if there is one.
     Check,
     Disconnect,
 }
@@ -91,7 +95,10 @@ impl Resource for Repositories {
     ) -> Result<Step<Self>, Fault> {
         Ok(match command {
             Command::Connect(source) => check(Repository::new(repository.app_id, source)),
-            Command::Check if repository.checking => Step::keep(),
+            Command::Check if repository.again => Step::keep(),
+            Command::Check if repository.checking => {
+                Step::put(Repository { again: true, ..repository })
+            }
             Command::Check => check(repository),
             Command::Disconnect => Step::remove(),
         })
@@ -102,7 +109,11 @@ impl Resource for Repositories {
             Outcome::Checked(checked) => (Some(*checked), None),
             Outcome::Unreadable(why) => (repository.checked, Some(why)),
         };
-        Step::put(Repository { checking: false, checked, error, ..repository }).intend(Intent::None)
+        let after = Repository { checking: false, again: false, checked, error, ..repository };
+        if repository.again {
+            return check(after);
+        }
+        Step::put(after).intend(Intent::None)
     }
 
     fn is_deleted(_: &Repository) -> bool {
@@ -144,7 +155,7 @@ store::claims! {
 impl Repository {
     /// A repository that has not been checked.
     pub fn new(app_id: AppId, source: Source) -> Self {
-        Repository { app_id, source, checking: false, checked: None, error: None }
+        Repository { app_id, source, checking: false, again: false, checked: None, error: None }
     }
 }
 
@@ -218,6 +229,11 @@ mod tests {
                 return;
             };
             assert_eq!(after.checking, after.intent.is_some());
+            assert!(after.checking || !after.again);
+            // A check that was wanted during another one is never lost.
+            if matches!(input, Input::Outcome(_)) {
+                assert_eq!((after.checking, after.again), (before.again, false));
+            }
             match input {
                 // What is known of one repository is not shown of another.
                 Input::Command(Command::Connect(source)) => {

@@ -8,6 +8,7 @@ pub mod files;
 pub mod install;
 pub mod instances;
 pub mod operators;
+pub mod pushes;
 pub mod session_routes;
 
 pub use declaration::*;
@@ -46,6 +47,7 @@ pub const GROUPS: &[EndpointGroup] = &[
     OPERATIONS,
     files::GROUP,
     install::GROUP,
+    pushes::GROUP,
     instances::GROUP,
     session_routes::OPERATIONS,
     session_routes::GROUP,
