@@ -6,6 +6,7 @@ use crate::support::{
     requires,
     service::{Person, Service, eventually},
 };
+use data_encoding::BASE64;
 use serde_json::{Value, json};
 use std::{
     io::Write,
@@ -108,6 +109,10 @@ fn a_repository_is_classified_by_what_is_in_it_now() {
     let checked = world.check();
     assert_eq!((&checked["mode"], &checked["commit"]), (&json!("managed"), &json!(commit)));
     assert_eq!(found(&checked), ["config-artifact-path:4"]);
+    // What a finding quotes of a file is short.
+    let long = CONFIG.replace("build/app.aab", &format!("../{}.aab", "x".repeat(100_000)));
+    world.git.commit(&[(".svc/config.json", long)]);
+    assert!(world.check().to_string().len() < 4_000);
     assert_eq!(checked["detected"][1]["problem"], checked["findings"][0]["problem"]);
 
     // What is no regular file is there and cannot be read.
@@ -203,10 +208,22 @@ fn a_private_repository_is_read_with_its_token_and_nobody_sees_it() {
 
     assert_eq!(world.check()["error"], Value::Null);
     let known = world.call("svc_getRepository", json!({})).to_string() + &world.service.log();
-    assert!(!known.contains("s3cret"), "{known}");
     let data = world.service.data();
     assert!(holds(&data, world.ada.email.as_bytes()), "the search finds what lies in a file");
-    assert!(!holds(&data, b"s3cret"), "the token lies in a file");
+    // The token, and the header that carries it.
+    for secret in ["s3cret", &BASE64.encode(b"x-token-auth:svc-s3cret-t0ken")] {
+        assert!(!known.contains(secret), "{known}");
+        assert!(!holds(&data, secret.as_bytes()), "the token lies in a file");
+    }
+
+    // A redirection does not take the token to another server.
+    let other = Git::serve();
+    other.commit(&managed());
+    world.git.set("elsewhere", &format!("http://{}", other.host));
+    let refused = world.check();
+    assert!(refused["error"].as_str().unwrap().contains("redirects"), "{refused}");
+    assert_eq!(other.sent(), 0);
+    world.git.unset("elsewhere");
 
     // Another connection forgets the token.
     let forgotten = world.connect(json!({}));
@@ -259,7 +276,12 @@ fn many_callers_connect_and_check_one_repository() {
             }
         }
     });
-    assert!(answers.iter().all(|answer| matches!(answer.status, 200 | 404)), "{:?}", answers.len());
+    for answer in &answers {
+        assert!(matches!(answer.status, 200 | 404), "{}", answer.body);
+    }
+    let params = json!({"appId": world.app});
+    let left = world.service.call(Some(&world.ada), "svc_getRepository", params);
+    assert_eq!(world.call("getApp", json!({}))["repository"], left.body["result"], "both agree");
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub struct Vault {
     folder: Option<PathBuf>,
     objects: Arc<dyn ObjectStore>,
     prefix: Key,
-    verifications: Turns,
+    verifications: Turns<AppId>,
 }
 
 impl Vault {

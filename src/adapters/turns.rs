@@ -1,57 +1,57 @@
-//! Limits work that fills a processor: a number of turns in total, and at most half of them for one
-//! app.
+//! Limits work that occupies this machine: a number of turns in total, and at most half of them for
+//! one holder, such as an app.
 
-use contract::AppId;
 use std::{
     collections::HashMap,
+    hash::Hash,
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
-/// Turns are granted in the order of requests. An app that asks for many waits for its own turns
-/// first, not ahead of other apps.
-pub struct Turns {
+/// Turns are granted in the order of requests. A holder that asks for many waits for its own
+/// turns first, not ahead of others.
+pub struct Turns<K> {
     all: Arc<Semaphore>,
-    of_each_app: usize,
-    /// Apps that hold or await a turn.
-    apps: Mutex<HashMap<AppId, Weak<Semaphore>>>,
+    of_each: usize,
+    /// Those that hold or await a turn.
+    holders: Mutex<HashMap<K, Weak<Semaphore>>>,
 }
 
 /// A turn lasts until it is dropped.
 pub struct Turn {
-    _of_app: OwnedSemaphorePermit,
+    _of_holder: OwnedSemaphorePermit,
     _of_all: OwnedSemaphorePermit,
 }
 
-impl Turns {
+impl<K: Eq + Hash> Turns<K> {
     /// Two turns for each processor: while one job reads the disk, another computes.
-    pub fn two_for_each_processor() -> Turns {
+    pub fn two_for_each_processor() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Turns::new(processors.saturating_mul(2))
     }
 
-    fn new(count: usize) -> Turns {
+    pub fn new(count: usize) -> Self {
         Turns {
             all: Arc::new(Semaphore::new(count)),
-            of_each_app: count.div_ceil(2),
-            apps: Mutex::default(),
+            of_each: count.div_ceil(2),
+            holders: Mutex::default(),
         }
     }
 
-    pub async fn take(&self, app: AppId) -> Result<Turn, AcquireError> {
-        let of_app = self.of_app(app).acquire_owned().await?;
+    pub async fn take(&self, holder: K) -> Result<Turn, AcquireError> {
+        let of_holder = self.of(holder).acquire_owned().await?;
         let of_all = self.all.clone().acquire_owned().await?;
-        Ok(Turn { _of_app: of_app, _of_all: of_all })
+        Ok(Turn { _of_holder: of_holder, _of_all: of_all })
     }
 
-    fn of_app(&self, app: AppId) -> Arc<Semaphore> {
-        let mut apps = self.apps.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = apps.get(&app).and_then(Weak::upgrade) {
+    fn of(&self, holder: K) -> Arc<Semaphore> {
+        let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = holders.get(&holder).and_then(Weak::upgrade) {
             return known;
         }
-        apps.retain(|_, turns| turns.strong_count() > 0);
-        let turns = Arc::new(Semaphore::new(self.of_each_app));
-        apps.insert(app, Arc::downgrade(&turns));
+        holders.retain(|_, turns| turns.strong_count() > 0);
+        let turns = Arc::new(Semaphore::new(self.of_each));
+        holders.insert(holder, Arc::downgrade(&turns));
         turns
     }
 }
@@ -60,6 +60,7 @@ impl Turns {
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+    use contract::AppId;
     use futures_util::{FutureExt, future::join_all};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -96,7 +97,7 @@ mod tests {
         assert!(other.now_or_never().is_some());
         drop(flood);
         drop(turns.take(app('C')).now_or_never());
-        assert_eq!(turns.apps.lock().unwrap().len(), 1);
+        assert_eq!(turns.holders.lock().unwrap().len(), 1);
     }
 
     #[test]

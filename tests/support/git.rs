@@ -50,7 +50,8 @@ impl Git {
 
     /// How many bytes of repositories the server has sent.
     pub fn sent(&self) -> u64 {
-        std::fs::read_to_string(self.folder.path().join("sent")).unwrap().parse().unwrap()
+        let sent = std::fs::read_to_string(self.folder.path().join("sent"));
+        sent.map_or(0, |sent| sent.parse().unwrap())
     }
 
     /// Runs git in the working folder and returns its output.

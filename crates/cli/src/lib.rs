@@ -40,6 +40,7 @@ mod testing;
 mod token;
 mod tools;
 mod upload;
+mod values;
 mod working_copy;
 
 pub use args::{Command, Global, Shell};

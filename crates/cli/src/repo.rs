@@ -3,14 +3,23 @@
 use crate::{
     Context,
     args::Repo,
+    client::Client,
     failure::Failure,
     findings,
     printer::{Fields, moment},
 };
 use contract::repositories::{
-    CheckRepository, ConnectRepository, DisconnectRepository, Repository, Severity,
+    CheckRepository, ConnectRepository, DisconnectRepository, GetRepository, Repository, Severity,
 };
-use std::io::{self, Read};
+use std::{
+    io::{self, Read},
+    thread,
+    time::Duration,
+};
+
+/// How long a command waits for a check, and how often it looks.
+const CHECK_WITHIN: Duration = Duration::from_secs(180);
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 pub fn repo(cx: &Context<'_>, command: Repo) -> Result<(), Failure> {
     let client = cx.client()?;
@@ -19,11 +28,12 @@ pub fn repo(cx: &Context<'_>, command: Repo) -> Result<(), Failure> {
             let app_id = cx.settings.app(app)?;
             let token = token_stdin.then(token).transpose()?;
             let connected = client.call(&ConnectRepository { app_id, url, branch, token })?;
-            examined(cx, &connected)
+            examined(cx, checked(&client, connected)?)
         }
         Repo::Check { app } => {
             let app_id = cx.settings.app(app)?;
-            examined(cx, &client.call(&CheckRepository { app_id })?)
+            let begun = client.call(&CheckRepository { app_id })?;
+            examined(cx, checked(&client, begun)?)
         }
         Repo::Disconnect { app } => {
             let app_id = cx.settings.app(app)?;
@@ -45,9 +55,21 @@ fn token() -> Result<contract::text::AccessToken, Failure> {
     })
 }
 
+/// Waits until the check is done, if the service did not wait so long.
+fn checked(client: &Client, mut repository: Repository) -> Result<Repository, Failure> {
+    for _ in 0..CHECK_WITHIN.as_secs() / LOOK_EVERY.as_secs() {
+        if !repository.checking {
+            return Ok(repository);
+        }
+        thread::sleep(LOOK_EVERY);
+        repository = client.call(&GetRepository { app_id: repository.app_id })?;
+    }
+    Err(Failure::told("the check still runs", "run `svc repo check` again later"))
+}
+
 /// Prints a repository. Fails if it could not be read, or if a build of it would fail.
-fn examined(cx: &Context<'_>, repository: &Repository) -> Result<(), Failure> {
-    cx.printer.reply(repository, show)?;
+fn examined(cx: &Context<'_>, repository: Repository) -> Result<(), Failure> {
+    cx.printer.reply(&repository, show)?;
     if let Some(why) = &repository.error {
         return Err(Failure::told(
             format!("the repository could not be read: {why}"),
@@ -70,7 +92,6 @@ fn show(repository: &Repository) -> String {
         .with_some("commit", repository.commit.as_ref())
         .with_some("checked", repository.checked_at.map(moment))
         .with_some("error", repository.error.as_ref());
-    let checking = if repository.checking { "\na check runs: see `svc repo check`" } else { "" };
     let found = findings::table(repository.mode, &repository.detected, &repository.findings);
-    format!("{fields}{found}{checking}")
+    format!("{fields}{found}")
 }

@@ -2,10 +2,11 @@
 
 use crate::{
     Context,
-    args::{Expiry, Token},
+    args::Token,
     failure::Failure,
     lists,
     printer::{Fields, Table, cell, moment},
+    values::Expiry,
 };
 use contract::{
     Scope, Timestamp,

@@ -6,9 +6,9 @@ use repository::{CONFIG, Config};
 use std::{collections::BTreeSet, env, ffi::OsStr, path::Path};
 
 /// Words that the shell itself understands at the beginning of a command.
-const OF_THE_SHELL: [&str; 16] = [
+const OF_THE_SHELL: [&str; 20] = [
     ".", ":", "[", "case", "cd", "command", "echo", "eval", "exec", "export", "for", "if", "set",
-    "test", "umask", "while",
+    "test", "trap", "ulimit", "umask", "unset", "until", "while",
 ];
 
 /// Adds a finding for each program that is missing here.

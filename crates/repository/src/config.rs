@@ -3,7 +3,6 @@
 use crate::{
     CONFIG, Check, Findings, Place,
     document::{Key, Node, Value},
-    unknown_names,
 };
 use contract::{AppId, apps::Platform, artifacts::ArtifactKind};
 use serde::Deserialize;
@@ -42,20 +41,25 @@ pub fn stays_inside(path: &str) -> bool {
     !path.is_empty() && components.all(stays)
 }
 
-/// Checks the file. Returns the platforms that it names.
-pub(crate) fn check(root: &Node, findings: &mut Findings) -> Vec<Platform> {
+/// The profiles of each platform that a repository builds for.
+pub(crate) type Built = BTreeMap<Platform, Vec<String>>;
+
+/// Checks the file.
+pub(crate) fn check(root: &Node, findings: &mut Findings) -> Built {
     if !root.is_map() {
         findings.add(Check::ConfigShape, at(root), "is not an object");
-        return vec![];
+        return Built::new();
     }
-    unknown_names(root, &FIELDS, CONFIG, "", findings);
+    foreign_names(root, &FIELDS, "", Check::ConfigUnknown, findings);
     let platforms = platforms(root, findings);
     let build = Table::of(root, "build", findings);
     let artifact = Table::of(root, "artifact", findings);
+    let mut built = Built::new();
     for platform in PLATFORMS {
         let profiles = Profiles::of(platform, &build, &artifact, findings);
         if platforms.contains(&platform) {
             profiles.check(root, findings);
+            built.insert(platform, profiles.build.keys().map(|name| (*name).to_owned()).collect());
         } else if let Some(key) = profiles.key {
             let problem = format!("{} has entries and is not among the platforms", platform.name());
             findings.add(Check::ConfigUnused, Place::of(CONFIG, key.line), problem);
@@ -73,7 +77,16 @@ pub(crate) fn check(root: &Node, findings: &mut Findings) -> Vec<Platform> {
             }
         }
     }
-    platforms
+    built
+}
+
+/// Adds a finding for each name of a map that is none of `known`.
+fn foreign_names(node: &Node, known: &[&str], prefix: &str, check: Check, findings: &mut Findings) {
+    for (Key { line, name }, _) in node.entries() {
+        if !known.contains(&name.as_str()) {
+            findings.add(check, Place::of(CONFIG, *line), format!("{prefix}{name} is not known"));
+        }
+    }
 }
 
 fn at(node: &Node) -> Place {
@@ -119,13 +132,8 @@ impl<'a> Table<'a> {
             if !node.is_map() {
                 findings.add(Check::ConfigShape, at(node), format!("{name} is not an object"));
             }
-            unknown_names(
-                node,
-                &PLATFORMS.map(Platform::name),
-                CONFIG,
-                &format!("{name}."),
-                findings,
-            );
+            let (known, prefix) = (PLATFORMS.map(Platform::name), format!("{name}."));
+            foreign_names(node, &known, &prefix, Check::ConfigPlatform, findings);
         }
         Table { name, node }
     }
@@ -215,7 +223,7 @@ impl<'a> Profiles<'a> {
     fn check_path(&self, profile: &str, path: &str, place: Place, findings: &mut Findings) {
         let field = format!("artifact.{}.{profile}", self.platform.name());
         if !stays_inside(path) {
-            let problem = format!("{field} leads out of the repository");
+            let problem = format!("{field} is {path:?}, which may lead out of the repository");
             findings.add(Check::ConfigArtifactPath, place, problem);
         }
         let kind = ArtifactKind::of_file_name(path);

@@ -1,15 +1,19 @@
 //! JSON and YAML files as trees whose parts know their lines.
 //!
-//! Strangers wrote the files, so the depth and the number of parts are limited: a few aliases of
-//! YAML can stand for billions of parts.
+//! Strangers wrote the files, so the depth and the size of a tree are limited: a few aliases of YAML
+//! can stand for billions of parts, or repeat a long text thousands of times.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use std::collections::HashMap;
 
 /// How deep lists and maps may be nested.
 const DEEPEST: usize = 64;
-/// How many parts a document may have, aliases resolved.
-const MOST_NODES: usize = 20_000;
+/// How large a tree may be, aliases resolved. Each part counts as one, and as one more for each
+/// [`TEXT`] bytes of its text.
+const LARGEST: usize = 20_000;
+const TEXT: usize = 64;
+
+const TWICE: &str = "a name appears twice";
 
 /// A part of a document.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,7 +93,11 @@ pub fn json(text: &str) -> Result<Node, SyntaxError> {
         line: u32::try_from(e.line()).ok().filter(|line| *line > 0),
         problem: e.to_string(),
     })?;
-    Ok(yaml(text).unwrap_or_else(|_| Node::without_lines(strict)))
+    match yaml(text) {
+        // The JSON parser takes the last one, and other programs refuse the file.
+        Err(e) if e.problem == TWICE => Err(e),
+        read => Ok(read.unwrap_or_else(|_| Node::without_lines(strict))),
+    }
 }
 
 impl Node {
@@ -138,9 +146,10 @@ fn line(span: Span) -> Option<u32> {
 #[derive(Default)]
 struct Reader {
     open: Vec<Open>,
-    /// Parts that aliases may repeat, with their numbers of parts.
+    /// Parts that aliases may repeat, with their sizes.
     anchors: HashMap<usize, (Node, usize)>,
-    nodes: usize,
+    /// The size of the tree so far.
+    size: usize,
 }
 
 /// A list or map that has not ended.
@@ -149,8 +158,8 @@ struct Open {
     anchor: usize,
     /// The name of the entry whose value comes next.
     key: Option<Key>,
-    /// The number of parts before this one.
-    nodes_before: usize,
+    /// The size of the tree before this part.
+    size_before: usize,
 }
 
 impl Reader {
@@ -160,24 +169,24 @@ impl Reader {
             Event::Scalar(text, style, anchor, tag) => {
                 let is_plain = style == ScalarStyle::Plain && tag.is_none();
                 let node = Node { line: line(span), value: scalar(&text, is_plain) };
-                self.nodes += 1;
-                self.end(node, anchor, 1)
+                let size = 1 + text.len() / TEXT;
+                self.grow(size)?;
+                self.end(node, anchor, size)
             }
             Event::SequenceStart(anchor, _) => self.begin(Value::List(vec![]), span, anchor),
             Event::MappingStart(anchor, _) => self.begin(Value::Map(vec![]), span, anchor),
             Event::SequenceEnd | Event::MappingEnd => {
                 let Some(open) = self.open.pop() else { return Ok(None) };
-                self.end(open.node, open.anchor, self.nodes - open.nodes_before)
+                self.end(open.node, open.anchor, self.size - open.size_before)
             }
             Event::Alias(anchor) => {
-                let Some((node, nodes)) = self.anchors.get(&anchor) else {
+                let Some((_, size)) = self.anchors.get(&anchor) else {
                     return Err("an alias repeats a part that contains it");
                 };
-                self.nodes += nodes;
-                if self.nodes > MOST_NODES {
-                    return Err("the file has too many parts");
-                }
-                self.end(node.clone(), 0, 0)
+                // Before the part is copied.
+                self.grow(*size)?;
+                let repeated = self.anchors.get(&anchor).map(|(node, _)| node.clone());
+                repeated.map_or(Ok(None), |node| self.end(node, 0, 0))
             }
             _ => Ok(None),
         }
@@ -192,24 +201,26 @@ impl Reader {
         if self.open.len() >= DEEPEST {
             return Err("lists and maps are nested too deep");
         }
-        let (node, nodes_before) = (Node { line: line(span), value }, self.nodes);
-        self.nodes += 1;
-        self.open.push(Open { node, anchor, key: None, nodes_before });
+        let (node, size_before) = (Node { line: line(span), value }, self.size);
+        self.grow(1)?;
+        self.open.push(Open { node, anchor, key: None, size_before });
         Ok(None)
     }
 
-    /// Puts a complete part into the list or map around it. `nodes` is its number of parts.
+    fn grow(&mut self, by: usize) -> Result<(), &'static str> {
+        self.size += by;
+        if self.size > LARGEST { Err("the file has too much in it") } else { Ok(()) }
+    }
+
+    /// Puts a complete part of this size into the list or map around it.
     fn end(
         &mut self,
         node: Node,
         anchor: usize,
-        nodes: usize,
+        size: usize,
     ) -> Result<Option<Node>, &'static str> {
-        if self.nodes > MOST_NODES {
-            return Err("the file has too many parts");
-        }
         if anchor > 0 {
-            self.anchors.insert(anchor, (node.clone(), nodes));
+            self.anchors.insert(anchor, (node.clone(), size));
         }
         let Some(around) = self.open.last_mut() else { return Ok(Some(node)) };
         match (&mut around.node.value, around.key.take()) {
@@ -218,7 +229,7 @@ impl Reader {
             (Value::Map(entries), None) => {
                 let name = name(node.value).ok_or("a name must be text")?;
                 if entries.iter().any(|(key, _)| key.name == name) {
-                    return Err("a name appears twice");
+                    return Err(TWICE);
                 }
                 around.key = Some(Key { line: node.line, name });
             }
@@ -300,9 +311,11 @@ mod tests {
         for n in 1..40 {
             laughs += &format!("a{n}: &a{n} [*a{}, *a{}]\n", n - 1, n - 1);
         }
-        assert!(problem(&laughs).1.contains("too many"));
+        assert!(problem(&laughs).1.contains("too much"));
+        let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(10_000), "*a,".repeat(10_000));
+        assert!(problem(&long).1.contains("too much"));
         assert!(problem("a: &a [*a]\n").1.contains("contains it"));
-        assert!(problem(&"- x\n".repeat(30_000)).1.contains("too many"));
+        assert!(problem(&"- x\n".repeat(30_000)).1.contains("too much"));
     }
 
     #[test]

@@ -12,7 +12,8 @@ mod workflow;
 pub use config::{Config, stays_inside};
 
 use contract::repositories::{DetectedFile, Finding, RepositoryMode, Severity};
-use document::{Key, Node, SyntaxError};
+use document::{Node, SyntaxError};
+use std::cmp::Reverse;
 
 /// The package file. Its presence is one of the signs of a managed repository.
 pub const PACKAGE: &str = "package.json";
@@ -23,6 +24,9 @@ pub const WORKFLOW: &str = ".github/workflows/svc-build.yml";
 
 /// The largest file that is checked, in bytes. Larger files are [`Content::Unreadable`].
 pub const LARGEST_FILE: usize = 256 << 10;
+
+/// The longest text of a problem, in characters. Problems quote the files of strangers.
+const LONGEST_PROBLEM: usize = 300;
 
 /// The three files of a managed repository.
 #[derive(Debug, Clone, Default)]
@@ -52,8 +56,12 @@ impl From<Vec<u8>> for Content {
         if bytes.len() > LARGEST_FILE {
             return Content::Unreadable(format!("is larger than {} KiB", LARGEST_FILE >> 10));
         }
-        let text = String::from_utf8(bytes);
-        text.map_or_else(|_| Content::Unreadable("is not UTF-8 text".into()), Content::Text)
+        // Programs that read these files ignore a byte order mark.
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        match str::from_utf8(bytes) {
+            Ok(text) => Content::Text(text.to_owned()),
+            Err(_) => Content::Unreadable("is not UTF-8 text".into()),
+        }
     }
 }
 
@@ -88,10 +96,10 @@ pub fn check(files: &Files) -> Report {
         findings.add(Check::PackageObject, Place::of(PACKAGE, package.line), "is not an object");
     }
     let config = findings.read(CONFIG, &files.config, missing, document::json);
-    let config = config.map(|root| config::check(&root, &mut findings));
+    let built = config.map(|root| config::check(&root, &mut findings)).unwrap_or_default();
     let workflow = findings.read(WORKFLOW, &files.workflow, missing, document::yaml);
     if let Some(root) = workflow {
-        workflow::check(&root, &config.unwrap_or_default(), &mut findings);
+        workflow::check(&root, &built, &mut findings);
     }
 
     let mut findings = findings.0;
@@ -105,8 +113,9 @@ pub fn check(files: &Files) -> Report {
         present: is_there(content),
         problem: first_error(path).filter(|_| is_there(content)),
     });
-    // A stable sort: within a severity the order of the checks stays.
-    findings.sort_by_key(|found| std::cmp::Reverse(found.severity));
+    let file =
+        |found: &Finding| parts.iter().position(|(path, _)| found.path.as_deref() == Some(path));
+    findings.sort_by_key(|found| (Reverse(found.severity), file(found), found.line));
     let mode = if is_managed { RepositoryMode::Managed } else { RepositoryMode::ArtifactOnly };
     Report { mode, is_incomplete, detected: detected.into(), findings }
 }
@@ -144,7 +153,7 @@ impl Findings {
             severity,
             path: Some(path.into()),
             line,
-            problem: problem.into(),
+            problem: problem.into().chars().take(LONGEST_PROBLEM).collect(),
             fix: check.fix().into(),
         });
     }
@@ -207,11 +216,12 @@ checks! {
     PackageMissing "package-missing" Error "add package.json to the root of the repository";
     ConfigMissing "config-missing" Error "add .svc/config.json with platforms, build and artifact";
     WorkflowMissing "workflow-missing" Error "add .github/workflows/svc-build.yml, which calls the reusable build workflow";
-    FileReadable "file-readable" Error "make it a text file";
+    FileReadable "file-readable" Error "make it a text file of at most 256 KiB";
     FileSyntax "file-syntax" Error "correct the syntax in this line";
     PackageObject "package-object" Error "make it a JSON object";
     ConfigShape "config-shape" Error "give it the type that the documentation of .svc/config.json names";
     ConfigUnknown "config-unknown" Warning "correct the name, or remove it";
+    ConfigPlatform "config-platform" Error "name ios or android";
     ConfigPlatforms "config-platforms" Error "name ios, android or both in platforms";
     ConfigBuild "config-build" Error "give the shell command that builds this profile";
     ConfigArtifact "config-artifact" Error "give the path of the file that the command of this profile builds";
@@ -229,20 +239,4 @@ checks! {
     WorkflowVersion "workflow-version" Warning "refer to the major version: @v1";
     WorkflowWith "workflow-with" Error "pass it on under with";
     WorkflowSecret "workflow-secret" Error "pass SVC_TOKEN under secrets, or grant id-token: write to the job";
-}
-
-/// Adds a finding for each name of a map that is none of `known`.
-fn unknown_names(
-    node: &Node,
-    known: &[&str],
-    path: &'static str,
-    prefix: &str,
-    findings: &mut Findings,
-) {
-    for (Key { line, name }, _) in node.entries() {
-        if !known.contains(&name.as_str()) {
-            let problem = format!("{prefix}{name} is not known");
-            findings.add(Check::ConfigUnknown, Place::of(path, *line), problem);
-        }
-    }
 }

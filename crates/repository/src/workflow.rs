@@ -6,9 +6,10 @@
 
 use crate::{
     Check, Findings, Place, WORKFLOW,
+    config::Built,
     document::{Key, Node, Value},
 };
-use contract::apps::Platform;
+use std::{cmp::Reverse, collections::BTreeSet};
 
 /// The inputs that the service sends.
 const INPUTS: [&str; 3] = ["app_id", "platform", "profile"];
@@ -18,14 +19,14 @@ const WITH: [&str; 4] = ["platform", "profile", "app_id", "api_url"];
 const VERSION: &str = "v1";
 const SECRET: &str = "SVC_TOKEN";
 
-/// Checks the file. `platforms` are those that the repository builds for.
-pub(crate) fn check(root: &Node, platforms: &[Platform], findings: &mut Findings) {
+/// Checks the file.
+pub(crate) fn check(root: &Node, built: &Built, findings: &mut Findings) {
     if !root.is_map() {
         findings.add(Check::WorkflowShape, at(root), "is no workflow");
         return;
     }
     match root.entry("on") {
-        Some((key, on)) => check_trigger(key, on, platforms, findings),
+        Some((key, on)) => check_trigger(key, on, built, findings),
         None => findings.add(Check::WorkflowTrigger, at(root), "on is missing"),
     }
     check_jobs(root, findings);
@@ -35,7 +36,7 @@ fn at(node: &Node) -> Place {
     Place::of(WORKFLOW, node.line)
 }
 
-fn check_trigger(key: &Key, on: &Node, platforms: &[Platform], findings: &mut Findings) {
+fn check_trigger(key: &Key, on: &Node, built: &Built, findings: &mut Findings) {
     let place = Place::of(WORKFLOW, key.line);
     // `on` is a name, a list of names, or an object.
     let names_it = |node: &Node| node.text() == Some("workflow_dispatch");
@@ -50,7 +51,7 @@ fn check_trigger(key: &Key, on: &Node, platforms: &[Platform], findings: &mut Fi
     };
     for name in INPUTS {
         match inputs.and_then(|inputs| inputs.entry(name)) {
-            Some((key, input)) => check_input(key, input, platforms, findings),
+            Some((key, input)) => check_input(key, input, built, findings),
             None => {
                 let place = inputs.map_or(place, at);
                 findings.add(Check::WorkflowInput, place, format!("has no input {name}"));
@@ -67,33 +68,35 @@ fn check_trigger(key: &Key, on: &Node, platforms: &[Platform], findings: &mut Fi
     }
 }
 
+/// The values that the service may send for an input, as far as they are known.
+fn values<'a>(input: &str, built: &'a Built) -> BTreeSet<&'a str> {
+    match input {
+        "platform" => built.keys().map(|platform| platform.name()).collect(),
+        "profile" => built.values().flatten().map(String::as_str).collect(),
+        _ => BTreeSet::new(),
+    }
+}
+
 /// Checks that an input takes all values that the service may send.
-fn check_input(key: &Key, input: &Node, platforms: &[Platform], findings: &mut Findings) {
+fn check_input(key: &Key, input: &Node, built: &Built, findings: &mut Findings) {
     let name = &key.name;
-    let mut add = |check, line: Option<u32>, problem| {
-        findings.add(check, Place::of(WORKFLOW, line.or(key.line)), problem);
+    let mut add = |line: Option<u32>, problem| {
+        findings.add(Check::WorkflowInputType, Place::of(WORKFLOW, line.or(key.line)), problem);
     };
     match input.get("type").map(|kind| (kind.line, kind.text())) {
         // Without a type, an input is a string.
         None | Some((_, Some("string"))) => {}
-        Some((line, Some("choice"))) if name != "platform" => {
-            add(Check::WorkflowInputType, line, format!("{name} takes only some values"));
-        }
-        Some((_, Some("choice"))) => {
+        Some((_, Some("choice"))) if name != "app_id" => {
             let options = input.get("options");
-            let offers = |platform: &Platform| {
-                let mut options = options.map(Node::elements).unwrap_or_default().iter();
-                options.any(|option| option.text() == Some(platform.name()))
-            };
-            for platform in platforms.iter().filter(|platform| !offers(platform)) {
+            let offered = options.map(Node::elements).unwrap_or_default();
+            let offered: Vec<_> = offered.iter().filter_map(Node::text).collect();
+            for value in values(name, built).into_iter().filter(|value| !offered.contains(value)) {
                 let line = options.and_then(|options| options.line);
-                let problem = format!("{name} does not offer {}", platform.name());
-                add(Check::WorkflowInputType, line, problem);
+                add(line, format!("{name} does not offer {value}"));
             }
         }
         Some((line, kind)) => {
-            let kind = kind.unwrap_or("something else");
-            add(Check::WorkflowInputType, line, format!("{name} is of type {kind}"));
+            add(line, format!("{name} is of type {}", kind.unwrap_or("something else")));
         }
     }
 }
@@ -104,8 +107,14 @@ fn check_jobs(root: &Node, findings: &mut Findings) {
         let uses = job.get("uses")?;
         Some((job, uses, Reference::read(uses.text()?)?))
     });
-    // A repository may call other workflows too, of any version and with any values.
-    let ours = calls.min_by_key(|(.., reference)| (!reference.is_build, !reference.is_fit()));
+    // A repository may call other workflows too. Ours is the one that passes on what ours needs.
+    let passed = |job: &Node| {
+        let with = job.get("with").map(Node::entries).unwrap_or_default();
+        with.iter().filter(|(key, _)| WITH.contains(&key.name.as_str())).count()
+    };
+    let ours = calls.min_by_key(|(job, _, reference)| {
+        (Reverse(passed(job)), !reference.is_build, !reference.is_fit())
+    });
     let Some((job, uses, reference)) = ours else {
         let place = root.entry("jobs").map_or(at(root), |(key, _)| Place::of(WORKFLOW, key.line));
         findings.add(Check::WorkflowReusable, place, "no job calls the reusable build workflow");
@@ -122,7 +131,9 @@ fn check_jobs(root: &Node, findings: &mut Findings) {
             findings.add(Check::WorkflowWith, place, format!("does not pass {name} on"));
         }
     }
-    if !passes_secret(job) && !is_keyless(job) && !is_keyless(root) {
+    // The permissions of a job replace those of its workflow.
+    let permissions = job.get("permissions").or(root.get("permissions"));
+    if !passes_secret(job) && !permissions.is_some_and(is_keyless) {
         let place = job.get("secrets").map_or(at(uses), at);
         findings.add(Check::WorkflowSecret, place, format!("does not pass the secret {SECRET} on"));
     }
@@ -134,13 +145,10 @@ fn passes_secret(job: &Node) -> bool {
         .is_some_and(|secrets| secrets.text() == Some("inherit") || secrets.get(SECRET).is_some())
 }
 
-/// Whether a job (or all jobs of a workflow) may ask GitHub for a token that proves its identity.
-fn is_keyless(node: &Node) -> bool {
-    let permissions = node.get("permissions");
-    permissions.is_some_and(|permissions| {
-        let id_token = permissions.get("id-token").and_then(Node::text);
-        permissions.text() == Some("write-all") || id_token == Some("write")
-    })
+/// Whether permissions let a job ask GitHub for a token that proves its identity.
+fn is_keyless(permissions: &Node) -> bool {
+    let id_token = permissions.get("id-token").and_then(Node::text);
+    permissions.text() == Some("write-all") || id_token == Some("write")
 }
 
 /// A reference to a workflow of another repository, such as

@@ -7,7 +7,7 @@ use contract::{
     repositories::{Finding, RepositoryMode::*, Severity},
 };
 use repository::{CHECKS, CONFIG, Config, Content, Files, PACKAGE, WORKFLOW, check};
-use std::{collections::BTreeSet, path::Path};
+use std::{cmp::Reverse, collections::BTreeSet, path::Path};
 
 const SOUND_CONFIG: &str = r#"{
     "platforms": ["ios", "android"],
@@ -138,9 +138,11 @@ fn each_defect_has_its_check_and_its_line() {
         ),
         (
             CONFIG,
-            "\"make apk\"\n        }",
-            "\"make apk\"\n        }, \"web\": {}",
-            &["config-unknown 8"],
+            "\"make apk\"
+        }",
+            "\"make apk\"
+        }, \"web\": {}",
+            &["config-platform 8"],
         ),
         (CONFIG, ",\n            \"preview\": \"make apk\"", "", &["config-build 13"]),
         (CONFIG, ",\n            \"preview\": \"./build/app.apk\"", "", &["config-artifact 7"]),
@@ -178,7 +180,7 @@ fn each_defect_has_its_check_and_its_line() {
             WORKFLOW,
             "        default: production",
             "        type: choice",
-            &["workflow-input-type 13"],
+            &["workflow-input-type 12", "workflow-input-type 12"],
         ),
         (WORKFLOW, "[ios, android]", "[ios]", &["workflow-input-type 11"]),
         (WORKFLOW, "svc-build.yml@v1", "svc-build.yml@main", &["workflow-version 18"]),
@@ -211,6 +213,25 @@ fn each_defect_has_its_check_and_its_line() {
             &[],
         ),
         (WORKFLOW, "jobs:", "permissions: write-all\njobs:", &[]),
+        (
+            WORKFLOW,
+            "secrets:\n      SVC_TOKEN: ${{ secrets.SVC_TOKEN }}",
+            "permissions: {contents: read}\npermissions: write-all",
+            &["workflow-secret 18"],
+        ),
+        (
+            WORKFLOW,
+            "default: production",
+            "type: choice\n        options: [production, preview]",
+            &[],
+        ),
+        (
+            WORKFLOW,
+            "rules/.github/workflows/lint.yml@main",
+            "rules/.github/workflows/build.yml@v1",
+            &[],
+        ),
+        (CONFIG, "\"platforms\"", "\"platforms\": [],\n\"platforms\"", &["file-syntax 3"]),
     ];
     let (mut seen, mut wrong) = (BTreeSet::new(), Vec::new());
     for (path, from, to, expected) in defects {
@@ -236,12 +257,8 @@ fn each_defect_has_its_check_and_its_line() {
             assert_eq!(finding.path.as_deref(), Some(*path));
             assert!(!finding.fix.is_empty() && !finding.problem.is_empty());
         }
-        let first = report.findings.iter().position(|f| f.severity != Severity::Error);
-        let last = report.findings.iter().rposition(|f| f.severity == Severity::Error);
-        assert!(
-            first.is_none_or(|first| last.is_none_or(|last| last < first)),
-            "errors come first"
-        );
+        let order = |finding: &Finding| (Reverse(finding.severity), finding.line);
+        assert!(report.findings.is_sorted_by_key(order), "{:?}", report.findings);
         seen.extend(report.findings.into_iter().map(|finding| finding.check));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -1,18 +1,13 @@
-//! Reads the files that make a repository managed. Of a large repository too, only its newest
-//! commit, its folders and these files are fetched, if the server can leave the rest out.
+//! Reads the files that make a repository managed. Fetches only the newest commit, its folders and
+//! these files, if the server can leave the rest out.
 
 use super::{Git, LARGEST_REPOSITORY, explained, process::Repository};
 use actors::ports::{Inspected, Remote, SourceError};
 use contract::text::GitRef;
 use repository::{CONFIG, Content, Files, LARGEST_FILE, PACKAGE, WORKFLOW};
-use tokio::sync::OwnedSemaphorePermit;
 
-pub(super) async fn inspect(
-    git: &Git,
-    remote: &Remote,
-    slot: OwnedSemaphorePermit,
-) -> Result<Inspected, SourceError> {
-    let repository = git.open(remote, slot).await?;
+pub(super) async fn inspect(git: &Git, remote: &Remote) -> Result<Inspected, SourceError> {
+    let repository = git.open(remote, None).await?;
     tokio::select! {
         inspected = read(&repository, remote) => inspected.map_err(|e| explained(e, remote)),
         () = repository.outgrows(LARGEST_REPOSITORY) => Err(SourceError::Refused(format!(

@@ -9,6 +9,7 @@ mod inspect;
 mod network;
 mod process;
 
+use super::turns::Turns;
 use actors::ports::{Checkout, Inspected, Remote, SourceError, Sources};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -38,15 +39,17 @@ pub struct Git {
     /// Why git cannot be used.
     unusable: Option<String>,
     slots: Arc<Semaphore>,
-    /// Apart from `slots`, so that no check waits for a build.
-    inspections: Arc<Semaphore>,
+    /// The turns of checks, shared by the hosts of the repositories: a slow host takes no turn from
+    /// the others, and no check waits for a build.
+    inspections: Turns<String>,
 }
 
 /// The user name that goes with a token. Bitbucket wants this one; the other hosts take any.
 const USER: &str = "x-token-auth";
 /// The oldest version that supports `http.curloptResolve`.
 const OLDEST: (u32, u32) = (2, 37);
-/// The maximum number of repositories that are built, and that are checked, at the same time.
+/// The maximum number of repositories that are built at the same time, and that are checked from one
+/// host. Twice as many are checked in total.
 const AT_A_TIME: usize = 4;
 
 /// How long git may pause while it writes an archive.
@@ -70,7 +73,8 @@ impl Git {
         if let Some(why) = &unusable {
             tracing::warn!(why, "repositories cannot be built");
         }
-        let [slots, inspections] = [(); 2].map(|()| Arc::new(Semaphore::new(AT_A_TIME)));
+        let slots = Arc::new(Semaphore::new(AT_A_TIME));
+        let inspections = Turns::new(2 * AT_A_TIME);
         Ok(Git { folder, private_hosts, unusable, slots, inspections })
     }
 
@@ -129,12 +133,11 @@ impl Sources for Git {
         if let Some(why) = &self.unusable {
             return Err(SourceError::Unreachable(why.clone()));
         }
-        let inspected = async {
-            let slot = self.inspections.clone().acquire_owned().await;
-            let slot = slot.map_err(|e| SourceError::Unreachable(e.to_string()))?;
-            inspect::inspect(self, remote, slot).await
-        };
-        tokio::time::timeout(within, inspected).await.unwrap_or_else(|_| {
+        let host = remote.url.as_str().split('/').nth(2).unwrap_or_default().to_owned();
+        let turn = self.inspections.take(host).await;
+        let _turn = turn.map_err(|e| SourceError::Unreachable(e.to_string()))?;
+        let inspected = tokio::time::timeout(within, inspect::inspect(self, remote)).await;
+        inspected.unwrap_or_else(|_| {
             Err(SourceError::Unreachable("the repository was not read in time".into()))
         })
     }
@@ -145,7 +148,7 @@ impl Git {
     async fn open(
         &self,
         remote: &Remote,
-        slot: OwnedSemaphorePermit,
+        slot: Option<OwnedSemaphorePermit>,
     ) -> Result<Repository, SourceError> {
         let url = remote.url.as_str();
         let url = url::Url::parse(url).map_err(|e| SourceError::Refused(e.to_string()))?;
@@ -163,7 +166,7 @@ impl Git {
             format!("Basic {}", BASE64.encode(format!("{USER}:{}", token.as_str()).as_bytes()))
         };
         let authorization = remote.token.as_ref().map(basic);
-        let repository = Repository { folder, resolved, authorization, _slot: Some(slot) };
+        let repository = Repository { folder, resolved, authorization, _slot: slot };
         repository.run(&["init", "--quiet", "--bare", "."]).await?;
         Ok(repository)
     }
@@ -174,7 +177,7 @@ impl Git {
         dockerfile: &str,
         slot: OwnedSemaphorePermit,
     ) -> Result<Checkout, SourceError> {
-        let repository = self.open(remote, slot).await?;
+        let repository = self.open(remote, Some(slot)).await?;
         let wanted = remote.git_ref.as_ref().map_or("HEAD", |r| r.as_str());
         let fetch =
             ["fetch", "--quiet", "--depth=1", "--no-tags", "--", remote.url.as_str(), wanted];
@@ -201,21 +204,27 @@ impl Git {
 fn explained(e: SourceError, remote: &Remote) -> SourceError {
     let SourceError::Refused(said) = e else { return e };
     let is_about = |words: &[&str]| words.iter().any(|word| said.contains(word));
-    if is_about(&["could not read Username", "Authentication failed", "error: 401", "error: 403"]) {
-        let why = match remote.token.is_some() {
+    // Some hosts deny that a repository exists to those who may not read it.
+    let denied = ["could not read Username", "Authentication failed", "error: 401", "error: 403"];
+    let why = if is_about(&denied) || is_about(&["not found", "error: 404"]) {
+        match remote.token.is_some() {
             true => {
-                "the host does not accept the token: connect again with one that may read this repository"
+                "the host does not accept the token for this repository, or there is no such \
+                 repository: connect it again with a token that may read it"
             }
             false => {
-                "the repository is private or does not exist: connect it with a token that may read it"
+                "the repository is private or does not exist: connect it with a token that may \
+                 read it"
             }
-        };
-        return SourceError::Refused(why.into());
-    }
-    if is_about(&["couldn't find remote ref"]) {
-        return SourceError::Refused(format!("the repository has no such branch ({said})"));
-    }
-    SourceError::Refused(said)
+        }
+    } else if is_about(&["error: 301", "error: 302", "error: 307", "error: 308"]) {
+        "the host redirects this address: connect the address that it redirects to"
+    } else if is_about(&["couldn't find remote ref"]) {
+        "the repository has no such branch, tag or commit"
+    } else {
+        return SourceError::Refused(said);
+    };
+    SourceError::Refused(format!("{why} ({said})"))
 }
 
 /// Streams the archive. The stream ends with an error if git fails or the archive exceeds `most`

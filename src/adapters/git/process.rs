@@ -2,7 +2,7 @@
 
 use actors::ports::SourceError;
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::{io, process::Stdio, time::Duration};
+use std::{io, path::Path, process::Stdio, time::Duration};
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
@@ -110,15 +110,12 @@ impl Repository {
         Group::start(command)
     }
 
-    /// Returns once the fetched packs exceed `most` bytes.
+    /// Returns once the fetched objects exceed `most` bytes.
     #[allow(clippy::disallowed_methods, reason = "another program is waited for")]
     pub async fn outgrows(&self, most: u64) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
-            let packs = std::fs::read_dir(self.folder.path().join("objects/pack"));
-            let sizes =
-                packs.into_iter().flatten().flatten().filter_map(|pack| pack.metadata().ok());
-            if sizes.map(|pack| pack.len()).sum::<u64>() > most {
+            if size_below(&self.folder.path().join("objects")) > most {
                 return;
             }
         }
@@ -141,11 +138,23 @@ impl Repository {
         if group.child.wait().await.map_err(cannot_run)?.success() || out.len() as u64 >= most {
             return Ok(out);
         }
+        // The cause comes first, and what follows from it last.
         let said = String::from_utf8_lossy(&err);
-        let said =
-            said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+        let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+        let said = lines.collect::<Vec<_>>().join("; ");
         Err(SourceError::Refused(format!("git: {}", said.chars().take(500).collect::<String>())))
     }
+}
+
+/// The bytes of all files below a folder, also of those that a server sent one by one.
+fn size_below(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => size_below(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    };
+    entries.map(size).sum()
 }
 
 pub(super) fn cannot_run(e: io::Error) -> SourceError {

@@ -1,7 +1,8 @@
 """Serves the git repositories of a folder over HTTP, by git's own CGI program: server.py FOLDER.
 
 Prints the port that it listens on. These files in the folder change what it does:
-`token` holds the password that each request must send, `slow` delays each answer by three seconds.
+`token` holds the password that each request must send, `slow` delays each answer by three seconds,
+`elsewhere` holds the address of a server to redirect to.
 It counts the bytes that it sends in the file `sent`.
 """
 
@@ -37,6 +38,12 @@ class Repositories(http.server.BaseHTTPRequestHandler):
             return
         if setting("slow") is not None:
             time.sleep(3)
+        if setting("elsewhere") is not None:
+            self.send_response(301)
+            self.send_header("Location", setting("elsewhere") + self.path)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         path, _, query = self.path.partition("?")
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         variables = {

@@ -8,23 +8,25 @@ use crate::{
 };
 use contract::{AppId, Fault, deployments::AppSource};
 
-/// Adds the address and the branch of the app's repository to a source without an address.
+/// Adds the address of the app's repository to a source without an address, and its branch to a
+/// source without a reference.
 pub(crate) fn with_address(
     store: &Store,
     app: AppId,
     source: AppSource,
 ) -> Result<AppSource, Fault> {
-    if source.url.is_some() {
-        return Ok(source);
-    }
     let connected = store.held_by(&RepositoryClaim::App { app })?;
-    let (_, connected) = connected.ok_or_else(|| {
-        Fault::invalid(
-            "source.git.url",
-            "is needed: the app has no repository (svc_connectRepository connects one)",
-        )
-    })?;
-    let connected = &connected.source;
+    let connected = match (&source.url, &connected) {
+        (Some(url), Some((_, connected))) if connected.source.url == *url => &connected.source,
+        (Some(_), _) => return Ok(source),
+        (None, Some((_, connected))) => &connected.source,
+        (None, None) => {
+            return Err(Fault::invalid(
+                "source.git.url",
+                "is needed: the app has no repository (svc_connectRepository connects one)",
+            ));
+        }
+    };
     let git_ref = source.git_ref.or_else(|| connected.branch.clone());
     Ok(AppSource { url: Some(connected.url.clone()), git_ref, ..source })
 }

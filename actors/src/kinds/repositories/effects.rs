@@ -19,26 +19,25 @@ pub(super) async fn perform(
     repository: Arc<Kept<Repositories>>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
+    let found = check(&repository, &world).await;
+    Ok(Outcome { source: repository.source.clone(), found })
+}
+
+async fn check(repository: &Repository, world: &World) -> Result<Box<Checked>, String> {
     let source = &repository.source;
-    let token = match open(&world, &repository) {
-        Ok(token) => token,
-        Err(e) => return Ok(Outcome::Unreadable(e.to_string())),
-    };
+    let token = open(world, repository).map_err(|e| e.to_string())?;
     let remote = Remote { url: source.url.clone(), git_ref: source.branch.clone(), token };
-    let found = match world.ports.sources.inspect(&remote, WITHIN).await {
-        Ok(found) => found,
-        Err(e) => return Ok(Outcome::Unreadable(e.to_string())),
-    };
+    let found = world.ports.sources.inspect(&remote, WITHIN).await.map_err(|e| e.to_string())?;
     let mut report = repository::check(&found.files);
     report.findings.truncate(MOST_FINDINGS);
-    Ok(Outcome::Checked(Box::new(Checked {
+    Ok(Box::new(Checked {
         commit: found.commit,
         branch: found.branch,
         mode: report.mode,
         detected: report.detected,
         findings: report.findings,
         at: world.ports.clock.now(),
-    })))
+    }))
 }
 
 /// The token of a repository, if it has one.

@@ -7,7 +7,7 @@ mod handlers;
 mod push;
 mod rules;
 
-pub(crate) use build_source::{remote, with_address};
+pub(crate) use build_source::{Unusable, remote, with_address};
 pub(crate) use handlers::of_app;
 pub use push::Proof;
 pub use rules::{

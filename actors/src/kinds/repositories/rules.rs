@@ -69,11 +69,13 @@ pub enum Effect {
     Check,
 }
 
+/// The outcome of a check.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
-    Checked(Box<Checked>),
-    /// The repository cannot be read, for this reason.
-    Unreadable(String),
+pub struct Outcome {
+    /// What was read. The address may have been replaced meanwhile.
+    pub source: Source,
+    /// The error says why the repository cannot be read.
+    pub found: Result<Box<Checked>, String>,
 }
 
 impl Resource for Repositories {
@@ -105,9 +107,13 @@ impl Resource for Repositories {
     }
 
     fn on_outcome(repository: Repository, _: &Moment<Self>, outcome: Outcome) -> Step<Self> {
-        let (checked, error) = match outcome {
-            Outcome::Checked(checked) => (Some(*checked), None),
-            Outcome::Unreadable(why) => (repository.checked, Some(why)),
+        if outcome.source != repository.source {
+            let pending = repository.checking.then_some(Effect::Check);
+            return Step::keep().intend(pending.map_or(Intent::Keep, Intent::Now));
+        }
+        let (checked, error) = match outcome.found {
+            Ok(checked) => (Some(*checked), None),
+            Err(why) => (repository.checked, Some(why)),
         };
         let after = Repository { checking: false, again: false, checked, error, ..repository };
         if repository.again {
@@ -193,8 +199,9 @@ mod tests {
             Input::Command(Command::Connect(source("b.example"))),
             Input::Command(Command::Check),
             Input::Command(Command::Disconnect),
-            Input::Outcome(Outcome::Checked(checked(1))),
-            Input::Outcome(Outcome::Unreadable("gone".into())),
+            Input::Outcome(Outcome { source: source("a.example"), found: Ok(checked(1)) }),
+            Input::Outcome(Outcome { source: source("a.example"), found: Err("gone".into()) }),
+            Input::Outcome(Outcome { source: source("b.example"), found: Ok(checked(2)) }),
         ]
     }
 
@@ -230,17 +237,23 @@ mod tests {
             };
             assert_eq!(after.checking, after.intent.is_some());
             assert!(after.checking || !after.again);
-            // A check that was wanted during another one is never lost.
-            if matches!(input, Input::Outcome(_)) {
-                assert_eq!((after.checking, after.again), (before.again, false));
-            }
             match input {
                 // What is known of one repository is not shown of another.
                 Input::Command(Command::Connect(source)) => {
                     assert_eq!((&after.source, &after.checked), (source, &None));
                 }
-                Input::Outcome(Outcome::Checked(new)) => {
-                    assert_eq!((after.checked.as_ref(), &after.error), (Some(&**new), &None));
+                Input::Outcome(outcome) if outcome.source != before.source => {
+                    assert_eq!(
+                        (&after.checked, after.checking),
+                        (&before.checked, before.checking)
+                    );
+                }
+                Input::Outcome(outcome) => {
+                    // A check that was wanted during another one is never lost.
+                    assert_eq!((after.checking, after.again), (before.again, false));
+                    let known = outcome.found.as_ref().ok().map(|found| &**found);
+                    assert_eq!(after.checked.as_ref(), known.or(before.checked.as_ref()));
+                    assert_eq!(after.error.as_ref(), outcome.found.as_ref().err());
                 }
                 _ => assert_eq!(after.checked, before.checked),
             }
