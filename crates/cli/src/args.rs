@@ -252,7 +252,7 @@ pub enum Release {
 pub enum Repo {
     /// Connect a repository to an app, in place of an earlier one, and check it
     Connect {
-        /// The address, such as https://git.example.com/team/app.git
+        /// The https address of the repository
         url: GitUrl,
         /// The app [env: SVC_APP_ID]
         #[arg(long)]

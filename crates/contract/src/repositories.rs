@@ -18,7 +18,7 @@ functions! {
     "svc_connectRepository": ConnectRepository {
         app_id: AppId,
         url: GitUrl,
-        /// The default is the repository's own default branch.
+        /// A branch. The default is the repository's own default branch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         branch: Option<GitRef>,
         /// A token with which the host lets the service read a private repository. No reply ever

@@ -65,7 +65,7 @@ async fn content(
     });
     let mut facts = entry.unwrap_or_default().split(' ');
     match (facts.next(), facts.next(), facts.next()) {
-        (Some("100644" | "100755"), Some("blob"), Some(object)) => {
+        (Some(mode), Some("blob"), Some(object)) if mode.starts_with("100") => {
             let most = LARGEST_FILE as u64 + 1;
             Ok(repository.output(&["cat-file", "blob", object], most).await?.into())
         }
