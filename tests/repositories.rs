@@ -170,6 +170,8 @@ fn a_repository_that_cannot_be_read_says_why_and_keeps_its_last_check() {
     assert!(why(&inside).contains("use https"), "{inside}");
     let inside = world.connect(json!({"url": "https://127.0.0.1:1/app.git"}));
     assert!(why(&inside).contains("SVC_GIT_PRIVATE_HOSTS"), "{inside}");
+    let dotted = world.connect(json!({"url": "https://git.example.com./app.git"}));
+    assert!(why(&dotted).contains("final dot"), "{dotted}");
     for url in ["file:///etc", "https://ada:secret@git.example.com/app.git", "--upload-pack=x"] {
         let params = json!({"appId": world.app, "url": url});
         let refused = world.service.call(Some(&world.ada), "svc_connectRepository", params);

@@ -272,7 +272,7 @@ texts! {
         let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).unwrap_or_default();
         let (host, path) = rest.split_once('/').unwrap_or_default();
         let (name, port) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
-        let host = !name.is_empty() && !name.starts_with('-') && !name.ends_with('.') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-');
+        let host = !name.is_empty() && !name.starts_with('-') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-');
         let port = port.is_none_or(|port| port.parse::<u16>().is_ok());
         let path = !path.is_empty() && path.bytes().all(|b| b.is_ascii_alphanumeric() || b"._~/-".contains(&b));
         if host && port && path && text.len() <= 500 { Ok(text.to_owned()) } else { Err("must be the address of a git repository such as https://git.example.com/team/app.git, without user and password".into()) }

@@ -159,6 +159,10 @@ impl Git {
                 "{host} is asked over http, where anybody on the way can change what is read; use https"
             )));
         }
+        // curl looks a name with a final dot up by another one, and would miss the address below.
+        if host.ends_with('.') {
+            return Err(SourceError::Refused(format!("leave out the final dot of {host}")));
+        }
         let address = self.resolve(host, port).await?;
         let folder = TempDir::new_in(&self.folder).map_err(cannot_run)?;
         let resolved = format!("{host}:{port}:{address}");
