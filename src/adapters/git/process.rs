@@ -124,6 +124,9 @@ impl Repository {
     /// Runs git to its end and returns its output.
     pub async fn run(&self, arguments: &[&str]) -> Result<String, SourceError> {
         let out = self.output(arguments, MOST_OUTPUT).await?;
+        if out.len() as u64 >= MOST_OUTPUT {
+            return Err(SourceError::Refused("git: the server sent too much to read".into()));
+        }
         Ok(String::from_utf8_lossy(&out).into_owned())
     }
 
