@@ -159,6 +159,30 @@ impl Call {
         reply(&done.state)
     }
 
+    /// Like [`change`](Call::change) or [`create`](Call::create), as the input says, for a call
+    /// that looked up whether there is such a resource. If it ended meanwhile, the call is decided
+    /// again, and creates a new one.
+    pub async fn change_or_create<R, T, F>(
+        &self,
+        world: &World,
+        owners: &Handle<R>,
+        id: R::Key,
+        input: Input<R>,
+        reply: F,
+    ) -> Result<T, Fault>
+    where
+        R: Resource,
+        T: Serialize,
+        F: Fn(&R::State) -> Result<T, Fault> + Clone + Send + Sync + 'static,
+    {
+        let done = self.decide(world, owners, id, input, reply.clone()).await;
+        let done = done.map_err(|fault| match fault {
+            Fault::NotFound(_) => Fault::Stale,
+            fault => fault,
+        })?;
+        reply(&done.state)
+    }
+
     /// The common part of [`change`](Call::change) and [`create`](Call::create). The answer also
     /// says whether this call changed the record.
     pub async fn decide<R, T, F>(

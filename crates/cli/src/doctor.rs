@@ -8,7 +8,6 @@ use contract::{
     page::Limit,
     repositories::{DetectedFile, Finding, RepositoryMode, Severity},
 };
-use repository::{CONFIG, WORKFLOW};
 use serde::Serialize;
 use serde_json::json;
 
@@ -24,13 +23,6 @@ struct Examination {
 pub fn doctor(cx: &Context<'_>) -> Result<(), Failure> {
     let report = repository::check(&cx.working_copy.files());
     let mut findings = report.findings;
-    if report.is_incomplete {
-        findings.push(bad(
-            "mode",
-            "the repository is artifact-only, although it has files of a managed one",
-            format!("add the files that are missing, or remove {CONFIG} and {WORKFLOW}"),
-        ));
-    }
     if let Ok(Some(config)) = cx.working_copy.config() {
         tools::check(&cx.working_copy, &config, &mut findings);
     }

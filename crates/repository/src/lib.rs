@@ -70,8 +70,6 @@ impl From<Vec<u8>> for Content {
 pub struct Report {
     /// Managed if all three files are there, whatever is wrong in them.
     pub mode: RepositoryMode,
-    /// Whether the repository has some of the files that make it managed, but not all.
-    pub is_incomplete: bool,
     /// The three files.
     pub detected: Vec<DetectedFile>,
     /// Errors first, then in the order of the files and of their lines.
@@ -87,7 +85,6 @@ pub fn check(files: &Files) -> Report {
     let is_there = |content: &Content| !matches!(content, Content::Missing);
     let is_managed = parts.iter().all(|(_, content)| is_there(content));
     let claims_managed = is_there(&files.config) || is_there(&files.workflow);
-    let is_incomplete = claims_managed && !is_managed;
     let missing = if claims_managed { Severity::Error } else { Severity::Info };
 
     let mut findings = Findings::default();
@@ -117,7 +114,7 @@ pub fn check(files: &Files) -> Report {
         |found: &Finding| parts.iter().position(|(path, _)| found.path.as_deref() == Some(path));
     findings.sort_by_key(|found| (Reverse(found.severity), file(found), found.line));
     let mode = if is_managed { RepositoryMode::Managed } else { RepositoryMode::ArtifactOnly };
-    Report { mode, is_incomplete, detected: detected.into(), findings }
+    Report { mode, detected: detected.into(), findings }
 }
 
 /// The file and the line of a finding.

@@ -1,19 +1,15 @@
 //! Reads the files that make a repository managed. Fetches only the newest commit, its folders and
 //! these files, if the server can leave the rest out.
 
-use super::{Git, LARGEST_REPOSITORY, explained, process::Repository};
+use super::{Git, explained, process::Repository};
 use actors::ports::{Inspected, Remote, SourceError};
 use contract::text::GitRef;
 use repository::{CONFIG, Content, Files, LARGEST_FILE, PACKAGE, WORKFLOW};
 
 pub(super) async fn inspect(git: &Git, remote: &Remote) -> Result<Inspected, SourceError> {
     let repository = git.open(remote, None).await?;
-    tokio::select! {
-        inspected = read(&repository, remote) => inspected.map_err(|e| explained(e, remote)),
-        () = repository.outgrows(LARGEST_REPOSITORY) => Err(SourceError::Refused(format!(
-            "the repository is larger than {} GiB", LARGEST_REPOSITORY >> 30
-        ))),
-    }
+    let inspected = repository.within_its_size(read(&repository, remote)).await;
+    inspected.map_err(|e| explained(e, remote))
 }
 
 async fn read(repository: &Repository, remote: &Remote) -> Result<Inspected, SourceError> {

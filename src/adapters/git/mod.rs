@@ -55,8 +55,6 @@ const AT_A_TIME: usize = 4;
 /// How long git may pause while it writes an archive.
 const IDLE: Duration = Duration::from_secs(60);
 const PIECE: usize = 64 << 10;
-/// The maximum size of a fetched repository, in bytes.
-const LARGEST_REPOSITORY: u64 = 2 << 30;
 /// The maximum size of the archive, in bytes. A repository stores files compressed, so its limit
 /// does not bound the archive.
 const LARGEST_ARCHIVE: u64 = 4 << 30;
@@ -185,12 +183,8 @@ impl Git {
         let wanted = remote.git_ref.as_ref().map_or("HEAD", |r| r.as_str());
         let fetch =
             ["fetch", "--quiet", "--depth=1", "--no-tags", "--", remote.url.as_str(), wanted];
-        tokio::select! {
-            fetched = repository.run(&fetch) => fetched.map_err(|e| explained(e, remote))?,
-            () = repository.outgrows(LARGEST_REPOSITORY) => return Err(SourceError::Refused(format!(
-                "the repository is larger than {} GiB", LARGEST_REPOSITORY >> 30
-            ))),
-        };
+        let fetched = repository.within_its_size(repository.run(&fetch)).await;
+        fetched.map_err(|e| explained(e, remote))?;
         let commit = repository.run(&["rev-parse", "FETCH_HEAD^{commit}"]).await?.trim().to_owned();
         let object = format!("{commit}:{dockerfile}");
         if repository.run(&["cat-file", "-e", &object]).await.is_err() {

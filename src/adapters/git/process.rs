@@ -35,6 +35,8 @@ const SETTINGS: [&str; 10] = [
     // No background process that outlives its parent.
     "gc.auto=0",
 ];
+/// The maximum size of a fetched repository, in bytes.
+const LARGEST_REPOSITORY: u64 = 2 << 30;
 /// How often the size of a fetch is measured.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
@@ -110,9 +112,22 @@ impl Repository {
         Group::start(command)
     }
 
+    /// Waits for `work`, unless the fetched objects exceed [`LARGEST_REPOSITORY`].
+    pub async fn within_its_size<T>(
+        &self,
+        work: impl Future<Output = Result<T, SourceError>>,
+    ) -> Result<T, SourceError> {
+        tokio::select! {
+            done = work => done,
+            () = self.outgrows(LARGEST_REPOSITORY) => Err(SourceError::Refused(format!(
+                "the repository is larger than {} GiB", LARGEST_REPOSITORY >> 30
+            ))),
+        }
+    }
+
     /// Returns once the fetched objects exceed `most` bytes.
     #[allow(clippy::disallowed_methods, reason = "another program is waited for")]
-    pub async fn outgrows(&self, most: u64) {
+    async fn outgrows(&self, most: u64) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             if size_below(&self.folder.path().join("objects")) > most {

@@ -8,7 +8,10 @@ use crate::{
         instances::Instance,
     },
     platform::Platform,
-    runtime::{resource::Row, store::Keyed},
+    runtime::{
+        resource::{Input, Row},
+        store::Keyed,
+    },
 };
 use contract::{
     AppId, Fault, Serves,
@@ -65,15 +68,11 @@ impl Serves<ScheduleBackups> for Platform {
             BackupSchedule { id, app_id, instance_id, database, cron, keep, verify, next_at };
         let owners = &self.owners()?.backup_schedules;
         let show = |schedule: &BackupSchedule| Ok(schedule.clone());
-        if there.is_none() {
-            return cx.create(&self.world, owners, id, schedule, show).await;
-        }
-        let replace = Command::Replace(schedule);
-        cx.change(&self.world, owners, id, replace, show).await.map_err(|fault| match fault {
-            // The schedule was removed meanwhile. The call is decided again, and creates a new one.
-            Fault::NotFound(_) => Fault::Stale,
-            fault => fault,
-        })
+        let input = match there {
+            Some(_) => Input::Command(Command::Replace(schedule)),
+            None => Input::Create(Box::new(schedule)),
+        };
+        cx.change_or_create(&self.world, owners, id, input, show).await
     }
 }
 

@@ -4,8 +4,7 @@ use super::rules::State;
 use crate::{
     kinds::{
         image_builds::from_source::{self, APP, DEPLOYMENT, MEMORY},
-        images,
-        repositories::{self, Unusable},
+        images, repositories,
     },
     ports::NotDone,
     runtime::progress_log::say,
@@ -61,12 +60,7 @@ async fn of_git(
 ) -> Result<String, NotDone> {
     // The operator may have disallowed builds after this one was requested.
     allowed(world).map_err(|why| NotDone::Refused(why.into()))?;
-    let remote = repositories::remote(world, app, git);
-    let remote = remote.map_err(|e| match e {
-        Unusable::Store(fault) => NotDone::Unreachable(fault.to_string()),
-        Unusable::Seal(e) => NotDone::Refused(e.to_string()),
-    })?;
-    let remote = remote.ok_or_else(|| NotDone::Refused("it names no repository".into()))?;
+    let remote = repositories::remote(world, app, git)?;
     let labels = Labels::from([(APP.into(), app.to_string()), (DEPLOYMENT.into(), id.to_string())]);
     let tag = id.to_string().trim_start_matches("dep_").to_ascii_lowercase();
     let spec = BuildSpec {

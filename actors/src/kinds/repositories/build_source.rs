@@ -1,8 +1,8 @@
 //! The connected repository as the source of a deployment.
 
-use super::{RepositoryClaim, effects};
+use super::{effects, lookup};
 use crate::{
-    ports::{Remote, sealed::SealError},
+    ports::{NotDone, Remote},
     runtime::store::Store,
     world::World,
 };
@@ -15,7 +15,7 @@ pub(crate) fn with_address(
     app: AppId,
     source: AppSource,
 ) -> Result<AppSource, Fault> {
-    let connected = store.held_by(&RepositoryClaim::App { app })?;
+    let connected = lookup::connected(store, app)?;
     let connected = match (&source.url, &connected) {
         (Some(url), Some((_, connected))) if connected.source.url == *url => &connected.source,
         (Some(_), _) => return Ok(source),
@@ -31,29 +31,17 @@ pub(crate) fn with_address(
     Ok(AppSource { url: Some(connected.url.clone()), git_ref, ..source })
 }
 
-/// The address of a source, with the token of the app's repository if it is that one. `None`: the
-/// source has no address.
-pub(crate) fn remote(
-    world: &World,
-    app: AppId,
-    source: &AppSource,
-) -> Result<Option<Remote>, Unusable> {
-    let (Some(url), git_ref) = (source.url.clone(), source.git_ref.clone()) else {
-        return Ok(None);
-    };
-    let connected = world.store.held_by(&RepositoryClaim::App { app })?;
+/// The remote of a source, with the token of the app's repository if it is that one.
+pub(crate) fn remote(world: &World, app: AppId, source: &AppSource) -> Result<Remote, NotDone> {
+    let url = source.url.clone();
+    let url = url.ok_or_else(|| NotDone::Refused("it names no repository".into()))?;
+    let connected = lookup::connected(&world.store, app);
+    let connected = connected.map_err(|fault| NotDone::Unreachable(fault.to_string()))?;
     let token = match connected.filter(|(_, connected)| connected.source.url == url) {
-        Some((_, connected)) => effects::open(world, &connected)?,
+        Some((_, connected)) => {
+            effects::open(world, &connected).map_err(|e| NotDone::Refused(e.to_string()))?
+        }
         None => None,
     };
-    Ok(Some(Remote { url, git_ref, token }))
-}
-
-/// Why the token of a repository cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Unusable {
-    #[error(transparent)]
-    Store(#[from] Fault),
-    #[error(transparent)]
-    Seal(#[from] SealError),
+    Ok(Remote { url, git_ref: source.git_ref.clone(), token })
 }

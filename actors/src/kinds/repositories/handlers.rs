@@ -1,11 +1,11 @@
 //! The handlers of the group Repositories.
 
-use super::{Command, Repositories, Repository, RepositoryClaim, Source};
+use super::{Checking, Command, Repositories, Repository, Source, lookup::connected};
 use crate::{
     call::context::Call,
     platform::Platform,
     runtime::{
-        resource::Row,
+        resource::{Input, Row},
         store::{Keyed, Store},
     },
 };
@@ -24,12 +24,11 @@ const CHECK_WITHIN: Duration = Duration::from_secs(20);
 
 /// The repository of an app as its members see it; `None` if none is connected.
 pub(crate) fn of_app(store: &Store, app: AppId) -> Result<Option<wire::Repository>, Fault> {
-    let held = store.held_by(&RepositoryClaim::App { app })?;
-    Ok(held.map(|(_, repository)| view(&repository)))
+    Ok(connected(store, app)?.map(|(_, repository)| view(&repository)))
 }
 
 fn view(repository: &Repository) -> wire::Repository {
-    let Repository { app_id, source, checking, checked, error, .. } = repository.clone();
+    let Repository { app_id, source, checking, checked, error } = repository.clone();
     let (url, branch) = (source.url, source.branch.map(|branch| branch.as_str().to_owned()));
     let shown = wire::Repository {
         app_id,
@@ -42,7 +41,7 @@ fn view(repository: &Repository) -> wire::Repository {
         findings: vec![],
         commit: None,
         checked_at: None,
-        checking,
+        checking: checking != Checking::No,
         error,
     };
     let Some(checked) = checked else { return shown };
@@ -63,8 +62,7 @@ fn show(repository: &Repository) -> Result<wire::Repository, Fault> {
 
 impl Platform {
     fn repository(&self, app: AppId) -> Result<Keyed<Repositories>, Fault> {
-        let held = self.world.store.held_by(&RepositoryClaim::App { app })?;
-        held.ok_or(Fault::NotFound(Repositories::NOUN))
+        connected(&self.world.store, app)?.ok_or(Fault::NotFound(Repositories::NOUN))
     }
 
     /// The repository after its pending check, or while the check runs if that takes too long.
@@ -91,25 +89,15 @@ impl Serves<ConnectRepository> for Platform {
         let token = p.token.as_ref().map(|token| seal(token.as_str())).transpose();
         let token = token.map_err(|_| Fault::Internal)?;
         let source = Source { url: p.url, branch: p.branch, token };
-        let claim = RepositoryClaim::App { app: p.app_id };
-        let (there, owners) = (self.world.store.holder(&claim)?, &self.owners()?.repositories);
-        let (id, begun) = match there {
-            Some(id) => {
-                let connect = Command::Connect(source);
-                (id, cx.change(&self.world, owners, id, connect, show).await)
-            }
+        let (id, input) = match connected(&self.world.store, p.app_id)? {
+            Some((id, _)) => (id, Input::Command(Command::Connect(source))),
             None => {
-                let id = self.world.ports.random.id(cx.now);
-                let new = Repository::new(p.app_id, source);
-                (id, cx.create(&self.world, owners, id, new, show).await)
+                let new = Box::new(Repository::new(p.app_id, source));
+                (self.world.ports.random.id(cx.now), Input::Create(new))
             }
         };
-        let begun = begun.map_err(|fault| match fault {
-            // The repository was disconnected meanwhile. The call is decided again, and creates
-            // a new one.
-            Fault::NotFound(_) => Fault::Stale,
-            fault => fault,
-        })?;
+        let owners = &self.owners()?.repositories;
+        let begun = cx.change_or_create(&self.world, owners, id, input, show).await?;
         self.after_check(cx, id, begun).await
     }
 }

@@ -4,12 +4,13 @@
 mod build_source;
 mod effects;
 mod handlers;
+mod lookup;
 mod push;
 mod rules;
 
-pub(crate) use build_source::{Unusable, remote, with_address};
+pub(crate) use build_source::{remote, with_address};
 pub(crate) use handlers::of_app;
 pub use push::Proof;
 pub use rules::{
-    Checked, Command, Effect, Outcome, Repositories, Repository, RepositoryClaim, Source,
+    Checked, Checking, Command, Effect, Outcome, Repositories, Repository, RepositoryClaim, Source,
 };

@@ -1,6 +1,6 @@
 //! Pushes that the host of a repository reports.
 
-use super::{Command, Repository, RepositoryClaim};
+use super::{Command, Repository, lookup};
 use crate::{kinds::accounts::keyed_digest, platform::Platform};
 use contract::{AppId, Fault, RepositoryId, repositories::PushReceived};
 use hmac::{Hmac, KeyInit, Mac};
@@ -51,7 +51,7 @@ impl Platform {
         proof: &Proof,
         body: &[u8],
     ) -> Result<PushReceived, Fault> {
-        let held = self.world.store.held_by(&RepositoryClaim::App { app })?;
+        let held = lookup::connected(&self.world.store, app)?;
         let genuine = held.filter(|(id, _)| proof.holds(&self.webhook_secret(*id), body));
         // The same fault for an app without a repository: it may not even exist.
         let (id, repository) = genuine.ok_or_else(|| {

@@ -23,15 +23,21 @@ pub struct Repositories;
 pub struct Repository {
     pub app_id: AppId,
     pub source: Source,
-    /// Whether a check is pending.
-    pub checking: bool,
-    /// Whether another check follows the pending one.
-    #[serde(default)]
-    pub again: bool,
+    pub checking: Checking,
     /// The last check that could read the repository.
     pub checked: Option<Checked>,
     /// Why a later check could not read the repository.
     pub error: Option<String>,
+}
+
+/// Whether a check is pending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Checking {
+    No,
+    Yes,
+    /// Another check follows the pending one.
+    Again,
 }
 
 /// The address of a repository.
@@ -97,29 +103,31 @@ impl Resource for Repositories {
     ) -> Result<Step<Self>, Fault> {
         Ok(match command {
             Command::Connect(source) => check(Repository::new(repository.app_id, source)),
-            Command::Check if repository.again => Step::keep(),
-            Command::Check if repository.checking => {
-                Step::put(Repository { again: true, ..repository })
-            }
-            Command::Check => check(repository),
+            Command::Check => match repository.checking {
+                Checking::No => check(repository),
+                Checking::Yes => Step::put(Repository { checking: Checking::Again, ..repository }),
+                Checking::Again => Step::keep(),
+            },
             Command::Disconnect => Step::remove(),
         })
     }
 
     fn on_outcome(repository: Repository, _: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         if outcome.source != repository.source {
-            let pending = repository.checking.then_some(Effect::Check);
-            return Step::keep().intend(pending.map_or(Intent::Keep, Intent::Now));
+            return match repository.checking {
+                Checking::No => Step::keep(),
+                _ => Step::keep().intend(Intent::Now(Effect::Check)),
+            };
         }
         let (checked, error) = match outcome.found {
             Ok(checked) => (Some(*checked), None),
             Err(why) => (repository.checked, Some(why)),
         };
-        let after = Repository { checking: false, again: false, checked, error, ..repository };
-        if repository.again {
-            return check(after);
+        let after = Repository { checking: Checking::No, checked, error, ..repository };
+        match repository.checking {
+            Checking::Again => check(after),
+            _ => Step::put(after).intend(Intent::None),
         }
-        Step::put(after).intend(Intent::None)
     }
 
     fn is_deleted(_: &Repository) -> bool {
@@ -161,12 +169,13 @@ store::claims! {
 impl Repository {
     /// A repository that has not been checked.
     pub fn new(app_id: AppId, source: Source) -> Self {
-        Repository { app_id, source, checking: false, again: false, checked: None, error: None }
+        Repository { app_id, source, checking: Checking::No, checked: None, error: None }
     }
 }
 
 fn check(repository: Repository) -> Step<Repositories> {
-    Step::put(Repository { checking: true, ..repository }).intend(Intent::Now(Effect::Check))
+    Step::put(Repository { checking: Checking::Yes, ..repository })
+        .intend(Intent::Now(Effect::Check))
 }
 
 #[cfg(test)]
@@ -235,8 +244,7 @@ mod tests {
                 assert!(matches!(input, Input::Command(Command::Disconnect)));
                 return;
             };
-            assert_eq!(after.checking, after.intent.is_some());
-            assert!(after.checking || !after.again);
+            assert_eq!(after.checking != Checking::No, after.intent.is_some());
             match input {
                 // What is known of one repository is not shown of another.
                 Input::Command(Command::Connect(source)) => {
@@ -250,7 +258,8 @@ mod tests {
                 }
                 Input::Outcome(outcome) => {
                     // A check that was wanted during another one is never lost.
-                    assert_eq!((after.checking, after.again), (before.again, false));
+                    let again = before.checking == Checking::Again;
+                    assert_eq!(after.checking == Checking::Yes, again, "{:?}", after.checking);
                     let known = outcome.found.as_ref().ok().map(|found| &**found);
                     assert_eq!(after.checked.as_ref(), known.or(before.checked.as_ref()));
                     assert_eq!(after.error.as_ref(), outcome.found.as_ref().err());
