@@ -56,7 +56,7 @@ pub fn deployed(service: &Installed, who: &Person, deployment: &Value) -> Value 
         if ["failed", "cancelled"].contains(&state) || state == "live" && drained {
             return found;
         }
-        assert!(begun.elapsed() < Duration::from_secs(180), "{found}\n{}", service.log());
+        assert!(begun.elapsed() < Duration::from_secs(180), "{found}\n{}", service.last_words());
         std::thread::sleep(Duration::from_millis(100));
     }
 }

@@ -115,7 +115,7 @@ impl Service {
             assert!(
                 exited.is_none() && begun.elapsed() < Duration::from_secs(60),
                 "not ready: {exited:?}\n{}",
-                self.log()
+                self.last_words()
             );
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -128,6 +128,15 @@ impl Service {
 
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.home.join("log")).unwrap_or_default()
+    }
+
+    /// The last lines of the log, without the calls that succeeded.
+    pub fn last_words(&self) -> String {
+        let log = self.log();
+        let telling = log.lines().filter(|line| !line.contains("code=0"));
+        let mut last: Vec<_> = telling.rev().take(40).collect();
+        last.reverse();
+        last.join("\n")
     }
 
     /// Ends the service with SIGKILL.
@@ -154,13 +163,13 @@ impl Service {
         let stopped =
             Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
         assert!(stopped.success());
-        assert!(child.wait().unwrap().success(), "{}", self.log());
+        assert!(child.wait().unwrap().success(), "{}", self.last_words());
     }
 
     /// Calls a function as this person, or without credentials.
     pub fn call(&self, who: Option<&Person>, function: &str, params: Value) -> Answer {
         self.try_call(who, function, params, None)
-            .unwrap_or_else(|e| panic!("{function}: {e}\n{}", self.log()))
+            .unwrap_or_else(|e| panic!("{function}: {e}\n{}", self.last_words()))
     }
 
     /// Posts to an artifact endpoint as this person, or without credentials.
