@@ -77,6 +77,9 @@ pub struct ServeArgs {
     /// The lifetime of an upload address, in seconds.
     #[arg(long, env = "SVC_UPLOAD_URL_TTL", default_value_t = 3600)]
     pub upload_url_ttl: u64,
+    /// How long a build may take on a runner, in seconds.
+    #[arg(long, env = "SVC_BUILD_LIMIT", default_value_t = 7200)]
+    pub build_limit: u64,
     /// The deadline of a function call, in seconds.
     #[arg(long, env = "SVC_FUNCTION_TIMEOUT", default_value_t = 30)]
     pub function_timeout: u64,

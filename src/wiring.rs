@@ -85,6 +85,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         anonymous_tier: args.anonymous_tier,
         largest_artifact: args.max_artifact_bytes,
         upload_lifetime: args.upload_lifetime(),
+        build_limit: Duration::from_secs(args.build_limit),
         function_limit: Duration::from_secs(args.function_timeout),
         default_templates: DefaultTemplates {
             backend: args.backend_template.clone(),

@@ -12,7 +12,7 @@ use crate::{
     world::World,
 };
 use actix_rt::ArbiterHandle;
-use contract::{Fault, Server, Timestamp, authentication::Tier, text::Slug};
+use contract::{Fault, Server, authentication::Tier, text::Slug};
 use std::{net::IpAddr, sync::Arc, time::Duration};
 use store::{Record, Store};
 
@@ -40,6 +40,8 @@ pub struct Settings {
     pub largest_artifact: u64,
     /// How long an upload address is valid.
     pub upload_lifetime: Duration,
+    /// How long a build may take on a runner.
+    pub build_limit: Duration,
     /// The deadline of functions that declare none of their own.
     pub function_limit: Duration,
     pub default_templates: DefaultTemplates,
@@ -65,7 +67,6 @@ pub struct Platform {
     /// Counts the mails of invitations.
     pub invitations: Arc<MailLimit>,
     pub settings: Arc<Settings>,
-    pub started_at: Timestamp,
 }
 
 impl Server for Platform {
@@ -84,6 +85,7 @@ const DERIVED: &[&str] = &[
     <crate::kinds::instances::metrics::HourlyMetrics as Record>::TREE,
     <crate::kinds::deployments::DeploymentHistory as Record>::TREE,
     <crate::runtime::progress_log::Line as Record>::TREE,
+    <crate::kinds::builds::Chunk as Record>::TREE,
     <crate::call::idempotency::StoredReply as Record>::TREE,
     <crate::call::audit::Event as Record>::TREE,
 ];
@@ -102,12 +104,11 @@ impl Platform {
         arbiters: &[ArbiterHandle],
         rules: Rules,
     ) -> Result<Platform, Fault> {
-        let started_at = ports.clock.now();
         let settings = Arc::new(settings);
         let world = World::start(store, ports, arbiters, rules).await?;
         let authn = Arc::new(Authn::new(settings.clone()));
         let (lockout, invitations) = Default::default();
-        Ok(Platform { world, authn, lockout, invitations, settings, started_at })
+        Ok(Platform { world, authn, lockout, invitations, settings })
     }
 
     /// See [`World::owners`].

@@ -10,7 +10,7 @@ use crate::{
     runtime::{directory::Rules, health::Registry, store::Store},
 };
 use actix_rt::ArbiterHandle;
-use contract::Fault;
+use contract::{Fault, Timestamp};
 use std::sync::{Arc, OnceLock};
 
 /// The state that owners and handlers share.
@@ -20,6 +20,7 @@ pub struct World {
     pub ports: Ports,
     /// The health of every actor in memory.
     pub registry: Registry,
+    pub started_at: Timestamp,
     pub engine_health: EngineHealth,
     /// The last resource reading of each container.
     pub last_readings: LastReadings,
@@ -36,8 +37,10 @@ impl World {
         arbiters: &[ArbiterHandle],
         rules: Rules,
     ) -> Result<Arc<World>, Fault> {
+        let started_at = ports.clock.now();
         let world = Arc::new(World {
             store: store.into(),
+            started_at,
             ports,
             registry: Registry::default(),
             engine_health: EngineHealth::default(),

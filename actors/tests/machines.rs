@@ -308,6 +308,8 @@ fn upload(size: Option<u64>) -> Upload {
                 git_ref: None,
                 run_url: None,
                 profile: None,
+                build_id: None,
+                claimed: true,
             },
             trust: Trust::Token,
             signer: None,

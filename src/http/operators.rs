@@ -71,7 +71,8 @@ pub(super) async fn readyz(edge: web::Data<Edge>) -> HttpResponse {
             },
         },
         version: env!("CARGO_PKG_VERSION").into(),
-        uptime_ms: platform.world.ports.clock.now().since(platform.started_at).as_millis() as u64,
+        uptime_ms: platform.world.ports.clock.now().since(platform.world.started_at).as_millis()
+            as u64,
     };
     let code = if status == ReadyState::Starting {
         StatusCode::SERVICE_UNAVAILABLE

@@ -92,6 +92,8 @@ pub fn scene(service: &Service) -> Scene {
     // Nothing answers there; the repository is connected all the same.
     let repository = json!({"appId": app, "url": "https://127.0.0.1:1/team/app.git"});
     call(&owner, "svc_connectRepository", repository);
+    let build = json!({"appId": app, "platform": "android"});
+    let build = call(&owner, "svc_triggerBuild", build);
     let token = |app: &Value| {
         service
             .with_token(&owner, json!({"name": "ci", "appId": app, "scopes": ["artifact:upload"]}))
@@ -133,6 +135,8 @@ pub fn scene(service: &Service) -> Scene {
         "fromBackupId": null,
         "deploymentId": deployment["id"],
         "toDeploymentId": deployment["id"],
+        "buildId": build["id"],
+        "runner": "0123456789abcdefghij",
         "jobId": "job_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
         "source": {"templateVersion": "1.0.1"},
         "target": "backend",

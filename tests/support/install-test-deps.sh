@@ -12,6 +12,14 @@ need npm npm
 need aiosmtpd python3-aiosmtpd
 need git git
 need openssl openssl
+need aapt2 aapt
+need apksigner apksigner
+need zipalign zipalign
+need smali smali
+need zip zip
+need curl curl
+need jq jq
+[ -e /usr/share/android-framework-res/framework-res.apk ] || missing+=(android-framework-res)
 need docker docker.io
 need dockerd docker.io
 need docker-registry docker-registry

@@ -394,7 +394,7 @@ fn person(signed_in: &Value) -> Person {
 impl Drop for Service {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            println!("{}", self.log());
+            println!("{}", self.last_words());
         }
         self.kill();
     }

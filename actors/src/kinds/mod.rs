@@ -5,6 +5,7 @@ pub mod apps;
 pub mod artifacts;
 pub mod backup_schedules;
 pub mod backups;
+pub mod builds;
 pub mod deployments;
 pub mod image_builds;
 pub mod images;

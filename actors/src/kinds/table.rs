@@ -6,9 +6,9 @@
 
 use super::{
     accounts::Accounts, apps::Apps, artifacts::Artifacts, backup_schedules::BackupSchedules,
-    backups::Backups, deployments::Deployments, image_builds::ImageBuilds, images::Images,
-    instances::Instances, organizations::Organizations, projects::Projects, releases::Releases,
-    repositories::Repositories, templates::Templates, tokens::Tokens,
+    backups::Backups, builds::Builds, deployments::Deployments, image_builds::ImageBuilds,
+    images::Images, instances::Instances, organizations::Organizations, projects::Projects,
+    releases::Releases, repositories::Repositories, templates::Templates, tokens::Tokens,
 };
 use crate::{
     background::sweeper,
@@ -24,9 +24,9 @@ use crate::{
 };
 use actix_rt::ArbiterHandle;
 use contract::{
-    AppId, ArtifactId, BackupId, DeploymentId, Fault, ImageId, InstanceId, JobId, OrganizationId,
-    ProjectId, ReleaseId, RepositoryId, ScheduleId, Subject, TemplateId, Timestamp, TokenId,
-    UserId,
+    AppId, ArtifactId, BackupId, BuildId, DeploymentId, Fault, ImageId, InstanceId, JobId,
+    OrganizationId, ProjectId, ReleaseId, RepositoryId, ScheduleId, Subject, TemplateId, Timestamp,
+    TokenId, UserId,
 };
 use std::{any::Any, sync::Arc};
 use store::{Claims, Entries, Entry, Record, Snapshot, StoreError};
@@ -228,6 +228,9 @@ kinds! {
     }
     repositories / repository: Repositories {
         id: RepositoryId, stored: "repository", noun: "repository", under: Apps,
+    }
+    builds / build: Builds {
+        id: BuildId, stored: "build", noun: "build", subject: Build, under: Apps,
     }
     backup_schedules / backup_schedule: BackupSchedules {
         id: ScheduleId, stored: "backupSchedule", noun: "backup schedule", under: Apps,

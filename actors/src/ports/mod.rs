@@ -36,11 +36,14 @@ use std::{
 };
 use ulid::Ulid;
 
-/// Why work in the container engine was not done.
+/// Why work in the container engine or with a repository was not done.
+#[derive(Debug, thiserror::Error)]
 pub enum NotDone {
     /// Another attempt would fail too.
+    #[error("{0}")]
     Refused(String),
-    /// The engine does not answer, or cut the work off. Another attempt may succeed.
+    /// The other side does not answer, or cut the work off. Another attempt may succeed.
+    #[error("{0}")]
     Unreachable(String),
 }
 
@@ -223,23 +226,39 @@ pub trait Sources: Send + Sync {
         dockerfile: &str,
         within: Duration,
     ) -> Result<Checkout, SourceError>;
-    /// Reads the files that make a repository managed, without its history. The reference must be a
-    /// branch.
+    /// Reads the files that make a repository managed, without its history.
     async fn inspect(&self, remote: &Remote, within: Duration) -> Result<Inspected, SourceError>;
 }
 
 /// The address of a repository, and the permission to read it.
 pub struct Remote {
     pub url: GitUrl,
-    /// A branch, tag or commit. The default is the repository's own default branch.
-    pub git_ref: Option<GitRef>,
+    pub revision: Revision,
     pub token: Option<AccessToken>,
 }
 
-/// The newest commit of a branch.
+/// Which commit of a repository is read.
+pub enum Revision {
+    /// The newest commit of the repository's own default branch.
+    DefaultBranch,
+    /// The newest commit of this branch.
+    Branch(GitRef),
+    /// A tag or a branch with this name, in this order, or a commit.
+    Named(GitRef),
+}
+
+impl Revision {
+    /// The commit that a name stands for, or the newest one if there is no name.
+    pub fn of(name: Option<GitRef>) -> Revision {
+        name.map_or(Revision::DefaultBranch, Revision::Named)
+    }
+}
+
+/// The files of a repository at one commit.
 pub struct Inspected {
     pub commit: String,
-    pub branch: String,
+    /// The branch, tag or commit that was read.
+    pub git_ref: String,
     pub files: Files,
 }
 

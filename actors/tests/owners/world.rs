@@ -16,7 +16,7 @@ use bytes::Bytes;
 use container_engine::fake::Fake;
 use contract::{BackupId, Sha256, Timestamp};
 use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
-use repository::Files;
+use repository::{Content, Files};
 use std::{
     collections::HashMap,
     io,
@@ -110,8 +110,10 @@ impl Sources for Repository {
     }
 
     async fn inspect(&self, _: &Remote, _: Duration) -> Result<Inspected, SourceError> {
-        let (branch, files) = ("main".into(), Files::default());
-        Ok(Inspected { commit: "0".repeat(40), branch, files })
+        let config = r#"{"platforms": ["android"], "build": {"android": {"production": "make"}},
+            "artifact": {"android": {"production": "app.apk"}}}"#;
+        let files = Files { config: Content::Text(config.into()), ..Files::default() };
+        Ok(Inspected { commit: "0".repeat(40), git_ref: "main".into(), files })
     }
 }
 

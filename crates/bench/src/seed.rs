@@ -163,6 +163,8 @@ fn provenance(user: UserId) -> Provenance {
         git_ref: Some("refs/tags/v1.4.2".into()),
         run_url: None,
         profile: None,
+        build_id: None,
+        claimed: true,
     }
 }
 

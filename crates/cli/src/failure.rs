@@ -92,6 +92,15 @@ impl Failure {
         }
     }
 
+    /// Whether the same request may succeed later: the service is away, busy or limits the caller.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Failure::Unreachable { .. } => true,
+            Failure::Refused(refusal) => refusal.status == 429 || refusal.status >= 500,
+            _ => false,
+        }
+    }
+
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Refused(_) | Failure::Local { .. } | Failure::Told { .. } => 1,

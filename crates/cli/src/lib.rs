@@ -17,6 +17,7 @@
 pub mod args;
 
 mod binary;
+mod builds;
 mod call;
 mod client;
 mod completions;
@@ -24,6 +25,7 @@ mod create;
 mod doctor;
 mod failure;
 mod findings;
+mod init;
 mod lists;
 mod login;
 mod login_file;
@@ -34,6 +36,7 @@ mod publish;
 mod release;
 mod repo;
 mod retry;
+mod runner;
 mod settings;
 #[cfg(test)]
 mod testing;
@@ -119,8 +122,12 @@ fn execute(command: Command, global: &Global, printer: &Printer) -> Result<(), F
         Command::Releases(args) => lists::releases(&cx, args),
         Command::Publish(args) => publish::publish(&cx, config.as_ref(), args, &environment),
         Command::Release(command) => release::release(&cx, command),
+        Command::Build(command) => builds::build(&cx, command),
+        Command::Builds(args) => builds::builds(&cx, args),
+        Command::Runner(args) => runner::runner(&cx, args),
         Command::Token(command) => token::token(&cx, command),
         Command::Repo(command) => repo::repo(&cx, command),
+        Command::Init(args) => init::init(&cx, &args),
         Command::Doctor => doctor::doctor(&cx),
     }
 }

@@ -17,7 +17,7 @@ use contract::{
     endpoint::{FinalizeRequest, UploadUrlRequest},
     releases::{CreateRelease, Release},
 };
-use repository::{CONFIG, Config};
+use repository::{CONFIG, Config, Recipe};
 use serde::Serialize;
 use std::{
     io,
@@ -82,6 +82,7 @@ fn make(
         // The profile of a named file is unknown.
         profile: args.file.is_none().then(|| args.profile.clone()),
         provenance: Some(provenance::declared(environment)),
+        build: None,
     };
     let artifact = deliver(cx, &client, &binary, &request)?;
     let release = release(&client, app_id, &artifact, args)
@@ -144,20 +145,13 @@ fn build(
         )
     })?;
     let platform = platform(config, args.platform)?;
-    let (name, profile) = (word(&platform), args.profile.as_str());
-    let missing = |part: &str| {
-        Failure::usage(
-            format!("{CONFIG} has no {part}.{name}.{profile}"),
-            "add it there, or name another --profile",
-        )
-    };
-    let command = config.build.get(&platform).and_then(|profiles| profiles.get(profile));
-    let command = command.ok_or_else(|| missing("build"))?;
-    let artifact = config.artifact.get(&platform).and_then(|profiles| profiles.get(profile));
-    let artifact = artifact.ok_or_else(|| missing("artifact"))?;
-    cx.printer.note(format_args!("building {name} {profile}: {command}"));
-    run(command, &cx.working_copy)?;
-    cx.working_copy.file(artifact)
+    let profile = args.profile.as_str();
+    let recipe = config.recipe(platform, profile);
+    let Recipe { command, artifact } = recipe
+        .map_err(|problem| Failure::usage(problem, "add it there, or name another --profile"))?;
+    cx.printer.note(format_args!("building {} {profile}: {command}", platform.name()));
+    run(&command, &cx.working_copy)?;
+    cx.working_copy.file(&artifact)
 }
 
 fn platform(config: &Config, asked: Option<Platform>) -> Result<Platform, Failure> {

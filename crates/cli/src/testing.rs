@@ -50,6 +50,7 @@ struct State {
     replies: BTreeMap<&'static str, VecDeque<(u16, Value)>>,
     /// The headers of these calls.
     calls: Vec<BTreeMap<String, String>>,
+    bodies: Vec<(String, Value)>,
     faults: VecDeque<Fault>,
     stored: Vec<u8>,
     gone: bool,
@@ -110,6 +111,13 @@ impl Service {
         self.state().calls.clone()
     }
 
+    /// The bodies of the received calls of a function.
+    pub fn bodies(&self, name: &str) -> Vec<Value> {
+        let state = self.state();
+        let of_name = state.bodies.iter().filter(|(called, _)| called == name);
+        of_name.map(|(_, body)| body.clone()).collect()
+    }
+
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
@@ -159,10 +167,15 @@ fn serve(state: &mut State, port: u16, connection: TcpStream) {
         });
         return answer(request, 201, "", &reply.to_string());
     }
-    let name = request.path.rsplit('/').next().unwrap_or_default();
+    let name = request.path.rsplit('/').next().unwrap_or_default().to_owned();
+    let name = name.as_str();
     if let Some(replies) = state.replies.get_mut(name) {
         state.calls.push(request.headers.clone());
         let (status, reply) = replies.pop_front().unwrap();
+        let mut body = vec![0; request.length];
+        request.body.read_exact(&mut body).unwrap();
+        request.length = 0;
+        state.bodies.push((name.to_owned(), serde_json::from_slice(&body).unwrap_or_default()));
         if status == LOST.0 {
             return;
         }

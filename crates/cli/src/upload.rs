@@ -229,6 +229,7 @@ mod tests {
             build_number: None,
             profile: None,
             provenance: None,
+            build: None,
         };
         upload(&service.client(), &binary, &request, &ProgressBar::hidden())
     }

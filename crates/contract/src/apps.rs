@@ -95,6 +95,9 @@ pub enum Platform {
 }
 
 impl Platform {
+    /// All platforms.
+    pub const ALL: [Platform; 2] = [Platform::Ios, Platform::Android];
+
     /// The platform's name on the wire.
     pub const fn name(self) -> &'static str {
         match self {

@@ -2,7 +2,7 @@
 //! [`endpoint`](crate::endpoint).
 
 use crate::{
-    AppId, ArtifactId, Name, Page, Sha256, Timestamp, UserId, VersionName, WebUrl,
+    AppId, ArtifactId, BuildId, Name, Page, Sha256, Timestamp, UserId, VersionName, WebUrl,
     apps::Platform,
     page::*,
     text::{FileName, StoreIdentifier},
@@ -84,6 +84,13 @@ records! {
         run_url: Option<WebUrl>,
         #[serde(default)]
         profile: Option<Name>,
+        /// The build that made the artifact.
+        #[serde(default)]
+        build_id: Option<BuildId>,
+        /// Whether the uploader says this. False for the artifact of a build: the service triggered
+        /// it, and knows.
+        #[serde(default = "claimed")]
+        claimed: bool,
     }
 
     /// The certificate that signed a file.
@@ -98,6 +105,11 @@ records! {
 
     /// The deleted artifact.
     pub struct DeletedArtifact { deleted: ArtifactId }
+}
+
+/// The origin of artifacts of earlier versions was always what the uploader said.
+fn claimed() -> bool {
+    true
 }
 
 /// The file format of an artifact.

@@ -114,6 +114,8 @@ ids! {
     PublicationId "pub",
     /// The repository of an app.
     RepositoryId "rep",
+    /// A build of an app.
+    BuildId "bld",
     /// A deploy token.
     TokenId "tok",
     /// A backend or market instance.

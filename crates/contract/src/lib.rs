@@ -15,6 +15,7 @@ pub mod artifacts;
 pub mod authentication;
 pub mod backend_instances;
 pub mod backups;
+pub mod builds;
 pub mod deployments;
 pub mod endpoint;
 pub mod env;
@@ -39,6 +40,7 @@ pub mod projects;
 pub mod reference;
 pub mod releases;
 pub mod repositories;
+pub mod runners;
 pub mod standing;
 pub mod templates;
 pub mod time;
@@ -109,6 +111,8 @@ groups!(
     images,
     image_builds,
     repositories,
+    builds,
+    runners,
     artifacts,
     releases,
     tokens,

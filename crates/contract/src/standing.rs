@@ -87,6 +87,8 @@ pub enum Subject {
     Artifact(ArtifactId),
     /// A release.
     Release(ReleaseId),
+    /// A build.
+    Build(BuildId),
     /// A deploy token.
     Token(TokenId),
 }
@@ -102,7 +104,7 @@ macro_rules! subject_from {
 }
 subject_from! {
     OrganizationId => Organization, ProjectId => Project, AppId => App, InstanceId => Instance, DeploymentId => Deployment, BackupId => Backup,
-    ArtifactId => Artifact, ReleaseId => Release, TokenId => Token,
+    ArtifactId => Artifact, ReleaseId => Release, BuildId => Build, TokenId => Token,
 }
 impl From<DeletedInstanceId> for Subject {
     fn from(DeletedInstanceId(id): DeletedInstanceId) -> Self {
@@ -177,6 +179,9 @@ pub enum Scope {
     /// Publish and roll back all releases of the app.
     #[serde(rename = "release:publish")]
     ReleasePublish,
+    /// Run builds. A runner also needs `artifact:upload`.
+    #[serde(rename = "build:run")]
+    BuildRun,
 }
 
 impl Scope {
@@ -186,6 +191,7 @@ impl Scope {
             Scope::ArtifactUpload => "artifact:upload",
             Scope::ReleaseCreate => "release:create",
             Scope::ReleasePublish => "release:publish",
+            Scope::BuildRun => "build:run",
         }
     }
 }

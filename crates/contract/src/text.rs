@@ -311,6 +311,14 @@ texts! {
         if (1..=1000).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) { Ok(text.to_owned()) } else { Err("must be an access token".into()) }
     };
 
+    /// The secret by which the service knows a runner. Its `Debug` output is masked.
+    RunnerKey,
+    schema: {"type": "string", "pattern": "^[A-Za-z0-9_-]{20,100}$"},
+    rule: |text| {
+        let good = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        if good && (20..=100).contains(&text.len()) { Ok(text.to_owned()) } else { Err("must be 20 to 100 random letters and digits".into()) }
+    };
+
     /// A session token of a user's backend. Its `Debug` output is masked.
     SessionToken,
     schema: {"type": "string", "pattern": "^[!-~]{1,200}$"},
@@ -395,7 +403,7 @@ macro_rules! debug_as_mask {
         })+
     };
 }
-debug_as_mask!(Password, PasswordAttempt, EnvValue, SessionToken, AccessToken);
+debug_as_mask!(Password, PasswordAttempt, EnvValue, SessionToken, AccessToken, RunnerKey);
 
 impl Email {
     /// The form in which the store compares addresses.

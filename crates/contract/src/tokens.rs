@@ -11,7 +11,7 @@ functions! {
     /// creator may do it.
     "svc_createDeployToken": CreateDeployToken {
         name: Name,
-        scopes: BoundedSet<Scope, 1, 3>,
+        scopes: BoundedSet<Scope, 1, 4>,
         /// Restricts the token to one app. The default is every app that its creator may access.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         app_id: Option<AppId>,

@@ -1,18 +1,18 @@
 //! `.svc/config.json`: which platforms a repository builds, with which commands.
 
 use crate::{
-    CONFIG, Check, Findings, Place,
+    CONFIG, Check, Content, Files, Findings, Place,
     document::{Key, Node, Value},
 };
 use contract::{AppId, apps::Platform, artifacts::ArtifactKind};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
     path::{Component, Path},
 };
 
 /// The content of `.svc/config.json`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Config {
     /// The platforms that the repository builds for.
@@ -22,15 +22,58 @@ pub struct Config {
     /// The path of the built file, by platform and profile.
     pub artifact: BTreeMap<Platform, BTreeMap<String, String>>,
     /// The service that this repository publishes to.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub api_url: Option<String>,
     /// The application id of the service.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub application_id: Option<String>,
     /// The app of this repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub app: Option<AppId>,
 }
 
+/// How a repository builds for one platform and profile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recipe {
+    /// The shell command that builds, for the root of the repository.
+    pub command: String,
+    /// The path of the built file in the repository.
+    pub artifact: String,
+}
+
+impl Recipe {
+    /// The recipe in the files of a repository. The error says why there is none.
+    pub fn of(files: &Files, platform: Platform, profile: &str) -> Result<Recipe, String> {
+        let text = match &files.config {
+            Content::Text(text) => text,
+            Content::Missing => return Err(format!("the repository has no {CONFIG}")),
+            Content::Unreadable(why) => return Err(format!("{CONFIG} {why}")),
+        };
+        let config: Config = serde_json::from_str(text).map_err(|e| format!("{CONFIG}: {e}"))?;
+        config.recipe(platform, profile)
+    }
+}
+
+impl Config {
+    /// The recipe for a platform and profile. The error names the missing part.
+    pub fn recipe(&self, platform: Platform, profile: &str) -> Result<Recipe, String> {
+        let missing = |part: &str| format!("{CONFIG} has no {part}.{}.{profile}", platform.name());
+        let of = |table: &BTreeMap<Platform, BTreeMap<String, String>>| {
+            table.get(&platform).and_then(|profiles| profiles.get(profile)).cloned()
+        };
+        let command = of(&self.build).ok_or_else(|| missing("build"))?;
+        let artifact = of(&self.artifact).ok_or_else(|| missing("artifact"))?;
+        if !stays_inside(&artifact) {
+            return Err(format!(
+                "{CONFIG}: artifact.{}.{profile} is not a path inside the repository",
+                platform.name()
+            ));
+        }
+        Ok(Recipe { command, artifact })
+    }
+}
+
 const FIELDS: [&str; 6] = ["platforms", "build", "artifact", "apiUrl", "applicationId", "app"];
-const PLATFORMS: [Platform; 2] = [Platform::Ios, Platform::Android];
 /// The profile that is built where none is named.
 const PRODUCTION: &str = "production";
 
@@ -55,7 +98,7 @@ pub(crate) fn check(root: &Node, findings: &mut Findings) -> Built {
     let build = Table::of(root, "build", findings);
     let artifact = Table::of(root, "artifact", findings);
     let mut built = Built::new();
-    for platform in PLATFORMS {
+    for platform in Platform::ALL {
         let profiles = Profiles::of(platform, &build, &artifact, findings);
         if platforms.contains(&platform) {
             profiles.check(root, findings);
@@ -100,7 +143,7 @@ fn platforms(root: &Node, findings: &mut Findings) -> Vec<Platform> {
     };
     let mut found = Vec::new();
     for element in node.elements() {
-        match PLATFORMS.into_iter().find(|platform| element.text() == Some(platform.name())) {
+        match Platform::ALL.into_iter().find(|platform| element.text() == Some(platform.name())) {
             Some(platform) => found.push(platform),
             None => {
                 let what = element.text().map_or("a value".into(), |text| format!("{text:?}"));
@@ -132,7 +175,7 @@ impl<'a> Table<'a> {
             if !node.is_map() {
                 findings.add(Check::ConfigShape, at(node), format!("{name} is not an object"));
             }
-            let (known, prefix) = (PLATFORMS.map(Platform::name), format!("{name}."));
+            let (known, prefix) = (Platform::ALL.map(Platform::name), format!("{name}."));
             foreign_names(node, &known, &prefix, Check::ConfigPlatform, findings);
         }
         Table { name, node }

@@ -5,11 +5,13 @@
 
 #![warn(missing_docs)]
 
+mod access;
 pub mod config;
 mod document;
 mod workflow;
 
-pub use config::{Config, stays_inside};
+pub use access::git_environment;
+pub use config::{Config, Recipe, stays_inside};
 
 use contract::repositories::{DetectedFile, Finding, RepositoryMode, Severity};
 use document::{Node, SyntaxError};

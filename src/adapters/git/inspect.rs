@@ -2,7 +2,7 @@
 //! these files, if the server can leave the rest out.
 
 use super::{Git, explained, process::Repository};
-use actors::ports::{Inspected, Remote, SourceError};
+use actors::ports::{Inspected, Remote, Revision, SourceError};
 use contract::text::GitRef;
 use repository::{CONFIG, Content, Files, LARGEST_FILE, PACKAGE, WORKFLOW};
 
@@ -15,13 +15,18 @@ pub(super) async fn inspect(git: &Git, remote: &Remote) -> Result<Inspected, Sou
 async fn read(repository: &Repository, remote: &Remote) -> Result<Inspected, SourceError> {
     let url = remote.url.as_str();
     repository.run(&["config", "remote.origin.url", url]).await?;
-    let branch = match &remote.git_ref {
-        Some(branch) => branch.as_str().to_owned(),
-        None => default_branch(repository).await?,
+    let head = |branch: &str| format!("refs/heads/{branch}");
+    let (git_ref, wanted) = match &remote.revision {
+        Revision::Named(name) => (name.as_str().to_owned(), name.as_str().to_owned()),
+        Revision::Branch(branch) => (branch.as_str().to_owned(), head(branch.as_str())),
+        Revision::DefaultBranch => {
+            let branch = default_branch(repository).await?;
+            let head = head(&branch);
+            (branch, head)
+        }
     };
-    let head = format!("refs/heads/{branch}");
     let fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--filter=blob:none", "origin"];
-    repository.run(&[&fetch[..], &[head.as_str()]].concat()).await?;
+    repository.run(&[&fetch[..], &[wanted.as_str()]].concat()).await?;
     let commit = repository.run(&["rev-parse", "FETCH_HEAD^{commit}"]).await?.trim().to_owned();
     let listed = ["ls-tree", "-z", &commit, "--", PACKAGE, CONFIG, WORKFLOW];
     let listed = repository.run(&listed).await?;
@@ -30,7 +35,7 @@ async fn read(repository: &Repository, remote: &Remote) -> Result<Inspected, Sou
         config: content(repository, &listed, CONFIG).await?,
         workflow: content(repository, &listed, WORKFLOW).await?,
     };
-    Ok(Inspected { commit, branch, files })
+    Ok(Inspected { commit, git_ref, files })
 }
 
 /// The branch that `HEAD` of the server names.

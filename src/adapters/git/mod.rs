@@ -10,11 +10,9 @@ mod network;
 mod process;
 
 use super::turns::Turns;
-use actors::ports::{Checkout, Inspected, Remote, SourceError, Sources};
+use actors::ports::{Checkout, Inspected, Remote, Revision, SourceError, Sources};
 use async_trait::async_trait;
 use bytes::Bytes;
-use contract::text::AccessToken;
-use data_encoding::BASE64;
 use futures_util::{StreamExt, stream, stream::BoxStream};
 use network::is_public;
 use process::{Group, Repository, cannot_run};
@@ -44,8 +42,6 @@ pub struct Git {
     inspections: Turns<String>,
 }
 
-/// The user name that goes with a token. Bitbucket wants this one; the other hosts take any.
-const USER: &str = "x-token-auth";
 /// The oldest version that supports `http.curloptResolve`.
 const OLDEST: (u32, u32) = (2, 37);
 /// The maximum number of repositories that are built at the same time, and that are checked from one
@@ -164,11 +160,8 @@ impl Git {
         let address = self.resolve(host, port).await?;
         let folder = TempDir::new_in(&self.folder).map_err(cannot_run)?;
         let resolved = format!("{host}:{port}:{address}");
-        let basic = |token: &AccessToken| {
-            format!("Basic {}", BASE64.encode(format!("{USER}:{}", token.as_str()).as_bytes()))
-        };
-        let authorization = remote.token.as_ref().map(basic);
-        let repository = Repository { folder, resolved, authorization, _slot: slot };
+        let token = remote.token.clone();
+        let repository = Repository { folder, resolved, token, _slot: slot };
         repository.run(&["init", "--quiet", "--bare", "."]).await?;
         Ok(repository)
     }
@@ -180,9 +173,13 @@ impl Git {
         slot: OwnedSemaphorePermit,
     ) -> Result<Checkout, SourceError> {
         let repository = self.open(remote, Some(slot)).await?;
-        let wanted = remote.git_ref.as_ref().map_or("HEAD", |r| r.as_str());
+        let wanted = match &remote.revision {
+            Revision::DefaultBranch => "HEAD".to_owned(),
+            Revision::Branch(branch) => format!("refs/heads/{}", branch.as_str()),
+            Revision::Named(name) => name.as_str().to_owned(),
+        };
         let fetch =
-            ["fetch", "--quiet", "--depth=1", "--no-tags", "--", remote.url.as_str(), wanted];
+            ["fetch", "--quiet", "--depth=1", "--no-tags", "--", remote.url.as_str(), &wanted];
         let fetched = repository.within_its_size(repository.run(&fetch)).await;
         fetched.map_err(|e| explained(e, remote))?;
         let commit = repository.run(&["rev-parse", "FETCH_HEAD^{commit}"]).await?.trim().to_owned();

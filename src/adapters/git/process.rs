@@ -1,6 +1,7 @@
 //! Runs the `git` program on a repository in a temporary folder, within limits.
 
 use actors::ports::SourceError;
+use contract::text::AccessToken;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::{io, path::Path, process::Stdio, time::Duration};
 use tempfile::TempDir;
@@ -45,8 +46,7 @@ pub(super) struct Repository {
     pub folder: TempDir,
     /// `host:port:address`, in curl's syntax.
     pub resolved: String,
-    /// The value of the header `Authorization`.
-    pub authorization: Option<String>,
+    pub token: Option<AccessToken>,
     pub _slot: Option<OwnedSemaphorePermit>,
 }
 
@@ -89,14 +89,7 @@ impl Repository {
                 ("GIT_ALLOW_PROTOCOL", "https:http"),
                 ("LC_ALL", "C"),
             ])
-            .envs(self.authorization.iter().flat_map(|value| {
-                // Unlike arguments, the environment is not visible to other users.
-                [
-                    ("GIT_CONFIG_COUNT", "1".to_owned()),
-                    ("GIT_CONFIG_KEY_0", "http.extraHeader".to_owned()),
-                    ("GIT_CONFIG_VALUE_0", format!("Authorization: {value}")),
-                ]
-            }))
+            .envs(self.token.iter().flat_map(repository::git_environment))
             .args(SETTINGS.iter().flat_map(|setting| ["-c", setting]))
             .args(["-c", &format!("http.curloptResolve={}", self.resolved)])
             .args(arguments)
@@ -198,7 +191,7 @@ pub(super) mod tests {
         Repository {
             folder: tempfile::tempdir().unwrap(),
             resolved: String::new(),
-            authorization: None,
+            token: None,
             _slot: None,
         }
     }

@@ -9,12 +9,12 @@ use crate::{
         context::{Call, Caller},
         lookup,
     },
-    kinds::apps::App,
+    kinds::{apps::App, builds},
     platform::Platform,
     runtime::resource::Input,
 };
 use contract::{
-    AppId, ArtifactId, Fault, Serves, Subject, Timestamp,
+    AppId, ArtifactId, Fault, Serves, Subject, Timestamp, UserId,
     artifacts::{Artifact, ArtifactKind, ArtifactState, Provenance, ProvenancePath, Trust},
     endpoint::{
         CreateUploadUrl, FinalizeArtifact, FinalizeRequest, Made, PART_SIZE, UploadUrl,
@@ -45,6 +45,11 @@ impl Serves<CreateUploadUrl> for Platform {
         if request.size == Some(0) {
             return Err(Fault::invalid("size", "must be at least 1 byte"));
         }
+        let build = request.build.as_ref().map(|named| self.build_of(request.app_id, named));
+        let build = build.transpose()?;
+        if build.as_ref().is_some_and(|build| build.build.platform != request.platform) {
+            return Err(Fault::invalid("platform", "is not the platform of the build"));
+        }
         if let Some(known) = self.find_upload(cx, &request, kind).await? {
             return Ok(Made::Before(known));
         }
@@ -56,7 +61,8 @@ impl Serves<CreateUploadUrl> for Platform {
         }
         let id: ArtifactId = self.world.ports.random.id(cx.now);
         let expires_at = cx.now + self.settings.upload_lifetime;
-        let upload = new_upload(id, kind, request.clone(), cx, expires_at);
+        let build = build.as_ref().map(|build| &build.state);
+        let upload = new_upload(id, kind, request.clone(), build, cx, expires_at);
         let reply = self.upload_url(id, 0, expires_at);
         let owners = &self.owners()?.artifacts;
         let reply = cx.create(&self.world, owners, id, upload, move |_| Ok(reply.clone())).await?;
@@ -66,7 +72,8 @@ impl Serves<CreateUploadUrl> for Platform {
 
 impl Platform {
     /// Finds a pending, verifying or verified artifact of the same bytes. A pending artifact gets a
-    /// new deadline.
+    /// new deadline. The upload of a build is only found by the same build: another origin would be
+    /// wrong.
     async fn find_upload(
         &self,
         cx: &Call,
@@ -90,7 +97,9 @@ impl Platform {
             let Artifact { id, version, .. } = &upload.artifact;
             let is_verified = upload.artifact.state == ArtifactState::Verified;
             let same_version = *version == request.version;
+            let build = request.build.as_ref().map(|named| named.build_id);
             if upload.artifact.kind != kind
+                || build.is_some() && upload.artifact.provenance.build_id != build
                 || !(same_version || is_verified && request.version.is_none())
             {
                 continue;
@@ -252,18 +261,17 @@ fn new_upload(
     id: ArtifactId,
     kind: ArtifactKind,
     request: UploadUrlRequest,
+    build: Option<&builds::State>,
     cx: &Call,
     expires_at: Timestamp,
 ) -> Upload {
     let user = cx.caller.user.as_ref();
     let by_token = cx.caller.is_token();
     let must_be = declared(&request);
-    let declared = request.provenance;
-    let default_path =
-        if by_token { ProvenancePath::ExternalCi } else { ProvenancePath::ManualUpload };
-    let (path, repository, commit, git_ref, run_url) = match declared {
-        Some(d) => (d.path, d.repository, d.commit, d.git_ref, d.run_url),
-        None => (default_path, None, None, None, None),
+    let uploaded_by = user.map(|user| user.id);
+    let provenance = match build {
+        Some(build) => known_provenance(build, uploaded_by),
+        None => claimed_provenance(&request, uploaded_by, by_token),
     };
     let artifact = Artifact {
         id,
@@ -276,15 +284,7 @@ fn new_upload(
         version: request.version,
         build_number: request.build_number.as_ref().map(ToString::to_string),
         identifier: None,
-        provenance: Provenance {
-            path,
-            uploaded_by: user.map(|user| user.id),
-            repository: repository.map(String::from),
-            commit: commit.map(String::from),
-            git_ref: git_ref.map(String::from),
-            run_url,
-            profile: request.profile,
-        },
+        provenance,
         trust: if by_token { Trust::Token } else { Trust::Unverified },
         signer: None,
         state: ArtifactState::Pending,
@@ -296,9 +296,50 @@ fn new_upload(
         artifact,
         offset: 0,
         length: must_be.size,
-        claims_bytes: must_be.sha256.is_some(),
+        claims_bytes: must_be.sha256.is_some() && build.is_none(),
         declared: must_be,
         expires_at,
+    }
+}
+
+/// The provenance of the artifact of a build, as the service knows it.
+fn known_provenance(build: &builds::State, uploaded_by: Option<UserId>) -> Provenance {
+    let builds::State { build, plan, .. } = build;
+    Provenance {
+        path: build.execution_path,
+        uploaded_by,
+        repository: plan.as_ref().map(|plan| plan.url.as_str().to_owned()),
+        commit: build.commit.clone(),
+        git_ref: build.git_ref.clone(),
+        run_url: build.run_url.clone(),
+        profile: Some(build.profile.clone()),
+        build_id: Some(build.id),
+        claimed: false,
+    }
+}
+
+/// The provenance that the uploader declares.
+fn claimed_provenance(
+    request: &UploadUrlRequest,
+    uploaded_by: Option<UserId>,
+    by_token: bool,
+) -> Provenance {
+    let default_path =
+        if by_token { ProvenancePath::ExternalCi } else { ProvenancePath::ManualUpload };
+    let (path, repository, commit, git_ref, run_url) = match request.provenance.clone() {
+        Some(d) => (d.path, d.repository, d.commit, d.git_ref, d.run_url),
+        None => (default_path, None, None, None, None),
+    };
+    Provenance {
+        path,
+        uploaded_by,
+        repository: repository.map(String::from),
+        commit: commit.map(String::from),
+        git_ref: git_ref.map(String::from),
+        run_url,
+        profile: request.profile.clone(),
+        build_id: None,
+        claimed: true,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
     world::World,
 };
 use contract::{
-    AppId, ArtifactId, Fault, Sha256, Timestamp, VersionName,
+    AppId, ArtifactId, BuildId, Fault, Sha256, Timestamp, VersionName,
     artifacts::{Artifact, ArtifactKind, ArtifactState},
 };
 use futures_util::future::LocalBoxFuture;
@@ -138,17 +138,22 @@ impl Resource for Artifacts {
     fn index(upload: &Upload) -> Entries<Self> {
         let artifact = &upload.artifact;
         let app = artifact.app_id;
+        let stands = [ArtifactState::Pending, ArtifactState::Verifying, ArtifactState::Verified]
+            .contains(&artifact.state);
+        let build = artifact.provenance.build_id.filter(|_| stands);
+        let entries =
+            Entries::default().and_all(build.map(|build| ArtifactIndex::OfBuild { build }));
         match (artifact.state, &upload.declared, &artifact.sha256) {
             (ArtifactState::Pending, Declared { size, sha256, .. }, _) => {
                 let known = size.zip(sha256.clone());
-                Entries::default()
+                entries
                     .and(ArtifactIndex::Pending { app })
                     .and_all(known.map(|(size, sha256)| ArtifactIndex::Open { app, sha256, size }))
             }
             (ArtifactState::Verified, _, Some(sha256)) => {
-                Entries::default().and(ArtifactIndex::Held { app, sha256: sha256.clone() })
+                entries.and(ArtifactIndex::Held { app, sha256: sha256.clone() })
             }
-            _ => Entries::default(),
+            _ => entries,
         }
     }
 
@@ -197,6 +202,8 @@ store::entries! {
         Open { app: AppId, sha256: Sha256, size: u64 } = "open",
         /// Verified artifacts.
         Held { app: AppId, sha256: Sha256 } = "held",
+        /// The artifacts of a build, also those that are not verified yet.
+        OfBuild { build: BuildId } = "build",
     }
 }
 

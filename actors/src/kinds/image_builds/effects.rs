@@ -9,7 +9,7 @@ use crate::{
         image_builds::from_source::{self, JOB, MEMORY},
         images::{self, Images},
     },
-    ports::{NotDone, Remote},
+    ports::{NotDone, Remote, Revision},
     runtime::{
         progress_log::say,
         resource::{Kept, Retry},
@@ -59,8 +59,8 @@ async fn build(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry
     };
     let source = &state.source;
     let dockerfile = source.dockerfile.clone().or_else(|| source.git.dockerfile.clone());
-    let (url, git_ref) = (source.git.url.clone(), source.git.git_ref.clone());
-    let remote = Remote { url, git_ref, token: None };
+    let revision = Revision::of(source.git.git_ref.clone());
+    let remote = Remote { url: source.git.url.clone(), revision, token: None };
     let args = source.build_args.iter();
     let spec = BuildSpec {
         tag: format!("{repository}:{tag}"),

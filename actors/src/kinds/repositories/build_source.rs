@@ -1,12 +1,16 @@
-//! The connected repository as the source of a deployment.
+//! The connected repository as the source of deployments and builds.
 
-use super::{effects, lookup};
+use super::{Repository, effects, lookup};
 use crate::{
-    ports::{NotDone, Remote},
+    ports::{NotDone, Remote, Revision},
     runtime::store::Store,
     world::World,
 };
-use contract::{AppId, Fault, deployments::AppSource};
+use contract::{
+    AppId, Fault,
+    deployments::AppSource,
+    text::{AccessToken, GitRef, GitUrl},
+};
 
 /// Adds the address of the app's repository to a source without an address, and its branch to a
 /// source without a reference.
@@ -35,13 +39,54 @@ pub(crate) fn with_address(
 pub(crate) fn remote(world: &World, app: AppId, source: &AppSource) -> Result<Remote, NotDone> {
     let url = source.url.clone();
     let url = url.ok_or_else(|| NotDone::Refused("it names no repository".into()))?;
+    let connected = at_address(world, app, &url)?;
+    let revision = revision(connected.as_ref(), source.git_ref.clone());
+    let token = connected.map(|connected| token_of(world, &connected)).transpose()?.flatten();
+    Ok(Remote { url, revision, token })
+}
+
+/// The remote of the app's repository; `None` if it has none.
+pub(crate) fn remote_of_app(
+    world: &World,
+    app: AppId,
+    wanted: Option<GitRef>,
+) -> Result<Option<Remote>, NotDone> {
     let connected = lookup::connected(&world.store, app);
     let connected = connected.map_err(|fault| NotDone::Unreachable(fault.to_string()))?;
-    let token = match connected.filter(|(_, connected)| connected.source.url == url) {
-        Some((_, connected)) => {
-            effects::open(world, &connected).map_err(|e| NotDone::Refused(e.to_string()))?
-        }
-        None => None,
-    };
-    Ok(Remote { url, git_ref: source.git_ref.clone(), token })
+    let Some((_, connected)) = connected else { return Ok(None) };
+    let wanted = wanted.or_else(|| connected.source.branch.clone());
+    let revision = revision(Some(&connected), wanted);
+    let token = token_of(world, &connected)?;
+    Ok(Some(Remote { url: connected.source.url.clone(), revision, token }))
+}
+
+/// The token for an address, if it is that of the app's repository.
+pub(crate) fn token_for(
+    world: &World,
+    app: AppId,
+    url: &GitUrl,
+) -> Result<Option<AccessToken>, NotDone> {
+    let connected = at_address(world, app, url)?;
+    Ok(connected.map(|connected| token_of(world, &connected)).transpose()?.flatten())
+}
+
+/// The app's repository, if it has this address.
+fn at_address(world: &World, app: AppId, url: &GitUrl) -> Result<Option<Repository>, NotDone> {
+    let connected = lookup::connected(&world.store, app);
+    let connected = connected.map_err(|fault| NotDone::Unreachable(fault.to_string()))?;
+    let at_address = connected.filter(|(_, connected)| connected.source.url == *url);
+    Ok(at_address.map(|(_, connected)| connected.state.clone()))
+}
+
+fn token_of(world: &World, repository: &Repository) -> Result<Option<AccessToken>, NotDone> {
+    effects::open(world, repository).map_err(|e| NotDone::Refused(e.to_string()))
+}
+
+/// The name of the connected branch means the branch, even if a tag has the same name.
+fn revision(connected: Option<&Repository>, wanted: Option<GitRef>) -> Revision {
+    let branch = connected.and_then(|connected| connected.source.branch.as_ref());
+    match wanted {
+        Some(wanted) if branch == Some(&wanted) => Revision::Branch(wanted),
+        wanted => Revision::of(wanted),
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::rules::{Checked, Effect, Outcome, Repositories, Repository};
 use crate::{
-    ports::{Remote, sealed::SealError},
+    ports::{Remote, Revision, sealed::SealError},
     runtime::resource::{Kept, Retry},
     world::World,
 };
@@ -26,13 +26,14 @@ pub(super) async fn perform(
 async fn check(repository: &Repository, world: &World) -> Result<Box<Checked>, String> {
     let source = &repository.source;
     let token = open(world, repository).map_err(|e| e.to_string())?;
-    let remote = Remote { url: source.url.clone(), git_ref: source.branch.clone(), token };
+    let revision = source.branch.clone().map_or(Revision::DefaultBranch, Revision::Branch);
+    let remote = Remote { url: source.url.clone(), revision, token };
     let found = world.ports.sources.inspect(&remote, WITHIN).await.map_err(|e| e.to_string())?;
     let mut report = repository::check(&found.files);
     report.findings.truncate(MOST_FINDINGS);
     Ok(Box::new(Checked {
         commit: found.commit,
-        branch: found.branch,
+        branch: found.git_ref,
         mode: report.mode,
         detected: report.detected,
         findings: report.findings,

@@ -8,7 +8,7 @@ mod lookup;
 mod push;
 mod rules;
 
-pub(crate) use build_source::{remote, with_address};
+pub(crate) use build_source::{remote, remote_of_app, token_for, with_address};
 pub(crate) use handlers::of_app;
 pub use push::Proof;
 pub use rules::{

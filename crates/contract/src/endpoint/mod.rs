@@ -15,12 +15,12 @@ pub use declaration::*;
 pub use operators::{ActorsCheck, Checks, EngineCheck, Readiness, ReadyState, StoreCheck};
 
 use crate::{
-    AppId, ArtifactId, BoundedSet, Channel, Name, Notes, Route, Sha256, Timestamp, VersionName,
-    WebUrl,
+    AppId, ArtifactId, BoundedSet, BuildId, Channel, Name, Notes, Route, Sha256, Timestamp,
+    VersionName, WebUrl,
     apps::Platform,
     artifacts::{Artifact, ArtifactState, ProvenancePath},
     releases::Target,
-    text::FileName,
+    text::{FileName, RunnerKey},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -138,9 +138,22 @@ pub struct UploadUrlRequest {
     /// The name of the build profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Name>,
-    /// Where the file comes from.
+    /// Where the file comes from. Ignored for the file of a build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<DeclaredProvenance>,
+    /// The build that made the file. Only the runner that has the build may name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<BuildOfRunner>,
+}
+
+/// A build, with the key of the runner that has it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BuildOfRunner {
+    /// The build.
+    pub build_id: BuildId,
+    /// The key of the runner.
+    pub runner: RunnerKey,
 }
 
 /// The origin of a file, as its uploader declares it.

@@ -1,0 +1,226 @@
+//! The rules of a build: `queued → dispatched → running → succeeded | failed`, `cancelled`,
+//! `timedOut`.
+//!
+//! A queued build is first planned: the service reads the repository. Then it waits for a runner. A
+//! runner that gets the build holds it by a lease, which each report extends. When a lease ends,
+//! the build is queued once more; after a second lost runner it fails.
+
+use crate::{
+    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
+    world::World,
+};
+use contract::{
+    AppId, ArtifactId, BuildId, EventId, Fault, Name, Timestamp,
+    apps::Platform,
+    builds::{Build, BuildState},
+    repositories::RepositoryMode,
+    text::GitUrl,
+};
+use futures_util::future::LocalBoxFuture;
+use serde::{Deserialize, Serialize};
+use std::{sync::Arc, time::Duration};
+use store::Entries;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Builds;
+
+/// How long a build waits for a runner.
+pub const WAITS_FOR_RUNNER: Duration = Duration::from_secs(24 * 3600);
+/// How long a runner may be silent.
+pub const LEASE: Duration = Duration::from_secs(60);
+/// How long the log of a build is kept after its end.
+const KEEPS_LOG: Duration = Duration::from_secs(30 * 24 * 3600);
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// The part that callers see.
+    pub build: Build,
+    /// How long an attempt may take, in seconds.
+    pub limit_seconds: u32,
+    /// What is built; `None` until the repository was read.
+    pub plan: Option<Plan>,
+    /// The deadline of the state `queued`.
+    pub queued_until: Timestamp,
+    /// `None` while no runner has the build.
+    pub lease: Option<Lease>,
+    /// The log was removed.
+    pub log_removed: bool,
+    /// The app is being deleted, and this record with it.
+    pub removing: bool,
+}
+
+/// What is built, and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    pub url: GitUrl,
+    pub mode: RepositoryMode,
+    /// A branch, tag or commit.
+    pub git_ref: String,
+    pub commit: String,
+    /// The shell command that builds.
+    pub command: String,
+    /// The path of the built file in the repository.
+    pub artifact: String,
+}
+
+/// A runner has the build until its lease ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Lease {
+    /// The digest of the runner's key.
+    pub runner: String,
+    pub until: Timestamp,
+    /// The deadline of the attempt, whatever the runner reports.
+    pub ends_by: Timestamp,
+    /// How many lines the runner has reported.
+    pub lines: u32,
+    /// The size of these lines.
+    pub bytes: u64,
+}
+
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// Give the build to this runner.
+    Claim {
+        runner: String,
+        name: Name,
+    },
+    /// The runner works on the build and has new lines.
+    Report {
+        runner: String,
+        /// The number of the first line.
+        from: u32,
+        lines: Vec<String>,
+        /// The key of the record of these lines.
+        key: EventId,
+    },
+    /// The runner verified an artifact, or says why there is none.
+    Finish {
+        runner: String,
+        made: Result<ArtifactId, String>,
+    },
+    Cancel,
+    /// The deadline of the state passed.
+    Overdue,
+    /// Delete the build together with its app.
+    Remove,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Effect {
+    /// Read the repository.
+    Plan,
+    /// Find out what became of a build whose runner is silent.
+    FindOut,
+    /// Remove a batch of the log.
+    Forget,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    Planned(Box<Plan>),
+    /// The build is impossible, for this reason.
+    Impossible(String),
+    /// The runner gets another lease: the service itself was away, or verifies the artifact.
+    Patience,
+    /// The runner verified this artifact before it fell silent.
+    Made(ArtifactId),
+    Lost,
+    /// Whether the whole log is removed.
+    Forgotten(bool),
+}
+
+impl Resource for Builds {
+    const TIME_LIMIT: Duration = Duration::from_secs(120);
+    type New = State;
+    type State = State;
+    type Command = Command;
+    type Effect = Effect;
+    type Outcome = Outcome;
+
+    fn create(_: &Moment<Self>, state: State) -> Result<Step<Self>, Fault> {
+        Ok(Step::put(state).intend(Intent::Now(Effect::Plan)))
+    }
+
+    fn on_command(state: State, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
+        state.on_command(at, command)
+    }
+
+    fn on_outcome(state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+        state.on_outcome(at, outcome)
+    }
+
+    fn is_deleted(state: &State) -> bool {
+        state.removing
+    }
+
+    fn accepts_deleted(command: &Command) -> bool {
+        matches!(command, Command::Overdue | Command::Remove)
+    }
+
+    fn index(state: &State) -> Entries<Self> {
+        let Build { app_id, platform, .. } = state.build;
+        let under_way = !state.removing && !state.build.state.is_final();
+        Entries::default()
+            .and_all(under_way.then_some(BuildIndex::UnderWay { app: app_id }))
+            .and_all(state.waits_for_runner().then(|| BuildIndex::waiting(platform)))
+    }
+
+    /// `Stale`: the call is decided again, and finds the build that the runner has.
+    fn claims(state: &State) -> Vec<Unique<Self>> {
+        let claim = |lease: &Lease| BuildClaim::Runner { runner: lease.runner.clone() };
+        let held = state.lease.as_ref().filter(|_| !state.removing);
+        held.map(|lease| Unique::new(claim(lease), || Fault::Stale)).into_iter().collect()
+    }
+
+    fn deadline(state: &State) -> Option<(Timestamp, Command)> {
+        let at = match (&state.lease, state.build.state, state.build.finished_at) {
+            _ if state.removing => return None,
+            (Some(lease), ..) => lease.until.min(lease.ends_by),
+            (None, BuildState::Queued, _) => state.queued_until,
+            (None, _, Some(finished)) if !state.log_removed => finished + KEEPS_LOG,
+            _ => return None,
+        };
+        Some((at, Command::Overdue))
+    }
+
+    fn perform(
+        effect: Effect,
+        id: BuildId,
+        kept: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+        Box::pin(super::effects::perform(effect, id, kept, world))
+    }
+}
+
+impl Child for Builds {
+    fn parent(state: &State) -> Option<AppId> {
+        Some(state.build.app_id)
+    }
+
+    fn delete() -> Command {
+        Command::Remove
+    }
+}
+
+store::entries! {
+    pub enum BuildIndex of Builds {
+        /// The builds of an app that have not ended.
+        UnderWay { app: AppId } = "underWay",
+        /// The builds that wait for a runner, oldest first.
+        Waiting { platform: String } = "waiting",
+    }
+}
+
+impl BuildIndex {
+    pub fn waiting(platform: Platform) -> Self {
+        BuildIndex::Waiting { platform: platform.name().to_owned() }
+    }
+}
+
+store::claims! {
+    pub enum BuildClaim of Builds {
+        /// A runner has one build at a time.
+        Runner { runner: String } = "runner",
+    }
+}

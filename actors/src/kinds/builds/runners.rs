@@ -1,0 +1,193 @@
+//! The handlers of the group Runners.
+
+use super::{
+    handlers::show,
+    log,
+    rules::{BuildClaim, BuildIndex, Builds, Command, State},
+};
+use crate::{
+    call::{authz, context::Call, lookup},
+    kinds::{accounts::keyed_digest, repositories},
+    platform::Platform,
+};
+use contract::{
+    AppId, BuildId, Fault, Operation, Serves, Subject,
+    apps::Platform as Os,
+    artifacts::ArtifactState,
+    builds::Build,
+    endpoint::BuildOfRunner,
+    runners::{
+        BuildOrder, BuildReported, ClaimBuild, ClaimedBuild, FinishBuild, MOST_LINES, ReportBuild,
+    },
+    text::RunnerKey,
+};
+use std::{sync::Arc, time::Duration};
+use store::Snapshot;
+
+/// How long a call waits for a build, and how often it looks.
+const WAITS: Duration = Duration::from_secs(20);
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How many waiting builds are read at a time.
+const BATCH: usize = 50;
+/// Longer lines are cut, in characters.
+const LONGEST_LINE: usize = 2_000;
+
+impl Platform {
+    /// The runner as records know it. Its key proves who reports, so no record holds it.
+    fn runner(&self, key: &RunnerKey) -> String {
+        keyed_digest(&self.settings.signing_key, &format!("runner\n{}", key.as_str()))
+    }
+
+    /// The build that a runner says it has.
+    pub(crate) fn build_of(
+        &self,
+        app: AppId,
+        named: &BuildOfRunner,
+    ) -> Result<Snapshot<Builds>, Fault> {
+        let found = self.world.store.get::<Builds>(&named.build_id)?;
+        let found = found.filter(|found| found.build.app_id == app && !found.removing);
+        let found = found.ok_or(Fault::NotFound("build of this app"))?;
+        if found.is_held_by(&self.runner(&named.runner)) {
+            return Ok(found);
+        }
+        Err(Fault::NotNow("this runner does not have this build; stop working on it".into()))
+    }
+
+    /// The build that the runner has, or else the oldest one that it may have.
+    async fn claim(&self, cx: &Call, p: &ClaimBuild) -> Result<Option<BuildOrder>, Fault> {
+        let runner = self.runner(&p.runner);
+        let held = self.world.store.held_by(&BuildClaim::Runner { runner: runner.clone() })?;
+        if let Some((id, held)) = held {
+            return self.order(id, &held.state).map(Some);
+        }
+        for platform in Os::ALL.iter().filter(|os| p.labels.iter().any(|l| l.as_str() == os.name()))
+        {
+            let mut after = None;
+            loop {
+                let waiting = BuildIndex::waiting(*platform);
+                let batch = self.world.store.oldest::<Builds>(&waiting, after.as_ref(), BATCH)?;
+                for id in &batch {
+                    if let Some(order) = self.claim_one(cx, p, *id, &runner).await? {
+                        return Ok(Some(order));
+                    }
+                }
+                after = batch.last().copied();
+                if batch.len() < BATCH {
+                    break;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives a build to the runner; `None` if the runner may not have it or another one got it.
+    async fn claim_one(
+        &self,
+        cx: &Call,
+        p: &ClaimBuild,
+        id: BuildId,
+        runner: &str,
+    ) -> Result<Option<BuildOrder>, Fault> {
+        let Ok(place) = lookup::find(&self.world, &cx.caller, Subject::Build(id)) else {
+            return Ok(None);
+        };
+        let waits = place.build()?.1.state.clone();
+        let fits = waits.waits_for_runner()
+            && p.app_id.is_none_or(|app| waits.build.app_id == app)
+            && waits.build.labels.iter().all(|label| p.labels.contains(label));
+        let requirement = contract::Requirement { subject: Subject::Build(id), ..p.requirement() };
+        if !fits || authz::authorize(&self.world, &cx.caller, &requirement, &place).is_err() {
+            return Ok(None);
+        }
+        let cx = Call { ancestry: Arc::new(place), idempotency: None, ..cx.clone() };
+        let command = Command::Claim { runner: runner.to_owned(), name: p.name.clone() };
+        let owners = &self.owners()?.builds;
+        match cx.change(&self.world, owners, id, command, |state| Ok(state.build.clone())).await {
+            Ok(_) => {}
+            Err(Fault::NotNow(_) | Fault::NotFound(_)) => return Ok(None),
+            Err(fault) => return Err(fault),
+        }
+        log::say(&self.world, id, format!("The runner {} got the build.", p.name));
+        self.order(id, &waits).map(Some)
+    }
+
+    fn order(&self, id: BuildId, state: &State) -> Result<BuildOrder, Fault> {
+        let plan = state.plan.clone().ok_or(Fault::Internal)?;
+        let build = &state.build;
+        let token = repositories::token_for(&self.world, build.app_id, &plan.url);
+        Ok(BuildOrder {
+            build_id: id,
+            app_id: build.app_id,
+            platform: build.platform,
+            profile: build.profile.clone(),
+            url: plan.url,
+            token: token.map_err(|why| Fault::NotNow(why.to_string()))?,
+            commit: plan.commit,
+            git_ref: plan.git_ref,
+            command: plan.command,
+            artifact: plan.artifact,
+            limit_seconds: state.limit_seconds,
+        })
+    }
+}
+
+impl Serves<ClaimBuild> for Platform {
+    async fn serve(&self, cx: &Call, p: ClaimBuild) -> Result<ClaimedBuild, Fault> {
+        if !Os::ALL.iter().any(|os| p.labels.iter().any(|label| label.as_str() == os.name())) {
+            return Err(Fault::invalid("labels", "must contain android or ios"));
+        }
+        let clock = &self.world.ports.clock;
+        let until = clock.now() + WAITS;
+        loop {
+            let job = self.claim(cx, &p).await?;
+            if job.is_some() || clock.now() >= until {
+                return Ok(ClaimedBuild { job });
+            }
+            clock.sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+impl Serves<ReportBuild> for Platform {
+    async fn serve(&self, cx: &Call, p: ReportBuild) -> Result<BuildReported, Fault> {
+        if p.lines.len() > MOST_LINES {
+            return Err(Fault::invalid("lines", format!("must list at most {MOST_LINES}")));
+        }
+        let cut = |line: &String| line.chars().take(LONGEST_LINE).collect();
+        let command = Command::Report {
+            runner: self.runner(&p.runner),
+            from: p.from,
+            lines: p.lines.iter().map(cut).collect(),
+            key: self.world.ports.random.id(cx.now),
+        };
+        // Reports are too frequent for the audit log.
+        let state = self.owners()?.builds.ask(p.build_id, command).await?;
+        let lines = state.lease.as_ref().map_or(0, |lease| lease.lines);
+        Ok(BuildReported { state: state.build.state, lines })
+    }
+}
+
+impl Serves<FinishBuild> for Platform {
+    async fn serve(&self, cx: &Call, p: FinishBuild) -> Result<Build, Fault> {
+        let made = match (p.artifact_id, p.error) {
+            (Some(artifact), None) => {
+                let found = self.upload(artifact)?;
+                let artifact = &found.state.artifact;
+                if artifact.provenance.build_id != Some(p.build_id)
+                    || artifact.state != ArtifactState::Verified
+                {
+                    return Err(Fault::NotNow(
+                        "this is not a verified artifact of this build; upload it with `build`, \
+                         and finalize it"
+                            .into(),
+                    ));
+                }
+                Ok(artifact.id)
+            }
+            (None, Some(why)) => Err(why.as_str().to_owned()),
+            _ => return Err(Fault::invalid("artifactId", "give it, or else error")),
+        };
+        let command = Command::Finish { runner: self.runner(&p.runner), made };
+        cx.change(&self.world, &self.owners()?.builds, p.build_id, command, show).await
+    }
+}

@@ -1,0 +1,255 @@
+//! The transitions of a build.
+
+use super::{
+    log::Chunk,
+    rules::{Builds, Command, Effect, LEASE, Lease, Outcome, State, WAITS_FOR_RUNNER},
+};
+use crate::runtime::resource::{Intent, Moment, Resource, Step};
+use contract::{
+    ArtifactId, BuildId, EventId, Fault, Name, Timestamp,
+    builds::{Build, BuildState},
+};
+use std::time::Duration;
+use store::Change;
+
+/// How long the service tries to read the repository.
+const PLANNED_WITHIN: Duration = Duration::from_secs(30 * 60);
+/// How many runners may get a build, one after another.
+const MOST_ATTEMPTS: u32 = 2;
+/// The size of the log of an attempt, in bytes. Later lines are counted and not kept.
+const LARGEST_LOG: u64 = 16 << 20;
+/// The pause between two batches of the removal of a log.
+const NEXT_BATCH: Duration = Duration::from_millis(100);
+
+impl State {
+    /// A build that begins to be planned.
+    pub fn new(build: Build, limit: Duration) -> Self {
+        State {
+            limit_seconds: u32::try_from(limit.as_secs()).unwrap_or(u32::MAX),
+            plan: None,
+            queued_until: build.created_at + PLANNED_WITHIN,
+            lease: None,
+            log_removed: false,
+            removing: false,
+            build,
+        }
+    }
+
+    /// Whether a runner may get the build.
+    pub fn waits_for_runner(&self) -> bool {
+        !self.removing && self.build.state == BuildState::Queued && self.plan.is_some()
+    }
+
+    /// Whether the runner with this digest has the build.
+    pub fn is_held_by(&self, runner: &str) -> bool {
+        self.lease.as_ref().is_some_and(|lease| lease.runner == runner)
+    }
+
+    pub(super) fn on_command(
+        mut self,
+        at: &Moment<Builds>,
+        command: Command,
+    ) -> Result<Step<Builds>, Fault> {
+        let ended = self.build.state.is_final();
+        match command {
+            Command::Remove => {
+                self.removing = true;
+                Ok(Step::put(self).intend(Intent::Now(Effect::Forget)))
+            }
+            _ if self.removing => Ok(Step::keep()),
+            Command::Claim { runner, .. } if self.is_held_by(&runner) => Ok(Step::keep()),
+            Command::Claim { runner, name } => match self.waits_for_runner() {
+                true => Ok(self.give_to(runner, name, at)),
+                false => Err(Fault::NotNow("another runner has this build".into())),
+            },
+            // The reply tells the runner to stop.
+            Command::Report { .. } if ended => Ok(Step::keep()),
+            Command::Finish { made: Ok(artifact), .. }
+                if self.build.artifact_id == Some(artifact) && ended =>
+            {
+                Ok(Step::keep())
+            }
+            Command::Report { runner, from, lines, key } => {
+                let lease = self.lease.as_mut().filter(|lease| lease.runner == runner);
+                let lease = lease.ok_or_else(not_yours)?;
+                let log = lease.extend(at, from, lines)?;
+                self.build.state = BuildState::Running;
+                let log = log.into_change(at.id, at.now, &key);
+                Ok(Step::put(self).intend(Intent::None).also(log))
+            }
+            Command::Finish { runner, .. } if !self.is_held_by(&runner) => Err(not_yours()),
+            Command::Finish { made: Ok(artifact), .. } => Ok(self.succeed(artifact, at)),
+            Command::Finish { made: Err(why), .. } => Ok(self.end(BuildState::Failed, why, at)),
+            Command::Cancel if self.build.state == BuildState::Cancelled => Ok(Step::keep()),
+            Command::Cancel if ended => {
+                Err(Fault::NotNow("this build has come to its end already".into()))
+            }
+            Command::Cancel => {
+                let by = "it was cancelled".to_owned();
+                Ok(self.end(BuildState::Cancelled, by, at))
+            }
+            Command::Overdue => Ok(self.overdue(at)),
+        }
+    }
+
+    pub(super) fn on_outcome(mut self, at: &Moment<Builds>, outcome: Outcome) -> Step<Builds> {
+        let ended = self.build.state.is_final();
+        match outcome {
+            Outcome::Forgotten(true) if self.removing => return Step::remove(),
+            Outcome::Forgotten(true) if ended => {
+                self.log_removed = true;
+                return Step::put(self).intend(Intent::None);
+            }
+            Outcome::Forgotten(false) if self.removing || ended => {
+                return Step::keep().intend(Intent::After(NEXT_BATCH, Effect::Forget));
+            }
+            _ if self.removing => return Step::keep().intend(Intent::Now(Effect::Forget)),
+            _ if ended => return Step::keep(),
+            _ => {}
+        }
+        let is_planned = self.plan.is_some();
+        match (outcome, &mut self.lease) {
+            (Outcome::Planned(plan), None) if !is_planned => {
+                self.build.mode = plan.mode;
+                self.build.git_ref = Some(plan.git_ref.clone());
+                self.build.commit = Some(plan.commit.clone());
+                self.plan = Some(*plan);
+                self.queued_until = at.now + WAITS_FOR_RUNNER;
+                Step::put(self).intend(Intent::None)
+            }
+            (Outcome::Impossible(why), None) if !is_planned => {
+                self.end(BuildState::Failed, why, at)
+            }
+            (Outcome::Made(artifact), _) => self.succeed(artifact, at),
+            (Outcome::Patience, Some(lease)) => {
+                lease.until = lease.until.max(at.now + LEASE);
+                Step::put(self).intend(Intent::None)
+            }
+            (Outcome::Lost, Some(lease)) if lease.until <= at.now => self.lose(at),
+            // A report came in meanwhile.
+            (Outcome::Lost, Some(_)) => Step::keep().intend(Intent::None),
+            // A late outcome of an effect that was replaced.
+            _ => Step::keep(),
+        }
+    }
+
+    fn give_to(mut self, runner: String, name: Name, at: &Moment<Builds>) -> Step<Builds> {
+        self.build.state = BuildState::Dispatched;
+        self.build.runner = Some(name);
+        self.build.attempts += 1;
+        self.build.started_at = Some(at.now);
+        let ends_by = at.now + Duration::from_secs(self.limit_seconds.into());
+        let until = at.now + LEASE;
+        self.lease = Some(Lease { runner, until, ends_by, lines: 0, bytes: 0 });
+        Step::put(self).intend(Intent::None)
+    }
+
+    /// The runner is gone. The build waits for another one, or has failed.
+    fn lose(mut self, at: &Moment<Builds>) -> Step<Builds> {
+        if self.build.attempts >= MOST_ATTEMPTS {
+            let why = "it was lost: two runners fell silent while they had it";
+            return self.end(BuildState::Failed, why.into(), at);
+        }
+        self.lease = None;
+        self.build.state = BuildState::Queued;
+        self.queued_until = at.now + WAITS_FOR_RUNNER;
+        Step::put(self).intend(Intent::None)
+    }
+
+    fn overdue(self, at: &Moment<Builds>) -> Step<Builds> {
+        let Some((deadline, _)) = Builds::deadline(&self) else { return Step::keep() };
+        if at.now < deadline {
+            return Step::keep();
+        }
+        match &self.lease {
+            Some(lease) if lease.ends_by <= at.now => {
+                let why = format!("it did not end within {} minutes", self.limit_seconds / 60);
+                self.end(BuildState::TimedOut, why, at)
+            }
+            Some(_) => Step::keep().intend(Intent::Now(Effect::FindOut)),
+            None if self.build.state.is_final() => Step::keep().intend(Intent::Now(Effect::Forget)),
+            None if self.plan.is_none() => {
+                let why = "the repository could not be read within 30 minutes; svc_checkRepository \
+                           says why";
+                self.end(BuildState::TimedOut, why.into(), at)
+            }
+            None => {
+                let labels = self.build.labels.iter().map(|label| label.as_str());
+                let wanted: Vec<_> =
+                    [self.build.platform.name()].into_iter().chain(labels).collect();
+                let wanted = wanted.join(",");
+                let why = format!(
+                    "no runner with these labels asked for it within a day: {wanted}; start one \
+                     with svc runner --labels {wanted}"
+                );
+                self.end(BuildState::TimedOut, why, at)
+            }
+        }
+    }
+
+    fn succeed(mut self, artifact: ArtifactId, at: &Moment<Builds>) -> Step<Builds> {
+        self.build.artifact_id = Some(artifact);
+        self.finish(BuildState::Succeeded, at)
+    }
+
+    fn end(mut self, state: BuildState, why: String, at: &Moment<Builds>) -> Step<Builds> {
+        self.build.error = Some(why);
+        self.finish(state, at)
+    }
+
+    fn finish(mut self, state: BuildState, at: &Moment<Builds>) -> Step<Builds> {
+        self.build.state = state;
+        self.build.finished_at = Some(at.now);
+        self.lease = None;
+        Step::put(self).intend(Intent::None)
+    }
+}
+
+impl Lease {
+    /// Extends the lease. Returns the lines that are new and fit into the log.
+    fn extend(
+        &mut self,
+        at: &Moment<Builds>,
+        from: u32,
+        lines: Vec<String>,
+    ) -> Result<NewLines, Fault> {
+        if from > self.lines {
+            return Err(Fault::NotNow(format!(
+                "the lines before line {from} are missing: send those from line {} on",
+                self.lines
+            )));
+        }
+        self.until = at.now + LEASE;
+        let known = (self.lines - from) as usize;
+        let mut kept = NewLines::default();
+        for line in lines.into_iter().skip(known) {
+            self.lines += 1;
+            if self.bytes < LARGEST_LOG {
+                self.bytes += line.len() as u64 + 1;
+                let is_full = self.bytes >= LARGEST_LOG;
+                kept.0.push(line);
+                kept.0.extend(is_full.then(|| {
+                    format!("The log has {} MiB; the rest is not kept.", LARGEST_LOG >> 20)
+                }));
+            }
+        }
+        Ok(kept)
+    }
+}
+
+/// Lines that a report adds to the log.
+#[derive(Default)]
+struct NewLines(Vec<String>);
+
+impl NewLines {
+    fn into_change(self, of: BuildId, at: Timestamp, key: &EventId) -> Change {
+        match self.0.is_empty() {
+            true => Change::new(),
+            false => Change::new().append::<Chunk>(key, &Chunk { of, at, lines: self.0 }),
+        }
+    }
+}
+
+fn not_yours() -> Fault {
+    Fault::NotNow("this runner does not have this build any more; stop working on it".into())
+}

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Uploads $ARTIFACT to the app $SVC_APP_ID of the service at $SVC_API_URL, has it verified, and with
+# CREATE_RELEASE=true adds it to the release of its version in $RELEASE_CHANNEL. Needs curl and jq.
+#
+# Without $SVC_TOKEN, it exchanges the identity of the CI job for a token. Writes `artifact-id` to
+# $GITHUB_OUTPUT. An upload that breaks off goes on where it stopped.
+set -euo pipefail
+
+api=${SVC_API_URL%/}
+attempts=8
+answer=$(mktemp)
+rest=$(mktemp)
+trap 'rm -f "$answer" "$rest"' EXIT
+
+fail() {
+    echo "::error::$1"
+    exit 1
+}
+
+# request CURL_OPTIONS…: writes the body to $answer, and prints the status. Retries what may pass.
+# The token is not among the arguments, which other programs on the machine can read.
+request() {
+    curl -sS -o "$answer" -w '%{http_code}' --connect-timeout 10 --max-time 900 \
+        --retry "$attempts" --retry-all-errors -K <(
+            [ -z "${SVC_TOKEN:-}" ] || printf 'header = "Authorization: Bearer %s"\n' "$SVC_TOKEN"
+        ) "$@"
+}
+
+# post PATH BODY: fails with the sentence of the service
+post() {
+    local status
+    status=$(request -H 'Content-Type: application/json' --data "$2" "$api$1") ||
+        fail "$api cannot be reached"
+    case $status in
+    2*) ;;
+    *) fail "the service refused $1 ($status): $(jq -r '.error // "no reason"' "$answer" || cat "$answer")" ;;
+    esac
+}
+
+# Asks the CI for a token that proves the identity of the job, and the service for a deploy token.
+exchange() {
+    [ -n "${ACTIONS_ID_TOKEN_REQUEST_URL:-}" ] ||
+        fail "there is no token: pass SVC_TOKEN, or grant id-token: write to the job"
+    local identity
+    identity=$(curl -sS --fail --retry "$attempts" --max-time 60 -G --data-urlencode "audience=$api" \
+        -K <(printf 'header = "Authorization: Bearer %s"\n' "$ACTIONS_ID_TOKEN_REQUEST_TOKEN") \
+        "$ACTIONS_ID_TOKEN_REQUEST_URL" | jq -er .value) || fail "the CI gives no identity token"
+    post /api/v1/oidc/exchange "$(jq -n --arg token "$identity" --arg app "$SVC_APP_ID" \
+        '{token: $token, appId: $app}')"
+    SVC_TOKEN=$(jq -er .token "$answer")
+    echo "::add-mask::$SVC_TOKEN"
+}
+
+# Sends the bytes from the offset that the service has.
+send() {
+    local offset=$1 failures=0 status
+    while [ "$offset" -lt "$size" ]; do
+        # curl sends the length of a file, and not that of a pipe.
+        tail -c "+$((offset + 1))" "$ARTIFACT" >"$rest"
+        status=$(curl -sS -o "$answer" -w '%{http_code}' --connect-timeout 10 -T "$rest" \
+            -H 'Content-Type: application/octet-stream' -H 'Expect:' \
+            -H "Content-Range: bytes $offset-$((size - 1))/$size" "$url") || status=000
+        [ "$status" = 200 ] && return
+        failures=$((failures + 1))
+        case $status in
+        000 | 408 | 409 | 429 | 5*) [ "$failures" -lt "$attempts" ] || fail "the upload broke off ($status)" ;;
+        *) fail "the service refused the bytes ($status): $(jq -r .error "$answer" || true)" ;;
+        esac
+        sleep "$failures"
+        offset=$(curl -sS -I --retry "$attempts" --retry-all-errors --max-time 60 "$url" |
+            tr -d '\r' | sed -n 's/^[Uu]pload-[Oo]ffset: //p')
+        offset=${offset:-0}
+    done
+}
+
+[ -f "$ARTIFACT" ] || fail "there is no file $ARTIFACT"
+size=$(wc -c <"$ARTIFACT" | tr -d ' ')
+sha256=$( (sha256sum "$ARTIFACT" 2>/dev/null || shasum -a 256 "$ARTIFACT") | cut -d' ' -f1)
+[ -n "${SVC_TOKEN:-}" ] || exchange
+
+run=${GITHUB_SERVER_URL:-}/${GITHUB_REPOSITORY:-}/actions/runs/${GITHUB_RUN_ID:-}
+post /api/v1/artifacts/upload-url "$(jq -n \
+    --arg app "$SVC_APP_ID" --arg platform "$PLATFORM" --arg file "$(basename "$ARTIFACT")" \
+    --argjson size "$size" --arg sha256 "$sha256" \
+    --arg repository "${GITHUB_REPOSITORY:-}" --arg commit "${GITHUB_SHA:-}" \
+    --arg ref "${GITHUB_REF_NAME:-}" --arg run "${GITHUB_RUN_ID:+$run}" '
+    {appId: $app, platform: $platform, fileName: $file, size: $size, sha256: $sha256,
+     provenance: ({path: "external-ci", repository: $repository, commit: $commit, ref: $ref,
+         runUrl: $run} | with_entries(select(.value != "")))}')"
+artifact=$(jq -er .artifactId "$answer")
+url=$(jq -r '.uploadUrl // empty' "$answer")
+[ -z "$url" ] || send "$(jq -r .offset "$answer")"
+
+post "/api/v1/artifacts/$artifact/finalize" "$(jq -n \
+    --arg sha256 "$sha256" --argjson size "$size" \
+    --arg release "${CREATE_RELEASE:-false}" --arg channel "${RELEASE_CHANNEL:-production}" '
+    {sha256: $sha256, size: $size}
+    + if $release == "true" then {createRelease: {channel: $channel}} else {} end')"
+version=$(jq -r .version "$answer")
+echo "verified $artifact, version $version, SHA-256 $sha256"
+echo "artifact-id=$artifact" >>"${GITHUB_OUTPUT:-/dev/null}"
+echo "\`$(basename "$ARTIFACT")\` $version is \`$artifact\`, SHA-256 \`$sha256\`" \
+    >>"${GITHUB_STEP_SUMMARY:-/dev/null}"

@@ -1,0 +1,266 @@
+//! `svc init`: writes the three files of a managed repository. What exists stays as it is.
+
+use crate::{Context, args, failure::Failure, printer::Table};
+use contract::apps::Platform;
+use repository::{CONFIG, Config, PACKAGE, Recipe, WORKFLOW};
+use serde::Serialize;
+use serde_json::json;
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Write,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+/// The workflow of an app, with two placeholders.
+const WRAPPER: &str = include_str!("../../../ci/wrapper/svc-build.yml");
+const REUSABLE_IN: &str = "OWNER/REPOSITORY";
+const API_URL: &str = "API_URL";
+/// The name of the repository with the reusable workflow, if none is given: one of the same owner.
+const DEFAULT_NAME: &str = "svc-ci";
+
+/// The reply of `svc init`.
+#[derive(Serialize)]
+struct Written {
+    files: Vec<WrittenFile>,
+}
+
+#[derive(Serialize)]
+struct WrittenFile {
+    path: &'static str,
+    /// False: the file existed, and is as it was.
+    written: bool,
+}
+
+pub fn init(cx: &Context<'_>, args: &args::Init) -> Result<(), Failure> {
+    let root = cx.working_copy.root();
+    let mut files = Vec::new();
+    for (path, content) in [
+        (PACKAGE, &package as &dyn Fn() -> Result<String, Failure>),
+        (CONFIG, &|| config(cx, args)),
+        (WORKFLOW, &|| workflow(cx, args)),
+    ] {
+        let full = root.join(path);
+        let written = !full.exists();
+        if written {
+            write(&full, &content()?)?;
+        }
+        files.push(WrittenFile { path, written });
+    }
+    cx.printer.reply(&Written { files }, |written| {
+        written.files.iter().fold(Table::new(["FILE", ""]), |table, file| {
+            let state = if file.written { "written" } else { "exists, and is as it was" };
+            table.row([file.path.to_owned(), state.to_owned()])
+        })
+    })?;
+    cx.printer.note("next: svc doctor, then commit and push, then svc repo connect URL");
+    Ok(())
+}
+
+/// Writes a new file. A file that appears meanwhile stays as it is.
+fn write(path: &Path, content: &str) -> Result<(), Failure> {
+    let done = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
+        let mut file = fs::File::options().write(true).create_new(true).open(path)?;
+        file.write_all(content.as_bytes())
+    });
+    done.map_err(|error| Failure::file(path, &error))
+}
+
+fn package() -> Result<String, Failure> {
+    pretty(&json!({"private": true}))
+}
+
+fn config(cx: &Context<'_>, args: &args::Init) -> Result<String, Failure> {
+    let root = cx.working_copy.root();
+    let platforms = match args.platform.is_empty() {
+        true => detected_platforms(root),
+        false => args.platform.clone(),
+    };
+    let (mut build, mut artifact) = (BTreeMap::new(), BTreeMap::new());
+    for platform in &platforms {
+        let recipes = recipes(root, *platform);
+        let part = |of: fn(&Recipe) -> &String| {
+            recipes.iter().map(|(name, recipe)| ((*name).to_owned(), of(recipe).clone())).collect()
+        };
+        build.insert(*platform, part(|recipe| &recipe.command));
+        artifact.insert(*platform, part(|recipe| &recipe.artifact));
+    }
+    pretty(&Config {
+        platforms,
+        build,
+        artifact,
+        api_url: Some(cx.settings.api_url.clone()),
+        application_id: cx.settings.application_id.clone(),
+        app: cx.settings.app,
+    })
+}
+
+fn workflow(cx: &Context<'_>, args: &args::Init) -> Result<String, Failure> {
+    let reusable_in = match &args.workflow {
+        Some(named) => named.clone(),
+        None => format!(
+            "{}/{DEFAULT_NAME}",
+            owner(cx.working_copy.root()).ok_or_else(|| {
+                Failure::usage(
+                    "the repository with the reusable workflow is not known",
+                    "say --workflow OWNER/REPOSITORY; ci/README.md says what belongs into it",
+                )
+            })?
+        ),
+    };
+    let is_part = |part: &str| {
+        let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        !part.is_empty() && part.chars().all(is_of_a_name)
+    };
+    if !reusable_in.split_once('/').is_some_and(|(owner, name)| is_part(owner) && is_part(name)) {
+        return Err(Failure::usage(
+            format!("--workflow {reusable_in:?} is no repository"),
+            "name one such as acme/svc-ci",
+        ));
+    }
+    Ok(WRAPPER.replace(REUSABLE_IN, &reusable_in).replace(API_URL, &cx.settings.api_url))
+}
+
+/// The owner of the repository on GitHub, if that is where it comes from.
+fn owner(root: &Path) -> Option<String> {
+    let mut git = Command::new("git");
+    git.args(["remote", "get-url", "origin"]).current_dir(root).stderr(Stdio::null());
+    let url = String::from_utf8(git.output().ok()?.stdout).ok()?;
+    let (_, path) = url.trim().split_once("github.com")?;
+    let owner = path.trim_start_matches([':', '/']).split('/').next()?;
+    let is_a_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    (!owner.is_empty() && owner.chars().all(is_a_name)).then(|| owner.to_owned())
+}
+
+/// The platforms that the folders of the repository tell of; both if they tell nothing.
+fn detected_platforms(root: &Path) -> Vec<Platform> {
+    let has = |path: &str| root.join(path).exists();
+    let found: Vec<_> = Platform::ALL
+        .into_iter()
+        .filter(|platform| has(platform.name()) || *platform == Platform::Android && has("gradlew"))
+        .collect();
+    if found.is_empty() { Platform::ALL.to_vec() } else { found }
+}
+
+/// The recipes of a platform, by profile.
+fn recipes(root: &Path, platform: Platform) -> [(&'static str, Recipe); 2] {
+    let has = |path: &str| root.join(path).exists();
+    let flutter = has("pubspec.yaml");
+    let gradle = ["", "android/"].into_iter().find(|folder| has(&format!("{folder}gradlew")));
+    let recipe = |command: String, artifact: String| Recipe { command, artifact };
+    let (production, preview) = match (platform, gradle) {
+        (Platform::Android, _) if flutter => {
+            let made = |command: &str, file: &str| {
+                recipe(format!("flutter build {command}"), format!("build/app/outputs/{file}"))
+            };
+            (
+                made("appbundle", "bundle/release/app-release.aab"),
+                made("apk", "flutter-apk/app-release.apk"),
+            )
+        }
+        (Platform::Ios, _) if flutter => {
+            // The name of the file is that of the app, which only Xcode knows.
+            let made = |more: &str| {
+                let build = format!("flutter build ipa{more}");
+                let ipa = "build/ios/app.ipa";
+                recipe(format!("{build} && mv build/ios/ipa/*.ipa {ipa}"), ipa.into())
+            };
+            (made(""), made(" --export-method ad-hoc"))
+        }
+        (Platform::Android, Some(folder)) => {
+            let enter = if folder.is_empty() { String::new() } else { format!("cd {folder} && ") };
+            let made = |task: &str, file: &str| {
+                let file = format!("{folder}app/build/outputs/{file}");
+                recipe(format!("{enter}./gradlew {task}"), file)
+            };
+            (
+                made("bundleRelease", "bundle/release/app-release.aab"),
+                made("assembleRelease", "apk/release/app-release.apk"),
+            )
+        }
+        (platform, _) => {
+            let name = platform.name();
+            let command = format!("echo 'say in {CONFIG} how to build for {name}' >&2; exit 1");
+            let (production, preview) = match platform {
+                Platform::Android => ("build/app.aab", "build/app.apk"),
+                Platform::Ios => ("build/app.ipa", "build/app.ipa"),
+            };
+            (recipe(command.clone(), production.into()), recipe(command, preview.into()))
+        }
+    };
+    [("production", production), ("preview", preview)]
+}
+
+fn pretty(value: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(value);
+    let text = text.map_err(|error| Failure::local(error.to_string(), "run it again"))?;
+    Ok(text + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        login_file::LoginFile,
+        printer::{Form, Printer},
+        testing::Service,
+        working_copy::WorkingCopy,
+    };
+    use contract::repositories::{RepositoryMode, Severity};
+
+    const FOLDERS: [&[&str]; 5] = [
+        &[],
+        &["gradlew"],
+        &["android/gradlew", "ios/App.xcworkspace/contents"],
+        &["pubspec.yaml", "android/gradlew"],
+        &["pubspec.yaml", "android/gradlew", "ios/Runner.xcodeproj/project.pbxproj"],
+    ];
+
+    #[test]
+    fn what_it_writes_passes_the_checks_and_a_second_run_changes_nothing() {
+        let service = Service::start([]);
+        for present in FOLDERS {
+            let folder = tempfile::tempdir().unwrap();
+            for path in present {
+                let path = folder.path().join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, "").unwrap();
+            }
+            let home = folder.path().to_string_lossy().into_owned();
+            let cx = Context {
+                printer: &Printer::new(Form::Text, true),
+                settings: service.settings(),
+                working_copy: WorkingCopy::at(folder.path()),
+                login_file: LoginFile::locate(&|_| Some(home.clone())).unwrap(),
+            };
+            let args = args::Init { platform: vec![], workflow: Some("acme/svc-ci".into()) };
+            init(&cx, &args).unwrap();
+            let files = cx.working_copy.files();
+            let report = repository::check(&files);
+            assert_eq!(report.mode, RepositoryMode::Managed);
+            let wrong = report.findings.iter().filter(|f| f.severity != Severity::Info);
+            assert_eq!(wrong.count(), 0, "{present:?}: {:?}", report.findings);
+            init(&cx, &args).unwrap();
+            assert_eq!(format!("{files:?}"), format!("{:?}", cx.working_copy.files()));
+        }
+    }
+
+    #[test]
+    fn a_file_of_the_author_stays() {
+        let service = Service::start([]);
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(PACKAGE), "mine").unwrap();
+        let home = folder.path().to_string_lossy().into_owned();
+        let cx = Context {
+            printer: &Printer::new(Form::Text, true),
+            settings: service.settings(),
+            working_copy: WorkingCopy::at(folder.path()),
+            login_file: LoginFile::locate(&|_| Some(home.clone())).unwrap(),
+        };
+        let args = args::Init { platform: vec![Platform::Ios], workflow: None };
+        let failure = init(&cx, &args).unwrap_err();
+        assert!(failure.hint().contains("--workflow"), "{failure}");
+        assert_eq!(fs::read_to_string(folder.path().join(PACKAGE)).unwrap(), "mine");
+    }
+}

@@ -1,0 +1,78 @@
+//! Fetches the commit of a build.
+
+use super::{
+    folder::WorkFolder,
+    process::{Ended, Process},
+    reporter::Reporter,
+};
+use contract::runners::BuildOrder;
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+    time::Instant,
+};
+
+/// Makes the working copy of a build, without the history.
+pub fn checkout(
+    order: &BuildOrder,
+    folder: &WorkFolder,
+    reporter: &Reporter,
+    by: Instant,
+) -> Result<(), String> {
+    let source = folder.source();
+    std::fs::create_dir(&source).map_err(|error| error.to_string())?;
+    let git = Git { order, folder, reporter, by };
+    let url = order.url.as_str();
+    git.run(&["init", "--quiet", "."], &source)?;
+    let fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--", url];
+    let by_commit = git.run(&[&fetch[..], &[&order.commit]].concat(), &source);
+    // Some servers hand out only the newest commits of branches and tags.
+    if by_commit.is_err() {
+        git.run(&[&fetch[..], &[&order.git_ref]].concat(), &source)?;
+    }
+    git.run(&["checkout", "--quiet", "--detach", &order.commit], &source).map_err(|_| {
+        format!(
+            "the repository has no commit {} on {} any more: trigger the build again",
+            order.commit, order.git_ref
+        )
+    })
+}
+
+struct Git<'a> {
+    order: &'a BuildOrder,
+    folder: &'a WorkFolder,
+    reporter: &'a Reporter,
+    by: Instant,
+}
+
+impl Git<'_> {
+    fn run(&self, arguments: &[&str], source: &Path) -> Result<(), String> {
+        // The token must not follow a redirect to another host.
+        let program = ["git", "-c", "http.followRedirects=false"];
+        let program: Vec<_> = program.iter().chain(arguments).map(OsStr::new).collect();
+        let plain = |name: &str, value: &OsStr| (OsString::from(name), value.to_owned());
+        let mut environment = vec![
+            plain("HOME", self.folder.home().as_os_str()),
+            plain("GIT_TERMINAL_PROMPT", OsStr::new("0")),
+            plain("GIT_CONFIG_NOSYSTEM", OsStr::new("1")),
+            plain("LC_ALL", OsStr::new("C")),
+        ];
+        environment.extend(std::env::var_os("PATH").map(|path| ("PATH".into(), path)));
+        if let Some(token) = &self.order.token {
+            let named = repository::git_environment(token);
+            environment.extend(named.map(|(name, value)| (name.into(), value.into())));
+        }
+        let started = Process::start(&program, source, &environment);
+        let (process, output) = started.map_err(|error| format!("git cannot be run: {error}"))?;
+        let lines = self.reporter.follow(output);
+        let ended = process.wait(self.by, || self.reporter.is_stopped());
+        lines.wait();
+        match ended {
+            Ok(Ended::Exited(status)) if status.success() => Ok(()),
+            Ok(Ended::Exited(_)) => Err("the repository cannot be fetched".into()),
+            Ok(Ended::Stopped) => Err("the build was stopped".into()),
+            Ok(Ended::Late) => Err("the repository was not fetched in time".into()),
+            Err(error) => Err(format!("git: {error}")),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Executes one build: fetches the commit, runs the command, and uploads the file.
+
+use super::{
+    Runner, checkout,
+    folder::WorkFolder,
+    process::{Ended, Process},
+    reporter::Reporter,
+};
+use crate::{Context, args, binary::Binary, failure::Failure, upload::upload};
+use contract::{
+    ArtifactId, BuildId,
+    endpoint::{BuildOfRunner, FinalizeRequest, UploadUrlRequest},
+    runners::{BuildOrder, FinishBuild},
+};
+use std::{
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+/// The variables of the runner that a build gets, if they are set.
+const PASSED: [&str; 9] = [
+    "PATH",
+    "LANG",
+    "TZ",
+    "ANDROID_HOME",
+    "ANDROID_SDK_ROOT",
+    "ANDROID_NDK_HOME",
+    "JAVA_HOME",
+    "DEVELOPER_DIR",
+    "SSL_CERT_FILE",
+];
+/// The longest reason that the service takes, in characters.
+const LONGEST_REASON: usize = 500;
+
+impl Runner {
+    /// Executes a build and reports its end. Fails only if the service cannot be told.
+    pub fn execute(
+        &self,
+        cx: &Context<'_>,
+        args: &args::Runner,
+        order: &BuildOrder,
+    ) -> Result<(), Failure> {
+        let id = order.build_id;
+        cx.printer.note(format_args!("{id}: {} at {}", order.url.as_str(), order.commit));
+        let secrets = order.token.iter().map(|token| token.as_str().to_owned()).collect();
+        let reporter = Reporter::start(self.client.clone(), id, self.key.clone(), secrets);
+        let made = self.make(cx, args, order, &reporter);
+        if let Err(why) = &made {
+            reporter.say(format!("The build failed: {why}"));
+        }
+        if let Some(why) = reporter.finish() {
+            cx.printer.note(format_args!("{id}: stopped: {why}"));
+            return Ok(());
+        }
+        self.finish(cx, id, made)
+    }
+
+    /// Makes the artifact. The error is for the log and for the record of the build.
+    fn make(
+        &self,
+        cx: &Context<'_>,
+        args: &args::Runner,
+        order: &BuildOrder,
+        reporter: &Reporter,
+    ) -> Result<ArtifactId, String> {
+        let by = Instant::now() + Duration::from_secs(order.limit_seconds.into());
+        let folder = WorkFolder::create(&self.base).map_err(|error| error.to_string())?;
+        checkout::checkout(order, &folder, reporter, by)?;
+        reporter.say(format!("$ {}", order.command));
+        let program = ["sh", "-c", &order.command].map(OsStr::new);
+        let environment = environment(order, &folder, &args.pass_env);
+        let started = Process::start(&program, &folder.source(), &environment);
+        let (process, output) = started.map_err(|error| format!("the command: {error}"))?;
+        let lines = reporter.follow(output);
+        let ended =
+            process.wait(by, || reporter.is_stopped()).map_err(|error| error.to_string())?;
+        lines.wait();
+        match ended {
+            Ended::Exited(status) if status.success() => {}
+            Ended::Exited(status) => return Err(format!("the command ended with {status}")),
+            Ended::Stopped => return Err("it was stopped".into()),
+            Ended::Late => return Err("the command did not end in time".into()),
+        }
+        let file = made_file(&folder.source(), &order.artifact)?;
+        self.deliver(cx, order, &file, reporter).map_err(|failure| failure.to_string())
+    }
+
+    fn deliver(
+        &self,
+        cx: &Context<'_>,
+        order: &BuildOrder,
+        file: &Path,
+        reporter: &Reporter,
+    ) -> Result<ArtifactId, Failure> {
+        let binary = Binary::open(file, cx.printer)?;
+        reporter.say(format!("Uploading {} ({} bytes)", order.artifact, binary.size));
+        let request = UploadUrlRequest {
+            app_id: order.app_id,
+            platform: order.platform,
+            file_name: binary.name.clone(),
+            version: None,
+            size: Some(binary.size),
+            sha256: Some(binary.sha256.clone()),
+            build_number: None,
+            profile: Some(order.profile.clone()),
+            provenance: None,
+            build: Some(BuildOfRunner { build_id: order.build_id, runner: self.key.clone() }),
+        };
+        let bar = cx.printer.progress("uploading", binary.size);
+        let artifact = upload(&self.client, &binary, &request, &bar);
+        bar.finish_and_clear();
+        let finalize = FinalizeRequest {
+            sha256: binary.sha256.clone(),
+            size: Some(binary.size),
+            create_release: None,
+        };
+        let artifact = self.client.finalize(artifact?, &finalize)?;
+        reporter.say(format!("Verified {} {}", artifact.id, artifact.file_name.as_str()));
+        Ok(artifact.id)
+    }
+
+    fn finish(
+        &self,
+        cx: &Context<'_>,
+        build_id: BuildId,
+        made: Result<ArtifactId, String>,
+    ) -> Result<(), Failure> {
+        let (artifact_id, error) = match made {
+            Ok(artifact) => (Some(artifact), None),
+            Err(why) => {
+                let why: String = why.chars().take(LONGEST_REASON).collect();
+                (None, Some(why.parse().map_err(|problem: String| Failure::local(problem, ""))?))
+            }
+        };
+        let finish = FinishBuild { build_id, runner: self.key.clone(), artifact_id, error };
+        match self.client.call(&finish) {
+            Ok(build) => {
+                cx.printer.note(format_args!("{build_id}: {}", crate::printer::word(&build.state)));
+                Ok(())
+            }
+            // The service gave the build up, or to another runner.
+            Err(Failure::Refused(refusal)) => {
+                cx.printer.note(format_args!("{build_id}: {}", Failure::Refused(refusal)));
+                Ok(())
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+/// The environment of the command: nothing of the runner but [`PASSED`] and `pass_env`.
+fn environment(
+    order: &BuildOrder,
+    folder: &WorkFolder,
+    pass_env: &[String],
+) -> Vec<(OsString, OsString)> {
+    let passed = PASSED.into_iter().chain(pass_env.iter().map(String::as_str));
+    let passed = passed.filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+    let own = [
+        ("HOME", folder.home().into_os_string()),
+        ("TMPDIR", folder.temporary().into_os_string()),
+        ("CI", "true".into()),
+        ("TERM", "dumb".into()),
+        ("SVC_BUILD_ID", order.build_id.to_string().into()),
+        ("SVC_APP_ID", order.app_id.to_string().into()),
+        ("SVC_PLATFORM", order.platform.name().into()),
+        ("SVC_PROFILE", order.profile.as_str().into()),
+        ("SVC_COMMIT", order.commit.clone().into()),
+        ("SVC_REF", order.git_ref.clone().into()),
+    ];
+    passed.chain(own.map(|(name, value)| (name.into(), value))).collect()
+}
+
+/// The file that the command made. A link out of the working copy is refused.
+fn made_file(source: &Path, artifact: &str) -> Result<PathBuf, String> {
+    let file = source.join(artifact).canonicalize();
+    let file = file.map_err(|_| format!("the command made no {artifact}"))?;
+    let source = source.canonicalize().map_err(|error| error.to_string())?;
+    match file.starts_with(&source) {
+        true => Ok(file),
+        false => Err(format!("{artifact} is a link out of the repository")),
+    }
+}

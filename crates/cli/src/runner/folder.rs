@@ -1,0 +1,86 @@
+//! The folder of a build, and what killed runners left.
+
+use std::{
+    fs::{self, File, TryLockError},
+    io,
+    path::{Path, PathBuf},
+};
+use tempfile::TempDir;
+
+const PREFIX: &str = "svc-build-";
+/// A runner locks this file as long as it uses the folder.
+const LOCK: &str = "lock";
+
+/// A new folder for one build. Dropping it removes everything in it.
+pub struct WorkFolder {
+    folder: TempDir,
+    _lock: File,
+}
+
+impl WorkFolder {
+    pub fn create(base: &Path) -> io::Result<WorkFolder> {
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(base)?;
+        let lock = File::create(folder.path().join(LOCK))?;
+        lock.lock()?;
+        for part in ["home", "tmp"] {
+            fs::create_dir(folder.path().join(part))?;
+        }
+        Ok(WorkFolder { folder, _lock: lock })
+    }
+
+    /// The working copy of the repository.
+    pub fn source(&self) -> PathBuf {
+        self.folder.path().join("source")
+    }
+
+    /// The home folder of the programs of the build.
+    pub fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    pub fn temporary(&self) -> PathBuf {
+        self.folder.path().join("tmp")
+    }
+
+    /// Removes the folders of runners that were killed.
+    pub fn remove_leftovers(base: &Path) -> io::Result<()> {
+        fs::create_dir_all(base)?;
+        for entry in fs::read_dir(base)?.flatten() {
+            let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+            if !is_ours || is_used(&entry.path().join(LOCK)) {
+                continue;
+            }
+            // Another user of the machine may own it.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+        Ok(())
+    }
+}
+
+/// Whether a runner holds the lock. A folder without the file is being made.
+fn is_used(lock: &Path) -> bool {
+    match File::open(lock).map(|file| file.try_lock()) {
+        Ok(Ok(())) => false,
+        Ok(Err(TryLockError::WouldBlock | TryLockError::Error(_))) | Err(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_folders_of_dead_runners_are_removed() {
+        let base = tempfile::tempdir().unwrap();
+        let used = WorkFolder::create(base.path()).unwrap();
+        let left = WorkFolder::create(base.path()).unwrap();
+        let foreign = base.path().join("something");
+        fs::create_dir(&foreign).unwrap();
+        // As after a kill: the lock is gone, and the folder is there.
+        let WorkFolder { folder, _lock } = left;
+        let left = folder.keep();
+        drop(_lock);
+        WorkFolder::remove_leftovers(base.path()).unwrap();
+        assert!(used.home().exists() && foreign.exists() && !left.exists());
+    }
+}

@@ -1,0 +1,185 @@
+//! Builds: each makes an artifact of an app from its repository.
+
+use crate::{
+    AppId, ArtifactId, BoundedSet, BuildId, Name, Page, Timestamp, UserId, WebUrl,
+    apps::Platform,
+    artifacts::ProvenancePath,
+    page::*,
+    repositories::RepositoryMode,
+    text::{GitRef, Slug},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The labels of a runner.
+pub type Labels = BoundedSet<Slug, 0, 20>;
+
+functions! {
+    group "Builds";
+
+    /// Build an app from its repository, where the mode of the repository says.
+    ///
+    /// The call returns at once. The service reads the repository again and builds the commit that
+    /// it finds then.
+    "svc_triggerBuild": TriggerBuild {
+        app_id: AppId,
+        platform: Platform,
+        /// The build profile of `.svc/config.json`. The default is `production`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        profile: Option<Name>,
+        /// A branch, tag or commit. The default is the connected branch.
+        #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+        git_ref: Option<GitRef>,
+        /// The labels that a runner needs in addition to the name of the platform.
+        #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
+        labels: Labels,
+        #[serde(default)]
+        trigger: BuildTrigger,
+    } -> Build { who: Member of (app_id), effect: Change,
+        errors: [NotFound "the app has no repository", NotNow "the repository cannot be built, or 100 builds of the app are under way"] }
+
+    /// Build an app on a runner.
+    "svc_triggerMobileWorkflow": TriggerMobileWorkflow {
+        app_id: AppId,
+        platform: Platform,
+        /// The build profile of `.svc/config.json`. The default is `production`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        profile: Option<Name>,
+        /// A branch, tag or commit. The default is the connected branch.
+        #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+        git_ref: Option<GitRef>,
+        /// The labels that a runner needs in addition to the name of the platform.
+        #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
+        labels: Labels,
+        #[serde(default)]
+        trigger: BuildTrigger,
+    } -> Build { who: Member of (app_id), effect: Change,
+        errors: [NotFound "the app has no repository", NotNow "the repository cannot be built, or 100 builds of the app are under way"] }
+
+    /// List the builds of an app.
+    "svc_getBuilds": GetBuilds {
+        app_id: AppId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        platform: Option<Platform>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<BuildState>,
+        #[serde(default)]
+        limit: Limit,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> Page<Build> { who: Member of (app_id), effect: Read }
+
+    /// Read a build.
+    "svc_getBuild": GetBuild { build_id: BuildId } -> Build
+    { who: Member of (build_id), effect: Read }
+
+    /// Cancel a build. A runner that works on it stops within seconds.
+    "svc_cancelBuild": CancelBuild { build_id: BuildId } -> Build
+    { who: Member of (build_id), effect: Change, errors: [NotNow "the build has ended"] }
+
+    /// Read the log of a build from its beginning, even while the build runs.
+    ///
+    /// The log is removed 30 days after the end of the build.
+    "svc_getBuildLogs": GetBuildLogs {
+        build_id: BuildId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> BuildLogs { who: Member of (build_id), effect: Read }
+}
+
+records! {
+    /// A build of an app.
+    pub struct Build {
+        id: BuildId,
+        app_id: AppId,
+        platform: Platform,
+        profile: Name,
+        /// The trigger of the build. Its artifact shows the same path.
+        execution_path: ProvenancePath,
+        /// Where the build runs, as the last reading of the repository says.
+        mode: RepositoryMode,
+        state: BuildState,
+        /// The branch, tag or commit that is built. By default, the branch that the repository had
+        /// when it was read.
+        #[serde(rename = "ref")]
+        git_ref: Option<String>,
+        commit: Option<String>,
+        labels: Vec<Slug>,
+        /// The name of the runner that has the build.
+        runner: Option<Name>,
+        /// How often the build was given to a runner: 2 if it was lost once.
+        attempts: u32,
+        /// The run in the CI of the repository.
+        run_url: Option<WebUrl>,
+        artifact_id: Option<ArtifactId>,
+        /// Why the build did not succeed.
+        error: Option<String>,
+        triggered_by: Option<UserId>,
+        created_at: Timestamp,
+        started_at: Option<Timestamp>,
+        finished_at: Option<Timestamp>,
+    }
+
+    /// A part of a build's log.
+    pub struct BuildLogs {
+        lines: Vec<BuildLine>,
+        /// The position after the last line. It stays the same until there are new lines.
+        next_cursor: Option<Cursor>,
+        /// Whether the log is complete.
+        done: bool,
+    }
+
+    /// A line of a build's log.
+    pub struct BuildLine { at: Timestamp, text: String }
+}
+
+/// Who triggers a build, as the caller says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BuildTrigger {
+    /// A person on a page, or another program.
+    #[default]
+    Dashboard,
+    /// The command line.
+    Cli,
+}
+
+impl From<BuildTrigger> for ProvenancePath {
+    fn from(trigger: BuildTrigger) -> Self {
+        match trigger {
+            BuildTrigger::Dashboard => ProvenancePath::DashboardTrigger,
+            BuildTrigger::Cli => ProvenancePath::CliTrigger,
+        }
+    }
+}
+
+/// The states of a build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum BuildState {
+    /// The service reads the repository, or the build waits for a runner.
+    Queued,
+    /// A runner got the build and has not reported yet.
+    Dispatched,
+    /// The build runs.
+    Running,
+    /// The artifact is verified.
+    Succeeded,
+    /// The build failed, or it was lost twice.
+    Failed,
+    /// The build was cancelled.
+    Cancelled,
+    /// No runner asked for the build within a day, or the build did not end in time.
+    TimedOut,
+}
+
+impl BuildState {
+    /// Whether the build has ended.
+    pub fn is_final(self) -> bool {
+        use BuildState::{Cancelled, Dispatched, Failed, Queued, Running, Succeeded, TimedOut};
+        match self {
+            Queued | Dispatched | Running => false,
+            Succeeded | Failed | Cancelled | TimedOut => true,
+        }
+    }
+}

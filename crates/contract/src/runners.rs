@@ -1,0 +1,97 @@
+//! Runners: programs that execute builds, and ask the service for them.
+
+use crate::{
+    AppId, ArtifactId, BuildId, Name,
+    apps::Platform,
+    builds::{Build, BuildState, Labels},
+    text::{AccessToken, GitUrl, RunnerKey},
+};
+
+/// The most lines of one report.
+pub const MOST_LINES: usize = 1_000;
+
+functions! {
+    group "Runners";
+
+    /// Ask for a build.
+    ///
+    /// The reply contains the oldest build that the caller may run and whose labels the runner has.
+    /// If there is none, the call waits for one, at most 20 seconds. A runner has one build at a
+    /// time: asked again with the same key, the service repeats the build.
+    ///
+    /// The runner must report within a minute, and then at least once a minute. A build of a silent
+    /// runner is given to another runner once.
+    "svc_claimBuild": ClaimBuild {
+        /// Chosen by the runner at random, and known to nobody else: it proves that a later report
+        /// comes from the runner that got the build.
+        runner: RunnerKey,
+        /// The name of the runner, as the build shows it.
+        name: Name,
+        /// The labels of the runner. A build for a platform needs the label `android` or `ios`.
+        labels: Labels,
+        /// Only builds of this app. The default is every app that the caller may access.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        app_id: Option<AppId>,
+    } -> ClaimedBuild
+    { who: Member of (app_id), effect: Change, scope: BuildRun, person: required, secret: true }
+
+    /// Report that a build runs, with the next lines of its log.
+    "svc_reportBuild": ReportBuild {
+        build_id: BuildId,
+        runner: RunnerKey,
+        /// The number of the first line, from 0. Lines that the service has are ignored, so a
+        /// report may be repeated.
+        from: u32,
+        /// At most 1,000 lines. Longer lines than 2,000 characters are cut.
+        lines: Vec<String>,
+    } -> BuildReported
+    { who: Member of (build_id), effect: Change, scope: BuildRun,
+      errors: [NotNow "another runner has the build, or lines before these are missing"] }
+
+    /// Report the end of a build: give its verified artifact, or why there is none.
+    "svc_finishBuild": FinishBuild {
+        build_id: BuildId,
+        runner: RunnerKey,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        artifact_id: Option<ArtifactId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<crate::text::Reason>,
+    } -> Build
+    { who: Member of (build_id), effect: Change, scope: BuildRun,
+      errors: [NotNow "another runner has the build, or the artifact is not a verified one of this build"] }
+}
+
+records! {
+    /// A build for the runner that asked, or nothing.
+    pub struct ClaimedBuild { job: Option<BuildOrder> }
+
+    /// All that a runner needs to execute a build.
+    pub struct BuildOrder {
+        build_id: BuildId,
+        app_id: AppId,
+        platform: Platform,
+        profile: Name,
+        /// The address of the repository.
+        url: GitUrl,
+        /// A token with which the host lets the runner read the repository.
+        token: Option<AccessToken>,
+        commit: String,
+        /// The branch, tag or commit that was asked for, from which `commit` can be reached.
+        #[serde(rename = "ref")]
+        git_ref: String,
+        /// The shell command that builds, for the root of the repository.
+        command: String,
+        /// The path of the built file in the repository.
+        artifact: String,
+        /// How long the build may take, in seconds.
+        limit_seconds: u32,
+    }
+
+    /// The answer to a report.
+    pub struct BuildReported {
+        /// Any other state than `running` tells the runner to stop.
+        state: BuildState,
+        /// How many lines the service has.
+        lines: u32,
+    }
+}
