@@ -2,8 +2,10 @@
 
 use clap::{ArgAction, Args};
 use contract::{
+    WebUrl,
     authentication::Tier,
     text::{ImageRepository, Slug},
+    trusted_publishers::GITHUB,
 };
 use std::{
     net::{IpAddr, SocketAddr},
@@ -77,6 +79,9 @@ pub struct ServeArgs {
     /// The lifetime of an upload address, in seconds.
     #[arg(long, env = "SVC_UPLOAD_URL_TTL", default_value_t = 3600)]
     pub upload_url_ttl: u64,
+    /// Who may issue identity tokens of CI jobs, in the form of GitHub's.
+    #[arg(long, env = "SVC_OIDC_ISSUERS", value_delimiter = ',', default_value = GITHUB)]
+    pub oidc_issuers: Vec<WebUrl>,
     /// How long a build may take on a runner, in seconds.
     #[arg(long, env = "SVC_BUILD_LIMIT", default_value_t = 7200)]
     pub build_limit: u64,

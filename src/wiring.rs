@@ -3,7 +3,7 @@
 use crate::{
     adapters::{
         binaries::Vault, clock, dumps::DumpFolder, git::Git, loopback::Loopback, mail::mail,
-        ota::Ota, parse::ParseClient, passwords::Argon2id, registries,
+        oidc::Issuers, ota::Ota, parse::ParseClient, passwords::Argon2id, registries,
     },
     config::ServeArgs,
     secrets,
@@ -61,6 +61,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
             Git::new(args.data.join("checkouts"), args.git_private_hosts.clone())
                 .map_err(|e| format!("checkouts: {e}"))?,
         ),
+        identities: Arc::new(Issuers::new(&args.oidc_issuers)?),
         dumps: dumps.clone(),
         registries: Arc::new(registries::read(args)?),
         sealer: Sealer::new(derived_key(&keys.encryption_key)?),
@@ -85,6 +86,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         anonymous_tier: args.anonymous_tier,
         largest_artifact: args.max_artifact_bytes,
         upload_lifetime: args.upload_lifetime(),
+        oidc_issuers: args.oidc_issuers.clone(),
         build_limit: Duration::from_secs(args.build_limit),
         function_limit: Duration::from_secs(args.function_timeout),
         default_templates: DefaultTemplates {

@@ -43,6 +43,7 @@ mod panics;
 mod releases;
 mod repositories;
 mod support;
+mod trusted_publishers;
 mod upload_streams;
 mod uploads;
 mod wire;

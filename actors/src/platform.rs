@@ -12,7 +12,7 @@ use crate::{
     world::World,
 };
 use actix_rt::ArbiterHandle;
-use contract::{Fault, Server, authentication::Tier, text::Slug};
+use contract::{Fault, Server, WebUrl, authentication::Tier, text::Slug};
 use std::{net::IpAddr, sync::Arc, time::Duration};
 use store::{Record, Store};
 
@@ -40,6 +40,8 @@ pub struct Settings {
     pub largest_artifact: u64,
     /// How long an upload address is valid.
     pub upload_lifetime: Duration,
+    /// Who may issue identity tokens of CI jobs; the first one by default.
+    pub oidc_issuers: Vec<WebUrl>,
     /// How long a build may take on a runner.
     pub build_limit: Duration,
     /// The deadline of functions that declare none of their own.

@@ -6,6 +6,7 @@ pub mod dumps;
 pub mod git;
 pub mod loopback;
 pub mod mail;
+pub mod oidc;
 pub mod ota;
 pub mod parse;
 pub mod passwords;

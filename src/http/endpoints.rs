@@ -18,6 +18,7 @@ use contract::{
         self, Answers, EdgeRoute, Endpoint,
         files::{self, DownloadArtifact, DownloadBackup, HeadArtifactContent, PutArtifactContent},
         install::{self as pages, InstallManifest, InstallPage},
+        oidc,
         operators::{self as watched, Healthz, Metrics, OpenApi, Readyz},
         pushes::{self, RepositoryPush},
         session_routes,
@@ -69,7 +70,7 @@ pub fn configure(app: &mut web::ServiceConfig) {
     for route in answered {
         resources.serve_itself(route);
     }
-    for endpoint in endpoint::OPERATIONS.endpoints {
+    for endpoint in [endpoint::OPERATIONS, oidc::OPERATIONS].iter().flat_map(|g| g.endpoints) {
         resources.serve(endpoint);
     }
     for group in [session_routes::OPERATIONS, session_routes::GROUP] {

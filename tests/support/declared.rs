@@ -94,6 +94,8 @@ pub fn scene(service: &Service) -> Scene {
     call(&owner, "svc_connectRepository", repository);
     let build = json!({"appId": app, "platform": "android"});
     let build = call(&owner, "svc_triggerBuild", build);
+    let trusted = json!({"appId": app, "repository": "acme/app", "workflow": "svc-build.yml"});
+    let trusted = call(&owner, "svc_addTrustedPublisher", trusted);
     let token = |app: &Value| {
         service
             .with_token(&owner, json!({"name": "ci", "appId": app, "scopes": ["artifact:upload"]}))
@@ -137,6 +139,12 @@ pub fn scene(service: &Service) -> Scene {
         "toDeploymentId": deployment["id"],
         "buildId": build["id"],
         "runner": "0123456789abcdefghij",
+        "publisherId": trusted["id"],
+        "repository": "acme/another",
+        "workflow": "build.yml",
+        "repositoryId": "7",
+        "repositoryOwnerId": "8",
+        "issuer": null,
         "jobId": "job_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
         "source": {"templateVersion": "1.0.1"},
         "target": "backend",

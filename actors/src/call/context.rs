@@ -35,9 +35,17 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// The deploy token that proved the user.
+    pub fn token(&self) -> Option<&Snapshot<Tokens>> {
+        match &self.user {
+            Some(SignedIn { credential: Credential::Token(_, token), .. }) => Some(token),
+            _ => None,
+        }
+    }
+
     /// Whether a deploy token proved the user.
     pub fn is_token(&self) -> bool {
-        matches!(&self.user, Some(SignedIn { credential: Credential::Token(..), .. }))
+        self.token().is_some()
     }
 }
 

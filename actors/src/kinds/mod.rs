@@ -17,3 +17,4 @@ pub mod repositories;
 pub mod table;
 pub mod templates;
 pub mod tokens;
+pub mod trusted_publishers;

@@ -9,6 +9,7 @@ use super::{
     backups::Backups, builds::Builds, deployments::Deployments, image_builds::ImageBuilds,
     images::Images, instances::Instances, organizations::Organizations, projects::Projects,
     releases::Releases, repositories::Repositories, templates::Templates, tokens::Tokens,
+    trusted_publishers::TrustedPublishers,
 };
 use crate::{
     background::sweeper,
@@ -25,8 +26,8 @@ use crate::{
 use actix_rt::ArbiterHandle;
 use contract::{
     AppId, ArtifactId, BackupId, BuildId, DeploymentId, Fault, ImageId, InstanceId, JobId,
-    OrganizationId, ProjectId, ReleaseId, RepositoryId, ScheduleId, Subject, TemplateId, Timestamp,
-    TokenId, UserId,
+    OrganizationId, ProjectId, PublisherId, ReleaseId, RepositoryId, ScheduleId, Subject,
+    TemplateId, Timestamp, TokenId, UserId,
 };
 use std::{any::Any, sync::Arc};
 use store::{Claims, Entries, Entry, Record, Snapshot, StoreError};
@@ -244,6 +245,10 @@ kinds! {
     }
     artifacts / artifact: Artifacts {
         id: ArtifactId, stored: "artifact", noun: "artifact", subject: Artifact, under: Apps,
+    }
+    trusted_publishers / trusted_publisher: TrustedPublishers {
+        id: PublisherId, stored: "trustedPublisher", noun: "trusted publisher",
+        subject: Publisher, under: Apps,
     }
     tokens / token: Tokens {
         id: TokenId, stored: "token", noun: "token", subject: Token, under: Apps,

@@ -25,7 +25,8 @@ use contract::{
     artifacts::{ArtifactKind, Signer},
     instances::InstanceKind,
     releases::{Publication, Release, Target},
-    text::{AccessToken, GitRef, GitUrl},
+    text::{AccessToken, GitRef, GitUrl, IdentityToken},
+    trusted_publishers::CiRun,
 };
 use futures_util::stream::BoxStream;
 use repository::Files;
@@ -69,6 +70,7 @@ pub struct Ports {
     pub upstream: Arc<dyn Upstream>,
     pub parse: Arc<dyn ParseServers>,
     pub sources: Arc<dyn Sources>,
+    pub identities: Arc<dyn Identities>,
     pub dumps: Arc<dyn Dumps>,
     pub registries: Arc<Registries>,
     pub sealer: Sealer,
@@ -334,6 +336,37 @@ pub trait Upstream: Send + Sync {
 pub trait Mail: Send + Sync {
     /// Sends a message. Without a mail server, the adapter logs the message for the operator.
     async fn send(&self, to: &Email, subject: &str, text: &str) -> Result<(), PortError>;
+}
+
+/// The identity tokens of CI jobs.
+#[async_trait]
+pub trait Identities: Send + Sync {
+    /// Verifies the signature, the issuer, the times and the audience of a token.
+    async fn verify(
+        &self,
+        token: &IdentityToken,
+        audience: &str,
+        now: Timestamp,
+    ) -> Result<Proven, IdentityError>;
+}
+
+/// What an identity token proves.
+pub struct Proven {
+    pub run: CiRun,
+    /// The digest of the issuer and the id of the token.
+    pub unique: String,
+    /// When the token is no longer accepted.
+    pub expires_at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdentityError {
+    /// The token proves nothing, for this reason.
+    #[error("{0}")]
+    Invalid(String),
+    /// The issuer does not answer.
+    #[error("{0}")]
+    Unreachable(String),
 }
 
 /// A publication target.

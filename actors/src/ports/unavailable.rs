@@ -3,8 +3,9 @@
 use crate::{
     kinds::images::Registries,
     ports::{
-        Binaries, Checkout, Clock, DumpError, Dumps, Examined, Inspected, Mail, Passwords,
-        PortError, Ports, Random, Remote, Site, SourceError, Sources, Upstream, Written,
+        Binaries, Checkout, Clock, DumpError, Dumps, Examined, Identities, IdentityError,
+        Inspected, Mail, Passwords, PortError, Ports, Proven, Random, Remote, Site, SourceError,
+        Sources, Upstream, Written,
         parse::{FunctionCall, ParseError, ParseServer, ParseServers, UserCounts},
         sealed::Sealer,
     },
@@ -14,7 +15,7 @@ use bytes::Bytes;
 use container_engine::Engine;
 use contract::{
     AppId, ArtifactId, BackupId, Email, Password, PasswordAttempt, Sha256, Timestamp,
-    artifacts::ArtifactKind,
+    artifacts::ArtifactKind, text::IdentityToken,
 };
 use futures_util::stream::BoxStream;
 use serde_json::Value;
@@ -34,6 +35,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         upstream: unavailable.clone(),
         parse: unavailable.clone(),
         sources: unavailable.clone(),
+        identities: unavailable.clone(),
         dumps: unavailable,
         registries: Arc::new(Registries::default()),
         sealer: Sealer::new([7; 32]),
@@ -49,6 +51,18 @@ struct Unavailable;
 
 fn refused<T>() -> Result<T, PortError> {
     Err(PortError("there is no world outside".into()))
+}
+
+#[async_trait]
+impl Identities for Unavailable {
+    async fn verify(
+        &self,
+        _: &IdentityToken,
+        _: &str,
+        _: Timestamp,
+    ) -> Result<Proven, IdentityError> {
+        Err(IdentityError::Unreachable("there is no world outside".into()))
+    }
 }
 
 #[async_trait]

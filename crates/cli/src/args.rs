@@ -3,11 +3,11 @@
 use crate::values::{Expiry, FunctionName, one_of};
 use clap::{Args, Subcommand};
 use contract::{
-    AppId, ArtifactId, BuildId, Channel, Email, Name, Notes, OrganizationId, ProjectId, ReleaseId,
-    Scope, TokenId, VersionName,
+    AppId, ArtifactId, BuildId, Channel, Email, Name, Notes, OrganizationId, ProjectId,
+    PublisherId, ReleaseId, Scope, TokenId, VersionName,
     apps::Platform,
     releases::Target,
-    text::{GitRef, GitUrl, Slug},
+    text::{Environment, GitRef, GitUrl, RepositoryName, Slug, WorkflowFile},
 };
 use std::path::PathBuf;
 
@@ -81,6 +81,9 @@ pub enum Command {
     /// Connect the repository of an app, and check it on the service
     #[command(subcommand)]
     Repo(Repo),
+    /// Trust CI workflows to upload without a stored secret
+    #[command(subcommand)]
+    Publisher(Publisher),
     /// Write the files that let an app be built in its own repository
     Init(Init),
     /// Check this repository, the service and the sign-in
@@ -253,6 +256,40 @@ pub enum Release {
         /// The release to go back to; by default the release that was current before
         #[arg(long)]
         to: Option<ReleaseId>,
+    },
+}
+
+/// `svc publisher`.
+#[derive(Debug, Subcommand)]
+pub enum Publisher {
+    /// Trust a workflow of a repository on GitHub to upload artifacts of an app
+    Add {
+        /// The repository, such as acme/app
+        #[arg(long)]
+        repository: RepositoryName,
+        /// The file of the workflow in .github/workflows
+        #[arg(long, default_value = "svc-build.yml")]
+        workflow: WorkflowFile,
+        /// Only jobs of this environment
+        #[arg(long)]
+        environment: Option<Environment>,
+        /// The app [env: SVC_APP_ID]
+        #[arg(long)]
+        app: Option<AppId>,
+    },
+    /// List the workflows that an app trusts
+    List {
+        /// The app [env: SVC_APP_ID]
+        #[arg(long)]
+        app: Option<AppId>,
+        /// List all, not only the newest
+        #[arg(long)]
+        all: bool,
+    },
+    /// Trust a workflow no longer
+    Remove {
+        /// The id, as in `svc publisher list`
+        publisher: PublisherId,
     },
 }
 

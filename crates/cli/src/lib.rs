@@ -33,6 +33,7 @@ mod parameters;
 mod printer;
 mod provenance;
 mod publish;
+mod publisher;
 mod release;
 mod repo;
 mod retry;
@@ -127,6 +128,7 @@ fn execute(command: Command, global: &Global, printer: &Printer) -> Result<(), F
         Command::Runner(args) => runner::runner(&cx, args),
         Command::Token(command) => token::token(&cx, command),
         Command::Repo(command) => repo::repo(&cx, command),
+        Command::Publisher(command) => publisher::publisher(&cx, command),
         Command::Init(args) => init::init(&cx, &args),
         Command::Doctor => doctor::doctor(&cx),
     }

@@ -116,6 +116,8 @@ ids! {
     RepositoryId "rep",
     /// A build of an app.
     BuildId "bld",
+    /// A CI workflow that may upload artifacts of an app.
+    PublisherId "tpb",
     /// A deploy token.
     TokenId "tok",
     /// A backend or market instance.

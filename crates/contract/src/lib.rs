@@ -45,6 +45,7 @@ pub mod standing;
 pub mod templates;
 pub mod time;
 pub mod tokens;
+pub mod trusted_publishers;
 
 pub use fault::{Fault, FieldProblem};
 pub use fault_kind::FaultKind;
@@ -116,6 +117,7 @@ groups!(
     artifacts,
     releases,
     tokens,
+    trusted_publishers,
     operators,
 );
 const _: () = function::assert_names_are_unique(GROUPS);

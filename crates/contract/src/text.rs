@@ -311,6 +311,47 @@ texts! {
         if (1..=1000).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) { Ok(text.to_owned()) } else { Err("must be an access token".into()) }
     };
 
+    /// The name of a repository with that of its owner, such as `acme/app`.
+    RepositoryName,
+    schema: {"type": "string", "pattern": "^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$", "maxLength": 200},
+    rule: |text| {
+        let part = |p: &str| !p.is_empty() && p.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b));
+        let good = text.split_once('/').is_some_and(|(owner, name)| part(owner) && part(name));
+        if good && text.len() <= 200 { Ok(text.to_owned()) } else { Err("must be a repository such as acme/app".into()) }
+    };
+
+    /// The file name of a workflow, such as `svc-build.yml`.
+    WorkflowFile,
+    schema: {"type": "string", "pattern": "^[A-Za-z0-9_.-]+\\.ya?ml$", "maxLength": 200},
+    rule: |text| {
+        let stem = text.strip_suffix(".yml").or_else(|| text.strip_suffix(".yaml")).unwrap_or_default();
+        let good = !stem.is_empty() && stem.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b));
+        if good && text.len() <= 200 { Ok(text.to_owned()) } else { Err("must be the file name of a workflow such as svc-build.yml".into()) }
+    };
+
+    /// The name of an environment of a CI, 1 to 255 characters.
+    Environment,
+    schema: {"type": "string", "minLength": 1, "maxLength": 255},
+    rule: |text| match text.chars().count() {
+        1..=255 if !text.chars().any(char::is_control) => Ok(text.to_owned()),
+        _ => Err("must have 1 to 255 characters on one line".into()),
+    };
+
+    /// The number that a host of repositories gave to a repository or an account. It never changes.
+    HostId,
+    schema: {"type": "string", "pattern": "^[0-9]{1,20}$"},
+    rule: |text| {
+        if (1..=20).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit()) { Ok(text.to_owned()) } else { Err("must be a number, as text".into()) }
+    };
+
+    /// The identity token of a CI job, a JSON Web Token. Its `Debug` output is masked.
+    IdentityToken,
+    schema: {"type": "string", "pattern": "^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]*$", "maxLength": 16384},
+    rule: |text| {
+        let good = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b)) && text.split('.').count() == 3;
+        if good && text.len() <= 16_384 { Ok(text.to_owned()) } else { Err("must be a JSON Web Token".into()) }
+    };
+
     /// The secret by which the service knows a runner. Its `Debug` output is masked.
     RunnerKey,
     schema: {"type": "string", "pattern": "^[A-Za-z0-9_-]{20,100}$"},
@@ -362,6 +403,10 @@ macro_rules! debug_as_text {
 }
 debug_as_text!(
     Email,
+    RepositoryName,
+    WorkflowFile,
+    Environment,
+    HostId,
     Name,
     Description,
     Notes,
@@ -403,7 +448,15 @@ macro_rules! debug_as_mask {
         })+
     };
 }
-debug_as_mask!(Password, PasswordAttempt, EnvValue, SessionToken, AccessToken, RunnerKey);
+debug_as_mask!(
+    Password,
+    PasswordAttempt,
+    EnvValue,
+    SessionToken,
+    AccessToken,
+    RunnerKey,
+    IdentityToken
+);
 
 impl Email {
     /// The form in which the store compares addresses.

@@ -20,6 +20,7 @@ use contract::{
         CreateUploadUrl, FinalizeArtifact, FinalizeRequest, Made, PART_SIZE, UploadUrl,
         UploadUrlRequest,
     },
+    trusted_publishers::CiRun,
 };
 use std::{collections::BTreeMap, time::Duration};
 use store::Snapshot;
@@ -269,9 +270,11 @@ fn new_upload(
     let by_token = cx.caller.is_token();
     let must_be = declared(&request);
     let uploaded_by = user.map(|user| user.id);
-    let provenance = match build {
-        Some(build) => known_provenance(build, uploaded_by),
-        None => claimed_provenance(&request, uploaded_by, by_token),
+    let identity = cx.caller.token().and_then(|token| token.identity.as_ref());
+    let provenance = match (build, identity) {
+        (Some(build), _) => known_provenance(build, uploaded_by),
+        (None, Some(identity)) => proven_provenance(&request, &identity.run, uploaded_by),
+        (None, None) => claimed_provenance(&request, uploaded_by, by_token),
     };
     let artifact = Artifact {
         id,
@@ -285,7 +288,11 @@ fn new_upload(
         build_number: request.build_number.as_ref().map(ToString::to_string),
         identifier: None,
         provenance,
-        trust: if by_token { Trust::Token } else { Trust::Unverified },
+        trust: match (by_token, identity) {
+            (_, Some(_)) => Trust::Oidc,
+            (true, None) => Trust::Token,
+            (false, None) => Trust::Unverified,
+        },
         signer: None,
         state: ArtifactState::Pending,
         problem: None,
@@ -314,6 +321,25 @@ fn known_provenance(build: &builds::State, uploaded_by: Option<UserId>) -> Prove
         run_url: build.run_url.clone(),
         profile: Some(build.profile.clone()),
         build_id: Some(build.id),
+        claimed: false,
+    }
+}
+
+/// The provenance of the artifact of a CI job, as its identity token proves it.
+fn proven_provenance(
+    request: &UploadUrlRequest,
+    run: &CiRun,
+    uploaded_by: Option<UserId>,
+) -> Provenance {
+    Provenance {
+        path: ProvenancePath::ExternalCi,
+        uploaded_by,
+        repository: Some(run.repository.clone()),
+        commit: Some(run.commit.clone()),
+        git_ref: Some(run.git_ref.clone()),
+        run_url: run.run_url(),
+        profile: request.profile.clone(),
+        build_id: None,
         claimed: false,
     }
 }

@@ -51,6 +51,7 @@ impl Serves<CreateDeployToken> for Platform {
             revoked_at: None,
             digest: digest(&secret),
             epoch: maker.account.token_epoch,
+            identity: None,
         };
         let world = self.world.clone();
         cx.create(&self.world, &self.owners()?.tokens, id, token, move |token| {

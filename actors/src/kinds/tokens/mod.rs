@@ -3,4 +3,4 @@
 mod handlers;
 mod rules;
 
-pub use rules::{Command, LastUse, Token, TokenClaim, TokenIndex, Tokens};
+pub use rules::{Command, Identity, LastUse, Token, TokenClaim, TokenIndex, Tokens};

@@ -5,7 +5,7 @@ use crate::{
     runtime::resource::{Child, Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects},
     world::World,
 };
-use contract::{AppId, Fault, Name, Scope, Timestamp, TokenId, UserId};
+use contract::{AppId, Fault, Name, Scope, Timestamp, TokenId, UserId, trusted_publishers::CiRun};
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
@@ -32,7 +32,24 @@ pub struct Token {
     /// The maker's token epoch at creation. A later epoch of the account ends the token.
     #[serde(default)]
     pub epoch: u32,
+    /// The CI job that got the token in exchange for its identity token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
 }
+
+/// The identity of a CI job, as its identity token proved it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The digest of the issuer and the id of the identity token.
+    pub unique: String,
+    /// When the identity token expires. Until then, no other deploy token is made from it.
+    pub expires_at: Timestamp,
+    pub run: CiRun,
+}
+
+/// How long the deploy token of a CI job is kept after its end, and after that of its identity
+/// token.
+const KEPT: Duration = Duration::from_secs(3600);
 
 impl Token {
     /// When the token was revoked: by a command, or with all tokens of its maker.
@@ -45,7 +62,7 @@ impl Token {
 #[derive(Debug, Clone)]
 pub enum Command {
     Revoke,
-    /// Remove the record, because the app is deleted.
+    /// Remove the record: the app is deleted, or the CI job is over.
     Remove,
 }
 
@@ -81,7 +98,20 @@ impl Resource for Tokens {
     }
 
     fn claims(token: &Token) -> Vec<Unique<Self>> {
-        vec![Unique::new(TokenClaim::of(&token.digest), || Fault::Stale)]
+        let replayed = || Fault::Unauthenticated("this identity token was exchanged before".into());
+        let identity = token.identity.as_ref();
+        let identity =
+            identity.map(|identity| TokenClaim::Identity { unique: identity.unique.clone() });
+        [Unique::new(TokenClaim::of(&token.digest), || Fault::Stale)]
+            .into_iter()
+            .chain(identity.map(|claim| Unique::new(claim, replayed)))
+            .collect()
+    }
+
+    fn deadline(token: &Token) -> Option<(Timestamp, Command)> {
+        let identity = token.identity.as_ref()?;
+        let over = token.expires_at.map_or(identity.expires_at, |end| end.max(identity.expires_at));
+        Some((over + KEPT, Command::Remove))
     }
 
     fn perform(
@@ -115,6 +145,8 @@ store::claims! {
     /// The unique values of deploy tokens.
     pub enum TokenClaim of Tokens {
         Hash { digest: String } = "hash",
+        /// An identity token is exchanged once.
+        Identity { unique: String } = "identity",
     }
 }
 

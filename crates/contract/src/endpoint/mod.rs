@@ -7,6 +7,7 @@ mod declaration;
 pub mod files;
 pub mod install;
 pub mod instances;
+pub mod oidc;
 pub mod operators;
 pub mod pushes;
 pub mod session_routes;
@@ -45,6 +46,7 @@ pub const fn is_below_base(path: &str) -> bool {
 /// All endpoints, in the order of the documentation.
 pub const GROUPS: &[EndpointGroup] = &[
     OPERATIONS,
+    oidc::OPERATIONS,
     files::GROUP,
     install::GROUP,
     pushes::GROUP,
@@ -60,12 +62,12 @@ pub fn all() -> impl Iterator<Item = &'static Endpoint> {
 }
 
 /// A server of every endpoint of the platform.
-pub trait ServesAll: Served + session_routes::Served {}
-impl<P: Served + session_routes::Served> ServesAll for P {}
+pub trait ServesAll: Served + oidc::Served + session_routes::Served {}
+impl<P: Served + oidc::Served + session_routes::Served> ServesAll for P {}
 
 /// The routes of every endpoint of the platform.
 pub fn all_routes<P: ServesAll>() -> impl Iterator<Item = Route<P>> {
-    routes().into_iter().chain(session_routes::routes())
+    routes().into_iter().chain(oidc::routes()).chain(session_routes::routes())
 }
 
 endpoints! {

@@ -1,0 +1,126 @@
+//! Exchanges the identity token of a CI job for a deploy token.
+
+use super::{Command, Mismatch, TrustedPublisherIndex, TrustedPublishers, matches};
+use crate::{
+    call::{authn::TOKEN_PREFIX, authz, context::Call, lookup},
+    kinds::{
+        accounts::digest,
+        tokens::{Identity, Token},
+    },
+    platform::Platform,
+    ports::{IdentityError, Proven},
+};
+use contract::{
+    AppId, Fault, PublisherId, Scope, Serves, Subject, TokenId,
+    endpoint::oidc::ExchangeIdentity,
+    text::RepositoryName,
+    trusted_publishers::{CiRun, ExchangedToken},
+};
+use std::{sync::Arc, time::Duration};
+use store::Snapshot;
+
+/// How long a deploy token of a CI job lives.
+const LIVES: Duration = Duration::from_secs(30 * 60);
+/// How many publishers for one repository are compared.
+const MOST_COMPARED: usize = 200;
+
+impl Serves<ExchangeIdentity> for Platform {
+    async fn serve(&self, cx: &Call, p: ExchangeIdentity) -> Result<ExchangedToken, Fault> {
+        let ports = &self.world.ports;
+        let audience = &self.settings.api_url;
+        let proven = ports.identities.verify(&p.body.token, audience, cx.now).await;
+        let Proven { run, unique, expires_at } = proven.map_err(|e| match e {
+            IdentityError::Invalid(why) => Fault::Unauthenticated(why),
+            IdentityError::Unreachable(why) => {
+                tracing::warn!(why, "the keys of an issuer of identity tokens cannot be read");
+                Fault::Unavailable("the issuer of the identity token")
+            }
+        })?;
+        let (id, publisher) = self.trusting(&run, p.body.app_id)?;
+        let pin = Command::Pin {
+            repository: run.repository_id.parse().map_err(malformed)?,
+            owner: run.repository_owner_id.parse().map_err(malformed)?,
+        };
+        self.owners()?.trusted_publishers.ask(id, pin).await?;
+
+        // The token acts for the person who trusted the workflow.
+        let app_id = publisher.app_id;
+        let place = lookup::find(&self.world, &cx.caller, Subject::App(app_id))?;
+        let maker = authz::account(&self.world.store, publisher.created_by)?;
+        let secret = ports.random.secret(TOKEN_PREFIX, 40).map_err(|_| Fault::Internal)?;
+        let token = Token {
+            name: name(&run)?,
+            scopes: vec![Scope::ArtifactUpload, Scope::ReleaseCreate],
+            app_id: Some(app_id),
+            created_by: publisher.created_by,
+            created_at: cx.now,
+            expires_at: Some(cx.now + LIVES),
+            revoked_at: None,
+            digest: digest(&secret),
+            epoch: maker.token_epoch,
+            identity: Some(Identity { unique, expires_at, run }),
+        };
+        let id: TokenId = ports.random.id(cx.now);
+        let exchanged = ExchangedToken { token: secret, app_id, expires_at: cx.now + LIVES };
+        let cx = Call { ancestry: Arc::new(place), ..cx.clone() };
+        cx.create(&self.world, &self.owners()?.tokens, id, token, move |_| Ok(exchanged.clone()))
+            .await
+    }
+}
+
+impl Platform {
+    /// The one publisher that trusts a run.
+    fn trusting(
+        &self,
+        run: &CiRun,
+        app: Option<AppId>,
+    ) -> Result<(PublisherId, Snapshot<TrustedPublishers>), Fault> {
+        let refused = |why: String| Fault::Unauthenticated(why);
+        let name: RepositoryName = run.repository.parse().map_err(malformed)?;
+        let store = &self.world.store;
+        let keys = store.newest::<TrustedPublishers>(
+            &TrustedPublisherIndex::of(&name),
+            None,
+            MOST_COMPARED,
+        )?;
+        let mut found: Option<(PublisherId, Snapshot<TrustedPublishers>)> = None;
+        let mut nearest: Option<Mismatch> = None;
+        for key in keys {
+            let Some(seen) = store.get::<TrustedPublishers>(&key)? else { continue };
+            if app.is_some_and(|app| app != seen.app_id) {
+                continue;
+            }
+            match matches(&seen.state, run) {
+                Ok(()) if found.as_ref().is_some_and(|(_, other)| other.app_id != seen.app_id) => {
+                    return Err(refused(format!(
+                        "several apps trust this workflow of {}: name one in appId",
+                        run.repository
+                    )));
+                }
+                Ok(()) => found = Some((key, seen)),
+                Err(mismatch) => nearest = Some(mismatch),
+            }
+        }
+        found.ok_or_else(|| {
+            refused(match nearest {
+                Some(mismatch) => {
+                    format!("no app trusts this job of {}: {mismatch}", run.repository)
+                }
+                None => format!(
+                    "no app trusts {}: svc_addTrustedPublisher adds the repository and the \
+                     workflow",
+                    run.repository
+                ),
+            })
+        })
+    }
+}
+
+fn name(run: &CiRun) -> Result<contract::Name, Fault> {
+    let name = format!("run {} of {}", run.run_id, run.repository);
+    name.chars().take(120).collect::<String>().parse().map_err(malformed)
+}
+
+fn malformed(problem: impl std::fmt::Display) -> Fault {
+    Fault::Unauthenticated(format!("a claim of the identity token {problem}"))
+}

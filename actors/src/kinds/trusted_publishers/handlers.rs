@@ -1,0 +1,77 @@
+//! The handlers of the group Trusted publishers.
+
+use super::{Command, TrustedPublishers};
+use crate::{
+    call::{context::Call, pagination},
+    kinds::apps::Apps,
+    platform::Platform,
+    runtime::entries::Under,
+};
+use contract::{
+    Fault, Page, PublisherId, Serves,
+    trusted_publishers::{
+        AddTrustedPublisher, GetTrustedPublishers, RemoveTrustedPublisher, RemovedTrustedPublisher,
+        TrustedPublisher,
+    },
+};
+
+/// How many publishers an app may trust.
+const MOST: u64 = 20;
+
+impl Serves<AddTrustedPublisher> for Platform {
+    async fn serve(&self, cx: &Call, p: AddTrustedPublisher) -> Result<TrustedPublisher, Fault> {
+        let issuers = &self.settings.oidc_issuers;
+        let issuer = match p.issuer {
+            Some(issuer) => issuers.iter().find(|allowed| **allowed == issuer),
+            None => issuers.first(),
+        };
+        let issuer = issuer.cloned().ok_or_else(|| {
+            let allowed: Vec<_> = issuers.iter().map(|issuer| issuer.as_str()).collect();
+            Fault::invalid("issuer", format!("must be one of {}", allowed.join(", ")))
+        })?;
+        if self.world.store.count::<TrustedPublishers>(&Under::<Apps>(p.app_id))? >= MOST {
+            return Err(Fault::NotNow(format!("this app has {MOST} trusted publishers")));
+        }
+        let id: PublisherId = self.world.ports.random.id(cx.now);
+        let publisher = TrustedPublisher {
+            id,
+            app_id: p.app_id,
+            issuer,
+            repository: p.repository,
+            workflow: p.workflow,
+            environment: p.environment,
+            repository_id: p.repository_id,
+            repository_owner_id: p.repository_owner_id,
+            created_by: cx.user()?.id,
+            created_at: cx.now,
+        };
+        let owners = &self.owners()?.trusted_publishers;
+        cx.create(&self.world, owners, id, publisher, |publisher| Ok(publisher.clone())).await
+    }
+}
+
+impl Serves<GetTrustedPublishers> for Platform {
+    async fn serve(
+        &self,
+        _: &Call,
+        p: GetTrustedPublishers,
+    ) -> Result<Page<TrustedPublisher>, Fault> {
+        let (store, entry) = (&self.world.store, Under::<Apps>(p.app_id));
+        pagination::page::<TrustedPublishers, _>(store, &entry, (p.limit, p.cursor), |_, seen| {
+            Ok(Some(seen.state.clone()))
+        })
+    }
+}
+
+impl Serves<RemoveTrustedPublisher> for Platform {
+    async fn serve(
+        &self,
+        cx: &Call,
+        p: RemoveTrustedPublisher,
+    ) -> Result<RemovedTrustedPublisher, Fault> {
+        let owners = &self.owners()?.trusted_publishers;
+        let reply =
+            |publisher: &TrustedPublisher| Ok(RemovedTrustedPublisher { deleted: publisher.id });
+        cx.change(&self.world, owners, p.publisher_id, Command::Remove, reply).await
+    }
+}

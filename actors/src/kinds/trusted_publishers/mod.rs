@@ -1,0 +1,9 @@
+//! CI workflows that may upload artifacts of an app without a stored secret.
+
+mod exchange;
+mod handlers;
+mod matching;
+mod rules;
+
+pub use matching::{Mismatch, matches};
+pub use rules::{Command, TrustedPublisherClaim, TrustedPublisherIndex, TrustedPublishers};

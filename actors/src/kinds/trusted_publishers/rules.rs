@@ -1,0 +1,130 @@
+//! The rules of a trusted publisher: the ids of its repository are fixed by the first exchange.
+
+use crate::{
+    runtime::resource::{Child, Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects},
+    world::World,
+};
+use contract::{
+    AppId, Fault, PublisherId,
+    text::{HostId, RepositoryName},
+    trusted_publishers::TrustedPublisher,
+};
+use futures_util::future::LocalBoxFuture;
+use std::sync::Arc;
+use store::Entries;
+
+#[derive(Debug, Clone, Copy)]
+pub struct TrustedPublishers;
+
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// Fix the ids of the repository and of its owner.
+    Pin {
+        repository: HostId,
+        owner: HostId,
+    },
+    Remove,
+}
+
+impl Resource for TrustedPublishers {
+    type New = TrustedPublisher;
+    type State = TrustedPublisher;
+    type Command = Command;
+    type Effect = Never;
+    type Outcome = Never;
+
+    fn create(_: &Moment<Self>, publisher: TrustedPublisher) -> Result<Step<Self>, Fault> {
+        Ok(Step::put(publisher))
+    }
+
+    fn on_command(
+        mut publisher: TrustedPublisher,
+        _: &Moment<Self>,
+        command: Command,
+    ) -> Result<Step<Self>, Fault> {
+        let Command::Pin { repository, owner } = command else { return Ok(Step::remove()) };
+        let (ours, theirs) = (&mut publisher.repository_id, &mut publisher.repository_owner_id);
+        let is_another = ours.as_ref().is_some_and(|id| *id != repository)
+            || theirs.as_ref().is_some_and(|id| *id != owner);
+        if is_another {
+            return Err(Fault::Unauthenticated(
+                "the identity is that of another repository with the same name".into(),
+            ));
+        }
+        if ours.is_some() && theirs.is_some() {
+            return Ok(Step::keep());
+        }
+        (*ours, *theirs) = (Some(repository), Some(owner));
+        Ok(Step::put(publisher))
+    }
+
+    fn on_outcome(_: TrustedPublisher, _: &Moment<Self>, never: Never) -> Step<Self> {
+        match never {}
+    }
+
+    fn is_deleted(_: &TrustedPublisher) -> bool {
+        false
+    }
+
+    fn index(publisher: &TrustedPublisher) -> Entries<Self> {
+        Entries::default().and(TrustedPublisherIndex::of(&publisher.repository))
+    }
+
+    fn claims(publisher: &TrustedPublisher) -> Vec<Unique<Self>> {
+        let taken = || Fault::Exists("this app trusts this workflow already".into());
+        vec![Unique::new(TrustedPublisherClaim::of(publisher), taken)]
+    }
+
+    fn perform(
+        effect: Never,
+        _: PublisherId,
+        _: Arc<Kept<Self>>,
+        _: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Never, Retry>> {
+        no_effects(effect)
+    }
+}
+
+impl Child for TrustedPublishers {
+    fn parent(publisher: &TrustedPublisher) -> Option<AppId> {
+        Some(publisher.app_id)
+    }
+
+    fn delete() -> Command {
+        Command::Remove
+    }
+}
+
+store::entries! {
+    pub enum TrustedPublisherIndex of TrustedPublishers {
+        /// The publishers for a repository, of all apps. The name is in lower case.
+        Repository { name: String } = "repository",
+    }
+}
+
+impl TrustedPublisherIndex {
+    /// Hosts compare names of repositories without their case.
+    pub fn of(repository: &RepositoryName) -> Self {
+        TrustedPublisherIndex::Repository { name: repository.as_str().to_ascii_lowercase() }
+    }
+}
+
+store::claims! {
+    pub enum TrustedPublisherClaim of TrustedPublishers {
+        /// An app trusts a workflow once for each environment.
+        Workflow { app: AppId, issuer: String, name: String, workflow: String, environment: String } = "workflow",
+    }
+}
+
+impl TrustedPublisherClaim {
+    fn of(publisher: &TrustedPublisher) -> Self {
+        let environment = publisher.environment.as_ref().map(|e| e.as_str().to_owned());
+        TrustedPublisherClaim::Workflow {
+            app: publisher.app_id,
+            issuer: publisher.issuer.as_str().to_owned(),
+            name: publisher.repository.as_str().to_ascii_lowercase(),
+            workflow: publisher.workflow.as_str().to_owned(),
+            environment: environment.unwrap_or_default(),
+        }
+    }
+}

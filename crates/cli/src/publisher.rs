@@ -1,0 +1,66 @@
+//! `svc publisher`: CI workflows that upload without a stored secret.
+
+use crate::{
+    Context,
+    args::Publisher,
+    failure::Failure,
+    lists,
+    printer::{Fields, Table, cell, moment},
+};
+use contract::{
+    page::Limit,
+    trusted_publishers::{
+        AddTrustedPublisher, GetTrustedPublishers, RemoveTrustedPublisher, TrustedPublisher,
+    },
+};
+
+pub fn publisher(cx: &Context<'_>, command: Publisher) -> Result<(), Failure> {
+    let client = cx.client()?;
+    match command {
+        Publisher::Add { repository, workflow, environment, app } => {
+            let added = client.call(&AddTrustedPublisher {
+                app_id: cx.settings.app(app)?,
+                repository,
+                workflow,
+                environment,
+                repository_id: None,
+                repository_owner_id: None,
+                issuer: None,
+            })?;
+            cx.printer.reply(&added, fields)?;
+            cx.printer.note("next: grant `id-token: write` to the job, and pass it no SVC_TOKEN");
+            Ok(())
+        }
+        Publisher::List { app, all } => {
+            let app_id = cx.settings.app(app)?;
+            let limit = Limit::default();
+            let publishers =
+                client.list(all, |cursor| GetTrustedPublishers { app_id, limit, cursor })?;
+            lists::print(cx, &publishers, |publishers| {
+                let headings = ["ID", "REPOSITORY", "WORKFLOW", "ENVIRONMENT", "CREATED"];
+                publishers.iter().fold(Table::new(headings), |table, publisher| {
+                    let environment = publisher.environment.as_ref();
+                    table.row([
+                        publisher.id.to_string(),
+                        publisher.repository.to_string(),
+                        publisher.workflow.to_string(),
+                        cell(environment.map(|environment| environment.as_str())),
+                        moment(publisher.created_at),
+                    ])
+                })
+            })
+        }
+        Publisher::Remove { publisher } => {
+            let removed = client.call(&RemoveTrustedPublisher { publisher_id: publisher })?;
+            cx.printer.reply(&removed, |removed| format!("{} is removed", removed.deleted))
+        }
+    }
+}
+
+fn fields(publisher: &TrustedPublisher) -> Fields {
+    Fields::new()
+        .with("id", publisher.id)
+        .with("repository", publisher.repository.as_str())
+        .with("workflow", publisher.workflow.as_str())
+        .with_some("environment", publisher.environment.as_ref().map(|e| e.as_str()))
+}

@@ -1,0 +1,23 @@
+//! The exchange of identity tokens of CI jobs.
+
+use crate::trusted_publishers::{ExchangedToken, IdentityExchange};
+
+endpoints! {
+    group "Keyless CI";
+
+    /// Exchange the identity token of a CI job for a deploy token.
+    ///
+    /// The app must have a trusted publisher that matches the job. An identity token can be
+    /// exchanged once.
+    "exchangeIdentity": Post "/api/v1/oidc/exchange" => ExchangeIdentity {} with IdentityExchange => ExchangedToken
+    {
+        who: Public,
+        effect: Change,
+        secret: true,
+        done: "The deploy token.",
+        errors: [
+            Unauthenticated "the identity token is not valid, was exchanged before, or no app trusts the workflow",
+            Unavailable "the issuer of the token does not answer",
+        ],
+    }
+}

@@ -1,0 +1,241 @@
+//! Verifies identity tokens of CI jobs (OpenID Connect). The issuers are those that the operator
+//! allows.
+//!
+//! Sources: OpenID Connect Discovery 1.0; RFC 7517 (key sets); RFC 7519 (tokens); "OpenID Connect
+//! reference" of GitHub Actions (claims).
+
+use actors::ports::{Identities, IdentityError, Proven};
+use async_trait::async_trait;
+use contract::{Timestamp, WebUrl, text::IdentityToken, trusted_publishers::CiRun};
+use data_encoding::HEXLOWER;
+use jsonwebtoken::{
+    Algorithm, DecodingKey, Validation,
+    jwk::{JwkSet, KeyAlgorithm, PublicKeyUse},
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use sha2::{Digest, Sha256};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::sync::Mutex;
+
+/// How long an issuer may take to answer.
+const WITHIN: Duration = Duration::from_secs(10);
+/// The largest answer of an issuer, in bytes.
+const LARGEST_ANSWER: usize = 256 << 10;
+/// How long the keys of an issuer are used before they are read again.
+const KEYS_LIVE: Duration = Duration::from_secs(3600);
+/// The least pause between two readings: strangers can send tokens with unknown keys.
+const READ_AT_MOST_EVERY: Duration = Duration::from_secs(10);
+/// How far clocks may differ.
+const LEEWAY: Duration = Duration::from_secs(30);
+/// The longest life of an identity token. Those of CI systems live a few minutes.
+const LONGEST_LIFE: Duration = Duration::from_secs(24 * 3600);
+
+/// The allowed issuers, with their keys.
+pub struct Issuers {
+    http: reqwest::Client,
+    issuers: Vec<Issuer>,
+}
+
+struct Issuer {
+    url: WebUrl,
+    /// One caller at a time reads keys; the others wait for what it reads.
+    keys: Mutex<Option<Keys>>,
+}
+
+#[derive(Clone)]
+struct Keys {
+    set: Arc<JwkSet>,
+    read: Instant,
+}
+
+/// The part of a discovery document that counts.
+#[derive(Deserialize)]
+struct Discovery {
+    issuer: String,
+    jwks_uri: String,
+}
+
+/// The claims of an identity token.
+#[derive(Deserialize)]
+struct Claims {
+    jti: String,
+    exp: i64,
+    iat: i64,
+    repository: String,
+    repository_id: String,
+    repository_owner_id: String,
+    workflow_ref: String,
+    job_workflow_ref: Option<String>,
+    environment: Option<String>,
+    event_name: String,
+    run_id: String,
+    run_attempt: Option<String>,
+    sha: String,
+    #[serde(rename = "ref")]
+    git_ref: String,
+    actor: Option<String>,
+}
+
+/// The issuer that a token names, which nothing proves yet.
+#[derive(Deserialize)]
+struct Named {
+    iss: String,
+}
+
+impl Issuers {
+    pub fn new(urls: &[WebUrl]) -> Result<Issuers, String> {
+        let http = reqwest::Client::builder()
+            .timeout(WITHIN)
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|e| format!("the client for issuers of identity tokens: {e}"))?;
+        let issuer = |url: &WebUrl| Issuer { url: url.clone(), keys: Mutex::default() };
+        Ok(Issuers { http, issuers: urls.iter().map(issuer).collect() })
+    }
+
+    /// The key with this id. Reads the keys of the issuer again if the id is unknown.
+    async fn key(&self, issuer: &Issuer, id: &str) -> Result<DecodingKey, IdentityError> {
+        let mut held = issuer.keys.lock().await;
+        let known = held.clone().filter(|keys| keys.read.elapsed() < KEYS_LIVE);
+        if let Some(key) = known.as_ref().and_then(|keys| find(&keys.set, id)) {
+            return key;
+        }
+        if known.is_none_or(|keys| keys.read.elapsed() >= READ_AT_MOST_EVERY) {
+            let set = self.read_keys(&issuer.url).await?;
+            *held = Some(Keys { set: Arc::new(set), read: Instant::now() });
+        }
+        let found = held.as_ref().and_then(|keys| find(&keys.set, id));
+        found.unwrap_or_else(|| invalid("its key is not one of the issuer"))
+    }
+
+    async fn read_keys(&self, issuer: &WebUrl) -> Result<JwkSet, IdentityError> {
+        let url = issuer.as_str().trim_end_matches('/');
+        let discovery: Discovery =
+            self.read(&format!("{url}/.well-known/openid-configuration")).await?;
+        if discovery.issuer != issuer.as_str() {
+            return Err(IdentityError::Unreachable(format!(
+                "{url} says that it is {}",
+                discovery.issuer
+            )));
+        }
+        // A discovery document must not make the service ask another host.
+        let origin = |url: &str| url::Url::parse(url).ok().map(|url| url.origin());
+        if origin(&discovery.jwks_uri) != origin(url) {
+            return Err(IdentityError::Unreachable(format!(
+                "{url} keeps its keys at another host"
+            )));
+        }
+        self.read(&discovery.jwks_uri).await
+    }
+
+    async fn read<T: DeserializeOwned>(&self, url: &str) -> Result<T, IdentityError> {
+        let away = |e: &dyn std::fmt::Display| IdentityError::Unreachable(format!("{url}: {e}"));
+        let answer = self.http.get(url).send().await.and_then(|answer| answer.error_for_status());
+        let mut answer = answer.map_err(|e| away(&e))?;
+        let mut body = Vec::new();
+        while let Some(piece) = answer.chunk().await.map_err(|e| away(&e))? {
+            body.extend_from_slice(&piece);
+            if body.len() > LARGEST_ANSWER {
+                return Err(away(&"the answer is too large"));
+            }
+        }
+        serde_json::from_slice(&body).map_err(|e| away(&e))
+    }
+}
+
+/// The key with this id, if the set has one. Only RSA keys for signatures count.
+fn find(set: &JwkSet, id: &str) -> Option<Result<DecodingKey, IdentityError>> {
+    let key = set.find(id)?;
+    let is_for_signatures =
+        key.common.public_key_use.as_ref().is_none_or(|of| *of == PublicKeyUse::Signature);
+    let is_fit = key.common.key_algorithm.is_none_or(|of| of == KeyAlgorithm::RS256);
+    if !is_for_signatures || !is_fit {
+        return Some(invalid("its key is not for such signatures"));
+    }
+    Some(DecodingKey::from_jwk(key).or_else(|_| invalid("its key cannot be used")))
+}
+
+fn invalid<T>(why: &str) -> Result<T, IdentityError> {
+    Err(IdentityError::Invalid(format!("the identity token is not valid: {why}")))
+}
+
+#[async_trait]
+impl Identities for Issuers {
+    async fn verify(
+        &self,
+        token: &IdentityToken,
+        audience: &str,
+        now: Timestamp,
+    ) -> Result<Proven, IdentityError> {
+        let token = token.as_str();
+        let Ok(header) = jsonwebtoken::decode_header(token) else {
+            return invalid("its header cannot be read");
+        };
+        if header.alg != Algorithm::RS256 {
+            return invalid("its signature is not of the kind RS256");
+        }
+        let Some(id) = header.kid else { return invalid("it names no key") };
+        let Ok(named) = jsonwebtoken::dangerous::insecure_decode::<Named>(token) else {
+            return invalid("it names no issuer");
+        };
+        let issuer = self.issuers.iter().find(|issuer| issuer.url.as_str() == named.claims.iss);
+        let Some(issuer) = issuer else {
+            return invalid("its issuer is not one that is trusted here");
+        };
+        let key = self.key(issuer, &id).await?;
+
+        let mut rules = Validation::new(Algorithm::RS256);
+        rules.set_required_spec_claims(&["exp", "iss", "aud"]);
+        rules.set_issuer(&[issuer.url.as_str()]);
+        rules.set_audience(&[audience]);
+        rules.validate_nbf = true;
+        rules.leeway = LEEWAY.as_secs();
+        let claims = match jsonwebtoken::decode::<Claims>(token, &key, &rules) {
+            Ok(decoded) => decoded.claims,
+            Err(e) => return invalid(&explained(&e, audience)),
+        };
+        let now = now.as_millis() / 1000;
+        let leeway = LEEWAY.as_secs() as i64;
+        if claims.iat > now + leeway || claims.exp - claims.iat > LONGEST_LIFE.as_secs() as i64 {
+            return invalid("the time of its issue is not plausible");
+        }
+        let unique = Sha256::digest(format!("{}\n{}", issuer.url, claims.jti));
+        Ok(Proven {
+            unique: HEXLOWER.encode(&unique),
+            expires_at: Timestamp::from_millis((claims.exp + leeway) * 1000),
+            run: run(issuer, claims),
+        })
+    }
+}
+
+fn explained(e: &jsonwebtoken::errors::Error, audience: &str) -> String {
+    use jsonwebtoken::errors::ErrorKind;
+    match e.kind() {
+        ErrorKind::InvalidAudience => format!("its audience must be {audience}"),
+        ErrorKind::ExpiredSignature => "it has expired".into(),
+        ErrorKind::ImmatureSignature => "it is not valid yet".into(),
+        ErrorKind::InvalidSignature => "its signature is wrong".into(),
+        _ => e.to_string(),
+    }
+}
+
+fn run(issuer: &Issuer, claims: Claims) -> CiRun {
+    CiRun {
+        issuer: issuer.url.clone(),
+        repository: claims.repository,
+        repository_id: claims.repository_id,
+        repository_owner_id: claims.repository_owner_id,
+        workflow_ref: claims.workflow_ref,
+        job_workflow_ref: claims.job_workflow_ref,
+        environment: claims.environment,
+        event: claims.event_name,
+        run_id: claims.run_id,
+        run_attempt: claims.run_attempt,
+        commit: claims.sha,
+        git_ref: claims.git_ref,
+        actor: claims.actor,
+    }
+}
