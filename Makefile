@@ -22,8 +22,11 @@ test-deps:
 fmt:
 	cargo fmt --all --check
 
+# Without the server, the program has neither its dependencies nor its warnings.
 lint:
 	cargo clippy --workspace --all-targets --features failpoints -- -D warnings
+	cargo clippy --package svc --no-default-features -- -D warnings
+	! cargo tree --package svc --no-default-features --edges normal | grep -E ' (actix|actors|bollard|sled) v'
 
 # Has the features of `lint`, so that both share their compilation.
 doc:

@@ -1,6 +1,8 @@
 //! The edge of `svc`: the HTTP server, the command line, and the adapters to the outside world.
 //! [`wiring`] connects them to the platform.
 
+#![cfg(feature = "server")]
+
 pub mod adapters;
 pub mod admin;
 pub mod config;

@@ -23,6 +23,7 @@ use actors::{
     },
     call::router::Router,
     runtime::guard::Guard,
+    world::World,
 };
 use rustix::net::Shutdown;
 use std::{
@@ -84,7 +85,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
         let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);
         fast_path::before(edge, map_config(app, |()| AppConfig::default()))
     };
-    let server = listen(args.listen, workers, shared.clone(), app)?;
+    let server = listen(args.listen, workers, shared.clone(), platform.world.clone(), app)?;
     announce(args, &platform.settings.application_id, first_start);
     let stopped = server.await.map_err(|e| e.to_string());
     shared.stopping.store(true, Relaxed);
@@ -102,6 +103,7 @@ fn listen<F>(
     address: SocketAddr,
     workers: usize,
     shared: Arc<Shared>,
+    world: Arc<World>,
     app: impl Fn() -> F + Send + Clone + 'static,
 ) -> Result<Server, String>
 where
@@ -115,6 +117,11 @@ where
 {
     let server = Server::build().workers(workers).shutdown_timeout(STOP_WITHIN);
     let stopping = server.graceful_shutdown_signal();
+    let stops = stopping.clone();
+    actix_rt::spawn(async move {
+        stops.notified().await;
+        world.stop_waiting();
+    });
     let service = move || {
         let (shared, stopping) = (shared.clone(), stopping.clone());
         let accept = fn_service(|io: TcpStream| async {

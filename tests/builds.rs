@@ -35,11 +35,16 @@ struct World {
 impl World {
     /// `None` where a program that the test needs is missing.
     fn new(test: &str) -> Option<World> {
+        World::with(test, &[])
+    }
+
+    fn with(test: &str, settings: &[(&str, &str)]) -> Option<World> {
         if !requires::programs(test, &["git", "python3"]) {
             return None;
         }
         let git = Git::serve();
-        let service = Service::start_with(&[("SVC_GIT_PRIVATE_HOSTS", &git.host)]);
+        let private = [("SVC_GIT_PRIVATE_HOSTS", git.host.as_str())];
+        let service = Service::start_with(&[&private[..], settings].concat());
         let ada = service.register("ada");
         let (_, app) = service.project_with_app(&ada, None);
         let scopes = ["build:run", "artifact:upload"];
@@ -330,6 +335,8 @@ fn a_build_that_is_cancelled_or_impossible_ends_with_its_reason() {
             &*format!("ln -s {} app.apk", outside.display()),
             "app.apk is a link out of the repository",
         ),
+        ("mkfifo app.apk", "app.apk is not a file"),
+        ("head -c 400000 /dev/zero; exit 9", "exit status: 9"),
         ("echo no app > app.apk", "is not"),
     ] {
         with(command);
@@ -363,6 +370,53 @@ fn a_build_that_is_cancelled_or_impossible_ends_with_its_reason() {
     world.call("svc_disconnectRepository", json!({"appId": world.app}));
     let params = json!({"appId": world.app, "platform": "android"});
     let refused = world.service.call(Some(&world.ada), "svc_triggerBuild", params);
+    assert_eq!(refused.refusal(), (404, 101));
+}
+
+#[test]
+fn a_build_that_takes_too_long_ends() {
+    let limit = [("SVC_BUILD_LIMIT", "3")];
+    let Some(world) = World::with("a_build_that_takes_too_long_ends", &limit) else { return };
+    world.git.commit(&[config("sleep 600")]);
+    world.connect();
+    let _runner = world.runner("pine", &[]);
+    let build = world.until(&world.trigger()["id"], "timedOut", 60);
+    assert_eq!(build["error"], "it did not end within 3 s", "{build}");
+    // The runner works on.
+    world.git.commit(&[config("false")]);
+    world.until(&world.trigger()["id"], "failed", 30);
+}
+
+/// Whoever runs builds gets the token of the repository.
+#[test]
+fn only_those_who_lead_an_organization_run_its_builds() {
+    let Some(world) = World::new("only_those_who_lead_an_organization_run_its_builds") else {
+        return;
+    };
+    let bob = world.service.register("bob");
+    let organization = world.call("createOrganization", json!({"name": "Acme"}))["id"].clone();
+    let invited = json!({"organizationId": organization, "email": bob.email, "role": "client"});
+    let token = world.call("inviteMember", invited)["acceptToken"].clone();
+    world.service.call(Some(&bob), "acceptInvitation", json!({"token": token})).ok();
+    let (project, app) = world.service.project_with_app(&world.ada, Some(&organization));
+    world.call("svc_updateProject", json!({"projectId": project, "memberIds": [bob.id]}));
+    let commit = world.git.commit(&[config("make")]);
+    let params = json!({"appId": app, "url": world.git.url, "branch": "main", "token": "s3cret"});
+    world.call("svc_connectRepository", params);
+    let build = world.call("svc_triggerBuild", json!({"appId": app, "platform": "android"}));
+    eventually("the repository was read", || world.build(&build["id"])["commit"] == json!(commit));
+
+    // A member may trigger builds and read them, and may not run them.
+    let read = world.service.call(Some(&bob), "svc_getBuild", json!({"buildId": build["id"]}));
+    assert_eq!(read.ok()["state"], "queued");
+    assert_eq!(claim(&world, &bob, &key(1), &["android"]), Value::Null);
+    let role = |role: &str| json!({"organizationId": organization, "userId": bob.id, "role": role});
+    world.call("updateMember", role("admin"));
+    assert_eq!(claim(&world, &bob, &key(1), &["android"])["token"], "s3cret");
+    // What the runner has is not repeated to somebody who may no longer have it.
+    world.call("updateMember", role("client"));
+    let params = json!({"runner": key(1), "name": "bob", "labels": ["android"]});
+    let refused = world.service.call(Some(&bob), "svc_claimBuild", params);
     assert_eq!(refused.refusal(), (404, 101));
 }
 

@@ -34,6 +34,8 @@ fn refusal(function: &Declared, who: &str) -> Option<(u16, i64)> {
         "instanceId",
         "deploymentId",
         "backupId",
+        "buildId",
+        "publisherId",
     ]
     .iter()
     .any(|f| field(f));

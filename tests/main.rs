@@ -21,6 +21,7 @@ mod cascades;
 mod catalogue;
 mod ci_jobs;
 mod ci_scripts;
+mod command_line;
 mod connections;
 mod crashes;
 mod daemons;

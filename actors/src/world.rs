@@ -11,7 +11,10 @@ use crate::{
 };
 use actix_rt::ArbiterHandle;
 use contract::{Fault, Timestamp};
-use std::sync::{Arc, OnceLock};
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
 
 /// The state that owners and handlers share.
 pub struct World {
@@ -27,6 +30,7 @@ pub struct World {
     /// The builds that are under way and those that wait.
     pub builds: BuildQueue,
     owners: OnceLock<Owners>,
+    stopping: AtomicBool,
 }
 
 impl World {
@@ -47,6 +51,7 @@ impl World {
             last_readings: LastReadings::default(),
             builds: BuildQueue::default(),
             owners: OnceLock::new(),
+            stopping: AtomicBool::new(false),
         });
         // Owners remember their records, so this runs before any owner exists.
         if let Err(fault) = backup_schedules::carry_over(&world).await {
@@ -56,6 +61,16 @@ impl World {
         let _ = world.owners.set(owners.clone());
         owners.resume().await;
         Ok(world)
+    }
+
+    /// Ends the calls that wait for something to happen.
+    pub fn stop_waiting(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the service is about to stop.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
     }
 
     /// The handles of the owners; [`Fault::Busy`] while they are being started.

@@ -18,7 +18,7 @@ fail() {
 }
 
 # request CURL_OPTIONS…: writes the body to $answer, and prints the status. Retries what may pass.
-# The token is not among the arguments, which other programs on the machine can read.
+# Tokens and signed addresses are not among the arguments, which other programs can read.
 request() {
     curl -sS -o "$answer" -w '%{http_code}' --connect-timeout 10 --max-time 900 \
         --retry "$attempts" --retry-all-errors -K <(
@@ -29,7 +29,7 @@ request() {
 # post PATH BODY: fails with the sentence of the service
 post() {
     local status
-    status=$(request -H 'Content-Type: application/json' --data "$2" "$api$1") ||
+    status=$(request -H 'Content-Type: application/json' --data-binary @- "$api$1" <<<"$2") ||
         fail "$api cannot be reached"
     case $status in
     2*) ;;
@@ -45,8 +45,7 @@ exchange() {
     identity=$(curl -sS --fail --retry "$attempts" --max-time 60 -G --data-urlencode "audience=$api" \
         -K <(printf 'header = "Authorization: Bearer %s"\n' "$ACTIONS_ID_TOKEN_REQUEST_TOKEN") \
         "$ACTIONS_ID_TOKEN_REQUEST_URL" | jq -er .value) || fail "the CI gives no identity token"
-    post /api/v1/oidc/exchange "$(jq -n --arg token "$identity" --arg app "$SVC_APP_ID" \
-        '{token: $token, appId: $app}')"
+    post /api/v1/oidc/exchange "$(IDENTITY=$identity jq -n '{token: env.IDENTITY, appId: env.SVC_APP_ID}')"
     SVC_TOKEN=$(jq -er .token "$answer")
     echo "::add-mask::$SVC_TOKEN"
 }
@@ -57,9 +56,10 @@ send() {
     while [ "$offset" -lt "$size" ]; do
         # curl sends the length of a file, and not that of a pipe.
         tail -c "+$((offset + 1))" "$ARTIFACT" >"$rest"
-        status=$(curl -sS -o "$answer" -w '%{http_code}' --connect-timeout 10 -T "$rest" \
+        status=$(curl -sS -o "$answer" -w '%{http_code}' --connect-timeout 10 --speed-limit 1000 --speed-time 60 -T "$rest" \
             -H 'Content-Type: application/octet-stream' -H 'Expect:' \
-            -H "Content-Range: bytes $offset-$((size - 1))/$size" "$url") || status=000
+            -H "Content-Range: bytes $offset-$((size - 1))/$size" -K <(printf 'url = "%s"\n' "$url")) ||
+            status=000
         [ "$status" = 200 ] && return
         failures=$((failures + 1))
         case $status in
@@ -67,8 +67,9 @@ send() {
         *) fail "the service refused the bytes ($status): $(jq -r .error "$answer" || true)" ;;
         esac
         sleep "$failures"
-        offset=$(curl -sS -I --retry "$attempts" --retry-all-errors --max-time 60 "$url" |
-            tr -d '\r' | sed -n 's/^[Uu]pload-[Oo]ffset: //p')
+        offset=$(curl -sS -I --retry "$attempts" --retry-all-errors --max-time 60 \
+            -K <(printf 'url = "%s"\n' "$url") | tr -d '\r' | sed -n 's/^[Uu]pload-[Oo]ffset: //p') ||
+            fail "$api cannot be reached"
         offset=${offset:-0}
     done
 }

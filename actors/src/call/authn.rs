@@ -8,7 +8,7 @@ use crate::{
     },
     kinds::{
         accounts::{Session, digest},
-        tokens::{LastUse, TokenClaim},
+        tokens::{LastUse, TokenClaim, Tokens},
     },
     platform::Settings,
     world::World,
@@ -168,6 +168,23 @@ impl Authn {
 /// Compares two secrets in a time that does not depend on where they differ.
 fn same(a: &str, b: &str) -> bool {
     a.as_bytes().ct_eq(b.as_bytes()).into()
+}
+
+/// Refuses a caller whose session or deploy token has ended since it was checked.
+pub fn check_again(world: &World, caller: &Caller, now: Timestamp) -> Result<(), Fault> {
+    let ended = || Fault::Unauthenticated("this session or token has ended".into());
+    let Some(user) = &caller.user else { return Ok(()) };
+    let account = authz::account(&world.store, user.id).map_err(|_| ended())?;
+    let stands = match &user.credential {
+        Credential::Session(key, _) => world
+            .store
+            .get::<Session>(key)?
+            .is_some_and(|session| session.expires_at > now && session.epoch == account.epoch),
+        Credential::Token(id, _) => world.store.get::<Tokens>(id)?.is_some_and(|token| {
+            token.revoked_at(&account).is_none() && token.expires_at.is_none_or(|end| end > now)
+        }),
+    };
+    if stands { Ok(()) } else { Err(ended()) }
 }
 
 fn session(world: &World, token: &str, now: Timestamp) -> Result<SignedIn, Fault> {

@@ -161,7 +161,11 @@ fn check_membership(
     }
     let is_app = matches!(
         subject,
-        Subject::App(_) | Subject::Instance(_) | Subject::DeletedInstance(_) | Subject::Backup(_)
+        Subject::App(_)
+            | Subject::Build(_)
+            | Subject::Instance(_)
+            | Subject::DeletedInstance(_)
+            | Subject::Backup(_)
     );
     let is_project = matches!(subject, Subject::Project(_));
     let may = match who {

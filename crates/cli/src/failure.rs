@@ -92,11 +92,14 @@ impl Failure {
         }
     }
 
-    /// Whether the same request may succeed later: the service is away, busy or limits the caller.
+    /// Whether the same request may succeed later: the service is away, busy, did not answer in time
+    /// or limits the caller.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Failure::Unreachable { .. } => true,
-            Failure::Refused(refusal) => refusal.status == 429 || refusal.status >= 500,
+            Failure::Refused(refusal) => {
+                matches!(refusal.status, 408 | 424 | 429) || refusal.status >= 500
+            }
             _ => false,
         }
     }

@@ -1,6 +1,6 @@
 //! `svc init`: writes the three files of a managed repository. What exists stays as it is.
 
-use crate::{Context, args, failure::Failure, printer::Table};
+use crate::{Context, args, failure::Failure, printer::Table, settings::DEFAULT_API_URL};
 use contract::apps::Platform;
 use repository::{CONFIG, Config, PACKAGE, Recipe, WORKFLOW};
 use serde::Serialize;
@@ -90,7 +90,7 @@ fn config(cx: &Context<'_>, args: &args::Init) -> Result<String, Failure> {
         platforms,
         build,
         artifact,
-        api_url: Some(cx.settings.api_url.clone()),
+        api_url: Some(cx.settings.api_url.clone()).filter(|url| url != DEFAULT_API_URL),
         application_id: cx.settings.application_id.clone(),
         app: cx.settings.app,
     })
@@ -119,6 +119,12 @@ fn workflow(cx: &Context<'_>, args: &args::Init) -> Result<String, Failure> {
             "name one such as acme/svc-ci",
         ));
     }
+    if cx.settings.api_url == DEFAULT_API_URL {
+        return Err(Failure::usage(
+            "the CI cannot reach the service at an address of this machine",
+            "say --api-url with the address for everybody, or sign in to it with `svc login`",
+        ));
+    }
     Ok(WRAPPER.replace(REUSABLE_IN, &reusable_in).replace(API_URL, &cx.settings.api_url))
 }
 
@@ -127,8 +133,10 @@ fn owner(root: &Path) -> Option<String> {
     let mut git = Command::new("git");
     git.args(["remote", "get-url", "origin"]).current_dir(root).stderr(Stdio::null());
     let url = String::from_utf8(git.output().ok()?.stdout).ok()?;
-    let (_, path) = url.trim().split_once("github.com")?;
-    let owner = path.trim_start_matches([':', '/']).split('/').next()?;
+    let places =
+        ["https://github.com/", "git@github.com:", "ssh://git@github.com/", "git://github.com/"];
+    let path = places.iter().find_map(|place| url.trim().strip_prefix(place))?;
+    let owner = path.split('/').next()?;
     let is_a_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
     (!owner.is_empty() && owner.chars().all(is_a_name)).then(|| owner.to_owned())
 }

@@ -29,6 +29,7 @@ mod init;
 mod lists;
 mod login;
 mod login_file;
+mod manual;
 mod parameters;
 mod printer;
 mod provenance;
@@ -49,6 +50,7 @@ mod working_copy;
 
 pub use args::{Command, Global, Shell};
 pub use completions::completions;
+pub use manual::manual;
 
 use client::Client;
 use failure::Failure;

@@ -8,7 +8,7 @@ use contract::AppId;
 use repository::{CONFIG, Config};
 
 /// The address of the service if no source names one.
-const DEFAULT_API_URL: &str = "http://127.0.0.1:8080";
+pub(crate) const DEFAULT_API_URL: &str = "http://127.0.0.1:8080";
 
 /// The sources of settings.
 pub struct Sources<'a> {

@@ -36,7 +36,7 @@ functions! {
         #[serde(default)]
         trigger: BuildTrigger,
     } -> Build { who: Member of (app_id), effect: Change,
-        errors: [NotFound "the app has no repository", NotNow "the repository cannot be built, or 100 builds of the app are under way"] }
+        errors: [NotFound "the app has no repository", NotNow "100 builds of the app are under way"] }
 
     /// Build an app on a runner.
     "svc_triggerMobileWorkflow": TriggerMobileWorkflow {
@@ -54,7 +54,7 @@ functions! {
         #[serde(default)]
         trigger: BuildTrigger,
     } -> Build { who: Member of (app_id), effect: Change,
-        errors: [NotFound "the app has no repository", NotNow "the repository cannot be built, or 100 builds of the app are under way"] }
+        errors: [NotFound "the app has no repository", NotNow "100 builds of the app are under way"] }
 
     /// List the builds of an app.
     "svc_getBuilds": GetBuilds {
@@ -96,7 +96,7 @@ records! {
         profile: Name,
         /// The trigger of the build. Its artifact shows the same path.
         execution_path: ProvenancePath,
-        /// Where the build runs, as the last reading of the repository says.
+        /// The mode of the repository, as it was last read.
         mode: RepositoryMode,
         state: BuildState,
         /// The branch, tag or commit that is built. By default, the branch that the repository had

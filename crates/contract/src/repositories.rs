@@ -21,8 +21,8 @@ functions! {
         /// A branch. The default is the repository's own default branch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         branch: Option<GitRef>,
-        /// A token with which the host lets the service read a private repository. No reply ever
-        /// contains it.
+        /// A token with which the host lets the service read a private repository. Only a
+        /// runner gets it (`svc_claimBuild`).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<AccessToken>,
     } -> Repository { who: Member of (app_id), effect: Change }

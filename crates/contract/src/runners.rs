@@ -19,6 +19,8 @@ functions! {
     /// If there is none, the call waits for one, at most 20 seconds. A runner has one build at a
     /// time: asked again with the same key, the service repeats the build.
     ///
+    /// The reply contains the token of the repository, so only owners and admins may run builds.
+    ///
     /// The runner must report within a minute, and then at least once a minute. A build of a silent
     /// runner is given to another runner once.
     "svc_claimBuild": ClaimBuild {
@@ -33,7 +35,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         app_id: Option<AppId>,
     } -> ClaimedBuild
-    { who: Member of (app_id), effect: Change, scope: BuildRun, person: required, secret: true }
+    { who: OwnerOrAdmin of (app_id), effect: Change, scope: BuildRun, person: required, secret: true }
 
     /// Report that a build runs, with the next lines of its log.
     "svc_reportBuild": ReportBuild {
@@ -45,7 +47,7 @@ functions! {
         /// At most 1,000 lines. Longer lines than 2,000 characters are cut.
         lines: Vec<String>,
     } -> BuildReported
-    { who: Member of (build_id), effect: Change, scope: BuildRun,
+    { who: OwnerOrAdmin of (build_id), effect: Change, scope: BuildRun,
       errors: [NotNow "another runner has the build, or lines before these are missing"] }
 
     /// Report the end of a build: give its verified artifact, or why there is none.
@@ -57,7 +59,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<crate::text::Reason>,
     } -> Build
-    { who: Member of (build_id), effect: Change, scope: BuildRun,
+    { who: OwnerOrAdmin of (build_id), effect: Change, scope: BuildRun,
       errors: [NotNow "another runner has the build, or the artifact is not a verified one of this build"] }
 }
 

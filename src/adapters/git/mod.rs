@@ -199,6 +199,21 @@ impl Git {
 fn explained(e: SourceError, remote: &Remote) -> SourceError {
     let SourceError::Refused(said) = e else { return e };
     let is_about = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    let passing = [
+        "Failed to connect",
+        "Couldn't connect",
+        "Could not resolve host",
+        "Connection refused",
+        "Connection reset",
+        "Connection timed out",
+        "Operation too slow",
+        "early EOF",
+        "error: 429",
+        "error: 5",
+    ];
+    if is_about(&passing) {
+        return SourceError::Unreachable(said);
+    }
     // Some hosts deny that a repository exists to those who may not read it.
     let denied = ["could not read Username", "Authentication failed", "error: 401", "error: 403"];
     let why = if is_about(&denied) || is_about(&["not found", "error: 404"]) {

@@ -167,6 +167,7 @@ impl Platform {
             self.check_release_request(cx, &before.state.artifact, release)?;
         }
         if before.state.artifact.state != ArtifactState::Verified {
+            self.check_build(&before.state.artifact)?;
             // Check first: once begun, a verification is retried until the artifact store answers.
             self.world.ports.binaries.reach(id).await.map_err(|e| {
                 tracing::error!(error = %e, %id, "the artifact store cannot be reached");
@@ -180,6 +181,16 @@ impl Platform {
         let cx = &Call { idempotency: None, ..cx.clone() };
         let done = cx.decide(&self.world, owners, id, Input::Command(command), |_| Ok(())).await?;
         Ok(done.changed && done.state.artifact.state == ArtifactState::Verifying)
+    }
+
+    /// Refuses the artifact of a build that has ended without it.
+    fn check_build(&self, artifact: &Artifact) -> Result<(), Fault> {
+        let Some(build) = artifact.provenance.build_id else { return Ok(()) };
+        let found = self.world.store.get::<builds::Builds>(&build)?;
+        match found.is_some_and(|found| !found.build.state.is_final()) {
+            true => Ok(()),
+            false => Err(Fault::NotNow("the build of this artifact has ended without it".into())),
+        }
     }
 
     /// Verifies the bytes of an artifact, waits for the outcome, and adds the artifact to a release

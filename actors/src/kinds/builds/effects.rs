@@ -9,7 +9,7 @@ use crate::{
         artifacts::{ArtifactIndex, Artifacts},
         repositories,
     },
-    ports::SourceError,
+    ports::{NotDone, SourceError},
     runtime::resource::{Kept, Retry},
     world::World,
 };
@@ -40,7 +40,8 @@ async fn plan(world: &World, id: BuildId, state: &State) -> Result<Outcome, Retr
     let remote = match repositories::remote_of_app(world, build.app_id, wanted) {
         Ok(Some(remote)) => remote,
         Ok(None) => return Ok(Outcome::Impossible("the app has no repository any more".into())),
-        Err(why) => return Ok(Outcome::Impossible(why.to_string())),
+        Err(NotDone::Refused(why)) => return Ok(Outcome::Impossible(why)),
+        Err(NotDone::Unreachable(why)) => return Err(Retry(why)),
     };
     let found = match world.ports.sources.inspect(&remote, READ_WITHIN).await {
         Ok(found) => found,

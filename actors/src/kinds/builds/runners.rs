@@ -6,12 +6,16 @@ use super::{
     rules::{BuildClaim, BuildIndex, Builds, Command, State},
 };
 use crate::{
-    call::{authz, context::Call, lookup},
+    call::{
+        authn, authz,
+        context::Call,
+        lookup::{self, Ancestry},
+    },
     kinds::{accounts::keyed_digest, repositories},
     platform::Platform,
 };
 use contract::{
-    AppId, BuildId, Fault, Operation, Serves, Subject,
+    AppId, BuildId, Fault, Operation, Requirement, Serves, Subject,
     apps::Platform as Os,
     artifacts::ArtifactState,
     builds::Build,
@@ -58,7 +62,10 @@ impl Platform {
         let runner = self.runner(&p.runner);
         let held = self.world.store.held_by(&BuildClaim::Runner { runner: runner.clone() })?;
         if let Some((id, held)) = held {
-            return self.order(id, &held.state).map(Some);
+            return match self.may_run(cx, p, id)? {
+                Some(_) => self.order(id, &held.state).map(Some),
+                None => Err(Fault::NotFound("build")),
+            };
         }
         for platform in Os::ALL.iter().filter(|os| p.labels.iter().any(|l| l.as_str() == os.name()))
         {
@@ -88,27 +95,40 @@ impl Platform {
         id: BuildId,
         runner: &str,
     ) -> Result<Option<BuildOrder>, Fault> {
-        let Ok(place) = lookup::find(&self.world, &cx.caller, Subject::Build(id)) else {
-            return Ok(None);
-        };
-        let waits = place.build()?.1.state.clone();
+        // Before the look-up of the app, because most waiting builds are those of others.
+        let Some(waits) = self.world.store.get::<Builds>(&id)? else { return Ok(None) };
         let fits = waits.waits_for_runner()
             && p.app_id.is_none_or(|app| waits.build.app_id == app)
             && waits.build.labels.iter().all(|label| p.labels.contains(label));
-        let requirement = contract::Requirement { subject: Subject::Build(id), ..p.requirement() };
-        if !fits || authz::authorize(&self.world, &cx.caller, &requirement, &place).is_err() {
+        if !fits {
             return Ok(None);
         }
+        let Some(place) = self.may_run(cx, p, id)? else { return Ok(None) };
         let cx = Call { ancestry: Arc::new(place), idempotency: None, ..cx.clone() };
         let command = Command::Claim { runner: runner.to_owned(), name: p.name.clone() };
         let owners = &self.owners()?.builds;
-        match cx.change(&self.world, owners, id, command, |state| Ok(state.build.clone())).await {
+        match cx.change(&self.world, owners, id, command, show).await {
             Ok(_) => {}
             Err(Fault::NotNow(_) | Fault::NotFound(_)) => return Ok(None),
             Err(fault) => return Err(fault),
         }
         log::say(&self.world, id, format!("The runner {} got the build.", p.name));
-        self.order(id, &waits).map(Some)
+        self.order(id, &waits.state).map(Some)
+    }
+
+    /// The build with its ancestors, if the caller may run it.
+    fn may_run(&self, cx: &Call, p: &ClaimBuild, id: BuildId) -> Result<Option<Ancestry>, Fault> {
+        let place = match lookup::find(&self.world, &cx.caller, Subject::Build(id)) {
+            Ok(place) => place,
+            Err(Fault::NotFound(_)) => return Ok(None),
+            Err(fault) => return Err(fault),
+        };
+        let requirement = Requirement { subject: Subject::Build(id), ..p.requirement() };
+        match authz::authorize(&self.world, &cx.caller, &requirement, &place) {
+            Ok(()) => Ok(Some(place)),
+            Err(Fault::NotFound(_) | Fault::Forbidden(_)) => Ok(None),
+            Err(fault) => Err(fault),
+        }
     }
 
     fn order(&self, id: BuildId, state: &State) -> Result<BuildOrder, Fault> {
@@ -137,13 +157,15 @@ impl Serves<ClaimBuild> for Platform {
             return Err(Fault::invalid("labels", "must contain android or ios"));
         }
         let clock = &self.world.ports.clock;
-        let until = clock.now() + WAITS;
+        let until = clock.now() + WAITS.min(self.settings.function_limit / 2);
         loop {
             let job = self.claim(cx, &p).await?;
-            if job.is_some() || clock.now() >= until {
+            if job.is_some() || clock.now() >= until || self.world.is_stopping() {
                 return Ok(ClaimedBuild { job });
             }
             clock.sleep(LOOK_EVERY).await;
+            // The credential may have ended meanwhile.
+            authn::check_again(&self.world, &cx.caller, clock.now())?;
         }
     }
 }

@@ -79,6 +79,8 @@ impl State {
             }
             Command::Finish { runner, .. } if !self.is_held_by(&runner) => Err(not_yours()),
             Command::Finish { made: Ok(artifact), .. } => Ok(self.succeed(artifact, at)),
+            // The runner stops a build that takes too long, as the service does.
+            Command::Finish { made: Err(_), .. } if self.is_late(at) => Ok(self.time_out(at)),
             Command::Finish { made: Err(why), .. } => Ok(self.end(BuildState::Failed, why, at)),
             Command::Cancel if self.build.state == BuildState::Cancelled => Ok(Step::keep()),
             Command::Cancel if ended => {
@@ -162,10 +164,7 @@ impl State {
             return Step::keep();
         }
         match &self.lease {
-            Some(lease) if lease.ends_by <= at.now => {
-                let why = format!("it did not end within {} minutes", self.limit_seconds / 60);
-                self.end(BuildState::TimedOut, why, at)
-            }
+            Some(_) if self.is_late(at) => self.time_out(at),
             Some(_) => Step::keep().intend(Intent::Now(Effect::FindOut)),
             None if self.build.state.is_final() => Step::keep().intend(Intent::Now(Effect::Forget)),
             None if self.plan.is_none() => {
@@ -185,6 +184,16 @@ impl State {
                 self.end(BuildState::TimedOut, why, at)
             }
         }
+    }
+
+    /// Whether the attempt has taken as long as it may.
+    fn is_late(&self, at: &Moment<Builds>) -> bool {
+        self.lease.as_ref().is_some_and(|lease| lease.ends_by <= at.now)
+    }
+
+    fn time_out(self, at: &Moment<Builds>) -> Step<Builds> {
+        let why = format!("it did not end within {} s", self.limit_seconds);
+        self.end(BuildState::TimedOut, why, at)
     }
 
     fn succeed(mut self, artifact: ArtifactId, at: &Moment<Builds>) -> Step<Builds> {

@@ -12,6 +12,20 @@ use std::{
     time::Instant,
 };
 
+/// The variables of the runner that git gets, if they are set.
+const PASSED: [&str; 10] = [
+    "PATH",
+    "SSL_CERT_FILE",
+    "GIT_SSL_CAINFO",
+    "http_proxy",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+];
+
 /// Makes the working copy of a build, without the history.
 pub fn checkout(
     order: &BuildOrder,
@@ -57,7 +71,9 @@ impl Git<'_> {
             plain("GIT_CONFIG_NOSYSTEM", OsStr::new("1")),
             plain("LC_ALL", OsStr::new("C")),
         ];
-        environment.extend(std::env::var_os("PATH").map(|path| ("PATH".into(), path)));
+        let passed =
+            PASSED.iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)));
+        environment.extend(passed);
         if let Some(token) = &self.order.token {
             let named = repository::git_environment(token);
             environment.extend(named.map(|(name, value)| (name.into(), value.into())));

@@ -15,6 +15,7 @@ use contract::{
 use std::{
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -30,11 +31,15 @@ const PASSED: [&str; 9] = [
     "DEVELOPER_DIR",
     "SSL_CERT_FILE",
 ];
+/// How long the runner tries to report the end of a build. After a minute of silence, the service
+/// looks for the artifact itself, or gives the build to another runner.
+const TOLD_WITHIN: Duration = Duration::from_secs(600);
+const TELL_AGAIN_AFTER: Duration = Duration::from_secs(5);
 /// The longest reason that the service takes, in characters.
 const LONGEST_REASON: usize = 500;
 
 impl Runner {
-    /// Executes a build and reports its end. Fails only if the service cannot be told.
+    /// Executes a build and reports its end.
     pub fn execute(
         &self,
         cx: &Context<'_>,
@@ -83,6 +88,9 @@ impl Runner {
             Ended::Late => return Err("the command did not end in time".into()),
         }
         let file = made_file(&folder.source(), &order.artifact)?;
+        if reporter.is_stopped() {
+            return Err("it was stopped".into());
+        }
         self.deliver(cx, order, &file, reporter).map_err(|failure| failure.to_string())
     }
 
@@ -134,17 +142,23 @@ impl Runner {
             }
         };
         let finish = FinishBuild { build_id, runner: self.key.clone(), artifact_id, error };
-        match self.client.call(&finish) {
-            Ok(build) => {
-                cx.printer.note(format_args!("{build_id}: {}", crate::printer::word(&build.state)));
-                Ok(())
+        let until = Instant::now() + TOLD_WITHIN;
+        loop {
+            match self.client.call(&finish) {
+                Ok(build) => {
+                    let state = crate::printer::word(&build.state);
+                    cx.printer.note(format_args!("{build_id}: {state}"));
+                    return Ok(());
+                }
+                Err(failure) if failure.is_passing() && Instant::now() < until => {
+                    thread::sleep(TELL_AGAIN_AFTER);
+                }
+                // The service gave the build up, or to another runner.
+                Err(failure) => {
+                    cx.printer.note(format_args!("{build_id}: {failure}"));
+                    return Ok(());
+                }
             }
-            // The service gave the build up, or to another runner.
-            Err(Failure::Refused(refusal)) => {
-                cx.printer.note(format_args!("{build_id}: {}", Failure::Refused(refusal)));
-                Ok(())
-            }
-            Err(failure) => Err(failure),
         }
     }
 }
@@ -161,6 +175,8 @@ fn environment(
         ("HOME", folder.home().into_os_string()),
         ("TMPDIR", folder.temporary().into_os_string()),
         ("CI", "true".into()),
+        // Gradle's daemon would leave the process group, and outlive the build.
+        ("GRADLE_OPTS", "-Dorg.gradle.daemon=false".into()),
         ("TERM", "dumb".into()),
         ("SVC_BUILD_ID", order.build_id.to_string().into()),
         ("SVC_APP_ID", order.app_id.to_string().into()),
@@ -177,8 +193,12 @@ fn made_file(source: &Path, artifact: &str) -> Result<PathBuf, String> {
     let file = source.join(artifact).canonicalize();
     let file = file.map_err(|_| format!("the command made no {artifact}"))?;
     let source = source.canonicalize().map_err(|error| error.to_string())?;
-    match file.starts_with(&source) {
+    if !file.starts_with(&source) {
+        return Err(format!("{artifact} is a link out of the repository"));
+    }
+    // Opening a pipe would wait for a writer.
+    match file.is_file() {
         true => Ok(file),
-        false => Err(format!("{artifact} is a link out of the repository")),
+        false => Err(format!("{artifact} is not a file")),
     }
 }

@@ -1,15 +1,19 @@
 //! The folder of a build, and what killed runners left.
 
+use rustix::fs::{Mode, OFlags};
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{self, File},
     io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 use tempfile::TempDir;
 
 const PREFIX: &str = "svc-build-";
 /// A runner locks this file as long as it uses the folder.
 const LOCK: &str = "lock";
+/// How long a runner may take from the file to its lock.
+const MADE_WITHIN: Duration = Duration::from_secs(10);
 
 /// A new folder for one build. Dropping it removes everything in it.
 pub struct WorkFolder {
@@ -57,17 +61,22 @@ impl WorkFolder {
     }
 }
 
-/// Whether a runner holds the lock. A folder without the file is being made.
+/// Whether a runner holds the lock. Without the file, or without the lock at first, a folder is being
+/// made.
 fn is_used(lock: &Path) -> bool {
-    match File::open(lock).map(|file| file.try_lock()) {
-        Ok(Ok(())) => false,
-        Ok(Err(TryLockError::WouldBlock | TryLockError::Error(_))) | Err(_) => true,
-    }
+    // In a folder that all users share, the file may be a pipe, which is not waited for, or a link.
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::open(lock, OFlags::RDONLY | flags, Mode::empty()).map(File::from);
+    let Ok(file) = file else { return true };
+    let age = file.metadata().and_then(|metadata| metadata.modified());
+    let is_new = age.is_ok_and(|made| made.elapsed().is_ok_and(|age| age < MADE_WITHIN));
+    is_new || file.try_lock().is_err()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::SystemTime;
 
     #[test]
     fn only_the_folders_of_dead_runners_are_removed() {
@@ -79,6 +88,7 @@ mod tests {
         // As after a kill: the lock is gone, and the folder is there.
         let WorkFolder { folder, _lock } = left;
         let left = folder.keep();
+        _lock.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         drop(_lock);
         WorkFolder::remove_leftovers(base.path()).unwrap();
         assert!(used.home().exists() && foreign.exists() && !left.exists());

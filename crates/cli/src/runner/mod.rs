@@ -36,22 +36,24 @@ pub fn runner(cx: &Context<'_>, args: args::Runner) -> Result<(), Failure> {
     };
     let labels: Vec<_> = runner.labels.iter().map(|label| label.as_str()).collect();
     cx.printer.note(format_args!("{} waits for builds: {}", runner.name, labels.join(", ")));
-    let mut reached = true;
+    let mut heard = true;
     loop {
-        let asked = runner.ask(&args);
-        if let (Err(Failure::Unreachable { problem, .. }), true) = (&asked, reached) {
-            cx.printer.note(format_args!("{problem}; asking again until it answers"));
-        }
-        reached = !matches!(asked, Err(Failure::Unreachable { .. }));
-        match asked {
-            Ok(None) => {}
+        match runner.ask(&args) {
+            Ok(None) => heard = true,
             Ok(Some(order)) => {
+                heard = true;
                 runner.execute(cx, &args, &order)?;
                 if args.once {
                     return Ok(());
                 }
             }
-            Err(Failure::Unreachable { .. }) => thread::sleep(ASK_AGAIN_AFTER),
+            Err(failure) if failure.is_passing() => {
+                if heard {
+                    cx.printer.note(format_args!("{failure}; asking again until it answers"));
+                }
+                heard = false;
+                thread::sleep(ASK_AGAIN_AFTER);
+            }
             Err(failure) => return Err(failure),
         }
     }
@@ -77,7 +79,7 @@ impl Runner {
             app_id: args.app,
         };
         let claimed = self.client.call(&claim).map_err(|failure| match failure {
-            Failure::Refused(_) => failure.advise(
+            Failure::Refused(_) if !failure.is_passing() => failure.advise(
                 "a runner needs a token: svc token create --name runner \
                  --scope build:run,artifact:upload",
             ),

@@ -20,6 +20,8 @@ use std::{
 
 /// How long lines wait for others before they are sent. The lowest tier has 60 requests a minute.
 const GATHER: Duration = Duration::from_secs(3);
+/// The least time between two reports, also of a build that prints much.
+const AT_MOST_EVERY: Duration = Duration::from_secs(1);
 /// How often the service hears of a silent build. Its patience is a minute.
 const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 /// How many lines wait for a service that does not answer. Then the build waits too.
@@ -140,16 +142,21 @@ impl Sender {
     fn run(self, incoming: &Receiver<Option<String>>) {
         let mut sent = 0;
         loop {
+            let begun = Instant::now();
             let (lines, more) = gather(incoming, &self.secrets);
             let count = u32::try_from(lines.len()).unwrap_or(u32::MAX);
             if !self.send(sent, lines) {
                 // The program that writes these lines is being stopped.
-                return incoming.iter().take_while(Option::is_some).for_each(drop);
+                if more {
+                    incoming.iter().take_while(Option::is_some).for_each(drop);
+                }
+                return;
             }
             sent += count;
             if !more {
                 return;
             }
+            thread::sleep(AT_MOST_EVERY.saturating_sub(begun.elapsed()));
         }
     }
 
@@ -175,6 +182,14 @@ impl Sender {
     }
 }
 
+/// A line as the log shows it: without secrets, and without control characters, which could take
+/// over a terminal and take six bytes each in a report.
+fn shown(line: &str, secrets: &[String]) -> String {
+    let masked = secrets.iter().fold(line.to_owned(), |line, secret| line.replace(secret, "••••"));
+    let is_control = |c: char| c.is_control() && c != '\t';
+    masked.chars().map(|c| if is_control(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
 /// The next lines to report, and whether others may follow.
 fn gather(incoming: &Receiver<Option<String>>, secrets: &[String]) -> (Vec<String>, bool) {
     let mut lines = Vec::new();
@@ -186,9 +201,9 @@ fn gather(incoming: &Receiver<Option<String>>, secrets: &[String]) -> (Vec<Strin
                 if lines.is_empty() {
                     until = Instant::now() + GATHER;
                 }
-                let masked = secrets.iter().fold(line, |line, secret| line.replace(secret, "••••"));
-                bytes += masked.len();
-                lines.push(masked);
+                let shown = shown(&line, secrets);
+                bytes += shown.len();
+                lines.push(shown);
             }
             Err(RecvTimeoutError::Timeout) => return (lines, true),
             Ok(None) | Err(RecvTimeoutError::Disconnected) => return (lines, false),
@@ -237,5 +252,19 @@ mod tests {
         // Lines of a program that is about to end do not block it.
         (0..2 * MOST_WAITING).for_each(|_| reporter.say("still working"));
         assert_eq!(reporter.finish().unwrap(), "the build is cancelled");
+    }
+
+    #[test]
+    fn the_last_report_may_be_the_one_that_is_told_to_stop() {
+        let cancelled = json!({"result": {"state": "cancelled", "lines": 0}});
+        let service = Service::start([]).answering("svc_reportBuild", [(200, cancelled)]);
+        let reporter = reporter(&service, &[]);
+        reporter.say("the last line");
+        assert_eq!(reporter.finish().unwrap(), "the build is cancelled");
+    }
+
+    #[test]
+    fn a_line_holds_no_control_characters() {
+        assert_eq!(shown("a\tb \u{1b}[31mred\u{1b}[0m\0", &[]), "a\tb �[31mred�[0m�");
     }
 }
