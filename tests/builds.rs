@@ -212,6 +212,7 @@ fn a_real_app_is_built_verified_and_released() {
         cli(&["release", "publish", release["id"].as_str().unwrap(), "--target", "ota"]);
     let page = published["publications"][0]["url"].as_str().unwrap();
     assert_eq!(world.service.http.get(page).send().unwrap().status(), 200);
+    assert_eq!(cli(&["open"]), json!({"url": page}));
     let listed = cli(&["builds"]);
     assert_eq!(listed["items"], json!([build]));
 }

@@ -189,3 +189,23 @@ fn what_the_master_key_makes_was_created_by_nobody() {
     let read = call("svc_getArtifact", &json!({"artifactId": opened["artifactId"]})).ok();
     assert_eq!(read["provenance"]["uploadedBy"], Value::Null);
 }
+
+#[test]
+fn doctor_names_the_scopes_that_a_token_lacks() {
+    let ci = Ci::new();
+    for (scopes, expected, succeeds) in [
+        (&SCOPES[..], ["info", "info"], true),
+        (&["artifact:upload"], ["info", "warning"], true),
+        (&["release:create"], ["error", "info"], false),
+    ] {
+        let params = json!({"name": "ci", "scopes": scopes, "appId": ci.app});
+        let token = ci.service.with_token(&ci.ada, params);
+        let done = ci.run(&token, &["doctor"]);
+        let said: Value = serde_json::from_slice(&done.stdout).unwrap();
+        let found = said["findings"].as_array().unwrap().iter();
+        let found: Vec<_> =
+            found.filter(|f| f["check"] == "scope").map(|f| &f["severity"]).collect();
+        assert_eq!(found, expected, "{scopes:?}: {said}");
+        assert_eq!(done.status.success(), succeeds, "{scopes:?}: {said}");
+    }
+}

@@ -28,9 +28,15 @@ request() {
 
 # post PATH BODY: fails with the sentence of the service
 post() {
-    local status
-    status=$(request -H 'Content-Type: application/json' --data-binary @- "$api$1" <<<"$2") ||
-        fail "$api cannot be reached"
+    local status waits=0
+    while :; do
+        status=$(request -H 'Content-Type: application/json' --data-binary @- "$api$1" <<<"$2") ||
+            fail "$api cannot be reached"
+        # 424: the service still works on it.
+        [ "$status" = 424 ] && [ "$waits" -lt 120 ] || break
+        waits=$((waits + 1))
+        sleep 5
+    done
     case $status in
     2*) ;;
     *) fail "the service refused $1 ($status): $(jq -r '.error // "no reason"' "$answer" || cat "$answer")" ;;
@@ -52,7 +58,7 @@ exchange() {
 
 # Sends the bytes from the offset that the service has.
 send() {
-    local offset=$1 failures=0 status
+    local offset=$1 failures=0 status before
     while [ "$offset" -lt "$size" ]; do
         # curl sends the length of a file, and not that of a pipe.
         tail -c "+$((offset + 1))" "$ARTIFACT" >"$rest"
@@ -67,10 +73,13 @@ send() {
         *) fail "the service refused the bytes ($status): $(jq -r .error "$answer" || true)" ;;
         esac
         sleep "$failures"
+        before=$offset
         offset=$(curl -sS -I --retry "$attempts" --retry-all-errors --max-time 60 \
             -K <(printf 'url = "%s"\n' "$url") | tr -d '\r' | sed -n 's/^[Uu]pload-[Oo]ffset: //p') ||
             fail "$api cannot be reached"
         offset=${offset:-0}
+        # Attempts without progress count.
+        [ "$offset" -le "$before" ] || failures=0
     done
 }
 
@@ -87,7 +96,9 @@ post /api/v1/artifacts/upload-url "$(jq -n \
     --arg ref "${GITHUB_REF_NAME:-}" --arg run "${GITHUB_RUN_ID:+$run}" '
     {appId: $app, platform: $platform, fileName: $file, size: $size, sha256: $sha256,
      provenance: ({path: "external-ci", repository: $repository, commit: $commit, ref: $ref,
-         runUrl: $run} | with_entries(select(.value != "")))}')"
+         runUrl: $run}
+         # The service takes no longer names.
+         | with_entries(select(.value != "" and (.key == "runUrl" or (.value | length) <= 120))))}')"
 artifact=$(jq -er .artifactId "$answer")
 url=$(jq -r '.uploadUrl // empty' "$answer")
 [ -z "$url" ] || send "$(jq -r .offset "$answer")"

@@ -75,6 +75,8 @@ pub enum Command {
     Builds(Builds),
     /// Execute builds on this machine, until it is stopped
     Runner(Runner),
+    /// Open the install page of a release in a browser
+    Open(Open),
     /// Create, list and revoke deploy tokens
     #[command(subcommand)]
     Token(Token),
@@ -291,6 +293,19 @@ pub enum Publisher {
         /// The id, as in `svc publisher list`
         publisher: PublisherId,
     },
+}
+
+/// `svc open`.
+#[derive(Debug, Args)]
+pub struct Open {
+    /// The release; by default the published one of the channel
+    pub release: Option<ReleaseId>,
+    /// The app [env: SVC_APP_ID]
+    #[arg(long)]
+    pub app: Option<AppId>,
+    /// The channel
+    #[arg(long, default_value = "production")]
+    pub channel: Channel,
 }
 
 /// `svc init`.

@@ -1,15 +1,19 @@
 //! `svc doctor`: checks the repository, the service and the sign-in.
 
-use crate::{Context, client::Client, failure::Failure, findings, printer::word, tools};
+use crate::{
+    Context, client::Client, failure::Failure, findings, printer::word, settings::Credential, tools,
+};
 use contract::{
-    AppId,
+    AppId, ArtifactId, Id, ReleaseId,
     artifacts::GetArtifacts,
-    endpoint::ReadyState,
+    endpoint::{FinalizeRequest, ReadyState},
     page::Limit,
+    releases::GetRelease,
     repositories::{DetectedFile, Finding, RepositoryMode, Severity},
 };
 use serde::Serialize;
 use serde_json::json;
+use ulid::Ulid;
 
 /// The reply of `svc doctor`.
 #[derive(Serialize)]
@@ -110,10 +114,39 @@ fn check_service(cx: &Context<'_>, findings: &mut Vec<Finding>) -> Result<(), Fa
         Ok(()) => good("sign-in", "is valid"),
         Err(failure) => bad("sign-in", failure.to_string(), failure.hint()),
     });
+    if matches!(cx.settings.credential, Some(Credential::DeployToken(_))) {
+        check_scopes(&client, findings);
+    }
     if let Some(app) = cx.settings.app {
         findings.push(check_app(&client, app));
     }
     Ok(())
+}
+
+/// Checks that a deploy token has the scopes of a CI job. The service checks scopes before it looks
+/// for an object, so a missing object means that the token has them.
+fn check_scopes(client: &Client, findings: &mut Vec<Finding>) {
+    let nothing = "0".repeat(64).parse().ok();
+    let finalize = nothing.map(|sha256| {
+        let request = FinalizeRequest { sha256, size: None, create_release: None };
+        client.finalize(ArtifactId::of(Ulid::nil()), &request).map(drop)
+    });
+    let read = client.call(&GetRelease { release_id: ReleaseId::of(Ulid::nil()) }).map(drop);
+    for (scope, asked, severity) in [
+        ("artifact:upload", finalize, Severity::Error),
+        ("release:create", Some(read), Severity::Warning),
+    ] {
+        let lacks = matches!(&asked, Some(Err(Failure::Refused(refusal))) if refusal.status == 403);
+        findings.push(match lacks {
+            false => good("scope", format!("the token has {scope}")),
+            true => finding(
+                "scope",
+                severity,
+                format!("the token lacks {scope}"),
+                format!("svc token create --name ci --scope {scope}, with its other scopes"),
+            ),
+        });
+    }
 }
 
 fn check_app(client: &Client, app: AppId) -> Finding {

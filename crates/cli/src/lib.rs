@@ -30,6 +30,7 @@ mod lists;
 mod login;
 mod login_file;
 mod manual;
+mod open;
 mod parameters;
 mod printer;
 mod provenance;
@@ -130,6 +131,7 @@ fn execute(command: Command, global: &Global, printer: &Printer) -> Result<(), F
         Command::Runner(args) => runner::runner(&cx, args),
         Command::Token(command) => token::token(&cx, command),
         Command::Repo(command) => repo::repo(&cx, command),
+        Command::Open(args) => open::open(&cx, args),
         Command::Publisher(command) => publisher::publisher(&cx, command),
         Command::Init(args) => init::init(&cx, &args),
         Command::Doctor => doctor::doctor(&cx),

@@ -73,7 +73,7 @@ functions! {
     "svc_getBuild": GetBuild { build_id: BuildId } -> Build
     { who: Member of (build_id), effect: Read }
 
-    /// Cancel a build. A runner that works on it stops within seconds.
+    /// Cancel a build. A runner that works on it stops within 15 seconds, or after its upload.
     "svc_cancelBuild": CancelBuild { build_id: BuildId } -> Build
     { who: Member of (build_id), effect: Change, errors: [NotNow "the build has ended"] }
 

@@ -39,18 +39,21 @@ const TELL_AGAIN_AFTER: Duration = Duration::from_secs(5);
 const LONGEST_REASON: usize = 500;
 
 impl Runner {
-    /// Executes a build and reports its end.
+    /// Executes a build and reports its end. Fails if this machine cannot even begin: the service
+    /// then gives the build to another runner.
     pub fn execute(
         &self,
         cx: &Context<'_>,
         args: &args::Runner,
         order: &BuildOrder,
     ) -> Result<(), Failure> {
+        let folder =
+            WorkFolder::create(&self.base).map_err(|error| Failure::file(&self.base, &error))?;
         let id = order.build_id;
         cx.printer.note(format_args!("{id}: {} at {}", order.url.as_str(), order.commit));
         let secrets = order.token.iter().map(|token| token.as_str().to_owned()).collect();
         let reporter = Reporter::start(self.client.clone(), id, self.key.clone(), secrets);
-        let made = self.make(cx, args, order, &reporter);
+        let made = self.make(cx, args, order, &folder, &reporter);
         if let Err(why) = &made {
             reporter.say(format!("The build failed: {why}"));
         }
@@ -67,14 +70,14 @@ impl Runner {
         cx: &Context<'_>,
         args: &args::Runner,
         order: &BuildOrder,
+        folder: &WorkFolder,
         reporter: &Reporter,
     ) -> Result<ArtifactId, String> {
         let by = Instant::now() + Duration::from_secs(order.limit_seconds.into());
-        let folder = WorkFolder::create(&self.base).map_err(|error| error.to_string())?;
-        checkout::checkout(order, &folder, reporter, by)?;
+        checkout::checkout(order, folder, reporter, by)?;
         reporter.say(format!("$ {}", order.command));
         let program = ["sh", "-c", &order.command].map(OsStr::new);
-        let environment = environment(order, &folder, &args.pass_env);
+        let environment = environment(order, folder, &args.pass_env);
         let started = Process::start(&program, &folder.source(), &environment);
         let (process, output) = started.map_err(|error| format!("the command: {error}"))?;
         let lines = reporter.follow(output);
