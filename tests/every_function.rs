@@ -22,6 +22,18 @@ fn the_document_lists_what_is_declared_and_all_of_it_is_served() {
     }
 }
 
+#[test]
+fn every_endpoint_of_the_document_is_served() {
+    let service = Service::start();
+    for endpoint in contract::endpoint::all() {
+        let path = endpoint.path.replace(['{', '}'], "");
+        let method = endpoint.method.name().parse().unwrap();
+        let answer = service.http.request(method, format!("{}{path}", service.url)).send().unwrap();
+        let text = answer.text().unwrap();
+        assert!(!text.contains("nothing is served at this address"), "{}: {text}", endpoint.name);
+    }
+}
+
 /// The refusal for a caller whose standing is too low. `None` if the caller may call the function.
 fn refusal(function: &Declared, who: &str) -> Option<(u16, i64)> {
     let field = |name: &str| function.fields.iter().any(|(field, _, _)| field == name);
