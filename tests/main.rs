@@ -43,6 +43,7 @@ mod operators;
 mod panics;
 mod releases;
 mod repositories;
+mod runners;
 mod support;
 mod trusted_publishers;
 mod upload_streams;

@@ -1,5 +1,6 @@
 //! The support of the tests: the service as a process, people, an engine with images, git, load.
 
+pub mod builds;
 pub mod declared;
 pub mod engine;
 pub mod git;

@@ -1,0 +1,175 @@
+//! The commands about repositories and builds.
+
+use crate::values::one_of;
+use clap::{Args, Subcommand};
+use contract::{
+    AppId, BuildId, Name, PublisherId,
+    apps::Platform,
+    text::{Environment, GitRef, GitUrl, RepositoryName, Slug, WorkflowFile},
+};
+use std::path::PathBuf;
+
+/// `svc publisher`.
+#[derive(Debug, Subcommand)]
+pub enum Publisher {
+    /// Trust a workflow of a repository on GitHub to upload artifacts of an app
+    Add {
+        /// The repository, such as acme/app
+        #[arg(long)]
+        repository: RepositoryName,
+        /// The file of the workflow in .github/workflows
+        #[arg(long, default_value = "svc-build.yml")]
+        workflow: WorkflowFile,
+        /// Only jobs of this environment
+        #[arg(long)]
+        environment: Option<Environment>,
+        /// The app [env: SVC_APP_ID]
+        #[arg(long)]
+        app: Option<AppId>,
+    },
+    /// List the workflows that an app trusts
+    List {
+        /// The app [env: SVC_APP_ID]
+        #[arg(long)]
+        app: Option<AppId>,
+        /// List all, not only the newest
+        #[arg(long)]
+        all: bool,
+    },
+    /// Trust a workflow no longer
+    Remove {
+        /// The id, as in `svc publisher list`
+        publisher: PublisherId,
+    },
+}
+
+/// `svc init`.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// A platform; by default those that the folders of the repository tell of
+    #[arg(long, value_delimiter = ',', value_parser = one_of::<Platform>())]
+    pub platform: Vec<Platform>,
+    /// The repository with the reusable workflow; by default svc-ci of the same owner on GitHub
+    #[arg(long, value_name = "OWNER/REPOSITORY")]
+    pub workflow: Option<String>,
+}
+
+/// `svc build`.
+#[derive(Debug, Subcommand)]
+pub enum Build {
+    /// Build an app from its connected repository
+    Trigger {
+        /// The app [env: SVC_APP_ID]
+        #[arg(long)]
+        app: Option<AppId>,
+        /// The platform
+        #[arg(long, value_parser = one_of::<Platform>())]
+        platform: Platform,
+        /// The build profile
+        #[arg(long, default_value = "production")]
+        profile: Name,
+        /// A branch, tag or commit; by default the connected branch
+        #[arg(long = "ref", value_name = "REF")]
+        git_ref: Option<GitRef>,
+        /// A label that the runner needs in addition to the platform; repeat it for each
+        #[arg(long, value_delimiter = ',')]
+        label: Vec<Slug>,
+        /// Print the log, and wait for the end
+        #[arg(long, short)]
+        follow: bool,
+    },
+    /// Show a build
+    Show {
+        /// The build
+        build: BuildId,
+    },
+    /// Cancel a build
+    Cancel {
+        /// The build
+        build: BuildId,
+    },
+}
+
+/// `svc builds`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Builds {
+    #[command(subcommand)]
+    pub command: Option<BuildsCommand>,
+    /// The app [env: SVC_APP_ID]
+    #[arg(long)]
+    pub app: Option<AppId>,
+    /// List only the builds for this platform
+    #[arg(long, value_parser = one_of::<Platform>())]
+    pub platform: Option<Platform>,
+    /// List all builds, not only the newest
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// The commands below `svc builds`.
+#[derive(Debug, Subcommand)]
+pub enum BuildsCommand {
+    /// Print the log of a build
+    Logs {
+        /// The build
+        build: BuildId,
+        /// Go on until the build ends; fail if it does not succeed
+        #[arg(long, short)]
+        follow: bool,
+    },
+}
+
+/// `svc runner`.
+#[derive(Debug, Args)]
+pub struct Runner {
+    /// What this machine can build: android, ios, and any other words that builds ask for
+    #[arg(long, required = true, value_delimiter = ',')]
+    pub labels: Vec<Slug>,
+    /// The name of the runner; by default that of the machine
+    #[arg(long)]
+    pub name: Option<Name>,
+    /// Execute only builds of this app
+    #[arg(long)]
+    pub app: Option<AppId>,
+    /// Holds a folder for each build while it runs; by default the folder for temporary files
+    #[arg(long, value_name = "FOLDER")]
+    pub work_dir: Option<PathBuf>,
+    /// A variable of the environment that builds get too; repeat it for each
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub pass_env: Vec<String>,
+    /// End after one build
+    #[arg(long)]
+    pub once: bool,
+}
+
+/// `svc repo`.
+#[derive(Debug, Subcommand)]
+pub enum Repo {
+    /// Connect a repository to an app, in place of an earlier one, and check it
+    Connect {
+        /// The https address of the repository
+        url: GitUrl,
+        /// The app [env: SVC_APP_ID]
+        #[arg(long)]
+        app: Option<AppId>,
+        /// The branch; by default the repository's own default branch
+        #[arg(long)]
+        branch: Option<GitRef>,
+        /// Read a token from standard input, with which the service may read the repository
+        #[arg(long)]
+        token_stdin: bool,
+    },
+    /// Check the repository of an app again
+    Check {
+        /// The app [env: SVC_APP_ID]
+        #[arg(long)]
+        app: Option<AppId>,
+    },
+    /// Disconnect the repository of an app, and forget its token
+    Disconnect {
+        /// The app [env: SVC_APP_ID]
+        #[arg(long)]
+        app: Option<AppId>,
+    },
+}
