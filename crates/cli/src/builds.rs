@@ -34,7 +34,11 @@ pub fn build(cx: &Context<'_>, command: args::Build) -> Result<(), Failure> {
                 labels: Failure::list("--label", label)?,
                 trigger: BuildTrigger::Cli,
             };
-            let build = client.call(&trigger)?;
+            let build =
+                client.call(&trigger).map_err(|failure| match failure.refused_with(101) {
+                    Some(_) => failure.advise("connect its repository with `svc repo connect URL`"),
+                    None => failure,
+                })?;
             if !follow {
                 cx.printer.reply(&build, fields)?;
                 cx.printer.note(format_args!("next: svc builds logs -f {}", build.id));
