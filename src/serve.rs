@@ -88,7 +88,6 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
     let server = listen(args.listen, workers, shared.clone(), platform.world.clone(), app)?;
     announce(args, &platform.settings.application_id, first_start);
     let stopped = server.await.map_err(|e| e.to_string());
-    shared.stopping.store(true, Relaxed);
     tracing::info!("stopping: closing the store");
     for arbiter in &owners {
         arbiter.stop();
@@ -120,7 +119,7 @@ where
     let stops = stopping.clone();
     actix_rt::spawn(async move {
         stops.notified().await;
-        world.stop_waiting();
+        world.stop();
     });
     let service = move || {
         let (shared, stopping) = (shared.clone(), stopping.clone());

@@ -63,8 +63,8 @@ impl World {
         Ok(world)
     }
 
-    /// Ends the calls that wait for something to happen.
-    pub fn stop_waiting(&self) {
+    /// Says that the service is about to stop: calls that wait for something to happen end.
+    pub fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
     }
 

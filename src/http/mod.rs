@@ -37,7 +37,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -75,8 +75,6 @@ pub struct Shared {
     pub arriving: Arc<Budget>,
     /// Running uploads. Each occupies a thread that writes.
     pub uploads: Arc<Budget>,
-    /// Set when the service stops.
-    pub stopping: AtomicBool,
 }
 
 impl Shared {
@@ -96,7 +94,6 @@ impl Shared {
             connections: Budget::new(args.max_connections.min(room)),
             arriving: Budget::new(args.max_arriving_bytes),
             uploads: Budget::new(args.max_uploads),
-            stopping: AtomicBool::new(false),
         })
     }
 

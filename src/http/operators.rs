@@ -9,7 +9,6 @@ use contract::{
     },
     operators::ActorState,
 };
-use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) async fn healthz() -> HttpResponse {
     HttpResponse::Ok().json(Alive { status: "ok".into() })
@@ -46,7 +45,7 @@ pub(super) async fn readyz(edge: web::Data<Edge>) -> HttpResponse {
     let actors_ok = census.gave_up == 0 && census.stuck == 0;
     let engine = platform.world.engine_health.status();
     let status = match (&flush, actors_ok && engine.unreachable.is_none()) {
-        _ if edge.shared.stopping.load(Relaxed) || !engine.checked => ReadyState::Starting,
+        _ if platform.world.is_stopping() || !engine.checked => ReadyState::Starting,
         (Err(_), _) => ReadyState::Starting,
         (Ok(_), true) => ReadyState::Ready,
         (Ok(_), false) => ReadyState::Degraded,

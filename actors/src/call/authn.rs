@@ -7,8 +7,8 @@ use crate::{
         rate_limit::{Allowance, Limiter, RateKey},
     },
     kinds::{
-        accounts::{Session, digest},
-        tokens::{LastUse, TokenClaim, Tokens},
+        accounts::{Account, Session, digest},
+        tokens::{LastUse, Token, TokenClaim, Tokens},
     },
     platform::Settings,
     world::World,
@@ -176,15 +176,24 @@ pub fn check_again(world: &World, caller: &Caller, now: Timestamp) -> Result<(),
     let Some(user) = &caller.user else { return Ok(()) };
     let account = authz::account(&world.store, user.id).map_err(|_| ended())?;
     let stands = match &user.credential {
-        Credential::Session(key, _) => world
-            .store
-            .get::<Session>(key)?
-            .is_some_and(|session| session.expires_at > now && session.epoch == account.epoch),
-        Credential::Token(id, _) => world.store.get::<Tokens>(id)?.is_some_and(|token| {
-            token.revoked_at(&account).is_none() && token.expires_at.is_none_or(|end| end > now)
-        }),
+        Credential::Session(key, _) => {
+            let session = world.store.get::<Session>(key)?;
+            session.is_some_and(|session| is_session_valid(&session, &account, now))
+        }
+        Credential::Token(id, _) => {
+            let token = world.store.get::<Tokens>(id)?;
+            token.is_some_and(|token| is_token_valid(&token, &account, now))
+        }
     };
     if stands { Ok(()) } else { Err(ended()) }
+}
+
+fn is_session_valid(session: &Session, account: &Account, now: Timestamp) -> bool {
+    session.expires_at > now && session.epoch == account.epoch
+}
+
+fn is_token_valid(token: &Token, maker: &Account, now: Timestamp) -> bool {
+    token.revoked_at(maker).is_none() && token.expires_at.is_none_or(|end| end > now)
 }
 
 fn session(world: &World, token: &str, now: Timestamp) -> Result<SignedIn, Fault> {
@@ -195,12 +204,9 @@ fn session(world: &World, token: &str, now: Timestamp) -> Result<SignedIn, Fault
     }
     let key = digest(token);
     let session = world.store.get::<Session>(&key)?.ok_or_else(invalid)?;
-    if session.expires_at <= now {
-        return Err(invalid());
-    }
     let id = session.user;
     let account = authz::account(&world.store, id).map_err(|_| invalid())?;
-    if account.state.epoch != session.epoch {
+    if !is_session_valid(&session, &account, now) {
         return Err(invalid());
     }
     touch(world, &key, &session, now);
@@ -231,8 +237,7 @@ fn token(world: &World, bearer: &str, now: Timestamp) -> Result<SignedIn, Fault>
     let (token_id, token) = held.ok_or_else(invalid)?;
     let id = token.created_by;
     let account = authz::account(&world.store, id).map_err(|_| invalid())?;
-    let revoked = token.revoked_at(&account).is_some();
-    if revoked || token.expires_at.is_some_and(|end| end <= now) {
+    if !is_token_valid(&token, &account, now) {
         return Err(invalid());
     }
     let used = world.store.get::<LastUse>(&token_id)?;

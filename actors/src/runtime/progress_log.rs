@@ -62,13 +62,5 @@ const BATCH: usize = 500;
 
 /// Removes a batch of the lines of a deployment or build. Returns whether none was left.
 pub async fn forget(world: &World, of: impl std::fmt::Display) -> Result<bool, Fault> {
-    let keys = world.store.oldest::<Line>(&LineIndex::of(of), None, BATCH)?;
-    let mut change = Change::new();
-    for key in &keys {
-        if let Some(line) = world.store.get::<Line>(key)? {
-            change = change.remove::<Line>(key, &line);
-        }
-    }
-    world.store.commit(change).await?;
-    Ok(keys.is_empty())
+    world.store.remove_oldest::<Line>(&LineIndex::of(of), BATCH).await
 }

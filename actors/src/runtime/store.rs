@@ -99,6 +99,24 @@ impl Store {
         self.0.commit(change).await
     }
 
+    /// Removes the oldest records with an index entry, at most this many. Returns whether none was
+    /// left.
+    pub async fn remove_oldest<R: Record<Content = R>>(
+        &self,
+        entry: &impl Entry<R>,
+        most: usize,
+    ) -> Result<bool, Fault> {
+        let keys = self.oldest::<R>(entry, None, most)?;
+        let mut change = Change::new();
+        for key in &keys {
+            if let Some(record) = self.get::<R>(key)? {
+                change = change.remove::<R>(key, &record);
+            }
+        }
+        self.commit(change).await?;
+        Ok(keys.is_empty())
+    }
+
     /// Returns when everything that readers can see at the call is on the disk.
     pub async fn barrier(&self) -> Result<(), Fault> {
         self.commit(Change::new()).await

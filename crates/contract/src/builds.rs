@@ -17,7 +17,7 @@ pub type Labels = BoundedSet<Slug, 0, 20>;
 functions! {
     group "Builds";
 
-    /// Build an app from its repository, where the mode of the repository says.
+    /// Build an app from its repository, on a runner.
     ///
     /// The call returns at once. The service reads the repository again and builds the commit that
     /// it finds then.
@@ -38,7 +38,7 @@ functions! {
     } -> Build { who: Member of (app_id), effect: Change,
         errors: [NotFound "the app has no repository", NotNow "100 builds of the app are under way"] }
 
-    /// Build an app on a runner.
+    /// Build an app on a runner, like `svc_triggerBuild`.
     "svc_triggerMobileWorkflow": TriggerMobileWorkflow {
         app_id: AppId,
         platform: Platform,

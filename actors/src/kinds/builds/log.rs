@@ -76,13 +76,5 @@ pub(super) fn read(
 
 /// Removes a batch of the log. Returns whether none was left.
 pub(super) async fn forget(world: &World, build: BuildId) -> Result<bool, Fault> {
-    let keys = world.store.oldest::<Chunk>(&ChunkIndex::Of { build }, None, BATCH)?;
-    let mut change = Change::new();
-    for key in &keys {
-        if let Some(chunk) = world.store.get::<Chunk>(key)? {
-            change = change.remove::<Chunk>(key, &chunk);
-        }
-    }
-    world.store.commit(change).await?;
-    Ok(keys.is_empty())
+    world.store.remove_oldest::<Chunk>(&ChunkIndex::Of { build }, BATCH).await
 }

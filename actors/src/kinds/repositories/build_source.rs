@@ -41,8 +41,7 @@ pub(crate) fn remote(world: &World, app: AppId, source: &AppSource) -> Result<Re
     let url = url.ok_or_else(|| NotDone::Refused("it names no repository".into()))?;
     let connected = at_address(world, app, &url)?;
     let revision = revision(connected.as_ref(), source.git_ref.clone());
-    let token = connected.map(|connected| token_of(world, &connected)).transpose()?.flatten();
-    Ok(Remote { url, revision, token })
+    Ok(Remote { url, revision, token: token_of(world, connected.as_ref())? })
 }
 
 /// The remote of the app's repository; `None` if it has none.
@@ -51,13 +50,11 @@ pub(crate) fn remote_of_app(
     app: AppId,
     wanted: Option<GitRef>,
 ) -> Result<Option<Remote>, NotDone> {
-    let connected = lookup::connected(&world.store, app);
-    let connected = connected.map_err(|fault| NotDone::Unreachable(fault.to_string()))?;
-    let Some((_, connected)) = connected else { return Ok(None) };
+    let Some(connected) = connected(world, app)? else { return Ok(None) };
     let wanted = wanted.or_else(|| connected.source.branch.clone());
     let revision = revision(Some(&connected), wanted);
-    let token = token_of(world, &connected)?;
-    Ok(Some(Remote { url: connected.source.url.clone(), revision, token }))
+    let token = token_of(world, Some(&connected))?;
+    Ok(Some(Remote { url: connected.source.url, revision, token }))
 }
 
 /// The token for an address, if it is that of the app's repository.
@@ -66,20 +63,26 @@ pub(crate) fn token_for(
     app: AppId,
     url: &GitUrl,
 ) -> Result<Option<AccessToken>, NotDone> {
-    let connected = at_address(world, app, url)?;
-    Ok(connected.map(|connected| token_of(world, &connected)).transpose()?.flatten())
+    token_of(world, at_address(world, app, url)?.as_ref())
 }
 
 /// The app's repository, if it has this address.
 fn at_address(world: &World, app: AppId, url: &GitUrl) -> Result<Option<Repository>, NotDone> {
-    let connected = lookup::connected(&world.store, app);
-    let connected = connected.map_err(|fault| NotDone::Unreachable(fault.to_string()))?;
-    let at_address = connected.filter(|(_, connected)| connected.source.url == *url);
-    Ok(at_address.map(|(_, connected)| connected.state.clone()))
+    Ok(connected(world, app)?.filter(|connected| connected.source.url == *url))
 }
 
-fn token_of(world: &World, repository: &Repository) -> Result<Option<AccessToken>, NotDone> {
-    effects::open(world, repository).map_err(|e| NotDone::Refused(e.to_string()))
+fn connected(world: &World, app: AppId) -> Result<Option<Repository>, NotDone> {
+    let connected = lookup::connected(&world.store, app);
+    let connected = connected.map_err(|fault| NotDone::Unreachable(fault.to_string()))?;
+    Ok(connected.map(|(_, connected)| connected.state.clone()))
+}
+
+fn token_of(
+    world: &World,
+    repository: Option<&Repository>,
+) -> Result<Option<AccessToken>, NotDone> {
+    let token = repository.map(|repository| effects::open(world, repository)).transpose();
+    token.map(Option::flatten).map_err(|e| NotDone::Refused(e.to_string()))
 }
 
 /// The name of the connected branch means the branch, even if a tag has the same name.
