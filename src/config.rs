@@ -82,7 +82,20 @@ pub struct ServeArgs {
     /// Who may issue identity tokens of CI jobs, in the form of GitHub's.
     #[arg(long, env = "SVC_OIDC_ISSUERS", value_delimiter = ',', default_value = GITHUB)]
     pub oidc_issuers: Vec<WebUrl>,
-    /// How long a build may take on a runner, in seconds.
+    /// The client id or the app id of this service's GitHub App. With an app, repositories on GitHub
+    /// need no token, and their builds run in GitHub Actions.
+    #[arg(long, env = "SVC_GITHUB_APP_ID", requires = "github_app_key")]
+    pub github_app_id: Option<String>,
+    /// The file with the private key of the GitHub App.
+    #[arg(long, env = "SVC_GITHUB_APP_KEY", requires = "github_app_id")]
+    pub github_app_key: Option<PathBuf>,
+    /// The address of GitHub's pages and repositories.
+    #[arg(long, env = "SVC_GITHUB_URL", default_value = "https://github.com")]
+    pub github_url: String,
+    /// The address of GitHub's API. That of a GitHub Enterprise Server ends in `/api/v3`.
+    #[arg(long, env = "SVC_GITHUB_API_URL", default_value = "https://api.github.com")]
+    pub github_api_url: String,
+    /// How long a build may take, in seconds.
     #[arg(long, env = "SVC_BUILD_LIMIT", default_value_t = 7200)]
     pub build_limit: u64,
     /// The deadline of a function call, in seconds.

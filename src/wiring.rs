@@ -2,8 +2,8 @@
 
 use crate::{
     adapters::{
-        binaries::Vault, clock, dumps::DumpFolder, git::Git, loopback::Loopback, mail::mail,
-        oidc::Issuers, ota::Ota, parse::ParseClient, passwords::Argon2id, registries,
+        binaries::Vault, clock, dumps::DumpFolder, git::Git, github::GithubApp, loopback::Loopback,
+        mail::mail, oidc::Issuers, ota::Ota, parse::ParseClient, passwords::Argon2id, registries,
     },
     config::ServeArgs,
     secrets,
@@ -12,7 +12,7 @@ use actix_rt::ArbiterHandle;
 use actors::{
     kinds::{instances::InstanceIndex, templates::catalogue::Catalogue},
     platform::{DefaultTemplates, Platform, Settings, kinds},
-    ports::{Ports, Publisher, Random, Site, sealed::Sealer},
+    ports::{Ports, Publisher, Random, Site, ci::Ci, sealed::Sealer},
     runtime::directory::Rules,
 };
 use container_engine::docker::Docker;
@@ -61,6 +61,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
             Git::new(args.data.join("checkouts"), args.git_private_hosts.clone())
                 .map_err(|e| format!("checkouts: {e}"))?,
         ),
+        ci: github_app(args)?,
         identities: Arc::new(Issuers::new(&args.oidc_issuers)?),
         dumps: dumps.clone(),
         registries: Arc::new(registries::read(args)?),
@@ -101,6 +102,14 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     catalogue.register(&platform.world).await?;
     let first_start = make_administrator(args, &platform, &random).await?;
     Ok(Wired { platform, vault, dumps, first_start })
+}
+
+fn github_app(args: &ServeArgs) -> Result<Option<Arc<dyn Ci>>, String> {
+    let (Some(id), Some(key)) = (&args.github_app_id, &args.github_app_key) else {
+        return Ok(None);
+    };
+    let app = GithubApp::new(id, key, &args.github_url, &args.github_api_url)?;
+    Ok(Some(Arc::new(app)))
 }
 
 /// The signing key and the encryption key need 32 bytes: they are digests of the text in the file.

@@ -28,6 +28,7 @@ mod daemons;
 mod deployments;
 mod every_function;
 mod faults;
+mod github;
 mod headers;
 mod idempotency;
 mod identity;

@@ -3,8 +3,8 @@
 use crate::{
     background::engine_health::EngineHealth,
     kinds::{
-        backup_schedules, image_builds::queue::BuildQueue, instances::metrics::LastReadings,
-        table::Owners,
+        backup_schedules, builds::Asked, image_builds::queue::BuildQueue,
+        instances::metrics::LastReadings, table::Owners,
     },
     ports::Ports,
     runtime::{directory::Rules, health::Registry, store::Store},
@@ -29,6 +29,8 @@ pub struct World {
     pub last_readings: LastReadings,
     /// The builds that are under way and those that wait.
     pub builds: BuildQueue,
+    /// The builds for which a run in a CI was asked for.
+    pub asked_runs: Asked,
     owners: OnceLock<Owners>,
     stopping: AtomicBool,
 }
@@ -50,6 +52,7 @@ impl World {
             engine_health: EngineHealth::default(),
             last_readings: LastReadings::default(),
             builds: BuildQueue::default(),
+            asked_runs: Asked::default(),
             owners: OnceLock::new(),
             stopping: AtomicBool::new(false),
         });

@@ -4,6 +4,7 @@ pub mod binaries;
 pub mod clock;
 pub mod dumps;
 pub mod git;
+pub mod github;
 pub mod loopback;
 pub mod mail;
 pub mod oidc;

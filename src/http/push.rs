@@ -1,4 +1,4 @@
-//! Receives reports of pushes from hosts of repositories.
+//! Receives reports of pushes and runs from hosts of repositories.
 
 use super::{
     Edge, functions,
@@ -44,7 +44,7 @@ async fn received(
         ))
     })?;
     let (_permit, body) = functions::read(edge, req.head(), payload).await?;
-    edge.platform.pushed(app, &proof, &body).await
+    edge.platform.reported(app, &proof, &body).await
 }
 
 fn proof(head: &RequestHead) -> Option<Proof> {

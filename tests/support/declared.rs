@@ -144,6 +144,7 @@ pub fn scene(service: &Service) -> Scene {
         "workflow": "build.yml",
         "repositoryId": "7",
         "repositoryOwnerId": "8",
+        "installationId": "9",
         "issuer": null,
         "jobId": "job_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
         "source": {"templateVersion": "1.0.1"},

@@ -34,6 +34,14 @@ impl Git {
         git
     }
 
+    /// Serves the repository at another path too, such as `acme/app.git`. Returns the URL.
+    pub fn also_at(&self, path: &str) -> String {
+        let link = self.folder.path().join(path);
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(self.work(), link).unwrap();
+        format!("http://{}/{path}", self.host)
+    }
+
     /// The working folder.
     pub fn work(&self) -> PathBuf {
         self.folder.path().join("app.git")

@@ -4,6 +4,8 @@ pub mod builds;
 pub mod declared;
 pub mod engine;
 pub mod git;
+pub mod github;
 pub mod load;
+pub mod oidc;
 pub mod requires;
 pub mod service;

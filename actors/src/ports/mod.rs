@@ -1,5 +1,6 @@
 //! What the platform needs of the outside world, as traits. The service passes the adapters in.
 
+pub mod ci;
 mod clock;
 #[cfg(feature = "nothing")]
 mod manual_clock;
@@ -14,7 +15,7 @@ pub use manual_clock::ManualClock;
 
 use crate::{
     kinds::images::Registries,
-    ports::{parse::ParseServers, sealed::Sealer},
+    ports::{ci::Ci, parse::ParseServers, sealed::Sealer},
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -70,6 +71,8 @@ pub struct Ports {
     pub upstream: Arc<dyn Upstream>,
     pub parse: Arc<dyn ParseServers>,
     pub sources: Arc<dyn Sources>,
+    /// `None`: the service is not registered as an application at a host of repositories.
+    pub ci: Option<Arc<dyn Ci>>,
     pub identities: Arc<dyn Identities>,
     pub dumps: Arc<dyn Dumps>,
     pub registries: Arc<Registries>,

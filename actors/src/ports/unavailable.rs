@@ -35,6 +35,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         upstream: unavailable.clone(),
         parse: unavailable.clone(),
         sources: unavailable.clone(),
+        ci: None,
         identities: unavailable.clone(),
         dumps: unavailable,
         registries: Arc::new(Registries::default()),

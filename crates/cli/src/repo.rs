@@ -24,10 +24,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 pub fn repo(cx: &Context<'_>, command: Repo) -> Result<(), Failure> {
     let client = cx.client()?;
     match command {
-        Repo::Connect { url, app, branch, token_stdin } => {
+        Repo::Connect { url, app, branch, token_stdin, installation } => {
             let app_id = cx.settings.app(app)?;
             let token = token_stdin.then(token).transpose()?;
-            let connected = client.call(&ConnectRepository { app_id, url, branch, token })?;
+            let wanted =
+                ConnectRepository { app_id, url, branch, token, installation_id: installation };
+            let connected = client.call(&wanted)?;
             examined(cx, checked(&client, connected)?)
         }
         Repo::Check { app } => {

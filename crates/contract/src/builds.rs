@@ -14,47 +14,74 @@ use serde::{Deserialize, Serialize};
 /// The labels of a runner.
 pub type Labels = BoundedSet<Slug, 0, 20>;
 
-functions! {
-    group "Builds";
+/// Declares the group with the functions that begin a build, whose parameters are the same.
+macro_rules! builds {
+    (
+        begun by {$(
+            $(#[doc = $doc:literal])+
+            $name:literal : $params:ident { $($more:tt)* } errors: [$($error:tt)*]
+        )+}
+        $($rest:tt)+
+    ) => {
+        functions! {
+            group "Builds";
+            $(
+                $(#[doc = $doc])+
+                $name : $params {
+                    app_id: AppId,
+                    platform: Platform,
+                    /// The build profile of `.svc/config.json`. The default is `production`.
+                    #[serde(default, skip_serializing_if = "Option::is_none")]
+                    profile: Option<Name>,
+                    /// A branch, tag or commit. The default is the connected branch. A CI takes no
+                    /// commit.
+                    #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+                    git_ref: Option<GitRef>,
+                    #[serde(default)]
+                    trigger: BuildTrigger,
+                    $($more)*
+                } -> Build {
+                    who: Member of (app_id), effect: Change,
+                    errors: [
+                        NotFound "the app has no repository",
+                        NotNow "100 builds of the app are under way",
+                        $($error)*
+                    ]
+                }
+            )+
+            $($rest)+
+        }
+    };
+}
 
-    /// Build an app from its repository, on a runner.
-    ///
-    /// The call returns at once. The service reads the repository again and builds the commit that
-    /// it finds then.
-    "svc_triggerBuild": TriggerBuild {
-        app_id: AppId,
-        platform: Platform,
-        /// The build profile of `.svc/config.json`. The default is `production`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        profile: Option<Name>,
-        /// A branch, tag or commit. The default is the connected branch.
-        #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
-        git_ref: Option<GitRef>,
-        /// The labels that a runner needs in addition to the name of the platform.
-        #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
-        labels: Labels,
-        #[serde(default)]
-        trigger: BuildTrigger,
-    } -> Build { who: Member of (app_id), effect: Change,
-        errors: [NotFound "the app has no repository", NotNow "100 builds of the app are under way"] }
+builds! {
+    begun by {
+        /// Build an app from its repository: in the CI of a managed repository on GitHub that lets
+        /// the service do so (`svc_build_dispatch`), else on a runner.
+        ///
+        /// The call returns at once. The service reads the repository again before the build.
+        "svc_triggerBuild": TriggerBuild {
+            /// The labels that a runner needs in addition to the name of the platform. With labels,
+            /// the build is one for a runner.
+            #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
+            labels: Labels,
+        } errors: []
 
-    /// Build an app on a runner, like `svc_triggerBuild`.
-    "svc_triggerMobileWorkflow": TriggerMobileWorkflow {
-        app_id: AppId,
-        platform: Platform,
-        /// The build profile of `.svc/config.json`. The default is `production`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        profile: Option<Name>,
-        /// A branch, tag or commit. The default is the connected branch.
-        #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
-        git_ref: Option<GitRef>,
-        /// The labels that a runner needs in addition to the name of the platform.
-        #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
-        labels: Labels,
-        #[serde(default)]
-        trigger: BuildTrigger,
-    } -> Build { who: Member of (app_id), effect: Change,
-        errors: [NotFound "the app has no repository", NotNow "100 builds of the app are under way"] }
+        /// Build an app in the CI of its managed repository.
+        ///
+        /// The service triggers the workflow `svc-build.yml` through its GitHub App, follows the run,
+        /// and ties the artifact of the run to the build.
+        "svc_build_dispatch": DispatchBuild {} errors: [
+            NotNow "the repository is not managed, or its CI cannot be reached"
+        ]
+
+        /// Build an app on a runner.
+        "svc_triggerMobileWorkflow": TriggerMobileWorkflow {
+            /// The labels that a runner needs in addition to the name of the platform.
+            #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
+            labels: Labels,
+        } errors: []
+    }
 
     /// List the builds of an app.
     "svc_getBuilds": GetBuilds {
@@ -73,7 +100,8 @@ functions! {
     "svc_getBuild": GetBuild { build_id: BuildId } -> Build
     { who: Member of (build_id), effect: Read }
 
-    /// Cancel a build. A runner that works on it stops within 15 seconds, or after its upload.
+    /// Cancel a build, and its run in a CI. A runner that works on it stops within 15 seconds, or
+    /// after its upload.
     "svc_cancelBuild": CancelBuild { build_id: BuildId } -> Build
     { who: Member of (build_id), effect: Change, errors: [NotNow "the build has ended"] }
 
@@ -109,7 +137,7 @@ records! {
         runner: Option<Name>,
         /// How often the build was given to a runner: 2 if it was lost once.
         attempts: u32,
-        /// The run in the CI of the repository.
+        /// The run in the CI of the repository, if the build is one for a CI.
         run_url: Option<WebUrl>,
         artifact_id: Option<ArtifactId>,
         /// Why the build did not succeed.
@@ -159,17 +187,17 @@ impl From<BuildTrigger> for ProvenancePath {
 pub enum BuildState {
     /// The service reads the repository, or the build waits for a runner.
     Queued,
-    /// A runner got the build and has not reported yet.
+    /// A runner got the build and has not reported yet, or a CI has the build in its queue.
     Dispatched,
     /// The build runs.
     Running,
     /// The artifact is verified.
     Succeeded,
-    /// The build failed, or it was lost twice.
+    /// The build failed, or two runners lost it.
     Failed,
     /// The build was cancelled.
     Cancelled,
-    /// No runner asked for the build within a day, or the build did not end in time.
+    /// Nobody began the build within a day, or it did not end in time.
     TimedOut,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     AppId, Timestamp,
-    text::{AccessToken, GitRef, GitUrl},
+    text::{AccessToken, GitRef, GitUrl, HostId},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,12 @@ functions! {
         /// runner gets it (`svc_claimBuild`).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<AccessToken>,
+        /// The installation of the service's GitHub App that has the repository. The service then
+        /// reads the repository without a token, and begins builds in its CI, as long as `app` in
+        /// the `.svc/config.json` of its default branch is this app. The default is the
+        /// installation that the host names, if there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        installation_id: Option<HostId>,
     } -> Repository { who: Member of (app_id), effect: Change }
 
     /// Read the repository of an app, as the last check found it.
@@ -60,6 +66,9 @@ records! {
         host: RepositoryHost,
         /// Whether the service has a token for the repository.
         has_token: bool,
+        /// The installation of the GitHub App through which the service reaches the repository.
+        #[serde(default)]
+        installation_id: Option<HostId>,
         mode: RepositoryMode,
         /// The files of a managed repository.
         detected: Vec<DetectedFile>,
@@ -143,7 +152,7 @@ pub enum Severity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RepositoryHost {
-    /// github.com.
+    /// github.com, or the GitHub of the operator.
     Github,
     /// Any other git server.
     Git,

@@ -73,6 +73,13 @@ impl Config {
     }
 }
 
+/// Whether the text of a configuration names this app, whatever else is wrong in it.
+pub fn names_app(config: &str, app: AppId) -> bool {
+    let config = config.trim_start_matches('\u{feff}');
+    let config = serde_json::from_str::<serde_json::Value>(config).unwrap_or_default();
+    config.get("app").and_then(|named| named.as_str()) == Some(app.to_string().as_str())
+}
+
 const FIELDS: [&str; 6] = ["platforms", "build", "artifact", "apiUrl", "applicationId", "app"];
 /// The profile that is built where none is named.
 const PRODUCTION: &str = "production";

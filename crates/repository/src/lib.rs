@@ -11,7 +11,7 @@ mod document;
 mod workflow;
 
 pub use access::git_environment;
-pub use config::{Config, Recipe, stays_inside};
+pub use config::{Config, Recipe, names_app, stays_inside};
 
 use contract::repositories::{DetectedFile, Finding, RepositoryMode, Severity};
 use document::{Node, SyntaxError};
@@ -80,14 +80,17 @@ pub struct Report {
 
 /// Runs all checks.
 ///
-/// A repository with all three files is managed. One with neither configuration nor workflow is
-/// artifact-only on purpose. Any other is artifact-only too, and the missing files are errors.
+/// A repository with all three files is managed, any other is artifact-only. A workflow needs the
+/// other two files, so it makes their absence an error. A configuration alone is enough for runners.
 pub fn check(files: &Files) -> Report {
     let parts = [(PACKAGE, &files.package), (CONFIG, &files.config), (WORKFLOW, &files.workflow)];
     let is_there = |content: &Content| !matches!(content, Content::Missing);
     let is_managed = parts.iter().all(|(_, content)| is_there(content));
-    let claims_managed = is_there(&files.config) || is_there(&files.workflow);
-    let missing = if claims_managed { Severity::Error } else { Severity::Info };
+    let missing = match (is_there(&files.workflow), is_there(&files.config)) {
+        (true, _) => Severity::Error,
+        (false, true) => Severity::Warning,
+        (false, false) => Severity::Info,
+    };
 
     let mut findings = Findings::default();
     let package = findings.read(PACKAGE, &files.package, missing, document::json);

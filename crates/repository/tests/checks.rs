@@ -51,7 +51,11 @@ fn the_mode_follows_from_the_files_that_are_there() {
         let report = check(&Files { package, config, workflow });
         assert_eq!(report.mode == Managed, present == 7, "{present}");
         assert_eq!(report.mode == ArtifactOnly, present != 7, "{present}");
-        let expected = if present < 2 { Severity::Info } else { Severity::Error };
+        let expected = match present {
+            0..2 => Severity::Info,
+            2..4 => Severity::Warning,
+            _ => Severity::Error,
+        };
         assert!(report.findings.iter().all(|finding| finding.severity == expected), "{present}");
         let missing = report.detected.iter().filter(|file| !file.present).count();
         assert_eq!(report.findings.len(), missing, "{present}");

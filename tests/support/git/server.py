@@ -1,7 +1,7 @@
 """Serves the git repositories of a folder over HTTP, by git's own CGI program: server.py FOLDER.
 
 Prints the port that it listens on. These files in the folder change what it does:
-`token` holds the password that each request must send, `slow` delays each answer by three seconds,
+`token` holds the password that each request must send, or its beginning and `*`, `slow` delays each answer by three seconds,
 `elsewhere` holds the address of a server to redirect to.
 It counts the bytes that it sends in the file `sent`.
 """
@@ -27,7 +27,12 @@ class Repositories(http.server.BaseHTTPRequestHandler):
     def may_read(self):
         token = setting("token")
         sent = self.headers.get("Authorization", "Basic ").removeprefix("Basic ")
-        return token is None or base64.b64decode(sent).decode().partition(":")[2] == token
+        if token is None:
+            return True
+        password = base64.b64decode(sent).decode().partition(":")[2]
+        if token.endswith("*"):
+            return password.startswith(token[:-1])
+        return password == token
 
     def serve(self):
         if not self.may_read():

@@ -3,6 +3,7 @@
 use super::{
     ArtifactClaim, ArtifactIndex, Artifacts, Command, Declared, Upload,
     address::{self, Use},
+    origin::Origin,
 };
 use crate::{
     call::{
@@ -14,13 +15,12 @@ use crate::{
     runtime::resource::Input,
 };
 use contract::{
-    AppId, ArtifactId, Fault, Serves, Subject, Timestamp, UserId,
-    artifacts::{Artifact, ArtifactKind, ArtifactState, Provenance, ProvenancePath, Trust},
+    AppId, ArtifactId, BuildId, Fault, Serves, Subject, Timestamp,
+    artifacts::{Artifact, ArtifactKind, ArtifactState},
     endpoint::{
         CreateUploadUrl, FinalizeArtifact, FinalizeRequest, Made, PART_SIZE, UploadUrl,
         UploadUrlRequest,
     },
-    trusted_publishers::CiRun,
 };
 use std::{collections::BTreeMap, time::Duration};
 use store::Snapshot;
@@ -46,12 +46,8 @@ impl Serves<CreateUploadUrl> for Platform {
         if request.size == Some(0) {
             return Err(Fault::invalid("size", "must be at least 1 byte"));
         }
-        let build = request.build.as_ref().map(|named| self.build_of(request.app_id, named));
-        let build = build.transpose()?;
-        if build.as_ref().is_some_and(|build| build.build.platform != request.platform) {
-            return Err(Fault::invalid("platform", "is not the platform of the build"));
-        }
-        if let Some(known) = self.find_upload(cx, &request, kind).await? {
+        let origin = self.origin(cx, &request)?;
+        if let Some(known) = self.find_upload(cx, &request, kind, origin.build()).await? {
             return Ok(Made::Before(known));
         }
         let open = self.world.store.count(&ArtifactIndex::Pending { app: request.app_id });
@@ -62,8 +58,7 @@ impl Serves<CreateUploadUrl> for Platform {
         }
         let id: ArtifactId = self.world.ports.random.id(cx.now);
         let expires_at = cx.now + self.settings.upload_lifetime;
-        let build = build.as_ref().map(|build| &build.state);
-        let upload = new_upload(id, kind, request.clone(), build, cx, expires_at);
+        let upload = new_upload(id, kind, request.clone(), origin, cx.now, expires_at);
         let reply = self.upload_url(id, 0, expires_at);
         let owners = &self.owners()?.artifacts;
         let reply = cx.create(&self.world, owners, id, upload, move |_| Ok(reply.clone())).await?;
@@ -80,6 +75,7 @@ impl Platform {
         cx: &Call,
         request: &UploadUrlRequest,
         kind: ArtifactKind,
+        build: Option<BuildId>,
     ) -> Result<Option<UploadUrl>, Fault> {
         let declared = declared(request);
         let (Some(size), Some(sha256)) = (declared.size, &declared.sha256) else { return Ok(None) };
@@ -98,7 +94,6 @@ impl Platform {
             let Artifact { id, version, .. } = &upload.artifact;
             let is_verified = upload.artifact.state == ArtifactState::Verified;
             let same_version = *version == request.version;
-            let build = request.build.as_ref().map(|named| named.build_id);
             if upload.artifact.kind != kind
                 || build.is_some() && upload.artifact.provenance.build_id != build
                 || !(same_version || is_verified && request.version.is_none())
@@ -273,20 +268,12 @@ fn new_upload(
     id: ArtifactId,
     kind: ArtifactKind,
     request: UploadUrlRequest,
-    build: Option<&builds::State>,
-    cx: &Call,
+    origin: Origin,
+    now: Timestamp,
     expires_at: Timestamp,
 ) -> Upload {
-    let user = cx.caller.user.as_ref();
-    let by_token = cx.caller.is_token();
     let must_be = declared(&request);
-    let uploaded_by = user.map(|user| user.id);
-    let identity = cx.caller.token().and_then(|token| token.identity.as_ref());
-    let provenance = match (build, identity) {
-        (Some(build), _) => known_provenance(build, uploaded_by),
-        (None, Some(identity)) => proven_provenance(&request, &identity.run, uploaded_by),
-        (None, None) => claimed_provenance(&request, uploaded_by, by_token),
-    };
+    let of_build = origin.build().is_some();
     let artifact = Artifact {
         id,
         app_id: request.app_id,
@@ -298,85 +285,21 @@ fn new_upload(
         version: request.version,
         build_number: request.build_number.as_ref().map(ToString::to_string),
         identifier: None,
-        provenance,
-        trust: match (by_token, identity) {
-            (_, Some(_)) => Trust::Oidc,
-            (true, None) => Trust::Token,
-            (false, None) => Trust::Unverified,
-        },
+        provenance: origin.provenance,
+        trust: origin.trust,
         signer: None,
         state: ArtifactState::Pending,
         problem: None,
-        created_at: cx.now,
+        created_at: now,
         finalized_at: None,
     };
     Upload {
         artifact,
         offset: 0,
         length: must_be.size,
-        claims_bytes: must_be.sha256.is_some() && build.is_none(),
+        claims_bytes: must_be.sha256.is_some() && !of_build,
         declared: must_be,
         expires_at,
-    }
-}
-
-/// The provenance of the artifact of a build, as the service knows it.
-fn known_provenance(build: &builds::State, uploaded_by: Option<UserId>) -> Provenance {
-    let builds::State { build, plan, .. } = build;
-    Provenance {
-        path: build.execution_path,
-        uploaded_by,
-        repository: plan.as_ref().map(|plan| plan.url.as_str().to_owned()),
-        commit: build.commit.clone(),
-        git_ref: build.git_ref.clone(),
-        run_url: build.run_url.clone(),
-        profile: Some(build.profile.clone()),
-        build_id: Some(build.id),
-        claimed: false,
-    }
-}
-
-/// The provenance of the artifact of a CI job, as its identity token proves it.
-fn proven_provenance(
-    request: &UploadUrlRequest,
-    run: &CiRun,
-    uploaded_by: Option<UserId>,
-) -> Provenance {
-    Provenance {
-        path: ProvenancePath::ExternalCi,
-        uploaded_by,
-        repository: Some(run.repository.clone()),
-        commit: Some(run.commit.clone()),
-        git_ref: Some(run.git_ref.clone()),
-        run_url: run.run_url(),
-        profile: request.profile.clone(),
-        build_id: None,
-        claimed: false,
-    }
-}
-
-/// The provenance that the uploader declares.
-fn claimed_provenance(
-    request: &UploadUrlRequest,
-    uploaded_by: Option<UserId>,
-    by_token: bool,
-) -> Provenance {
-    let default_path =
-        if by_token { ProvenancePath::ExternalCi } else { ProvenancePath::ManualUpload };
-    let (path, repository, commit, git_ref, run_url) = match request.provenance.clone() {
-        Some(d) => (d.path, d.repository, d.commit, d.git_ref, d.run_url),
-        None => (default_path, None, None, None, None),
-    };
-    Provenance {
-        path,
-        uploaded_by,
-        repository: repository.map(String::from),
-        commit: commit.map(String::from),
-        git_ref: git_ref.map(String::from),
-        run_url,
-        profile: request.profile.clone(),
-        build_id: None,
-        claimed: true,
     }
 }
 

@@ -5,6 +5,7 @@ mod artifact_refs;
 mod effects;
 pub mod endpoints;
 mod handlers;
+mod origin;
 mod rules;
 
 pub use artifact_refs::{ArtifactRefs, ArtifactRefsDelta};

@@ -1,20 +1,26 @@
 //! Performs the effects of a build.
 
 use super::{
-    log,
-    rules::{Builds, Effect, LEASE, Outcome, Plan, State},
+    ci, log,
+    rules::{Builds, Effect, LEASE, Outcome, Place, Plan, State},
 };
 use crate::{
     kinds::{
         artifacts::{ArtifactIndex, Artifacts},
-        repositories,
+        repositories::{self, CiAccess},
     },
     ports::{NotDone, SourceError},
     runtime::resource::{Kept, Retry},
     world::World,
 };
-use contract::{BuildId, artifacts::ArtifactState, text::GitRef};
-use repository::Recipe;
+use contract::{
+    ArtifactId, BuildId, Fault,
+    artifacts::ArtifactState,
+    builds::Build,
+    repositories::{Finding, RepositoryMode, Severity},
+    text::GitRef,
+};
+use repository::{Recipe, Report};
 use std::{sync::Arc, time::Duration};
 
 /// How long the host of a repository may take.
@@ -30,6 +36,10 @@ pub(super) async fn perform(
         Effect::Plan => plan(&world, id, &kept).await,
         Effect::FindOut => find_out(&world, id, &kept),
         Effect::Forget => Ok(Outcome::Forgotten(log::forget(&world, id).await?)),
+        Effect::Dispatch => ci::dispatch(&world, id, &kept).await,
+        Effect::Find => ci::find(&world, &kept).await,
+        Effect::Follow => ci::follow(&world, id, &kept).await,
+        Effect::CancelRun => ci::cancel(&world, &kept).await,
     }
 }
 
@@ -37,43 +47,99 @@ pub(super) async fn perform(
 async fn plan(world: &World, id: BuildId, state: &State) -> Result<Outcome, Retry> {
     let build = &state.build;
     let wanted = build.git_ref.as_ref().and_then(|git_ref| git_ref.parse::<GitRef>().ok());
-    let remote = match repositories::remote_of_app(world, build.app_id, wanted) {
-        Ok(Some(remote)) => remote,
+    let (remote, ci) = match repositories::remote_of_app(world, build.app_id, wanted).await {
+        Ok(Some(found)) => found,
         Ok(None) => return Ok(Outcome::Impossible("the app has no repository any more".into())),
         Err(NotDone::Refused(why)) => return Ok(Outcome::Impossible(why)),
-        Err(NotDone::Unreachable(why)) => return Err(Retry(why)),
+        Err(NotDone::Unreachable(why)) => return Err(wait(world, id, why)),
     };
     let found = match world.ports.sources.inspect(&remote, READ_WITHIN).await {
         Ok(found) => found,
         Err(SourceError::Refused(why)) => return Ok(Outcome::Impossible(why)),
-        Err(SourceError::Unreachable(why)) => {
-            log::say(world, id, format!("Waiting for the repository: {why}"));
-            return Err(Retry(why));
-        }
+        Err(SourceError::Unreachable(why)) => return Err(wait(world, id, why)),
     };
+    let report = repository::check(&found.files);
+    let ci = in_ci(state, &report, ci, found.commit == found.git_ref);
     let recipe = Recipe::of(&found.files, build.platform, build.profile.as_str());
-    let Recipe { command, artifact } = match recipe {
-        Ok(recipe) => recipe,
+    let (ci, Recipe { command, artifact }) = match ci.and_then(|ci| Ok((ci, recipe?))) {
+        Ok(planned) => planned,
         Err(why) => return Ok(Outcome::Impossible(format!("{why} (commit {})", found.commit))),
     };
     log::say(world, id, format!("Commit {} of {}: {command}", found.commit, found.git_ref));
-    Ok(Outcome::Planned(Box::new(Plan {
+    let plan = Plan {
         url: remote.url,
-        mode: repository::check(&found.files).mode,
+        mode: report.mode,
         git_ref: found.git_ref,
         commit: found.commit,
         command,
         artifact,
-    })))
+    };
+    Ok(Outcome::Planned(Box::new(plan), ci))
+}
+
+/// The CI in which the build is to run; `None`: on a runner.
+fn in_ci(
+    state: &State,
+    report: &Report,
+    ci: Option<CiAccess>,
+    is_commit: bool,
+) -> Result<Option<CiAccess>, String> {
+    let is_managed = report.mode == RepositoryMode::Managed;
+    let ci = match (state.place, ci) {
+        (Place::Runner, _) | (Place::Any, None) => return Ok(None),
+        (Place::Any, Some(_)) if !is_managed || is_commit => return Ok(None),
+        (Place::Ci, None) => return Err(NO_CI.into()),
+        (Place::Ci, Some(_)) if is_commit => {
+            return Err("a CI builds a branch or a tag, not a commit".into());
+        }
+        (Place::Any | Place::Ci, Some(ci)) => ci,
+    };
+    // Also the files that are missing are errors: the repository is meant to be managed.
+    let error = report.findings.iter().find(|finding| finding.severity == Severity::Error);
+    match error {
+        Some(Finding { path, line, problem, .. }) => {
+            let place = path.as_deref().unwrap_or_default();
+            let line = line.map_or_else(String::new, |line| format!(" line {line}"));
+            Err(format!("{place}{line}: {problem}"))
+        }
+        None if !is_managed => Err("the repository is not managed".into()),
+        None => Ok(Some(ci)),
+    }
+}
+
+/// Why no build can run in the CI of a repository that the service may only read.
+pub(super) const NO_CI: &str = "the service cannot begin runs in the CI of this repository: install \
+     its GitHub App there, and name the app in .svc/config.json of the default branch";
+
+fn wait(world: &World, id: BuildId, why: String) -> Retry {
+    log::say(world, id, format!("Waiting for the repository: {why}"));
+    Retry(why)
+}
+
+/// The verified artifact of a build.
+pub(super) fn verified_artifact(world: &World, build: &Build) -> Result<Option<ArtifactId>, Fault> {
+    let found = of_build(world, build)?.into_iter().find(|(_, s)| *s == ArtifactState::Verified);
+    Ok(found.map(|(id, _)| id))
+}
+
+/// The newest artifacts of a build.
+fn of_build(world: &World, build: &Build) -> Result<Vec<(ArtifactId, ArtifactState)>, Fault> {
+    let mut found = Vec::new();
+    let made = ArtifactIndex::OfBuild { build: build.id };
+    for key in world.store.newest::<Artifacts>(&made, None, 10)? {
+        let seen = world.store.get::<Artifacts>(&key)?;
+        let seen = seen.filter(|seen| seen.artifact.platform == build.platform);
+        found.extend(seen.map(|seen| (key, seen.artifact.state)));
+    }
+    Ok(found)
 }
 
 /// A runner that uploaded the artifact has done its work, even if it cannot say so any more.
 fn find_out(world: &World, id: BuildId, state: &State) -> Result<Outcome, Retry> {
-    let made = ArtifactIndex::OfBuild { build: id };
-    for key in world.store.newest::<Artifacts>(&made, None, 10)? {
-        match world.store.get::<Artifacts>(&key)?.map(|found| found.artifact.state) {
-            Some(ArtifactState::Verified) => return Ok(Outcome::Made(key)),
-            Some(ArtifactState::Verifying) => return Ok(Outcome::Patience),
+    for (artifact, state) in of_build(world, &state.build)? {
+        match state {
+            ArtifactState::Verified => return Ok(Outcome::Made(artifact)),
+            ArtifactState::Verifying => return Ok(Outcome::Patience),
             _ => {}
         }
     }

@@ -1,21 +1,29 @@
 //! The handlers of the group Builds.
 
 use super::{
+    ci,
+    effects::NO_CI,
     log,
-    rules::{BuildIndex, Builds, Command, State},
+    rules::{BuildClaim, BuildIndex, Builds, Command, Place, State},
 };
 use crate::{
     call::{context::Call, pagination},
     kinds::{apps::Apps, repositories},
     platform::Platform,
-    runtime::entries::Under,
+    runtime::{
+        entries::Under,
+        store::{Keyed, Store},
+    },
 };
 use contract::{
-    BuildId, Fault, Page, Serves,
+    AppId, BuildId, Fault, Name, Page, Serves,
+    apps::Platform as Os,
     builds::{
-        Build, BuildLogs, BuildState, CancelBuild, GetBuild, GetBuildLogs, GetBuilds, TriggerBuild,
-        TriggerMobileWorkflow,
+        Build, BuildLogs, BuildState, BuildTrigger, CancelBuild, DispatchBuild, GetBuild,
+        GetBuildLogs, GetBuilds, Labels, TriggerBuild, TriggerMobileWorkflow,
     },
+    repositories::{Repository, RepositoryMode},
+    text::GitRef,
 };
 
 /// How many builds of one app may be under way.
@@ -27,39 +35,62 @@ pub(super) fn show(state: &State) -> Result<Build, Fault> {
     Ok(state.build.clone())
 }
 
+/// What every function that begins a build is asked for.
+struct Wanted {
+    app_id: AppId,
+    platform: Os,
+    profile: Option<Name>,
+    git_ref: Option<GitRef>,
+    labels: Labels,
+    trigger: BuildTrigger,
+    place: Place,
+}
+
+/// The build that a run in a CI belongs to.
+pub(crate) fn build_of_run(
+    store: &Store,
+    repository: &str,
+    run: &str,
+) -> Result<Option<Keyed<Builds>>, Fault> {
+    store.held_by(&BuildClaim::Run { run: ci::run_name(repository, run) })
+}
+
 impl Platform {
-    async fn trigger(&self, cx: &Call, p: TriggerBuild) -> Result<Build, Fault> {
+    async fn trigger(&self, cx: &Call, wanted: Wanted) -> Result<Build, Fault> {
         let (_, app) = cx.ancestry.app()?;
-        if !app.state.platforms.contains(&p.platform) {
+        if !app.state.platforms.contains(&wanted.platform) {
             return Err(Fault::invalid(
                 "platform",
                 "this app is not built for this platform; add it with updateApp first",
             ));
         }
-        let repository = repositories::of_app(&self.world.store, p.app_id)?;
+        let repository = repositories::of_app(&self.world.store, wanted.app_id)?;
         let repository = repository.ok_or(Fault::NotFound("repository of this app"))?;
-        let open = self.world.store.count(&BuildIndex::UnderWay { app: p.app_id })?;
+        if wanted.place == Place::Ci {
+            can_run_in_ci(&repository)?;
+        }
+        let open = self.world.store.count(&BuildIndex::UnderWay { app: wanted.app_id })?;
         if open >= MOST_UNDER_WAY {
             return Err(Fault::NotNow(format!(
                 "{MOST_UNDER_WAY} builds of this app are under way; cancel some, or wait"
             )));
         }
-        let profile = match p.profile {
+        let profile = match wanted.profile {
             Some(profile) => profile,
             None => PROFILE.parse().map_err(|_| Fault::Internal)?,
         };
         let id: BuildId = self.world.ports.random.id(cx.now);
         let build = Build {
             id,
-            app_id: p.app_id,
-            platform: p.platform,
+            app_id: wanted.app_id,
+            platform: wanted.platform,
             profile,
-            execution_path: p.trigger.into(),
+            execution_path: wanted.trigger.into(),
             mode: repository.mode,
             state: BuildState::Queued,
-            git_ref: p.git_ref.map(|git_ref| git_ref.as_str().to_owned()),
+            git_ref: wanted.git_ref.map(|git_ref| git_ref.as_str().to_owned()),
             commit: None,
-            labels: p.labels.into_vec(),
+            labels: wanted.labels.into_vec(),
             runner: None,
             attempts: 0,
             run_url: None,
@@ -70,21 +101,52 @@ impl Platform {
             started_at: None,
             finished_at: None,
         };
-        let state = State::new(build, self.settings.build_limit);
+        let state = State::new(build, wanted.place, self.settings.build_limit);
         cx.create(&self.world, &self.owners()?.builds, id, state, show).await
+    }
+}
+
+/// Refuses a build in the CI of a repository that the last check found unfit.
+fn can_run_in_ci(repository: &Repository) -> Result<(), Fault> {
+    if repository.mode == RepositoryMode::ArtifactOnly {
+        let missing = repository.detected.iter().filter(|file| !file.present);
+        let missing: Vec<_> = missing.map(|file| file.path.as_str()).collect();
+        return Err(Fault::NotNow(format!(
+            "the repository is not managed, for it has no {}; add what is missing (svc init), or \
+             build on a runner with svc_triggerMobileWorkflow",
+            missing.join(" and no ")
+        )));
+    }
+    match (&repository.checked_at, &repository.installation_id) {
+        (Some(_), None) => Err(Fault::NotNow(NO_CI.into())),
+        _ => Ok(()),
     }
 }
 
 impl Serves<TriggerBuild> for Platform {
     async fn serve(&self, cx: &Call, p: TriggerBuild) -> Result<Build, Fault> {
-        self.trigger(cx, p).await
+        let TriggerBuild { app_id, platform, profile, git_ref, labels, trigger } = p;
+        let place = if labels.is_none() { Place::Any } else { Place::Runner };
+        let wanted = Wanted { app_id, platform, profile, git_ref, labels, trigger, place };
+        self.trigger(cx, wanted).await
     }
 }
 
 impl Serves<TriggerMobileWorkflow> for Platform {
     async fn serve(&self, cx: &Call, p: TriggerMobileWorkflow) -> Result<Build, Fault> {
         let TriggerMobileWorkflow { app_id, platform, profile, git_ref, labels, trigger } = p;
-        self.trigger(cx, TriggerBuild { app_id, platform, profile, git_ref, labels, trigger }).await
+        let place = Place::Runner;
+        let wanted = Wanted { app_id, platform, profile, git_ref, labels, trigger, place };
+        self.trigger(cx, wanted).await
+    }
+}
+
+impl Serves<DispatchBuild> for Platform {
+    async fn serve(&self, cx: &Call, p: DispatchBuild) -> Result<Build, Fault> {
+        let DispatchBuild { app_id, platform, profile, git_ref, trigger } = p;
+        let (labels, place) = (Labels::default(), Place::Ci);
+        let wanted = Wanted { app_id, platform, profile, git_ref, labels, trigger, place };
+        self.trigger(cx, wanted).await
     }
 }
 

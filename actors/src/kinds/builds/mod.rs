@@ -1,14 +1,19 @@
-//! Builds of apps. A runner executes a build: it asks for one, reports while it works, and uploads
-//! the artifact.
+//! Builds of apps. A build runs in the CI of its repository, or on a runner: that asks for a build,
+//! reports while it works, and uploads the artifact.
 
+mod ci;
 mod effects;
 mod handlers;
 mod log;
+mod reports;
 mod rules;
 mod runners;
 mod transitions;
 
+pub use ci::{Asked, Run, RunOutcome};
+pub(crate) use handlers::build_of_run;
 pub use log::Chunk;
 pub use rules::{
-    BuildIndex, Builds, Command, Effect, LEASE, Lease, Outcome, Plan, State, WAITS_FOR_RUNNER,
+    BuildIndex, Builds, Command, Effect, LEASE, Lease, Outcome, Place, Plan, State,
+    WAITS_FOR_RUNNER,
 };

@@ -1,20 +1,20 @@
 //! The rules of a build: `queued → dispatched → running → succeeded | failed`, `cancelled`,
 //! `timedOut`.
 //!
-//! A queued build is first planned: the service reads the repository. Then it waits for a runner. A
-//! runner that gets the build holds it by a lease, which each report extends. When a lease ends,
-//! the build is queued once more; after a second lost runner it fails.
+//! A queued build is first planned: the service reads the repository. Then it is begun in the CI of
+//! the repository ([`Run`]), or it waits for a runner. A runner that gets the build holds it by a
+//! lease, which each report extends. When a lease ends, the build is queued once more; after a
+//! second lost runner it fails.
 
+use super::ci::{Run, RunOutcome};
 use crate::{
+    kinds::repositories::CiAccess,
     runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     world::World,
 };
 use contract::{
-    AppId, ArtifactId, BuildId, EventId, Fault, Name, Timestamp,
-    apps::Platform,
-    builds::{Build, BuildState},
-    repositories::RepositoryMode,
-    text::GitUrl,
+    AppId, ArtifactId, BuildId, EventId, Fault, Name, Timestamp, apps::Platform, builds::Build,
+    repositories::RepositoryMode, text::GitUrl,
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -37,16 +37,31 @@ pub struct State {
     pub build: Build,
     /// How long an attempt may take, in seconds.
     pub limit_seconds: u32,
+    #[serde(default)]
+    pub place: Place,
     /// What is built; `None` until the repository was read.
     pub plan: Option<Plan>,
     /// The deadline of the state `queued`.
     pub queued_until: Timestamp,
     /// `None` while no runner has the build.
     pub lease: Option<Lease>,
+    /// `None` unless the build is one for a CI.
+    #[serde(default)]
+    pub run: Option<Run>,
     /// The log was removed.
     pub log_removed: bool,
     /// The app is being deleted, and this record with it.
     pub removing: bool,
+}
+
+/// Where a build is wanted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Place {
+    /// In the CI of the repository if the service can begin runs there, else on a runner.
+    #[default]
+    Any,
+    Runner,
+    Ci,
 }
 
 /// What is built, and how.
@@ -98,6 +113,10 @@ pub enum Command {
         runner: String,
         made: Result<ArtifactId, String>,
     },
+    /// The host reports a change of this run.
+    RunChanged {
+        run: u64,
+    },
     Cancel,
     /// The deadline of the state passed.
     Overdue,
@@ -113,11 +132,21 @@ pub enum Effect {
     FindOut,
     /// Remove a batch of the log.
     Forget,
+    /// Begin a run in the CI.
+    Dispatch,
+    /// Find the run that the CI may have begun.
+    Find,
+    /// See how far the run is.
+    Follow,
+    /// Cancel the run.
+    CancelRun,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    Planned(Box<Plan>),
+    /// The plan, and the CI in which the build is to run.
+    Planned(Box<Plan>, Option<CiAccess>),
+    Run(RunOutcome),
     /// The build is impossible, for this reason.
     Impossible(String),
     /// The runner gets another lease: the service itself was away, or verifies the artifact.
@@ -165,20 +194,28 @@ impl Resource for Builds {
             .and_all(state.waits_for_runner().then(|| BuildIndex::waiting(platform)))
     }
 
-    /// `Stale`: the call is decided again, and finds the build that the runner has.
+    /// `Stale`: the call is decided again, and finds the build that the runner has. The search for a
+    /// run is repeated, and finds another one.
     fn claims(state: &State) -> Vec<Unique<Self>> {
-        let claim = |lease: &Lease| BuildClaim::Runner { runner: lease.runner.clone() };
-        let held = state.lease.as_ref().filter(|_| !state.removing);
-        held.map(|lease| Unique::new(claim(lease), || Fault::Stale)).into_iter().collect()
+        if state.removing {
+            return Vec::new();
+        }
+        let runner = |lease: &Lease| BuildClaim::Runner { runner: lease.runner.clone() };
+        let run = |name| BuildClaim::Run { run: name };
+        let runner = state.lease.as_ref().map(runner);
+        let run = state.run.as_ref().and_then(Run::name).map(run);
+        runner.into_iter().chain(run).map(|claim| Unique::new(claim, || Fault::Stale)).collect()
     }
 
     fn deadline(state: &State) -> Option<(Timestamp, Command)> {
-        let at = match (&state.lease, state.build.state, state.build.finished_at) {
+        let ended = state.build.finished_at;
+        let at = match (&state.lease, &state.run) {
             _ if state.removing => return None,
-            (Some(lease), ..) => lease.until.min(lease.ends_by),
-            (None, BuildState::Queued, _) => state.queued_until,
-            (None, _, Some(finished)) if !state.log_removed => finished + KEEPS_LOG,
-            _ => return None,
+            _ if state.log_removed => return None,
+            _ if ended.is_some() => ended? + KEEPS_LOG,
+            (Some(lease), _) => lease.until.min(lease.ends_by),
+            (None, Some(run)) => run.until,
+            (None, None) => state.queued_until,
         };
         Some((at, Command::Overdue))
     }
@@ -222,5 +259,7 @@ store::claims! {
     pub enum BuildClaim of Builds {
         /// A runner has one build at a time.
         Runner { runner: String } = "runner",
+        /// A run in a CI belongs to one build.
+        Run { run: String } = "run",
     }
 }

@@ -63,7 +63,7 @@ impl Platform {
         let held = self.world.store.held_by(&BuildClaim::Runner { runner: runner.clone() })?;
         if let Some((id, held)) = held {
             return match self.may_run(cx, p, id)? {
-                Some(_) => self.order(id, &held.state).map(Some),
+                Some(_) => self.order(id, &held.state).await.map(Some),
                 None => Err(Fault::NotFound("build")),
             };
         }
@@ -113,7 +113,7 @@ impl Platform {
             Err(fault) => return Err(fault),
         }
         log::say(&self.world, id, format!("The runner {} got the build.", p.name));
-        self.order(id, &waits.state).map(Some)
+        self.order(id, &waits.state).await.map(Some)
     }
 
     /// The build with its ancestors, if the caller may run it.
@@ -131,10 +131,10 @@ impl Platform {
         }
     }
 
-    fn order(&self, id: BuildId, state: &State) -> Result<BuildOrder, Fault> {
+    async fn order(&self, id: BuildId, state: &State) -> Result<BuildOrder, Fault> {
         let plan = state.plan.clone().ok_or(Fault::Internal)?;
         let build = &state.build;
-        let token = repositories::token_for(&self.world, build.app_id, &plan.url);
+        let token = repositories::token_for(&self.world, build.app_id, &plan.url).await;
         Ok(BuildOrder {
             build_id: id,
             app_id: build.app_id,

@@ -1,8 +1,9 @@
 //! The transitions of a build.
 
 use super::{
+    ci::Run,
     log::Chunk,
-    rules::{Builds, Command, Effect, LEASE, Lease, Outcome, State, WAITS_FOR_RUNNER},
+    rules::{Builds, Command, Effect, LEASE, Lease, Outcome, Place, State, WAITS_FOR_RUNNER},
 };
 use crate::runtime::resource::{Intent, Moment, Resource, Step};
 use contract::{
@@ -23,8 +24,10 @@ const NEXT_BATCH: Duration = Duration::from_millis(100);
 
 impl State {
     /// A build that begins to be planned.
-    pub fn new(build: Build, limit: Duration) -> Self {
+    pub fn new(build: Build, place: Place, limit: Duration) -> Self {
         State {
+            place,
+            run: None,
             limit_seconds: u32::try_from(limit.as_secs()).unwrap_or(u32::MAX),
             plan: None,
             queued_until: build.created_at + PLANNED_WITHIN,
@@ -37,7 +40,8 @@ impl State {
 
     /// Whether a runner may get the build.
     pub fn waits_for_runner(&self) -> bool {
-        !self.removing && self.build.state == BuildState::Queued && self.plan.is_some()
+        let is_queued = !self.removing && self.build.state == BuildState::Queued;
+        is_queued && self.plan.is_some() && self.run.is_none()
     }
 
     /// Whether the runner with this digest has the build.
@@ -53,8 +57,10 @@ impl State {
         let ended = self.build.state.is_final();
         match command {
             Command::Remove => {
+                let is_running = !ended && self.run.as_ref().is_some_and(|run| run.id.is_some());
                 self.removing = true;
-                Ok(Step::put(self).intend(Intent::Now(Effect::Forget)))
+                let first = if is_running { Effect::CancelRun } else { Effect::Forget };
+                Ok(Step::put(self).intend(Intent::Now(first)))
             }
             _ if self.removing => Ok(Step::keep()),
             Command::Claim { runner, .. } if self.is_held_by(&runner) => Ok(Step::keep()),
@@ -77,6 +83,7 @@ impl State {
                 let log = log.into_change(at.id, at.now, &key);
                 Ok(Step::put(self).intend(Intent::None).also(log))
             }
+            Command::RunChanged { run } => Ok(self.run_changed(run)),
             Command::Finish { runner, .. } if !self.is_held_by(&runner) => Err(not_yours()),
             Command::Finish { made: Ok(artifact), .. } => Ok(self.succeed(artifact, at)),
             // The runner stops a build that takes too long, as the service does.
@@ -106,22 +113,27 @@ impl State {
                 return Step::keep().intend(Intent::After(NEXT_BATCH, Effect::Forget));
             }
             _ if self.removing => return Step::keep().intend(Intent::Now(Effect::Forget)),
+            Outcome::Run(outcome) => return self.on_run(at, outcome),
+            Outcome::Impossible(_) if ended => return Step::keep().intend(Intent::None),
             _ if ended => return Step::keep(),
             _ => {}
         }
         let is_planned = self.plan.is_some();
+        let is_begun =
+            self.lease.is_some() || self.run.as_ref().is_some_and(|run| run.id.is_some());
         match (outcome, &mut self.lease) {
-            (Outcome::Planned(plan), None) if !is_planned => {
+            (Outcome::Planned(plan, ci), None) if !is_planned => {
                 self.build.mode = plan.mode;
                 self.build.git_ref = Some(plan.git_ref.clone());
                 self.build.commit = Some(plan.commit.clone());
                 self.plan = Some(*plan);
                 self.queued_until = at.now + WAITS_FOR_RUNNER;
-                Step::put(self).intend(Intent::None)
+                self.run = ci.map(|access| Run::new(access, at));
+                let next =
+                    self.run.as_ref().map_or(Intent::None, |_| Intent::Now(Effect::Dispatch));
+                Step::put(self).intend(next)
             }
-            (Outcome::Impossible(why), None) if !is_planned => {
-                self.end(BuildState::Failed, why, at)
-            }
+            (Outcome::Impossible(why), _) if !is_begun => self.end(BuildState::Failed, why, at),
             (Outcome::Made(artifact), _) => self.succeed(artifact, at),
             (Outcome::Patience, Some(lease)) => {
                 lease.until = lease.until.max(at.now + LEASE);
@@ -163,16 +175,23 @@ impl State {
         if at.now < deadline {
             return Step::keep();
         }
-        match &self.lease {
-            Some(_) if self.is_late(at) => self.time_out(at),
-            Some(_) => Step::keep().intend(Intent::Now(Effect::FindOut)),
-            None if self.build.state.is_final() => Step::keep().intend(Intent::Now(Effect::Forget)),
-            None if self.plan.is_none() => {
-                let why = "the repository could not be read within 30 minutes; svc_checkRepository \
-                           says why";
+        match (&self.lease, &self.run) {
+            _ if self.build.state.is_final() => Step::keep().intend(Intent::Now(Effect::Forget)),
+            (Some(_), _) if self.is_late(at) => self.time_out(at),
+            (Some(_), _) => Step::keep().intend(Intent::Now(Effect::FindOut)),
+            (None, Some(_)) if self.build.state == BuildState::Running => self.time_out(at),
+            (None, Some(run)) => {
+                let why = match run.id {
+                    Some(_) => "no machine of the CI began the run within a day",
+                    None => "the host did not say within 30 minutes whether it began the run",
+                };
                 self.end(BuildState::TimedOut, why.into(), at)
             }
-            None => {
+            (None, None) if self.plan.is_none() => {
+                let why = "the build could not be begun within 30 minutes; its log says why";
+                self.end(BuildState::TimedOut, why.into(), at)
+            }
+            (None, None) => {
                 let labels = self.build.labels.iter().map(|label| label.as_str());
                 let wanted: Vec<_> =
                     [self.build.platform.name()].into_iter().chain(labels).collect();
@@ -196,12 +215,17 @@ impl State {
         self.end(BuildState::TimedOut, why, at)
     }
 
-    fn succeed(mut self, artifact: ArtifactId, at: &Moment<Builds>) -> Step<Builds> {
+    pub(super) fn succeed(mut self, artifact: ArtifactId, at: &Moment<Builds>) -> Step<Builds> {
         self.build.artifact_id = Some(artifact);
         self.finish(BuildState::Succeeded, at)
     }
 
-    fn end(mut self, state: BuildState, why: String, at: &Moment<Builds>) -> Step<Builds> {
+    pub(super) fn end(
+        mut self,
+        state: BuildState,
+        why: String,
+        at: &Moment<Builds>,
+    ) -> Step<Builds> {
         self.build.error = Some(why);
         self.finish(state, at)
     }
@@ -210,7 +234,8 @@ impl State {
         self.build.state = state;
         self.build.finished_at = Some(at.now);
         self.lease = None;
-        Step::put(self).intend(Intent::None)
+        let next = self.intent_after_end();
+        Step::put(self).intend(next)
     }
 }
 

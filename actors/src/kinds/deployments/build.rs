@@ -60,7 +60,7 @@ async fn of_git(
 ) -> Result<String, NotDone> {
     // The operator may have disallowed builds after this one was requested.
     allowed(world).map_err(|why| NotDone::Refused(why.into()))?;
-    let remote = repositories::remote(world, app, git)?;
+    let remote = repositories::remote(world, app, git).await?;
     let labels = Labels::from([(APP.into(), app.to_string()), (DEPLOYMENT.into(), id.to_string())]);
     let tag = id.to_string().trim_start_matches("dep_").to_ascii_lowercase();
     let spec = BuildSpec {

@@ -1,6 +1,10 @@
 //! The connected repository as the source of deployments and builds.
 
-use super::{Repository, effects, lookup};
+use super::{
+    Repository,
+    access::{Access, CiAccess, access},
+    lookup,
+};
 use crate::{
     ports::{NotDone, Remote, Revision},
     runtime::store::Store,
@@ -35,35 +39,39 @@ pub(crate) fn with_address(
     Ok(AppSource { url: Some(connected.url.clone()), git_ref, ..source })
 }
 
-/// The remote of a source, with the token of the app's repository if it is that one.
-pub(crate) fn remote(world: &World, app: AppId, source: &AppSource) -> Result<Remote, NotDone> {
+/// The remote of a source, with the access to the app's repository if it is that one.
+pub(crate) async fn remote(
+    world: &World,
+    app: AppId,
+    source: &AppSource,
+) -> Result<Remote, NotDone> {
     let url = source.url.clone();
     let url = url.ok_or_else(|| NotDone::Refused("it names no repository".into()))?;
     let connected = at_address(world, app, &url)?;
     let revision = revision(connected.as_ref(), source.git_ref.clone());
-    Ok(Remote { url, revision, token: token_of(world, connected.as_ref())? })
+    Ok(Remote { url, revision, token: token_of(world, connected.as_ref()).await? })
 }
 
-/// The remote of the app's repository; `None` if it has none.
-pub(crate) fn remote_of_app(
+/// The remote of the app's repository, and its CI; `None` if it has none.
+pub(crate) async fn remote_of_app(
     world: &World,
     app: AppId,
     wanted: Option<GitRef>,
-) -> Result<Option<Remote>, NotDone> {
+) -> Result<Option<(Remote, Option<CiAccess>)>, NotDone> {
     let Some(connected) = connected(world, app)? else { return Ok(None) };
     let wanted = wanted.or_else(|| connected.source.branch.clone());
     let revision = revision(Some(&connected), wanted);
-    let token = token_of(world, Some(&connected))?;
-    Ok(Some(Remote { url: connected.source.url, revision, token }))
+    let Access { token, ci } = access(world, app, &connected.source).await?;
+    Ok(Some((Remote { url: connected.source.url, revision, token }, ci)))
 }
 
 /// The token for an address, if it is that of the app's repository.
-pub(crate) fn token_for(
+pub(crate) async fn token_for(
     world: &World,
     app: AppId,
     url: &GitUrl,
 ) -> Result<Option<AccessToken>, NotDone> {
-    token_of(world, at_address(world, app, url)?.as_ref())
+    token_of(world, at_address(world, app, url)?.as_ref()).await
 }
 
 /// The app's repository, if it has this address.
@@ -77,12 +85,14 @@ fn connected(world: &World, app: AppId) -> Result<Option<Repository>, NotDone> {
     Ok(connected.map(|(_, connected)| connected.state.clone()))
 }
 
-fn token_of(
+async fn token_of(
     world: &World,
     repository: Option<&Repository>,
 ) -> Result<Option<AccessToken>, NotDone> {
-    let token = repository.map(|repository| effects::open(world, repository)).transpose();
-    token.map(Option::flatten).map_err(|e| NotDone::Refused(e.to_string()))
+    match repository {
+        Some(repository) => Ok(access(world, repository.app_id, &repository.source).await?.token),
+        None => Ok(None),
+    }
 }
 
 /// The name of the connected branch means the branch, even if a tag has the same name.

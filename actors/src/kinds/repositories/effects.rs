@@ -1,12 +1,14 @@
 //! Checks a repository.
 
-use super::rules::{Checked, Effect, Outcome, Repositories, Repository};
+use super::{
+    access::access,
+    rules::{Checked, Effect, Outcome, Repositories, Repository},
+};
 use crate::{
-    ports::{Remote, Revision, sealed::SealError},
+    ports::{Remote, Revision},
     runtime::resource::{Kept, Retry},
     world::World,
 };
-use contract::text::AccessToken;
 use std::{sync::Arc, time::Duration};
 
 /// How long the host of a repository may take.
@@ -25,13 +27,14 @@ pub(super) async fn perform(
 
 async fn check(repository: &Repository, world: &World) -> Result<Box<Checked>, String> {
     let source = &repository.source;
-    let token = open(world, repository).map_err(|e| e.to_string())?;
+    let access = access(world, repository.app_id, source).await.map_err(|e| e.to_string())?;
     let revision = source.branch.clone().map_or(Revision::DefaultBranch, Revision::Branch);
-    let remote = Remote { url: source.url.clone(), revision, token };
+    let remote = Remote { url: source.url.clone(), revision, token: access.token };
     let found = world.ports.sources.inspect(&remote, WITHIN).await.map_err(|e| e.to_string())?;
     let mut report = repository::check(&found.files);
     report.findings.truncate(MOST_FINDINGS);
     Ok(Box::new(Checked {
+        installation: access.ci.map(|ci| ci.installation),
         commit: found.commit,
         branch: found.git_ref,
         mode: report.mode,
@@ -39,15 +42,4 @@ async fn check(repository: &Repository, world: &World) -> Result<Box<Checked>, S
         findings: report.findings,
         at: world.ports.clock.now(),
     }))
-}
-
-/// The token of a repository, if it has one.
-pub(super) fn open(
-    world: &World,
-    repository: &Repository,
-) -> Result<Option<AccessToken>, SealError> {
-    let app = repository.app_id.to_string();
-    let token = repository.source.token.as_ref();
-    let token = token.map(|token| world.ports.sealer.open(&app, token)).transpose()?;
-    Ok(token.and_then(|token| token.parse().ok()))
 }

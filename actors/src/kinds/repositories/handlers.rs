@@ -30,12 +30,17 @@ pub(crate) fn of_app(store: &Store, app: AppId) -> Result<Option<wire::Repositor
 fn view(repository: &Repository) -> wire::Repository {
     let Repository { app_id, source, checking, checked, error } = repository.clone();
     let (url, branch) = (source.url, source.branch.map(|branch| branch.as_str().to_owned()));
+    let installation_id = checked.as_ref().and_then(|checked| checked.installation.clone());
     let shown = wire::Repository {
         app_id,
-        host: RepositoryHost::of(&url),
+        host: match installation_id {
+            Some(_) => RepositoryHost::Github,
+            None => RepositoryHost::of(&url),
+        },
         url,
         branch,
         has_token: source.token.is_some(),
+        installation_id,
         mode: wire::RepositoryMode::Unclassified,
         detected: vec![],
         findings: vec![],
@@ -88,7 +93,8 @@ impl Serves<ConnectRepository> for Platform {
         let seal = |token: &str| self.world.ports.sealer.seal(&p.app_id.to_string(), token);
         let token = p.token.as_ref().map(|token| seal(token.as_str())).transpose();
         let token = token.map_err(|_| Fault::Internal)?;
-        let source = Source { url: p.url, branch: p.branch, token };
+        let source =
+            Source { url: p.url, branch: p.branch, token, installation: p.installation_id };
         let (id, input) = match connected(&self.world.store, p.app_id)? {
             Some((id, _)) => (id, Input::Command(Command::Connect(source))),
             None => {

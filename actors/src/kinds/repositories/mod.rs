@@ -1,6 +1,7 @@
 //! Repositories of apps. The service reads the newest commit of a repository and says whether its
 //! app can be built from it.
 
+mod access;
 mod build_source;
 mod effects;
 mod handlers;
@@ -8,6 +9,7 @@ mod lookup;
 mod push;
 mod rules;
 
+pub use access::CiAccess;
 pub(crate) use build_source::{remote, remote_of_app, token_for, with_address};
 pub(crate) use handlers::of_app;
 pub use push::Proof;

@@ -45,7 +45,7 @@ impl Platform {
     }
 
     /// Checks a repository again after a push to its branch.
-    pub async fn pushed(
+    pub(crate) async fn pushed(
         &self,
         app: AppId,
         proof: &Proof,

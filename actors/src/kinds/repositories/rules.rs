@@ -9,7 +9,7 @@ use crate::{
 use contract::{
     AppId, Fault, RepositoryId, Timestamp,
     repositories::{DetectedFile, Finding, RepositoryMode},
-    text::{GitRef, GitUrl},
+    text::{GitRef, GitUrl, HostId},
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -47,11 +47,17 @@ pub struct Source {
     pub branch: Option<GitRef>,
     /// Sealed for the app.
     pub token: Option<Sealed>,
+    /// The installation of the GitHub App that must have the repository.
+    #[serde(default)]
+    pub installation: Option<HostId>,
 }
 
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Checked {
+    /// The installation of the GitHub App that serves the app.
+    #[serde(default)]
+    pub installation: Option<HostId>,
     pub commit: String,
     pub branch: String,
     pub mode: RepositoryMode,
@@ -188,11 +194,12 @@ mod tests {
 
     fn source(host: &str) -> Source {
         let url = format!("https://{host}/app.git").parse().unwrap();
-        Source { url, branch: None, token: None }
+        Source { url, branch: None, token: None, installation: None }
     }
 
     fn checked(commit: u8) -> Box<Checked> {
         Box::new(Checked {
+            installation: None,
             commit: commit.to_string(),
             branch: "main".into(),
             mode: RepositoryMode::Managed,

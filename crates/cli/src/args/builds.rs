@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use contract::{
     AppId, BuildId, Name, PublisherId,
     apps::Platform,
-    text::{Environment, GitRef, GitUrl, RepositoryName, Slug, WorkflowFile},
+    text::{Environment, GitRef, GitUrl, HostId, RepositoryName, Slug, WorkflowFile},
 };
 use std::path::PathBuf;
 
@@ -159,6 +159,9 @@ pub enum Repo {
         /// Read a token from standard input, with which the service may read the repository
         #[arg(long)]
         token_stdin: bool,
+        /// The installation of the service's GitHub App; by default the one that GitHub names
+        #[arg(long)]
+        installation: Option<HostId>,
     },
     /// Check the repository of an app again
     Check {

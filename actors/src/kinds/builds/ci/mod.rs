@@ -1,0 +1,105 @@
+//! Builds in the CI of a repository. The service begins a run there, and follows it.
+//!
+//! A host has no way to say "begin this run once". So the service writes down that it is about to
+//! ask, and asks once. If the host does not say clearly what it did, the service looks for the run
+//! among those of the host; it never asks again.
+
+mod effects;
+mod transitions;
+
+pub(super) use effects::{cancel, dispatch, find, follow};
+
+use crate::ports::ci::{BegunRun, Progress};
+use contract::{ArtifactId, BuildId, Timestamp, apps::Platform, text::RepositoryName};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+/// The run of a build in a CI.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    pub repository: RepositoryName,
+    /// When the service began to ask for the run.
+    pub asked_at: Timestamp,
+    /// The same time by the clock of the host.
+    pub since: Timestamp,
+    /// `None` until the service knows which run it is.
+    pub id: Option<u64>,
+    /// The deadline of the phase.
+    pub until: Timestamp,
+    /// Identifies the last reply of the host about the run.
+    pub tag: Option<String>,
+    /// How often the service looked in vain since the last change.
+    pub looks: u32,
+    /// The finished steps that the log has.
+    pub steps: Vec<String>,
+    /// When the service saw that the run succeeded.
+    pub succeeded_at: Option<Timestamp>,
+}
+
+/// The builds for which this process asked for a run, with the time of [`Run::asked_at`]. An effect
+/// whose outcome could not be written runs again, and must not ask again.
+#[derive(Default)]
+pub struct Asked(Mutex<HashMap<BuildId, Timestamp>>);
+
+impl Asked {
+    /// Notes that the service asks for the run of a build. Returns whether it did not before.
+    fn now(&self, build: BuildId, at: Timestamp) -> bool {
+        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.insert(build, at) != Some(at)
+    }
+
+    /// The run of a build is written down.
+    fn forget(&self, build: BuildId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&build);
+    }
+}
+
+/// The outcome of an effect on the run of a build.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunOutcome {
+    /// The host began this run.
+    Begun(BegunRun),
+    /// The host began no run. Another attempt after this time may succeed.
+    NotBegun(Duration),
+    /// The host may have begun a run.
+    Unclear,
+    /// The host shows no run that may be the one.
+    NotFound,
+    /// What changed since the last look, and the artifact if the run succeeded.
+    Looked(Option<Progress>, Option<ArtifactId>),
+    /// The host did not tell; the service looks again after this time.
+    Later(Duration),
+    /// The host knows the run no longer, for this reason.
+    Gone(String),
+    /// The run was cancelled, or has ended before.
+    Cancelled,
+}
+
+/// The name that `ci/wrapper/svc-build.yml` gives to its runs.
+fn title(platform: Platform, profile: &str) -> String {
+    format!("{TITLED}{} {profile}", platform.name())
+}
+const TITLED: &str = "svc build: ";
+
+/// The run that was asked for, among those that the host shows. A workflow of another author may not
+/// name its runs: then only a single one is certain.
+fn pick(runs: Vec<BegunRun>, platform: Platform, profile: &str) -> Option<BegunRun> {
+    let title = title(platform, profile);
+    let (mut named, mut others): (Vec<_>, Vec<_>) =
+        runs.into_iter().partition(|run| run.title.starts_with(TITLED));
+    named.retain(|run| run.title == title);
+    match (named.pop(), others.pop()) {
+        (Some(run), _) => Some(run),
+        (None, Some(run)) if others.is_empty() => Some(run),
+        _ => None,
+    }
+}
+
+/// The name of a run among all hosts' repositories, such as `acme/app/123`.
+pub(crate) fn run_name(repository: &str, run: impl std::fmt::Display) -> String {
+    format!("{}/{run}", repository.to_ascii_lowercase())
+}

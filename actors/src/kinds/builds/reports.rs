@@ -1,0 +1,55 @@
+//! Reports of the host of a repository: pushes, and changes of runs.
+
+use super::{Command, ci};
+use crate::{
+    kinds::{
+        builds::rules::BuildClaim,
+        repositories::{self, Proof},
+    },
+    platform::Platform,
+};
+use contract::{AppId, Fault, repositories::PushReceived};
+use serde::Deserialize;
+
+/// The part of GitHub's event `workflow_run` that counts.
+#[derive(Deserialize)]
+struct Report {
+    workflow_run: Option<Run>,
+}
+
+#[derive(Deserialize)]
+struct Run {
+    id: u64,
+}
+
+impl Platform {
+    /// Takes a report. A push begins a check of the repository; a change of a run lets its build
+    /// look at the run now instead of later.
+    pub async fn reported(
+        &self,
+        app: AppId,
+        proof: &Proof,
+        body: &[u8],
+    ) -> Result<PushReceived, Fault> {
+        let received = self.pushed(app, proof, body).await?;
+        let report = serde_json::from_slice::<Report>(body).ok();
+        if let Some(Run { id }) = report.and_then(|report| report.workflow_run) {
+            self.run_changed(app, id).await?;
+        }
+        Ok(received)
+    }
+
+    async fn run_changed(&self, app: AppId, run: u64) -> Result<(), Fault> {
+        let store = &self.world.store;
+        let Some(repository) = repositories::of_app(store, app)? else { return Ok(()) };
+        let name = self.world.ports.ci.as_ref().and_then(|ci| ci.repository(&repository.url));
+        let Some(name) = name else { return Ok(()) };
+        let claim = BuildClaim::Run { run: ci::run_name(name.as_str(), run) };
+        match store.held_by(&claim)? {
+            Some((id, build)) if build.build.app_id == app => {
+                self.owners()?.builds.ask(id, Command::RunChanged { run }).await.map(|_| ())
+            }
+            _ => Ok(()),
+        }
+    }
+}

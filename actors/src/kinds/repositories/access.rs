@@ -1,0 +1,90 @@
+//! How the service may read the repository of an app: with its token, or as an application that its
+//! owner installed at the host.
+//!
+//! Anybody may name a repository of somebody else, so an installation serves an app only if the
+//! repository itself names that app.
+
+use super::Source;
+use crate::{
+    ports::{
+        NotDone,
+        ci::{Ci, CiError},
+        sealed::SealError,
+    },
+    world::World,
+};
+use contract::{
+    AppId, Timestamp,
+    text::{AccessToken, HostId, RepositoryName},
+};
+
+/// What the service may do with a repository.
+pub(crate) struct Access {
+    pub token: Option<AccessToken>,
+    /// `None`: the service cannot begin builds in the CI of the repository.
+    pub ci: Option<CiAccess>,
+}
+
+/// A repository in whose CI the service may begin builds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CiAccess {
+    pub repository: RepositoryName,
+    pub installation: HostId,
+    /// The clock of the host.
+    pub now: Timestamp,
+}
+
+impl From<CiError> for NotDone {
+    fn from(e: CiError) -> Self {
+        match e {
+            CiError::Refused(why) => NotDone::Refused(why),
+            CiError::Busy { why, .. } | CiError::Unclear(why) => NotDone::Unreachable(why),
+        }
+    }
+}
+
+/// Finds out how the service may read a repository now.
+pub(super) async fn access(world: &World, app: AppId, source: &Source) -> Result<Access, NotDone> {
+    let own = open(world, app, source).map_err(|e| NotDone::Refused(e.to_string()))?;
+    let host = world.ports.ci.as_deref();
+    let at = host.and_then(|ci| Some((ci, ci.repository(&source.url)?)));
+    let installed = match at {
+        Some((ci, repository)) => installed(ci, repository, app, source).await?,
+        None => None,
+    };
+    match (installed, &source.installation) {
+        (Some((ci, token)), _) => Ok(Access { token: own.or(Some(token)), ci: Some(ci) }),
+        (None, None) => Ok(Access { token: own, ci: None }),
+        (None, Some(_)) if host.is_none() => Err(NotDone::Refused(
+            "this service has no GitHub App (SVC_GITHUB_APP_ID); connect the repository with a token"
+                .into(),
+        )),
+        // The same answer in all cases: whether a private repository exists is not everybody's
+        // business.
+        (None, Some(installation)) => Err(NotDone::Refused(format!(
+            "installation {installation} of the GitHub App does not have this repository, or `app` \
+             in the .svc/config.json of its default branch is not {app}: `svc init` writes it"
+        ))),
+    }
+}
+
+/// The installation that serves the app, and a token of it; `None` if there is none.
+async fn installed(
+    ci: &dyn Ci,
+    repository: RepositoryName,
+    app: AppId,
+    source: &Source,
+) -> Result<Option<(CiAccess, AccessToken)>, NotDone> {
+    let Some(opened) = ci.open(&repository).await? else { return Ok(None) };
+    let is_meant = source.installation.as_ref().is_none_or(|id| *id == opened.installation);
+    let names_app = opened.config.is_some_and(|config| repository::names_app(&config, app));
+    let ci = CiAccess { repository, installation: opened.installation, now: opened.now };
+    Ok((is_meant && names_app).then_some((ci, opened.token)))
+}
+
+/// The stored token of a repository, if it has one.
+fn open(world: &World, app: AppId, source: &Source) -> Result<Option<AccessToken>, SealError> {
+    let token = source.token.as_ref();
+    let token = token.map(|token| world.ports.sealer.open(&app.to_string(), token)).transpose()?;
+    Ok(token.and_then(|token| token.parse().ok()))
+}

@@ -1,0 +1,105 @@
+//! The CI of repositories, in which the service begins builds.
+
+use async_trait::async_trait;
+use contract::{
+    Timestamp, WebUrl,
+    text::{AccessToken, GitUrl, HostId, RepositoryName},
+};
+use std::time::Duration;
+
+/// The CI of a host of repositories, as an application that owners of repositories install there.
+#[async_trait]
+pub trait Ci: Send + Sync {
+    /// The repository at an address, if this is its host.
+    fn repository(&self, url: &GitUrl) -> Option<RepositoryName>;
+    /// Opens a repository for reading. `None`: the application is not installed there.
+    async fn open(&self, repository: &RepositoryName) -> Result<Option<Opened>, CiError>;
+    /// Begins a run of the build workflow. `None`: the host began it and does not say which it is.
+    async fn dispatch(
+        &self,
+        repository: &RepositoryName,
+        wanted: &Wanted,
+    ) -> Result<Option<BegunRun>, CiError>;
+    /// The runs of the build workflow that were dispatched since a time, by the clock of the host.
+    async fn runs_since(
+        &self,
+        repository: &RepositoryName,
+        since: Timestamp,
+    ) -> Result<Vec<BegunRun>, CiError>;
+    /// Reads a run. `None`: nothing changed since the reply with this tag.
+    async fn look(
+        &self,
+        repository: &RepositoryName,
+        run: u64,
+        seen: Option<&str>,
+    ) -> Result<Option<Progress>, CiError>;
+    /// Cancels a run. Idempotent; a run that has ended stays as it is.
+    async fn cancel(&self, repository: &RepositoryName, run: u64) -> Result<(), CiError>;
+}
+
+/// A repository that the service may read.
+pub struct Opened {
+    pub installation: HostId,
+    /// Reads this repository for at most an hour.
+    pub token: AccessToken,
+    /// `.svc/config.json` of the default branch.
+    pub config: Option<String>,
+    /// The clock of the host.
+    pub now: Timestamp,
+}
+
+/// What a run builds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// A branch or tag.
+    pub git_ref: String,
+    pub app: String,
+    pub platform: &'static str,
+    pub profile: String,
+}
+
+/// A run of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BegunRun {
+    pub id: u64,
+    /// Its page.
+    pub url: Option<WebUrl>,
+    /// The name that the workflow gives to the run.
+    pub title: String,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// Identifies this reply, so that the next one tells only changes.
+    pub tag: Option<String>,
+    pub phase: Phase,
+    /// The commit that the run builds.
+    pub commit: String,
+    /// The finished steps of all jobs, such as `build / Upload: success`.
+    pub steps: Vec<String>,
+}
+
+/// The phase of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    Waiting,
+    Running,
+    Succeeded,
+    Cancelled,
+    /// In the words of the host, such as `failure`.
+    Failed(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CiError {
+    /// The host refuses. Another attempt would fail too.
+    #[error("{0}")]
+    Refused(String),
+    /// The host did nothing. Another attempt after this time may succeed.
+    #[error("{why}")]
+    Busy { why: String, after: Duration },
+    /// The host did not answer, and may have done it.
+    #[error("{0}")]
+    Unclear(String),
+}

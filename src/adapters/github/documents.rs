@@ -1,0 +1,147 @@
+//! The documents of GitHub's API, as far as they count here.
+
+use super::http::unreadable;
+use actors::ports::ci::{BegunRun, CiError, Phase, Progress};
+use contract::{
+    Timestamp, WebUrl,
+    text::{AccessToken, HostId},
+};
+use data_encoding::BASE64;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+pub(super) struct Installation {
+    pub id: u64,
+}
+
+#[derive(Deserialize)]
+pub(super) struct InstallationToken {
+    token: String,
+}
+
+/// A file of a repository.
+#[derive(Deserialize)]
+pub(super) struct Content {
+    /// In Base64, on several lines. A folder has none.
+    #[serde(default)]
+    content: String,
+}
+
+/// The reply to a dispatch that asked for the run.
+#[derive(Deserialize)]
+pub(super) struct Dispatched {
+    workflow_run_id: u64,
+    html_url: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Runs {
+    pub workflow_runs: Vec<Run>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Run {
+    id: u64,
+    #[serde(default)]
+    display_title: String,
+    html_url: String,
+    head_sha: String,
+    status: Option<String>,
+    conclusion: Option<String>,
+    actor: Option<Actor>,
+}
+
+/// Who began a run.
+#[derive(Deserialize)]
+struct Actor {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Jobs {
+    pub jobs: Vec<Job>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Job {
+    name: String,
+    #[serde(default)]
+    steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+struct Step {
+    name: String,
+    conclusion: Option<String>,
+}
+
+impl Content {
+    /// `None` if it is not UTF-8 text.
+    pub fn text(&self) -> Option<String> {
+        let digits: String = self.content.split_ascii_whitespace().collect();
+        String::from_utf8(BASE64.decode(digits.as_bytes()).ok()?).ok()
+    }
+}
+
+impl Dispatched {
+    pub fn into_begun(self) -> BegunRun {
+        BegunRun { id: self.workflow_run_id, url: page(&self.html_url), title: String::new() }
+    }
+}
+
+impl Run {
+    pub fn into_begun(self) -> BegunRun {
+        BegunRun { id: self.id, url: page(&self.html_url), title: self.display_title }
+    }
+
+    /// Whether an App began it, and not a person.
+    pub fn is_of_app(&self) -> bool {
+        self.actor.as_ref().is_some_and(|actor| actor.kind == "Bot")
+    }
+
+    pub fn progress(self, tag: Option<String>, jobs: &[Job]) -> Progress {
+        let steps = jobs.iter().flat_map(|job| job.steps.iter().map(move |step| (job, step)));
+        let finished = steps.filter_map(|(job, step)| {
+            let conclusion = step.conclusion.as_deref().filter(|told| *told != "skipped")?;
+            Some(format!("{} / {}: {conclusion}", job.name, step.name))
+        });
+        Progress {
+            tag,
+            commit: self.head_sha.clone(),
+            steps: finished.collect(),
+            phase: self.phase(),
+        }
+    }
+
+    fn phase(self) -> Phase {
+        match (self.status.as_deref(), self.conclusion.as_deref()) {
+            (Some("completed"), Some("success")) => Phase::Succeeded,
+            (Some("completed"), Some("cancelled")) => Phase::Cancelled,
+            (Some("completed"), conclusion) => {
+                Phase::Failed(conclusion.unwrap_or("completed").to_owned())
+            }
+            (Some("in_progress"), _) => Phase::Running,
+            _ => Phase::Waiting,
+        }
+    }
+}
+
+/// The page of a run, if it is an address of the web.
+fn page(url: &str) -> Option<WebUrl> {
+    url.parse().ok()
+}
+
+pub(super) fn token(made: InstallationToken) -> Result<AccessToken, CiError> {
+    made.token.parse().map_err(|_| unreadable("its token is not one"))
+}
+
+pub(super) fn host_id(id: u64) -> Result<HostId, CiError> {
+    id.to_string().parse().map_err(|_| unreadable("the id of the installation is none"))
+}
+
+/// A time as GitHub's searches read it, without milliseconds.
+pub(super) fn whole_second(at: Timestamp) -> String {
+    let text = at.to_string();
+    format!("{}Z", text.chars().take("2026-01-31T12:00:00".len()).collect::<String>())
+}

@@ -1,0 +1,206 @@
+//! GitHub Actions, reached through a GitHub App. Also GitHub Enterprise Server.
+//!
+//! Source: GitHub's REST API description, version 2022-11-28.
+
+mod credentials;
+mod documents;
+mod http;
+
+use actors::ports::ci::{BegunRun, Ci, CiError, Opened, Progress, Wanted};
+use async_trait::async_trait;
+use contract::{
+    Timestamp,
+    text::{AccessToken, GitUrl, RepositoryName},
+};
+use credentials::{Credentials, Permissions};
+use documents::{Content, Dispatched, Installation, Job, Jobs, Run, Runs};
+use http::{Api, Request};
+use repository::CONFIG;
+use serde_json::json;
+use std::path::Path;
+
+/// The file of the build workflow in `.github/workflows`.
+const WORKFLOW: &str = "svc-build.yml";
+
+/// The GitHub App of this service.
+pub struct GithubApp {
+    api: Api,
+    credentials: Credentials,
+    /// The address of repositories, without a slash at the end.
+    web_url: String,
+}
+
+impl GithubApp {
+    /// The app with this id and the private key in this file. `web_url` is the address of GitHub's
+    /// pages and repositories, `api_url` that of its API.
+    pub fn new(id: &str, key: &Path, web_url: &str, api_url: &str) -> Result<GithubApp, String> {
+        Ok(GithubApp {
+            api: Api::new(api_url)?,
+            credentials: Credentials::read(id, key)?,
+            web_url: web_url.trim_end_matches('/').to_owned(),
+        })
+    }
+
+    /// The installation that has the repository; `None` if there is none.
+    async fn installation(&self, of: &RepositoryName) -> Result<Option<u64>, CiError> {
+        let request = Request::get(format!("/repos/{of}/installation"));
+        let answer = self.api.send(&request, &self.credentials.of_app()?).await?;
+        match answer.status {
+            404 => Ok(None),
+            _ => Ok(Some(answer.read::<Installation>()?.id)),
+        }
+    }
+
+    /// Sends a request with a token that can do only this in this repository. A token that GitHub
+    /// does not accept any more is replaced once: GitHub did nothing then.
+    async fn send(
+        &self,
+        to: &RepositoryName,
+        permissions: Permissions,
+        request: &Request,
+    ) -> Result<http::Answer, CiError> {
+        let mut fresh = false;
+        loop {
+            let token = self.token(to, permissions, fresh).await?;
+            let answer = self.api.send(request, token.as_str()).await?;
+            if answer.status != 401 || fresh {
+                return Ok(answer);
+            }
+            fresh = true;
+        }
+    }
+
+    async fn token(
+        &self,
+        to: &RepositoryName,
+        permissions: Permissions,
+        fresh: bool,
+    ) -> Result<AccessToken, CiError> {
+        let known = self.credentials.known(to, permissions).filter(|_| !fresh);
+        if let Some(token) = known {
+            return Ok(token);
+        }
+        let installation = self.installation(to).await?;
+        let installation = installation.ok_or_else(|| not_installed(to))?;
+        self.credentials.of_installation(&self.api, installation, to, permissions).await
+    }
+
+    async fn jobs(&self, of: &RepositoryName, run: u64) -> Result<Vec<Job>, CiError> {
+        let request = Request::get(format!("/repos/{of}/actions/runs/{run}/jobs?per_page=100"));
+        Ok(self.send(of, Permissions::Actions, &request).await?.read::<Jobs>()?.jobs)
+    }
+}
+
+fn not_installed(at: &RepositoryName) -> CiError {
+    CiError::Refused(format!("the GitHub App of this service is not installed for {at}"))
+}
+
+fn no_workflow(at: &RepositoryName) -> CiError {
+    CiError::Refused(format!(
+        "{at} has no .github/workflows/{WORKFLOW} on its default branch, or the GitHub App may not \
+         write its Actions"
+    ))
+}
+
+#[async_trait]
+impl Ci for GithubApp {
+    fn repository(&self, url: &GitUrl) -> Option<RepositoryName> {
+        let (host, path) = url.as_str().split_at_checked(self.web_url.len())?;
+        let path = path.strip_prefix('/')?.trim_end_matches('/');
+        let name = path.strip_suffix(".git").unwrap_or(path);
+        host.eq_ignore_ascii_case(&self.web_url).then(|| name.parse().ok()).flatten()
+    }
+
+    async fn open(&self, repository: &RepositoryName) -> Result<Option<Opened>, CiError> {
+        let Some(installation) = self.installation(repository).await? else { return Ok(None) };
+        let contents = Permissions::Contents;
+        let file = CONFIG.replace('/', "%2F");
+        let request = Request::get(format!("/repos/{repository}/contents/{file}"));
+        let answer = self.send(repository, contents, &request).await?;
+        let now = answer.date.ok_or_else(|| http::unreadable("it has no date"))?;
+        let config = match answer.status {
+            404 => None,
+            _ => answer.read::<Content>()?.text(),
+        };
+        Ok(Some(Opened {
+            installation: documents::host_id(installation)?,
+            token: self.token(repository, contents, false).await?,
+            config,
+            now,
+        }))
+    }
+
+    async fn dispatch(
+        &self,
+        repository: &RepositoryName,
+        wanted: &Wanted,
+    ) -> Result<Option<BegunRun>, CiError> {
+        let path = format!("/repos/{repository}/actions/workflows/{WORKFLOW}/dispatches");
+        let Wanted { git_ref, app, platform, profile } = wanted;
+        let inputs = json!({"app_id": app, "platform": platform, "profile": profile});
+        let body = json!({"ref": git_ref, "inputs": inputs, "return_run_details": true});
+        let request = Request::post(path.clone(), Some(body)).once();
+        let mut answer = self.send(repository, Permissions::Actions, &request).await?;
+        // GitHub Enterprise Server before 3.20 does not know the last field, and did nothing.
+        if matches!(answer.status, 400 | 422) && answer.mentions("return_run_details") {
+            let request =
+                Request::post(path, Some(json!({"ref": git_ref, "inputs": inputs}))).once();
+            answer = self.send(repository, Permissions::Actions, &request).await?;
+        }
+        match answer.status {
+            204 => Ok(None),
+            404 => Err(no_workflow(repository)),
+            _ => {
+                answer.accepted()?;
+                Ok(answer.read::<Dispatched>().ok().map(Dispatched::into_begun))
+            }
+        }
+    }
+
+    async fn runs_since(
+        &self,
+        repository: &RepositoryName,
+        since: Timestamp,
+    ) -> Result<Vec<BegunRun>, CiError> {
+        let since = documents::whole_second(since);
+        let path = format!(
+            "/repos/{repository}/actions/workflows/{WORKFLOW}/runs\
+             ?event=workflow_dispatch&created=%3E%3D{since}&per_page=100"
+        );
+        let answer = self.send(repository, Permissions::Actions, &Request::get(path)).await?;
+        if answer.status == 404 {
+            return Err(no_workflow(repository));
+        }
+        let runs = answer.read::<Runs>()?.workflow_runs;
+        Ok(runs.into_iter().filter(Run::is_of_app).map(Run::into_begun).collect())
+    }
+
+    async fn look(
+        &self,
+        repository: &RepositoryName,
+        run: u64,
+        seen: Option<&str>,
+    ) -> Result<Option<Progress>, CiError> {
+        let path = format!("/repos/{repository}/actions/runs/{run}");
+        let request = Request::get(path).unless(seen);
+        let answer = self.send(repository, Permissions::Actions, &request).await?;
+        if answer.status == 304 {
+            return Ok(None);
+        }
+        let tag = answer.tag.clone();
+        let found = answer.read::<Run>()?;
+        let jobs = self.jobs(repository, run).await?;
+        Ok(Some(found.progress(tag, &jobs)))
+    }
+
+    async fn cancel(&self, repository: &RepositoryName, run: u64) -> Result<(), CiError> {
+        let path = format!("/repos/{repository}/actions/runs/{run}/cancel");
+        let request = Request::post(path, None);
+        let answer = self.send(repository, Permissions::Actions, &request).await?;
+        match answer.status {
+            // 404: the run was deleted. 409: it has ended.
+            404 | 409 => Ok(()),
+            _ => answer.accepted(),
+        }
+    }
+}

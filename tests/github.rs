@@ -1,0 +1,408 @@
+//! Builds in the CI of managed repositories: the real GitHub client, behind a proxy that checks each
+//! request and each answer against the description of GitHub's API.
+
+use crate::support::{
+    git::Git,
+    github::Github,
+    load::together,
+    oidc::Issuer,
+    requires,
+    service::{Answer, Person, Service, eventually, fixture},
+};
+use serde_json::{Value, json};
+use std::{
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+const WORKFLOW: &str = include_str!("../data/fixtures/managed/.github/workflows/svc-build.yml");
+const CONFIG: &str = ".svc/config.json";
+/// The name that the wrapper gives to its runs.
+const RUN_NAME: &str = "svc build: ${{ inputs.platform }} ${{ inputs.profile }}";
+
+struct World {
+    github: Github,
+    issuer: Issuer,
+    git: Git,
+    /// The address of `acme/app`.
+    url: String,
+    service: Service,
+    ada: Person,
+    app: Value,
+}
+
+impl World {
+    /// A managed repository that is connected. `None` where a program that the test needs is missing.
+    fn new(test: &str) -> Option<World> {
+        let programs = ["git", "openssl", "python3", "bash", "curl", "jq"];
+        if !requires::programs(test, &programs)
+            || !requires::node_packages(test, "oidc")
+            || !requires::node_packages(test, "github")
+        {
+            return None;
+        }
+        let (github, issuer, git) = (Github::start(), Issuer::start(), Git::serve());
+        // Only a token of the installation reads the repository.
+        git.set("token", "ghs_4711_*");
+        let url = git.also_at("acme/app.git");
+        let service = Service::start_with(&[
+            ("SVC_GIT_PRIVATE_HOSTS", &git.host),
+            ("SVC_GITHUB_URL", &format!("http://{}", git.host)),
+            ("SVC_GITHUB_API_URL", &github.api),
+            ("SVC_GITHUB_APP_ID", "4711"),
+            ("SVC_GITHUB_APP_KEY", github.key().to_str().unwrap()),
+            ("SVC_OIDC_ISSUERS", &issuer.url),
+        ]);
+        let ada = service.register("ada");
+        let (_, app) = service.project_with_app(&ada, None);
+        let world = World { github, issuer, git, url, service, ada, app };
+        let workflow = (".github/workflows/svc-build.yml", WORKFLOW.to_owned());
+        world.git.commit(&[("package.json", "{}".into()), workflow]);
+        world.commit_config(&world.app.clone());
+        world.workflow(json!({"runName": RUN_NAME}));
+        Some(world)
+    }
+
+    /// Commits a configuration that names this app.
+    fn commit_config(&self, app: &Value) {
+        let config = json!({
+            "app": app,
+            "platforms": ["android"],
+            "build": {"android": {"production": "make", "preview": "make preview"}},
+            "artifact": {"android": {"production": "app.aab", "preview": "app.apk"}},
+        });
+        self.git.commit(&[(CONFIG, config.to_string())]);
+        self.github.tell(&json!({"do": "file", "path": CONFIG, "text": config.to_string()}));
+    }
+
+    fn workflow(&self, more: Value) {
+        let mut workflow = json!({
+            "do": "workflow", "file": "svc-build.yml",
+            "inputs": {"app_id": {"required": true}, "platform": {"required": true}, "profile": {}},
+        });
+        workflow.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.github.tell(&workflow);
+    }
+
+    fn try_call(&self, function: &str, params: Value) -> Answer {
+        let mut all = json!({"appId": self.app});
+        all.as_object_mut().unwrap().extend(params.as_object().unwrap().clone());
+        self.service.call(Some(&self.ada), function, all)
+    }
+
+    fn call(&self, function: &str, params: Value) -> Value {
+        self.try_call(function, params).ok()
+    }
+
+    fn connect(&self) -> Value {
+        self.call("svc_connectRepository", json!({"url": self.url}))
+    }
+
+    fn dispatch(&self) -> Value {
+        self.call("svc_build_dispatch", json!({"platform": "android"}))
+    }
+
+    fn build(&self, build: &Value) -> Value {
+        let id = json!({"buildId": build["id"]});
+        self.service.call(Some(&self.ada), "svc_getBuild", id).ok()
+    }
+
+    fn until(&self, build: &Value, state: &str) -> Value {
+        let begun = Instant::now();
+        loop {
+            let build = self.build(build);
+            if build["state"] == state {
+                return build;
+            }
+            let late = begun.elapsed() > Duration::from_secs(60);
+            assert!(!late, "not {state}: {build}\n{}", self.log(&build));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn log(&self, build: &Value) -> String {
+        let id = json!({"buildId": build["id"]});
+        let page = self.service.call(Some(&self.ada), "svc_getBuildLogs", id).ok();
+        let lines = page["lines"].as_array().unwrap().iter();
+        lines.map(|line| format!("{}\n", line["text"].as_str().unwrap())).collect()
+    }
+
+    /// The run of a build.
+    fn run_of(&self, build: &Value) -> Value {
+        let url = self.build(build)["runUrl"].clone();
+        self.github.runs().into_iter().find(|run| run["html_url"] == url).unwrap()
+    }
+
+    fn fail(&self, path: &str, times: u32, how: Value) {
+        self.github.tell(&json!({"do": "fail", "path": path, "times": times, "how": how}));
+    }
+
+    /// Tells the service that a run changed.
+    fn report(&self, run: &Value, action: &str) {
+        let hook = self.call("svc_getRepositoryWebhook", json!({}));
+        let delivered = self.github.tell(&json!({
+            "do": "webhook", "id": run["id"], "action": action,
+            "url": hook["url"], "secret": hook["secret"],
+        }));
+        assert_eq!(delivered["status"], 202);
+    }
+
+    /// Uploads as a job of a run does, without a secret.
+    fn upload(&mut self, run: &Value) {
+        // The claims that the issuer puts into the next tokens.
+        let claims = json!({
+            "aud": self.service.url, "repository": "acme/app", "repository_id": "1296269",
+            "repository_owner_id": "9919", "event_name": "workflow_dispatch",
+            "workflow_ref": "acme/app/.github/workflows/svc-build.yml@refs/heads/main",
+            "run_id": run["id"].to_string(), "run_attempt": "1", "sha": run["head_sha"],
+            "ref": "refs/heads/main", "actor": "svc[bot]", "sub": "of no interest",
+        });
+        self.issuer.token("good", &claims);
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("ci/upload/upload.sh");
+        let mut bash = Command::new("bash");
+        bash.arg(&script).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+        bash.env("ACTIONS_ID_TOKEN_REQUEST_URL", &self.issuer.endpoint);
+        bash.env("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "of-the-job");
+        bash.env("SVC_API_URL", &self.service.url).env("SVC_APP_ID", self.app.as_str().unwrap());
+        bash.env("ARTIFACT", fixture("sample.apk")).env("PLATFORM", "android");
+        let done = bash.output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+    }
+}
+
+#[test]
+fn a_managed_build_runs_in_the_ci_of_its_repository() {
+    let Some(mut world) = World::new("a_managed_build_runs_in_the_ci_of_its_repository") else {
+        return;
+    };
+    let connected = world.connect();
+    let expected = json!({"host": "github", "mode": "managed", "installationId": "77",
+        "hasToken": false, "error": null, "findings": []});
+    for (field, value) in expected.as_object().unwrap() {
+        assert_eq!(&connected[field], value, "{field}: {connected}");
+    }
+    let publisher = json!({"repository": "acme/app", "workflow": "svc-build.yml"});
+    world.call("svc_addTrustedPublisher", publisher);
+
+    // The function that chooses by mode chooses the CI.
+    let build = world.call("svc_triggerBuild", json!({"platform": "android", "trigger": "cli"}));
+    let build = world.until(&build, "dispatched");
+    let run = world.run_of(&build);
+    let inputs = json!({"app_id": world.app, "platform": "android", "profile": "production"});
+    assert_eq!((&run["inputs"], &run["ref"]), (&inputs, &json!("main")));
+
+    let steps = json!([{"name": "build", "status": "in_progress", "steps": [
+        {"name": "Build", "status": "completed", "conclusion": "success", "number": 1},
+        {"name": "Upload", "status": "in_progress", "conclusion": null, "number": 2},
+    ]}]);
+    world
+        .github
+        .tell(&json!({"do": "run", "id": run["id"], "status": "in_progress", "jobs": steps}));
+    world.report(&run, "in_progress");
+    let running = world.until(&build, "running");
+    assert_eq!(running["commit"], run["head_sha"], "the run says which commit it builds");
+    assert!(running["startedAt"].is_string(), "{running}");
+
+    // What the job of the run uploads is the artifact of the build.
+    world.upload(&run);
+    assert_eq!(world.build(&build)["state"], "running", "the run has not ended");
+    let ended =
+        json!({"do": "run", "id": run["id"], "status": "completed", "conclusion": "success"});
+    world.github.tell(&ended);
+    world.report(&run, "completed");
+    let built = world.until(&build, "succeeded");
+    let id = json!({"artifactId": built["artifactId"]});
+    let artifact = world.service.call(Some(&world.ada), "svc_getArtifact", id).ok();
+    let known = json!({"path": "cli-trigger", "buildId": build["id"], "claimed": false,
+        "commit": run["head_sha"], "runUrl": run["html_url"], "profile": "production"});
+    for (field, value) in known.as_object().unwrap() {
+        assert_eq!(&artifact["provenance"][field], value, "{field}: {artifact}");
+    }
+    assert_eq!(artifact["trust"], "oidc");
+    let log = world.log(&build);
+    assert_eq!(log.matches("build / Build: success\n").count(), 1, "{log}");
+
+    // A job that has a deploy token says of which run it is.
+    let build = world.dispatch();
+    let build = world.until(&build, "dispatched");
+    let run = world.run_of(&build);
+    let token = json!({"name": "ci", "scopes": ["artifact:upload"], "appId": world.app});
+    let ci = world.service.with_token(&world.ada, token);
+    let request = json!({
+        "appId": world.app, "platform": "android", "fileName": "app.apk",
+        "provenance": {"path": "external-ci", "runUrl": run["html_url"]},
+    });
+    let opened = world.service.post(Some(&ci), "upload-url", &request).body;
+    let artifact = world.service.call(
+        Some(&world.ada),
+        "svc_getArtifact",
+        json!({"artifactId": opened["artifactId"]}),
+    );
+    let provenance = &artifact.ok()["provenance"];
+    assert_eq!((&provenance["buildId"], &provenance["claimed"]), (&build["id"], &json!(true)));
+
+    // A run that fails, and one without an artifact that fits.
+    let failed =
+        json!({"do": "run", "id": run["id"], "status": "completed", "conclusion": "failure"});
+    world.github.tell(&failed);
+    world.report(&run, "completed");
+    let failed = world.until(&build, "failed");
+    assert!(failed["error"].as_str().unwrap().contains("failure"), "{failed}");
+
+    // A build that is cancelled takes its run with it, and a cancelled run its build.
+    let build = world.dispatch();
+    let build = world.until(&build, "dispatched");
+    let id = json!({"buildId": build["id"]});
+    let cancelled = world.service.call(Some(&world.ada), "svc_cancelBuild", id).ok();
+    assert_eq!(cancelled["state"], "cancelled");
+    eventually("the run is cancelled", || world.run_of(&build)["conclusion"] == "cancelled");
+    let build = world.dispatch();
+    let run = world.run_of(&world.until(&build, "dispatched"));
+    let cancel =
+        json!({"do": "run", "id": run["id"], "status": "completed", "conclusion": "cancelled"});
+    world.github.tell(&cancel);
+    world.report(&run, "completed");
+    world.until(&build, "cancelled");
+    world.github.check();
+}
+
+#[test]
+fn a_run_is_begun_once_whatever_fails() {
+    let Some(mut world) = World::new("a_run_is_begun_once_whatever_fails") else { return };
+    world.connect();
+    let dispatches = "/dispatches$";
+    let faults = [
+        (dispatches, json!({"status": 409})),
+        (dispatches, json!({"status": 429, "retryAfter": 1})),
+        (dispatches, json!({"status": 403, "secondary": true, "retryAfter": 1})),
+        (dispatches, json!({"status": 401})),
+        ("/access_tokens$", json!({"status": 429, "retryAfter": 1})),
+        ("/installation$", json!({"status": 502})),
+        // The run is begun, and nobody says so.
+        (dispatches, json!("cutAfter")),
+    ];
+    for (path, how) in &faults {
+        let before = world.github.runs().len();
+        if *path == "/access_tokens$" {
+            world.github.tell(&json!({"do": "revoke"}));
+        }
+        world.fail(path, 1, how.clone());
+        let build = world.dispatch();
+        world.until(&build, "dispatched");
+        assert_eq!(world.github.runs().len(), before + 1, "{path}: {how}");
+    }
+
+    // Sixteen at once, each with a run of its own, whether GitHub confirms or not.
+    let before = world.github.runs().len();
+    world.fail(dispatches, 4, json!("cutAfter"));
+    let builds = together(16, |_| world.dispatch());
+    let urls: std::collections::HashSet<_> =
+        builds.iter().map(|build| world.until(build, "dispatched")["runUrl"].to_string()).collect();
+    assert_eq!((urls.len(), world.github.runs().len()), (16, before + 16));
+
+    // The service is killed when GitHub began the run and the service does not know it yet.
+    let sent = world.github.requests("POST", "/dispatches");
+    world.fail(dispatches, 1, json!("cutAfter"));
+    let build = world.dispatch();
+    eventually("it was sent", || world.github.requests("POST", "/dispatches") > sent);
+    world.service.kill();
+    world.service.boot();
+    world.until(&build, "dispatched");
+    assert_eq!(world.github.runs().len(), before + 17);
+
+    // It is killed while it follows the run, and while it wants to cancel it.
+    world.service.kill();
+    let run = world.github.runs().pop().unwrap();
+    world.github.tell(&json!({"do": "run", "id": run["id"], "status": "in_progress"}));
+    world.service.boot();
+    world.until(&build, "running");
+    world.fail("/cancel$", 1000, json!({"status": 502}));
+    let id = json!({"buildId": build["id"]});
+    world.service.call(Some(&world.ada), "svc_cancelBuild", id).ok();
+    eventually("it tries to cancel", || world.github.requests("POST", "/cancel") > 0);
+    world.service.kill();
+    world.github.tell(&json!({"do": "heal"}));
+    world.service.boot();
+    eventually("the run is cancelled", || world.run_of(&build)["conclusion"] == "cancelled");
+    world.github.check();
+    world.service.stop();
+    world.service.check();
+}
+
+#[test]
+fn only_the_app_that_a_repository_names_reaches_it() {
+    let Some(world) = World::new("only_the_app_that_a_repository_names_reaches_it") else { return };
+    let refused = |answer: Answer, why: &str| {
+        assert_eq!(answer.refusal().1, 119, "{}", answer.body);
+        let said = answer.body["error"].as_str().unwrap();
+        assert!(said.contains(why), "{why}: {said}");
+    };
+    // Mallory names a repository of somebody else, and its installation.
+    let mallory = world.service.register("mallory");
+    let (_, other) = world.service.project_with_app(&mallory, None);
+    let call = |function: &str, params: Value| {
+        let mut all = json!({"appId": other});
+        all.as_object_mut().unwrap().extend(params.as_object().unwrap().clone());
+        world.service.call(Some(&mallory), function, all)
+    };
+    for installation in
+        [json!({}), json!({"installationId": "77"}), json!({"installationId": "78"})]
+    {
+        let mut params = json!({"url": world.url});
+        params.as_object_mut().unwrap().extend(installation.as_object().unwrap().clone());
+        let connected = call("svc_connectRepository", params).ok();
+        assert!(connected["error"].is_string(), "{connected}");
+        assert_eq!(
+            (&connected["mode"], &connected["installationId"]),
+            (&json!("unclassified"), &Value::Null)
+        );
+        let build = call("svc_build_dispatch", json!({"platform": "android"}));
+        let build = build.ok();
+        eventually("it fails", || {
+            let id = json!({"buildId": build["id"]});
+            world.service.call(Some(&mallory), "svc_getBuild", id).ok()["state"] == "failed"
+        });
+    }
+    assert_eq!(world.github.runs(), Vec::<Value>::new());
+
+    // The app that the repository names, until it names another one.
+    assert_eq!(world.connect()["error"], Value::Null);
+    world.commit_config(&other);
+    let checked = world.call("svc_checkRepository", json!({}));
+    assert!(checked["error"].is_string(), "{checked}");
+    let build = world.dispatch();
+    world.until(&build, "failed");
+    assert_eq!(world.github.runs(), Vec::<Value>::new());
+    world.commit_config(&world.app);
+    assert_eq!(world.call("svc_checkRepository", json!({}))["error"], Value::Null);
+
+    // What stands against a build in the CI is said before and after it begins.
+    let unknown = json!({"platform": "android", "profile": "nightly"});
+    let build = world.until(&world.call("svc_build_dispatch", unknown), "failed");
+    assert!(build["error"].as_str().unwrap().contains("build.android.nightly"), "{build}");
+    world.github.tell(&json!({"do": "workflow", "file": "svc-build.yml", "remove": true}));
+    let build = world.until(&world.dispatch(), "failed");
+    assert!(build["error"].as_str().unwrap().contains("default branch"), "{build}");
+    world.workflow(json!({"trigger": false}));
+    let build = world.until(&world.dispatch(), "failed");
+    assert!(build["error"].as_str().unwrap().contains("workflow_dispatch"), "{build}");
+    world.github.tell(&json!({"do": "suspend"}));
+    let build = world.until(&world.dispatch(), "failed");
+    assert!(build["error"].as_str().unwrap().contains("suspended"), "{build}");
+    world.github.tell(&json!({"do": "suspend", "suspended": false}));
+    assert_eq!(world.github.runs(), Vec::<Value>::new());
+
+    // A repository that is not managed is built on a runner.
+    std::fs::remove_file(world.git.work().join("package.json")).unwrap();
+    world.git.commit(&[]);
+    world.call("svc_checkRepository", json!({}));
+    let dispatched = world.try_call("svc_build_dispatch", json!({"platform": "android"}));
+    refused(dispatched, "package.json");
+    let build =
+        world.call("svc_triggerBuild", json!({"platform": "android", "profile": "preview"}));
+    eventually("the repository was read", || world.build(&build)["commit"].is_string());
+    assert_eq!(world.build(&build)["state"], "queued");
+    assert_eq!(world.github.runs(), Vec::<Value>::new());
+    world.github.check();
+}
