@@ -82,6 +82,10 @@ pub struct ServeArgs {
     /// Who may issue identity tokens of CI jobs, in the form of GitHub's.
     #[arg(long, env = "SVC_OIDC_ISSUERS", value_delimiter = ',', default_value = GITHUB)]
     pub oidc_issuers: Vec<WebUrl>,
+    /// A folder with trusted roots of Sigstore (`trusted_root.json` files), in place of those of the
+    /// program. The service reads the files again when they change.
+    #[arg(long, env = "SVC_TRUSTED_ROOTS")]
+    pub trusted_roots: Option<PathBuf>,
     /// The client id or the app id of this service's GitHub App. With an app, repositories on GitHub
     /// need no token, and their builds run in GitHub Actions.
     #[arg(long, env = "SVC_GITHUB_APP_ID", requires = "github_app_key")]

@@ -2,8 +2,9 @@
 
 use crate::{
     adapters::{
-        binaries::Vault, clock, dumps::DumpFolder, git::Git, github::GithubApp, loopback::Loopback,
-        mail::mail, oidc::Issuers, ota::Ota, parse::ParseClient, passwords::Argon2id, registries,
+        attestations::TrustedRoots, binaries::Vault, clock, dumps::DumpFolder, git::Git,
+        github::GithubApp, loopback::Loopback, mail::mail, oidc::Issuers, ota::Ota,
+        parse::ParseClient, passwords::Argon2id, registries,
     },
     config::ServeArgs,
     secrets,
@@ -63,6 +64,10 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         ),
         ci: github_app(args)?,
         identities: Arc::new(Issuers::new(&args.oidc_issuers)?),
+        attestations: Arc::new(
+            TrustedRoots::read(args.trusted_roots.clone())
+                .map_err(|e| format!("the trusted roots: {e}"))?,
+        ),
         dumps: dumps.clone(),
         registries: Arc::new(registries::read(args)?),
         sealer: Sealer::new(derived_key(&keys.encryption_key)?),

@@ -311,6 +311,7 @@ fn upload(size: Option<u64>) -> Upload {
                 build_id: None,
                 claimed: true,
             },
+            attestation: None,
             trust: Trust::Token,
             signer: None,
             state: ArtifactState::Pending,

@@ -103,10 +103,16 @@ artifact=$(jq -er .artifactId "$answer")
 url=$(jq -r '.uploadUrl // empty' "$answer")
 [ -z "$url" ] || send "$(jq -r .offset "$answer")"
 
+attestation=/dev/null
+if [ -n "${ATTESTATION:-}" ]; then
+    [ -f "$ATTESTATION" ] || fail "there is no file $ATTESTATION"
+    attestation=$ATTESTATION
+fi
 post "/api/v1/artifacts/$artifact/finalize" "$(jq -n \
-    --arg sha256 "$sha256" --argjson size "$size" \
+    --arg sha256 "$sha256" --argjson size "$size" --slurpfile attestation "$attestation" \
     --arg release "${CREATE_RELEASE:-false}" --arg channel "${RELEASE_CHANNEL:-production}" '
     {sha256: $sha256, size: $size}
+    + if $attestation == [] then {} else {attestation: $attestation[0]} end
     + if $release == "true" then {createRelease: {channel: $channel}} else {} end')"
 version=$(jq -r .version "$answer")
 echo "verified $artifact, version $version, SHA-256 $sha256"

@@ -1,5 +1,6 @@
 //! Implementations of the platform's ports.
 
+pub mod attestations;
 pub mod binaries;
 pub mod clock;
 pub mod dumps;

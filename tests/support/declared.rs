@@ -145,6 +145,7 @@ pub fn scene(service: &Service) -> Scene {
         "repositoryId": "7",
         "repositoryOwnerId": "8",
         "installationId": "9",
+        "attestedBy": "acme/ci/.github/workflows/build.yml",
         "issuer": null,
         "jobId": "job_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
         "source": {"templateVersion": "1.0.1"},

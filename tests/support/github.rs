@@ -1,18 +1,16 @@
 //! A GitHub for tests: `tests/support/github/github.mjs`.
 
+use super::rig::Rig;
 use serde_json::{Value, json};
 use std::{
-    io::{BufRead, BufReader, Write},
-    path::{Path, PathBuf},
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-    sync::Mutex,
+    path::PathBuf,
+    process::{Command, Stdio},
 };
 
 pub const INSTALLATION: u64 = 77;
 
 pub struct Github {
-    child: Child,
-    talk: Mutex<(ChildStdin, BufReader<ChildStdout>)>,
+    rig: Rig,
     /// The address of the API.
     pub api: String,
     folder: tempfile::TempDir,
@@ -27,14 +25,8 @@ impl Github {
         let mut openssl = Command::new("openssl");
         openssl.args(["genrsa", "-traditional", "-out"]).arg(&key).arg("2048");
         assert!(openssl.stderr(Stdio::null()).status().unwrap().success());
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/github");
-        let mut node = Command::new("node");
-        node.arg("github.mjs").current_dir(script).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = node.spawn().unwrap();
-        let input = child.stdin.take().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let talk = Mutex::new((input, output));
-        let mut github = Github { child, talk, api: String::new(), folder };
+        let rig = Rig::start("github", "github.mjs", &[]);
+        let mut github = Github { rig, api: String::new(), folder };
         let config = json!({
             "appId": 4711,
             "privateKey": std::fs::read_to_string(github.key()).unwrap(),
@@ -53,12 +45,7 @@ impl Github {
 
     /// Sends a command, and returns the answer.
     pub fn tell(&self, command: &Value) -> Value {
-        let mut talk = self.talk.lock().unwrap();
-        let (input, output) = &mut *talk;
-        writeln!(input, "{command}").unwrap();
-        let mut answer = String::new();
-        output.read_line(&mut answer).unwrap();
-        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let answer: Value = serde_json::from_str(&self.rig.ask(command)).unwrap();
         assert_eq!(answer["error"], Value::Null, "{command}: {answer}");
         answer
     }
@@ -89,7 +76,5 @@ impl Drop for Github {
         if std::thread::panicking() {
             println!("{}", self.tell(&json!({"do": "state"})));
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -8,4 +8,6 @@ pub mod github;
 pub mod load;
 pub mod oidc;
 pub mod requires;
+pub mod rig;
 pub mod service;
+pub mod sigstore;

@@ -1,5 +1,6 @@
 //! What the platform needs of the outside world, as traits. The service passes the adapters in.
 
+pub mod attestations;
 pub mod ci;
 mod clock;
 #[cfg(feature = "nothing")]
@@ -15,7 +16,7 @@ pub use manual_clock::ManualClock;
 
 use crate::{
     kinds::images::Registries,
-    ports::{ci::Ci, parse::ParseServers, sealed::Sealer},
+    ports::{attestations::Attestations, ci::Ci, parse::ParseServers, sealed::Sealer},
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -74,6 +75,7 @@ pub struct Ports {
     /// `None`: the service is not registered as an application at a host of repositories.
     pub ci: Option<Arc<dyn Ci>>,
     pub identities: Arc<dyn Identities>,
+    pub attestations: Arc<dyn Attestations>,
     pub dumps: Arc<dyn Dumps>,
     pub registries: Arc<Registries>,
     pub sealer: Sealer,

@@ -6,6 +6,7 @@ use crate::{
         Binaries, Checkout, Clock, DumpError, Dumps, Examined, Identities, IdentityError,
         Inspected, Mail, Passwords, PortError, Ports, Proven, Random, Remote, Site, SourceError,
         Sources, Upstream, Written,
+        attestations::{Attestations, Attested},
         parse::{FunctionCall, ParseError, ParseServer, ParseServers, UserCounts},
         sealed::Sealer,
     },
@@ -37,6 +38,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         sources: unavailable.clone(),
         ci: None,
         identities: unavailable.clone(),
+        attestations: unavailable.clone(),
         dumps: unavailable,
         registries: Arc::new(Registries::default()),
         sealer: Sealer::new([7; 32]),
@@ -63,6 +65,13 @@ impl Identities for Unavailable {
         _: Timestamp,
     ) -> Result<Proven, IdentityError> {
         Err(IdentityError::Unreachable("there is no world outside".into()))
+    }
+}
+
+#[async_trait]
+impl Attestations for Unavailable {
+    async fn verify(&self, _: Vec<u8>, _: &Sha256) -> Result<Attested, String> {
+        Err("there is no world outside".into())
     }
 }
 

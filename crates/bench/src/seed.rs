@@ -91,6 +91,7 @@ pub async fn release(store: &Store) -> Outcome<AppId> {
         identifier: Some(text("com.example.app")?),
         provenance: provenance(user),
         trust: Trust::Token,
+        attestation: None,
         signer: None,
         state: ArtifactState::Verified,
         problem: None,
@@ -142,16 +143,7 @@ fn organization_of(user: UserId) -> Outcome<Organization> {
 }
 
 pub fn app(project_id: ProjectId) -> Outcome<App> {
-    Ok(App {
-        project_id,
-        name: text("An app")?,
-        platforms: vec![Platform::Android],
-        ios: Default::default(),
-        android: Default::default(),
-        deleting: false,
-        created_at: MADE,
-        updated_at: MADE,
-    })
+    Ok(App { platforms: vec![Platform::Android], ..App::new(project_id, text("An app")?, MADE) })
 }
 
 fn provenance(user: UserId) -> Provenance {

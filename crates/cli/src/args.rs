@@ -216,6 +216,9 @@ pub struct Publish {
     /// The build profile
     #[arg(long, default_value = "production")]
     pub profile: Name,
+    /// A file with the attestation of the build, a Sigstore bundle
+    #[arg(long, value_name = "FILE")]
+    pub attestation: Option<PathBuf>,
     /// Release notes
     #[arg(long)]
     pub notes: Option<Notes>,

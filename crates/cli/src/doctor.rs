@@ -128,7 +128,7 @@ fn check_service(cx: &Context<'_>, findings: &mut Vec<Finding>) -> Result<(), Fa
 fn check_scopes(client: &Client, findings: &mut Vec<Finding>) {
     let nothing = "0".repeat(64).parse().ok();
     let finalize = nothing.map(|sha256| {
-        let request = FinalizeRequest { sha256, size: None, create_release: None };
+        let request = FinalizeRequest::of(sha256, None);
         client.finalize(ArtifactId::of(Ulid::nil()), &request).map(drop)
     });
     let read = client.call(&GetRelease { release_id: ReleaseId::of(Ulid::nil()) }).map(drop);

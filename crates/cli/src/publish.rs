@@ -19,9 +19,10 @@ use contract::{
 };
 use repository::{CONFIG, Config, Recipe};
 use serde::Serialize;
+use serde_json::{Map, Value};
 use std::{
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -63,6 +64,7 @@ fn make(
         Some(file) => file.clone(),
         None => build(cx, config, args)?,
     };
+    let attestation = args.attestation.as_deref().map(attestation).transpose()?;
     let binary = Binary::open(&file, cx.printer)?;
     let platform = binary.kind.platform();
     if let Some(asked) = args.platform.filter(|asked| *asked != platform) {
@@ -84,7 +86,7 @@ fn make(
         provenance: Some(provenance::declared(environment)),
         build: None,
     };
-    let artifact = deliver(cx, &client, &binary, &request)?;
+    let artifact = deliver(cx, &client, &binary, &request, attestation)?;
     let release = release(&client, app_id, &artifact, args)
         .inspect_err(|_| cx.printer.note(format_args!("the file is uploaded: {}", artifact.id)))?;
     Ok(Published { artifact, release })
@@ -96,6 +98,7 @@ fn deliver(
     client: &Client,
     binary: &Binary,
     request: &UploadUrlRequest,
+    attestation: Option<Map<String, Value>>,
 ) -> Result<Artifact, Failure> {
     let bar = cx.printer.progress("uploading", binary.size);
     let artifact = upload(client, binary, request, &bar);
@@ -108,11 +111,25 @@ fn deliver(
     })?;
     cx.printer.note("uploaded; the service verifies it now");
     let request = FinalizeRequest {
-        sha256: binary.sha256.clone(),
-        size: Some(binary.size),
-        create_release: None,
+        attestation,
+        ..FinalizeRequest::of(binary.sha256.clone(), Some(binary.size))
     };
     client.finalize(artifact, &request)
+}
+
+/// Reads a Sigstore bundle. A file with several documents begins with the one that counts.
+fn attestation(file: &Path) -> Result<Map<String, Value>, Failure> {
+    let read = || -> Result<Map<String, Value>, String> {
+        let content = std::fs::read(file).map_err(|error| error.to_string())?;
+        let first = serde_json::Deserializer::from_slice(&content).into_iter().next();
+        first.ok_or("is empty")?.map_err(|error| error.to_string())
+    };
+    read().map_err(|why| {
+        Failure::usage(
+            format!("{}: {why}", file.display()),
+            "name the bundle that attest-build-provenance wrote (its output bundle-path)",
+        )
+    })
 }
 
 fn release(
@@ -237,6 +254,7 @@ mod tests {
             auto_publish: true,
             platform: None,
             profile: "production".parse().unwrap(),
+            attestation: None,
             notes: None,
         };
         let published = make(&cx, Some(&config), &args, &|_| None).unwrap();

@@ -1,8 +1,12 @@
 //! Apps, which own artifacts, releases and instances.
 
 use crate::{
-    AppId, BoundedSet, InstanceId, Name, Page, ProjectId, Timestamp, page::*, patch::Patch,
-    repositories::Repository, text::StoreIdentifier,
+    AppId, BoundedSet, Channel, InstanceId, Name, Page, ProjectId, Sha256, Timestamp,
+    artifacts::Trust,
+    page::*,
+    patch::Patch,
+    repositories::Repository,
+    text::{StoreIdentifier, WorkflowPath},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,6 +47,26 @@ functions! {
         package_name: Patch<StoreIdentifier>,
     } -> App { who: Member of (app_id), effect: Change }
 
+    /// Say which artifacts the releases of a channel may have.
+    ///
+    /// The whole policy of the channel is replaced; without a condition, it ends. It holds for
+    /// artifacts that join a release of the channel, and for releases that are published there. A
+    /// rollback to an earlier release is always possible.
+    "svc_setChannelPolicy": SetChannelPolicy {
+        app_id: AppId,
+        channel: Channel,
+        /// The least trust.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        minimum_trust: Option<Trust>,
+        /// The hash of the certificate with which the file must be signed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signer: Option<Sha256>,
+        /// The workflow whose job must have built and attested the file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attested_by: Option<WorkflowPath>,
+    } -> App { who: OwnerOrAdmin of (app_id), effect: Change,
+        errors: [NotNow "the app has 50 channel policies"] }
+
     /// Delete an app with its artifacts, releases and deploy tokens.
     "deleteApp": DeleteApp { app_id: AppId } -> DeletedApp { who: OwnerOrAdmin of (app_id), effect: Change }
 
@@ -67,12 +91,23 @@ records! {
         package_name: Option<StoreIdentifier>,
         /// The app's repository, if one is connected.
         repository: Option<Repository>,
+        /// Which artifacts the releases of a channel may have.
+        #[serde(default)]
+        channel_policies: Vec<ChannelPolicy>,
         /// The app's backend instance, if it has one.
         backend_instance_id: Option<InstanceId>,
         /// The app's market server, if it has one.
         market_instance_id: Option<InstanceId>,
         created_at: Timestamp,
         updated_at: Timestamp,
+    }
+
+    /// Which artifacts the releases of a channel may have.
+    pub struct ChannelPolicy {
+        channel: Channel,
+        minimum_trust: Option<Trust>,
+        signer: Option<Sha256>,
+        attested_by: Option<WorkflowPath>,
     }
 
     /// What was deleted with an app.

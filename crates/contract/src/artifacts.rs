@@ -60,6 +60,9 @@ records! {
         identifier: Option<StoreIdentifier>,
         provenance: Provenance,
         trust: Trust,
+        /// Which CI run built the file, as its attestation proves.
+        #[serde(default)]
+        attestation: Option<Attestation>,
         /// Who signed the file. Null for an unsigned file.
         signer: Option<Signer>,
         state: ArtifactState,
@@ -91,6 +94,28 @@ records! {
         /// it, and knows.
         #[serde(default = "claimed")]
         claimed: bool,
+    }
+
+    /// The CI run that built a file, as its attestation proves (SLSA provenance, signed with
+    /// Sigstore).
+    pub struct Attestation {
+        repository: String,
+        /// The id that the host gave to the repository.
+        repository_id: String,
+        /// The id that the host gave to the owner of the repository.
+        repository_owner_id: String,
+        /// The workflow that began the run, with its repository and the reference.
+        workflow: String,
+        /// The workflow that contains the job that built and signed. Another one than `workflow` if
+        /// that calls a reusable workflow.
+        signer_workflow: String,
+        commit: String,
+        #[serde(rename = "ref")]
+        git_ref: String,
+        run_url: Option<WebUrl>,
+        /// `github-hosted` or `self-hosted`.
+        runner_environment: String,
+        signed_at: Timestamp,
     }
 
     /// The certificate that signed a file.

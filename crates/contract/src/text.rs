@@ -329,6 +329,18 @@ texts! {
         if good && text.len() <= 200 { Ok(text.to_owned()) } else { Err("must be the file name of a workflow such as svc-build.yml".into()) }
     };
 
+    /// A workflow of a repository, such as `acme/ci/.github/workflows/build.yml`, in any version or, with
+    /// `@refs/tags/v1`, in one.
+    WorkflowPath,
+    schema: {"type": "string", "pattern": "^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/\\.github/workflows/[A-Za-z0-9_.-]+\\.ya?ml(@[A-Za-z0-9_./-]+)?$", "maxLength": 400},
+    rule: |text| {
+        let (path, version) = text.split_once('@').map_or((text, None), |(path, version)| (path, Some(version)));
+        let (repository, file) = path.split_once("/.github/workflows/").unwrap_or_default();
+        let version = version.is_none_or(|v| !v.is_empty() && v.bytes().all(|b| b.is_ascii_alphanumeric() || b"_./-".contains(&b)));
+        let good = repository.parse::<RepositoryName>().is_ok() && file.parse::<WorkflowFile>().is_ok() && version;
+        if good && text.len() <= 400 { Ok(text.to_owned()) } else { Err("must be a workflow such as acme/ci/.github/workflows/build.yml".into()) }
+    };
+
     /// The name of an environment of a CI, 1 to 255 characters.
     Environment,
     schema: {"type": "string", "minLength": 1, "maxLength": 255},
@@ -405,6 +417,7 @@ debug_as_text!(
     Email,
     RepositoryName,
     WorkflowFile,
+    WorkflowPath,
     Environment,
     HostId,
     Name,

@@ -1,6 +1,6 @@
 //! The handlers of the group Apps.
 
-use super::{App, Apps, Command, rules::Identity};
+use super::{App, Apps, Command};
 use crate::{
     call::{context::Call, pagination},
     kinds::{
@@ -13,8 +13,8 @@ use crate::{
 use contract::{
     AppId, BoundedSet, Fault, Page, Serves,
     apps::{
-        self as wire, AppContents, CreateApp, DeleteApp, DeletedApp, GetApp, ListApps,
-        Platform as Mobile, UpdateApp,
+        self as wire, AppContents, ChannelPolicy, CreateApp, DeleteApp, DeletedApp, GetApp,
+        ListApps, Platform as Mobile, SetChannelPolicy, UpdateApp,
     },
     instances::InstanceKind,
 };
@@ -29,6 +29,7 @@ fn view(store: &Store, id: AppId, app: &App) -> Result<wire::App, Fault> {
         bundle_id: app.ios.identifier.clone(),
         package_name: app.android.identifier.clone(),
         repository: repositories::of_app(store, id)?,
+        channel_policies: app.channel_policies.clone(),
         backend_instance_id: of_app(store, id, InstanceKind::Backend)?,
         market_instance_id: of_app(store, id, InstanceKind::Market)?,
         created_at: app.created_at,
@@ -54,16 +55,10 @@ fn sorted(platforms: BoundedSet<Mobile, 1, 2>) -> Vec<Mobile> {
 impl Serves<CreateApp> for Platform {
     async fn serve(&self, cx: &Call, p: CreateApp) -> Result<wire::App, Fault> {
         let id: AppId = self.world.ports.random.id(cx.now);
-        let app = App {
-            project_id: p.project_id,
-            name: p.name,
-            platforms: p.platforms.map_or_else(|| vec![Mobile::Ios, Mobile::Android], sorted),
-            ios: Identity { identifier: p.bundle_id, signer: None },
-            android: Identity { identifier: p.package_name, signer: None },
-            deleting: false,
-            created_at: cx.now,
-            updated_at: cx.now,
-        };
+        let mut app = App::new(p.project_id, p.name, cx.now);
+        app.platforms = p.platforms.map_or(app.platforms, sorted);
+        app.ios.identifier = p.bundle_id;
+        app.android.identifier = p.package_name;
         let store = self.world.store.clone();
         let show = move |app: &App| view(&store, id, app);
         cx.create(&self.world, &self.owners()?.apps, id, app, show).await
@@ -87,6 +82,14 @@ impl Serves<UpdateApp> for Platform {
             package_name: p.package_name,
         };
         self.change_app(cx, id, command).await
+    }
+}
+
+impl Serves<SetChannelPolicy> for Platform {
+    async fn serve(&self, cx: &Call, p: SetChannelPolicy) -> Result<wire::App, Fault> {
+        let SetChannelPolicy { app_id, channel, minimum_trust, signer, attested_by } = p;
+        let policy = ChannelPolicy { channel, minimum_trust, signer, attested_by };
+        self.change_app(cx, app_id, Command::SetChannelPolicy(policy)).await
     }
 }
 

@@ -5,7 +5,9 @@ use crate::{
     world::World,
 };
 use contract::{
-    AppId, Fault, Name, Patch, ProjectId, Sha256, Timestamp, apps::Platform, text::StoreIdentifier,
+    AppId, Fault, Name, Patch, ProjectId, Sha256, Timestamp,
+    apps::{ChannelPolicy, Platform},
+    text::StoreIdentifier,
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -23,6 +25,9 @@ pub struct App {
     pub platforms: Vec<Platform>,
     pub ios: Identity,
     pub android: Identity,
+    /// At most one for each channel.
+    #[serde(default)]
+    pub channel_policies: Vec<ChannelPolicy>,
     /// Whether the deletion has begun. Then the app is not found.
     pub deleting: bool,
     pub created_at: Timestamp,
@@ -39,6 +44,9 @@ pub struct Identity {
     /// SHA-256 of the signing certificate.
     pub signer: Option<Sha256>,
 }
+
+/// How many channels of an app may have a policy.
+const MOST_POLICIES: usize = 50;
 
 #[derive(Debug, Clone)]
 pub enum Command {
@@ -58,6 +66,8 @@ pub enum Command {
         /// The certificate of the signature, if the file is signed.
         signer: Option<Sha256>,
     },
+    /// Replace the policy of a channel.
+    SetChannelPolicy(ChannelPolicy),
     /// Delete the app and everything under it.
     Delete,
 }
@@ -138,6 +148,7 @@ impl App {
             platforms: vec![Platform::Ios, Platform::Android],
             ios: Identity::default(),
             android: Identity::default(),
+            channel_policies: Vec::new(),
             deleting: false,
             created_at: now,
             updated_at: now,
@@ -167,6 +178,21 @@ impl App {
                 if *identity == before {
                     return Ok(Step::keep());
                 }
+            }
+            Command::SetChannelPolicy(policy) => {
+                self.channel_policies.retain(|other| other.channel != policy.channel);
+                if policy.minimum_trust.is_some()
+                    || policy.signer.is_some()
+                    || policy.attested_by.is_some()
+                {
+                    if self.channel_policies.len() >= MOST_POLICIES {
+                        return Err(Fault::NotNow(format!(
+                            "the app has {MOST_POLICIES} channel policies; end some first"
+                        )));
+                    }
+                    self.channel_policies.push(policy);
+                }
+                self.updated_at = at.now;
             }
             Command::Delete => {
                 self.deleting = true;

@@ -196,8 +196,15 @@ impl Platform {
         id: ArtifactId,
         request: FinalizeRequest,
     ) -> Result<Made<Artifact>, Fault> {
+        let attestation = match &request.attestation {
+            Some(bundle) => {
+                let app = self.upload(id)?.artifact.app_id;
+                Some(self.attested(app, &request.sha256, bundle).await?)
+            }
+            None => None,
+        };
         let begun = self.begin_verification(cx, id, &request).await?;
-        let FinalizeRequest { sha256, size, create_release } = request;
+        let FinalizeRequest { sha256, size, create_release, .. } = request;
         let owners = &self.owners()?.artifacts;
         let settled =
             owners.wait_idle(id, VERIFY_WITHIN).await?.ok_or(Fault::NotFound("artifact"))?;
@@ -215,10 +222,15 @@ impl Platform {
                 problem.unwrap_or_else(|| "the bytes are not what was declared".into()),
             ));
         }
+        let artifact = match attestation {
+            Some(attestation) => {
+                owners.ask(id, Command::Attest(Box::new(attestation))).await?.artifact.clone()
+            }
+            None => settled.artifact.clone(),
+        };
         if let Some(release) = create_release {
-            self.bring_to_release(cx, &settled.artifact, &release).await?;
+            self.bring_to_release(cx, &artifact, &release).await?;
         }
-        let artifact = settled.artifact.clone();
         Ok(if begun { Made::Now(artifact) } else { Made::Before(artifact) })
     }
 
@@ -287,6 +299,7 @@ fn new_upload(
         identifier: None,
         provenance: origin.provenance,
         trust: origin.trust,
+        attestation: None,
         signer: None,
         state: ArtifactState::Pending,
         problem: None,

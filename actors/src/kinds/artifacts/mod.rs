@@ -2,6 +2,7 @@
 
 pub mod address;
 mod artifact_refs;
+mod attesting;
 mod effects;
 pub mod endpoints;
 mod handlers;

@@ -8,7 +8,7 @@ use crate::{
 };
 use contract::{
     AppId, ArtifactId, BuildId, Fault, Sha256, Timestamp, VersionName,
-    artifacts::{Artifact, ArtifactKind, ArtifactState},
+    artifacts::{Artifact, ArtifactKind, ArtifactState, Attestation, Trust},
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,8 @@ pub enum Command {
         /// In bytes.
         size: Option<u64>,
     },
+    /// A run of a CI that the app trusts built the file.
+    Attest(Box<Attestation>),
     /// Give up the upload or the verification if its deadline has passed.
     Expire,
     /// Delete the artifact. Refused while a release refers to it.
@@ -259,9 +261,14 @@ impl Upload {
             (_, Command::Delete) => Ok(self
                 .discard(S::Deleted, true)
                 .also(Change::new().require_absent::<ArtifactRefs>(&at.id))),
-            (state, Command::Renew(_) | Command::Received(..) | Command::Finalize { .. }) => {
-                Err(self.closed(state))
-            }
+            (S::Verified, Command::Attest(attestation)) => self.attest(*attestation),
+            (
+                state,
+                Command::Renew(_)
+                | Command::Received(..)
+                | Command::Finalize { .. }
+                | Command::Attest(_),
+            ) => Err(self.closed(state)),
         }
     }
 
@@ -297,6 +304,29 @@ impl Upload {
             ))),
             _ => Ok(Step::keep()),
         }
+    }
+
+    /// What the attestation proves replaces what the uploader said. The service itself knows where
+    /// the artifact of a build comes from.
+    fn attest(mut self, attestation: Attestation) -> Result<Step<Artifacts>, Fault> {
+        let provenance = &mut self.artifact.provenance;
+        let known = provenance.commit.as_ref().filter(|_| !provenance.claimed);
+        if let Some(known) = known.filter(|known| **known != attestation.commit) {
+            return Err(Fault::NotAsDeclared(format!(
+                "the attestation is for the commit {}, and the artifact is of {known}",
+                attestation.commit
+            )));
+        }
+        if provenance.claimed {
+            provenance.repository = Some(attestation.repository.clone());
+            provenance.commit = Some(attestation.commit.clone());
+            provenance.git_ref = Some(attestation.git_ref.clone());
+            provenance.run_url = attestation.run_url.clone();
+            provenance.claimed = false;
+        }
+        self.artifact.trust = Trust::Attested;
+        self.artifact.attestation = Some(attestation);
+        Ok(Step::put(self))
     }
 
     fn closed(&self, state: ArtifactState) -> Fault {

@@ -1,7 +1,7 @@
 //! Builds the commands to a release from the records in the store.
 
 use super::{
-    Command, Draft, Releases,
+    Command, Draft, Releases, policy,
     rules::{Offer, ReleaseClaim},
 };
 use crate::{
@@ -9,12 +9,12 @@ use crate::{
         context::{Caller, Credential},
         lookup::get,
     },
-    kinds::artifacts::Artifacts,
+    kinds::{apps::Apps, artifacts::Artifacts},
     world::World,
 };
 use contract::{
     AppId, ArtifactId, Channel, Fault, Notes, Patch, ReleaseId, VersionName,
-    artifacts::{ArtifactKind, ArtifactState},
+    artifacts::{Artifact, ArtifactKind, ArtifactState},
     releases::{Release, ReleaseState, Target},
 };
 use store::Snapshot;
@@ -42,7 +42,7 @@ pub fn draft(
     let mut version = wanted.version;
     let mut artifacts = Vec::with_capacity(ids.len());
     for id in &ids {
-        let seen = usable(world, *id, wanted.app_id, version.as_ref())?;
+        let seen = usable(world, *id, wanted.app_id, &wanted.channel, version.as_ref())?;
         version = version.or_else(|| seen.state.artifact.version.clone());
         artifacts.push(seen);
     }
@@ -84,7 +84,8 @@ pub fn update(
     }
     let (mut joining, mut offers) = (Vec::new(), Vec::new());
     for id in add {
-        let seen = usable(world, *id, release.app_id, Some(&release.version))?;
+        let version = Some(&release.version);
+        let seen = usable(world, *id, release.app_id, &release.channel, version)?;
         offers.extend(offers_of(world, &seen, &Target::ALL));
         joining.push(seen);
     }
@@ -108,11 +109,13 @@ pub fn publish(
             known.join(", ")
         )));
     }
-    let release = get::<Releases>(&world.store, id)?;
-    let held = release.state.release.artifact_ids.clone();
+    let seen = get::<Releases>(&world.store, id)?;
+    let release = &seen.state.release;
+    let held = release.artifact_ids.clone();
     let mut wanted = Vec::new();
     for id in &held {
         let seen = get::<Artifacts>(&world.store, *id)?;
+        allowed(world, release.app_id, &release.channel, &seen.state.artifact)?;
         wanted.extend(offers_of(world, &seen, targets));
     }
     let is_taken = |target: &&Target| wanted.iter().any(|offer| offer.target == **target);
@@ -135,11 +138,12 @@ pub fn of_version(
     world.store.holder(&ReleaseClaim::of(app, channel, version))
 }
 
-/// Reads an artifact. Fails if a release of this app and version cannot hold it.
+/// Reads an artifact. Fails if a release of this app, channel and version cannot hold it.
 fn usable(
     world: &World,
     id: ArtifactId,
     app: AppId,
+    channel: &Channel,
     version: Option<&VersionName>,
 ) -> Result<Snapshot<Artifacts>, Fault> {
     let none = Fault::NotFound("artifact of this app");
@@ -153,13 +157,20 @@ fn usable(
                 "version",
                 format!("must be the artifacts' version: {id} is {own}, not {version}"),
             )),
-            _ => Ok(seen),
+            _ => allowed(world, app, channel, artifact).map(|()| seen),
         },
         state => Err(Fault::NotNow(format!(
             "the artifact {id} is {}; finalize its upload first",
             format!("{state:?}").to_lowercase()
         ))),
     }
+}
+
+/// Refuses an artifact that the channel does not take.
+fn allowed(world: &World, app: AppId, channel: &Channel, artifact: &Artifact) -> Result<(), Fault> {
+    let app = get::<Apps>(&world.store, app)?;
+    let policy = app.channel_policies.iter().find(|policy| policy.channel == *channel);
+    policy.map_or(Ok(()), |policy| policy::check(policy, artifact))
 }
 
 /// One offer for each of the targets that takes the artifact.

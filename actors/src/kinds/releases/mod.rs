@@ -5,6 +5,7 @@ mod commands;
 mod current;
 mod effects;
 mod handlers;
+mod policy;
 mod rules;
 mod transitions;
 

@@ -36,12 +36,8 @@ impl Serves<ExchangeIdentity> for Platform {
                 Fault::Unavailable("the issuer of the identity token")
             }
         })?;
-        let (id, publisher) = self.trusting(&run, p.body.app_id)?;
-        let pin = Command::Pin {
-            repository: run.repository_id.parse().map_err(malformed)?,
-            owner: run.repository_owner_id.parse().map_err(malformed)?,
-        };
-        self.owners()?.trusted_publishers.ask(id, pin).await?;
+        let publisher = self.publisher_of(&run, p.body.app_id).await?;
+        let publisher = publisher.map_err(Fault::Unauthenticated)?;
 
         // The token acts for the person who trusted the workflow.
         let app_id = publisher.app_id;
@@ -49,7 +45,7 @@ impl Serves<ExchangeIdentity> for Platform {
         let maker = authz::account(&self.world.store, publisher.created_by)?;
         let secret = ports.random.secret(TOKEN_PREFIX, 40).map_err(|_| Fault::Internal)?;
         let token = Token {
-            name: name(&run)?,
+            name: name(&run).map_err(Fault::Unauthenticated)?,
             scopes: vec![Scope::ArtifactUpload, Scope::ReleaseCreate],
             app_id: Some(app_id),
             created_by: publisher.created_by,
@@ -69,14 +65,36 @@ impl Serves<ExchangeIdentity> for Platform {
 }
 
 impl Platform {
-    /// The one publisher that trusts a run.
+    /// The one publisher that trusts a run. From now on, it trusts only the repository and the owner
+    /// with these ids. The inner error says why nobody trusts the run.
+    pub(crate) async fn publisher_of(
+        &self,
+        run: &CiRun,
+        app: Option<AppId>,
+    ) -> Result<Result<Snapshot<TrustedPublishers>, String>, Fault> {
+        let found = self.trusting(run, app)?;
+        let ids = (run.repository_id.parse(), run.repository_owner_id.parse());
+        let (id, publisher, repository, owner) = match (found, ids) {
+            (Ok((id, publisher)), (Ok(repository), Ok(owner))) => {
+                (id, publisher, repository, owner)
+            }
+            (Err(why), _) => return Ok(Err(why)),
+            (_, (Err(why), _) | (_, Err(why))) => return Ok(Err(malformed(why))),
+        };
+        let pin = Command::Pin { repository, owner };
+        self.owners()?.trusted_publishers.ask(id, pin).await?;
+        Ok(Ok(publisher))
+    }
+
     fn trusting(
         &self,
         run: &CiRun,
         app: Option<AppId>,
-    ) -> Result<(PublisherId, Snapshot<TrustedPublishers>), Fault> {
-        let refused = |why: String| Fault::Unauthenticated(why);
-        let name: RepositoryName = run.repository.parse().map_err(malformed)?;
+    ) -> Result<Result<(PublisherId, Snapshot<TrustedPublishers>), String>, Fault> {
+        let name = match run.repository.parse::<RepositoryName>() {
+            Ok(name) => name,
+            Err(why) => return Ok(Err(malformed(why))),
+        };
         let store = &self.world.store;
         let keys = store.newest::<TrustedPublishers>(
             &TrustedPublisherIndex::of(&name),
@@ -92,7 +110,7 @@ impl Platform {
             }
             match matches(&seen.state, run) {
                 Ok(()) if found.as_ref().is_some_and(|(_, other)| other.app_id != seen.app_id) => {
-                    return Err(refused(format!(
+                    return Ok(Err(format!(
                         "several apps trust this workflow of {}: name one in appId",
                         run.repository
                     )));
@@ -101,26 +119,21 @@ impl Platform {
                 Err(mismatch) => nearest = Some(mismatch),
             }
         }
-        found.ok_or_else(|| {
-            refused(match nearest {
-                Some(mismatch) => {
-                    format!("no app trusts this job of {}: {mismatch}", run.repository)
-                }
-                None => format!(
-                    "no app trusts {}: svc_addTrustedPublisher adds the repository and the \
-                     workflow",
-                    run.repository
-                ),
-            })
-        })
+        Ok(found.ok_or_else(|| match nearest {
+            Some(mismatch) => format!("no app trusts this job of {}: {mismatch}", run.repository),
+            None => format!(
+                "no app trusts {}: svc_addTrustedPublisher adds the repository and the workflow",
+                run.repository
+            ),
+        }))
     }
 }
 
-fn name(run: &CiRun) -> Result<contract::Name, Fault> {
+fn name(run: &CiRun) -> Result<contract::Name, String> {
     let name = format!("run {} of {}", run.run_id, run.repository);
     name.chars().take(120).collect::<String>().parse().map_err(malformed)
 }
 
-fn malformed(problem: impl std::fmt::Display) -> Fault {
-    Fault::Unauthenticated(format!("a claim of the identity token {problem}"))
+fn malformed(problem: impl std::fmt::Display) -> String {
+    format!("a claim of the job {problem}")
 }

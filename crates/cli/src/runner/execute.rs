@@ -121,11 +121,7 @@ impl Runner {
         let bar = cx.printer.progress("uploading", binary.size);
         let artifact = upload(&self.client, &binary, &request, &bar);
         bar.finish_and_clear();
-        let finalize = FinalizeRequest {
-            sha256: binary.sha256.clone(),
-            size: Some(binary.size),
-            create_release: None,
-        };
+        let finalize = FinalizeRequest::of(binary.sha256.clone(), Some(binary.size));
         let artifact = self.client.finalize(artifact?, &finalize)?;
         reporter.say(format!("Verified {} {}", artifact.id, artifact.file_name.as_str()));
         Ok(artifact.id)

@@ -223,6 +223,11 @@ pub struct FinalizeRequest {
     /// The size in bytes. It must match the stored bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
+    /// The attestation of the build: a Sigstore bundle with SLSA provenance of this file, such as
+    /// GitHub's `attest-build-provenance` makes. The run must be one of a trusted publisher of the
+    /// app. It can also be given later, by repeating the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attestation: Option<serde_json::Map<String, serde_json::Value>>,
     /// The release that gets the artifact after its verification. The call creates the release, or
     /// adds the artifact if the release exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -230,6 +235,11 @@ pub struct FinalizeRequest {
 }
 
 impl FinalizeRequest {
+    /// The request for a file, and nothing beyond its verification.
+    pub fn of(sha256: Sha256, size: Option<u64>) -> Self {
+        FinalizeRequest { sha256, size, attestation: None, create_release: None }
+    }
+
     fn releases(&self) -> bool {
         self.create_release.is_some()
     }
