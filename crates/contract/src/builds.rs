@@ -57,7 +57,7 @@ macro_rules! builds {
 builds! {
     begun by {
         /// Build an app from its repository: in the CI of a managed repository on GitHub that lets
-        /// the service do so (`svc_build_dispatch`), else on a runner.
+        /// the service do so (`svc_build_dispatch`), else as `svc_triggerMobileWorkflow` does.
         ///
         /// The call returns at once. The service reads the repository again before the build.
         "svc_triggerBuild": TriggerBuild {
@@ -75,9 +75,10 @@ builds! {
             NotNow "the repository is not managed, or its CI cannot be reached"
         ]
 
-        /// Build an app on a runner.
+        /// Build an app in the CI of the operator's repository if there is one, else on a runner.
         "svc_triggerMobileWorkflow": TriggerMobileWorkflow {
-            /// The labels that a runner needs in addition to the name of the platform.
+            /// The labels that a runner needs in addition to the name of the platform. With labels,
+            /// the build is one for a runner.
             #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
             labels: Labels,
         } errors: []
@@ -137,7 +138,7 @@ records! {
         runner: Option<Name>,
         /// How often the build was given to a runner: 2 if it was lost once.
         attempts: u32,
-        /// The run in the CI of the repository, if the build is one for a CI.
+        /// The page of the run, if the build is one for a CI.
         run_url: Option<WebUrl>,
         artifact_id: Option<ArtifactId>,
         /// Why the build did not succeed.

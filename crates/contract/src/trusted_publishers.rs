@@ -125,10 +125,14 @@ pub struct IdentityExchange {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExchangedToken {
-    /// A deploy token with the scopes `artifact:upload` and `release:create`.
+    /// A deploy token with the scopes `artifact:upload` and `release:create`; for a build, only the
+    /// first.
     pub token: String,
     /// The app that the token is bound to.
     pub app_id: AppId,
     /// When the token expires.
     pub expires_at: Timestamp,
+    /// What to build, if the job is one of the operator's own workflow.
+    #[serde(default)]
+    pub build: Option<crate::runners::BuildOrder>,
 }

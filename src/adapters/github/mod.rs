@@ -6,7 +6,7 @@ mod credentials;
 mod documents;
 mod http;
 
-use actors::ports::ci::{BegunRun, Ci, CiError, Opened, Progress, Wanted};
+use actors::ports::ci::{BegunRun, Central, Ci, CiError, Opened, Progress, Wanted};
 use async_trait::async_trait;
 use contract::{
     Timestamp,
@@ -19,22 +19,28 @@ use repository::CONFIG;
 use serde_json::json;
 use std::path::Path;
 
-/// The file of the build workflow in `.github/workflows`.
-const WORKFLOW: &str = "svc-build.yml";
-
 /// The GitHub App of this service.
 pub struct GithubApp {
     api: Api,
     credentials: Credentials,
     /// The address of repositories, without a slash at the end.
     web_url: String,
+    central: Option<Central>,
 }
 
 impl GithubApp {
     /// The app with this id and the private key in this file. `web_url` is the address of GitHub's
-    /// pages and repositories, `api_url` that of its API.
-    pub fn new(id: &str, key: &Path, web_url: &str, api_url: &str) -> Result<GithubApp, String> {
+    /// pages and repositories, `api_url` that of its API. The CI of `central` builds apps whose own
+    /// repository does not.
+    pub fn new(
+        id: &str,
+        key: &Path,
+        web_url: &str,
+        api_url: &str,
+        central: Option<Central>,
+    ) -> Result<GithubApp, String> {
         Ok(GithubApp {
+            central,
             api: Api::new(api_url)?,
             credentials: Credentials::read(id, key)?,
             web_url: web_url.trim_end_matches('/').to_owned(),
@@ -95,9 +101,9 @@ fn not_installed(at: &RepositoryName) -> CiError {
     CiError::Refused(format!("the GitHub App of this service is not installed for {at}"))
 }
 
-fn no_workflow(at: &RepositoryName) -> CiError {
+fn no_workflow(at: &RepositoryName, workflow: &str) -> CiError {
     CiError::Refused(format!(
-        "{at} has no .github/workflows/{WORKFLOW} on its default branch, or the GitHub App may not \
+        "{at} has no .github/workflows/{workflow} on its default branch, or the GitHub App may not \
          write its Actions"
     ))
 }
@@ -109,6 +115,10 @@ impl Ci for GithubApp {
         let path = path.strip_prefix('/')?.trim_end_matches('/');
         let name = path.strip_suffix(".git").unwrap_or(path);
         host.eq_ignore_ascii_case(&self.web_url).then(|| name.parse().ok()).flatten()
+    }
+
+    fn central(&self) -> Option<&Central> {
+        self.central.as_ref()
     }
 
     async fn open(&self, repository: &RepositoryName) -> Result<Option<Opened>, CiError> {
@@ -135,9 +145,8 @@ impl Ci for GithubApp {
         repository: &RepositoryName,
         wanted: &Wanted,
     ) -> Result<Option<BegunRun>, CiError> {
-        let path = format!("/repos/{repository}/actions/workflows/{WORKFLOW}/dispatches");
-        let Wanted { git_ref, app, platform, profile } = wanted;
-        let inputs = json!({"app_id": app, "platform": platform, "profile": profile});
+        let Wanted { workflow, git_ref, inputs } = wanted;
+        let path = format!("/repos/{repository}/actions/workflows/{workflow}/dispatches");
         let body = json!({"ref": git_ref, "inputs": inputs, "return_run_details": true});
         let request = Request::post(path.clone(), Some(body)).once();
         let mut answer = self.send(repository, Permissions::Actions, &request).await?;
@@ -149,7 +158,7 @@ impl Ci for GithubApp {
         }
         match answer.status {
             204 => Ok(None),
-            404 => Err(no_workflow(repository)),
+            404 => Err(no_workflow(repository, workflow)),
             _ => {
                 answer.accepted()?;
                 Ok(answer.read::<Dispatched>().ok().map(Dispatched::into_begun))
@@ -160,16 +169,17 @@ impl Ci for GithubApp {
     async fn runs_since(
         &self,
         repository: &RepositoryName,
+        workflow: &str,
         since: Timestamp,
     ) -> Result<Vec<BegunRun>, CiError> {
         let since = documents::whole_second(since);
         let path = format!(
-            "/repos/{repository}/actions/workflows/{WORKFLOW}/runs\
+            "/repos/{repository}/actions/workflows/{workflow}/runs\
              ?event=workflow_dispatch&created=%3E%3D{since}&per_page=100"
         );
         let answer = self.send(repository, Permissions::Actions, &Request::get(path)).await?;
         if answer.status == 404 {
-            return Err(no_workflow(repository));
+            return Err(no_workflow(repository, workflow));
         }
         let runs = answer.read::<Runs>()?.workflow_runs;
         Ok(runs.into_iter().filter(Run::is_of_app).map(Run::into_begun).collect())

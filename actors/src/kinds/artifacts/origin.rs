@@ -44,7 +44,10 @@ impl Platform {
             known(&build.state, by)
         } else if let Some(Identity { run, .. }) = identity {
             match self.build_of_run(request, &run.repository, &run.run_id)? {
-                Some(build) => Provenance { commit: Some(run.commit.clone()), ..known(&build, by) },
+                Some(build) if is_of_own_workflow(&build) => {
+                    Provenance { commit: Some(run.commit.clone()), ..known(&build, by) }
+                }
+                Some(build) => known(&build, by),
                 None => proven(request, run, by),
             }
         } else {
@@ -75,6 +78,11 @@ impl Platform {
                 && !build.build.state.is_final()
         }))
     }
+}
+
+/// Whether the run of a build is one of the app's own repository, and builds its commit.
+fn is_of_own_workflow(build: &builds::State) -> bool {
+    build.run.as_ref().is_some_and(|run| run.workflow == builds::Workflow::Own)
 }
 
 /// The repository and the number of a run, from the address of its page, such as

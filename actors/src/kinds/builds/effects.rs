@@ -1,7 +1,8 @@
 //! Performs the effects of a build.
 
 use super::{
-    ci, log,
+    ci::{self, Destination, Workflow},
+    log,
     rules::{Builds, Effect, LEASE, Outcome, Place, Plan, State},
 };
 use crate::{
@@ -9,7 +10,10 @@ use crate::{
         artifacts::{ArtifactIndex, Artifacts},
         repositories::{self, CiAccess},
     },
-    ports::{NotDone, SourceError},
+    ports::{
+        NotDone, SourceError,
+        ci::{Central, Opened},
+    },
     runtime::resource::{Kept, Retry},
     world::World,
 };
@@ -59,9 +63,13 @@ async fn plan(world: &World, id: BuildId, state: &State) -> Result<Outcome, Retr
         Err(SourceError::Unreachable(why)) => return Err(wait(world, id, why)),
     };
     let report = repository::check(&found.files);
-    let ci = in_ci(state, &report, ci, found.commit == found.git_ref);
+    let is_commit = found.commit == found.git_ref;
+    let to = match own_ci(state.place, &report, ci, is_commit) {
+        Ok(None) if state.place != Place::Runner => central(world, id, build).await?,
+        to => to,
+    };
     let recipe = Recipe::of(&found.files, build.platform, build.profile.as_str());
-    let (ci, Recipe { command, artifact }) = match ci.and_then(|ci| Ok((ci, recipe?))) {
+    let (to, Recipe { command, artifact }) = match to.and_then(|to| Ok((to, recipe?))) {
         Ok(planned) => planned,
         Err(why) => return Ok(Outcome::Impossible(format!("{why} (commit {})", found.commit))),
     };
@@ -74,19 +82,19 @@ async fn plan(world: &World, id: BuildId, state: &State) -> Result<Outcome, Retr
         command,
         artifact,
     };
-    Ok(Outcome::Planned(Box::new(plan), ci))
+    Ok(Outcome::Planned(Box::new(plan), to))
 }
 
-/// The CI in which the build is to run; `None`: on a runner.
-fn in_ci(
-    state: &State,
+/// The CI of the repository, if the build is to run there.
+fn own_ci(
+    place: Place,
     report: &Report,
     ci: Option<CiAccess>,
     is_commit: bool,
-) -> Result<Option<CiAccess>, String> {
+) -> Result<Option<Destination>, String> {
     let is_managed = report.mode == RepositoryMode::Managed;
-    let ci = match (state.place, ci) {
-        (Place::Runner, _) | (Place::Any, None) => return Ok(None),
+    let CiAccess { repository, now, .. } = match (place, ci) {
+        (Place::Hosted | Place::Runner, _) | (Place::Any, None) => return Ok(None),
         (Place::Any, Some(_)) if !is_managed || is_commit => return Ok(None),
         (Place::Ci, None) => return Err(NO_CI.into()),
         (Place::Ci, Some(_)) if is_commit => {
@@ -103,7 +111,30 @@ fn in_ci(
             Err(format!("{place}{line}: {problem}"))
         }
         None if !is_managed => Err("the repository is not managed".into()),
-        None => Ok(Some(ci)),
+        None => Ok(Some(Destination { workflow: Workflow::Own, repository, now })),
+    }
+}
+
+/// The CI of the operator's repository, if there is one. Its job acts for the person who triggered
+/// the build, so there must be one.
+async fn central(
+    world: &World,
+    id: BuildId,
+    build: &Build,
+) -> Result<Result<Option<Destination>, String>, Retry> {
+    let ci = world.ports.ci.as_deref().filter(|_| build.triggered_by.is_some());
+    let central = ci.and_then(|ci| Some((ci, ci.central()?)));
+    let Some((ci, Central { repository, .. })) = central else { return Ok(Ok(None)) };
+    let repository = repository.clone();
+    match ci.open(&repository).await.map_err(NotDone::from) {
+        Ok(Some(Opened { now, .. })) => {
+            Ok(Ok(Some(Destination { workflow: Workflow::Central, repository, now })))
+        }
+        Ok(None) => {
+            Ok(Err(format!("the GitHub App of this service is not installed for {repository}")))
+        }
+        Err(NotDone::Refused(why)) => Ok(Err(why)),
+        Err(NotDone::Unreachable(why)) => Err(wait(world, id, why)),
     }
 }
 

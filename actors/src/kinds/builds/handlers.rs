@@ -135,7 +135,7 @@ impl Serves<TriggerBuild> for Platform {
 impl Serves<TriggerMobileWorkflow> for Platform {
     async fn serve(&self, cx: &Call, p: TriggerMobileWorkflow) -> Result<Build, Fault> {
         let TriggerMobileWorkflow { app_id, platform, profile, git_ref, labels, trigger } = p;
-        let place = Place::Runner;
+        let place = if labels.is_none() { Place::Hosted } else { Place::Runner };
         let wanted = Wanted { app_id, platform, profile, git_ref, labels, trigger, place };
         self.trigger(cx, wanted).await
     }

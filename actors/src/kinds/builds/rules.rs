@@ -6,9 +6,8 @@
 //! lease, which each report extends. When a lease ends, the build is queued once more; after a
 //! second lost runner it fails.
 
-use super::ci::{Run, RunOutcome};
+use super::ci::{Destination, Run, RunOutcome};
 use crate::{
-    kinds::repositories::CiAccess,
     runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     world::World,
 };
@@ -57,11 +56,14 @@ pub struct State {
 /// Where a build is wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
-    /// In the CI of the repository if the service can begin runs there, else on a runner.
+    /// In the CI of the repository if the service can begin runs there, else as `Hosted`.
     #[default]
     Any,
-    Runner,
+    /// In the CI of the repository.
     Ci,
+    /// In the CI of the operator's repository if there is one, else on a runner.
+    Hosted,
+    Runner,
 }
 
 /// What is built, and how.
@@ -145,7 +147,7 @@ pub enum Effect {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// The plan, and the CI in which the build is to run.
-    Planned(Box<Plan>, Option<CiAccess>),
+    Planned(Box<Plan>, Option<Destination>),
     Run(RunOutcome),
     /// The build is impossible, for this reason.
     Impossible(String),

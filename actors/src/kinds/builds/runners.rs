@@ -131,7 +131,7 @@ impl Platform {
         }
     }
 
-    async fn order(&self, id: BuildId, state: &State) -> Result<BuildOrder, Fault> {
+    pub(super) async fn order(&self, id: BuildId, state: &State) -> Result<BuildOrder, Fault> {
         let plan = state.plan.clone().ok_or(Fault::Internal)?;
         let build = &state.build;
         let token = repositories::token_for(&self.world, build.app_id, &plan.url).await;

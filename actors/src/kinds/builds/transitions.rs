@@ -128,7 +128,7 @@ impl State {
                 self.build.commit = Some(plan.commit.clone());
                 self.plan = Some(*plan);
                 self.queued_until = at.now + WAITS_FOR_RUNNER;
-                self.run = ci.map(|access| Run::new(access, at));
+                self.run = ci.map(|destination| Run::new(destination, at));
                 let next =
                     self.run.as_ref().map_or(Intent::None, |_| Intent::Now(Effect::Dispatch));
                 Step::put(self).intend(next)

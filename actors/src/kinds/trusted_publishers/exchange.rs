@@ -36,19 +36,25 @@ impl Serves<ExchangeIdentity> for Platform {
                 Fault::Unavailable("the issuer of the identity token")
             }
         })?;
-        let publisher = self.publisher_of(&run, p.body.app_id).await?;
-        let publisher = publisher.map_err(Fault::Unauthenticated)?;
-
-        // The token acts for the person who trusted the workflow.
-        let app_id = publisher.app_id;
+        // The token acts for the person who triggered the build, or who trusted the workflow.
+        let upload = vec![Scope::ArtifactUpload];
+        let (app_id, acts_for, scopes, build) = match self.job_of(&run).await? {
+            Some(job) => (job.order.app_id, job.acts_for, upload, Some(job.order)),
+            None => {
+                let publisher = self.publisher_of(&run, p.body.app_id).await?;
+                let publisher = publisher.map_err(Fault::Unauthenticated)?;
+                let scopes = [upload, vec![Scope::ReleaseCreate]].concat();
+                (publisher.app_id, publisher.created_by, scopes, None)
+            }
+        };
         let place = lookup::find(&self.world, &cx.caller, Subject::App(app_id))?;
-        let maker = authz::account(&self.world.store, publisher.created_by)?;
+        let maker = authz::account(&self.world.store, acts_for)?;
         let secret = ports.random.secret(TOKEN_PREFIX, 40).map_err(|_| Fault::Internal)?;
         let token = Token {
             name: name(&run).map_err(Fault::Unauthenticated)?,
-            scopes: vec![Scope::ArtifactUpload, Scope::ReleaseCreate],
+            scopes,
             app_id: Some(app_id),
-            created_by: publisher.created_by,
+            created_by: acts_for,
             created_at: cx.now,
             expires_at: Some(cx.now + LIVES),
             revoked_at: None,
@@ -57,7 +63,8 @@ impl Serves<ExchangeIdentity> for Platform {
             identity: Some(Identity { unique, expires_at, run }),
         };
         let id: TokenId = ports.random.id(cx.now);
-        let exchanged = ExchangedToken { token: secret, app_id, expires_at: cx.now + LIVES };
+        let expires_at = cx.now + LIVES;
+        let exchanged = ExchangedToken { token: secret, app_id, expires_at, build };
         let cx = Call { ancestry: Arc::new(place), ..cx.clone() };
         cx.create(&self.world, &self.owners()?.tokens, id, token, move |_| Ok(exchanged.clone()))
             .await

@@ -7,8 +7,9 @@ endpoints! {
 
     /// Exchange the identity token of a CI job for a deploy token.
     ///
-    /// The app must have a trusted publisher that matches the job. An identity token can be
-    /// exchanged once.
+    /// The app must have a trusted publisher that matches the job, or the job must be one that the
+    /// service began for a build in the operator's repository. An identity token can be exchanged
+    /// once.
     "exchangeIdentity": Post "/api/v1/oidc/exchange" => ExchangeIdentity {} with IdentityExchange => ExchangedToken
     {
         who: Public,

@@ -1,6 +1,6 @@
 //! Performs the effects of a build in a CI.
 
-use super::{Run, RunOutcome, pick, run_name};
+use super::{Run, RunOutcome, Workflow, pick, run_name, title};
 use crate::{
     kinds::builds::{
         effects::verified_artifact,
@@ -29,12 +29,20 @@ pub(in super::super) async fn dispatch(world: &World, id: BuildId, state: &State
     let (Some(plan), build) = (&state.plan, &state.build) else {
         return done(RunOutcome::Unclear);
     };
-    let wanted = Wanted {
-        git_ref: plan.git_ref.clone(),
-        app: build.app_id.to_string(),
-        platform: build.platform.name(),
-        profile: build.profile.as_str().to_owned(),
+    let platform = ("platform", build.platform.name().to_owned());
+    let (git_ref, inputs) = match run.workflow {
+        Workflow::Own => {
+            let app = ("app_id", build.app_id.to_string());
+            (plan.git_ref.clone(), [app, platform, ("profile", build.profile.to_string())])
+        }
+        // What is built is no business of those who see the run, so its job asks for it.
+        Workflow::Central => {
+            let service = ("api_url", world.ports.site.api_url.clone());
+            let git_ref = ci.central().map(|central| central.git_ref.clone());
+            (git_ref.unwrap_or_default(), [("build_id", id.to_string()), platform, service])
+        }
     };
+    let wanted = Wanted { workflow: run.workflow.file(), git_ref, inputs: inputs.into() };
     done(match ci.dispatch(&run.repository, &wanted).await {
         Ok(Some(begun)) => {
             let url = begun.url.as_ref().map(|url| url.as_str()).unwrap_or_default();
@@ -112,12 +120,12 @@ async fn look_for(
     state: &State,
     run: &Run,
 ) -> Result<Option<BegunRun>, CiError> {
-    let shown = ci.runs_since(&run.repository, run.since).await?;
+    let shown = ci.runs_since(&run.repository, run.workflow.file(), run.since).await?;
     let is_free = |shown: &BegunRun| {
         let claim = BuildClaim::Run { run: run_name(run.repository.as_str(), shown.id) };
         // The write refuses a run of another build, so an error here does no harm.
         world.store.holder(&claim).map_or(true, |holder| holder.is_none())
     };
     let free = shown.into_iter().filter(is_free).collect();
-    Ok(pick(free, state.build.platform, state.build.profile.as_str()))
+    Ok(pick(free, &title(run.workflow, &state.build)))
 }

@@ -5,12 +5,13 @@
 //! among those of the host; it never asks again.
 
 mod effects;
+mod job;
 mod transitions;
 
 pub(super) use effects::{cancel, dispatch, find, follow};
 
 use crate::ports::ci::{BegunRun, Progress};
-use contract::{ArtifactId, BuildId, Timestamp, apps::Platform, text::RepositoryName};
+use contract::{ArtifactId, BuildId, Timestamp, builds::Build, text::RepositoryName};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::HashMap,
@@ -18,9 +19,39 @@ use std::{
     time::Duration,
 };
 
+/// The workflow that builds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Workflow {
+    /// That of the app's repository.
+    #[default]
+    Own,
+    /// That of the operator's repository. Its job asks the service what to build.
+    Central,
+}
+
+impl Workflow {
+    pub fn file(self) -> &'static str {
+        match self {
+            Workflow::Own => "svc-build.yml",
+            Workflow::Central => "svc-central.yml",
+        }
+    }
+}
+
+/// Where a build is to run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Destination {
+    pub workflow: Workflow,
+    pub repository: RepositoryName,
+    /// The clock of the host.
+    pub now: Timestamp,
+}
+
 /// The run of a build in a CI.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
+    #[serde(default)]
+    pub workflow: Workflow,
     pub repository: RepositoryName,
     /// When the service began to ask for the run.
     pub asked_at: Timestamp,
@@ -79,16 +110,18 @@ pub enum RunOutcome {
     Cancelled,
 }
 
-/// The name that `ci/wrapper/svc-build.yml` gives to its runs.
-fn title(platform: Platform, profile: &str) -> String {
-    format!("{TITLED}{} {profile}", platform.name())
+/// The name that the workflows in `ci/` give to the run of a build.
+fn title(workflow: Workflow, build: &Build) -> String {
+    match workflow {
+        Workflow::Own => format!("{TITLED}{} {}", build.platform.name(), build.profile),
+        Workflow::Central => format!("{TITLED}{}", build.id),
+    }
 }
 const TITLED: &str = "svc build: ";
 
 /// The run that was asked for, among those that the host shows. A workflow of another author may not
 /// name its runs: then only a single one is certain.
-fn pick(runs: Vec<BegunRun>, platform: Platform, profile: &str) -> Option<BegunRun> {
-    let title = title(platform, profile);
+fn pick(runs: Vec<BegunRun>, title: &str) -> Option<BegunRun> {
     let (mut named, mut others): (Vec<_>, Vec<_>) =
         runs.into_iter().partition(|run| run.title.starts_with(TITLED));
     named.retain(|run| run.title == title);

@@ -1,11 +1,8 @@
 //! The transitions of a build in a CI.
 
-use super::{Run, RunOutcome, run_name};
+use super::{Destination, Run, RunOutcome, Workflow, run_name};
 use crate::{
-    kinds::{
-        builds::rules::{Builds, Effect, State},
-        repositories::CiAccess,
-    },
+    kinds::builds::rules::{Builds, Effect, State},
     ports::ci::{BegunRun, Phase, Progress},
     runtime::resource::{Intent, Moment, Step},
 };
@@ -28,11 +25,12 @@ const ARTIFACT_WITHIN: Duration = Duration::from_secs(60);
 const MOST_STEPS: usize = 300;
 
 impl Run {
-    pub fn new(access: CiAccess, at: &Moment<Builds>) -> Run {
+    pub fn new(to: Destination, at: &Moment<Builds>) -> Run {
         Run {
-            repository: access.repository,
+            workflow: to.workflow,
+            repository: to.repository,
             asked_at: at.now,
-            since: access.now,
+            since: to.now,
             id: None,
             until: at.now + CONFIRMED_WITHIN,
             tag: None,
@@ -148,7 +146,9 @@ impl State {
         run.tag = progress.tag;
         run.steps = progress.steps;
         run.steps.truncate(MOST_STEPS);
-        self.build.commit = Some(progress.commit);
+        if run.workflow == Workflow::Own {
+            self.build.commit = Some(progress.commit);
+        }
         match progress.phase {
             Phase::Waiting => {}
             Phase::Running => {
