@@ -37,6 +37,12 @@ impl World {
         let publisher =
             json!({"appId": world.app, "repository": "acme/app", "workflow": "svc-build.yml"});
         world.call("svc_addTrustedPublisher", publisher).ok();
+        // Another app trusts another repository.
+        let mallory = world.service.register("mallory");
+        let (_, other) = world.service.project_with_app(&mallory, None);
+        let theirs =
+            json!({"appId": other, "repository": "mallory/app", "workflow": "svc-build.yml"});
+        world.service.call(Some(&mallory), "svc_addTrustedPublisher", theirs).ok();
         Some(world)
     }
 
@@ -237,7 +243,7 @@ fn a_channel_takes_only_what_its_policy_allows() {
     world.policy(all);
     assert_eq!(publish().ok()["state"], "published");
     assert_eq!(world.policy(json!({})), json!([]));
-    let mallory = world.service.register("mallory");
+    let mallory = world.service.register("eve");
     let foreign = json!({"appId": world.app, "channel": "production", "minimumTrust": "token"});
     let stranger = world.service.call(Some(&mallory), "svc_setChannelPolicy", foreign);
     assert_eq!(stranger.refusal(), (404, 101));

@@ -18,8 +18,8 @@ use std::{
 
 const WORKFLOW: &str = include_str!("../data/fixtures/managed/.github/workflows/svc-build.yml");
 const CONFIG: &str = ".svc/config.json";
-/// The name that the wrapper gives to its runs.
-const RUN_NAME: &str = "svc build: ${{ inputs.platform }} ${{ inputs.profile }}";
+const WRAPPER: &str = include_str!("../ci/wrapper/svc-build.yml");
+const CENTRAL: &str = include_str!("../ci/.github/workflows/svc-central.yml");
 
 struct World {
     github: Github,
@@ -61,7 +61,7 @@ impl World {
         let workflow = (".github/workflows/svc-build.yml", WORKFLOW.to_owned());
         world.git.commit(&[("package.json", "{}".into()), workflow]);
         world.commit_config(&world.app.clone());
-        world.workflow(json!({"runName": RUN_NAME}));
+        world.workflow(json!({"runName": run_name(WRAPPER)}));
         world.github.tell(&json!({"do": "refs", "refs": ["main", "v1"]}));
         Some(world)
     }
@@ -70,6 +70,7 @@ impl World {
     fn commit_config(&self, app: &Value) {
         let config = json!({
             "app": app,
+            "repository": "acme/app",
             "platforms": ["android"],
             "build": {"android": {"production": "make", "preview": "make preview"}},
             "artifact": {"android": {"production": "app.aab", "preview": "app.apk"}},
@@ -180,6 +181,12 @@ impl World {
     }
 }
 
+/// The name that a workflow gives to its runs.
+fn run_name(workflow: &str) -> &str {
+    let name = workflow.lines().find_map(|line| line.strip_prefix("run-name: ")).unwrap();
+    name.trim_matches('"')
+}
+
 /// The output of a step that must have succeeded.
 fn succeeded(done: &Output) -> String {
     let [out, err] = [&done.stdout, &done.stderr].map(|text| String::from_utf8_lossy(text));
@@ -273,6 +280,15 @@ fn a_managed_build_runs_in_the_ci_of_its_repository() {
     let cancelled = world.service.call(Some(&world.ada), "svc_cancelBuild", id).ok();
     assert_eq!(cancelled["state"], "cancelled");
     eventually("the run is cancelled", || world.run_of(&build)["conclusion"] == "cancelled");
+    // A run whose steps take their time is cancelled until it has ended.
+    let build = world.dispatch();
+    let run = world.run_of(&world.until(&build, "dispatched"));
+    world.github.tell(&json!({"do": "run", "id": run["id"], "ignoreCancel": true}));
+    let asked = world.github.requests("POST", "/cancel");
+    world.service.call(Some(&world.ada), "svc_cancelBuild", json!({"buildId": build["id"]})).ok();
+    eventually("it asks twice", || world.github.requests("POST", "/cancel") >= asked + 2);
+    world.github.tell(&json!({"do": "run", "id": run["id"], "ignoreCancel": false}));
+    eventually("the run is cancelled", || world.run_of(&build)["conclusion"] == "cancelled");
     let build = world.dispatch();
     let run = world.run_of(&world.until(&build, "dispatched"));
     let cancel =
@@ -280,6 +296,16 @@ fn a_managed_build_runs_in_the_ci_of_its_repository() {
     world.github.tell(&cancel);
     world.report(&run, "completed");
     world.until(&build, "cancelled");
+
+    // The run of an app that is deleted does not go on.
+    let build = world.dispatch();
+    let run = world.run_of(&world.until(&build, "dispatched"));
+    world.fail("/cancel$", 1, json!({"status": 502}));
+    world.call("deleteApp", json!({}));
+    eventually("the run is cancelled", || {
+        let runs = world.github.runs();
+        runs.iter().any(|other| other["id"] == run["id"] && other["conclusion"] == "cancelled")
+    });
     world.github.check();
 }
 
@@ -382,7 +408,15 @@ fn only_the_app_that_a_repository_names_reaches_it() {
     }
     assert_eq!(world.github.runs(), Vec::<Value>::new());
 
-    // The app that the repository names, until it names another one.
+    // A copy of the repository names the same app, and is another repository.
+    let copy = world.git.also_at("acme/other.git");
+    let copied = world.call("svc_connectRepository", json!({"url": copy}));
+    assert!(copied["error"].is_string(), "{copied}");
+
+    // The app that the repository names, through the installation that has it, until it names
+    // another app.
+    let elsewhere = json!({"url": world.url, "installationId": "78"});
+    assert!(world.call("svc_connectRepository", elsewhere)["error"].is_string());
     assert_eq!(world.connect()["error"], Value::Null);
     world.commit_config(&other);
     let checked = world.call("svc_checkRepository", json!({}));
@@ -428,7 +462,7 @@ fn the_operators_repository_builds_what_no_other_ci_builds() {
     let test = "the_operators_repository_builds_what_no_other_ci_builds";
     let Some(world) = World::new(test) else { return };
     let central = json!({
-        "do": "workflow", "file": "svc-central.yml", "runName": "svc build: ${{ inputs.build_id }}",
+        "do": "workflow", "file": "svc-central.yml", "runName": run_name(CENTRAL),
         "inputs": {"build_id": {"required": true}, "platform": {"required": true},
             "api_url": {"required": true}},
     });
@@ -437,7 +471,7 @@ fn the_operators_repository_builds_what_no_other_ci_builds() {
     let sample = fixture("sample.apk");
     let command = format!("env; git config --list; cp {} app.apk", sample.display());
     let config = json!({
-        "app": world.app, "platforms": ["android"],
+        "app": world.app, "repository": "acme/app", "platforms": ["android"],
         "build": {"android": {"production": command}},
         "artifact": {"android": {"production": "app.apk"}},
     });

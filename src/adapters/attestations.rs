@@ -15,6 +15,10 @@ use std::{
 
 /// The trusted roots, read again when their files change.
 pub struct TrustedRoots {
+    known: Arc<Known>,
+}
+
+struct Known {
     folder: Option<PathBuf>,
     read: Mutex<Read>,
 }
@@ -37,9 +41,11 @@ impl TrustedRoots {
             None => Roots::built_in().map_err(|e| e.to_string())?,
         };
         let read = Read { files: files.unwrap_or_default(), roots: Arc::new(roots) };
-        Ok(TrustedRoots { folder, read: Mutex::new(read) })
+        Ok(TrustedRoots { known: Arc::new(Known { folder, read: Mutex::new(read) }) })
     }
+}
 
+impl Known {
     /// The roots as their files are now. Files that cannot be used change nothing.
     fn current(&self) -> Arc<Roots> {
         let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,9 +97,10 @@ impl Attestations for TrustedRoots {
     async fn verify(&self, bundle: Vec<u8>, sha256: &Sha256) -> Result<Attested, String> {
         let digest = HEXLOWER.decode(sha256.as_str().as_bytes()).map_err(|e| e.to_string())?;
         let digest = Digest::Sha256(digest.try_into().map_err(|_| "the hash is no SHA-256")?);
-        let roots = self.current();
-        let verified =
-            tokio::task::spawn_blocking(move || attestation::verify(&bundle, &digest, &roots));
+        let known = self.known.clone();
+        let verified = tokio::task::spawn_blocking(move || {
+            attestation::verify(&bundle, &digest, &known.current())
+        });
         let verified = verified.await.map_err(|e| e.to_string())?;
         let attested = verified.map_err(|refusal| refusal.to_string())?;
         let issuer = attested.issuer.parse().map_err(|why| format!("its issuer {why}"))?;

@@ -36,8 +36,14 @@ pub trait Ci: Send + Sync {
         run: u64,
         seen: Option<&str>,
     ) -> Result<Option<Progress>, CiError>;
-    /// Cancels a run. Idempotent; a run that has ended stays as it is.
-    async fn cancel(&self, repository: &RepositoryName, run: u64) -> Result<(), CiError>;
+    /// Asks the host to cancel a run. It may go on for a while, and one that has ended stays as it
+    /// is. `force` ends also steps that run in any case.
+    async fn cancel(
+        &self,
+        repository: &RepositoryName,
+        run: u64,
+        force: bool,
+    ) -> Result<(), CiError>;
 }
 
 /// A repository that the service may read.
@@ -77,6 +83,8 @@ pub struct BegunRun {
     pub url: Option<WebUrl>,
     /// The name that the workflow gives to the run.
     pub title: String,
+    /// The branch or tag.
+    pub git_ref: Option<String>,
 }
 
 /// How far a run is.
@@ -100,6 +108,16 @@ pub enum Phase {
     Cancelled,
     /// In the words of the host, such as `failure`.
     Failed(String),
+}
+
+impl Phase {
+    /// Whether the run has ended.
+    pub fn is_final(&self) -> bool {
+        match self {
+            Phase::Waiting | Phase::Running => false,
+            Phase::Succeeded | Phase::Cancelled | Phase::Failed(_) => true,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

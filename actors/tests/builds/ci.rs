@@ -3,10 +3,13 @@
 use super::{Event, explore, plan, take};
 use crate::begun;
 use actors::{
-    kinds::builds::{Command, Destination, Effect, Outcome, RunOutcome as R, Workflow},
+    kinds::builds::{
+        Builds, Command, Destination, Effect, Look, Outcome, RunOutcome as R, Workflow,
+    },
     ports::ci::{BegunRun, Phase, Progress},
+    runtime::resource::{Kept, Resource},
 };
-use contract::{ArtifactId, Id, Timestamp, builds::BuildState as S};
+use contract::{ArtifactId, EventId, Id, Timestamp, builds::BuildState as S};
 use std::time::Duration;
 use ulid::Ulid;
 
@@ -33,13 +36,15 @@ fn begins() -> Event {
         id: RUN,
         url: "https://github.com/acme/app/actions/runs/17000000001".parse().ok(),
         title: String::new(),
+        git_ref: None,
     }))
 }
 
 fn looked(phase: Phase, made: Option<u128>) -> Event {
     let tag = Some("a".to_owned());
     let progress = Progress { tag, phase, commit: "c0ffee".into(), steps: vec!["one".into()] };
-    run(R::Looked(Some(progress), made.map(|id| ArtifactId::of(Ulid(id)))))
+    let made = made.map(|id| ArtifactId::of(Ulid(id)));
+    run(R::Looked(Some(Box::new(Look { progress, made, key: EventId::of(Ulid(9)) }))))
 }
 
 fn events() -> Vec<Event> {
@@ -57,10 +62,11 @@ fn events() -> Vec<Event> {
         run(R::NotBegun(Duration::from_secs(7))),
         run(R::Unclear),
         run(R::NotFound),
-        run(R::Looked(None, None)),
+        run(R::Looked(None)),
         run(R::Later(Duration::from_secs(7))),
         run(R::Gone("gone".into())),
-        run(R::Cancelled),
+        run(R::Ending),
+        run(R::Ended),
         Event::Outcome(Outcome::Impossible("no".into())),
         Event::Outcome(Outcome::Forgotten(true)),
         Event::Command(Command::RunChanged { run: RUN }),
@@ -85,8 +91,13 @@ fn fits(effect: Option<&Effect>, event: &Event) -> bool {
             R::Begun(_) => matches!(effect, Effect::Dispatch | Effect::Find),
             R::NotBegun(_) | R::Unclear => *effect == Effect::Dispatch,
             R::NotFound => *effect == Effect::Find,
-            R::Looked(..) | R::Later(_) | R::Gone(_) => *effect == Effect::Follow,
-            R::Cancelled => *effect == Effect::CancelRun,
+            R::Looked(..) => *effect == Effect::Follow,
+            R::Later(_) => matches!(effect, Effect::Find | Effect::Follow | Effect::CancelRun),
+            R::Gone(_) => matches!(
+                effect,
+                Effect::Dispatch | Effect::Find | Effect::Follow | Effect::CancelRun
+            ),
+            R::Ending | R::Ended => *effect == Effect::CancelRun,
         },
         _ => false,
     }
@@ -110,14 +121,20 @@ fn a_build_in_a_ci_is_sound_after_every_sequence_of_inputs() {
         if to.run.is_some() && !to.build.state.is_final() && !to.removing {
             assert!(followed.contains(&after.intent), "{event:?}: {after:?}");
         }
-        // No run goes on when its build was cut off.
-        let is_cut_off = !from.build.state.is_final()
-            && matches!(to.build.state, S::Cancelled | S::TimedOut)
-            && matches!(event, Event::Command(_));
-        match to.run.as_ref().map(|run| run.id) {
-            Some(Some(_)) if is_cut_off => assert_eq!(after.intent, Some(Effect::CancelRun)),
-            Some(None) if is_cut_off => assert_eq!(after.intent, before.intent),
-            _ => {}
+        // A run that nobody wants any more is looked for and cancelled until it is over, but not
+        // forever.
+        let unwanted = to.removing || to.build.state.is_final();
+        if let Some(run) = to.run.as_ref().filter(|run| unwanted && !run.over) {
+            let ends = match run.id {
+                Some(_) => &[Effect::CancelRun][..],
+                None => &[Effect::Dispatch, Effect::Find][..],
+            };
+            assert!(after.intent.as_ref().is_some_and(|effect| ends.contains(effect)), "{after:?}");
+            assert!(Builds::deadline(to).is_some(), "{after:?}");
+        }
+        // The app repeats the removal of its builds until they are gone.
+        if from.removing && matches!(event, Event::Command(Command::Remove)) {
+            assert_eq!((from, &before.intent), (to, &after.intent));
         }
         true
     });
@@ -125,7 +142,7 @@ fn a_build_in_a_ci_is_sound_after_every_sequence_of_inputs() {
 }
 
 /// Takes events one after another.
-fn after(events: &[Event]) -> actors::runtime::resource::Kept<actors::kinds::builds::Builds> {
+fn after(events: &[Event]) -> Kept<Builds> {
     let (mut kept, mut now) = (begun(), Timestamp::from_millis(0));
     for event in events {
         kept = take(&kept, &mut now, event).unwrap().unwrap();

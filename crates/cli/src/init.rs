@@ -1,7 +1,7 @@
 //! `svc init`: writes the three files of a managed repository. What exists stays as it is.
 
 use crate::{Context, args, failure::Failure, printer::Table, settings::DEFAULT_API_URL};
-use contract::apps::Platform;
+use contract::{apps::Platform, text::RepositoryName};
 use repository::{CONFIG, Config, PACKAGE, Recipe, WORKFLOW};
 use serde::Serialize;
 use serde_json::json;
@@ -93,21 +93,23 @@ fn config(cx: &Context<'_>, args: &args::Init) -> Result<String, Failure> {
         api_url: Some(cx.settings.api_url.clone()).filter(|url| url != DEFAULT_API_URL),
         application_id: cx.settings.application_id.clone(),
         app: cx.settings.app,
+        repository: name(root),
     })
 }
 
 fn workflow(cx: &Context<'_>, args: &args::Init) -> Result<String, Failure> {
     let reusable_in = match &args.workflow {
         Some(named) => named.clone(),
-        None => format!(
-            "{}/{DEFAULT_NAME}",
-            owner(cx.working_copy.root()).ok_or_else(|| {
+        None => {
+            let name = name(cx.working_copy.root()).ok_or_else(|| {
                 Failure::usage(
                     "the repository with the reusable workflow is not known",
                     "say --workflow OWNER/REPOSITORY; ci/README.md says what belongs into it",
                 )
-            })?
-        ),
+            })?;
+            let owner = name.as_str().split('/').next().unwrap_or_default();
+            format!("{owner}/{DEFAULT_NAME}")
+        }
     };
     let is_part = |part: &str| {
         let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -128,17 +130,16 @@ fn workflow(cx: &Context<'_>, args: &args::Init) -> Result<String, Failure> {
     Ok(WRAPPER.replace(REUSABLE_IN, &reusable_in).replace(API_URL, &cx.settings.api_url))
 }
 
-/// The owner of the repository on GitHub, if that is where it comes from.
-fn owner(root: &Path) -> Option<String> {
+/// The name of the repository on GitHub, if that is where it comes from.
+fn name(root: &Path) -> Option<RepositoryName> {
     let mut git = Command::new("git");
     git.args(["remote", "get-url", "origin"]).current_dir(root).stderr(Stdio::null());
     let url = String::from_utf8(git.output().ok()?.stdout).ok()?;
     let places =
         ["https://github.com/", "git@github.com:", "ssh://git@github.com/", "git://github.com/"];
     let path = places.iter().find_map(|place| url.trim().strip_prefix(place))?;
-    let owner = path.split('/').next()?;
-    let is_a_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    (!owner.is_empty() && owner.chars().all(is_a_name)).then(|| owner.to_owned())
+    let path = path.trim_end_matches('/');
+    path.strip_suffix(".git").unwrap_or(path).parse().ok()
 }
 
 /// The platforms that the folders of the repository tell of; both if they tell nothing.

@@ -315,7 +315,7 @@ texts! {
     RepositoryName,
     schema: {"type": "string", "pattern": "^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$", "maxLength": 200},
     rule: |text| {
-        let part = |p: &str| !p.is_empty() && p.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b));
+        let part = |p: &str| !["", ".", ".."].contains(&p) && p.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b));
         let good = text.split_once('/').is_some_and(|(owner, name)| part(owner) && part(name));
         if good && text.len() <= 200 { Ok(text.to_owned()) } else { Err("must be a repository such as acme/app".into()) }
     };

@@ -36,7 +36,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         issuer: Option<WebUrl>,
     } -> TrustedPublisher
-    { who: Member of (app_id), effect: Change, person: required,
+    { who: OwnerOrAdmin of (app_id), effect: Change, person: required,
       errors: [Exists "the app trusts this workflow already", NotNow "the app has 20 trusted publishers"] }
 
     /// List the trusted publishers of an app.
@@ -50,7 +50,7 @@ functions! {
 
     /// Trust a workflow no longer. Tokens that it has already live on for at most 30 minutes.
     "svc_removeTrustedPublisher": RemoveTrustedPublisher { publisher_id: PublisherId } -> RemovedTrustedPublisher
-    { who: Member of (publisher_id), effect: Change }
+    { who: OwnerOrAdmin of (publisher_id), effect: Change }
 }
 
 records! {

@@ -4,7 +4,7 @@ use crate::{
     CONFIG, Check, Content, Files, Findings, Place,
     document::{Key, Node, Value},
 };
-use contract::{AppId, apps::Platform, artifacts::ArtifactKind};
+use contract::{AppId, apps::Platform, artifacts::ArtifactKind, text::RepositoryName};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
@@ -30,6 +30,10 @@ pub struct Config {
     /// The app of this repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app: Option<AppId>,
+    /// The name of this repository at its host. With `app`, it lets the service reach the repository
+    /// through its GitHub App.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repository: Option<RepositoryName>,
 }
 
 /// How a repository builds for one platform and profile.
@@ -73,14 +77,20 @@ impl Config {
     }
 }
 
-/// Whether the text of a configuration names this app, whatever else is wrong in it.
-pub fn names_app(config: &str, app: AppId) -> bool {
+/// Whether the text of a configuration says that this repository is that of this app, whatever else
+/// is wrong in it. The name of the repository matters: a copy of the repository says the same.
+pub fn names_app(config: &str, app: AppId, repository: &RepositoryName) -> bool {
     let config = config.trim_start_matches('\u{feff}');
     let config = serde_json::from_str::<serde_json::Value>(config).unwrap_or_default();
-    config.get("app").and_then(|named| named.as_str()) == Some(app.to_string().as_str())
+    let says = |field: &str, expected: &str| {
+        let said = config.get(field).and_then(|said| said.as_str());
+        said.is_some_and(|said| said.eq_ignore_ascii_case(expected))
+    };
+    says("app", &app.to_string()) && says("repository", repository.as_str())
 }
 
-const FIELDS: [&str; 6] = ["platforms", "build", "artifact", "apiUrl", "applicationId", "app"];
+const FIELDS: [&str; 7] =
+    ["platforms", "build", "artifact", "apiUrl", "applicationId", "app", "repository"];
 /// The profile that is built where none is named.
 const PRODUCTION: &str = "production";
 
@@ -115,14 +125,16 @@ pub(crate) fn check(root: &Node, findings: &mut Findings) -> Built {
             findings.add(Check::ConfigUnused, Place::of(CONFIG, key.line), problem);
         }
     }
-    for field in ["apiUrl", "applicationId", "app"] {
+    for field in ["apiUrl", "applicationId", "app", "repository"] {
         if let Some(value) = root.get(field) {
-            let fits = match field {
-                "app" => value.text().is_some_and(|app| app.parse::<AppId>().is_ok()),
-                _ => value.text().is_some(),
+            let (fits, kind) = match (field, value.text()) {
+                ("app", Some(app)) => (app.parse::<AppId>().is_ok(), "the id of an app"),
+                ("repository", Some(name)) => {
+                    (name.parse::<RepositoryName>().is_ok(), "a name such as acme/app")
+                }
+                (_, text) => (text.is_some(), "text"),
             };
             if !fits && value.value != Value::Null {
-                let kind = if field == "app" { "the id of an app" } else { "text" };
                 findings.add(Check::ConfigShape, at(value), format!("{field} is not {kind}"));
             }
         }

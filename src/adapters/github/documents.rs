@@ -9,6 +9,9 @@ use contract::{
 use data_encoding::BASE64;
 use serde::Deserialize;
 
+/// Longer names of jobs and steps are cut, in characters.
+const LONGEST_NAME: usize = 100;
+
 #[derive(Deserialize)]
 pub(super) struct Installation {
     pub id: u64,
@@ -48,6 +51,7 @@ pub(super) struct Run {
     head_sha: String,
     status: Option<String>,
     conclusion: Option<String>,
+    head_branch: Option<String>,
     actor: Option<Actor>,
 }
 
@@ -86,13 +90,19 @@ impl Content {
 
 impl Dispatched {
     pub fn into_begun(self) -> BegunRun {
-        BegunRun { id: self.workflow_run_id, url: page(&self.html_url), title: String::new() }
+        let url = page(&self.html_url);
+        BegunRun { id: self.workflow_run_id, url, title: String::new(), git_ref: None }
     }
 }
 
 impl Run {
     pub fn into_begun(self) -> BegunRun {
-        BegunRun { id: self.id, url: page(&self.html_url), title: self.display_title }
+        BegunRun {
+            id: self.id,
+            url: page(&self.html_url),
+            title: self.display_title,
+            git_ref: self.head_branch,
+        }
     }
 
     /// Whether an App began it, and not a person.
@@ -104,7 +114,8 @@ impl Run {
         let steps = jobs.iter().flat_map(|job| job.steps.iter().map(move |step| (job, step)));
         let finished = steps.filter_map(|(job, step)| {
             let conclusion = step.conclusion.as_deref().filter(|told| *told != "skipped")?;
-            Some(format!("{} / {}: {conclusion}", job.name, step.name))
+            let short = |name: &str| name.chars().take(LONGEST_NAME).collect::<String>();
+            Some(format!("{} / {}: {conclusion}", short(&job.name), short(&step.name)))
         });
         Progress {
             tag,

@@ -10,10 +10,15 @@ use reqwest::{
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
-use std::time::{Duration, UNIX_EPOCH};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant, UNIX_EPOCH},
+};
 
 /// How long GitHub may take to answer.
 const WITHIN: Duration = Duration::from_secs(20);
+const CONNECTED_WITHIN: Duration = Duration::from_secs(10);
 /// The largest answer, in bytes.
 const LARGEST_ANSWER: usize = 4 << 20;
 const VERSION: &str = "2022-11-28";
@@ -29,6 +34,8 @@ pub(super) struct Api {
     http: reqwest::Client,
     /// Without a slash at the end.
     url: String,
+    /// Until when nothing is asked about the repositories of an owner: GitHub wants a pause.
+    paused: Mutex<HashMap<String, Instant>>,
 }
 
 #[derive(Clone)]
@@ -55,6 +62,15 @@ impl Request {
         Request { once: true, ..self }
     }
 
+    /// The owner of the repository that it is about. Limits count by installation, and an owner has
+    /// one.
+    fn owner(&self) -> &str {
+        self.path
+            .strip_prefix("/repos/")
+            .and_then(|path| path.split('/').next())
+            .unwrap_or_default()
+    }
+
     /// The answer is 304 if it would have this tag.
     pub fn unless(self, tag: Option<&str>) -> Request {
         Request { tag: tag.map(str::to_owned), ..self }
@@ -75,15 +91,17 @@ impl Api {
     pub fn new(url: &str) -> Result<Api, String> {
         let http = reqwest::Client::builder()
             .timeout(WITHIN)
+            .connect_timeout(CONNECTED_WITHIN)
             .redirect(reqwest::redirect::Policy::none())
             .user_agent("svc")
             .build()
             .map_err(|e| format!("the client for GitHub: {e}"))?;
-        Ok(Api { http, url: url.trim_end_matches('/').to_owned() })
+        Ok(Api { http, url: url.trim_end_matches('/').to_owned(), paused: Mutex::default() })
     }
 
     /// Sends a request once. An error means that there is no answer about what was asked.
     pub async fn send(&self, request: &Request, token: &str) -> Result<Answer, CiError> {
+        self.wait_for(request.owner())?;
         let url = format!("{}{}", self.url, request.path);
         let mut sent = self.http.request(request.method.clone(), url);
         if let Some(body) = &request.body {
@@ -110,6 +128,9 @@ impl Api {
         }
         let (status, headers) = (answer.status(), answer.headers());
         if let Some(error) = judge(request.once, status, headers, &body) {
+            if let (true, CiError::Busy { after, .. }) = (is_limited(status), &error) {
+                self.pause(request.owner(), *after);
+            }
             return Err(error);
         }
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
@@ -120,6 +141,28 @@ impl Api {
             body,
         })
     }
+}
+
+impl Api {
+    fn wait_for(&self, owner: &str) -> Result<(), CiError> {
+        let paused = self.paused.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = paused.get(owner).map(|until| until.saturating_duration_since(Instant::now()));
+        match left.filter(|left| !left.is_zero()) {
+            Some(after) => Err(CiError::Busy { why: "GitHub asked for a pause".into(), after }),
+            None => Ok(()),
+        }
+    }
+
+    fn pause(&self, owner: &str, after: Duration) {
+        let mut paused = self.paused.lock().unwrap_or_else(PoisonError::into_inner);
+        paused.retain(|_, until| *until > Instant::now());
+        paused.insert(owner.to_owned(), Instant::now() + after);
+    }
+}
+
+/// Whether a refusal is one for all requests of the same kind.
+fn is_limited(status: StatusCode) -> bool {
+    matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::FORBIDDEN)
 }
 
 fn away(e: &dyn std::error::Error) -> String {

@@ -17,7 +17,7 @@ use documents::{Content, Dispatched, Installation, Job, Jobs, Run, Runs};
 use http::{Api, Request};
 use repository::CONFIG;
 use serde_json::json;
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 /// The GitHub App of this service.
 pub struct GithubApp {
@@ -95,6 +95,11 @@ impl GithubApp {
         let request = Request::get(format!("/repos/{of}/actions/runs/{run}/jobs?per_page=100"));
         Ok(self.send(of, Permissions::Actions, &request).await?.read::<Jobs>()?.jobs)
     }
+}
+
+/// A refusal that may pass.
+fn later(e: CiError) -> CiError {
+    CiError::Busy { why: e.to_string(), after: Duration::from_secs(60) }
 }
 
 fn not_installed(at: &RepositoryName) -> CiError {
@@ -194,8 +199,16 @@ impl Ci for GithubApp {
         let path = format!("/repos/{repository}/actions/runs/{run}");
         let request = Request::get(path).unless(seen);
         let answer = self.send(repository, Permissions::Actions, &request).await?;
-        if answer.status == 304 {
-            return Ok(None);
+        match answer.status {
+            304 => return Ok(None),
+            200 | 404 => {}
+            // Such as a token that was revoked: it says nothing about the run.
+            _ => {
+                return Err(answer
+                    .accepted()
+                    .err()
+                    .map_or_else(|| http::unreadable("status"), later));
+            }
         }
         let tag = answer.tag.clone();
         let found = answer.read::<Run>()?;
@@ -203,12 +216,18 @@ impl Ci for GithubApp {
         Ok(Some(found.progress(tag, &jobs)))
     }
 
-    async fn cancel(&self, repository: &RepositoryName, run: u64) -> Result<(), CiError> {
-        let path = format!("/repos/{repository}/actions/runs/{run}/cancel");
+    async fn cancel(
+        &self,
+        repository: &RepositoryName,
+        run: u64,
+        force: bool,
+    ) -> Result<(), CiError> {
+        let how = if force { "force-cancel" } else { "cancel" };
+        let path = format!("/repos/{repository}/actions/runs/{run}/{how}");
         let request = Request::post(path, None);
         let answer = self.send(repository, Permissions::Actions, &request).await?;
         match answer.status {
-            // 404: the run was deleted. 409: it has ended.
+            // 404: the run was deleted. 409: it has ended, or is not in the queue yet.
             404 | 409 => Ok(()),
             _ => answer.accepted(),
         }

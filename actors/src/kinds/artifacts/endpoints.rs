@@ -223,8 +223,12 @@ impl Platform {
             ));
         }
         let artifact = match attestation {
-            Some(attestation) => {
-                owners.ask(id, Command::Attest(Box::new(attestation))).await?.artifact.clone()
+            Some((publisher, attestation)) => {
+                let (repository, owner) =
+                    (attestation.repository_id.clone(), attestation.repository_owner_id.clone());
+                let attested = owners.ask(id, Command::Attest(Box::new(attestation))).await?;
+                self.pin(publisher, &repository, &owner).await?;
+                attested.artifact.clone()
             }
             None => settled.artifact.clone(),
         };

@@ -55,7 +55,7 @@ impl Platform {
             let run =
                 said.run_url.as_ref().filter(|_| by_token).and_then(|url| run_in(url.as_str()));
             let build = run.map(|(of, run)| self.build_of_run(request, of, run)).transpose()?;
-            match build.flatten() {
+            match build.flatten().filter(|build| build.build.run_url == said.run_url) {
                 Some(build) => Provenance { claimed: true, ..known(&build, by) },
                 None => said,
             }

@@ -7,8 +7,8 @@ use crate::{
     world::World,
 };
 use contract::{
-    AppId, ArtifactId, BuildId, Fault, Sha256, Timestamp, VersionName,
-    artifacts::{Artifact, ArtifactKind, ArtifactState, Attestation, Trust},
+    AppId, ArtifactId, BuildId, Fault, Sha256, Timestamp, VersionName, WebUrl,
+    artifacts::{Artifact, ArtifactKind, ArtifactState, Attestation, ProvenancePath, Trust},
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -309,6 +309,13 @@ impl Upload {
     /// What the attestation proves replaces what the uploader said. The service itself knows where
     /// the artifact of a build comes from.
     fn attest(mut self, attestation: Attestation) -> Result<Step<Artifacts>, Fault> {
+        match &self.artifact.attestation {
+            Some(known) if *known == attestation => return Ok(Step::keep()),
+            Some(_) => {
+                return Err(Fault::NotNow("this artifact has another attestation already".into()));
+            }
+            None => {}
+        }
         let provenance = &mut self.artifact.provenance;
         let known = provenance.commit.as_ref().filter(|_| !provenance.claimed);
         if let Some(known) = known.filter(|known| **known != attestation.commit) {
@@ -318,6 +325,17 @@ impl Upload {
             )));
         }
         if provenance.claimed {
+            let is_of = |run: &WebUrl| {
+                let attempt = attestation.run_url.as_ref().map(WebUrl::as_str).unwrap_or_default();
+                let rest = attempt.strip_prefix(run.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
+            // The uploader named another run: neither its build nor its profile is proven.
+            if !provenance.run_url.as_ref().is_some_and(is_of) || provenance.build_id.is_none() {
+                provenance.build_id = None;
+                provenance.profile = None;
+                provenance.path = ProvenancePath::ExternalCi;
+            }
             provenance.repository = Some(attestation.repository.clone());
             provenance.commit = Some(attestation.commit.clone());
             provenance.git_ref = Some(attestation.git_ref.clone());

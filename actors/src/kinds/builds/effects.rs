@@ -26,6 +26,7 @@ use contract::{
 };
 use repository::{Recipe, Report};
 use std::{sync::Arc, time::Duration};
+use store::Snapshot;
 
 /// How long the host of a repository may take.
 const READ_WITHIN: Duration = Duration::from_secs(90);
@@ -51,7 +52,7 @@ pub(super) async fn perform(
 async fn plan(world: &World, id: BuildId, state: &State) -> Result<Outcome, Retry> {
     let build = &state.build;
     let wanted = build.git_ref.as_ref().and_then(|git_ref| git_ref.parse::<GitRef>().ok());
-    let (remote, ci) = match repositories::remote_of_app(world, build.app_id, wanted).await {
+    let (remote, access) = match repositories::remote_of_app(world, build.app_id, wanted).await {
         Ok(Some(found)) => found,
         Ok(None) => return Ok(Outcome::Impossible("the app has no repository any more".into())),
         Err(NotDone::Refused(why)) => return Ok(Outcome::Impossible(why)),
@@ -59,12 +60,12 @@ async fn plan(world: &World, id: BuildId, state: &State) -> Result<Outcome, Retr
     };
     let found = match world.ports.sources.inspect(&remote, READ_WITHIN).await {
         Ok(found) => found,
-        Err(SourceError::Refused(why)) => return Ok(Outcome::Impossible(why)),
+        Err(SourceError::Refused(why)) => return Ok(Outcome::Impossible(access.explained(why))),
         Err(SourceError::Unreachable(why)) => return Err(wait(world, id, why)),
     };
     let report = repository::check(&found.files);
     let is_commit = found.commit == found.git_ref;
-    let to = match own_ci(state.place, &report, ci, is_commit) {
+    let to = match own_ci(state.place, &report, access.ci, is_commit) {
         Ok(None) if state.place != Place::Runner => central(world, id, build).await?,
         to => to,
     };
@@ -140,29 +141,33 @@ async fn central(
 
 /// Why no build can run in the CI of a repository that the service may only read.
 pub(super) const NO_CI: &str = "the service cannot begin runs in the CI of this repository: install \
-     its GitHub App there, and name the app in .svc/config.json of the default branch";
+     its GitHub App there, name the app and the repository in .svc/config.json of the default \
+     branch, and check it again (svc repo check)";
 
 fn wait(world: &World, id: BuildId, why: String) -> Retry {
     log::say(world, id, format!("Waiting for the repository: {why}"));
     Retry(why)
 }
 
-/// The verified artifact of a build.
+/// The verified artifact of a build. One whose origin only its uploader says is the last choice.
 pub(super) fn verified_artifact(world: &World, build: &Build) -> Result<Option<ArtifactId>, Fault> {
     let found = of_build(world, build)?.into_iter().find(|(_, s)| *s == ArtifactState::Verified);
     Ok(found.map(|(id, _)| id))
 }
 
-/// The newest artifacts of a build.
+/// The newest artifacts of a build, proven ones first.
 fn of_build(world: &World, build: &Build) -> Result<Vec<(ArtifactId, ArtifactState)>, Fault> {
     let mut found = Vec::new();
     let made = ArtifactIndex::OfBuild { build: build.id };
     for key in world.store.newest::<Artifacts>(&made, None, 10)? {
         let seen = world.store.get::<Artifacts>(&key)?;
         let seen = seen.filter(|seen| seen.artifact.platform == build.platform);
-        found.extend(seen.map(|seen| (key, seen.artifact.state)));
+        let proof =
+            |seen: &Snapshot<Artifacts>| (seen.artifact.provenance.claimed, seen.artifact.state);
+        found.extend(seen.map(|seen| (key, proof(&seen))));
     }
-    Ok(found)
+    found.sort_by_key(|(_, (claimed, _))| *claimed);
+    Ok(found.into_iter().map(|(key, (_, state))| (key, state)).collect())
 }
 
 /// A runner that uploaded the artifact has done its work, even if it cannot say so any more.

@@ -112,8 +112,8 @@ fn can_run_in_ci(repository: &Repository) -> Result<(), Fault> {
         let missing = repository.detected.iter().filter(|file| !file.present);
         let missing: Vec<_> = missing.map(|file| file.path.as_str()).collect();
         return Err(Fault::NotNow(format!(
-            "the repository is not managed, for it has no {}; add what is missing (svc init), or \
-             build on a runner with svc_triggerMobileWorkflow",
+            "the repository is not managed, for it has no {}; add what is missing (svc init) and \
+             check it again (svc repo check), or build it with svc_triggerMobileWorkflow",
             missing.join(" and no ")
         )));
     }

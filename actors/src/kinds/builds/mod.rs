@@ -10,7 +10,7 @@ mod rules;
 mod runners;
 mod transitions;
 
-pub use ci::{Asked, Destination, Run, RunOutcome, Workflow};
+pub use ci::{Asked, Destination, Look, Run, RunOutcome, Workflow};
 pub(crate) use handlers::build_of_run;
 pub use log::Chunk;
 pub use rules::{

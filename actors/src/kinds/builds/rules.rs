@@ -211,7 +211,9 @@ impl Resource for Builds {
 
     fn deadline(state: &State) -> Option<(Timestamp, Command)> {
         let ended = state.build.finished_at;
+        let unwanted = state.unwanted_run().map(|run| run.until);
         let at = match (&state.lease, &state.run) {
+            _ if unwanted.is_some() => unwanted?,
             _ if state.removing => return None,
             _ if state.log_removed => return None,
             _ if ended.is_some() => ended? + KEEPS_LOG,

@@ -56,12 +56,14 @@ impl State {
     ) -> Result<Step<Builds>, Fault> {
         let ended = self.build.state.is_final();
         match command {
+            // The app repeats it until the build is gone.
+            Command::Remove if self.removing => Ok(Step::keep()),
             Command::Remove => {
-                let is_running = !ended && self.run.as_ref().is_some_and(|run| run.id.is_some());
                 self.removing = true;
-                let first = if is_running { Effect::CancelRun } else { Effect::Forget };
-                Ok(Step::put(self).intend(Intent::Now(first)))
+                let next = self.cut_off(at);
+                Ok(Step::put(self).intend(next))
             }
+            Command::Overdue => Ok(self.overdue(at)),
             _ if self.removing => Ok(Step::keep()),
             Command::Claim { runner, .. } if self.is_held_by(&runner) => Ok(Step::keep()),
             Command::Claim { runner, name } => match self.waits_for_runner() {
@@ -97,7 +99,6 @@ impl State {
                 let by = "it was cancelled".to_owned();
                 Ok(self.end(BuildState::Cancelled, by, at))
             }
-            Command::Overdue => Ok(self.overdue(at)),
         }
     }
 
@@ -112,9 +113,10 @@ impl State {
             Outcome::Forgotten(false) if self.removing || ended => {
                 return Step::keep().intend(Intent::After(NEXT_BATCH, Effect::Forget));
             }
-            _ if self.removing => return Step::keep().intend(Intent::Now(Effect::Forget)),
             Outcome::Run(outcome) => return self.on_run(at, outcome),
-            Outcome::Impossible(_) if ended => return Step::keep().intend(Intent::None),
+            // The host refused to begin a run.
+            Outcome::Impossible(_) if self.unwanted_run().is_some() => return self.give_up_run(),
+            _ if self.removing => return Step::keep().intend(Intent::Now(Effect::Forget)),
             _ if ended => return Step::keep(),
             _ => {}
         }
@@ -122,18 +124,25 @@ impl State {
         let is_begun =
             self.lease.is_some() || self.run.as_ref().is_some_and(|run| run.id.is_some());
         match (outcome, &mut self.lease) {
-            (Outcome::Planned(plan, ci), None) if !is_planned => {
+            (Outcome::Planned(plan, to), None) if !is_planned => {
                 self.build.mode = plan.mode;
                 self.build.git_ref = Some(plan.git_ref.clone());
                 self.build.commit = Some(plan.commit.clone());
                 self.plan = Some(*plan);
-                self.queued_until = at.now + WAITS_FOR_RUNNER;
-                self.run = ci.map(|destination| Run::new(destination, at));
-                let next =
-                    self.run.as_ref().map_or(Intent::None, |_| Intent::Now(Effect::Dispatch));
-                Step::put(self).intend(next)
+                let Some(destination) = to else {
+                    self.queued_until = at.now + WAITS_FOR_RUNNER;
+                    return Step::put(self).intend(Intent::None);
+                };
+                self.run = Some(Run::new(destination, at, self.queued_until));
+                Step::put(self).intend(Intent::Now(Effect::Dispatch))
             }
-            (Outcome::Impossible(why), _) if !is_begun => self.end(BuildState::Failed, why, at),
+            (Outcome::Impossible(why), _) if !is_begun => {
+                // The host refused to begin a run, if it was asked at all.
+                if let Some(run) = &mut self.run {
+                    run.over = true;
+                }
+                self.end(BuildState::Failed, why, at)
+            }
             (Outcome::Made(artifact), _) => self.succeed(artifact, at),
             (Outcome::Patience, Some(lease)) => {
                 lease.until = lease.until.max(at.now + LEASE);
@@ -176,6 +185,7 @@ impl State {
             return Step::keep();
         }
         match (&self.lease, &self.run) {
+            _ if self.unwanted_run().is_some() => self.give_up_run(),
             _ if self.build.state.is_final() => Step::keep().intend(Intent::Now(Effect::Forget)),
             (Some(_), _) if self.is_late(at) => self.time_out(at),
             (Some(_), _) => Step::keep().intend(Intent::Now(Effect::FindOut)),
@@ -234,7 +244,7 @@ impl State {
         self.build.state = state;
         self.build.finished_at = Some(at.now);
         self.lease = None;
-        let next = self.intent_after_end();
+        let next = self.cut_off(at);
         Step::put(self).intend(next)
     }
 }
@@ -271,12 +281,12 @@ impl Lease {
     }
 }
 
-/// Lines that a report adds to the log.
+/// New lines of the log.
 #[derive(Default)]
-struct NewLines(Vec<String>);
+pub(super) struct NewLines(pub Vec<String>);
 
 impl NewLines {
-    fn into_change(self, of: BuildId, at: Timestamp, key: &EventId) -> Change {
+    pub fn into_change(self, of: BuildId, at: Timestamp, key: &EventId) -> Change {
         match self.0.is_empty() {
             true => Change::new(),
             false => Change::new().append::<Chunk>(key, &Chunk { of, at, lines: self.0 }),

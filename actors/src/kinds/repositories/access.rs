@@ -2,7 +2,7 @@
 //! owner installed at the host.
 //!
 //! Anybody may name a repository of somebody else, so an installation serves an app only if the
-//! repository itself names that app.
+//! repository itself says that it belongs to that app.
 
 use super::Source;
 use crate::{
@@ -23,6 +23,18 @@ pub(crate) struct Access {
     pub token: Option<AccessToken>,
     /// `None`: the service cannot begin builds in the CI of the repository.
     pub ci: Option<CiAccess>,
+    /// Why the host refused an installation that is not needed if the repository is public.
+    refusal: Option<String>,
+}
+
+impl Access {
+    /// The reason why a repository cannot be read, with what may be the cause.
+    pub fn explained(&self, why: String) -> String {
+        match &self.refusal {
+            Some(refusal) => format!("{refusal}; without the GitHub App, {why}"),
+            None => why,
+        }
+    }
 }
 
 /// A repository in whose CI the service may begin builds.
@@ -48,13 +60,24 @@ pub(super) async fn access(world: &World, app: AppId, source: &Source) -> Result
     let own = open(world, app, source).map_err(|e| NotDone::Refused(e.to_string()))?;
     let host = world.ports.ci.as_deref();
     let at = host.and_then(|ci| Some((ci, ci.repository(&source.url)?)));
+    let mut refusal = None;
     let installed = match at {
-        Some((ci, repository)) => installed(ci, repository, app, source).await?,
+        Some((ci, repository)) => match installed(ci, repository, app, source).await {
+            // The token is enough, and a public repository needs no permission.
+            Err(NotDone::Refused(why)) if source.installation.is_none() => {
+                refusal = Some(why);
+                None
+            }
+            Err(_) if own.is_some() && source.installation.is_none() => None,
+            found => found?,
+        },
         None => None,
     };
     match (installed, &source.installation) {
-        (Some((ci, token)), _) => Ok(Access { token: own.or(Some(token)), ci: Some(ci) }),
-        (None, None) => Ok(Access { token: own, ci: None }),
+        (Some((ci, token)), _) => {
+            Ok(Access { token: own.or(Some(token)), ci: Some(ci), refusal: None })
+        }
+        (None, None) => Ok(Access { token: own, ci: None, refusal }),
         (None, Some(_)) if host.is_none() => Err(NotDone::Refused(
             "this service has no GitHub App (SVC_GITHUB_APP_ID); connect the repository with a token"
                 .into(),
@@ -62,8 +85,9 @@ pub(super) async fn access(world: &World, app: AppId, source: &Source) -> Result
         // The same answer in all cases: whether a private repository exists is not everybody's
         // business.
         (None, Some(installation)) => Err(NotDone::Refused(format!(
-            "installation {installation} of the GitHub App does not have this repository, or `app` \
-             in the .svc/config.json of its default branch is not {app}: `svc init` writes it"
+            "installation {installation} of the GitHub App does not have this repository, or the \
+             .svc/config.json of its default branch does not name it in `repository` and {app} in \
+             `app`: `svc init` writes both"
         ))),
     }
 }
@@ -77,7 +101,8 @@ async fn installed(
 ) -> Result<Option<(CiAccess, AccessToken)>, NotDone> {
     let Some(opened) = ci.open(&repository).await? else { return Ok(None) };
     let is_meant = source.installation.as_ref().is_none_or(|id| *id == opened.installation);
-    let names_app = opened.config.is_some_and(|config| repository::names_app(&config, app));
+    let config = opened.config.unwrap_or_default();
+    let names_app = repository::names_app(&config, app, &repository);
     let ci = CiAccess { repository, installation: opened.installation, now: opened.now };
     Ok((is_meant && names_app).then_some((ci, opened.token)))
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Repository,
-    access::{Access, CiAccess, access},
+    access::{Access, access},
     lookup,
 };
 use crate::{
@@ -52,17 +52,18 @@ pub(crate) async fn remote(
     Ok(Remote { url, revision, token: token_of(world, connected.as_ref()).await? })
 }
 
-/// The remote of the app's repository, and its CI; `None` if it has none.
+/// The remote of the app's repository, and how it may be read; `None` if it has none.
 pub(crate) async fn remote_of_app(
     world: &World,
     app: AppId,
     wanted: Option<GitRef>,
-) -> Result<Option<(Remote, Option<CiAccess>)>, NotDone> {
+) -> Result<Option<(Remote, Access)>, NotDone> {
     let Some(connected) = connected(world, app)? else { return Ok(None) };
     let wanted = wanted.or_else(|| connected.source.branch.clone());
     let revision = revision(Some(&connected), wanted);
-    let Access { token, ci } = access(world, app, &connected.source).await?;
-    Ok(Some((Remote { url: connected.source.url, revision, token }, ci)))
+    let access = access(world, app, &connected.source).await?;
+    let token = access.token.clone();
+    Ok(Some((Remote { url: connected.source.url, revision, token }, access)))
 }
 
 /// The token for an address, if it is that of the app's repository.

@@ -29,8 +29,9 @@ async fn check(repository: &Repository, world: &World) -> Result<Box<Checked>, S
     let source = &repository.source;
     let access = access(world, repository.app_id, source).await.map_err(|e| e.to_string())?;
     let revision = source.branch.clone().map_or(Revision::DefaultBranch, Revision::Branch);
-    let remote = Remote { url: source.url.clone(), revision, token: access.token };
-    let found = world.ports.sources.inspect(&remote, WITHIN).await.map_err(|e| e.to_string())?;
+    let remote = Remote { url: source.url.clone(), revision, token: access.token.clone() };
+    let found = world.ports.sources.inspect(&remote, WITHIN).await;
+    let found = found.map_err(|e| access.explained(e.to_string()))?;
     let mut report = repository::check(&found.files);
     report.findings.truncate(MOST_FINDINGS);
     Ok(Box::new(Checked {

@@ -41,8 +41,9 @@ impl Serves<ExchangeIdentity> for Platform {
         let (app_id, acts_for, scopes, build) = match self.job_of(&run).await? {
             Some(job) => (job.order.app_id, job.acts_for, upload, Some(job.order)),
             None => {
-                let publisher = self.publisher_of(&run, p.body.app_id).await?;
-                let publisher = publisher.map_err(Fault::Unauthenticated)?;
+                let publisher = self.publisher_of(&run, p.body.app_id)?;
+                let (id, publisher) = publisher.map_err(Fault::Unauthenticated)?;
+                self.pin(id, &run.repository_id, &run.repository_owner_id).await?;
                 let scopes = [upload, vec![Scope::ReleaseCreate]].concat();
                 (publisher.app_id, publisher.created_by, scopes, None)
             }
@@ -72,28 +73,23 @@ impl Serves<ExchangeIdentity> for Platform {
 }
 
 impl Platform {
-    /// The one publisher that trusts a run. From now on, it trusts only the repository and the owner
-    /// with these ids. The inner error says why nobody trusts the run.
-    pub(crate) async fn publisher_of(
+    /// From now on, a publisher trusts only the repository and the owner with these ids.
+    pub(crate) async fn pin(
         &self,
-        run: &CiRun,
-        app: Option<AppId>,
-    ) -> Result<Result<Snapshot<TrustedPublishers>, String>, Fault> {
-        let found = self.trusting(run, app)?;
-        let ids = (run.repository_id.parse(), run.repository_owner_id.parse());
-        let (id, publisher, repository, owner) = match (found, ids) {
-            (Ok((id, publisher)), (Ok(repository), Ok(owner))) => {
-                (id, publisher, repository, owner)
-            }
-            (Err(why), _) => return Ok(Err(why)),
-            (_, (Err(why), _) | (_, Err(why))) => return Ok(Err(malformed(why))),
+        id: PublisherId,
+        repository: &str,
+        owner: &str,
+    ) -> Result<(), Fault> {
+        let unusable = |why| Fault::Unauthenticated(malformed(why));
+        let pin = Command::Pin {
+            repository: repository.parse().map_err(unusable)?,
+            owner: owner.parse().map_err(unusable)?,
         };
-        let pin = Command::Pin { repository, owner };
-        self.owners()?.trusted_publishers.ask(id, pin).await?;
-        Ok(Ok(publisher))
+        self.owners()?.trusted_publishers.ask(id, pin).await.map(|_| ())
     }
 
-    fn trusting(
+    /// The one publisher that trusts a run. The inner error says why nobody trusts it.
+    pub(crate) fn publisher_of(
         &self,
         run: &CiRun,
         app: Option<AppId>,

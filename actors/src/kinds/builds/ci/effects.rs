@@ -1,6 +1,6 @@
 //! Performs the effects of a build in a CI.
 
-use super::{Run, RunOutcome, Workflow, pick, run_name, title};
+use super::{Look, Run, RunOutcome, Workflow, pick, run_name, title};
 use crate::{
     kinds::builds::{
         effects::verified_artifact,
@@ -16,12 +16,17 @@ use std::time::Duration;
 
 /// The pause after a reply that tells nothing.
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
+/// How long after the end of a build its run may take to end, before it is forced.
+const FORCE_AFTER: Duration = Duration::from_secs(300);
 
 type Done = Result<Outcome, Retry>;
 
 /// Asks the host to begin a run.
 pub(in super::super) async fn dispatch(world: &World, id: BuildId, state: &State) -> Done {
-    let (ci, run) = reach(world, state)?;
+    let (ci, run) = match reach(world, state) {
+        Ok(reached) => reached,
+        Err(outcome) => return done(outcome),
+    };
     // An earlier process of the service, or an earlier attempt of this one, may have asked.
     if run.asked_at < world.started_at || !world.asked_runs.now(id, run.asked_at) {
         return done(RunOutcome::Unclear);
@@ -64,40 +69,60 @@ pub(in super::super) async fn dispatch(world: &World, id: BuildId, state: &State
 
 /// Looks for the run that the host may have begun.
 pub(in super::super) async fn find(world: &World, state: &State) -> Done {
-    let (ci, run) = reach(world, state)?;
-    let found = look_for(world, ci, state, run).await?;
-    done(found.map_or(RunOutcome::NotFound, RunOutcome::Begun))
+    let (ci, run) = match reach(world, state) {
+        Ok(reached) => reached,
+        Err(outcome) => return done(outcome),
+    };
+    done(match look_for(world, ci, state, run).await {
+        Ok(found) => found.map_or(RunOutcome::NotFound, RunOutcome::Begun),
+        Err(e) => untold(e),
+    })
 }
 
-/// Looks how far the run is, and adds its finished steps to the log.
+/// Looks how far the run is.
 pub(in super::super) async fn follow(world: &World, id: BuildId, state: &State) -> Done {
-    let (ci, run) = reach(world, state)?;
-    let Some(number) = run.id else { return done(RunOutcome::Unclear) };
+    let (ci, run, number) = match reach_run(world, state) {
+        Ok(reached) => reached,
+        Err(outcome) => return done(outcome),
+    };
     world.asked_runs.forget(id);
     let progress = match ci.look(&run.repository, number, run.tag.as_deref()).await {
-        Ok(progress) => progress,
-        Err(CiError::Refused(why)) => return done(RunOutcome::Gone(why)),
-        Err(CiError::Busy { after, .. }) => return done(RunOutcome::Later(after)),
-        Err(CiError::Unclear(_)) => return done(RunOutcome::Later(AGAIN_AFTER)),
+        Ok(Some(progress)) => progress,
+        Ok(None) => return done(RunOutcome::Looked(None)),
+        Err(e) => return done(untold(e)),
     };
-    for step in progress.iter().flat_map(|progress| &progress.steps) {
-        if !run.steps.contains(step) {
-            log::say(world, id, step.clone());
-        }
-    }
-    let succeeded = progress.as_ref().is_some_and(|progress| progress.phase == Phase::Succeeded);
+    let succeeded = progress.phase == Phase::Succeeded;
     let made = if succeeded { verified_artifact(world, &state.build)? } else { None };
-    done(RunOutcome::Looked(progress, made))
+    let key = world.ports.random.id(world.ports.clock.now());
+    done(RunOutcome::Looked(Some(Box::new(Look { progress, made, key }))))
 }
 
-/// Cancels the run.
+/// Cancels the run, and looks whether it has ended.
 pub(in super::super) async fn cancel(world: &World, state: &State) -> Done {
-    let (ci, run) = reach(world, state)?;
-    let Some(number) = run.id else { return done(RunOutcome::Cancelled) };
-    match ci.cancel(&run.repository, number).await {
-        // Whoever may not cancel it now will not later.
-        Ok(()) | Err(CiError::Refused(_)) => done(RunOutcome::Cancelled),
-        Err(e) => Err(e.into()),
+    let (ci, run, number) = match reach_run(world, state) {
+        Ok(reached) => reached,
+        Err(outcome) => return done(outcome),
+    };
+    let since = state.build.finished_at.unwrap_or(run.asked_at);
+    let force = world.ports.clock.now() > since + FORCE_AFTER;
+    let asked = ci.cancel(&run.repository, number, force).await;
+    let looked = match asked {
+        Ok(()) => ci.look(&run.repository, number, None).await,
+        Err(e) => Err(e),
+    };
+    done(match looked {
+        Ok(Some(progress)) if progress.phase.is_final() => RunOutcome::Ended,
+        Ok(_) => RunOutcome::Ending,
+        Err(e) => untold(e),
+    })
+}
+
+/// An answer that tells nothing about a run, or that there is none.
+fn untold(e: CiError) -> RunOutcome {
+    match e {
+        CiError::Refused(why) => RunOutcome::Gone(why),
+        CiError::Busy { after, .. } => RunOutcome::Later(after),
+        CiError::Unclear(_) => RunOutcome::Later(AGAIN_AFTER),
     }
 }
 
@@ -106,11 +131,20 @@ fn done(outcome: RunOutcome) -> Done {
 }
 
 /// The host and the run of a build.
-fn reach<'a>(world: &'a World, state: &'a State) -> Result<(&'a dyn Ci, &'a Run), Retry> {
+fn reach<'a>(world: &'a World, state: &'a State) -> Result<(&'a dyn Ci, &'a Run), RunOutcome> {
+    let gone = |why: &str| RunOutcome::Gone(why.to_owned());
     let ci = world.ports.ci.as_deref();
-    let ci = ci.ok_or_else(|| Retry("this service has no GitHub App any more".into()))?;
-    let run = state.run.as_ref().ok_or_else(|| Retry("the build has no run".into()))?;
-    Ok((ci, run))
+    let ci = ci.ok_or_else(|| gone("this service has no GitHub App any more"))?;
+    Ok((ci, state.run.as_ref().ok_or_else(|| gone("the build has no run"))?))
+}
+
+/// The host and the run, whose number is known.
+fn reach_run<'a>(
+    world: &'a World,
+    state: &'a State,
+) -> Result<(&'a dyn Ci, &'a Run, u64), RunOutcome> {
+    let (ci, run) = reach(world, state)?;
+    Ok((ci, run, run.id.ok_or(RunOutcome::Unclear)?))
 }
 
 /// The run that was asked for, if the host shows it and no other build has it.
@@ -127,5 +161,8 @@ async fn look_for(
         world.store.holder(&claim).map_or(true, |holder| holder.is_none())
     };
     let free = shown.into_iter().filter(is_free).collect();
-    Ok(pick(free, &title(run.workflow, &state.build)))
+    // A run of the operator's workflow has a name of its own.
+    let git_ref = state.plan.as_ref().map(|plan| plan.git_ref.as_str());
+    let git_ref = git_ref.filter(|_| run.workflow == Workflow::Own);
+    Ok(pick(free, &title(run.workflow, &state.build), git_ref))
 }

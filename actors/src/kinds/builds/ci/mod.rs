@@ -11,7 +11,7 @@ mod transitions;
 pub(super) use effects::{cancel, dispatch, find, follow};
 
 use crate::ports::ci::{BegunRun, Progress};
-use contract::{ArtifactId, BuildId, Timestamp, builds::Build, text::RepositoryName};
+use contract::{ArtifactId, BuildId, EventId, Timestamp, builds::Build, text::RepositoryName};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::HashMap,
@@ -69,6 +69,9 @@ pub struct Run {
     pub steps: Vec<String>,
     /// When the service saw that the run succeeded.
     pub succeeded_at: Option<Timestamp>,
+    /// Nothing has to be cancelled: the run has ended, or there is none.
+    #[serde(default)]
+    pub over: bool,
 }
 
 /// The builds for which this process asked for a run, with the time of [`Run::asked_at`]. An effect
@@ -100,14 +103,26 @@ pub enum RunOutcome {
     Unclear,
     /// The host shows no run that may be the one.
     NotFound,
-    /// What changed since the last look, and the artifact if the run succeeded.
-    Looked(Option<Progress>, Option<ArtifactId>),
-    /// The host did not tell; the service looks again after this time.
+    /// What changed since the last look.
+    Looked(Option<Box<Look>>),
+    /// The host did not tell. The service asks again after this time.
     Later(Duration),
-    /// The host knows the run no longer, for this reason.
+    /// The host knows no such run, or no longer, for this reason.
     Gone(String),
-    /// The run was cancelled, or has ended before.
-    Cancelled,
+    /// The host was told to cancel the run, which goes on for now.
+    Ending,
+    /// The run has ended.
+    Ended,
+}
+
+/// What the service saw of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Look {
+    pub progress: Progress,
+    /// The verified artifact, if the run succeeded.
+    pub made: Option<ArtifactId>,
+    /// The key of the record of new log lines.
+    pub key: EventId,
 }
 
 /// The name that the workflows in `ci/` give to the run of a build.
@@ -121,7 +136,8 @@ const TITLED: &str = "svc build: ";
 
 /// The run that was asked for, among those that the host shows. A workflow of another author may not
 /// name its runs: then only a single one is certain.
-fn pick(runs: Vec<BegunRun>, title: &str) -> Option<BegunRun> {
+fn pick(mut runs: Vec<BegunRun>, title: &str, git_ref: Option<&str>) -> Option<BegunRun> {
+    runs.retain(|run| git_ref.is_none() || run.git_ref.as_deref() == git_ref);
     let (mut named, mut others): (Vec<_>, Vec<_>) =
         runs.into_iter().partition(|run| run.title.starts_with(TITLED));
     named.retain(|run| run.title == title);

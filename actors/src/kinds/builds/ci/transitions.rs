@@ -1,16 +1,17 @@
 //! The transitions of a build in a CI.
 
-use super::{Destination, Run, RunOutcome, Workflow, run_name};
+use super::{Destination, Look, Run, RunOutcome, Workflow, run_name};
 use crate::{
-    kinds::builds::rules::{Builds, Effect, State},
-    ports::ci::{BegunRun, Phase, Progress},
+    kinds::builds::{
+        rules::{Builds, Effect, State},
+        transitions::NewLines,
+    },
+    ports::ci::{BegunRun, Phase},
     runtime::resource::{Intent, Moment, Step},
 };
-use contract::{ArtifactId, builds::BuildState};
+use contract::{Timestamp, builds::BuildState};
 use std::time::Duration;
 
-/// How long a host may be silent about whether it began a run.
-const CONFIRMED_WITHIN: Duration = Duration::from_secs(30 * 60);
 /// How long a run that was asked for may be missing among the runs that the host shows.
 const SHOWN_WITHIN: Duration = Duration::from_secs(120);
 const LOOK_FOR_IT_EVERY: Duration = Duration::from_secs(5);
@@ -21,22 +22,27 @@ const FOLLOW_EVERY: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How long the artifact of a run that succeeded may be missing.
 const ARTIFACT_WITHIN: Duration = Duration::from_secs(60);
+/// How long the service tries to cancel a run, and how often.
+const CANCELLED_WITHIN: Duration = Duration::from_secs(3600);
+const CANCEL_EVERY: Duration = Duration::from_secs(10);
 /// How many finished steps the log has at most.
 const MOST_STEPS: usize = 300;
 
 impl Run {
-    pub fn new(to: Destination, at: &Moment<Builds>) -> Run {
+    /// A run that is asked for now. The host has until `until` to begin it, or a little longer.
+    pub fn new(to: Destination, at: &Moment<Builds>, until: Timestamp) -> Run {
         Run {
             workflow: to.workflow,
             repository: to.repository,
             asked_at: at.now,
             since: to.now,
             id: None,
-            until: at.now + CONFIRMED_WITHIN,
+            until: until.max(at.now + SHOWN_WITHIN + LOOK_FOR_IT_EVERY * 2),
             tag: None,
             looks: 0,
             steps: Vec::new(),
             succeeded_at: None,
+            over: false,
         }
     }
 
@@ -48,18 +54,46 @@ impl Run {
     fn pause(&self) -> Duration {
         (FOLLOW_EVERY * (self.looks + 1)).min(LONGEST_PAUSE)
     }
+
+    fn may_be_shown_later(&self, at: &Moment<Builds>) -> bool {
+        at.now < self.asked_at + SHOWN_WITHIN
+    }
+
+    /// Notes the finished steps, and returns those that are new.
+    fn note(&mut self, steps: Vec<String>) -> Vec<String> {
+        let room = MOST_STEPS.saturating_sub(self.steps.len());
+        let fresh = steps.into_iter().filter(|step| !self.steps.contains(step));
+        let fresh: Vec<_> = fresh.take(room).collect();
+        self.steps.extend_from_slice(&fresh);
+        fresh
+    }
 }
 
 impl State {
-    /// The intent after the end of a build: a run goes on in its CI until the service cancels it. A
-    /// run that the host may still begin is looked for first.
-    pub(in super::super) fn intent_after_end(&self) -> Intent<Effect> {
-        let is_cut_off = matches!(self.build.state, BuildState::Cancelled | BuildState::TimedOut);
-        match self.run.as_ref().map(|run| run.id) {
-            Some(Some(_)) if is_cut_off => Intent::Now(Effect::CancelRun),
-            Some(None) if is_cut_off => Intent::Keep,
-            _ => Intent::None,
+    /// The run that goes on, or may still begin, although nobody wants it any more.
+    pub(in super::super) fn unwanted_run(&self) -> Option<&Run> {
+        let is_unwanted = self.removing || self.build.state.is_final();
+        self.run.as_ref().filter(|run| is_unwanted && !run.over)
+    }
+
+    /// Ends the run of a build that has ended or is removed. A run that the host may still begin is
+    /// looked for first.
+    pub(in super::super) fn cut_off(&mut self, at: &Moment<Builds>) -> Intent<Effect> {
+        match &mut self.run {
+            Some(run) if !run.over => {
+                run.until = at.now + CANCELLED_WITHIN;
+                match run.id {
+                    Some(_) => Intent::Now(Effect::CancelRun),
+                    None => Intent::Keep,
+                }
+            }
+            _ => self.after_run(),
         }
+    }
+
+    /// The service has tried long enough to cancel the run.
+    pub(in super::super) fn give_up_run(self) -> Step<Builds> {
+        self.run_is_over()
     }
 
     /// The host reports a change of this run.
@@ -78,38 +112,54 @@ impl State {
         at: &Moment<Builds>,
         outcome: RunOutcome,
     ) -> Step<Builds> {
-        let ended = self.build.state.is_final();
+        let is_wanted = !self.removing && !self.build.state.is_final();
         let Some(run) = &mut self.run else { return Step::keep() };
+        let again = |after: Duration, effect| Step::keep().intend(Intent::After(after, effect));
         match (outcome, run.id) {
             (RunOutcome::Begun(begun), None) => self.begun(begun, at),
-            // The repository is read again before the next attempt.
-            (RunOutcome::NotBegun(after), None) if !ended => {
+            (RunOutcome::NotBegun(after), None) if is_wanted => {
+                if at.now + after >= self.queued_until {
+                    let why = "the CI could not be asked within 30 minutes; the log says why";
+                    return self.never_begun(BuildState::TimedOut, why.into(), at);
+                }
+                // The repository is read again before the next attempt.
                 self.run = None;
                 self.plan = None;
                 Step::put(self).intend(Intent::After(after, Effect::Plan))
             }
-            (RunOutcome::Unclear, None) => {
-                Step::keep().intend(Intent::After(LOOK_FOR_IT_EVERY, Effect::Find))
+            (RunOutcome::Unclear, None) => again(LOOK_FOR_IT_EVERY, Effect::Find),
+            (RunOutcome::NotFound, None) if run.may_be_shown_later(at) => {
+                again(LOOK_FOR_IT_EVERY, Effect::Find)
             }
-            (RunOutcome::NotFound, None) if at.now < run.asked_at + SHOWN_WITHIN => {
-                Step::keep().intend(Intent::After(LOOK_FOR_IT_EVERY, Effect::Find))
-            }
-            (RunOutcome::NotFound, None) if !ended => {
+            (RunOutcome::NotFound, None) if is_wanted => {
                 let why = "the host did not confirm that it began a run, and shows none; trigger \
                            the build again";
-                self.end(BuildState::Failed, why.into(), at)
+                self.never_begun(BuildState::Failed, why.into(), at)
             }
-            (RunOutcome::Looked(progress, made), Some(_)) if !ended => {
-                self.looked(progress, made, at)
+            (RunOutcome::Gone(why), None) if is_wanted => {
+                self.never_begun(BuildState::Failed, why, at)
             }
-            (RunOutcome::Later(after), Some(_)) if !ended => {
-                Step::keep().intend(Intent::After(after.max(FOLLOW_EVERY), Effect::Follow))
+            (RunOutcome::NotBegun(_) | RunOutcome::NotFound | RunOutcome::Gone(_), None)
+            | (RunOutcome::Ended, _) => self.run_is_over(),
+            (RunOutcome::Later(after), None) => again(after.max(LOOK_FOR_IT_EVERY), Effect::Find),
+            (RunOutcome::Ending, Some(_)) if !is_wanted => again(CANCEL_EVERY, Effect::CancelRun),
+            (RunOutcome::Later(after), Some(_)) if !is_wanted => {
+                again(after.max(CANCEL_EVERY), Effect::CancelRun)
             }
-            (RunOutcome::Gone(why), Some(_)) if !ended => self.end(BuildState::Failed, why, at),
-            // Nothing is left to be cancelled.
-            (RunOutcome::NotBegun(_) | RunOutcome::NotFound, None) | (RunOutcome::Cancelled, _) => {
-                Step::keep().intend(Intent::None)
+            // A new run may not be shown yet.
+            (RunOutcome::Gone(_), Some(_)) if !is_wanted && run.may_be_shown_later(at) => {
+                again(CANCEL_EVERY, Effect::CancelRun)
             }
+            (RunOutcome::Gone(_), Some(_)) if !is_wanted => self.run_is_over(),
+            (RunOutcome::Gone(_), Some(_)) if run.may_be_shown_later(at) => {
+                again(FOLLOW_EVERY, Effect::Follow)
+            }
+            (RunOutcome::Gone(why), Some(_)) => {
+                run.over = true;
+                self.end(BuildState::Failed, why, at)
+            }
+            (RunOutcome::Looked(look), Some(_)) if is_wanted => self.looked(look, at),
+            (RunOutcome::Later(after), Some(_)) => again(after.max(FOLLOW_EVERY), Effect::Follow),
             // A late outcome of an effect that was replaced.
             _ => Step::keep(),
         }
@@ -120,8 +170,9 @@ impl State {
             run.id = Some(begun.id);
             run.until = at.now + BEGINS_WITHIN;
         }
-        if self.build.state.is_final() {
-            return Step::put(self).intend(Intent::Now(Effect::CancelRun));
+        if self.unwanted_run().is_some() {
+            let next = self.cut_off(at);
+            return Step::put(self).intend(next);
         }
         self.build.run_url = begun.url;
         self.build.state = BuildState::Dispatched;
@@ -129,53 +180,69 @@ impl State {
         Step::put(self).intend(Intent::After(FOLLOW_EVERY, Effect::Follow))
     }
 
-    fn looked(
-        mut self,
-        progress: Option<Progress>,
-        made: Option<ArtifactId>,
-        at: &Moment<Builds>,
-    ) -> Step<Builds> {
+    /// Ends a build whose run never began.
+    fn never_begun(mut self, state: BuildState, why: String, at: &Moment<Builds>) -> Step<Builds> {
+        if let Some(run) = &mut self.run {
+            run.over = true;
+        }
+        self.end(state, why, at)
+    }
+
+    fn run_is_over(mut self) -> Step<Builds> {
+        if let Some(run) = &mut self.run {
+            run.over = true;
+        }
+        let next = self.after_run();
+        Step::put(self).intend(next)
+    }
+
+    fn after_run(&self) -> Intent<Effect> {
+        if self.removing { Intent::Now(Effect::Forget) } else { Intent::None }
+    }
+
+    fn looked(mut self, look: Option<Box<Look>>, at: &Moment<Builds>) -> Step<Builds> {
         let limit = Duration::from_secs(self.limit_seconds.into());
         let Some(run) = &mut self.run else { return Step::keep() };
-        let Some(progress) = progress else {
+        let Some(look) = look else {
             run.looks = run.looks.saturating_add(1);
             let pause = run.pause();
             return Step::put(self).intend(Intent::After(pause, Effect::Follow));
         };
+        let Look { progress, made, key } = *look;
         run.looks = 0;
         run.tag = progress.tag;
-        run.steps = progress.steps;
-        run.steps.truncate(MOST_STEPS);
+        run.over = progress.phase.is_final();
+        let log = NewLines(run.note(progress.steps)).into_change(at.id, at.now, &key);
         if run.workflow == Workflow::Own {
             self.build.commit = Some(progress.commit);
         }
-        match progress.phase {
-            Phase::Waiting => {}
+        let step = match progress.phase {
+            Phase::Waiting => self.follow_on(),
             Phase::Running => {
                 if self.build.state != BuildState::Running {
                     self.build.state = BuildState::Running;
                     self.build.started_at = Some(at.now);
                     run.until = at.now + limit;
                 }
+                self.follow_on()
             }
             Phase::Succeeded => {
                 let succeeded_at = *run.succeeded_at.get_or_insert(at.now);
                 // The next look must find the artifact although nothing changes at the host.
                 run.tag = None;
                 match made {
-                    Some(artifact) => return self.succeed(artifact, at),
-                    None if at.now < succeeded_at + ARTIFACT_WITHIN => {}
+                    Some(artifact) => self.succeed(artifact, at),
+                    None if at.now < succeeded_at + ARTIFACT_WITHIN => self.follow_on(),
                     None => {
                         let why = "the run succeeded and uploaded no artifact of this build: its \
                                    job needs `id-token: write` and a trusted publisher, or a \
                                    token of this app";
-                        return self.end(BuildState::Failed, why.into(), at);
+                        self.end(BuildState::Failed, why.into(), at)
                     }
                 }
             }
             Phase::Cancelled => {
-                let why = "it was cancelled in the CI".to_owned();
-                return self.end(BuildState::Cancelled, why, at);
+                self.end(BuildState::Cancelled, "it was cancelled in the CI".into(), at)
             }
             Phase::Failed(conclusion) => {
                 let state = match conclusion.as_str() {
@@ -183,9 +250,13 @@ impl State {
                     _ => BuildState::Failed,
                 };
                 let why = format!("the run in the CI ended with {conclusion}; runUrl has its log");
-                return self.end(state, why, at);
+                self.end(state, why, at)
             }
-        }
+        };
+        step.also(log)
+    }
+
+    fn follow_on(self) -> Step<Builds> {
         Step::put(self).intend(Intent::After(FOLLOW_EVERY, Effect::Follow))
     }
 }
