@@ -145,6 +145,8 @@ pub fn scene(service: &Service) -> Scene {
         "repositoryId": "7",
         "repositoryOwnerId": "8",
         "installationId": "9",
+        // For ssh addresses only.
+        "hostKey": null,
         "issuer": null,
         "jobId": "job_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
         "source": {"templateVersion": "1.0.1"},
@@ -205,6 +207,9 @@ fn value(scene: &Scene, function: &str, field: &str, schema: &Value) -> Value {
     match schema["pattern"].as_str() {
         Some(pattern) if pattern.contains("_[0-9A-HJKMNP-TV-Z]{26}") => {
             panic!("{function}: teach this test an object for the field {field}")
+        }
+        Some(pattern) if pattern.starts_with("^(https?://") => {
+            return json!("https://example.com/x");
         }
         Some(pattern) if pattern.starts_with("^sha256:") => {
             return json!(format!("sha256:{}", "0".repeat(64)));

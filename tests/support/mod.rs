@@ -1,4 +1,4 @@
-//! The support of the tests: the service as a process, people, an engine with images, git, load.
+//! The support of the tests: the service as a process, people, an engine with images, git, ssh, load.
 
 pub mod builds;
 pub mod declared;
@@ -9,3 +9,4 @@ pub mod load;
 pub mod oidc;
 pub mod requires;
 pub mod service;
+pub mod ssh;
