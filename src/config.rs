@@ -137,8 +137,8 @@ pub struct ServeArgs {
     #[arg(long, env = "SVC_REGISTRY_LOGINS")]
     pub registry_logins: Option<PathBuf>,
     /// Hosts of git repositories that may lie on the internal network, such as
-    /// git.example.com:8443, separated by commas. The default port is 443. All other hosts must be
-    /// on the public internet.
+    /// git.example.com:8443, separated by commas. The default port is 443, also for ssh. All other
+    /// hosts must be on the public internet.
     #[arg(
         long,
         env = "SVC_GIT_PRIVATE_HOSTS",

@@ -48,7 +48,7 @@ fn a_real_app_is_built_verified_and_released() {
         ];
         world.service.cli_json(args, &settings[1..])
     };
-    sign_in(&world);
+    world.sign_in();
     let build = cli(&["build", "trigger", "--platform", "android", "--follow"]);
     assert_eq!((&build["state"], &build["commit"]), (&json!("succeeded"), &json!(commit)));
     assert_eq!((&build["runner"], &build["attempts"]), (&json!("pine"), &json!(1)), "{build}");
@@ -89,17 +89,6 @@ fn a_real_app_is_built_verified_and_released() {
     assert_eq!(cli(&["open"]), json!({"url": page}));
     let listed = cli(&["builds"]);
     assert_eq!(listed["items"], json!([build]));
-}
-
-/// Signs the command line in as Ada.
-fn sign_in(world: &World) {
-    let args = ["login", "--email", &world.ada.email, "--password-stdin"];
-    let settings = [
-        ("SVC_API_URL", world.service.url.as_str()),
-        ("SVC_APPLICATION_ID", &world.service.application_id),
-    ];
-    let done = world.service.cli_with(&args, &settings, "correct horse");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
 /// The command of a build that says that it runs, and goes on when the file `go` is there.

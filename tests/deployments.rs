@@ -7,6 +7,7 @@ use crate::{
         git::Git,
         requires,
         service::{Person, Service, eventually},
+        ssh::{self, Ssh},
     },
 };
 use serde_json::{Value, json};
@@ -211,6 +212,30 @@ fn a_version_of_the_template_brings_all_that_it_says() {
     let refused = call("triggerDeployment", params);
     assert_eq!(refused.refusal(), (409, 119));
     assert!(refused.body["error"].as_str().unwrap().contains("start it"), "{}", refused.body);
+}
+
+#[test]
+fn the_connected_repository_is_deployed_over_ssh() {
+    let test = "the_connected_repository_is_deployed_over_ssh";
+    let Some(engine) = engine(test) else { return };
+    if !requires::programs(test, &["git", "python3"]) || !requires::programs(test, &ssh::PROGRAMS) {
+        return;
+    }
+    let (git, ssh) = (Git::serve(), Ssh::start());
+    let service = engine.service(&[("SVC_GIT_PRIVATE_HOSTS", &ssh.host)]);
+    let (ada, _, instance) = backend(&service);
+    let app = &instance["appId"];
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
+    let trigger =
+        |source: Value| call("triggerDeployment", json!({"appId": app, "source": {"git": source}}));
+    git.commit_version(engine, "over ssh");
+    let url = ssh.url(&git);
+    let refused = trigger(json!({"url": url}));
+    assert!(refused.body.to_string().contains("no deploy key"), "{}", refused.body);
+    let told = call("svc_connectRepository", json!({"appId": app, "url": url})).ok();
+    ssh.allow(&[told["deployKey"].as_str().unwrap()]);
+    let live = deployed(&service, &ada, &trigger(json!({})).ok());
+    assert_eq!((&live["state"], version(&service, &ada, app)), (&json!("live"), json!("over ssh")));
 }
 
 #[test]

@@ -46,6 +46,7 @@ mod panics;
 mod releases;
 mod repositories;
 mod runners;
+mod ssh;
 mod support;
 mod trusted_publishers;
 mod upload_streams;

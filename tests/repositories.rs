@@ -4,13 +4,12 @@ use crate::support::{
     git::Git,
     load::together,
     requires,
-    service::{Person, Service, eventually},
+    service::{Person, Service, eventually, holds},
 };
 use data_encoding::BASE64;
 use serde_json::{Value, json};
 use std::{
     io::Write,
-    path::Path,
     process::{Command, Stdio},
 };
 
@@ -212,17 +211,6 @@ fn a_private_repository_is_read_with_its_token_and_nobody_sees_it() {
     // Another connection forgets the token.
     let forgotten = world.connect(json!({}));
     assert!(forgotten["error"].is_string() && forgotten["hasToken"] == false, "{forgotten}");
-}
-
-/// Whether a file below the folder contains these bytes.
-fn holds(folder: &Path, bytes: &[u8]) -> bool {
-    std::fs::read_dir(folder).unwrap().any(|entry| {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            return holds(&path, bytes);
-        }
-        std::fs::read(path).unwrap_or_default().windows(bytes.len()).any(|part| part == bytes)
-    })
 }
 
 #[test]

@@ -64,6 +64,17 @@ impl World {
         assert_eq!(connected["error"], Value::Null, "{connected}");
     }
 
+    /// Signs the command line in as Ada.
+    pub fn sign_in(&self) {
+        let args = ["login", "--email", &self.ada.email, "--password-stdin"];
+        let settings = [
+            ("SVC_API_URL", self.service.url.as_str()),
+            ("SVC_APPLICATION_ID", &self.service.application_id),
+        ];
+        let done = self.service.cli_with(&args, &settings, "correct horse");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
     pub fn trigger(&self) -> Value {
         self.call("svc_triggerBuild", json!({"appId": self.app, "platform": "android"}))
     }

@@ -140,13 +140,6 @@ pub fn scene(service: &Service) -> Scene {
         "buildId": build["id"],
         "runner": "0123456789abcdefghij",
         "publisherId": trusted["id"],
-        "repository": "acme/another",
-        "workflow": "build.yml",
-        "repositoryId": "7",
-        "repositoryOwnerId": "8",
-        "installationId": "9",
-        "attestedBy": "acme/ci/.github/workflows/build.yml",
-        "issuer": null,
         "jobId": "job_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
         "source": {"templateVersion": "1.0.1"},
         "target": "backend",
@@ -157,7 +150,21 @@ pub fn scene(service: &Service) -> Scene {
         "resources": {"memoryMb": 512, "cpus": 1.0},
         "pricing": {"model": "free"},
     });
-    let Value::Object(ids) = ids else { unreachable!() };
+    let of_repositories = json!({
+        "repository": "acme/another",
+        "workflow": "build.yml",
+        "repositoryId": "7",
+        "repositoryOwnerId": "8",
+        "installationId": "9",
+        "attestedBy": "acme/ci/.github/workflows/build.yml",
+        // For ssh addresses only.
+        "hostKey": null,
+        "issuer": null,
+    });
+    let (Value::Object(mut ids), Value::Object(more)) = (ids, of_repositories) else {
+        unreachable!()
+    };
+    ids.extend(more);
     let superadmin = service.administrator();
     Scene {
         ids,
@@ -206,6 +213,9 @@ fn value(scene: &Scene, function: &str, field: &str, schema: &Value) -> Value {
     match schema["pattern"].as_str() {
         Some(pattern) if pattern.contains("_[0-9A-HJKMNP-TV-Z]{26}") => {
             panic!("{function}: teach this test an object for the field {field}")
+        }
+        Some(pattern) if pattern.starts_with("^(https?://") => {
+            return json!("https://example.com/x");
         }
         Some(pattern) if pattern.starts_with("^sha256:") => {
             return json!(format!("sha256:{}", "0".repeat(64)));

@@ -12,6 +12,8 @@ need npm npm
 need aiosmtpd python3-aiosmtpd
 need git git
 need openssl openssl
+need ssh openssh-client
+[ -x /usr/sbin/sshd ] || missing+=(openssh-server)
 need aapt2 aapt
 need apksigner apksigner
 need zipalign zipalign

@@ -1,4 +1,4 @@
-//! The support of the tests: the service as a process, people, an engine with images, git, load.
+//! The support of the tests: the service as a process, people, an engine with images, git, ssh, load.
 
 pub mod builds;
 pub mod declared;
@@ -11,3 +11,4 @@ pub mod requires;
 pub mod rig;
 pub mod service;
 pub mod sigstore;
+pub mod ssh;

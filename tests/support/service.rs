@@ -373,6 +373,17 @@ impl Service {
     }
 }
 
+/// Whether a file below the folder contains these bytes.
+pub fn holds(folder: &Path, bytes: &[u8]) -> bool {
+    std::fs::read_dir(folder).unwrap().any(|entry| {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            return holds(&path, bytes);
+        }
+        std::fs::read(path).unwrap_or_default().windows(bytes.len()).any(|part| part == bytes)
+    })
+}
+
 /// Waits until `holds` is true, at most a minute: builds and containers take long on a busy machine.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();

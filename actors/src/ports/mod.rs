@@ -27,6 +27,8 @@ use contract::{
     artifacts::{ArtifactKind, Signer},
     instances::InstanceKind,
     releases::{Publication, Release, Target},
+    runners::SshAccess,
+    ssh::{SshHostKey, SshPrivateKey, SshPublicKey},
     text::{AccessToken, GitRef, GitUrl, IdentityToken},
     trusted_publishers::CiRun,
 };
@@ -235,13 +237,38 @@ pub trait Sources: Send + Sync {
     ) -> Result<Checkout, SourceError>;
     /// Reads the files that make a repository managed, without its history.
     async fn inspect(&self, remote: &Remote, within: Duration) -> Result<Inspected, SourceError>;
+    /// Asks the host of an ssh address for its key, without signing in.
+    async fn host_key(&self, url: &GitUrl, within: Duration) -> Result<SshHostKey, SourceError>;
+    /// Makes a key pair at random, whose public half ends with this comment.
+    fn new_key_pair(&self, comment: &str) -> Result<KeyPair, PortError>;
+}
+
+/// A key pair for ssh.
+#[derive(Debug)]
+pub struct KeyPair {
+    pub private: SshPrivateKey,
+    pub public: SshPublicKey,
 }
 
 /// The address of a repository, and the permission to read it.
 pub struct Remote {
     pub url: GitUrl,
     pub revision: Revision,
-    pub token: Option<AccessToken>,
+    /// `None`: everybody may read it.
+    pub credential: Option<Credential>,
+}
+
+/// The permission to read a repository.
+#[derive(Debug)]
+pub enum Credential {
+    /// For https.
+    Token(AccessToken),
+    /// For ssh.
+    DeployKey {
+        access: SshAccess,
+        /// The half that the host must know.
+        public: SshPublicKey,
+    },
 }
 
 /// Which commit of a repository is read.

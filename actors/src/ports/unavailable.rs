@@ -4,8 +4,8 @@ use crate::{
     kinds::images::Registries,
     ports::{
         Binaries, Checkout, Clock, DumpError, Dumps, Examined, Identities, IdentityError,
-        Inspected, Mail, Passwords, PortError, Ports, Proven, Random, Remote, Site, SourceError,
-        Sources, Upstream, Written,
+        Inspected, KeyPair, Mail, Passwords, PortError, Ports, Proven, Random, Remote, Site,
+        SourceError, Sources, Upstream, Written,
         attestations::{Attestations, Attested},
         parse::{FunctionCall, ParseError, ParseServer, ParseServers, UserCounts},
         sealed::Sealer,
@@ -16,7 +16,9 @@ use bytes::Bytes;
 use container_engine::Engine;
 use contract::{
     AppId, ArtifactId, BackupId, Email, Password, PasswordAttempt, Sha256, Timestamp,
-    artifacts::ArtifactKind, text::IdentityToken,
+    artifacts::ArtifactKind,
+    ssh::SshHostKey,
+    text::{GitUrl, IdentityToken},
 };
 use futures_util::stream::BoxStream;
 use serde_json::Value;
@@ -82,6 +84,12 @@ impl Sources for Unavailable {
     }
     async fn inspect(&self, _: &Remote, _: Duration) -> Result<Inspected, SourceError> {
         Err(SourceError::Unreachable("there is no world outside".into()))
+    }
+    async fn host_key(&self, _: &GitUrl, _: Duration) -> Result<SshHostKey, SourceError> {
+        Err(SourceError::Unreachable("there is no world outside".into()))
+    }
+    fn new_key_pair(&self, _: &str) -> Result<KeyPair, PortError> {
+        refused()
     }
 }
 

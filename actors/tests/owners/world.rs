@@ -5,8 +5,8 @@ use actors::{
     background::instance_reconciler::{InstanceReconciler, Intervals},
     kinds::templates::catalogue::Catalogue,
     ports::{
-        Checkout, DumpError, Dumps, Inspected, ManualClock, Ports, Remote, SourceError, Sources,
-        Upstream, Written, unavailable,
+        Checkout, DumpError, Dumps, Inspected, KeyPair, ManualClock, PortError, Ports, Remote,
+        SourceError, Sources, Upstream, Written, unavailable,
     },
     runtime::directory::Rules,
     world::World,
@@ -14,7 +14,7 @@ use actors::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use container_engine::fake::Fake;
-use contract::{BackupId, Sha256, Timestamp};
+use contract::{BackupId, Sha256, Timestamp, ssh::SshHostKey, text::GitUrl};
 use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
 use repository::{Content, Files};
 use std::{
@@ -114,6 +114,14 @@ impl Sources for Repository {
             "artifact": {"android": {"production": "app.apk"}}}"#;
         let files = Files { config: Content::Text(config.into()), ..Files::default() };
         Ok(Inspected { commit: "0".repeat(40), git_ref: "main".into(), files })
+    }
+
+    async fn host_key(&self, _: &GitUrl, _: Duration) -> Result<SshHostKey, SourceError> {
+        Err(SourceError::Refused("it is read over https".into()))
+    }
+
+    fn new_key_pair(&self, _: &str) -> Result<KeyPair, PortError> {
+        Err(PortError("it is read over https".into()))
     }
 }
 

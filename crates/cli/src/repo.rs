@@ -24,11 +24,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 pub fn repo(cx: &Context<'_>, command: Repo) -> Result<(), Failure> {
     let client = cx.client()?;
     match command {
-        Repo::Connect { url, app, branch, token_stdin, installation } => {
+        Repo::Connect { url, app, branch, token_stdin, installation, host_key } => {
             let app_id = cx.settings.app(app)?;
             let token = token_stdin.then(token).transpose()?;
+            let installation_id = installation;
             let wanted =
-                ConnectRepository { app_id, url, branch, token, installation_id: installation };
+                ConnectRepository { app_id, url, branch, token, installation_id, host_key };
             let connected = client.call(&wanted)?;
             examined(cx, checked(&client, connected)?)
         }
@@ -73,10 +74,14 @@ fn checked(client: &Client, mut repository: Repository) -> Result<Repository, Fa
 fn examined(cx: &Context<'_>, repository: Repository) -> Result<(), Failure> {
     cx.printer.reply(&repository, show)?;
     if let Some(why) = &repository.error {
-        return Err(Failure::told(
-            format!("the repository could not be read: {why}"),
-            "correct it with `svc repo connect`, or try `svc repo check` again later",
-        ));
+        let advice = match repository.deploy_key {
+            Some(_) => {
+                "if the host does not know the deploy key above, add it there with permission to \
+                 read only; then run `svc repo check`"
+            }
+            None => "correct it with `svc repo connect`, or try `svc repo check` again later",
+        };
+        return Err(Failure::told(format!("the repository could not be read: {why}"), advice));
     }
     match repository.findings.iter().any(|finding| finding.severity == Severity::Error) {
         false => Ok(()),
@@ -90,6 +95,8 @@ fn examined(cx: &Context<'_>, repository: Repository) -> Result<(), Failure> {
 fn show(repository: &Repository) -> String {
     let fields = Fields::new()
         .with("url", repository.url.as_str())
+        .with_some("deploy key", repository.deploy_key.as_ref())
+        .with_some("host key", repository.host_key.as_ref())
         .with_some("branch", repository.branch.as_ref())
         .with_some("commit", repository.commit.as_ref())
         .with_some("checked", repository.checked_at.map(moment))

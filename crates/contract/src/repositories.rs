@@ -2,6 +2,7 @@
 
 use crate::{
     AppId, Timestamp,
+    ssh::{SshFingerprint, SshPublicKey},
     text::{AccessToken, GitRef, GitUrl, HostId},
 };
 use schemars::JsonSchema;
@@ -15,6 +16,11 @@ functions! {
     /// An earlier repository of the app is replaced, also its token. The service fetches the newest
     /// commit without its history. The reply waits for the check, at most 20 seconds; `checking`
     /// says whether it still runs.
+    ///
+    /// For an ssh address, the service makes a key pair and shows its public half as `deployKey`: add
+    /// it to the repository at its host, with permission to read, and check the repository again. The
+    /// same address keeps the key pair. The first check trusts the key of the host, and later ones
+    /// accept no other one.
     "svc_connectRepository": ConnectRepository {
         app_id: AppId,
         url: GitUrl,
@@ -22,7 +28,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         branch: Option<GitRef>,
         /// A token with which the host lets the service read a private repository. Only a
-        /// runner gets it (`svc_claimBuild`).
+        /// runner gets it (`svc_claimBuild`). Not with an ssh address, which has a deploy key.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<AccessToken>,
         /// The installation of the service's GitHub App that has the repository. The service then
@@ -31,6 +37,10 @@ functions! {
         /// installation that the host names, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         installation_id: Option<HostId>,
+        /// The fingerprint of the key that an ssh host must have, such as a host that got another
+        /// key. The default is the known key of the same address, or else that of the first check.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        host_key: Option<SshFingerprint>,
     } -> Repository { who: Member of (app_id), effect: Change }
 
     /// Read the repository of an app, as the last check found it.
@@ -51,7 +61,7 @@ functions! {
     "svc_getRepositoryWebhook": GetRepositoryWebhook { app_id: AppId } -> RepositoryWebhook
     { who: Member of (app_id), effect: Read, errors: [NotFound "the app has no repository"] }
 
-    /// Disconnect the repository of an app, and forget its token.
+    /// Disconnect the repository of an app, and forget its token and its deploy key.
     "svc_disconnectRepository": DisconnectRepository { app_id: AppId } -> DisconnectedRepository
     { who: Member of (app_id), effect: Change, errors: [NotFound "the app has no repository"] }
 }
@@ -66,6 +76,12 @@ records! {
         host: RepositoryHost,
         /// Whether the service has a token for the repository.
         has_token: bool,
+        /// The public key with which the service reads an ssh repository.
+        #[serde(default)]
+        deploy_key: Option<SshPublicKey>,
+        /// The fingerprint of the key of the ssh host, once it is known.
+        #[serde(default)]
+        host_key: Option<SshFingerprint>,
         /// The installation of the GitHub App through which the service reaches the repository.
         #[serde(default)]
         installation_id: Option<HostId>,
@@ -161,7 +177,6 @@ pub enum RepositoryHost {
 impl RepositoryHost {
     /// The kind of server that an address names.
     pub fn of(url: &GitUrl) -> Self {
-        let host = url.as_str().split('/').nth(2).unwrap_or_default();
-        if host.eq_ignore_ascii_case("github.com") { Self::Github } else { Self::Git }
+        if url.host().eq_ignore_ascii_case("github.com") { Self::Github } else { Self::Git }
     }
 }

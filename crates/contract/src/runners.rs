@@ -4,6 +4,7 @@ use crate::{
     AppId, ArtifactId, BuildId, Name,
     apps::Platform,
     builds::{Build, BuildState, Labels},
+    ssh::{SshHostKey, SshPrivateKey},
     text::{AccessToken, GitUrl, RunnerKey},
 };
 
@@ -19,7 +20,8 @@ functions! {
     /// If there is none, the call waits for one, at most 20 seconds. A runner has one build at a
     /// time: asked again with the same key, the service repeats the build.
     ///
-    /// The reply contains the token of the repository, so only owners and admins may run builds.
+    /// The reply contains the token or the deploy key of the repository, so only owners and admins
+    /// may run builds.
     ///
     /// The runner must report within a minute, and then at least once a minute. A build of a silent
     /// runner is given to another runner once.
@@ -77,6 +79,9 @@ records! {
         url: GitUrl,
         /// A token with which the host lets the runner read the repository.
         token: Option<AccessToken>,
+        /// How the runner reads a repository over ssh.
+        #[serde(default)]
+        ssh: Option<SshAccess>,
         commit: String,
         /// The branch, tag or commit that was asked for, from which `commit` can be reached.
         #[serde(rename = "ref")]
@@ -87,6 +92,13 @@ records! {
         artifact: String,
         /// How long the build may take, in seconds.
         limit_seconds: u32,
+    }
+
+    /// The permission to read a repository over ssh.
+    pub struct SshAccess {
+        private_key: SshPrivateKey,
+        /// The only key that the host may have.
+        host_key: SshHostKey,
     }
 
     /// The answer to a report.

@@ -264,19 +264,12 @@ texts! {
         if good && first && text.len() <= 63 { Ok(text.to_owned()) } else { Err("must be a name of letters, digits and _, at most 63 characters".into()) }
     };
 
-    /// The URL of a git repository, without user and password. The service refuses addresses of the
-    /// internal network when it opens the URL.
+    /// The address of a git repository: an https URL without user and password, or an ssh URL. The
+    /// short form `git@host:team/app.git` stands for `ssh://git@host/team/app.git`. The service
+    /// refuses addresses of the internal network when it opens the address.
     GitUrl,
-    schema: {"type": "string", "format": "uri", "pattern": "^https?://[A-Za-z0-9.-]+(:[0-9]+)?/[A-Za-z0-9._~/-]+$", "maxLength": 500},
-    rule: |text| {
-        let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).unwrap_or_default();
-        let (host, path) = rest.split_once('/').unwrap_or_default();
-        let (name, port) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
-        let host = !name.is_empty() && !name.starts_with('-') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-');
-        let port = port.is_none_or(|port| port.parse::<u16>().is_ok());
-        let path = !path.is_empty() && path.bytes().all(|b| b.is_ascii_alphanumeric() || b"._~/-".contains(&b));
-        if host && port && path && text.len() <= 500 { Ok(text.to_owned()) } else { Err("must be the address of a git repository such as https://git.example.com/team/app.git, without user and password".into()) }
-    };
+    schema: {"type": "string", "pattern": "^(https?://[A-Za-z0-9.-]+(:[0-9]+)?/|ssh://([A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9.-]+(:[0-9]+)?/|[A-Za-z0-9_][A-Za-z0-9._-]*@[A-Za-z0-9.-]+:)[A-Za-z0-9._~/-]+$", "maxLength": 500},
+    rule: crate::git_url::checked;
 
     /// A branch, tag or commit.
     GitRef,
@@ -456,7 +449,7 @@ macro_rules! debug_as_mask {
     ($($name:ty),+) => {
         $(impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(MASK)
+                f.write_str($crate::text::MASK)
             }
         })+
     };

@@ -1,13 +1,16 @@
 //! Checks whether a repository can build its app, and says what is wrong in which line.
 //!
-//! Pure: the caller reads the files, from a folder or from a host of repositories. A check has a
-//! stable id, so that scripts can rely on it.
+//! The checks are pure: the caller reads the files, from a folder or from a host of repositories. A
+//! check has a stable id, so that scripts can rely on it.
+//!
+//! The service and the runners also share how git signs in: with a token, or over ssh.
 
 #![warn(missing_docs)]
 
 mod access;
 pub mod config;
 mod document;
+pub mod ssh;
 mod workflow;
 
 pub use access::git_environment;

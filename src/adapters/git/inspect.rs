@@ -1,15 +1,17 @@
 //! Reads the files that make a repository managed. Fetches only the newest commit, its folders and
 //! these files, if the server can leave the rest out.
 
-use super::{Git, explained, process::Repository};
+use super::{Git, process::Repository, refusals::explained};
 use actors::ports::{Inspected, Remote, Revision, SourceError};
 use contract::text::GitRef;
 use repository::{CONFIG, Content, Files, LARGEST_FILE, PACKAGE, WORKFLOW};
 
 pub(super) async fn inspect(git: &Git, remote: &Remote) -> Result<Inspected, SourceError> {
     let repository = git.open(remote, None).await?;
-    let inspected = repository.within_its_size(read(&repository, remote)).await;
-    inspected.map_err(|e| explained(e, remote))
+    match repository.within_its_size(read(&repository, remote)).await {
+        Ok(inspected) => Ok(inspected),
+        Err(e) => Err(explained(git, e, remote).await),
+    }
 }
 
 async fn read(repository: &Repository, remote: &Remote) -> Result<Inspected, SourceError> {

@@ -1,25 +1,32 @@
-//! Fetches git repositories over HTTPS with the `git` program.
+//! Fetches git repositories over HTTPS and over ssh with the `git` program.
 //!
 //! The adapter runs and checks out nothing of a repository: it fetches one commit into a folder of
-//! its own, and streams it as a tar archive or reads single files of it. It resolves the host once, refuses addresses that are
-//! not on the public internet, and makes git connect to that address. Git runs with resource
-//! limits, because strangers wrote its input.
+//! its own, and streams it as a tar archive or reads single files of it. It resolves the host once,
+//! refuses addresses that are not on the public internet, and makes git connect to that address. Git
+//! runs with resource limits, because strangers wrote its input.
 
+mod host_key;
 mod inspect;
+mod key_pair;
 mod network;
 mod process;
+mod refusals;
 
 use super::turns::Turns;
-use actors::ports::{Checkout, Inspected, Remote, Revision, SourceError, Sources};
+use actors::ports::{
+    Checkout, Credential, Inspected, KeyPair, PortError, Remote, Revision, SourceError, Sources,
+};
 use async_trait::async_trait;
 use bytes::Bytes;
+use contract::{git_url::SshAddress, ssh::SshHostKey, text::GitUrl};
 use futures_util::{StreamExt, stream, stream::BoxStream};
 use network::is_public;
-use process::{Group, Repository, cannot_run};
+use process::{Group, Repository, Way, cannot_run};
+use repository::ssh::SshFolder;
 use std::{
     io,
     net::{IpAddr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -36,6 +43,8 @@ pub struct Git {
     private_hosts: Vec<(String, u16)>,
     /// Why git cannot be used.
     unusable: Option<String>,
+    /// Why ssh cannot be used.
+    no_ssh: Option<String>,
     slots: Arc<Semaphore>,
     /// The turns of checks, shared by the hosts of the repositories: a slow host takes no turn from
     /// the others, and no check waits for a build.
@@ -67,9 +76,11 @@ impl Git {
         if let Some(why) = &unusable {
             tracing::warn!(why, "repositories cannot be built");
         }
+        let ssh = std::process::Command::new("ssh").arg("-V").output();
+        let no_ssh = ssh.err().map(|e| format!("ssh cannot be run on the machine of svc: {e}"));
         let slots = Arc::new(Semaphore::new(AT_A_TIME));
         let inspections = Turns::new(2 * AT_A_TIME);
-        Ok(Git { folder, private_hosts, unusable, slots, inspections })
+        Ok(Git { folder, private_hosts, unusable, no_ssh, slots, inspections })
     }
 
     fn is_private(&self, host: &str, port: u16) -> bool {
@@ -124,14 +135,35 @@ impl Sources for Git {
     }
 
     async fn inspect(&self, remote: &Remote, within: Duration) -> Result<Inspected, SourceError> {
+        self.in_turn(&remote.url, within, inspect::inspect(self, remote)).await
+    }
+
+    async fn host_key(&self, url: &GitUrl, within: Duration) -> Result<SshHostKey, SourceError> {
+        let Some(server) = url.ssh() else {
+            return Err(SourceError::Refused("only ssh hosts have a key".into()));
+        };
+        self.in_turn(url, within, host_key::presented(self, server)).await
+    }
+
+    fn new_key_pair(&self, comment: &str) -> Result<KeyPair, PortError> {
+        key_pair::generate(comment)
+    }
+}
+
+impl Git {
+    /// Waits for a turn of the host, and for short work with it.
+    async fn in_turn<T>(
+        &self,
+        url: &GitUrl,
+        within: Duration,
+        work: impl Future<Output = Result<T, SourceError>>,
+    ) -> Result<T, SourceError> {
         if let Some(why) = &self.unusable {
             return Err(SourceError::Unreachable(why.clone()));
         }
-        let host = remote.url.as_str().split('/').nth(2).unwrap_or_default().to_owned();
-        let turn = self.inspections.take(host).await;
+        let turn = self.inspections.take(url.host().to_owned()).await;
         let _turn = turn.map_err(|e| SourceError::Unreachable(e.to_string()))?;
-        let inspected = tokio::time::timeout(within, inspect::inspect(self, remote)).await;
-        inspected.unwrap_or_else(|_| {
+        tokio::time::timeout(within, work).await.unwrap_or_else(|_| {
             Err(SourceError::Unreachable("the repository was not read in time".into()))
         })
     }
@@ -144,6 +176,17 @@ impl Git {
         remote: &Remote,
         slot: Option<OwnedSemaphorePermit>,
     ) -> Result<Repository, SourceError> {
+        let folder = TempDir::new_in(&self.folder).map_err(cannot_run)?;
+        let way = match remote.url.ssh() {
+            Some(server) => self.over_ssh(folder.path(), server, remote).await?,
+            None => self.over_http(remote).await?,
+        };
+        let repository = Repository { folder, way, _slot: slot };
+        repository.run(&["init", "--quiet", "--bare", "."]).await?;
+        Ok(repository)
+    }
+
+    async fn over_http(&self, remote: &Remote) -> Result<Way, SourceError> {
         let url = remote.url.as_str();
         let url = url::Url::parse(url).map_err(|e| SourceError::Refused(e.to_string()))?;
         let host = url.host_str().unwrap_or_default();
@@ -158,12 +201,35 @@ impl Git {
             return Err(SourceError::Refused(format!("leave out the final dot of {host}")));
         }
         let address = self.resolve(host, port).await?;
-        let folder = TempDir::new_in(&self.folder).map_err(cannot_run)?;
-        let resolved = format!("{host}:{port}:{address}");
-        let token = remote.token.clone();
-        let repository = Repository { folder, resolved, token, _slot: slot };
-        repository.run(&["init", "--quiet", "--bare", "."]).await?;
-        Ok(repository)
+        let token = match &remote.credential {
+            Some(Credential::Token(token)) => Some(token.clone()),
+            Some(Credential::DeployKey { .. }) | None => None,
+        };
+        Ok(Way::Http { resolved: format!("{host}:{port}:{address}"), token })
+    }
+
+    async fn over_ssh(
+        &self,
+        folder: &Path,
+        server: SshAddress<'_>,
+        remote: &Remote,
+    ) -> Result<Way, SourceError> {
+        let Some(Credential::DeployKey { access, .. }) = &remote.credential else {
+            return Err(SourceError::Refused(
+                "svc has no deploy key for this address: connect it to the app first".into(),
+            ));
+        };
+        let address = self.resolve_ssh(server).await?;
+        let made = SshFolder::create(folder.join("ssh"), access, Some(address));
+        made.map(Way::Ssh).map_err(cannot_run)
+    }
+
+    /// The one address that ssh may connect to.
+    async fn resolve_ssh(&self, server: SshAddress<'_>) -> Result<IpAddr, SourceError> {
+        if let Some(why) = &self.no_ssh {
+            return Err(SourceError::Unreachable(why.clone()));
+        }
+        self.resolve(server.host, server.port).await
     }
 
     async fn fetch(
@@ -180,8 +246,9 @@ impl Git {
         };
         let fetch =
             ["fetch", "--quiet", "--depth=1", "--no-tags", "--", remote.url.as_str(), &wanted];
-        let fetched = repository.within_its_size(repository.run(&fetch)).await;
-        fetched.map_err(|e| explained(e, remote))?;
+        if let Err(e) = repository.within_its_size(repository.run(&fetch)).await {
+            return Err(refusals::explained(self, e, remote).await);
+        }
         let commit = repository.run(&["rev-parse", "FETCH_HEAD^{commit}"]).await?.trim().to_owned();
         let object = format!("{commit}:{dockerfile}");
         if repository.run(&["cat-file", "-e", &object]).await.is_err() {
@@ -193,48 +260,6 @@ impl Git {
             repository.start(&["archive", "--format=tar", &commit]).map_err(cannot_run)?;
         Ok(Checkout { commit, context: stream_of(repository, archive, LARGEST_ARCHIVE) })
     }
-}
-
-/// Says what to do about the usual refusals of hosts.
-fn explained(e: SourceError, remote: &Remote) -> SourceError {
-    let SourceError::Refused(said) = e else { return e };
-    let is_about = |words: &[&str]| words.iter().any(|word| said.contains(word));
-    let passing = [
-        "Failed to connect",
-        "Couldn't connect",
-        "Could not resolve host",
-        "Connection refused",
-        "Connection reset",
-        "Connection timed out",
-        "Operation too slow",
-        "early EOF",
-        "error: 429",
-        "error: 5",
-    ];
-    if is_about(&passing) {
-        return SourceError::Unreachable(said);
-    }
-    // Some hosts deny that a repository exists to those who may not read it.
-    let denied = ["could not read Username", "Authentication failed", "error: 401", "error: 403"];
-    let why = if is_about(&denied) || is_about(&["not found", "error: 404"]) {
-        match remote.token.is_some() {
-            true => {
-                "the host does not accept the token for this repository, or there is no such \
-                 repository: connect it again with a token that may read it"
-            }
-            false => {
-                "the repository is private or does not exist: connect it with a token that may \
-                 read it"
-            }
-        }
-    } else if is_about(&["error: 301", "error: 302", "error: 307", "error: 308"]) {
-        "the host redirects this address: connect the address that it redirects to"
-    } else if is_about(&["couldn't find remote ref"]) {
-        "the repository has no such branch, tag or commit"
-    } else {
-        return SourceError::Refused(said);
-    };
-    SourceError::Refused(format!("{why} ({said})"))
 }
 
 /// Streams the archive. The stream ends with an error if git fails or the archive exceeds `most`

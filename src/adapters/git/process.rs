@@ -2,6 +2,7 @@
 
 use actors::ports::SourceError;
 use contract::text::AccessToken;
+use repository::{git_environment, ssh::SshFolder};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::{io, path::Path, process::Stdio, time::Duration};
 use tempfile::TempDir;
@@ -13,8 +14,11 @@ use tokio::{
 
 /// The maximum output of a git command, in bytes. Archives have their own limit.
 const MOST_OUTPUT: u64 = 64 << 10;
+/// The longest error output that is passed on, in characters. Its last words are cut.
+const LONGEST_REASON: usize = 500;
 /// Limits of each process: memory in KiB, processor time in seconds, and file size in blocks of 512
-/// bytes. A pack of a few kilobytes can expand to objects of many gigabytes. `$0` is git.
+/// bytes. A pack of a few kilobytes can expand to objects of many gigabytes. `$0` is the
+/// program.
 #[cfg(target_os = "linux")]
 const LIMITED: &str =
     "ulimit -v 2097152 && ulimit -t 600 && ulimit -f 8388608 && exec \"$0\" \"$@\"";
@@ -44,10 +48,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// A fetched repository. Dropping it removes its folder.
 pub(super) struct Repository {
     pub folder: TempDir,
-    /// `host:port:address`, in curl's syntax.
-    pub resolved: String,
-    pub token: Option<AccessToken>,
+    pub way: Way,
     pub _slot: Option<OwnedSemaphorePermit>,
+}
+
+/// How git reaches the host of a repository.
+pub(super) enum Way {
+    Http {
+        /// `host:port:address`, in curl's syntax.
+        resolved: String,
+        token: Option<AccessToken>,
+    },
+    Ssh(SshFolder),
 }
 
 /// A child process and its process group. Dropping it kills the group.
@@ -73,28 +85,25 @@ impl Drop for Group {
 }
 
 impl Repository {
-    /// `git` with no configuration of this machine, no prompts and no protocol but HTTP.
+    /// `git` with no configuration of this machine, no prompts and no protocol but that of the way.
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("sh");
+        let mut command = limited("git", self.folder.path());
         command
-            .args(["-c", LIMITED, "git"])
-            .current_dir(self.folder.path())
-            .env_clear()
-            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .envs([
                 ("HOME", "/nonexistent"),
                 ("GIT_CONFIG_NOSYSTEM", "1"),
                 ("GIT_CONFIG_GLOBAL", "/dev/null"),
                 ("GIT_TERMINAL_PROMPT", "0"),
-                ("GIT_ALLOW_PROTOCOL", "https:http"),
-                ("LC_ALL", "C"),
             ])
-            .envs(self.token.iter().flat_map(repository::git_environment))
-            .args(SETTINGS.iter().flat_map(|setting| ["-c", setting]))
-            .args(["-c", &format!("http.curloptResolve={}", self.resolved)])
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
+            .args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
+        match &self.way {
+            Way::Http { resolved, token } => command
+                .env("GIT_ALLOW_PROTOCOL", "https:http")
+                .envs(token.iter().flat_map(git_environment))
+                .args(["-c", &format!("http.curloptResolve={resolved}")]),
+            Way::Ssh(folder) => command.envs(folder.environment()),
+        };
+        command.args(arguments);
         command
     }
 
@@ -140,21 +149,49 @@ impl Repository {
 
     /// Runs git to its end, or until it has printed `most` bytes, and returns its output.
     pub async fn output(&self, arguments: &[&str], most: u64) -> Result<Vec<u8>, SourceError> {
-        let mut command = self.command(arguments);
-        command.stderr(Stdio::piped());
-        let mut group = Group::start(command).map_err(cannot_run)?;
-        let (out, err) = (group.child.stdout.take(), group.child.stderr.take());
-        let (out, err) = tokio::try_join!(beginning(out, most), beginning(err, MOST_OUTPUT))
-            .map_err(cannot_run)?;
-        if group.child.wait().await.map_err(cannot_run)?.success() || out.len() as u64 >= most {
-            return Ok(out);
+        let ended = run_to_end(self.command(arguments), most).await?;
+        match ended.is_good || ended.out.len() as u64 >= most {
+            true => Ok(ended.out),
+            false => Err(SourceError::Refused(format!("git: {}", ended.said))),
         }
-        // The cause comes first, and what follows from it last.
-        let said = String::from_utf8_lossy(&err);
-        let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
-        let said = lines.collect::<Vec<_>>().join("; ");
-        Err(SourceError::Refused(format!("git: {}", said.chars().take(500).collect::<String>())))
     }
+}
+
+/// A program, with these [limits](LIMITED) and nothing of the environment but `PATH`.
+pub(super) fn limited(program: &str, folder: &Path) -> Command {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", LIMITED, program])
+        .current_dir(folder)
+        .env_clear()
+        .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    command
+}
+
+/// A program that ended.
+pub(super) struct Ended {
+    pub is_good: bool,
+    pub out: Vec<u8>,
+    /// The beginning of its error output, on one line: the cause comes first, and what follows from
+    /// it last.
+    pub said: String,
+}
+
+/// Runs a program to its end, or until it has printed `most` bytes.
+pub(super) async fn run_to_end(mut command: Command, most: u64) -> Result<Ended, SourceError> {
+    command.stderr(Stdio::piped());
+    let mut group = Group::start(command).map_err(cannot_run)?;
+    let (out, err) = (group.child.stdout.take(), group.child.stderr.take());
+    let (out, err) =
+        tokio::try_join!(beginning(out, most), beginning(err, MOST_OUTPUT)).map_err(cannot_run)?;
+    let is_good = group.child.wait().await.map_err(cannot_run)?.success();
+    let said = String::from_utf8_lossy(&err);
+    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let said = lines.collect::<Vec<_>>().join("; ").chars().take(LONGEST_REASON).collect();
+    Ok(Ended { is_good, out, said })
 }
 
 /// The bytes of all files below a folder, also of those that a server sent one by one.
@@ -190,8 +227,7 @@ pub(super) mod tests {
     pub fn repository() -> Repository {
         Repository {
             folder: tempfile::tempdir().unwrap(),
-            resolved: String::new(),
-            token: None,
+            way: Way::Http { resolved: String::new(), token: None },
             _slot: None,
         }
     }

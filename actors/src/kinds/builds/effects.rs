@@ -66,7 +66,10 @@ async fn plan(world: &World, id: BuildId, state: &State) -> Result<Outcome, Retr
     let report = repository::check(&found.files);
     let is_commit = found.commit == found.git_ref;
     let to = match own_ci(state.place, &report, access.ci, is_commit) {
-        Ok(None) if state.place != Place::Runner => central(world, id, build).await?,
+        // No job of the operator's workflow gets a deploy key.
+        Ok(None) if state.place != Place::Runner && remote.url.ssh().is_none() => {
+            central(world, id, build).await?
+        }
         to => to,
     };
     let recipe = Recipe::of(&found.files, build.platform, build.profile.as_str());

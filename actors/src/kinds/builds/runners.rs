@@ -13,6 +13,7 @@ use crate::{
     },
     kinds::{accounts::keyed_digest, repositories},
     platform::Platform,
+    ports::Credential,
 };
 use contract::{
     AppId, BuildId, Fault, Operation, Requirement, Serves, Subject,
@@ -134,14 +135,20 @@ impl Platform {
     pub(super) async fn order(&self, id: BuildId, state: &State) -> Result<BuildOrder, Fault> {
         let plan = state.plan.clone().ok_or(Fault::Internal)?;
         let build = &state.build;
-        let token = repositories::token_for(&self.world, build.app_id, &plan.url).await;
+        let credential = repositories::credential_for(&self.world, build.app_id, &plan.url).await;
+        let (token, ssh) = match credential.map_err(|why| Fault::NotNow(why.to_string()))? {
+            Some(Credential::Token(token)) => (Some(token), None),
+            Some(Credential::DeployKey { access, .. }) => (None, Some(access)),
+            None => (None, None),
+        };
         Ok(BuildOrder {
             build_id: id,
             app_id: build.app_id,
             platform: build.platform,
             profile: build.profile.clone(),
             url: plan.url,
-            token: token.map_err(|why| Fault::NotNow(why.to_string()))?,
+            token,
+            ssh,
             commit: plan.commit,
             git_ref: plan.git_ref,
             command: plan.command,

@@ -60,7 +60,7 @@ async fn build(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry
     let source = &state.source;
     let dockerfile = source.dockerfile.clone().or_else(|| source.git.dockerfile.clone());
     let revision = Revision::of(source.git.git_ref.clone());
-    let remote = Remote { url: source.git.url.clone(), revision, token: None };
+    let remote = Remote { url: source.git.url.clone(), revision, credential: None };
     let args = source.build_args.iter();
     let spec = BuildSpec {
         tag: format!("{repository}:{tag}"),

@@ -6,7 +6,7 @@ use crate::{
         context::Call,
         pagination::{self, LinesPage},
     },
-    kinds::{image_builds::ImageBuildIndex, images::Images},
+    kinds::{image_builds::ImageBuildIndex, images::Images, repositories},
     platform::Platform,
     runtime::{
         entries::Under,
@@ -47,6 +47,7 @@ impl Platform {
 
 impl Serves<TriggerDockerBuild> for Platform {
     async fn serve(&self, cx: &Call, p: TriggerDockerBuild) -> Result<BuildJob, Fault> {
+        repositories::needs_no_key("source.git.url", &p.source.git.url)?;
         let found = self.world.store.get::<Images>(&p.image_id)?;
         let image = found.ok_or(Fault::NotFound("image"))?.state.clone();
         if image.versions.iter().any(|known| known.version == p.version) {

@@ -1,13 +1,13 @@
-//! How the service may read the repository of an app: with its token, or as an application that its
-//! owner installed at the host.
+//! How the service may read the repository of an app: with its token, with its deploy key, or as an
+//! application that its owner installed at the host.
 //!
 //! Anybody may name a repository of somebody else, so an installation serves an app only if the
 //! repository itself says that it belongs to that app.
 
-use super::Source;
+use super::{DeployKey, HostTrust, Source};
 use crate::{
     ports::{
-        NotDone,
+        Credential, NotDone,
         ci::{Ci, CiError},
         sealed::SealError,
     },
@@ -15,12 +15,13 @@ use crate::{
 };
 use contract::{
     AppId, Timestamp,
-    text::{AccessToken, HostId, RepositoryName},
+    runners::SshAccess,
+    text::{HostId, RepositoryName},
 };
 
 /// What the service may do with a repository.
 pub(crate) struct Access {
-    pub token: Option<AccessToken>,
+    pub credential: Option<Credential>,
     /// `None`: the service cannot begin builds in the CI of the repository.
     pub ci: Option<CiAccess>,
     /// Why the host refused an installation that is not needed if the repository is public.
@@ -55,9 +56,19 @@ impl From<CiError> for NotDone {
     }
 }
 
+impl From<SealError> for NotDone {
+    fn from(e: SealError) -> Self {
+        NotDone::Refused(e.to_string())
+    }
+}
+
 /// Finds out how the service may read a repository now.
 pub(super) async fn access(world: &World, app: AppId, source: &Source) -> Result<Access, NotDone> {
-    let own = open(world, app, source).map_err(|e| NotDone::Refused(e.to_string()))?;
+    if let Some(key) = &source.deploy_key {
+        let credential = Some(open_key(world, app, key)?);
+        return Ok(Access { credential, ci: None, refusal: None });
+    }
+    let own = open(world, app, source)?;
     let host = world.ports.ci.as_deref();
     let at = host.and_then(|ci| Some((ci, ci.repository(&source.url)?)));
     let mut refusal = None;
@@ -75,9 +86,10 @@ pub(super) async fn access(world: &World, app: AppId, source: &Source) -> Result
     };
     match (installed, &source.installation) {
         (Some((ci, token)), _) => {
-            Ok(Access { token: own.or(Some(token)), ci: Some(ci), refusal: None })
+            let credential = Some(own.unwrap_or(token));
+            Ok(Access { credential, ci: Some(ci), refusal: None })
         }
-        (None, None) => Ok(Access { token: own, ci: None, refusal }),
+        (None, None) => Ok(Access { credential: own, ci: None, refusal }),
         (None, Some(_)) if host.is_none() => Err(NotDone::Refused(
             "this service has no GitHub App (SVC_GITHUB_APP_ID); connect the repository with a token"
                 .into(),
@@ -98,18 +110,33 @@ async fn installed(
     repository: RepositoryName,
     app: AppId,
     source: &Source,
-) -> Result<Option<(CiAccess, AccessToken)>, NotDone> {
+) -> Result<Option<(CiAccess, Credential)>, NotDone> {
     let Some(opened) = ci.open(&repository).await? else { return Ok(None) };
     let is_meant = source.installation.as_ref().is_none_or(|id| *id == opened.installation);
     let config = opened.config.unwrap_or_default();
     let names_app = repository::names_app(&config, app, &repository);
     let ci = CiAccess { repository, installation: opened.installation, now: opened.now };
-    Ok((is_meant && names_app).then_some((ci, opened.token)))
+    Ok((is_meant && names_app).then_some((ci, Credential::Token(opened.token))))
 }
 
 /// The stored token of a repository, if it has one.
-fn open(world: &World, app: AppId, source: &Source) -> Result<Option<AccessToken>, SealError> {
+fn open(world: &World, app: AppId, source: &Source) -> Result<Option<Credential>, NotDone> {
     let token = source.token.as_ref();
     let token = token.map(|token| world.ports.sealer.open(&app.to_string(), token)).transpose()?;
-    Ok(token.and_then(|token| token.parse().ok()))
+    Ok(token.and_then(|token| token.parse().ok()).map(Credential::Token))
+}
+
+/// The deploy key of a repository, for the host that a check has met.
+fn open_key(world: &World, app: AppId, key: &DeployKey) -> Result<Credential, NotDone> {
+    let HostTrust::Pinned(host_key) = key.host.clone() else {
+        return Err(NotDone::Refused(
+            "the key of the repository's host is not known yet: svc_checkRepository \
+             (svc repo check) meets the host"
+                .into(),
+        ));
+    };
+    let private_key = world.ports.sealer.open(&app.to_string(), &key.private)?;
+    let private_key = private_key.parse().map_err(NotDone::Refused)?;
+    let access = SshAccess { private_key, host_key };
+    Ok(Credential::DeployKey { access, public: key.public.clone() })
 }

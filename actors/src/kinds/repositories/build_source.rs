@@ -6,14 +6,14 @@ use super::{
     lookup,
 };
 use crate::{
-    ports::{NotDone, Remote, Revision},
+    ports::{Credential, NotDone, Remote, Revision},
     runtime::store::Store,
     world::World,
 };
 use contract::{
     AppId, Fault,
     deployments::AppSource,
-    text::{AccessToken, GitRef, GitUrl},
+    text::{GitRef, GitUrl},
 };
 
 /// Adds the address of the app's repository to a source without an address, and its branch to a
@@ -26,7 +26,10 @@ pub(crate) fn with_address(
     let connected = lookup::connected(store, app)?;
     let connected = match (&source.url, &connected) {
         (Some(url), Some((_, connected))) if connected.source.url == *url => &connected.source,
-        (Some(_), _) => return Ok(source),
+        (Some(url), _) => {
+            needs_no_key("source.git.url", url)?;
+            return Ok(source);
+        }
         (None, Some((_, connected))) => &connected.source,
         (None, None) => {
             return Err(Fault::invalid(
@@ -39,6 +42,13 @@ pub(crate) fn with_address(
     Ok(AppSource { url: Some(connected.url.clone()), git_ref, ..source })
 }
 
+/// Refuses an ssh address that is not that of an app's repository.
+pub(crate) fn needs_no_key(field: &str, url: &GitUrl) -> Result<(), Fault> {
+    let problem = "has no deploy key: only the connected repository of an app is read over ssh \
+                   (svc_connectRepository connects one)";
+    url.ssh().map_or(Ok(()), |_| Err(Fault::invalid(field, problem)))
+}
+
 /// The remote of a source, with the access to the app's repository if it is that one.
 pub(crate) async fn remote(
     world: &World,
@@ -49,7 +59,7 @@ pub(crate) async fn remote(
     let url = url.ok_or_else(|| NotDone::Refused("it names no repository".into()))?;
     let connected = at_address(world, app, &url)?;
     let revision = revision(connected.as_ref(), source.git_ref.clone());
-    Ok(Remote { url, revision, token: token_of(world, connected.as_ref()).await? })
+    Ok(Remote { url, revision, credential: credential_of(world, connected.as_ref()).await? })
 }
 
 /// The remote of the app's repository, and how it may be read; `None` if it has none.
@@ -61,18 +71,18 @@ pub(crate) async fn remote_of_app(
     let Some(connected) = connected(world, app)? else { return Ok(None) };
     let wanted = wanted.or_else(|| connected.source.branch.clone());
     let revision = revision(Some(&connected), wanted);
-    let access = access(world, app, &connected.source).await?;
-    let token = access.token.clone();
-    Ok(Some((Remote { url: connected.source.url, revision, token }, access)))
+    let mut access = access(world, app, &connected.source).await?;
+    let credential = access.credential.take();
+    Ok(Some((Remote { url: connected.source.url, revision, credential }, access)))
 }
 
-/// The token for an address, if it is that of the app's repository.
-pub(crate) async fn token_for(
+/// The permission to read an address, if it is that of the app's repository.
+pub(crate) async fn credential_for(
     world: &World,
     app: AppId,
     url: &GitUrl,
-) -> Result<Option<AccessToken>, NotDone> {
-    token_of(world, at_address(world, app, url)?.as_ref()).await
+) -> Result<Option<Credential>, NotDone> {
+    credential_of(world, at_address(world, app, url)?.as_ref()).await
 }
 
 /// The app's repository, if it has this address.
@@ -86,14 +96,12 @@ fn connected(world: &World, app: AppId) -> Result<Option<Repository>, NotDone> {
     Ok(connected.map(|(_, connected)| connected.state.clone()))
 }
 
-async fn token_of(
+async fn credential_of(
     world: &World,
     repository: Option<&Repository>,
-) -> Result<Option<AccessToken>, NotDone> {
-    match repository {
-        Some(repository) => Ok(access(world, repository.app_id, &repository.source).await?.token),
-        None => Ok(None),
-    }
+) -> Result<Option<Credential>, NotDone> {
+    let Some(Repository { app_id, source, .. }) = repository else { return Ok(None) };
+    Ok(access(world, *app_id, source).await?.credential)
 }
 
 /// The name of the connected branch means the branch, even if a tag has the same name.

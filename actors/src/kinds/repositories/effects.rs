@@ -1,18 +1,23 @@
 //! Checks a repository.
 
 use super::{
+    DeployKey, HostTrust,
     access::access,
-    rules::{Checked, Effect, Outcome, Repositories, Repository},
+    rules::{Checked, Effect, Outcome, Repositories, Repository, Source},
 };
 use crate::{
     ports::{Remote, Revision},
     runtime::resource::{Kept, Retry},
     world::World,
 };
+use contract::{AppId, ssh::SshHostKey};
+use repository::ssh::other_host_key;
 use std::{sync::Arc, time::Duration};
 
 /// How long the host of a repository may take.
 const WITHIN: Duration = Duration::from_secs(90);
+/// How long an ssh host may take to tell its key.
+const MET_WITHIN: Duration = Duration::from_secs(25);
 /// How many findings are kept.
 const MOST_FINDINGS: usize = 100;
 
@@ -21,15 +26,39 @@ pub(super) async fn perform(
     repository: Arc<Kept<Repositories>>,
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
-    let found = check(&repository, &world).await;
-    Ok(Outcome { source: repository.source.clone(), found })
+    let Repository { app_id, source, .. } = &repository.state;
+    let (host_key, found) = match meet(source, &world).await {
+        Ok(Some(learned)) => {
+            let source = source.clone().with_host_key(Some(learned.clone()));
+            (Some(learned), check(*app_id, &source, &world).await)
+        }
+        Ok(None) => (None, check(*app_id, source, &world).await),
+        Err(why) => (None, Err(why)),
+    };
+    Ok(Outcome { source: source.clone(), host_key, found })
 }
 
-async fn check(repository: &Repository, world: &World) -> Result<Box<Checked>, String> {
-    let source = &repository.source;
-    let access = access(world, repository.app_id, source).await.map_err(|e| e.to_string())?;
+/// Asks an ssh host for its key, if it is not known.
+async fn meet(source: &Source, world: &World) -> Result<Option<SshHostKey>, String> {
+    let Some(DeployKey { host, .. }) = &source.deploy_key else { return Ok(None) };
+    if let HostTrust::Pinned(_) = host {
+        return Ok(None);
+    }
+    let presented = world.ports.sources.host_key(&source.url, MET_WITHIN).await;
+    let presented = presented.map_err(|e| e.to_string())?;
+    match host {
+        HostTrust::Expected(expected) if !host.accepts(&presented) => {
+            Err(other_host_key(&presented.fingerprint(), expected))
+        }
+        _ => Ok(Some(presented)),
+    }
+}
+
+async fn check(app: AppId, source: &Source, world: &World) -> Result<Box<Checked>, String> {
+    let mut access = access(world, app, source).await.map_err(|e| e.to_string())?;
     let revision = source.branch.clone().map_or(Revision::DefaultBranch, Revision::Branch);
-    let remote = Remote { url: source.url.clone(), revision, token: access.token.clone() };
+    let credential = access.credential.take();
+    let remote = Remote { url: source.url.clone(), revision, credential };
     let found = world.ports.sources.inspect(&remote, WITHIN).await;
     let found = found.map_err(|e| access.explained(e.to_string()))?;
     let mut report = repository::check(&found.files);

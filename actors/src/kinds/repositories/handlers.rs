@@ -1,6 +1,8 @@
 //! The handlers of the group Repositories.
 
-use super::{Checking, Command, Repositories, Repository, Source, lookup::connected};
+use super::{
+    Checking, Command, DeployKey, HostTrust, Repositories, Repository, Source, lookup::connected,
+};
 use crate::{
     call::context::Call,
     platform::Platform,
@@ -31,6 +33,10 @@ fn view(repository: &Repository) -> wire::Repository {
     let Repository { app_id, source, checking, checked, error } = repository.clone();
     let (url, branch) = (source.url, source.branch.map(|branch| branch.as_str().to_owned()));
     let installation_id = checked.as_ref().and_then(|checked| checked.installation.clone());
+    let host_key = source.deploy_key.as_ref().and_then(|key| match &key.host {
+        HostTrust::Pinned(known) => Some(known.fingerprint()),
+        HostTrust::FirstUse | HostTrust::Expected(_) => None,
+    });
     let shown = wire::Repository {
         app_id,
         host: match installation_id {
@@ -40,6 +46,8 @@ fn view(repository: &Repository) -> wire::Repository {
         url,
         branch,
         has_token: source.token.is_some(),
+        deploy_key: source.deploy_key.map(|key| key.public),
+        host_key,
         installation_id,
         mode: wire::RepositoryMode::Unclassified,
         detected: vec![],
@@ -61,6 +69,20 @@ fn view(repository: &Repository) -> wire::Repository {
     }
 }
 
+/// Refuses what does not fit the kind of address.
+fn consistent(p: &ConnectRepository) -> Result<(), Fault> {
+    const NOT_OVER_SSH: &str =
+        "is for https addresses: an ssh address is read with a deploy key, which svc makes";
+    match p.url.ssh() {
+        Some(_) if p.token.is_some() => Err(Fault::invalid("token", NOT_OVER_SSH)),
+        Some(_) if p.installation_id.is_some() => {
+            Err(Fault::invalid("installationId", NOT_OVER_SSH))
+        }
+        None if p.host_key.is_some() => Err(Fault::invalid("hostKey", "is for ssh addresses")),
+        _ => Ok(()),
+    }
+}
+
 fn show(repository: &Repository) -> Result<wire::Repository, Fault> {
     Ok(view(repository))
 }
@@ -68,6 +90,35 @@ fn show(repository: &Repository) -> Result<wire::Repository, Fault> {
 impl Platform {
     fn repository(&self, app: AppId) -> Result<Keyed<Repositories>, Fault> {
         connected(&self.world.store, app)?.ok_or(Fault::NotFound(Repositories::NOUN))
+    }
+
+    /// The source that a call names. An ssh address gets a new key pair, which is not used if the
+    /// address has one.
+    fn source(&self, p: &ConnectRepository) -> Result<Source, Fault> {
+        consistent(p)?;
+        let ports = &self.world.ports;
+        let owner = p.app_id.to_string();
+        let seal = |secret: &str| ports.sealer.seal(&owner, secret).map_err(|_| Fault::Internal);
+        let deploy_key = match p.url.ssh() {
+            None => None,
+            Some(_) => {
+                let pair = ports.sources.new_key_pair(&format!("svc {owner}"));
+                let pair = pair.map_err(|_| Fault::Internal)?;
+                let expected = p.host_key.clone();
+                Some(DeployKey {
+                    public: pair.public,
+                    private: seal(pair.private.as_str())?,
+                    host: expected.map_or(HostTrust::FirstUse, HostTrust::Expected),
+                })
+            }
+        };
+        Ok(Source {
+            url: p.url.clone(),
+            branch: p.branch.clone(),
+            token: p.token.as_ref().map(|token| seal(token.as_str())).transpose()?,
+            installation: p.installation_id.clone(),
+            deploy_key,
+        })
     }
 
     /// The repository after its pending check, or while the check runs if that takes too long.
@@ -90,11 +141,7 @@ impl Platform {
 
 impl Serves<ConnectRepository> for Platform {
     async fn serve(&self, cx: &Call, p: ConnectRepository) -> Result<wire::Repository, Fault> {
-        let seal = |token: &str| self.world.ports.sealer.seal(&p.app_id.to_string(), token);
-        let token = p.token.as_ref().map(|token| seal(token.as_str())).transpose();
-        let token = token.map_err(|_| Fault::Internal)?;
-        let source =
-            Source { url: p.url, branch: p.branch, token, installation: p.installation_id };
+        let source = self.source(&p)?;
         let (id, input) = match connected(&self.world.store, p.app_id)? {
             Some((id, _)) => (id, Input::Command(Command::Connect(source))),
             None => {

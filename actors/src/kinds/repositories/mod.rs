@@ -3,6 +3,7 @@
 
 mod access;
 mod build_source;
+mod deploy_key;
 mod effects;
 mod handlers;
 mod lookup;
@@ -10,7 +11,8 @@ mod push;
 mod rules;
 
 pub use access::CiAccess;
-pub(crate) use build_source::{remote, remote_of_app, token_for, with_address};
+pub(crate) use build_source::{credential_for, needs_no_key, remote, remote_of_app, with_address};
+pub use deploy_key::{DeployKey, HostTrust};
 pub(crate) use handlers::of_app;
 pub use push::Proof;
 pub use rules::{

@@ -1,6 +1,9 @@
 //! The rules of a repository: one check runs at a time, and its result stays until the next one. A
 //! check that is wanted meanwhile follows, because the running one may have read an earlier commit.
+//!
+//! Only checks learn the key of an ssh host, so two of them never learn different ones.
 
+use super::deploy_key::{DeployKey, HostTrust};
 use crate::{
     ports::sealed::Sealed,
     runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
@@ -9,6 +12,7 @@ use crate::{
 use contract::{
     AppId, Fault, RepositoryId, Timestamp,
     repositories::{DetectedFile, Finding, RepositoryMode},
+    ssh::SshHostKey,
     text::{GitRef, GitUrl, HostId},
 };
 use futures_util::future::LocalBoxFuture;
@@ -50,6 +54,9 @@ pub struct Source {
     /// The installation of the GitHub App that must have the repository.
     #[serde(default)]
     pub installation: Option<HostId>,
+    /// Exactly if the address is one of ssh.
+    #[serde(default)]
+    pub deploy_key: Option<DeployKey>,
 }
 
 /// The result of a check.
@@ -68,7 +75,7 @@ pub struct Checked {
 
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Replace the address, forget the last result, and check.
+    /// Replace the address, forget the last result, and check. The same address keeps its deploy key.
     Connect(Source),
     /// Check again, after the pending check if there is one.
     Check,
@@ -86,6 +93,8 @@ pub enum Effect {
 pub struct Outcome {
     /// What was read. The address may have been replaced meanwhile.
     pub source: Source,
+    /// The key of the ssh host, if the check learned it.
+    pub host_key: Option<SshHostKey>,
     /// The error says why the repository cannot be read.
     pub found: Result<Box<Checked>, String>,
 }
@@ -108,7 +117,9 @@ impl Resource for Repositories {
         command: Command,
     ) -> Result<Step<Self>, Fault> {
         Ok(match command {
-            Command::Connect(source) => check(Repository::new(repository.app_id, source)),
+            Command::Connect(source) => {
+                check(Repository::new(repository.app_id, source.in_place_of(repository.source)))
+            }
             Command::Check => match repository.checking {
                 Checking::No => check(repository),
                 Checking::Yes => Step::put(Repository { checking: Checking::Again, ..repository }),
@@ -129,7 +140,8 @@ impl Resource for Repositories {
             Ok(checked) => (Some(*checked), None),
             Err(why) => (repository.checked, Some(why)),
         };
-        let after = Repository { checking: Checking::No, checked, error, ..repository };
+        let source = repository.source.with_host_key(outcome.host_key);
+        let after = Repository { source, checking: Checking::No, checked, error, ..repository };
         match repository.checking {
             Checking::Again => check(after),
             _ => Step::put(after).intend(Intent::None),
@@ -172,6 +184,29 @@ store::claims! {
     }
 }
 
+impl Source {
+    /// This source, after an earlier one was connected.
+    fn in_place_of(self, earlier: Source) -> Source {
+        let same = self.url == earlier.url;
+        let deploy_key = match (self.deploy_key, earlier.deploy_key) {
+            (Some(new), Some(old)) if same => Some(old.connected_again(new)),
+            (key, _) => key,
+        };
+        Source { deploy_key, ..self }
+    }
+
+    /// This source, once the key of its host is known.
+    pub(super) fn with_host_key(self, learned: Option<SshHostKey>) -> Source {
+        let deploy_key = match (self.deploy_key, learned) {
+            (Some(key), Some(learned)) => {
+                Some(DeployKey { host: HostTrust::Pinned(learned), ..key })
+            }
+            (key, _) => key,
+        };
+        Source { deploy_key, ..self }
+    }
+}
+
 impl Repository {
     /// A repository that has not been checked.
     pub fn new(app_id: AppId, source: Source) -> Self {
@@ -188,13 +223,29 @@ fn check(repository: Repository) -> Step<Repositories> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::runtime::resource::{Input, step};
+    use crate::{
+        ports::sealed::Sealer,
+        runtime::resource::{Input, step},
+    };
     use contract::Id;
     use ulid::Ulid;
 
     fn source(host: &str) -> Source {
         let url = format!("https://{host}/app.git").parse().unwrap();
-        Source { url, branch: None, token: None, installation: None }
+        Source { url, branch: None, token: None, installation: None, deploy_key: None }
+    }
+
+    /// A source with the deploy key of this name.
+    fn over_ssh(host: &str, name: &str, host_trust: HostTrust) -> Source {
+        let url = format!("ssh://{host}/app.git").parse().unwrap();
+        let public = format!("ssh-ed25519 AAAA {name}").parse().unwrap();
+        let private = Sealer::new([7; 32]).seal("app_1", name).unwrap();
+        let deploy_key = Some(DeployKey { public, private, host: host_trust });
+        Source { url, deploy_key, ..source(host) }
+    }
+
+    fn host_key(n: u8) -> SshHostKey {
+        format!("ssh-ed25519 AAA{n}").parse().unwrap()
     }
 
     fn checked(commit: u8) -> Box<Checked> {
@@ -209,44 +260,69 @@ mod tests {
         })
     }
 
+    fn outcome(source: Source, found: Result<Box<Checked>, String>) -> Input<Repositories> {
+        Input::Outcome(Outcome { source, host_key: None, found })
+    }
+
     fn inputs() -> Vec<Input<Repositories>> {
         vec![
             Input::Command(Command::Connect(source("a.example"))),
             Input::Command(Command::Connect(source("b.example"))),
             Input::Command(Command::Check),
             Input::Command(Command::Disconnect),
-            Input::Outcome(Outcome { source: source("a.example"), found: Ok(checked(1)) }),
-            Input::Outcome(Outcome { source: source("a.example"), found: Err("gone".into()) }),
-            Input::Outcome(Outcome { source: source("b.example"), found: Ok(checked(2)) }),
+            outcome(source("a.example"), Ok(checked(1))),
+            outcome(source("a.example"), Err("gone".into())),
+            outcome(source("b.example"), Ok(checked(2))),
+        ]
+    }
+
+    /// Also outcomes of checks that began before the repository was connected again.
+    fn inputs_over_ssh() -> Vec<Input<Repositories>> {
+        let connect = |source| Input::Command(Command::Connect(source));
+        let learned = |trust, key| {
+            let source = over_ssh("a.example", "first", trust);
+            Input::Outcome(Outcome { source, host_key: key, found: Err("denied".into()) })
+        };
+        let [one, two] = [1, 2].map(host_key);
+        let expected = HostTrust::Expected(two.fingerprint());
+        vec![
+            connect(over_ssh("a.example", "second", HostTrust::FirstUse)),
+            connect(over_ssh("a.example", "third", expected.clone())),
+            connect(over_ssh("b.example", "other", HostTrust::FirstUse)),
+            learned(HostTrust::FirstUse, Some(one.clone())),
+            learned(expected, Some(two.clone())),
+            learned(HostTrust::Pinned(one), None),
+            learned(HostTrust::Pinned(two), None),
         ]
     }
 
     /// Takes all sequences of inputs up to a length, and looks at each record that they reach.
     fn explore(
         kept: &Kept<Repositories>,
+        inputs: &[Input<Repositories>],
         length: usize,
         look: &mut impl FnMut(&Kept<Repositories>, &Input<Repositories>, Option<&Kept<Repositories>>),
     ) {
         let at = Moment { id: RepositoryId::of(Ulid(7)), now: Timestamp::from_millis(0) };
-        for input in inputs() {
+        for input in inputs {
             let step = step(&at, Some(&kept.state), input.clone()).unwrap();
             let after = step.apply(Some(kept)).unwrap();
-            look(kept, &input, after.as_ref());
+            look(kept, input, after.as_ref());
             if let (Some(after), 1..) = (after, length) {
-                explore(&after, length - 1, look);
+                explore(&after, inputs, length - 1, look);
             }
         }
     }
 
+    fn begun(source: Source) -> Kept<Repositories> {
+        let at = Moment { id: RepositoryId::of(Ulid(7)), now: Timestamp::from_millis(0) };
+        let begun = Repositories::create(&at, Repository::new(AppId::of(Ulid(1)), source));
+        begun.unwrap().apply(None).unwrap().unwrap()
+    }
+
     #[test]
     fn a_check_is_pending_exactly_while_it_says_so() {
-        let state = Repository::new(AppId::of(Ulid(1)), source("a.example"));
-        let begun = Repositories::create(
-            &Moment { id: RepositoryId::of(Ulid(7)), now: Timestamp::from_millis(0) },
-            state,
-        );
-        let begun = begun.unwrap().apply(None).unwrap().unwrap();
-        explore(&begun, 4, &mut |before, input, after| {
+        explore(&begun(source("a.example")), &inputs(), 4, &mut |before, input, after| {
             let Some(after) = after else {
                 assert!(matches!(input, Input::Command(Command::Disconnect)));
                 return;
@@ -272,6 +348,34 @@ mod tests {
                     assert_eq!(after.error.as_ref(), outcome.found.as_ref().err());
                 }
                 _ => assert_eq!(after.checked, before.checked),
+            }
+        });
+    }
+
+    #[test]
+    fn a_deploy_key_stays_with_its_address_and_a_host_key_until_another_one_is_expected() {
+        let first = over_ssh("a.example", "first", HostTrust::FirstUse);
+        explore(&begun(first), &inputs_over_ssh(), 4, &mut |before, input, after| {
+            let after = after.unwrap();
+            let is_same = before.source.url == after.source.url;
+            let [was, is] = [before, after].map(|kept| kept.source.deploy_key.clone().unwrap());
+            match input {
+                Input::Command(Command::Connect(source)) if is_same => {
+                    let expected = source.deploy_key.clone().unwrap().host;
+                    assert_eq!((&is.public, &is.private), (&was.public, &was.private));
+                    assert_eq!(is.host, was.host.connected_again(expected));
+                }
+                Input::Command(Command::Connect(source)) => {
+                    assert_eq!(Some(&is), source.deploy_key.as_ref());
+                }
+                Input::Outcome(Outcome { source, host_key: Some(learned), .. })
+                    if *source == before.source =>
+                {
+                    assert_eq!(is.host, HostTrust::Pinned(learned.clone()));
+                    assert!(was.host.accepts(learned));
+                }
+                // What was read of another source teaches nothing.
+                _ => assert_eq!(is, was),
             }
         });
     }

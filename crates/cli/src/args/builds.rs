@@ -5,6 +5,7 @@ use clap::{Args, Subcommand};
 use contract::{
     AppId, BuildId, Name, PublisherId,
     apps::Platform,
+    ssh::SshFingerprint,
     text::{Environment, GitRef, GitUrl, HostId, RepositoryName, Slug, WorkflowFile},
 };
 use std::path::PathBuf;
@@ -148,7 +149,7 @@ pub struct Runner {
 pub enum Repo {
     /// Connect a repository to an app, in place of an earlier one, and check it
     Connect {
-        /// The https address of the repository
+        /// The https or ssh address of the repository
         url: GitUrl,
         /// The app [env: SVC_APP_ID]
         #[arg(long)]
@@ -162,6 +163,10 @@ pub enum Repo {
         /// The installation of the service's GitHub App; by default the one that GitHub names
         #[arg(long)]
         installation: Option<HostId>,
+        /// The fingerprint of the key that an ssh host must have; by default the known one, or that of
+        /// the first check
+        #[arg(long, value_name = "FINGERPRINT")]
+        host_key: Option<SshFingerprint>,
     },
     /// Check the repository of an app again
     Check {
@@ -169,7 +174,7 @@ pub enum Repo {
         #[arg(long)]
         app: Option<AppId>,
     },
-    /// Disconnect the repository of an app, and forget its token
+    /// Disconnect the repository of an app, and forget its token and its deploy key
     Disconnect {
         /// The app [env: SVC_APP_ID]
         #[arg(long)]

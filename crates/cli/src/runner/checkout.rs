@@ -6,6 +6,7 @@ use super::{
     reporter::Reporter,
 };
 use contract::runners::BuildOrder;
+use repository::ssh::SshFolder;
 use std::{
     ffi::{OsStr, OsString},
     path::Path,
@@ -26,16 +27,34 @@ const PASSED: [&str; 10] = [
     "NO_PROXY",
 ];
 
-/// Makes the working copy of a build, without the history.
+/// Makes the working copy of a build, without the history. Leaves no key behind.
 pub fn checkout(
     order: &BuildOrder,
     folder: &WorkFolder,
     reporter: &Reporter,
     by: Instant,
 ) -> Result<(), String> {
-    let source = folder.source();
+    let ssh = ssh(order, folder)?;
+    let fetched = fetch(&Git { order, folder, reporter, by, ssh: ssh.as_ref() });
+    let removed = ssh.map_or(Ok(()), SshFolder::remove);
+    removed.map_err(|error| format!("the deploy key cannot be removed: {error}"))?;
+    fetched
+}
+
+/// The folder with the deploy key, if the repository has one.
+fn ssh(order: &BuildOrder, folder: &WorkFolder) -> Result<Option<SshFolder>, String> {
+    match (&order.ssh, order.url.ssh()) {
+        (Some(access), Some(_)) => SshFolder::create(folder.ssh(), access, None)
+            .map(Some)
+            .map_err(|error| format!("the deploy key cannot be written: {error}")),
+        (None, Some(_)) => Err("the service has no deploy key for this address any more".into()),
+        (_, None) => Ok(None),
+    }
+}
+
+fn fetch(git: &Git<'_>) -> Result<(), String> {
+    let (order, source) = (git.order, git.folder.source());
     std::fs::create_dir(&source).map_err(|error| error.to_string())?;
-    let git = Git { order, folder, reporter, by };
     let url = order.url.as_str();
     git.run(&["init", "--quiet", "."], &source)?;
     let fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--", url];
@@ -57,6 +76,7 @@ struct Git<'a> {
     folder: &'a WorkFolder,
     reporter: &'a Reporter,
     by: Instant,
+    ssh: Option<&'a SshFolder>,
 }
 
 impl Git<'_> {
@@ -78,6 +98,8 @@ impl Git<'_> {
             let named = repository::git_environment(token);
             environment.extend(named.map(|(name, value)| (name.into(), value.into())));
         }
+        let ssh = self.ssh.map(SshFolder::environment).into_iter().flatten();
+        environment.extend(ssh.map(|(name, value)| (name.into(), value)));
         let started = Process::start(&program, source, &environment);
         let (process, output) = started.map_err(|error| format!("git cannot be run: {error}"))?;
         let lines = self.reporter.follow(output);

@@ -51,8 +51,7 @@ impl Runner {
             WorkFolder::create(&self.base).map_err(|error| Failure::file(&self.base, &error))?;
         let id = order.build_id;
         cx.printer.note(format_args!("{id}: {} at {}", order.url.as_str(), order.commit));
-        let secrets = order.token.iter().map(|token| token.as_str().to_owned()).collect();
-        let reporter = Reporter::start(self.client.clone(), id, self.key.clone(), secrets);
+        let reporter = Reporter::start(self.client.clone(), id, self.key.clone(), secrets(order));
         let made = self.make(cx, args, order, &folder, &reporter);
         if let Err(why) = &made {
             reporter.say(format!("The build failed: {why}"));
@@ -162,6 +161,14 @@ impl Runner {
     }
 }
 
+/// What the log must not show: the token, and each line of the deploy key. Shorter lines than 16
+/// letters tell nothing.
+fn secrets(order: &BuildOrder) -> Vec<String> {
+    let token = order.token.iter().map(|token| token.as_str());
+    let key = order.ssh.iter().flat_map(|access| access.private_key.as_str().lines());
+    token.chain(key.filter(|line| line.len() >= 16)).map(str::to_owned).collect()
+}
+
 /// The environment of the command: nothing of the runner but [`PASSED`] and `pass_env`.
 fn environment(
     order: &BuildOrder,
@@ -199,5 +206,38 @@ fn made_file(source: &Path, artifact: &str) -> Result<PathBuf, String> {
     match file.is_file() {
         true => Ok(file),
         false => Err(format!("{artifact} is not a file")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn no_line_of_a_key_is_shown() {
+        let line = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ";
+        let (begin, end) =
+            ("-----BEGIN OPENSSH PRIVATE KEY-----", "-----END OPENSSH PRIVATE KEY-----");
+        let order: BuildOrder = serde_json::from_value(json!({
+            "buildId": "bld_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
+            "appId": "app_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
+            "platform": "android",
+            "profile": "production",
+            "url": "ssh://git@git.example.com/app.git",
+            "token": null,
+            "ssh": {
+                "privateKey": format!("{begin}\n{line}\nAQI=\n{end}\n"),
+                "hostKey": "ssh-ed25519 AAAA",
+            },
+            "commit": "0",
+            "ref": "main",
+            "command": "true",
+            "artifact": "app.apk",
+            "limitSeconds": 1,
+        }))
+        .unwrap();
+        assert_eq!(secrets(&order), [begin, line, end]);
+        assert!(!format!("{order:?}").contains(line));
     }
 }

@@ -42,6 +42,11 @@ impl WorkFolder {
         self.folder.path().join("home")
     }
 
+    /// What ssh reads while the commit is fetched. The command of the build never finds it.
+    pub fn ssh(&self) -> PathBuf {
+        self.folder.path().join("ssh")
+    }
+
     pub fn temporary(&self) -> PathBuf {
         self.folder.path().join("tmp")
     }
