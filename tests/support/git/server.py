@@ -1,4 +1,4 @@
-"""Serves the git repositories of a folder over HTTP, by git's own CGI program: server.py FOLDER.
+"""Serves the git repositories of a folder over HTTP, by git's own CGI program: server.py FOLDER [PORT].
 
 Prints the port that it listens on. These files in the folder change what it does:
 `token` holds the password that each request must send, or its beginning and `*`, `slow` delays each answer by three seconds,
@@ -86,6 +86,7 @@ class Repositories(http.server.BaseHTTPRequestHandler):
         pass
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Repositories)
+port = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Repositories)
 print(server.server_port, flush=True)
 server.serve_forever()
