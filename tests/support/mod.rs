@@ -6,6 +6,7 @@ pub mod engine;
 pub mod git;
 pub mod github;
 pub mod load;
+pub mod managed;
 pub mod oidc;
 pub mod requires;
 pub mod rig;

@@ -5,11 +5,13 @@
 //! The measured service is the program `svc` beside this program.
 
 mod backend;
+mod builds;
 mod calls;
 mod client;
 mod echo;
 mod engine;
 mod fleet;
+mod github;
 mod group_commit;
 mod helper;
 mod instances;
@@ -88,11 +90,16 @@ enum What {
     Instances,
     /// Requests passed on to an instance, against nginx.
     Proxy,
+    /// Lines of logs, checks of repositories, and builds that are followed.
+    Builds,
     /// The start of a backend in real containers, against the same containers started by hand.
     Backend,
     /// The engine of `instances` and `proxy`, which lists the containers in the file.
     #[command(hide = true)]
     Engine { port: u16, containers: PathBuf },
+    /// The host of repositories of `builds`.
+    #[command(hide = true)]
+    Github { port: u16 },
     /// The yardstick of `calls`, which echoes every JSON body. With a store, the yardstick of
     /// `writes`, which answers after a durable write.
     #[command(hide = true)]
@@ -100,7 +107,7 @@ enum What {
 }
 
 /// The figures with their methods, in the order of the report.
-const FIGURES: [(&str, &str); 9] = [
+const FIGURES: [(&str, &str); 10] = [
     ("calls", calls::METHOD),
     ("writes", writes::METHOD),
     ("upload", upload::METHOD),
@@ -109,6 +116,7 @@ const FIGURES: [(&str, &str); 9] = [
     ("limiter", limiter::METHOD),
     ("instances", instances::METHOD),
     ("proxy", proxy::METHOD),
+    ("builds", builds::METHOD),
     ("backend", backend::METHOD),
 ];
 
@@ -137,6 +145,8 @@ fn run(bench: &Bench) -> Outcome<()> {
         Some(What::Engine { port, containers }) => return engine::run(*port, containers),
         Some(What::Instances) => instances::measure(bench.pace)?,
         Some(What::Proxy) => proxy::measure(bench.pace)?,
+        Some(What::Github { port }) => return github::run(*port),
+        Some(What::Builds) => builds::measure(bench.pace)?,
         Some(What::Backend) => backend::measure(bench.pace)?,
         None => return run_all(bench.pace),
     };

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::{
     collections::HashMap,
     path::Path,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -49,8 +49,14 @@ impl Permissions {
 pub(super) struct Credentials {
     id: String,
     key: EncodingKey,
-    tokens: Mutex<HashMap<(String, Permissions), (AccessToken, Instant)>>,
+    tokens: Mutex<HashMap<Key, (AccessToken, Instant)>>,
+    turns: Mutex<HashMap<Key, Turn>>,
 }
+
+/// The repository and the permission of a token.
+type Key = (String, Permissions);
+/// Held by the caller that asks for a token.
+type Turn = Arc<tokio::sync::Mutex<()>>;
 
 #[derive(Serialize)]
 struct Claims<'a> {
@@ -66,7 +72,12 @@ impl Credentials {
         };
         let pem = std::fs::read(key).map_err(|e| wrong(&e))?;
         let key = EncodingKey::from_rsa_pem(&pem).map_err(|e| wrong(&e))?;
-        Ok(Credentials { id: id.to_owned(), key, tokens: Mutex::default() })
+        Ok(Credentials {
+            id: id.to_owned(),
+            key,
+            tokens: Mutex::default(),
+            turns: Mutex::default(),
+        })
     }
 
     /// A token with which the app itself calls, valid for a few minutes.
@@ -85,6 +96,13 @@ impl Credentials {
         let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         let (token, made) = tokens.get(&key(to, permissions))?;
         (made.elapsed() < USED_FOR).then(|| token.clone())
+    }
+
+    /// The turn to ask for a token.
+    pub fn turn(&self, to: &RepositoryName, permissions: Permissions) -> Turn {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        turns.entry(key(to, permissions)).or_default().clone()
     }
 
     /// A new token of an installation.
@@ -110,6 +128,6 @@ impl Credentials {
 }
 
 /// GitHub ignores case in the names of repositories.
-fn key(to: &RepositoryName, permissions: Permissions) -> (String, Permissions) {
+fn key(to: &RepositoryName, permissions: Permissions) -> Key {
     (to.as_str().to_ascii_lowercase(), permissions)
 }

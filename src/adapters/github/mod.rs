@@ -65,25 +65,33 @@ impl GithubApp {
         permissions: Permissions,
         request: &Request,
     ) -> Result<http::Answer, CiError> {
-        let mut fresh = false;
+        let mut refused = None;
         loop {
-            let token = self.token(to, permissions, fresh).await?;
+            let token = self.token(to, permissions, refused.as_ref()).await?;
             let answer = self.api.send(request, token.as_str()).await?;
-            if answer.status != 401 || fresh {
+            if answer.status != 401 || refused.is_some() {
                 return Ok(answer);
             }
-            fresh = true;
+            refused = Some(token);
         }
     }
 
+    /// A token other than the refused one.
     async fn token(
         &self,
         to: &RepositoryName,
         permissions: Permissions,
-        fresh: bool,
+        refused: Option<&AccessToken>,
     ) -> Result<AccessToken, CiError> {
-        let known = self.credentials.known(to, permissions).filter(|_| !fresh);
-        if let Some(token) = known {
+        let usable =
+            || self.credentials.known(to, permissions).filter(|known| refused != Some(known));
+        if let Some(token) = usable() {
+            return Ok(token);
+        }
+        // One caller asks for a token, and the others wait for it.
+        let turn = self.credentials.turn(to, permissions);
+        let _turn = turn.lock().await;
+        if let Some(token) = usable() {
             return Ok(token);
         }
         let installation = self.installation(to).await?;
@@ -139,7 +147,7 @@ impl Ci for GithubApp {
         };
         Ok(Some(Opened {
             installation: documents::host_id(installation)?,
-            token: self.token(repository, contents, false).await?,
+            token: self.token(repository, contents, None).await?,
             config,
             now,
         }))

@@ -55,8 +55,12 @@ pub(in super::super) async fn dispatch(world: &World, id: BuildId, state: &State
             RunOutcome::Begun(begun)
         }
         Ok(None) => RunOutcome::Unclear,
-        Err(CiError::Refused(why)) => return Ok(Outcome::Impossible(why)),
+        Err(CiError::Refused(why)) => {
+            world.asked_runs.forget(id);
+            return Ok(Outcome::Impossible(why));
+        }
         Err(CiError::Busy { why, after }) => {
+            world.asked_runs.forget(id);
             log::say(world, id, format!("Waiting {} s: {why}", after.as_secs()));
             RunOutcome::NotBegun(after)
         }

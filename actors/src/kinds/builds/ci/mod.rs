@@ -86,7 +86,7 @@ impl Asked {
         asked.insert(build, at) != Some(at)
     }
 
-    /// The run of a build is written down.
+    /// The run of a build is written down, or the host began none.
     fn forget(&self, build: BuildId) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&build);
     }
