@@ -132,6 +132,13 @@ records! {
     pub struct DeletedArtifact { deleted: ArtifactId }
 }
 
+impl Attestation {
+    /// Whether another attestation says the same, except for its time.
+    pub fn is_same_run(&self, other: &Attestation) -> bool {
+        *self == Attestation { signed_at: self.signed_at, ..other.clone() }
+    }
+}
+
 /// The origin of artifacts of earlier versions was always what the uploader said.
 fn claimed() -> bool {
     true

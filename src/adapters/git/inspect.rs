@@ -32,6 +32,7 @@ async fn read(repository: &Repository, remote: &Remote) -> Result<Inspected, Sou
     let commit = repository.run(&["rev-parse", "FETCH_HEAD^{commit}"]).await?.trim().to_owned();
     let listed = ["ls-tree", "-z", &commit, "--", PACKAGE, CONFIG, WORKFLOW];
     let listed = repository.run(&listed).await?;
+    fetch_together(repository, &listed).await;
     let files = Files {
         package: content(repository, &listed, PACKAGE).await?,
         config: content(repository, &listed, CONFIG).await?,
@@ -56,24 +57,45 @@ async fn default_branch(repository: &Repository) -> Result<String, SourceError> 
     Ok(branch.as_str().to_owned())
 }
 
+/// Fetches the listed files with one request, if the server left them out. Without this, git asks
+/// for each when it is read, which also happens if the server refuses this request.
+async fn fetch_together(repository: &Repository, listed: &str) {
+    let files: Vec<_> = entries(listed).filter_map(|(facts, _)| object(facts)).collect();
+    if files.len() > 1 && repository.lacks_objects() {
+        let fetch = ["fetch", "--quiet", "--no-tags", "--filter=blob:none", "origin"];
+        let _ = repository.run(&[&fetch[..], &files].concat()).await;
+    }
+}
+
+/// The facts and the path of each entry of `git ls-tree -z`.
+fn entries(listed: &str) -> impl Iterator<Item = (&str, &str)> {
+    listed.split('\0').filter_map(|entry| entry.split_once('\t'))
+}
+
+/// The object of a regular file.
+fn object(facts: &str) -> Option<&str> {
+    let mut facts = facts.split(' ');
+    match (facts.next(), facts.next(), facts.next()) {
+        (Some(mode), Some("blob"), object) if mode.starts_with("100") => object,
+        _ => None,
+    }
+}
+
 /// The content of a file of `listed`, the output of `git ls-tree -z`.
 async fn content(
     repository: &Repository,
     listed: &str,
     path: &str,
 ) -> Result<Content, SourceError> {
-    let entry = listed.split('\0').find_map(|entry| {
-        let (facts, name) = entry.split_once('\t')?;
-        (name == path).then_some(facts)
-    });
-    let mut facts = entry.unwrap_or_default().split(' ');
-    match (facts.next(), facts.next(), facts.next()) {
-        (Some(mode), Some("blob"), Some(object)) if mode.starts_with("100") => {
+    let facts = entries(listed).find(|(_, name)| *name == path).map(|(facts, _)| facts);
+    let facts = facts.unwrap_or_default();
+    match (object(facts), facts.split(' ').next()) {
+        (Some(object), _) => {
             let most = LARGEST_FILE as u64 + 1;
             Ok(repository.output(&["cat-file", "blob", object], most).await?.into())
         }
-        (Some("120000"), ..) => Ok(Content::Unreadable("is a link".into())),
-        (Some(mode), ..) if !mode.is_empty() => Ok(Content::Unreadable("is not a file".into())),
-        _ => Ok(Content::Missing),
+        (None, Some("120000")) => Ok(Content::Unreadable("is a link".into())),
+        (None, Some("") | None) => Ok(Content::Missing),
+        (None, Some(_)) => Ok(Content::Unreadable("is not a file".into())),
     }
 }

@@ -138,6 +138,14 @@ impl Repository {
         }
     }
 
+    /// Whether the server left objects out. Git marks such a pack with a file beside it.
+    pub fn lacks_objects(&self) -> bool {
+        let packs = std::fs::read_dir(self.folder.path().join("objects/pack"));
+        let is_mark =
+            |entry: std::fs::DirEntry| entry.path().extension() == Some("promisor".as_ref());
+        packs.into_iter().flatten().flatten().any(is_mark)
+    }
+
     /// Runs git to its end and returns its output.
     pub async fn run(&self, arguments: &[&str]) -> Result<String, SourceError> {
         let out = self.output(arguments, MOST_OUTPUT).await?;
