@@ -157,6 +157,61 @@ fn only_the_runner_of_a_build_reports_uploads_and_ends_it() {
 }
 
 #[test]
+fn a_build_goes_on_after_a_crash_in_each_of_its_states() {
+    let Some(mut world) = World::new("a_build_goes_on_after_a_crash_in_each_of_its_states") else {
+        return;
+    };
+    // An app in a folder of a repository with several.
+    let commit =
+        world.git.commit(&[config("cd apps/shop && make"), ("apps/shop/Makefile", "".into())]);
+    world.connect();
+    let crash = |world: &mut World| {
+        world.service.kill();
+        world.service.boot();
+    };
+
+    // The service reads the repository.
+    world.git.set("slow", "");
+    let build = world.trigger();
+    crash(&mut world);
+    world.git.unset("slow");
+    eventually("the repository was read", || world.build(&build["id"])["commit"] == json!(commit));
+
+    // The build waits for a runner, which then has it.
+    crash(&mut world);
+    let job = claim(&world, &world.ada, &key(1), &["android"]);
+    assert_eq!((&job["buildId"], &job["command"]), (&build["id"], &json!("cd apps/shop && make")));
+    assert_eq!(world.build(&build["id"])["state"], "dispatched");
+    crash(&mut world);
+    assert_eq!(claim(&world, &world.ada, &key(1), &["android"]), job);
+    assert_eq!(claim(&world, &world.ada, &key(2), &["android"]), Value::Null);
+
+    // It runs, and its lines go on where they stopped.
+    let report = |world: &World, from: u32, line: &str| {
+        let report =
+            json!({"buildId": build["id"], "runner": key(1), "from": from, "lines": [line]});
+        world.call("svc_reportBuild", report)
+    };
+    assert_eq!(report(&world, 0, "one")["lines"], 1);
+    crash(&mut world);
+    assert_eq!(world.build(&build["id"])["state"], "running");
+    assert_eq!(report(&world, 0, "one")["lines"], 1);
+    assert_eq!(report(&world, 1, "two")["lines"], 2);
+    assert!(world.log(&build["id"]).ends_with("one\ntwo\n"));
+
+    // It has ended.
+    let end = json!({"buildId": build["id"], "runner": key(1), "error": "make failed"});
+    let ended = world.call("svc_finishBuild", end);
+    let cancelled = world.trigger();
+    let cancelled = world.call("svc_cancelBuild", json!({"buildId": cancelled["id"]}));
+    crash(&mut world);
+    assert_eq!((&world.build(&build["id"]), &ended["state"]), (&ended, &json!("failed")));
+    assert_eq!(world.build(&cancelled["id"]), cancelled);
+    world.service.stop();
+    world.service.check();
+}
+
+#[test]
 fn a_hundred_runners_execute_each_of_a_thousand_builds_once() {
     let Some(world) = World::new("a_hundred_runners_execute_each_of_a_thousand_builds_once") else {
         return;
