@@ -29,27 +29,9 @@ use ulid::Ulid;
 const LIMIT: Duration = Duration::from_secs(7200);
 
 fn new() -> State {
-    let build = Build {
-        id: BuildId::of(Ulid(7)),
-        app_id: Id::of(Ulid(1)),
-        platform: Platform::Android,
-        profile: "production".parse().unwrap(),
-        execution_path: ProvenancePath::CliTrigger,
-        mode: RepositoryMode::Unclassified,
-        state: S::Queued,
-        git_ref: None,
-        commit: None,
-        labels: vec![],
-        runner: None,
-        attempts: 0,
-        run_url: None,
-        artifact_id: None,
-        error: None,
-        triggered_by: None,
-        created_at: Timestamp::from_millis(0),
-        started_at: None,
-        finished_at: None,
-    };
+    let (profile, path) = ("production".parse().unwrap(), ProvenancePath::CliTrigger);
+    let (id, app, now) = (BuildId::of(Ulid(7)), Id::of(Ulid(1)), Timestamp::from_millis(0));
+    let build = Build::queued(id, app, Platform::Android, profile, path, now);
     State::new(build, Place::Any, LIMIT)
 }
 

@@ -309,27 +309,8 @@ fn now() -> Timestamp {
 
 /// A build whose deadlines are an hour away.
 fn state(id: BuildId, app_id: AppId) -> Outcome<State> {
-    let build = Build {
-        id,
-        app_id,
-        platform: Platform::Android,
-        profile: seed::text("production")?,
-        execution_path: ProvenancePath::CliTrigger,
-        mode: RepositoryMode::Managed,
-        state: BuildState::Queued,
-        git_ref: None,
-        commit: None,
-        labels: Vec::new(),
-        runner: None,
-        attempts: 0,
-        run_url: None,
-        artifact_id: None,
-        error: None,
-        triggered_by: None,
-        created_at: now(),
-        started_at: None,
-        finished_at: None,
-    };
+    let (profile, path) = (seed::text("production")?, ProvenancePath::CliTrigger);
+    let build = Build::queued(id, app_id, Platform::Android, profile, path, now());
     let mut state = State::new(build, Place::Any, Duration::from_secs(3600));
     state.queued_until = now() + Duration::from_secs(3600);
     Ok(state)

@@ -60,7 +60,7 @@ pub enum Command {
     /// List the apps of the projects you reach
     Apps(Apps),
     /// List the artifacts of an app
-    Artifacts(Artifacts),
+    Artifacts(Listing),
     /// List the releases of an app
     Releases(Releases),
     /// Upload a file and make a release of it
@@ -164,16 +164,16 @@ pub struct Apps {
     pub project: Option<ProjectId>,
 }
 
-/// `svc artifacts`.
+/// `svc artifacts`, and the list of `svc builds`.
 #[derive(Debug, Args)]
-pub struct Artifacts {
+pub struct Listing {
     /// The app [env: SVC_APP_ID]
     #[arg(long)]
     pub app: Option<AppId>,
-    /// List only the artifacts for this platform
+    /// List only those for this platform
     #[arg(long, value_parser = one_of::<Platform>())]
     pub platform: Option<Platform>,
-    /// List all artifacts, not only the newest
+    /// List all, not only the newest
     #[arg(long)]
     pub all: bool,
 }

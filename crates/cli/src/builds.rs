@@ -66,7 +66,7 @@ pub fn build(cx: &Context<'_>, command: args::Build) -> Result<(), Failure> {
 
 pub fn builds(cx: &Context<'_>, args: args::Builds) -> Result<(), Failure> {
     match args.command {
-        None => list(cx, &args),
+        None => list(cx, &args.listing),
         Some(BuildsCommand::Logs { build, follow }) => {
             let client = cx.client()?.with_patience(retry::LASTING);
             read_log(&client, build, follow, |line| cx.printer.text(line))?;
@@ -78,7 +78,7 @@ pub fn builds(cx: &Context<'_>, args: args::Builds) -> Result<(), Failure> {
     }
 }
 
-fn list(cx: &Context<'_>, args: &args::Builds) -> Result<(), Failure> {
+fn list(cx: &Context<'_>, args: &args::Listing) -> Result<(), Failure> {
     let app_id = cx.settings.app(args.app)?;
     let builds = cx.client()?.list(args.all, |cursor| GetBuilds {
         app_id,

@@ -53,7 +53,7 @@ pub fn apps(cx: &Context<'_>, args: args::Apps) -> Result<(), Failure> {
     })
 }
 
-pub fn artifacts(cx: &Context<'_>, args: args::Artifacts) -> Result<(), Failure> {
+pub fn artifacts(cx: &Context<'_>, args: args::Listing) -> Result<(), Failure> {
     let app_id = cx.settings.app(args.app)?;
     let platform = args.platform;
     let artifacts = cx.client()?.list(args.all, |cursor| GetArtifacts {

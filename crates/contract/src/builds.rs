@@ -162,6 +162,40 @@ records! {
     pub struct BuildLine { at: Timestamp, text: String }
 }
 
+impl Build {
+    /// A build that was triggered just now, of the branch of its repository.
+    pub fn queued(
+        id: BuildId,
+        app_id: AppId,
+        platform: Platform,
+        profile: Name,
+        execution_path: ProvenancePath,
+        created_at: Timestamp,
+    ) -> Self {
+        Build {
+            id,
+            app_id,
+            platform,
+            profile,
+            execution_path,
+            mode: RepositoryMode::Unclassified,
+            state: BuildState::Queued,
+            git_ref: None,
+            commit: None,
+            labels: Vec::new(),
+            runner: None,
+            attempts: 0,
+            run_url: None,
+            artifact_id: None,
+            error: None,
+            triggered_by: None,
+            created_at,
+            started_at: None,
+            finished_at: None,
+        }
+    }
+}
+
 /// Who triggers a build, as the caller says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

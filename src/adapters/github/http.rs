@@ -127,10 +127,11 @@ impl Api {
             }
         }
         let (status, headers) = (answer.status(), answer.headers());
-        if let Some(error) = judge(request.once, status, headers, &body) {
-            if let (true, CiError::Busy { after, .. }) = (is_limited(status), &error) {
-                self.pause(request.owner(), *after);
-            }
+        if let Some(after) = limited(status, headers, &body) {
+            self.pause(request.owner(), after);
+            return Err(CiError::Busy { why: told(status, &body), after });
+        }
+        if let Some(error) = judge(request.once, status, &body) {
             return Err(error);
         }
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
@@ -160,11 +161,6 @@ impl Api {
     }
 }
 
-/// Whether a refusal is one for all requests of the same kind.
-fn is_limited(status: StatusCode) -> bool {
-    matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::FORBIDDEN)
-}
-
 fn away(e: &dyn std::error::Error) -> String {
     let mut why = format!("GitHub does not answer: {e}");
     let mut cause = e.source();
@@ -180,28 +176,27 @@ fn timestamp(date: &str) -> Option<Timestamp> {
     Some(Timestamp::from_millis(i64::try_from(since.as_millis()).ok()?))
 }
 
-/// The error of an answer that says nothing about what was asked; `None` if it does.
-fn judge(once: bool, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Option<CiError> {
+/// How long GitHub wants a pause; `None` if the answer is about what was asked.
+fn limited(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Option<Duration> {
     let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
-    let why = || format!("GitHub answers {}: {}", status.as_u16(), message(body));
+    let is_spent = number("x-ratelimit-remaining") == Some(0);
     let is_limited = status == StatusCode::TOO_MANY_REQUESTS
         || status == StatusCode::FORBIDDEN
             && (headers.contains_key(header::RETRY_AFTER)
-                || number("x-ratelimit-remaining") == Some(0)
+                || is_spent
                 || message(body).to_ascii_lowercase().contains("rate limit"));
-    if is_limited {
-        let reset = || {
-            let now = headers.get(header::DATE)?.to_str().ok().and_then(timestamp)?;
-            let at = number("x-ratelimit-reset")
-                .filter(|_| number("x-ratelimit-remaining") == Some(0))?;
-            at.checked_sub(u64::try_from(now.as_seconds()).ok()?)
-        };
-        let after = number("retry-after").or_else(reset).map_or(PAUSE, Duration::from_secs);
-        return Some(CiError::Busy {
-            why: why(),
-            after: after.clamp(Duration::from_secs(1), LONGEST_PAUSE),
-        });
-    }
+    let reset = || {
+        let now = headers.get(header::DATE)?.to_str().ok().and_then(timestamp)?;
+        let at = number("x-ratelimit-reset").filter(|_| is_spent)?;
+        at.checked_sub(u64::try_from(now.as_seconds()).ok()?)
+    };
+    let after = || number("retry-after").or_else(reset).map_or(PAUSE, Duration::from_secs);
+    is_limited.then(|| after().clamp(Duration::from_secs(1), LONGEST_PAUSE))
+}
+
+/// The error of an answer that says nothing about what was asked; `None` if it does.
+fn judge(once: bool, status: StatusCode, body: &[u8]) -> Option<CiError> {
+    let why = || told(status, body);
     match status.as_u16() {
         500.. if once => Some(CiError::Unclear(why())),
         408 | 500.. => Some(CiError::Busy { why: why(), after: Duration::from_secs(10) }),
@@ -209,6 +204,10 @@ fn judge(once: bool, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Op
         409 if once => Some(CiError::Busy { why: why(), after: Duration::from_secs(5) }),
         _ => None,
     }
+}
+
+fn told(status: StatusCode, body: &[u8]) -> String {
+    format!("GitHub answers {}: {}", status.as_u16(), message(body))
 }
 
 /// The sentence of an answer.
@@ -258,7 +257,10 @@ mod tests {
             let name = header::HeaderName::from_bytes(name.as_bytes()).unwrap();
             map.insert(name, value.parse().unwrap());
         }
-        judge(once, StatusCode::from_u16(status).unwrap(), &map, body.as_bytes())
+        let (status, body) = (StatusCode::from_u16(status).unwrap(), body.as_bytes());
+        let limited = limited(status, &map, body);
+        let busy = limited.map(|after| CiError::Busy { why: told(status, body), after });
+        busy.or(judge(once, status, body))
     }
 
     fn pause(error: Option<CiError>) -> Option<u64> {

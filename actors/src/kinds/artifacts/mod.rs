@@ -8,6 +8,7 @@ pub mod endpoints;
 mod handlers;
 mod origin;
 mod rules;
+mod transitions;
 
 pub use artifact_refs::{ArtifactRefs, ArtifactRefsDelta};
 pub use rules::{

@@ -1,26 +1,22 @@
 //! The handlers of the group Builds.
 
 use super::{
-    ci,
     effects::NO_CI,
     log,
-    rules::{BuildClaim, BuildIndex, Builds, Command, Place, State},
+    rules::{BuildIndex, Builds, Command, Place, State},
 };
 use crate::{
     call::{context::Call, pagination},
     kinds::{apps::Apps, repositories},
     platform::Platform,
-    runtime::{
-        entries::Under,
-        store::{Keyed, Store},
-    },
+    runtime::entries::Under,
 };
 use contract::{
     AppId, BuildId, Fault, Name, Page, Serves,
     apps::Platform as Os,
     builds::{
-        Build, BuildLogs, BuildState, BuildTrigger, CancelBuild, DispatchBuild, GetBuild,
-        GetBuildLogs, GetBuilds, Labels, TriggerBuild, TriggerMobileWorkflow,
+        Build, BuildLogs, BuildTrigger, CancelBuild, DispatchBuild, GetBuild, GetBuildLogs,
+        GetBuilds, Labels, TriggerBuild, TriggerMobileWorkflow,
     },
     repositories::{Repository, RepositoryMode},
     text::GitRef,
@@ -44,15 +40,6 @@ struct Wanted {
     labels: Labels,
     trigger: BuildTrigger,
     place: Place,
-}
-
-/// The build that a run in a CI belongs to.
-pub(crate) fn build_of_run(
-    store: &Store,
-    repository: &str,
-    run: &str,
-) -> Result<Option<Keyed<Builds>>, Fault> {
-    store.held_by(&BuildClaim::Run { run: ci::run_name(repository, run) })
 }
 
 impl Platform {
@@ -80,26 +67,13 @@ impl Platform {
             None => PROFILE.parse().map_err(|_| Fault::Internal)?,
         };
         let id: BuildId = self.world.ports.random.id(cx.now);
+        let path = wanted.trigger.into();
         let build = Build {
-            id,
-            app_id: wanted.app_id,
-            platform: wanted.platform,
-            profile,
-            execution_path: wanted.trigger.into(),
             mode: repository.mode,
-            state: BuildState::Queued,
             git_ref: wanted.git_ref.map(|git_ref| git_ref.as_str().to_owned()),
-            commit: None,
             labels: wanted.labels.into_vec(),
-            runner: None,
-            attempts: 0,
-            run_url: None,
-            artifact_id: None,
-            error: None,
             triggered_by: cx.caller.user.as_ref().map(|user| user.id),
-            created_at: cx.now,
-            started_at: None,
-            finished_at: None,
+            ..Build::queued(id, wanted.app_id, wanted.platform, profile, path, cx.now)
         };
         let state = State::new(build, wanted.place, self.settings.build_limit);
         cx.create(&self.world, &self.owners()?.builds, id, state, show).await

@@ -10,8 +10,8 @@ mod rules;
 mod runners;
 mod transitions;
 
+pub(crate) use ci::build_of_run;
 pub use ci::{Asked, Destination, Look, Run, RunOutcome, Workflow};
-pub(crate) use handlers::build_of_run;
 pub use log::Chunk;
 pub use rules::{
     BuildIndex, Builds, Command, Effect, LEASE, Lease, Outcome, Place, Plan, State,

@@ -2,10 +2,7 @@
 
 use super::{Command, ci};
 use crate::{
-    kinds::{
-        builds::rules::BuildClaim,
-        repositories::{self, Proof},
-    },
+    kinds::repositories::{self, Proof},
     platform::Platform,
 };
 use contract::{AppId, Fault, repositories::PushReceived};
@@ -44,8 +41,7 @@ impl Platform {
         let Some(repository) = repositories::of_app(store, app)? else { return Ok(()) };
         let name = self.world.ports.ci.as_ref().and_then(|ci| ci.repository(&repository.url));
         let Some(name) = name else { return Ok(()) };
-        let claim = BuildClaim::Run { run: ci::run_name(name.as_str(), run) };
-        match store.held_by(&claim)? {
+        match ci::build_of_run(store, name.as_str(), run)? {
             Some((id, build)) if build.build.app_id == app => {
                 self.owners()?.builds.ask(id, Command::RunChanged { run }).await.map(|_| ())
             }

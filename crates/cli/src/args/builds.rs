@@ -1,5 +1,6 @@
 //! The commands about repositories and builds.
 
+use super::Listing;
 use crate::values::one_of;
 use clap::{Args, Subcommand};
 use contract::{
@@ -97,15 +98,8 @@ pub enum Build {
 pub struct Builds {
     #[command(subcommand)]
     pub command: Option<BuildsCommand>,
-    /// The app [env: SVC_APP_ID]
-    #[arg(long)]
-    pub app: Option<AppId>,
-    /// List only the builds for this platform
-    #[arg(long, value_parser = one_of::<Platform>())]
-    pub platform: Option<Platform>,
-    /// List all builds, not only the newest
-    #[arg(long)]
-    pub all: bool,
+    #[command(flatten)]
+    pub listing: Listing,
 }
 
 /// The commands below `svc builds`.

@@ -1,7 +1,7 @@
 //! The job of the operator's workflow asks what it builds.
 
-use super::{Workflow, run_name};
-use crate::{kinds::builds::rules::BuildClaim, platform::Platform};
+use super::{Workflow, build_of_run};
+use crate::platform::Platform;
 use contract::{Fault, UserId, runners::BuildOrder, trusted_publishers::CiRun};
 
 /// A build for a job of the operator's workflow.
@@ -20,8 +20,8 @@ impl Platform {
         if !name.is_some_and(|name| name.eq_ignore_ascii_case(&run.repository)) {
             return Ok(None);
         }
-        let claim = BuildClaim::Run { run: run_name(&run.repository, &run.run_id) };
-        let Some((id, build)) = self.world.store.held_by(&claim)? else { return Ok(None) };
+        let found = build_of_run(&self.world.store, &run.repository, &run.run_id)?;
+        let Some((id, build)) = found else { return Ok(None) };
         let is_central = build.run.as_ref().is_some_and(|run| run.workflow == Workflow::Central);
         match build.build.triggered_by {
             Some(acts_for) if is_central && !build.build.state.is_final() => {

@@ -10,11 +10,18 @@ mod transitions;
 
 pub(super) use effects::{cancel, dispatch, find, follow};
 
-use crate::ports::ci::{BegunRun, Progress};
-use contract::{ArtifactId, BuildId, EventId, Timestamp, builds::Build, text::RepositoryName};
+use super::rules::{BuildClaim, Builds};
+use crate::{
+    ports::ci::{BegunRun, Progress},
+    runtime::store::{Keyed, Store},
+};
+use contract::{
+    ArtifactId, BuildId, EventId, Fault, Timestamp, builds::Build, text::RepositoryName,
+};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::HashMap,
+    fmt::Display,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -148,7 +155,16 @@ fn pick(mut runs: Vec<BegunRun>, title: &str, git_ref: Option<&str>) -> Option<B
     }
 }
 
+/// The build that a run belongs to.
+pub(crate) fn build_of_run(
+    store: &Store,
+    repository: &str,
+    run: impl Display,
+) -> Result<Option<Keyed<Builds>>, Fault> {
+    store.held_by(&BuildClaim::Run { run: run_name(repository, run) })
+}
+
 /// The name of a run among all hosts' repositories, such as `acme/app/123`.
-pub(crate) fn run_name(repository: &str, run: impl std::fmt::Display) -> String {
+fn run_name(repository: &str, run: impl Display) -> String {
     format!("{}/{run}", repository.to_ascii_lowercase())
 }
