@@ -38,6 +38,7 @@ pub mod page;
 pub mod params;
 pub mod patch;
 pub mod projects;
+pub mod publishing;
 pub mod reference;
 pub mod releases;
 pub mod repositories;

@@ -1,0 +1,5 @@
+//! Publications in the App Store.
+
+mod progress;
+
+pub use progress::{Progress, restoral, withdrawal};

@@ -1,0 +1,5 @@
+//! Publications in Google Play.
+
+mod progress;
+
+pub use progress::{Progress, restoral, withdrawal};

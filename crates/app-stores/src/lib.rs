@@ -1,0 +1,68 @@
+//! Stores and distribution services for apps.
+//!
+//! A publication is taken to its goal one step at a time. The caller keeps the [`Progress`] between
+//! the steps, and a step may be repeated after a crash: what must not happen twice is looked up in
+//! the store before it is done.
+
+#![warn(missing_docs)]
+
+pub mod app_store;
+pub mod firebase;
+pub mod google_play;
+mod key;
+mod order;
+mod progress;
+mod rollback;
+pub mod testflight;
+
+pub use key::{AppStoreConnectKey, Key, Pem, ServiceAccount};
+pub use order::{AppFile, Content, Options, Order, Wanted};
+pub use progress::{Advanced, Next, Progress};
+pub use rollback::{Action, Undo};
+
+use async_trait::async_trait;
+use std::time::Duration;
+
+/// A store, or a service that distributes apps to testers.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Takes a publication one step closer to what is wanted. The first steps check everything that
+    /// the store tells before anything is sent. A step takes at most [`STEP_WITHIN`].
+    ///
+    /// After [`StoreError::Busy`] and [`StoreError::Unclear`], the step may be repeated with the same
+    /// progress; after [`StoreError::Refused`] too, once the reason is gone.
+    async fn advance(
+        &self,
+        key: &Key,
+        order: &Order,
+        content: &dyn Content,
+        progress: &Progress,
+    ) -> Result<Advanced, StoreError>;
+
+    /// Checks that the key opens the app in this store with every permission that a publication
+    /// needs. Changes nothing that anybody sees. Returns what was found, as one sentence.
+    async fn check_access(&self, key: &Key, app: &str) -> Result<String, StoreError>;
+}
+
+/// How long one step may take.
+pub const STEP_WITHIN: Duration = Duration::from_secs(120);
+
+/// Why a step was not done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The store, or a check before anything was sent, refuses. Another attempt would fail too,
+    /// until somebody does what the text says. The text ends with the store's own words and code.
+    #[error("{0}")]
+    Refused(String),
+    /// The store did nothing. Another attempt after this time may succeed.
+    #[error("{why}")]
+    Busy {
+        /// The reason, as a sentence.
+        why: String,
+        /// The pause that the store asks for, or a usual one.
+        after: Duration,
+    },
+    /// The store did not answer, and may have done it.
+    #[error("{0}")]
+    Unclear(String),
+}

@@ -1,0 +1,84 @@
+//! What a store is asked for.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use contract::{
+    Notes, PublicationId, Sha256,
+    artifacts::ArtifactKind,
+    publishing::{
+        AppStoreOptions, FirebaseOptions, GooglePlayOptions, Language, Percent, TestflightOptions,
+    },
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, io};
+
+/// A publication of one file in one store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Order {
+    /// Identifies the publication.
+    pub id: PublicationId,
+    /// The package name or bundle identifier of the app.
+    pub app: String,
+    /// The file.
+    pub file: AppFile,
+    /// Release notes for the default language that the app has in the store.
+    pub default_notes: Option<Notes>,
+    /// Release notes by language. They go before `default_notes`.
+    pub notes: BTreeMap<Language, Notes>,
+    /// The choices for the store.
+    pub options: Options,
+    /// What is wanted of the store now.
+    pub wanted: Wanted,
+}
+
+/// A verified file of an app.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AppFile {
+    /// The format.
+    pub kind: ArtifactKind,
+    /// The file's name, without a folder.
+    pub name: String,
+    /// The size in bytes.
+    pub size: u64,
+    /// The hash of the bytes.
+    pub sha256: Sha256,
+    /// `CFBundleShortVersionString` or `versionName`.
+    pub version: String,
+    /// `CFBundleVersion` or `versionCode`.
+    pub build_number: String,
+}
+
+/// The choices for the store of an order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Options {
+    /// For Google Play. The track is set.
+    GooglePlay(GooglePlayOptions),
+    /// For the App Store.
+    AppStore(AppStoreOptions),
+    /// For TestFlight.
+    Testflight(TestflightOptions),
+    /// For Firebase App Distribution. The id of the app is set.
+    Firebase(FirebaseOptions),
+}
+
+/// What is wanted of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Wanted {
+    /// This share of the users gets the app; without one, all do at once.
+    Released(Option<Percent>),
+    /// No more users get the app until they are wanted to again.
+    Halted,
+    /// The publication is undone as far as the store permits, for good.
+    Withdrawn,
+    /// An earlier version is offered again, after a later one was withdrawn.
+    Restored,
+}
+
+/// Reads the bytes of a file.
+#[async_trait]
+pub trait Content: Send + Sync {
+    /// Reads `length` bytes from `offset`. Both lie within the file.
+    async fn read(&self, offset: u64, length: u64) -> io::Result<Bytes>;
+}

@@ -1,0 +1,5 @@
+//! Publications in TestFlight.
+
+mod progress;
+
+pub use progress::{Progress, restoral, withdrawal};
