@@ -6,10 +6,10 @@
 
 use super::{
     accounts::Accounts, apps::Apps, artifacts::Artifacts, backup_schedules::BackupSchedules,
-    backups::Backups, builds::Builds, deployments::Deployments, image_builds::ImageBuilds,
-    images::Images, instances::Instances, organizations::Organizations, projects::Projects,
-    releases::Releases, repositories::Repositories, templates::Templates, tokens::Tokens,
-    trusted_publishers::TrustedPublishers,
+    backups::Backups, builds::Builds, credentials::Credentials, deployments::Deployments,
+    image_builds::ImageBuilds, images::Images, instances::Instances, organizations::Organizations,
+    projects::Projects, publications::Publications, releases::Releases, repositories::Repositories,
+    templates::Templates, tokens::Tokens, trusted_publishers::TrustedPublishers,
 };
 use crate::{
     background::sweeper,
@@ -25,9 +25,9 @@ use crate::{
 };
 use actix_rt::ArbiterHandle;
 use contract::{
-    AppId, ArtifactId, BackupId, BuildId, DeploymentId, Fault, ImageId, InstanceId, JobId,
-    OrganizationId, ProjectId, PublisherId, ReleaseId, RepositoryId, ScheduleId, Subject,
-    TemplateId, Timestamp, TokenId, UserId,
+    AppId, ArtifactId, BackupId, BuildId, CredentialId, DeploymentId, Fault, ImageId, InstanceId,
+    JobId, OrganizationId, ProjectId, PublicationId, PublisherId, ReleaseId, RepositoryId,
+    ScheduleId, Subject, TemplateId, Timestamp, TokenId, UserId,
 };
 use std::{any::Any, sync::Arc};
 use store::{Claims, Entries, Entry, Record, Snapshot, StoreError};
@@ -240,11 +240,18 @@ kinds! {
         id: BackupId, stored: "backup", noun: "backup", subject: Backup, under: Apps,
         beside: [Instances],
     }
+    publications / publication: Publications {
+        id: PublicationId, stored: "publication", noun: "publication", under: Apps,
+    }
     releases / release: Releases {
         id: ReleaseId, stored: "release", noun: "release", subject: Release, under: Apps,
     }
     artifacts / artifact: Artifacts {
         id: ArtifactId, stored: "artifact", noun: "artifact", subject: Artifact, under: Apps,
+    }
+    credentials / credential: Credentials {
+        id: CredentialId, stored: "credential", noun: "credential", subject: Credential,
+        under: Apps,
     }
     trusted_publishers / trusted_publisher: TrustedPublishers {
         id: PublisherId, stored: "trustedPublisher", noun: "trusted publisher",

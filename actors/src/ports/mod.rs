@@ -3,6 +3,7 @@
 pub mod attestations;
 pub mod ci;
 mod clock;
+pub mod credentials;
 #[cfg(feature = "nothing")]
 mod manual_clock;
 pub mod parse;
@@ -16,8 +17,12 @@ pub use manual_clock::ManualClock;
 
 use crate::{
     kinds::images::Registries,
-    ports::{attestations::Attestations, ci::Ci, parse::ParseServers, sealed::Sealer},
+    ports::{
+        attestations::Attestations, ci::Ci, credentials::CredentialFiles, parse::ParseServers,
+        sealed::Sealer,
+    },
 };
+use app_stores::Store;
 use async_trait::async_trait;
 use bytes::Bytes;
 use container_engine::{Engine, EngineError};
@@ -26,7 +31,7 @@ use contract::{
     Timestamp,
     artifacts::{ArtifactKind, Signer},
     instances::InstanceKind,
-    releases::{Publication, Release, Target},
+    releases::Target,
     runners::SshAccess,
     ssh::{SshHostKey, SshPrivateKey, SshPublicKey},
     text::{AccessToken, GitRef, GitUrl, IdentityToken},
@@ -68,8 +73,9 @@ pub struct Ports {
     pub passwords: Arc<dyn Passwords>,
     pub binaries: Arc<dyn Binaries>,
     pub mail: Arc<dyn Mail>,
-    /// The configured publication targets.
-    pub publishers: Arc<HashMap<Target, Arc<dyn Publisher>>>,
+    /// The stores that publish apps.
+    pub stores: Arc<HashMap<Target, Arc<dyn Store>>>,
+    pub credential_files: Arc<dyn CredentialFiles>,
     pub engine: Arc<dyn Engine>,
     pub upstream: Arc<dyn Upstream>,
     pub parse: Arc<dyn ParseServers>,
@@ -198,6 +204,8 @@ pub trait Binaries: Send + Sync {
     ) -> Result<Examined, PortError>;
     /// Moves the staged bytes to the store of kept bytes. Idempotent.
     async fn keep(&self, id: ArtifactId, examined: &Examined) -> Result<(), PortError>;
+    /// Reads some of the kept bytes.
+    async fn part(&self, id: ArtifactId, offset: u64, length: u64) -> Result<Bytes, PortError>;
     /// Deletes all bytes of an artifact. Idempotent.
     async fn discard(&self, id: ArtifactId) -> Result<(), PortError>;
 }
@@ -399,27 +407,4 @@ pub enum IdentityError {
     /// The issuer does not answer.
     #[error("{0}")]
     Unreachable(String),
-}
-
-/// A publication target.
-#[async_trait]
-pub trait Publisher: Send + Sync {
-    /// Makes the artifact of this publication available. Idempotent, with the same answer.
-    async fn publish(
-        &self,
-        release: &Release,
-        publication: &Publication,
-    ) -> Result<Published, PortError>;
-}
-
-/// The answer of a target to a publication.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Published {
-    /// Users can get the artifact.
-    Live {
-        /// The page where users get the artifact.
-        url: Option<String>,
-    },
-    /// The target refused the publication, for this reason.
-    Refused(String),
 }

@@ -7,6 +7,7 @@ use crate::{
         Inspected, KeyPair, Mail, Passwords, PortError, Ports, Proven, Random, Remote, Site,
         SourceError, Sources, Upstream, Written,
         attestations::{Attestations, Attested},
+        credentials::{CredentialFiles, Opened, Refused, Upload},
         parse::{FunctionCall, ParseError, ParseServer, ParseServers, UserCounts},
         sealed::Sealer,
     },
@@ -33,7 +34,8 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         passwords: unavailable.clone(),
         binaries: unavailable.clone(),
         mail: unavailable.clone(),
-        publishers: Arc::default(),
+        stores: Arc::default(),
+        credential_files: unavailable.clone(),
         engine,
         upstream: unavailable.clone(),
         parse: unavailable.clone(),
@@ -67,6 +69,13 @@ impl Identities for Unavailable {
         _: Timestamp,
     ) -> Result<Proven, IdentityError> {
         Err(IdentityError::Unreachable("there is no world outside".into()))
+    }
+}
+
+#[async_trait]
+impl CredentialFiles for Unavailable {
+    async fn open(&self, _: Upload, _: Timestamp) -> Result<Opened, Refused> {
+        Err(Refused { field: "data", why: "there is no world outside".into() })
     }
 }
 
@@ -120,6 +129,9 @@ impl Binaries for Unavailable {
         refused()
     }
     async fn keep(&self, _: ArtifactId, _: &Examined) -> Result<(), PortError> {
+        refused()
+    }
+    async fn part(&self, _: ArtifactId, _: u64, _: u64) -> Result<Bytes, PortError> {
         refused()
     }
     async fn discard(&self, _: ArtifactId) -> Result<(), PortError> {

@@ -112,6 +112,8 @@ ids! {
     ReleaseId "rel",
     /// One target of a release's publication.
     PublicationId "pub",
+    /// A credential of an app.
+    CredentialId "crd",
     /// The repository of an app.
     RepositoryId "rep",
     /// A build of an app.

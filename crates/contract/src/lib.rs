@@ -16,6 +16,7 @@ pub mod authentication;
 pub mod backend_instances;
 pub mod backups;
 pub mod builds;
+pub mod credentials;
 pub mod deployments;
 pub mod endpoint;
 pub mod env;
@@ -119,6 +120,7 @@ groups!(
     runners,
     artifacts,
     releases,
+    credentials,
     tokens,
     trusted_publishers,
     operators,

@@ -172,7 +172,7 @@ pub enum Via {
     DeployToken,
     /// With the master key.
     MasterKey,
-    /// The command line `svc admin` on the service's machine.
+    /// The service itself, or the command line `svc admin` on its machine.
     Service,
 }
 

@@ -2,7 +2,11 @@
 
 use crate::{
     AppId, ArtifactId, BoundedSet, Channel, Notes, Page, Patch, PublicationId, ReleaseId, Sha256,
-    Timestamp, UserId, VersionName, apps::Platform, artifacts::ArtifactKind, page::*,
+    Timestamp, UserId, VersionName,
+    apps::Platform,
+    artifacts::ArtifactKind,
+    page::*,
+    publishing::{Percent, RollbackAction, StoreOptions},
     text::FileName,
 };
 use schemars::JsonSchema;
@@ -66,29 +70,82 @@ functions! {
     "svc_getRelease": GetRelease { release_id: ReleaseId } -> Release
     { who: Member of (release_id), effect: Read, scope: ReleaseCreate }
 
-    /// Publish a release and make it the current one of its channel.
+    /// Publish a release.
     ///
-    /// The previous current release is superseded. The call waits until every target has accepted
-    /// or refused the release.
+    /// Each artifact goes to each target that takes it; a publication tells where it stands. The
+    /// release becomes the current one of its channel when the first target gives it to users, and
+    /// the previous one is superseded. The call waits for `ota`; stores take minutes to days.
+    ///
+    /// A publication that failed is tried again, and goes on where it stopped.
     "svc_publishRelease": PublishRelease {
         release_id: ReleaseId,
         targets: BoundedSet<Target, 1, 5>,
+        /// The share of the users that get the release first, in percent, for `google-play`. For
+        /// `app-store` any share below 100 asks for a release in phases. The default is everybody.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rollout: Option<Percent>,
         /// Replaces the release notes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notes: Option<Notes>,
+        /// The choices for the stores.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        options: Option<StoreOptions>,
     } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish or own ReleaseCreate,
         errors: [NotNow "its state does not allow it, or the target is not configured"] }
 
+    /// Change the share of the users that get a release from a store.
+    ///
+    /// A share can only grow. 100 ends the staged rollout; for `app-store`, it also releases a
+    /// version that waits after its approval. The call waits for the stores, at most 25 seconds.
+    "svc_setRollout": SetRollout {
+        release_id: ReleaseId,
+        /// The default is every target with a staged rollout.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        targets: Option<BoundedSet<Target, 1, 5>>,
+        rollout: Percent,
+    } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish,
+        errors: [NotNow "no such publication has a staged rollout now"] }
+
+    /// Halt the rollout of a release: no more users get it.
+    ///
+    /// Devices that have the version keep it. The call waits for the stores, at most 25 seconds.
+    "svc_haltRollout": HaltRollout {
+        release_id: ReleaseId,
+        /// The default is every target with a staged rollout.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        targets: Option<BoundedSet<Target, 1, 5>>,
+    } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish,
+        errors: [NotNow "no such publication has a staged rollout now"] }
+
+    /// Resume a halted rollout with the share that it had.
+    ///
+    /// The call waits for the stores, at most 25 seconds.
+    "svc_resumeRollout": ResumeRollout {
+        release_id: ReleaseId,
+        /// The default is every target whose rollout is halted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        targets: Option<BoundedSet<Target, 1, 5>>,
+    } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish,
+        errors: [NotNow "no such publication is halted"] }
+
     /// Roll back the current release of a channel to an earlier release.
     ///
-    /// The reply is the earlier release, which is current again.
+    /// No store takes a version back from the devices that have it. `plan` says what each target
+    /// really does, by the present state of the stores; with `dryRun`, nothing is done. Otherwise
+    /// the reply is the earlier release, which is current again, and the call waits for the stores,
+    /// at most 25 seconds.
+    ///
+    /// A release that no user has got yet is withdrawn from its stores, and replies itself.
     "svc_rollbackRelease": RollbackRelease {
-        /// The current release.
+        /// The current release, or one that is being published.
         release_id: ReleaseId,
         /// The default is the release that was current before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to_release_id: Option<ReleaseId>,
-    } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish,
+        /// Only show the plan.
+        #[serde(default)]
+        dry_run: bool,
+    } -> Rollback { who: Member of (release_id), effect: Change, scope: ReleasePublish,
         errors: [NotNow "it is not the current release, or there is none to go back to"] }
 
     /// Find the current release of a channel for a platform.
@@ -119,6 +176,9 @@ records! {
         created_by: Option<UserId>,
         created_at: Timestamp,
         published_at: Option<Timestamp>,
+        /// The choices for the stores.
+        #[serde(default)]
+        options: StoreOptions,
     }
 
     /// The publication of one artifact to one target.
@@ -128,6 +188,12 @@ records! {
         artifact_id: ArtifactId,
         target: Target,
         state: PublicationState,
+        /// The share of the users that get the release, in percent. Null without a staged rollout.
+        #[serde(default)]
+        rollout: Option<Percent>,
+        /// Where the publication stands in the target's own words, such as `WAITING_FOR_REVIEW`.
+        #[serde(default)]
+        store_state: Option<String>,
         /// The target's id of the publication.
         remote_id: Option<String>,
         /// The URL for users of the target.
@@ -136,6 +202,28 @@ records! {
         /// The history of the publication, one sentence each.
         log: Vec<String>,
         updated_at: Timestamp,
+    }
+
+    /// A rollback, or the plan of one.
+    pub struct Rollback {
+        /// The release that is current now. With `dryRun`, the release to roll back.
+        #[serde(flatten)]
+        release: Release,
+        /// Whether only the plan was asked for.
+        dry_run: bool,
+        /// What each target does.
+        plan: Vec<RollbackStep>,
+    }
+
+    /// What a rollback does to one publication.
+    pub struct RollbackStep {
+        publication_id: PublicationId,
+        /// The release of the publication.
+        release_id: ReleaseId,
+        target: Target,
+        action: RollbackAction,
+        /// What it means for users, and what it cannot do.
+        text: String,
     }
 
     /// The current release of a channel, for one platform.
@@ -225,9 +313,9 @@ pub enum ReleaseState {
     Draft,
     /// The release is being published to its targets.
     Publishing,
-    /// Every target has accepted the release. It is the current one of its channel.
+    /// Every target gives the release to users. It is the current one of its channel.
     Published,
-    /// Some targets have accepted the release.
+    /// Some targets give the release to users; others failed or are not that far.
     PartiallyPublished,
     /// Every target has refused the release.
     Failed,

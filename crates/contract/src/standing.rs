@@ -89,6 +89,8 @@ pub enum Subject {
     Release(ReleaseId),
     /// A build.
     Build(BuildId),
+    /// A credential.
+    Credential(CredentialId),
     /// A trusted publisher.
     Publisher(PublisherId),
     /// A deploy token.
@@ -106,7 +108,7 @@ macro_rules! subject_from {
 }
 subject_from! {
     OrganizationId => Organization, ProjectId => Project, AppId => App, InstanceId => Instance, DeploymentId => Deployment, BackupId => Backup,
-    ArtifactId => Artifact, ReleaseId => Release, BuildId => Build, PublisherId => Publisher, TokenId => Token,
+    ArtifactId => Artifact, ReleaseId => Release, BuildId => Build, CredentialId => Credential, PublisherId => Publisher, TokenId => Token,
 }
 impl From<DeletedInstanceId> for Subject {
     fn from(DeletedInstanceId(id): DeletedInstanceId) -> Self {

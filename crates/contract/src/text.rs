@@ -388,6 +388,14 @@ texts! {
         if text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase()) { Ok(text.to_owned()) } else { Err("must be a currency such as EUR".into()) }
     };
 
+    /// The bytes of a file in base64, at most 1 MiB. Its `Debug` output is masked.
+    FileData,
+    schema: {"type": "string", "contentEncoding": "base64", "maxLength": 1_398_104},
+    rule: |text| {
+        let good = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b));
+        if good && !text.is_empty() && text.len() <= 1_398_104 { Ok(text.to_owned()) } else { Err("must be a file of at most 1 MiB in base64".into()) }
+    };
+
     /// A plan code of a payment provider.
     PlanCode,
     schema: {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,100}$"},
@@ -461,7 +469,8 @@ debug_as_mask!(
     SessionToken,
     AccessToken,
     RunnerKey,
-    IdentityToken
+    IdentityToken,
+    FileData
 );
 
 impl Email {

@@ -3,7 +3,7 @@
 
 use super::{
     State,
-    commands::{self, Wanted, of_version},
+    commands::{self, Publish, Wanted, of_version},
 };
 use crate::{
     call::{authz::authorize, context::Call, lookup, redecide::redecided},
@@ -67,7 +67,7 @@ impl Platform {
         if !request.publish.iter().all(|target| was_published(release, artifact, *target)) {
             self.check_publish(cx, id)?;
             redecided(async || {
-                let command = commands::publish(&self.world, id, &request.publish, None)?;
+                let command = commands::publish(&self.world, id, Publish::to(&request.publish))?;
                 self.owners()?.releases.ask(id, command).await
             })
             .await?;
@@ -124,8 +124,13 @@ impl Platform {
 
     /// Authorizes the caller as for `svc_publishRelease`.
     fn check_publish(&self, cx: &Call, release_id: ReleaseId) -> Result<(), Fault> {
-        let publish =
-            PublishRelease { release_id, targets: BoundedSet::one(Target::Ota), notes: None };
+        let publish = PublishRelease {
+            release_id,
+            targets: BoundedSet::one(Target::Ota),
+            rollout: None,
+            notes: None,
+            options: None,
+        };
         let requirement = publish.requirement();
         let ancestry = lookup::find(&self.world, &cx.caller, requirement.subject)?;
         authorize(&self.world, &cx.caller, &requirement, &ancestry)

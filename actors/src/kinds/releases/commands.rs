@@ -9,12 +9,13 @@ use crate::{
         context::{Caller, Credential},
         lookup::get,
     },
-    kinds::{apps::Apps, artifacts::Artifacts},
+    kinds::{apps::Apps, artifacts::Artifacts, publications::options_of},
     world::World,
 };
 use contract::{
     AppId, ArtifactId, Channel, Fault, Notes, Patch, ReleaseId, VersionName,
     artifacts::{Artifact, ArtifactKind, ArtifactState},
+    publishing::{Percent, StoreOptions},
     releases::{Release, ReleaseState, Target},
 };
 use store::Snapshot;
@@ -60,6 +61,7 @@ pub fn draft(
         created_by: user.map(|user| user.id),
         created_at: world.ports.clock.now(),
         published_at: None,
+        options: StoreOptions::default(),
     };
     let by_token = user.and_then(|user| match user.credential {
         Credential::Token(id, _) => Some(id),
@@ -92,31 +94,40 @@ pub fn update(
     Ok(Command::Update { held, joining, offers, notes })
 }
 
-/// The command that publishes a release to these targets.
-pub fn publish(
-    world: &World,
-    id: ReleaseId,
-    targets: &[Target],
-    notes: Option<Notes>,
-) -> Result<Command, Fault> {
-    let publishers = &world.ports.publishers;
-    if let Some(target) = targets.iter().find(|target| !publishers.contains_key(target)) {
-        let mut known: Vec<_> = publishers.keys().map(|target| target.name()).collect();
-        known.sort_unstable();
-        return Err(Fault::NotNow(format!(
-            "the target {} is not configured on this server, which has {}",
-            target.name(),
-            known.join(", ")
-        )));
+/// A request to publish a release.
+pub struct Publish<'a> {
+    pub targets: &'a [Target],
+    pub notes: Option<Notes>,
+    pub rollout: Option<Percent>,
+    pub options: Option<StoreOptions>,
+}
+
+impl<'a> Publish<'a> {
+    /// With the choices that the release has.
+    pub fn to(targets: &'a [Target]) -> Self {
+        Publish { targets, notes: None, rollout: None, options: None }
     }
+}
+
+/// The command that publishes a release.
+pub fn publish(world: &World, id: ReleaseId, wanted: Publish<'_>) -> Result<Command, Fault> {
+    let Publish { targets, notes, rollout, options } = wanted;
     let seen = get::<Releases>(&world.store, id)?;
     let release = &seen.state.release;
+    let chosen = Release {
+        options: super::transitions::merged(&release.options, options.clone()),
+        ..release.clone()
+    };
     let held = release.artifact_ids.clone();
     let mut wanted = Vec::new();
     for id in &held {
         let seen = get::<Artifacts>(&world.store, *id)?;
         allowed(world, release.app_id, &release.channel, &seen.state.artifact)?;
-        wanted.extend(offers_of(world, &seen, targets));
+        for offer in offers_of(world, &seen, targets) {
+            // What a target lacks is said now.
+            options_of(&chosen, offer.target, seen.state.artifact.platform, rollout)?;
+            wanted.push(offer);
+        }
     }
     let is_taken = |target: &&Target| wanted.iter().any(|offer| offer.target == **target);
     if let Some(target) = targets.iter().find(|target| !is_taken(target)) {
@@ -125,7 +136,7 @@ pub fn publish(
             target.name()
         )));
     }
-    Ok(Command::Publish { held, wanted, notes })
+    Ok(Command::Publish { held, wanted, notes, rollout, options })
 }
 
 /// The release of a version in a channel.

@@ -1,15 +1,20 @@
-//! The effects of releases: publish to targets, and notify other releases of the channel.
+//! The effects of releases: hand publications to their targets, ask them to withdraw, and notify
+//! other releases of the channel.
 
 use super::{
     current::Current,
-    rules::{Command, Effect, Outcome, Releases},
+    rules::{Answer, Command, Effect, Outcome, Releases, Wish},
 };
 use crate::{
-    ports::Published,
+    call::lookup::get,
+    kinds::{
+        artifacts::Artifacts,
+        publications::{self, options_of},
+    },
     runtime::resource::{Kept, Retry},
     world::World,
 };
-use contract::{ReleaseId, releases::PublicationState};
+use contract::{Fault, ReleaseId, releases::Publication};
 use std::sync::Arc;
 
 pub(super) async fn perform(
@@ -20,6 +25,7 @@ pub(super) async fn perform(
 ) -> Result<Outcome, Retry> {
     match effect {
         Effect::Publish => publish(&kept, &world).await,
+        Effect::Ask(wish) => ask(wish, &world).await,
         Effect::Tell(other) => tell(&kept, other, &world).await,
     }
 }
@@ -27,15 +33,57 @@ pub(super) async fn perform(
 async fn publish(kept: &Kept<Releases>, world: &World) -> Result<Outcome, Retry> {
     let release = &kept.state.release;
     let mut results = Vec::new();
-    for publication in release.publications.iter().filter(|p| p.state == PublicationState::Queued) {
-        let result = match world.ports.publishers.get(&publication.target) {
-            Some(publisher) => publisher.publish(release, publication).await?,
-            None => Published::Refused("this target is not configured on this server".into()),
-        };
-        results.push((publication.id, result));
+    for publication in kept.state.waiting() {
+        results.push((publication.id, hand_over(kept, publication, world).await?));
     }
     let current = world.store.get::<Current>(&Current::key(release.app_id, &release.channel))?;
     Ok(Outcome::Published(results, current))
+}
+
+/// Hands a publication to its owner. The install page of `ota` is rendered on request, so nothing
+/// is left to do for it.
+async fn hand_over(
+    kept: &Kept<Releases>,
+    publication: &Publication,
+    world: &World,
+) -> Result<Answer, Retry> {
+    let release = &kept.state.release;
+    let artifact = get::<Artifacts>(&world.store, publication.artifact_id)?;
+    let platform = artifact.state.artifact.platform;
+    let order = match options_of(release, publication.target, platform, kept.state.rollout) {
+        Ok(Some(order)) => order,
+        Ok(None) => {
+            let url = format!("{}/install/{}", world.ports.site.api_url, release.id);
+            return Ok(Answer::Live { url });
+        }
+        Err(fault) => return Ok(Answer::Refused(fault.to_string())),
+    };
+    let owners = &world.owners()?.publications;
+    let new = publications::New {
+        publication: publication.clone(),
+        app_id: release.app_id,
+        order: order.clone(),
+    };
+    owners.create(publication.id, new).await?;
+    owners.ask(publication.id, publications::Command::Again(order)).await?;
+    Ok(Answer::Begun)
+}
+
+async fn ask(wish: Wish, world: &World) -> Result<Outcome, Retry> {
+    let (id, command) = match wish {
+        Wish::Withdraw(id) => (id, publications::Command::Withdraw),
+        Wish::Restore(id) => (id, publications::Command::Restore),
+    };
+    world.owners()?.publications.ask_if_there(id, command).await?;
+    Ok(Outcome::Asked(wish))
+}
+
+/// The command by which a publication tells its release where it stands.
+pub fn report(world: &World, publication: &Publication) -> Result<Command, Fault> {
+    let release = get::<Releases>(&world.store, publication.release_id)?;
+    let key = Current::key(release.state.release.app_id, &release.state.release.channel);
+    let current = world.store.get::<Current>(&key)?;
+    Ok(Command::Report { publication: Box::new(publication.clone()), current })
 }
 
 /// Tells another release where the channel's pointer points. If the pointer moves meanwhile, the

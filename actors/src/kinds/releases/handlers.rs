@@ -2,31 +2,32 @@
 
 use super::{
     Command, Releases, State,
-    commands::{self, Wanted},
+    commands::{self, Publish, Wanted},
     current::Current,
+    rollback::in_stores,
     rules::ReleaseIndex,
 };
 use crate::{
     call::{context::Call, pagination},
-    kinds::{apps::Apps, artifacts::Artifacts},
+    kinds::{apps::Apps, artifacts::Artifacts, publications},
     platform::Platform,
     runtime::entries::Under,
 };
 use contract::{
-    AppId, Channel, Fault, Limit, Page, ReleaseId, Serves,
+    AppId, Channel, Fault, Page, ReleaseId, Serves,
     apps::Platform as Mobile,
     artifacts::{Artifact, ArtifactKind, ArtifactState},
     releases::{
         CreateRelease, DeleteRelease, DeletedRelease, GetLatestRelease, GetRelease, GetReleases,
         LatestRelease, PublicArtifact, PublicRelease, PublicationState, PublishRelease, Release,
-        ReleaseState, RollbackRelease, Target, UpdateRelease,
+        Target, UpdateRelease,
     },
 };
 use std::time::Duration;
 use store::Snapshot;
 
 /// How long a call waits for the targets.
-const PUBLISH_WITHIN: Duration = Duration::from_secs(25);
+pub(super) const PUBLISH_WITHIN: Duration = Duration::from_secs(25);
 
 impl Serves<CreateRelease> for Platform {
     async fn serve(&self, cx: &Call, p: CreateRelease) -> Result<Release, Fault> {
@@ -57,11 +58,14 @@ impl Serves<UpdateRelease> for Platform {
 impl Serves<DeleteRelease> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteRelease) -> Result<DeletedRelease, Fault> {
         let id = p.release_id;
-        let owners = &self.owners()?.releases;
-        cx.change(&self.world, owners, id, Command::Delete, move |_| {
-            Ok(DeletedRelease { deleted: id })
-        })
-        .await
+        let owners = self.owners()?;
+        let publications = in_stores(&cx.ancestry.release()?.1.state.release);
+        let reply = move |_: &State| Ok(DeletedRelease { deleted: id });
+        let deleted = cx.change(&self.world, &owners.releases, id, Command::Delete, reply).await?;
+        for id in publications {
+            owners.publications.ask_if_there(id, publications::Command::Remove).await?;
+        }
+        Ok(deleted)
     }
 }
 
@@ -122,80 +126,14 @@ impl Platform {
 
 impl Serves<PublishRelease> for Platform {
     async fn serve(&self, cx: &Call, p: PublishRelease) -> Result<Release, Fault> {
-        let command = commands::publish(&self.world, p.release_id, &p.targets, p.notes)?;
+        let wanted =
+            Publish { targets: &p.targets, notes: p.notes, rollout: p.rollout, options: p.options };
+        let command = commands::publish(&self.world, p.release_id, wanted)?;
         self.change_and_settle(cx, p.release_id, command).await
     }
 }
 
-impl Serves<RollbackRelease> for Platform {
-    async fn serve(&self, cx: &Call, p: RollbackRelease) -> Result<Release, Fault> {
-        let release = &cx.ancestry.release()?.1.state.release;
-        let key = Current::key(release.app_id, &release.channel);
-        let current = self.world.store.get::<Current>(&key)?;
-        let current =
-            current.ok_or_else(|| Fault::NotNow("nothing is published in this channel".into()))?;
-        let to = match p.to_release_id {
-            Some(to) => self.earlier(release, to)?,
-            None => self.latest_superseded(release)?,
-        };
-        let owners = &self.owners()?.releases;
-        let command = Command::RollBack { to, current };
-        cx.change(&self.world, owners, p.release_id, command, |state: &State| {
-            Ok(state.release.clone())
-        })
-        .await?;
-        owners.wait_idle(p.release_id, PUBLISH_WITHIN).await?;
-        let reply = self.settled_release(to).await?;
-        cx.finish(&self.world, &reply);
-        Ok(reply)
-    }
-}
-
 impl Platform {
-    /// Checks the release that the caller wants to go back to: it must be superseded, and of the
-    /// same channel.
-    fn earlier(&self, release: &Release, to: ReleaseId) -> Result<ReleaseId, Fault> {
-        let seen = self.world.store.get::<Releases>(&to)?;
-        let other = seen
-            .as_ref()
-            .map(|s| &s.state.release)
-            .filter(|other| ReleaseIndex::of_channel(other) == ReleaseIndex::of_channel(release));
-        match other {
-            None => Err(Fault::NotFound("release in this channel")),
-            Some(other) if other.state == ReleaseState::Superseded => Ok(to),
-            Some(_) => {
-                Err(Fault::NotNow("only a superseded release can be made current again".into()))
-            }
-        }
-    }
-
-    /// The superseded release of the channel that was published last.
-    fn latest_superseded(&self, release: &Release) -> Result<ReleaseId, Fault> {
-        let none =
-            || Fault::NotNow("there is no earlier release in this channel to go back to".into());
-        let mut candidates = Vec::new();
-        let mut cursor = None;
-        loop {
-            let page = (Limit::default(), cursor.take());
-            let page = pagination::page::<Releases, _>(
-                &self.world.store,
-                &ReleaseIndex::of_channel(release),
-                page,
-                |_, seen| {
-                    let other = &seen.state.release;
-                    let fits = other.state == ReleaseState::Superseded && other.id != release.id;
-                    Ok(fits.then_some((other.published_at, other.id)))
-                },
-            )?;
-            candidates.extend(page.items);
-            cursor = page.next_cursor;
-            if cursor.is_none() {
-                break;
-            }
-        }
-        candidates.into_iter().max().map(|(_, id)| id).ok_or_else(none)
-    }
-
     /// The current release of a channel. Not found if nothing is published there.
     pub fn current_release(&self, app: AppId, channel: &Channel) -> Result<Release, Fault> {
         let none = || Fault::NotFound("published release in this channel");

@@ -6,8 +6,11 @@ mod current;
 mod effects;
 mod handlers;
 mod policy;
+mod rollback;
 mod rules;
+mod settle;
 mod transitions;
 
 pub use current::Current;
-pub use rules::{Command, Draft, Effect, Offer, Outcome, Releases, State};
+pub use effects::report;
+pub use rules::{Answer, Command, Draft, Effect, Offer, Outcome, Releases, State, Wish};

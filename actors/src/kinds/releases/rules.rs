@@ -4,19 +4,19 @@
 use super::{current::Current, transitions::create};
 use crate::{
     kinds::artifacts::Artifacts,
-    ports::Published,
     runtime::resource::{Child, Kept, Moment, Resource, Retry, Step, Unique},
     world::World,
 };
 use contract::{
-    AppId, ArtifactId, Channel, Fault, Notes, Patch, PublicationId, ReleaseId, TokenId,
+    AppId, ArtifactId, Channel, Fault, Notes, Patch, PublicationId, ReleaseId, Timestamp, TokenId,
     VersionName,
     apps::Platform,
-    releases::{Release, ReleaseState, Target},
+    publishing::{Percent, StoreOptions},
+    releases::{Publication, Release, ReleaseState, Target},
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 use store::{Entries, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +33,28 @@ pub struct State {
     /// Releases of the channel that do not know yet that the pointer moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to_tell: Vec<ReleaseId>,
+    /// Queued publications in stores that no owner has yet.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unsent: BTreeSet<PublicationId>,
+    /// What a rollback still has to ask of publications.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wishes: Vec<Wish>,
+    /// The share of the users that the stores begin with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<Percent>,
+    /// When somebody last asked for its publication.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_at: Option<Timestamp>,
+}
+
+/// What a rollback asks of a publication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Wish {
+    /// Undo it as far as the store can.
+    Withdraw(PublicationId),
+    /// Offer it again.
+    Restore(PublicationId),
 }
 
 /// A release to create. Its artifacts must be unchanged since they were read.
@@ -69,6 +91,16 @@ pub enum Command {
         wanted: Vec<Offer>,
         /// `None` leaves the notes.
         notes: Option<Notes>,
+        /// `None`: all users at once.
+        rollout: Option<Percent>,
+        /// `None` leaves the choices.
+        options: Option<StoreOptions>,
+    },
+    /// A publication in a store tells where it stands.
+    Report {
+        publication: Box<Publication>,
+        /// The channel's pointer as it was read.
+        current: Option<Snapshot<Current>>,
     },
     /// Delete a draft or a failed release.
     Delete,
@@ -80,7 +112,11 @@ pub enum Command {
         to: ReleaseId,
         /// The channel's pointer as it was read.
         current: Snapshot<Current>,
+        /// The publications of the release `to` that are offered again.
+        restore: Vec<PublicationId>,
     },
+    /// Take a release back that no user has got yet.
+    Withdraw,
     /// Delete the release because its app is deleted.
     Remove,
 }
@@ -101,7 +137,9 @@ impl std::fmt::Debug for Command {
             Command::Publish { .. } => "Publish",
             Command::Delete => "Delete",
             Command::Follow(_) => "Follow",
+            Command::Report { .. } => "Report",
             Command::RollBack { .. } => "RollBack",
+            Command::Withdraw => "Withdraw",
             Command::Remove => "Remove",
         })
     }
@@ -111,6 +149,8 @@ impl std::fmt::Debug for Command {
 pub enum Effect {
     /// Hand every queued publication to its target.
     Publish,
+    /// Ask this of a publication.
+    Ask(Wish),
     /// Tell this release that the channel's pointer moved.
     Tell(ReleaseId),
 }
@@ -118,9 +158,22 @@ pub enum Effect {
 #[derive(Debug, Clone)]
 pub enum Outcome {
     /// The answers of the targets, and the channel's pointer as it was read after them.
-    Published(Vec<(PublicationId, Published)>, Option<Snapshot<Current>>),
+    Published(Vec<(PublicationId, Answer)>, Option<Snapshot<Current>>),
+    /// The publication knows this wish, or does not exist.
+    Asked(Wish),
     /// This release knows where the pointer points, or does not exist.
     Told(ReleaseId),
+}
+
+/// The answer of a target to a publication.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// Users can get the artifact on this page.
+    Live { url: String },
+    /// The publication has an owner, which reports where it stands.
+    Begun,
+    /// The target refuses the publication, for this reason.
+    Refused(String),
 }
 
 impl Resource for Releases {
@@ -143,9 +196,13 @@ impl Resource for Releases {
             Outcome::Published(results, current) => {
                 state.published(at, &results, current.as_deref())
             }
+            Outcome::Asked(wish) => {
+                state.wishes.retain(|waiting| *waiting != wish);
+                state.go_on()
+            }
             Outcome::Told(other) => {
                 state.to_tell.retain(|waiting| *waiting != other);
-                state.tell()
+                state.go_on()
             }
         }
     }

@@ -3,24 +3,25 @@
 use super::{
     current::Current,
     rules::{Command, Draft, Effect, Offer, Releases, State, name},
+    settle::{is_current, overall},
 };
 use crate::{
     kinds::artifacts::{ArtifactRefs, ArtifactRefsDelta, Artifacts},
-    ports::Published,
     runtime::resource::{Intent, Moment, Step},
 };
 use contract::{
-    ArtifactId, Fault, Notes, Patch, PublicationId, ReleaseId, Timestamp,
+    ArtifactId, Fault, Notes, Patch, ReleaseId, Timestamp, TokenId,
     apps::Platform,
     artifacts::Artifact,
-    releases::{Publication, PublicationState, Release, ReleaseState},
+    publishing::{Percent, StoreOptions},
+    releases::{Publication, PublicationState as S, Release, ReleaseState, Target},
 };
 use std::collections::BTreeSet;
 use store::{Change, Snapshot, Stored};
 
 pub(super) fn create(Draft { release, by_token, artifacts }: Draft) -> Step<Releases> {
     let also = hold(release.id, &artifacts);
-    Step::put(State { release, created_by_token: by_token, to_tell: Vec::new() }).also(also)
+    Step::put(State::new(release, by_token)).also(also)
 }
 
 /// Adds references from the release to these artifacts. Stale if an artifact changed since it was
@@ -32,17 +33,17 @@ fn hold(release: ReleaseId, artifacts: &[Snapshot<Artifacts>]) -> Change {
     })
 }
 
-/// Whether users get a release in this state.
-fn is_current(state: ReleaseState) -> bool {
-    matches!(state, ReleaseState::Published | ReleaseState::PartiallyPublished)
-}
-
 impl State {
-    /// Writes the state, with the intent to tell the next release of `to_tell`.
-    pub(super) fn tell(self) -> Step<Releases> {
-        let intent =
-            self.to_tell.first().map_or(Intent::None, |tell| Intent::Now(Effect::Tell(*tell)));
-        Step::put(self).intend(intent)
+    pub fn new(release: Release, created_by_token: Option<TokenId>) -> State {
+        State {
+            release,
+            created_by_token,
+            to_tell: Vec::new(),
+            unsent: BTreeSet::new(),
+            wishes: Vec::new(),
+            rollout: None,
+            asked_at: None,
+        }
     }
 
     pub(super) fn on_command(
@@ -50,35 +51,42 @@ impl State {
         at: &Moment<Releases>,
         command: Command,
     ) -> Result<Step<Releases>, Fault> {
-        use ReleaseState as S;
+        use ReleaseState as R;
         let refused = |why: &str| Err(Fault::NotNow(why.into()));
         match (self.release.state, command) {
             (_, Command::Remove) => Ok(remove(&self.release)),
             (_, Command::Update { held, joining, offers, notes }) => {
                 self.update(at.now, &held, joining, offers, notes)
             }
-            (S::Draft | S::Failed, Command::Delete) => Ok(remove(&self.release)),
+            (R::Draft | R::Failed, Command::Delete) => Ok(remove(&self.release)),
             (state, Command::Delete) => Err(Fault::NotNow(format!(
                 "this release is {}; only drafts and failed releases can be deleted",
                 name(state)
             ))),
             (
-                S::Draft | S::Failed | S::Publishing | S::Published | S::PartiallyPublished,
-                Command::Publish { held, wanted, notes },
-            ) => self.publish(at.now, &held, wanted, notes),
-            (S::Superseded, Command::Publish { .. }) => refused(
+                R::Draft | R::Failed | R::Publishing | R::Published | R::PartiallyPublished,
+                Command::Publish { held, wanted, notes, rollout, options },
+            ) => self.publish(at.now, &held, wanted, notes, rollout, options),
+            (R::Superseded, Command::Publish { .. }) => refused(
                 "a later release superseded this one; make it current with svc_rollbackRelease, or create a new release",
             ),
-            (S::RolledBack, Command::Publish { .. }) => {
+            (R::RolledBack, Command::Publish { .. }) => {
                 refused("this release was rolled back; create a new release")
             }
-            (S::Published | S::PartiallyPublished | S::Superseded, Command::Follow(current)) => {
+            (R::Published | R::PartiallyPublished | R::Superseded, Command::Follow(current)) => {
                 Ok(self.follow(&current))
             }
             (_, Command::Follow(_)) => Ok(Step::keep()),
-            (S::Published | S::PartiallyPublished, Command::RollBack { to, current }) => {
-                self.roll_back(at.now, to, &current)
+            (_, Command::Report { publication, current }) => {
+                Ok(self.report(at.now, *publication, current.as_deref()))
             }
+            (
+                R::Published | R::PartiallyPublished | R::Publishing,
+                Command::RollBack { to, current, restore },
+            ) => self.roll_back(at.now, to, &current, &restore),
+            (R::Publishing, Command::Withdraw) => self.withdraw(),
+            (R::RolledBack, Command::Withdraw) => Ok(Step::keep()),
+            (_, Command::Withdraw) => Err(Fault::Stale),
             (state, Command::RollBack { .. }) => Err(Fault::NotNow(format!(
                 "this release is {}; only the current release of a channel can be rolled back",
                 name(state)
@@ -139,99 +147,80 @@ impl State {
         held: &[ArtifactId],
         wanted: Vec<Offer>,
         notes: Option<Notes>,
+        rollout: Option<Percent>,
+        options: Option<StoreOptions>,
     ) -> Result<Step<Releases>, Fault> {
         let State { release, .. } = &mut self;
         if held != release.artifact_ids {
             return Err(Fault::Stale);
         }
-        let is_same = notes.is_none() || notes == release.notes;
+        let notes = notes.or_else(|| release.notes.clone());
+        let options = merged(&release.options, options);
+        let is_same = notes == release.notes && options == release.options;
         let is_done = |offer: &Offer| {
-            release.publications.iter().any(|p| {
-                is_of(p, offer)
-                    && matches!(p.state, PublicationState::Live | PublicationState::Queued)
-            })
+            release
+                .publications
+                .iter()
+                .any(|p| is_of(p, offer) && !matches!(p.state, S::Failed | S::Halted))
         };
         let wanted: Vec<_> = wanted.into_iter().filter(|offer| !is_done(offer)).collect();
         if wanted.is_empty() && is_same {
             return Ok(Step::keep());
         }
-        release.notes = notes.or(release.notes.take());
+        (release.notes, release.options, self.rollout) = (notes, options, rollout);
         Ok(self.queue(now, wanted))
     }
 
-    /// Queues publications. If others are under way, these follow when the targets have answered.
+    /// Queues publications. If the owner is busy, these follow.
     fn queue(mut self, now: Timestamp, wanted: Vec<Offer>) -> Step<Releases> {
         if wanted.is_empty() {
             return Step::put(self);
         }
-        let release = &mut self.release;
+        let was_busy = self.is_busy();
+        self.asked_at = Some(now);
         for offer in wanted {
-            release.publications.retain(|p| !is_of(p, &offer));
-            release.publications.push(Publication {
+            let publication = self.queued(now, offer);
+            if offer.target != Target::Ota {
+                self.unsent.insert(publication.id);
+            }
+            self.release.publications.push(publication);
+        }
+        self.release.state = ReleaseState::Publishing;
+        self.go_on_if(!was_busy)
+    }
+
+    /// Takes a publication out of the list, and queues it again. One in a store that failed keeps
+    /// its id, so that its owner goes on where it stopped.
+    fn queued(&mut self, now: Timestamp, offer: Offer) -> Publication {
+        let publications = &mut self.release.publications;
+        let before = publications.iter().position(|p| is_of(p, &offer));
+        let before = before.map(|at| publications.remove(at));
+        let goes_on = |p: &Publication| p.state == S::Failed && p.target != Target::Ota;
+        match before.filter(goes_on) {
+            Some(before) => {
+                Publication { state: S::Queued, error: None, updated_at: now, ..before }
+            }
+            None => Publication {
                 id: offer.id,
-                release_id: release.id,
+                release_id: self.release.id,
                 artifact_id: offer.artifact_id,
                 target: offer.target,
-                state: PublicationState::Queued,
+                state: S::Queued,
+                rollout: None,
+                store_state: None,
                 remote_id: None,
                 url: None,
                 error: None,
                 log: Vec::new(),
                 updated_at: now,
-            });
+            },
         }
-        if release.state == ReleaseState::Publishing {
-            return Step::put(self);
-        }
-        release.state = ReleaseState::Publishing;
-        Step::put(self).intend(Intent::Now(Effect::Publish))
-    }
-
-    /// Takes the answers of the targets. A release that is published for the first time becomes the
-    /// current release of its channel. A release that was superseded while it went to more targets
-    /// stays superseded.
-    pub(super) fn published(
-        mut self,
-        at: &Moment<Releases>,
-        results: &[(PublicationId, Published)],
-        current: Option<&Stored<Current>>,
-    ) -> Step<Releases> {
-        let release = &mut self.release;
-        if release.state != ReleaseState::Publishing {
-            return Step::keep();
-        }
-        for (id, result) in results {
-            if let Some(publication) = release.publications.iter_mut().find(|p| p.id == *id) {
-                note(publication, result, at.now);
-            }
-        }
-        if release.publications.iter().any(|p| p.state == PublicationState::Queued) {
-            return Step::put(self).intend(Intent::Now(Effect::Publish));
-        }
-        release.state = settled_state(&release.publications);
-        let before = current.map(|c| c.release);
-        if !is_current(release.state) || before == Some(release.id) {
-            return self.tell();
-        }
-        if release.published_at.is_some() {
-            release.state = ReleaseState::Superseded;
-            return self.tell();
-        }
-        release.published_at = Some(at.now);
-        let key = Current::key(release.app_id, &release.channel);
-        let also = Change::new().replace::<Current>(
-            &key,
-            current,
-            Current { release: release.id, since: at.now },
-        );
-        self.to_tell.extend(before);
-        self.tell().also(also)
     }
 
     fn follow(mut self, current: &Stored<Current>) -> Step<Releases> {
         let release = &mut self.release;
         release.state = if current.release == release.id {
-            settled_state(&release.publications)
+            overall(&release.publications)
         } else {
             ReleaseState::Superseded
         };
@@ -240,35 +229,34 @@ impl State {
         Step::put(self).also(also)
     }
 
-    fn roll_back(
-        mut self,
-        now: Timestamp,
-        to: ReleaseId,
-        current: &Stored<Current>,
-    ) -> Result<Step<Releases>, Fault> {
-        let release = &mut self.release;
-        if current.release != release.id {
-            return Err(Fault::NotNow(
-                "this is not the current release of its channel; only that one can be rolled back"
-                    .into(),
-            ));
-        }
-        let key = Current::key(release.app_id, &release.channel);
-        let also = Change::new().replace::<Current>(
-            &key,
-            Some(current),
-            Current { release: to, since: now },
-        );
-        release.state = ReleaseState::RolledBack;
-        release.rolled_back_to = Some(to);
-        for publication in &mut release.publications {
-            if publication.state == PublicationState::Live {
-                publication.state = PublicationState::Halted;
-                publication.updated_at = now;
-            }
-        }
-        self.to_tell.push(to);
-        Ok(self.tell().also(also))
+    /// The publications that are queued and wait for their target.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &Publication> {
+        let is_unsent = |p: &&Publication| p.target == Target::Ota || self.unsent.contains(&p.id);
+        self.release.publications.iter().filter(|p| p.state == S::Queued).filter(is_unsent)
+    }
+
+    /// Whether an effect is pending.
+    pub(super) fn is_busy(&self) -> bool {
+        self.waiting().next().is_some() || !self.wishes.is_empty() || !self.to_tell.is_empty()
+    }
+
+    /// Writes the state, with the intent that it needs next.
+    pub(super) fn go_on(self) -> Step<Releases> {
+        self.go_on_if(true)
+    }
+
+    /// Writes the state, with the intent that it needs next, unless an effect is running.
+    pub(super) fn go_on_if(self, is_idle: bool) -> Step<Releases> {
+        let intent = if !is_idle {
+            Intent::Keep
+        } else if self.waiting().next().is_some() {
+            Intent::Now(Effect::Publish)
+        } else if let Some(wish) = self.wishes.first() {
+            Intent::Now(Effect::Ask(*wish))
+        } else {
+            self.to_tell.first().map_or(Intent::None, |tell| Intent::Now(Effect::Tell(*tell)))
+        };
+        Step::put(self).intend(intent)
     }
 }
 
@@ -276,31 +264,16 @@ fn is_of(publication: &Publication, offer: &Offer) -> bool {
     publication.artifact_id == offer.artifact_id && publication.target == offer.target
 }
 
-/// The state of a release when all targets have answered.
-fn settled_state(publications: &[Publication]) -> ReleaseState {
-    let live = publications
-        .iter()
-        .filter(|p| matches!(p.state, PublicationState::Live | PublicationState::Halted))
-        .count();
-    match live {
-        0 => ReleaseState::Failed,
-        n if n == publications.len() => ReleaseState::Published,
-        _ => ReleaseState::PartiallyPublished,
-    }
-}
-
-fn note(publication: &mut Publication, result: &Published, now: Timestamp) {
-    publication.updated_at = now;
-    match result {
-        Published::Live { url } => {
-            publication.state = PublicationState::Live;
-            publication.url = url.clone();
-            publication.error = None;
-        }
-        Published::Refused(why) => {
-            publication.state = PublicationState::Failed;
-            publication.error = Some(why.clone());
-        }
+/// The choices after somebody chose again.
+pub(super) fn merged(before: &StoreOptions, chosen: Option<StoreOptions>) -> StoreOptions {
+    let before = before.clone();
+    let Some(chosen) = chosen else { return before };
+    StoreOptions {
+        notes: if chosen.notes.is_empty() { before.notes } else { chosen.notes },
+        google_play: chosen.google_play.or(before.google_play),
+        app_store: chosen.app_store.or(before.app_store),
+        testflight: chosen.testflight.or(before.testflight),
+        firebase: chosen.firebase.or(before.firebase),
     }
 }
 

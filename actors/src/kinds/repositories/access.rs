@@ -1,23 +1,30 @@
-//! How the service may read the repository of an app: with its token, with its deploy key, or as an
-//! application that its owner installed at the host.
+//! How the service may read the repository of an app: with its token or that of its host, with its
+//! deploy key, or as an application that its owner installed at the host.
 //!
 //! Anybody may name a repository of somebody else, so an installation serves an app only if the
 //! repository itself says that it belongs to that app.
 
-use super::{DeployKey, HostTrust, Source};
+use super::{DeployKey, HostTrust, Source, lookup::connected};
 use crate::{
+    kinds::credentials::{self, Found, Use},
     ports::{
-        Credential, NotDone,
+        Credential, NotDone, Remote, Revision, SourceError,
         ci::{Ci, CiError},
+        credentials::Secret,
         sealed::SealError,
     },
     world::World,
 };
 use contract::{
-    AppId, Timestamp,
+    AppId, Fault, Name, Timestamp,
+    credentials::CredentialKind,
     runners::SshAccess,
-    text::{HostId, RepositoryName},
+    text::{AccessToken, GitUrl, HostId, RepositoryName},
 };
+use std::time::Duration;
+
+/// How long a host may take when a token is tried.
+const TRIED_WITHIN: Duration = Duration::from_secs(20);
 
 /// What the service may do with a repository.
 pub(crate) struct Access {
@@ -68,7 +75,7 @@ pub(super) async fn access(world: &World, app: AppId, source: &Source) -> Result
         let credential = Some(open_key(world, app, key)?);
         return Ok(Access { credential, ci: None, refusal: None });
     }
-    let own = open(world, app, source)?;
+    let own = open(world, app, source).await?;
     let host = world.ports.ci.as_deref();
     let at = host.and_then(|ci| Some((ci, ci.repository(&source.url)?)));
     let mut refusal = None;
@@ -119,11 +126,43 @@ async fn installed(
     Ok((is_meant && names_app).then_some((ci, Credential::Token(opened.token))))
 }
 
-/// The stored token of a repository, if it has one.
-fn open(world: &World, app: AppId, source: &Source) -> Result<Option<Credential>, NotDone> {
-    let token = source.token.as_ref();
-    let token = token.map(|token| world.ports.sealer.open(&app.to_string(), token)).transpose()?;
-    Ok(token.and_then(|token| token.parse().ok()).map(Credential::Token))
+/// The stored token of a repository, or else the one that the app has for its host.
+async fn open(world: &World, app: AppId, source: &Source) -> Result<Option<Credential>, NotDone> {
+    if let Some(token) = &source.token {
+        let token = world.ports.sealer.open(&app.to_string(), token)?;
+        return Ok(token.parse().ok().map(Credential::Token));
+    }
+    let (kind, host) = (CredentialKind::RepositoryHost, source.url.host());
+    let found = credentials::newest(world, app, kind, Some(host));
+    let found = found.map_err(|fault| NotDone::Unreachable(fault.to_string()))?;
+    let Some(Found { credential, secret: Secret::Token(token) }) = found else { return Ok(None) };
+    Use::of(world, &credential, &app.to_string()).tell(world).await;
+    Ok(Some(Credential::Token(token)))
+}
+
+/// Tries a token for a host on the connected repository of the app. The inner error is the host's.
+pub async fn try_token(
+    world: &World,
+    app: AppId,
+    host: &Name,
+    token: AccessToken,
+) -> Result<Result<String, String>, Fault> {
+    let connected = connected(&world.store, app)?;
+    let url = connected.map(|(_, repository)| repository.state.source.url.clone());
+    let at_host = |url: &GitUrl| url.host().eq_ignore_ascii_case(host.as_str());
+    let url = url.filter(|url| url.ssh().is_none() && at_host(url)).ok_or_else(|| {
+        Fault::NotNow(format!(
+            "the app has no repository at {host} on which the token could be tried: connect one \
+             with svc_connectRepository"
+        ))
+    })?;
+    let credential = Some(Credential::Token(token));
+    let remote = Remote { url, revision: Revision::DefaultBranch, credential };
+    match world.ports.sources.inspect(&remote, TRIED_WITHIN).await {
+        Ok(found) => Ok(Ok(format!("It reads {} at the commit {}.", found.git_ref, found.commit))),
+        Err(SourceError::Refused(why)) => Ok(Err(why)),
+        Err(SourceError::Unreachable(_)) => Err(Fault::NoAnswer("the host of the repository")),
+    }
 }
 
 /// The deploy key of a repository, for the host that a check has met.

@@ -10,7 +10,7 @@ mod lookup;
 mod push;
 mod rules;
 
-pub use access::CiAccess;
+pub use access::{CiAccess, try_token};
 pub(crate) use build_source::{credential_for, needs_no_key, remote, remote_of_app, with_address};
 pub use deploy_key::{DeployKey, HostTrust};
 pub(crate) use handlers::of_app;

@@ -1,0 +1,100 @@
+//! Opens credentials for their uses. Each use is in the audit log.
+
+use super::{Command, Credentials};
+use crate::{
+    call::audit::Event,
+    kinds::apps::Apps,
+    ports::{credentials::Secret, sealed::SealError},
+    runtime::entries::Under,
+    world::World,
+};
+use contract::{
+    AppId, CredentialId, Fault, Timestamp,
+    credentials::{Credential, CredentialKind},
+    operators::{AuditEvent, Via},
+};
+use store::Change;
+
+/// A credential and its secret.
+pub struct Found {
+    pub credential: Credential,
+    pub secret: Secret,
+}
+
+/// Opens the credential of this kind that was stored last. With a name, opens the one that has it.
+pub fn newest(
+    world: &World,
+    app: AppId,
+    kind: CredentialKind,
+    name: Option<&str>,
+) -> Result<Option<Found>, Fault> {
+    let mut newest: Option<(Timestamp, Found)> = None;
+    for id in world.store.all::<Credentials>(&Under::<Apps>(app))? {
+        let Some(seen) = world.store.get::<Credentials>(&id)? else { continue };
+        let credential = &seen.state.credential;
+        let is_meant = credential.kind == kind
+            && name.is_none_or(|name| credential.name.as_str().eq_ignore_ascii_case(name));
+        let is_newer = newest.as_ref().is_none_or(|(at, _)| credential.updated_at > *at);
+        if is_meant && is_newer {
+            let secret = open(world, id, &seen.state.secret)?;
+            newest =
+                Some((credential.updated_at, Found { credential: credential.clone(), secret }));
+        }
+    }
+    Ok(newest.map(|(_, found)| found))
+}
+
+/// Opens a sealed secret.
+pub(super) fn open(
+    world: &World,
+    id: CredentialId,
+    sealed: &crate::ports::sealed::Sealed,
+) -> Result<Secret, Fault> {
+    let opened = world.ports.sealer.open(&id.to_string(), sealed);
+    let json = opened.map_err(|e: SealError| {
+        tracing::error!(%id, error = %e, "a credential cannot be opened");
+        Fault::Internal
+    })?;
+    serde_json::from_str(&json).map_err(|_| Fault::Internal)
+}
+
+/// A use of a credential without a call: by whom, and which entry of the audit log tells it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Use {
+    pub credential: CredentialId,
+    /// The version of the credential.
+    pub stored_at: Timestamp,
+    pub event: Event,
+}
+
+impl Use {
+    /// The use of a credential by the object `by`, such as a publication.
+    pub fn of(world: &World, credential: &Credential, by: &str) -> Use {
+        let now = world.ports.clock.now();
+        let event = Event(AuditEvent {
+            id: world.ports.random.id(now),
+            at: now,
+            function: "useCredential".into(),
+            user_id: None,
+            via: Via::Service,
+            address: String::new(),
+            resource: credential.id.to_string(),
+            request_id: by.to_owned(),
+        });
+        Use { credential: credential.id, stored_at: credential.updated_at, event }
+    }
+
+    /// Tells the use in the audit log, and notes its time.
+    pub async fn tell(&self, world: &World) {
+        world.store.note(Change::new().append::<Event>(&self.event.0.id, &self.event));
+        self.note(world).await;
+    }
+
+    /// Notes the time of the use at the credential, which may be deleted by now.
+    pub async fn note(&self, world: &World) {
+        let Ok(owners) = world.owners() else { return };
+        if let Err(fault) = owners.credentials.ask_if_there(self.credential, Command::Used).await {
+            tracing::warn!(id = %self.credential, %fault, "the use of a credential was not noted");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The handlers of the group Credentials.
+
+use super::{Command, CredentialClaim, Credentials, New, State, access::open};
+use crate::{
+    call::{context::Call, lookup::get, pagination},
+    kinds::{apps::Apps, publications, repositories},
+    platform::Platform,
+    ports::credentials::{Opened, Secret, Upload},
+    runtime::{entries::Under, resource::Input},
+};
+use app_stores::{Key, StoreError};
+use contract::{
+    AppId, CredentialId, Fault, Page, Serves,
+    credentials::{
+        AccessCheck, CheckCredential, Credential, CredentialKind, DeleteCredential,
+        DeletedCredential, GetCredentials, SetCredential,
+    },
+    releases::Target,
+    text::FileData,
+};
+use data_encoding::BASE64;
+use std::time::Duration;
+
+/// How many credentials an app may have.
+const MOST: u64 = 50;
+/// How long a store may take to answer a check.
+const CHECK_WITHIN: Duration = Duration::from_secs(25);
+
+fn show(state: &State) -> Result<Credential, Fault> {
+    Ok(state.credential.clone())
+}
+
+fn bytes(field: &'static str, data: &FileData) -> Result<Vec<u8>, Fault> {
+    let decoded = BASE64.decode(data.as_str().as_bytes());
+    decoded.map_err(|_| Fault::invalid(field, "must be a file in base64, with its padding"))
+}
+
+/// Refuses parameters that the kind does not have.
+fn consistent(p: &SetCredential) -> Result<(), Fault> {
+    use CredentialKind as K;
+    let allowed = [
+        ("password", p.password.is_some(), &[K::IosSigning, K::AndroidKeystore][..]),
+        ("profile", p.profile.is_some(), &[K::IosSigning]),
+        ("alias", p.alias.is_some(), &[K::AndroidKeystore]),
+        ("keyId", p.key_id.is_some(), &[K::AppStoreConnectKey]),
+        ("issuerId", p.issuer_id.is_some(), &[K::AppStoreConnectKey]),
+    ];
+    match allowed.iter().find(|(_, given, kinds)| *given && !kinds.contains(&p.kind)) {
+        Some((field, ..)) => Err(Fault::invalid(
+            field,
+            format!("is not for credentials of the kind {}", p.kind.name()),
+        )),
+        None if p.kind == K::IosSigning && p.profile.is_none() => Err(Fault::invalid(
+            "profile",
+            "is required: the provisioning profile with which apps are signed",
+        )),
+        None => Ok(()),
+    }
+}
+
+impl Serves<SetCredential> for Platform {
+    async fn serve(&self, cx: &Call, p: SetCredential) -> Result<Credential, Fault> {
+        consistent(&p)?;
+        let (world, store) = (&self.world, &self.world.store);
+        let held = store.holder(&CredentialClaim::named(p.app_id, p.kind, &p.name))?;
+        if held.is_none() && store.count::<Credentials>(&Under::<Apps>(p.app_id))? >= MOST {
+            return Err(Fault::NotNow(format!("this app has {MOST} credentials")));
+        }
+        let text = |text: Option<contract::Name>| text.map(String::from);
+        let upload = Upload {
+            kind: p.kind,
+            data: bytes("data", &p.data)?,
+            profile: p.profile.as_ref().map(|profile| bytes("profile", profile)).transpose()?,
+            password: p.password,
+            alias: text(p.alias),
+            key_id: text(p.key_id),
+            issuer_id: text(p.issuer_id),
+        };
+        let opened = world.ports.credential_files.open(upload, cx.now).await;
+        let Opened { facts, expires_at, warnings, secret } =
+            opened.map_err(|refused| Fault::invalid(refused.field, refused.why))?;
+        let id: CredentialId = held.unwrap_or_else(|| world.ports.random.id(cx.now));
+        let json = serde_json::to_string(&secret).map_err(|_| Fault::Internal)?;
+        let secret = world.ports.sealer.seal(&id.to_string(), &json);
+        let credential = Credential {
+            id,
+            app_id: p.app_id,
+            kind: p.kind,
+            name: p.name,
+            facts,
+            expires_at,
+            warnings,
+            check: None,
+            last_used_at: None,
+            created_by: cx.caller.user.as_ref().map(|user| user.id),
+            created_at: cx.now,
+            updated_at: cx.now,
+        };
+        let new = New { credential, secret: secret.map_err(|_| Fault::Internal)? };
+        let input = match held {
+            Some(_) => Input::Command(Command::Replace(new)),
+            None => Input::Create(Box::new(new)),
+        };
+        cx.change_or_create(world, &self.owners()?.credentials, id, input, show).await
+    }
+}
+
+impl Serves<GetCredentials> for Platform {
+    async fn serve(&self, _: &Call, p: GetCredentials) -> Result<Page<Credential>, Fault> {
+        let (store, entry) = (&self.world.store, Under::<Apps>(p.app_id));
+        pagination::page::<Credentials, _>(store, &entry, (p.limit, p.cursor), |_, seen| {
+            let credential = &seen.state.credential;
+            Ok(p.kind.is_none_or(|kind| credential.kind == kind).then(|| credential.clone()))
+        })
+    }
+}
+
+impl Serves<DeleteCredential> for Platform {
+    async fn serve(&self, cx: &Call, p: DeleteCredential) -> Result<DeletedCredential, Fault> {
+        let owners = &self.owners()?.credentials;
+        let reply = |state: &State| Ok(DeletedCredential { deleted: state.credential.id });
+        cx.change(&self.world, owners, p.credential_id, Command::Remove, reply).await
+    }
+}
+
+impl Serves<CheckCredential> for Platform {
+    async fn serve(&self, cx: &Call, p: CheckCredential) -> Result<Credential, Fault> {
+        let world = &self.world;
+        let (id, seen) = cx.ancestry.credential()?;
+        let (credential, app) = (seen.state.credential.clone(), seen.state.credential.app_id);
+        let secret = open(world, id, &seen.state.secret)?;
+        let found = match (credential.kind, secret) {
+            (CredentialKind::AppStoreConnectKey, Secret::AppStoreConnect(key)) => {
+                self.check_store(Target::AppStore, &Key::Apple(key), app).await?
+            }
+            (CredentialKind::GoogleServiceAccount, Secret::Google(key)) => {
+                self.check_store(Target::GooglePlay, &Key::Google(key), app).await?
+            }
+            (CredentialKind::FirebaseServiceAccount, Secret::Google(key)) => {
+                self.check_store(Target::FirebaseAppDistribution, &Key::Google(key), app).await?
+            }
+            (CredentialKind::RepositoryHost, Secret::Token(token)) => {
+                repositories::try_token(world, app, &credential.name, token).await?
+            }
+            _ => match credential.expires_at {
+                Some(at) if at <= cx.now => Err(format!("It expired at {at}.")),
+                Some(at) => Ok(format!("It is valid until {at}.")),
+                None => Ok("It does not expire.".into()),
+            },
+        };
+        let ok = found.is_ok();
+        let (Ok(text) | Err(text)) = found;
+        let check = AccessCheck { at: world.ports.clock.now(), ok, text };
+        cx.change(
+            world,
+            &self.owners()?.credentials,
+            p.credential_id,
+            Command::Checked(check),
+            show,
+        )
+        .await
+    }
+}
+
+impl Platform {
+    /// Asks a store what a key opens.
+    async fn check_store(
+        &self,
+        target: Target,
+        key: &Key,
+        app: AppId,
+    ) -> Result<Result<String, String>, Fault> {
+        let ports = &self.world.ports;
+        let Some(store) = ports.stores.get(&target) else { return Err(Fault::Internal) };
+        let name = self.store_identifier(target, app)?;
+        let check = ports.clock.limit(CHECK_WITHIN, store.check_access(key, &name)).await;
+        Ok(match check {
+            Some(Ok(text)) => Ok(text),
+            Some(Err(StoreError::Refused(why))) => Err(why),
+            Some(Err(StoreError::Busy { .. } | StoreError::Unclear(_))) => {
+                return Err(Fault::Unavailable("the store"));
+            }
+            None => return Err(Fault::NoAnswer("the store")),
+        })
+    }
+
+    /// The name by which the store knows the app.
+    fn store_identifier(&self, target: Target, app_id: AppId) -> Result<String, Fault> {
+        let app = get::<Apps>(&self.world.store, app_id)?;
+        let (identity, field) = match target {
+            Target::FirebaseAppDistribution => {
+                let known = publications::firebase_app(&self.world.store, app_id)?;
+                return known.map(String::from).ok_or_else(|| {
+                    Fault::NotNow(
+                        "no release of this app names its Firebase app yet: publish one with \
+                         options.firebase"
+                            .into(),
+                    )
+                });
+            }
+            Target::AppStore | Target::Testflight => (&app.ios.identifier, "bundleId"),
+            Target::GooglePlay | Target::Ota => (&app.android.identifier, "packageName"),
+        };
+        let found = identity.as_ref().map(|identifier| identifier.as_str().to_owned());
+        found.ok_or_else(|| {
+            Fault::NotNow(format!(
+                "the app has no {field} yet: set it with updateApp, or upload an artifact"
+            ))
+        })
+    }
+}

@@ -1,0 +1,10 @@
+//! Credentials of apps: what signs them, and what opens the stores that publish them.
+
+mod access;
+mod effects;
+mod expiry;
+mod handlers;
+mod rules;
+
+pub use access::{Found, Use, newest};
+pub use rules::{Command, CredentialClaim, Credentials, Effect, New, Outcome, State};

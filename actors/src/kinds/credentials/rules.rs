@@ -1,0 +1,173 @@
+//! The rules of a credential: it is replaced, checked, used, and warns before it expires.
+
+use super::expiry::{due_warning, next_warning};
+use crate::{
+    ports::sealed::Sealed,
+    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
+    world::World,
+};
+use contract::{
+    AppId, CredentialId, Fault, Name, Timestamp,
+    credentials::{AccessCheck, Credential, CredentialKind},
+};
+use futures_util::future::LocalBoxFuture;
+use serde::{Deserialize, Serialize};
+use std::{sync::Arc, time::Duration};
+
+#[derive(Debug, Clone, Copy)]
+pub struct Credentials;
+
+/// Uses within this time are noted once.
+const NOTED_EVERY: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// What callers see.
+    pub credential: Credential,
+    /// A [`Secret`](crate::ports::credentials::Secret) as JSON, sealed for the credential's id.
+    pub secret: Sealed,
+    /// How many days before the expiry somebody was last warned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warned: Option<u32>,
+}
+
+/// A credential that was opened and sealed.
+#[derive(Debug, Clone)]
+pub struct New {
+    pub credential: Credential,
+    pub secret: Sealed,
+}
+
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// Another file takes the place of this one.
+    Replace(New),
+    /// The access was checked.
+    Checked(AccessCheck),
+    /// The secret was used.
+    Used,
+    /// The time of a warning has come.
+    Warn,
+    Remove,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Effect {
+    /// Tell the owner and the admins that the credential expires in this many days.
+    Warn(u32),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Warned,
+}
+
+impl Resource for Credentials {
+    type New = New;
+    type State = State;
+    type Command = Command;
+    type Effect = Effect;
+    type Outcome = Outcome;
+
+    fn create(at: &Moment<Self>, new: New) -> Result<Step<Self>, Fault> {
+        Ok(Step::put(State::of(at.now, new)))
+    }
+
+    fn on_command(
+        mut state: State,
+        at: &Moment<Self>,
+        command: Command,
+    ) -> Result<Step<Self>, Fault> {
+        Ok(match command {
+            Command::Replace(new) => {
+                let (created_at, id) = (state.credential.created_at, state.credential.id);
+                let mut state = State::of(at.now, new);
+                (state.credential.created_at, state.credential.id) = (created_at, id);
+                Step::put(state).intend(Intent::None)
+            }
+            Command::Checked(check) => {
+                state.credential.check = Some(check);
+                state.credential.last_used_at = Some(at.now);
+                Step::put(state)
+            }
+            Command::Used => match state.credential.last_used_at {
+                Some(last) if at.now < last + NOTED_EVERY => Step::keep(),
+                _ => {
+                    state.credential.last_used_at = Some(at.now);
+                    Step::put(state)
+                }
+            },
+            Command::Warn => {
+                let due = due_warning(state.credential.expires_at, at.now);
+                let Some(days) = due.filter(|days| state.warned.is_none_or(|last| *days < last))
+                else {
+                    return Ok(Step::keep());
+                };
+                state.warned = Some(days);
+                Step::put(state).intend(Intent::Now(Effect::Warn(days)))
+            }
+            Command::Remove => Step::remove(),
+        })
+    }
+
+    fn on_outcome(_: State, _: &Moment<Self>, Outcome::Warned: Outcome) -> Step<Self> {
+        Step::keep().intend(Intent::None)
+    }
+
+    fn is_deleted(_: &State) -> bool {
+        false
+    }
+
+    /// `Stale`: the call is decided again, and replaces the credential that exists.
+    fn claims(state: &State) -> Vec<Unique<Self>> {
+        vec![Unique::new(CredentialClaim::of(&state.credential), || Fault::Stale)]
+    }
+
+    fn deadline(state: &State) -> Option<(Timestamp, Command)> {
+        let (_, at) = next_warning(state.credential.expires_at, state.warned)?;
+        Some((at, Command::Warn))
+    }
+
+    fn perform(
+        effect: Effect,
+        _: CredentialId,
+        kept: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+        Box::pin(super::effects::perform(effect, kept, world))
+    }
+}
+
+impl State {
+    /// Who stores a credential sees when it expires, so only later warnings are sent.
+    fn of(now: Timestamp, New { credential, secret }: New) -> State {
+        State { warned: due_warning(credential.expires_at, now), credential, secret }
+    }
+}
+
+impl Child for Credentials {
+    fn parent(state: &State) -> Option<AppId> {
+        Some(state.credential.app_id)
+    }
+
+    fn delete() -> Command {
+        Command::Remove
+    }
+}
+
+store::claims! {
+    pub enum CredentialClaim of Credentials {
+        /// An app has one credential of a kind and name.
+        Name { app: AppId, kind: &'static str, name: Name } = "name",
+    }
+}
+
+impl CredentialClaim {
+    pub fn named(app: AppId, kind: CredentialKind, name: &Name) -> Self {
+        CredentialClaim::Name { app, kind: kind.name(), name: name.clone() }
+    }
+
+    fn of(credential: &Credential) -> Self {
+        CredentialClaim::named(credential.app_id, credential.kind, &credential.name)
+    }
+}

@@ -1,0 +1,150 @@
+//! The effects of publications: steps in their stores, and reports to their releases.
+
+use super::rules::{Effect, Outcome, Publications, State, StepResult};
+use crate::{
+    call::lookup::get,
+    kinds::{
+        artifacts::Artifacts,
+        credentials::{self, Use},
+        releases,
+    },
+    ports::{Binaries, credentials::Secret},
+    runtime::resource::{Kept, Retry},
+    world::World,
+};
+use app_stores::{AppFile, Content, Key, Order, StoreError};
+use async_trait::async_trait;
+use bytes::Bytes;
+use contract::{
+    ArtifactId, Fault, artifacts::Artifact, credentials::CredentialKind, releases::Target,
+};
+use std::{io, sync::Arc};
+
+pub(super) async fn perform(
+    effect: Effect,
+    kept: Arc<Kept<Publications>>,
+    world: Arc<World>,
+) -> Result<Outcome, Retry> {
+    match effect {
+        Effect::Advance => advance(&kept.state, &world).await,
+        Effect::Report => report(&kept.state, &world).await,
+    }
+}
+
+async fn advance(state: &State, world: &World) -> Result<Outcome, Retry> {
+    let (key, used) = match key(state, world)? {
+        Ok(found) => found,
+        Err(refused) => return Ok(Outcome::Stepped(Err(refused), None)),
+    };
+    let artifact = get::<Artifacts>(&world.store, state.publication.artifact_id)?;
+    let artifact = &artifact.state.artifact;
+    let used = (state.used != Some((used.credential, used.stored_at))).then(|| Box::new(used));
+    if let Some(used) = &used {
+        used.note(world).await;
+    }
+    Ok(Outcome::Stepped(step(state, artifact, &key, world).await, used))
+}
+
+async fn step(state: &State, artifact: &Artifact, key: &Key, world: &World) -> StepResult {
+    let refused = |why: String| Err(StoreError::Refused(why));
+    let Some(store) = world.ports.stores.get(&state.publication.target) else {
+        return refused("this target is not configured on this server".into());
+    };
+    if let Some(why) = foreign_signer(artifact, world) {
+        return refused(why);
+    }
+    let order = match order(state, artifact) {
+        Ok(order) => order,
+        Err(lacks) => return refused(format!("the artifact {} has no {lacks}", artifact.id)),
+    };
+    let content = Stored { binaries: world.ports.binaries.clone(), id: artifact.id };
+    store.advance(key, &order, &content, &state.progress).await
+}
+
+/// The key to the store, and the note of its use.
+fn key(state: &State, world: &World) -> Result<Result<(Key, Use), StoreError>, Retry> {
+    use CredentialKind as K;
+    let target = state.publication.target;
+    let kinds: &[K] = match target {
+        Target::AppStore | Target::Testflight => &[K::AppStoreConnectKey],
+        Target::GooglePlay => &[K::GoogleServiceAccount],
+        Target::FirebaseAppDistribution => &[K::FirebaseServiceAccount, K::GoogleServiceAccount],
+        Target::Ota => &[],
+    };
+    for kind in kinds {
+        let Some(found) = credentials::newest(world, state.app_id, *kind, None)? else { continue };
+        let used = Use::of(world, &found.credential, &state.publication.id.to_string());
+        let key = match found.secret {
+            Secret::AppStoreConnect(key) => Key::Apple(key),
+            Secret::Google(key) => Key::Google(key),
+            _ => continue,
+        };
+        return Ok(Ok((key, used)));
+    }
+    let kind = kinds.first().map_or("", |kind| kind.name());
+    Ok(Err(StoreError::Refused(format!(
+        "the app has no credential of the kind {kind}, which {} needs: store one with \
+         svc_setCredential (svc credential set {kind}), and publish again",
+        target.name()
+    ))))
+}
+
+/// Why the file is not signed as the app's own keystore signs. Without a keystore here, the store
+/// decides alone.
+fn foreign_signer(artifact: &Artifact, world: &World) -> Option<String> {
+    let kind = CredentialKind::AndroidKeystore;
+    let found = credentials::newest(world, artifact.app_id, kind, None).ok().flatten()?;
+    let ours = found.credential.facts.certificate?;
+    let theirs = artifact.signer.as_ref().filter(|_| artifact.platform.name() == "android")?;
+    (theirs.sha256 != ours.sha256).then(|| {
+        format!(
+            "the file is signed with the certificate {}, and the keystore {} of this app has {}: \
+             sign it with that keystore, or replace the credential",
+            theirs.sha256, found.credential.name, ours.sha256
+        )
+    })
+}
+
+/// The order of a publication; the error names what the artifact lacks.
+fn order(state: &State, artifact: &Artifact) -> Result<Order, &'static str> {
+    let text = |text: &Option<String>, name| text.clone().ok_or(name);
+    Ok(Order {
+        id: state.publication.id,
+        app: artifact.identifier.as_ref().ok_or("identifier")?.to_string(),
+        file: AppFile {
+            kind: artifact.kind,
+            name: artifact.file_name.to_string(),
+            size: artifact.size.ok_or("size")?,
+            sha256: artifact.sha256.clone().ok_or("hash")?,
+            version: artifact.version.as_ref().ok_or("version")?.to_string(),
+            build_number: text(&artifact.build_number, "build number")?,
+        },
+        default_notes: state.order.default_notes.clone(),
+        notes: state.order.notes.clone(),
+        options: state.order.options.clone(),
+        wanted: state.wanted,
+    })
+}
+
+/// The bytes of an artifact.
+struct Stored {
+    binaries: Arc<dyn Binaries>,
+    id: ArtifactId,
+}
+
+#[async_trait]
+impl Content for Stored {
+    async fn read(&self, offset: u64, length: u64) -> io::Result<Bytes> {
+        self.binaries.part(self.id, offset, length).await.map_err(io::Error::other)
+    }
+}
+
+async fn report(state: &State, world: &World) -> Result<Outcome, Retry> {
+    let release = state.publication.release_id;
+    let command = releases::report(world, &state.publication)?;
+    match world.owners()?.releases.ask(release, command).await {
+        // The release is deleted.
+        Ok(_) | Err(Fault::NotFound(_)) => Ok(Outcome::Reported),
+        Err(fault) => Err(fault.into()),
+    }
+}

@@ -1,0 +1,11 @@
+//! Publications in stores. Each has an owner, which takes it to its goal step by step and tells its
+//! release where it stands.
+
+mod effects;
+mod options;
+mod rollout;
+mod rules;
+mod transitions;
+
+pub use options::{firebase_app, options_of};
+pub use rules::{Command, Effect, New, Outcome, Publications, State, StepResult};

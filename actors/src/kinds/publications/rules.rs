@@ -1,0 +1,168 @@
+//! The rules of a publication:
+//! `queued → uploading → processing → inReview → live | failed | halted`.
+//!
+//! The owner asks the store for one step at a time, and keeps the progress before it asks for the
+//! next one. The store's client looks before it does what must not be done twice.
+
+use crate::{
+    kinds::credentials::Use,
+    runtime::resource::{Child, Kept, Moment, Resource, Retry, Step},
+    world::World,
+};
+use app_stores::{Advanced, Options, Progress, StoreError, Wanted};
+use contract::{
+    AppId, CredentialId, Fault, Notes, PublicationId, Timestamp,
+    publishing::{Language, Percent},
+    releases::{Publication, PublicationState},
+};
+use futures_util::future::LocalBoxFuture;
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+#[derive(Debug, Clone, Copy)]
+pub struct Publications;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// What callers see.
+    pub publication: Publication,
+    pub app_id: AppId,
+    pub order: Ordered,
+    /// What is wanted of the store now.
+    pub wanted: Wanted,
+    /// The last wish that the store fulfilled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fulfilled: Option<Wanted>,
+    pub progress: Progress,
+    /// Whether the release does not know the present state.
+    pub unreported: bool,
+    /// When the next step is due. `None`: nothing is left to do.
+    pub due: Option<Timestamp>,
+    /// When the publication last made progress.
+    pub moved_at: Timestamp,
+    /// How many steps in a row had no clear answer.
+    #[serde(default)]
+    pub unclear: u32,
+    /// The version of the credential whose use is in the audit log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<(CredentialId, Timestamp)>,
+}
+
+/// What the caller chose for the publication.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ordered {
+    pub default_notes: Option<Notes>,
+    pub notes: BTreeMap<Language, Notes>,
+    pub options: Options,
+    /// The share of the users that get it first.
+    pub rollout: Option<Percent>,
+}
+
+#[derive(Debug, Clone)]
+pub struct New {
+    pub publication: Publication,
+    pub app_id: AppId,
+    pub order: Ordered,
+}
+
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// Publish again after a failure. The progress stays, so that nothing is sent twice.
+    Again(Ordered),
+    /// Let this share of the users have it.
+    SetRollout(Percent),
+    Halt,
+    Resume,
+    /// Undo what the store can undo.
+    Withdraw,
+    /// Offer it again, because a later version was withdrawn.
+    Restore,
+    /// Ask the store where the publication stands.
+    Look,
+    /// Nothing moves for too long.
+    GiveUp,
+    Remove,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Effect {
+    /// Ask the store for the next step.
+    Advance,
+    /// Tell the release where the publication stands.
+    Report,
+}
+
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// The answer of the store, and the use of the credential unless it was told before.
+    Stepped(StepResult, Option<Box<Use>>),
+    Reported,
+}
+
+/// The answer of the store to a step.
+pub type StepResult = Result<Advanced, StoreError>;
+
+/// How long a publication may stand still before it fails.
+const STANDS_AT_MOST: Duration = Duration::from_secs(48 * 3600);
+
+impl Resource for Publications {
+    type New = New;
+    type State = State;
+    type Command = Command;
+    type Effect = Effect;
+    type Outcome = Outcome;
+
+    /// One step may upload a whole file. The clients limit their requests.
+    const TIME_LIMIT: Duration = Duration::from_secs(3600);
+
+    fn create(at: &Moment<Self>, new: New) -> Result<Step<Self>, Fault> {
+        Ok(State::begin(at.now, new).go_on(at.now))
+    }
+
+    fn on_command(state: State, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
+        state.on_command(at.now, command)
+    }
+
+    fn on_outcome(mut state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+        match outcome {
+            Outcome::Stepped(result, used) => state.stepped(at.now, result, used.as_deref()),
+            Outcome::Reported => {
+                state.unreported = false;
+                state.go_on(at.now)
+            }
+        }
+    }
+
+    fn is_deleted(_: &State) -> bool {
+        false
+    }
+
+    fn deadline(state: &State) -> Option<(Timestamp, Command)> {
+        use PublicationState as S;
+        let moves = match state.publication.state {
+            S::Queued | S::Uploading | S::Processing => true,
+            S::InReview | S::Live | S::Failed | S::Halted => false,
+        };
+        moves.then(|| (state.moved_at + STANDS_AT_MOST, Command::GiveUp))
+    }
+
+    fn perform(
+        effect: Effect,
+        _: PublicationId,
+        kept: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+        Box::pin(super::effects::perform(effect, kept, world))
+    }
+}
+
+impl Child for Publications {
+    fn parent(state: &State) -> Option<AppId> {
+        Some(state.app_id)
+    }
+
+    fn delete() -> Command {
+        Command::Remove
+    }
+}

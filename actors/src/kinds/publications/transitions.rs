@@ -1,0 +1,289 @@
+//! The state transitions of a publication, by commands and by the answers of its store. Pure.
+
+use super::rules::{Command, Effect, New, Publications, State, StepResult};
+use crate::{
+    call::audit::Event,
+    kinds::credentials::Use,
+    runtime::resource::{Intent, Step},
+};
+use app_stores::{Advanced, Next, Progress, StoreError, Wanted};
+use contract::{
+    Fault, Timestamp,
+    publishing::Percent,
+    releases::{PublicationState, Target},
+};
+use std::time::Duration;
+use store::Change;
+
+/// The longest history, in lines.
+const LONGEST_LOG: usize = 200;
+/// The pause after the first answer that was not clear. It doubles.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// The longest pause that a store may ask for.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
+impl State {
+    pub(super) fn begin(now: Timestamp, New { publication, app_id, order }: New) -> State {
+        State {
+            wanted: Wanted::Released(order.rollout),
+            publication,
+            app_id,
+            order,
+            fulfilled: None,
+            progress: Progress::None,
+            unreported: false,
+            due: Some(now),
+            moved_at: now,
+            unclear: 0,
+            used: None,
+        }
+    }
+
+    /// Writes the state, with the intent that it needs: the release is told before the next step.
+    pub(super) fn go_on(self, now: Timestamp) -> Step<Publications> {
+        let intent = match self.due {
+            _ if self.unreported => Intent::Now(Effect::Report),
+            Some(due) => Intent::After(due.since(now), Effect::Advance),
+            None => Intent::None,
+        };
+        Step::put(self).intend(intent)
+    }
+
+    /// Whether the store does, or did, what was wanted last.
+    pub fn is_settled(&self) -> bool {
+        self.fulfilled == Some(self.wanted) || self.publication.state == PublicationState::Failed
+    }
+
+    pub(super) fn on_command(
+        mut self,
+        now: Timestamp,
+        command: Command,
+    ) -> Result<Step<Publications>, Fault> {
+        use PublicationState as S;
+        match (self.publication.state, command) {
+            (_, Command::Remove) => Ok(Step::remove()),
+            (S::Failed, Command::Again(order)) => {
+                self.publication.state = S::Queued;
+                self.publication.error = None;
+                self.publication.rollout = order.rollout.filter(|share| *share < Percent::ALL);
+                self.wanted = Wanted::Released(order.rollout);
+                self.order = order;
+                (self.moved_at, self.unclear) = (now, 0);
+                self.say(now, "It was asked for again.".into());
+                Ok(self.act(now))
+            }
+            // A repeated request for what is under way or done.
+            (_, Command::Again(_)) => Ok(Step::keep()),
+            (_, Command::Look) => {
+                let is_followed = self.due.is_some() || self.fulfilled.is_some();
+                Ok(if is_followed && !self.is_withdrawn() { self.act(now) } else { Step::keep() })
+            }
+            (S::Queued | S::Uploading | S::Processing, Command::GiveUp) => {
+                let why = "nothing has moved for two days; publish again to go on where it stopped";
+                self.fail(now, why.into());
+                Ok(self.go_on(now))
+            }
+            (_, Command::GiveUp) => Ok(Step::keep()),
+            (S::Failed, Command::Withdraw | Command::Restore) => Ok(Step::keep()),
+            (_, Command::Withdraw) => Ok(self.want(now, Wanted::Withdrawn)),
+            (S::Live | S::Halted, Command::Restore) => Ok(self.want(now, Wanted::Restored)),
+            (_, Command::Restore) => Ok(Step::keep()),
+            (_, Command::SetRollout(share)) => self.set_rollout(now, share),
+            (_, Command::Halt) => self.halt(now),
+            (_, Command::Resume) => self.resume(now),
+        }
+    }
+
+    fn is_withdrawn(&self) -> bool {
+        self.wanted == Wanted::Withdrawn && self.fulfilled == Some(Wanted::Withdrawn)
+    }
+
+    /// Whether the publication reaches its users in steps that somebody controls.
+    fn is_staged(&self) -> bool {
+        matches!(self.publication.target, Target::GooglePlay | Target::AppStore)
+            && matches!(
+                self.publication.state,
+                PublicationState::InReview | PublicationState::Live | PublicationState::Halted
+            )
+            && matches!(self.wanted, Wanted::Released(_) | Wanted::Halted)
+    }
+
+    fn set_rollout(mut self, now: Timestamp, share: Percent) -> Result<Step<Publications>, Fault> {
+        let target = self.publication.target.name();
+        let before = self.publication.rollout;
+        match self.wanted {
+            _ if !self.is_staged() => Err(Fault::NotNow(format!(
+                "the publication in {target} has no rollout that can be changed"
+            ))),
+            Wanted::Halted => Err(Fault::NotNow(format!(
+                "the rollout in {target} is halted; resume it first (svc_resumeRollout)"
+            ))),
+            _ if before.is_some_and(|before| share < before) => Err(Fault::NotNow(format!(
+                "{} of the users may have it from {target} already, and a store cannot take it \
+                 back from them; halt the rollout instead (svc_haltRollout)",
+                before.unwrap_or(share)
+            ))),
+            Wanted::Released(None) if share < Percent::ALL => Err(Fault::NotNow(format!(
+                "all users may have it from {target} already; halt it instead (svc_haltRollout)"
+            ))),
+            Wanted::Released(Some(wanted)) if wanted == share => Ok(Step::keep()),
+            _ => {
+                self.publication.rollout = Some(share).filter(|share| *share < Percent::ALL);
+                Ok(self.want(now, Wanted::Released(Some(share))))
+            }
+        }
+    }
+
+    fn halt(self, now: Timestamp) -> Result<Step<Publications>, Fault> {
+        let target = self.publication.target.name();
+        match self.wanted {
+            Wanted::Halted => Ok(Step::keep()),
+            Wanted::Released(Some(share)) if self.is_staged() && share < Percent::ALL => {
+                Ok(self.want(now, Wanted::Halted))
+            }
+            _ => Err(Fault::NotNow(format!(
+                "the publication in {target} has no staged rollout that can be halted; roll the \
+                 release back instead (svc_rollbackRelease)"
+            ))),
+        }
+    }
+
+    fn resume(self, now: Timestamp) -> Result<Step<Publications>, Fault> {
+        match self.wanted {
+            Wanted::Halted => {
+                let share = self.publication.rollout;
+                Ok(self.want(now, Wanted::Released(share)))
+            }
+            Wanted::Released(_) => Ok(Step::keep()),
+            Wanted::Withdrawn | Wanted::Restored => {
+                Err(Fault::NotNow("the publication was withdrawn; create a new release".into()))
+            }
+        }
+    }
+
+    /// Wants something else of the store, at once.
+    fn want(mut self, now: Timestamp, wanted: Wanted) -> Step<Publications> {
+        if self.wanted == wanted {
+            return Step::keep();
+        }
+        self.wanted = wanted;
+        self.publication.error = None;
+        (self.moved_at, self.unclear) = (now, 0);
+        self.act(now)
+    }
+
+    /// Lets the store be asked at once. The release hears of it with the answer.
+    fn act(mut self, now: Timestamp) -> Step<Publications> {
+        self.due = Some(now);
+        Step::put(self).intend(Intent::Now(Effect::Advance))
+    }
+
+    pub(super) fn stepped(
+        mut self,
+        now: Timestamp,
+        result: StepResult,
+        used: Option<&Use>,
+    ) -> Step<Publications> {
+        let seen = self.publication.clone();
+        match result {
+            Ok(advanced) => self.advanced(now, advanced),
+            Err(StoreError::Refused(why)) => self.refused(now, why),
+            Err(StoreError::Busy { why, after }) => {
+                self.say_once(now, why);
+                self.due = Some(now + after.min(LONGEST_WAIT));
+            }
+            Err(StoreError::Unclear(why)) => {
+                let pause = FIRST_PAUSE.saturating_mul(1 << self.unclear.min(10));
+                self.unclear = self.unclear.saturating_add(1);
+                self.say_once(now, why);
+                self.due = Some(now + pause.min(LONGEST_PAUSE));
+            }
+        }
+        if self.publication != seen {
+            self.publication.updated_at = now;
+            self.unreported = true;
+        }
+        let mut told = Change::new();
+        if let Some(used) = used {
+            self.used = Some((used.credential, used.stored_at));
+            told = told.append::<Event>(&used.event.0.id, &used.event);
+        }
+        self.go_on(now).also(told)
+    }
+
+    fn advanced(&mut self, now: Timestamp, advanced: Advanced) {
+        let Advanced { progress, state, words, remote_id, url, log, error, next } = advanced;
+        if self.progress != progress {
+            (self.progress, self.moved_at) = (progress, now);
+        }
+        self.unclear = 0;
+        let publication = &mut self.publication;
+        publication.state = state;
+        publication.store_state = words;
+        publication.remote_id = remote_id.or(publication.remote_id.take());
+        publication.url = url.or(publication.url.take());
+        publication.error = error;
+        for line in log {
+            self.say(now, line);
+        }
+        self.due = match next {
+            Next::Now => Some(now),
+            Next::After(pause) => Some(now + pause),
+            Next::Settled => None,
+        };
+        let stands = match state {
+            PublicationState::Live | PublicationState::Halted | PublicationState::InReview => true,
+            PublicationState::Failed => {
+                self.due = None;
+                // What the store refused for good is begun anew.
+                self.progress = Progress::None;
+                false
+            }
+            _ => false,
+        };
+        if stands && next != Next::Now {
+            self.fulfilled = Some(self.wanted);
+        }
+    }
+
+    /// The refusal of a publication fails it. The refusal of a later wish leaves it as it is.
+    fn refused(&mut self, now: Timestamp, why: String) {
+        match self.fulfilled {
+            None => self.fail(now, why),
+            Some(before) => {
+                if let Wanted::Released(share) = before {
+                    self.publication.rollout = share.filter(|share| *share < Percent::ALL);
+                }
+                (self.wanted, self.due) = (before, None);
+                self.say(now, why.clone());
+                self.publication.error = Some(why);
+            }
+        }
+    }
+
+    fn fail(&mut self, now: Timestamp, why: String) {
+        self.publication.state = PublicationState::Failed;
+        self.due = None;
+        self.say(now, why.clone());
+        self.publication.error = Some(why);
+        self.publication.updated_at = now;
+        self.unreported = true;
+    }
+
+    fn say(&mut self, now: Timestamp, sentence: String) {
+        let log = &mut self.publication.log;
+        if log.len() >= LONGEST_LOG {
+            log.remove(0);
+        }
+        log.push(format!("{now} {sentence}"));
+    }
+
+    /// Says a sentence unless it was the last one.
+    fn say_once(&mut self, now: Timestamp, sentence: String) {
+        let last = self.publication.log.last().and_then(|line| line.split_once(' '));
+        if last.is_none_or(|(_, last)| last != sentence) {
+            self.say(now, sentence);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What the answers of targets and the reports of publications mean for their release, and how a
+//! release is rolled back. Pure.
+
+use super::{
+    current::Current,
+    rules::{Answer, Releases, State, Wish, name},
+};
+use crate::runtime::resource::{Moment, Step};
+use contract::{
+    Fault, PublicationId, ReleaseId, Timestamp,
+    releases::{Publication, PublicationState as S, ReleaseState, Target},
+};
+use store::{Change, Stored};
+
+/// Whether users get a release in this state.
+pub(super) fn is_current(state: ReleaseState) -> bool {
+    matches!(state, ReleaseState::Published | ReleaseState::PartiallyPublished)
+}
+
+/// The state of a release with these publications, if it is neither superseded nor rolled back.
+pub(super) fn overall(publications: &[Publication]) -> ReleaseState {
+    let count = |states: &[S]| publications.iter().filter(|p| states.contains(&p.state)).count();
+    let live = count(&[S::Live, S::Halted]);
+    let under_way = count(&[S::Queued, S::Uploading, S::Processing, S::InReview]);
+    match (live, under_way) {
+        (0, 0) => ReleaseState::Failed,
+        (0, _) => ReleaseState::Publishing,
+        (n, _) if n == publications.len() => ReleaseState::Published,
+        _ => ReleaseState::PartiallyPublished,
+    }
+}
+
+impl State {
+    /// Takes the answers of the targets.
+    pub(super) fn published(
+        mut self,
+        at: &Moment<Releases>,
+        results: &[(PublicationId, Answer)],
+        current: Option<&Stored<Current>>,
+    ) -> Step<Releases> {
+        for (id, answer) in results {
+            let publications = &mut self.release.publications;
+            let queued = publications.iter_mut().find(|p| p.id == *id && p.state == S::Queued);
+            let Some(publication) = queued else { continue };
+            self.unsent.remove(id);
+            if *answer == Answer::Begun {
+                continue;
+            }
+            publication.updated_at = at.now;
+            (publication.state, publication.url, publication.error) = match answer {
+                Answer::Live { url } => (S::Live, Some(url.clone()), None),
+                Answer::Refused(why) => (S::Failed, None, Some(why.clone())),
+                Answer::Begun => continue,
+            };
+        }
+        self.settle(at.now, current, true)
+    }
+
+    /// Takes the report of a publication in a store.
+    pub(super) fn report(
+        mut self,
+        now: Timestamp,
+        reported: Publication,
+        current: Option<&Stored<Current>>,
+    ) -> Step<Releases> {
+        let was_busy = self.is_busy();
+        let is_awaited = !self.unsent.contains(&reported.id);
+        let known = self.release.publications.iter_mut().find(|p| p.id == reported.id);
+        match known.filter(|known| is_awaited && **known != reported) {
+            Some(known) => *known = reported,
+            None => return Step::keep(),
+        }
+        self.settle(now, current, !was_busy)
+    }
+
+    /// Follows the states of the publications. A release that users get for the first time becomes
+    /// the current release of its channel, unless a later one became current since somebody asked
+    /// for it. A release that was superseded while it went to more targets stays superseded.
+    fn settle(
+        mut self,
+        now: Timestamp,
+        current: Option<&Stored<Current>>,
+        is_idle: bool,
+    ) -> Step<Releases> {
+        let release = &mut self.release;
+        if matches!(release.state, ReleaseState::Superseded | ReleaseState::RolledBack) {
+            return self.go_on_if(is_idle);
+        }
+        let is_waiting = release.publications.iter().any(|p| {
+            p.state == S::Queued && (p.target == Target::Ota || self.unsent.contains(&p.id))
+        });
+        release.state =
+            if is_waiting { ReleaseState::Publishing } else { overall(&release.publications) };
+        let before = current.map(|c| c.release);
+        if !is_current(release.state) || before == Some(release.id) {
+            return self.go_on_if(is_idle);
+        }
+        let is_overtaken = current.is_some_and(|c| self.asked_at.is_some_and(|at| c.since > at));
+        if release.published_at.is_some() || is_overtaken {
+            release.published_at = release.published_at.or(Some(now));
+            release.state = ReleaseState::Superseded;
+            return self.go_on_if(is_idle);
+        }
+        release.published_at = Some(now);
+        let key = Current::key(release.app_id, &release.channel);
+        let pointer = Current { release: release.id, since: now };
+        let also = Change::new().replace::<Current>(&key, current, pointer);
+        self.to_tell.extend(before);
+        self.go_on_if(is_idle).also(also)
+    }
+
+    pub(super) fn roll_back(
+        mut self,
+        now: Timestamp,
+        to: ReleaseId,
+        current: &Stored<Current>,
+        restore: &[PublicationId],
+    ) -> Result<Step<Releases>, Fault> {
+        if current.release != self.release.id {
+            return Err(Fault::NotNow(
+                "this is not the current release of its channel; only that one can be rolled back"
+                    .into(),
+            ));
+        }
+        self.is_handed_over()?;
+        let was_busy = self.is_busy();
+        let key = Current::key(self.release.app_id, &self.release.channel);
+        let pointer = Current { release: to, since: now };
+        let also = Change::new().replace::<Current>(&key, Some(current), pointer);
+        self.take_back();
+        self.release.rolled_back_to = Some(to);
+        for publication in &mut self.release.publications {
+            if publication.target == Target::Ota && publication.state == S::Live {
+                (publication.state, publication.updated_at) = (S::Halted, now);
+            }
+        }
+        self.wishes.extend(restore.iter().map(|id| Wish::Restore(*id)));
+        self.to_tell.push(to);
+        Ok(self.go_on_if(!was_busy).also(also))
+    }
+
+    pub(super) fn withdraw(mut self) -> Result<Step<Releases>, Fault> {
+        self.is_handed_over()?;
+        let was_busy = self.is_busy();
+        if self.release.published_at.is_some() {
+            return Err(Fault::Stale);
+        }
+        self.take_back();
+        Ok(self.go_on_if(!was_busy))
+    }
+
+    /// A publication that its target does not know yet cannot be withdrawn.
+    fn is_handed_over(&self) -> Result<(), Fault> {
+        match self.waiting().next() {
+            None => Ok(()),
+            Some(_) => Err(Fault::NotNow(format!(
+                "this release is {}; try again in a moment",
+                name(ReleaseState::Publishing)
+            ))),
+        }
+    }
+
+    fn take_back(&mut self) {
+        self.release.state = ReleaseState::RolledBack;
+        let in_stores = self.release.publications.iter().filter(|p| p.target != Target::Ota);
+        let withdrawn = in_stores.filter(|p| p.state != S::Failed);
+        self.wishes.extend(withdrawn.map(|p| Wish::Withdraw(p.id)));
+    }
+}

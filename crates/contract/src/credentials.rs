@@ -1,0 +1,196 @@
+//! Credentials of apps: what signs them, and what opens the stores that publish them.
+
+use crate::{
+    AppId, CredentialId, Name, Page, Sha256, Timestamp, UserId,
+    page::*,
+    text::{FileData, PasswordAttempt},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+functions! {
+    group "Credentials";
+
+    /// Store a credential of an app.
+    ///
+    /// The file is opened at once: a wrong password, an expired certificate, a file of another type,
+    /// or a profile that does not fit its certificate is refused with the reason. The service
+    /// encrypts the secret, uses it, and never returns it. A credential with the same kind and name
+    /// is replaced.
+    ///
+    /// A service account, a key of App Store Connect or a token of a repository host is used for
+    /// publications, checks and builds of this app only. Of several with one kind, the one that was
+    /// stored last is used.
+    "svc_setCredential": SetCredential {
+        app_id: AppId,
+        kind: CredentialKind,
+        /// For `repositoryHost`, the host of the repositories, such as `git.example.com`.
+        name: Name,
+        /// The file in base64, at most 1 MiB. For `repositoryHost`, the token.
+        data: FileData,
+        /// The password of a `.p12` or a keystore. Without one, the empty password is tried.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        password: Option<PasswordAttempt>,
+        /// For `iosSigning`: the provisioning profile in base64.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        profile: Option<FileData>,
+        /// For `androidKeystore`: the alias of the key, if the keystore has several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alias: Option<Name>,
+        /// For `appStoreConnectKey`: the id of the key, ten capital letters and digits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key_id: Option<Name>,
+        /// For `appStoreConnectKey`: the UUID of the issuer. An individual key has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        issuer_id: Option<Name>,
+    } -> Credential { who: OwnerOrAdmin of (app_id), effect: Change, secret: true,
+        errors: [NotNow "the app has 50 credentials"] }
+
+    /// List the credentials of an app, without their secrets.
+    "svc_getCredentials": GetCredentials {
+        app_id: AppId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<CredentialKind>,
+        #[serde(default)]
+        limit: Limit,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> Page<Credential> { who: Member of (app_id), effect: Read }
+
+    /// Check now whether a credential opens what it is for.
+    ///
+    /// The service signs in at the store or at the host of the app's repository, and asks for what a
+    /// publication or a build needs. Nothing is changed there. A file that only signs apps is
+    /// judged by its dates.
+    "svc_checkCredential": CheckCredential { credential_id: CredentialId } -> Credential
+    { who: Member of (credential_id), effect: Change,
+      errors: [NotNow "the app has no identifier, or no repository at this host"] }
+
+    /// Delete a credential at once. Publications that need it stop until another one is stored.
+    "svc_deleteCredential": DeleteCredential { credential_id: CredentialId } -> DeletedCredential
+    { who: OwnerOrAdmin of (credential_id), effect: Change }
+}
+
+records! {
+    /// A credential, without its secret.
+    pub struct Credential {
+        id: CredentialId,
+        app_id: AppId,
+        kind: CredentialKind,
+        name: Name,
+        /// What the file says about itself.
+        facts: CredentialFacts,
+        /// When the certificate or the profile expires, whichever is first. Null if nothing does.
+        expires_at: Option<Timestamp>,
+        /// What somebody should look at, one sentence each.
+        warnings: Vec<String>,
+        /// The last check of the access, or null.
+        check: Option<AccessCheck>,
+        /// When a publication, a build or a check last used it; exact to the minute.
+        last_used_at: Option<Timestamp>,
+        /// Null if the master key alone stored it.
+        created_by: Option<UserId>,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+    }
+
+    /// What a file says about itself. Fields that its kind does not have are null.
+    #[derive(Default)]
+    pub struct CredentialFacts {
+        /// The certificate of a `.p12` or a keystore.
+        certificate: Option<Certificate>,
+        /// The provisioning profile.
+        profile: Option<ProvisioningProfile>,
+        /// The alias of the key in a keystore.
+        alias: Option<String>,
+        /// The id of a key of App Store Connect, or of the private key of a service account.
+        key_id: Option<String>,
+        /// The issuer of a key of App Store Connect.
+        issuer_id: Option<String>,
+        /// The e-mail address of a service account. Grant the permissions to it.
+        client_email: Option<String>,
+        /// The Google project of a service account.
+        project_id: Option<String>,
+    }
+
+    /// A certificate that signs apps.
+    pub struct Certificate {
+        subject: String,
+        issuer: String,
+        /// The SHA-256 of the certificate, as stores and signing tools show it.
+        sha256: Sha256,
+        /// What Apple issued it for, such as `Apple Distribution`. Null for other issuers.
+        kind: Option<String>,
+        /// Apple's id of the team.
+        team_id: Option<String>,
+        not_before: Timestamp,
+        not_after: Timestamp,
+    }
+
+    /// A provisioning profile.
+    pub struct ProvisioningProfile {
+        name: String,
+        uuid: String,
+        team_id: String,
+        /// The bundle identifier, or a pattern that ends with `*`.
+        bundle_id: String,
+        /// `appStore`, `adHoc`, `development` or `enterprise`.
+        distribution: String,
+        expires_at: Timestamp,
+    }
+
+    /// A check of what a credential opens.
+    pub struct AccessCheck {
+        at: Timestamp,
+        ok: bool,
+        /// What was found, as one sentence.
+        text: String,
+    }
+
+    /// The deleted credential.
+    pub struct DeletedCredential { deleted: CredentialId }
+}
+
+/// The kinds of credentials.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum CredentialKind {
+    /// A `.p12` with a certificate and its private key, and a provisioning profile.
+    IosSigning,
+    /// A keystore in the format PKCS#12.
+    AndroidKeystore,
+    /// A `.p8` key of the App Store Connect API, for `app-store` and `testflight`.
+    AppStoreConnectKey,
+    /// The JSON key of a Google service account, for `google-play`.
+    GoogleServiceAccount,
+    /// The JSON key of a Google service account, for `firebase-app-distribution`.
+    FirebaseServiceAccount,
+    /// A token that reads repositories at a host.
+    RepositoryHost,
+}
+
+impl CredentialKind {
+    /// All kinds.
+    pub const ALL: [CredentialKind; 6] = [
+        CredentialKind::IosSigning,
+        CredentialKind::AndroidKeystore,
+        CredentialKind::AppStoreConnectKey,
+        CredentialKind::GoogleServiceAccount,
+        CredentialKind::FirebaseServiceAccount,
+        CredentialKind::RepositoryHost,
+    ];
+
+    /// The kind's name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CredentialKind::IosSigning => "iosSigning",
+            CredentialKind::AndroidKeystore => "androidKeystore",
+            CredentialKind::AppStoreConnectKey => "appStoreConnectKey",
+            CredentialKind::GoogleServiceAccount => "googleServiceAccount",
+            CredentialKind::FirebaseServiceAccount => "firebaseServiceAccount",
+            CredentialKind::RepositoryHost => "repositoryHost",
+        }
+    }
+}
