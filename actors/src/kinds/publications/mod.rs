@@ -8,4 +8,4 @@ mod rules;
 mod transitions;
 
 pub use options::{firebase_app, options_of};
-pub use rules::{Command, Effect, New, Outcome, Publications, State, StepResult};
+pub use rules::{Command, Effect, New, Ordered, Outcome, Publications, State, StepResult};

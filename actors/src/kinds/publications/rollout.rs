@@ -85,7 +85,7 @@ impl Platform {
 
     /// Waits until the stores do what was wanted last, or refuse it, at most [`WITHIN`].
     pub(in crate::kinds) async fn fulfilled(&self, ids: &[PublicationId]) -> Result<(), Fault> {
-        let done = |state: &State| state.is_settled() && !state.unreported;
+        let done = |state: &State| state.settled && !state.unreported;
         self.wait(ids, WITHIN, |_, state| done(state)).await
     }
 

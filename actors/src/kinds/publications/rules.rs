@@ -33,6 +33,8 @@ pub struct State {
     /// The last wish that the store fulfilled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fulfilled: Option<Wanted>,
+    /// Whether the store did, or refused, what was wanted last.
+    pub settled: bool,
     pub progress: Progress,
     /// Whether the release does not know the present state.
     pub unreported: bool,

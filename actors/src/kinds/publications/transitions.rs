@@ -10,7 +10,7 @@ use app_stores::{Advanced, Next, Progress, StoreError, Wanted};
 use contract::{
     Fault, Timestamp,
     publishing::Percent,
-    releases::{PublicationState, Target},
+    releases::{Publication, PublicationState, Target},
 };
 use std::time::Duration;
 use store::Change;
@@ -27,10 +27,11 @@ impl State {
     pub(super) fn begin(now: Timestamp, New { publication, app_id, order }: New) -> State {
         State {
             wanted: Wanted::Released(order.rollout),
-            publication,
+            publication: Publication { rollout: partial(order.rollout), ..publication },
             app_id,
             order,
             fulfilled: None,
+            settled: false,
             progress: Progress::None,
             unreported: false,
             due: Some(now),
@@ -50,11 +51,6 @@ impl State {
         Step::put(self).intend(intent)
     }
 
-    /// Whether the store does, or did, what was wanted last.
-    pub fn is_settled(&self) -> bool {
-        self.fulfilled == Some(self.wanted) || self.publication.state == PublicationState::Failed
-    }
-
     pub(super) fn on_command(
         mut self,
         now: Timestamp,
@@ -66,19 +62,18 @@ impl State {
             (S::Failed, Command::Again(order)) => {
                 self.publication.state = S::Queued;
                 self.publication.error = None;
-                self.publication.rollout = order.rollout.filter(|share| *share < Percent::ALL);
+                self.publication.rollout = partial(order.rollout);
                 self.wanted = Wanted::Released(order.rollout);
-                self.order = order;
+                (self.order, self.settled) = (order, false);
                 (self.moved_at, self.unclear) = (now, 0);
                 self.say(now, "It was asked for again.".into());
                 Ok(self.act(now))
             }
             // A repeated request for what is under way or done.
             (_, Command::Again(_)) => Ok(Step::keep()),
-            (_, Command::Look) => {
-                let is_followed = self.due.is_some() || self.fulfilled.is_some();
-                Ok(if is_followed && !self.is_withdrawn() { self.act(now) } else { Step::keep() })
-            }
+            (S::Failed, Command::Look) => Ok(Step::keep()),
+            (_, Command::Look) if self.is_withdrawn() => Ok(Step::keep()),
+            (_, Command::Look) => Ok(self.act(now)),
             (S::Queued | S::Uploading | S::Processing, Command::GiveUp) => {
                 let why = "nothing has moved for two days; publish again to go on where it stopped";
                 self.fail(now, why.into());
@@ -89,6 +84,12 @@ impl State {
             (_, Command::Withdraw) => Ok(self.want(now, Wanted::Withdrawn)),
             (S::Live | S::Halted, Command::Restore) => Ok(self.want(now, Wanted::Restored)),
             (_, Command::Restore) => Ok(Step::keep()),
+            (S::Failed, Command::SetRollout(_) | Command::Halt | Command::Resume) => {
+                Err(Fault::NotNow(format!(
+                    "the publication in {} failed; publish the release again (svc_publishRelease)",
+                    self.publication.target.name()
+                )))
+            }
             (_, Command::SetRollout(share)) => self.set_rollout(now, share),
             (_, Command::Halt) => self.halt(now),
             (_, Command::Resume) => self.resume(now),
@@ -96,7 +97,7 @@ impl State {
     }
 
     fn is_withdrawn(&self) -> bool {
-        self.wanted == Wanted::Withdrawn && self.fulfilled == Some(Wanted::Withdrawn)
+        self.wanted == Wanted::Withdrawn && self.settled
     }
 
     /// Whether the publication reaches its users in steps that somebody controls.
@@ -124,12 +125,14 @@ impl State {
                  back from them; halt the rollout instead (svc_haltRollout)",
                 before.unwrap_or(share)
             ))),
-            Wanted::Released(None) if share < Percent::ALL => Err(Fault::NotNow(format!(
-                "all users may have it from {target} already; halt it instead (svc_haltRollout)"
-            ))),
+            Wanted::Released(wanted) if partial(wanted).is_none() && share < Percent::ALL => {
+                Err(Fault::NotNow(format!(
+                    "all users may have it from {target} already; halt it instead (svc_haltRollout)"
+                )))
+            }
             Wanted::Released(Some(wanted)) if wanted == share => Ok(Step::keep()),
             _ => {
-                self.publication.rollout = Some(share).filter(|share| *share < Percent::ALL);
+                self.publication.rollout = partial(Some(share));
                 Ok(self.want(now, Wanted::Released(Some(share))))
             }
         }
@@ -167,7 +170,7 @@ impl State {
         if self.wanted == wanted {
             return Step::keep();
         }
-        self.wanted = wanted;
+        (self.wanted, self.settled) = (wanted, false);
         self.publication.error = None;
         (self.moved_at, self.unclear) = (now, 0);
         self.act(now)
@@ -235,7 +238,7 @@ impl State {
         let stands = match state {
             PublicationState::Live | PublicationState::Halted | PublicationState::InReview => true,
             PublicationState::Failed => {
-                self.due = None;
+                (self.due, self.settled) = (None, true);
                 // What the store refused for good is begun anew.
                 self.progress = Progress::None;
                 false
@@ -243,7 +246,7 @@ impl State {
             _ => false,
         };
         if stands && next != Next::Now {
-            self.fulfilled = Some(self.wanted);
+            (self.fulfilled, self.settled) = (Some(self.wanted), true);
         }
     }
 
@@ -253,9 +256,9 @@ impl State {
             None => self.fail(now, why),
             Some(before) => {
                 if let Wanted::Released(share) = before {
-                    self.publication.rollout = share.filter(|share| *share < Percent::ALL);
+                    self.publication.rollout = partial(share);
                 }
-                (self.wanted, self.due) = (before, None);
+                (self.wanted, self.due, self.settled) = (before, None, true);
                 self.say(now, why.clone());
                 self.publication.error = Some(why);
             }
@@ -264,7 +267,7 @@ impl State {
 
     fn fail(&mut self, now: Timestamp, why: String) {
         self.publication.state = PublicationState::Failed;
-        self.due = None;
+        (self.due, self.settled) = (None, true);
         self.say(now, why.clone());
         self.publication.error = Some(why);
         self.publication.updated_at = now;
@@ -286,4 +289,9 @@ impl State {
             self.say(now, sentence);
         }
     }
+}
+
+/// A share that is not everybody.
+fn partial(share: Option<Percent>) -> Option<Percent> {
+    share.filter(|share| *share < Percent::ALL)
 }
