@@ -17,10 +17,13 @@ pub struct Keys {
     pub master_key: String,
     /// Signs upload and download addresses. 64 letters and digits.
     pub signing_key: String,
-    /// Encrypts the secrets of instances in the store. 64 letters and digits. Key files from
-    /// versions without instances lack it.
+    /// Encrypts the secrets in the store. 64 letters and digits. Key files from versions without
+    /// instances lack it.
     #[serde(default)]
     pub encryption_key: String,
+    /// Keys that encrypted before it, while `svc admin rekey` is under way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub older_encryption_keys: Vec<String>,
 }
 
 /// The e-mail address of the first administrator.
@@ -58,6 +61,7 @@ pub fn keys(data: &Path, random: &Random, has_secrets: bool) -> io::Result<Keys>
             master_key: secret("svc_mk_", 40)?,
             signing_key: secret("", 64)?,
             encryption_key: secret("", 64)?,
+            older_encryption_keys: Vec::new(),
         })
     })?;
     if keys.encryption_key.is_empty() {
@@ -71,6 +75,25 @@ pub fn keys(data: &Path, random: &Random, has_secrets: bool) -> io::Result<Keys>
         write(&keys_path(data), &serde_json::to_vec_pretty(&keys)?)?;
     }
     Ok(keys)
+}
+
+/// Makes a new encryption key, and keeps the present one beside it. If an earlier call was not
+/// completed, its new key counts.
+pub fn begin_rekey(data: &Path, random: &Random) -> io::Result<Keys> {
+    let path = keys_path(data);
+    let mut keys: Keys = serde_json::from_slice(&std::fs::read(&path)?)?;
+    if keys.older_encryption_keys.is_empty() {
+        let new = random.secret("", 64).map_err(io::Error::other)?;
+        keys.older_encryption_keys.push(std::mem::replace(&mut keys.encryption_key, new));
+        write(&path, &serde_json::to_vec_pretty(&keys)?)?;
+    }
+    Ok(keys)
+}
+
+/// Forgets the older encryption keys.
+pub fn end_rekey(data: &Path, keys: Keys) -> io::Result<()> {
+    let keys = Keys { older_encryption_keys: Vec::new(), ..keys };
+    write(&keys_path(data), &serde_json::to_vec_pretty(&keys)?)
 }
 
 /// Reads the first administrator, or creates the file with a random password.

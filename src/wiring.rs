@@ -7,7 +7,7 @@ use crate::{
         parse::ParseClient, passwords::Argon2id, registries,
     },
     config::ServeArgs,
-    secrets,
+    secrets::{self, Keys},
 };
 use actix_rt::ArbiterHandle;
 use actors::{
@@ -74,7 +74,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         ),
         dumps: dumps.clone(),
         registries: Arc::new(registries::read(args)?),
-        sealer: Sealer::new(derived_key(&keys.encryption_key)?),
+        sealer: sealer(&keys)?,
         site: Arc::new(Site {
             installation: keys.application_id.clone(),
             api_url: api_url.clone(),
@@ -122,6 +122,13 @@ fn github_app(args: &ServeArgs) -> Result<Option<Arc<dyn Ci>>, String> {
         .map(|(repository, git_ref)| Central { repository, git_ref: git_ref.as_str().to_owned() });
     let app = GithubApp::new(id, key, &args.github_url, &args.github_api_url, central)?;
     Ok(Some(Arc::new(app)))
+}
+
+/// Seals with the encryption key, and opens also what older ones sealed.
+pub fn sealer(keys: &Keys) -> Result<Sealer, String> {
+    let older: Result<Vec<_>, _> =
+        keys.older_encryption_keys.iter().map(|key| derived_key(key)).collect();
+    Ok(Sealer::with_older(derived_key(&keys.encryption_key)?, &older?))
 }
 
 /// The signing key and the encryption key need 32 bytes: they are digests of the text in the file.

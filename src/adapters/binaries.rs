@@ -249,6 +249,15 @@ impl Binaries for Vault {
         }
     }
 
+    async fn part(&self, id: ArtifactId, offset: u64, length: u64) -> Result<Bytes, PortError> {
+        let range = GetRange::Bounded(offset..offset + length);
+        let options = GetOptions { range: Some(range), ..GetOptions::default() };
+        let key = self.key(id);
+        let read = async { self.objects.get_opts(&key, options).await?.bytes().await };
+        let bytes = tokio::time::timeout(SILENT_AT_MOST, read).await.map_err(failed)?;
+        bytes.map_err(failed)
+    }
+
     async fn discard(&self, id: ArtifactId) -> Result<(), PortError> {
         match tokio::fs::remove_file(self.staged_path(id)).await {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(e)),

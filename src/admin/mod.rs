@@ -3,6 +3,7 @@
 
 mod check;
 mod dump;
+mod rekey;
 mod superadmin;
 
 use crate::secrets;
@@ -40,6 +41,12 @@ pub enum AdminCommand {
         #[arg(long, env = "SVC_DATA", default_value = "data/run")]
         data: PathBuf,
     },
+    /// Encrypt the secrets in the store with a new key. The server must not run.
+    Rekey {
+        /// The server's data directory.
+        #[arg(long, env = "SVC_DATA", default_value = "data/run")]
+        data: PathBuf,
+    },
     /// Print the application id, which clients send with every call. It is not a secret.
     ApplicationId {
         /// The server's data directory.
@@ -69,6 +76,7 @@ pub fn run(command: AdminCommand) -> Result<(), String> {
             note(&id);
             Ok(())
         }
+        AdminCommand::Rekey { data } => rekey::rekey(&data),
         AdminCommand::Check { data } => check::check(&data),
     }
 }

@@ -6,9 +6,12 @@ use chacha20poly1305::{
 };
 use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
 use std::{fmt, sync::Arc};
 
-/// An encrypted secret, bound to its owner.
+/// An encrypted secret, bound to its owner. The text names the key that sealed it; texts of the
+/// first versions name none.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Sealed(String);
@@ -30,37 +33,127 @@ pub enum SealError {
     NoRandomness,
 }
 
-/// Seals and opens with the key of the installation (XChaCha20-Poly1305).
+/// Seals with the key of the installation, and also opens what its older keys sealed
+/// (XChaCha20-Poly1305).
 #[derive(Clone)]
-pub struct Sealer(Arc<XChaCha20Poly1305>);
+pub struct Sealer {
+    current: Arc<SealKey>,
+    older: Arc<[SealKey]>,
+}
+
+struct SealKey {
+    /// Tells keys apart, and says nothing about the key.
+    id: String,
+    cipher: XChaCha20Poly1305,
+}
 
 const NONCE: usize = 24;
+/// Between the id of the key and the rest. Base64 does not have it.
+const AFTER_ID: char = '.';
+
+impl SealKey {
+    fn new(key: [u8; 32]) -> Self {
+        let digest = Sha256::new().chain_update(b"svc key id").chain_update(key).finalize();
+        let id = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        SealKey { id, cipher: XChaCha20Poly1305::new(&key.into()) }
+    }
+}
 
 impl Sealer {
     pub fn new(key: [u8; 32]) -> Self {
-        Sealer(Arc::new(XChaCha20Poly1305::new(&key.into())))
+        Sealer::with_older(key, &[])
+    }
+
+    /// With keys that sealed before this one.
+    pub fn with_older(key: [u8; 32], older: &[[u8; 32]]) -> Self {
+        let older = older.iter().map(|key| SealKey::new(*key)).collect();
+        Sealer { current: Arc::new(SealKey::new(key)), older }
     }
 
     /// Seals a secret of `owner`, such as an instance's id.
     pub fn seal(&self, owner: &str, secret: &str) -> Result<Sealed, SealError> {
+        let SealKey { id, cipher } = &*self.current;
         let mut nonce = [0_u8; NONCE];
         getrandom::fill(&mut nonce).map_err(|_| SealError::NoRandomness)?;
         let payload = Payload { msg: secret.as_bytes(), aad: owner.as_bytes() };
         let bytes =
-            self.0.encrypt(&XNonce::from(nonce), payload).map_err(|_| SealError::Foreign)?;
-        Ok(Sealed(BASE64.encode(&[&nonce[..], &bytes].concat())))
+            cipher.encrypt(&XNonce::from(nonce), payload).map_err(|_| SealError::Foreign)?;
+        Ok(Sealed(format!("{id}{AFTER_ID}{}", BASE64.encode(&[&nonce[..], &bytes].concat()))))
     }
 
     /// Opens a secret. Fails if `owner` is not the one that it was sealed for.
     pub fn open(&self, owner: &str, sealed: &Sealed) -> Result<String, SealError> {
-        let bytes = BASE64.decode(sealed.0.as_bytes()).map_err(|_| SealError::Foreign)?;
+        let (id, text) = match sealed.0.split_once(AFTER_ID) {
+            Some((id, text)) => (Some(id), text),
+            None => (None, sealed.0.as_str()),
+        };
+        let bytes = BASE64.decode(text.as_bytes()).map_err(|_| SealError::Foreign)?;
         let (nonce, bytes) = bytes.split_first_chunk::<NONCE>().ok_or(SealError::Foreign)?;
-        let payload = Payload { msg: bytes, aad: owner.as_bytes() };
-        let secret =
-            self.0.decrypt(&XNonce::from(*nonce), payload).map_err(|_| SealError::Foreign)?;
-        String::from_utf8(secret).map_err(|_| SealError::Foreign)
+        let keys = std::iter::once(&*self.current).chain(self.older.iter());
+        for key in keys.filter(|key| id.is_none_or(|id| id == key.id)) {
+            let payload = Payload { msg: bytes, aad: owner.as_bytes() };
+            if let Ok(secret) = key.cipher.decrypt(&XNonce::from(*nonce), payload) {
+                return String::from_utf8(secret).map_err(|_| SealError::Foreign);
+            }
+        }
+        Err(SealError::Foreign)
+    }
+
+    /// Whether the current key sealed this.
+    fn is_current(&self, sealed: &Sealed) -> bool {
+        sealed.0.split_once(AFTER_ID).is_some_and(|(id, _)| id == self.current.id)
+    }
+
+    /// Seals with the current key every sealed text in a record that an older key sealed, and
+    /// returns how many those were. A record seals for its own key or for an object that it names;
+    /// what opens for one of these is a sealed text, because nobody can make one without a key.
+    pub fn reseal(&self, key: &str, record: &mut Value) -> Result<usize, SealError> {
+        let mut owners = vec![key.to_owned()];
+        names(record, &mut owners);
+        self.reseal_for(&owners, record)
+    }
+
+    fn reseal_for(&self, owners: &[String], value: &mut Value) -> Result<usize, SealError> {
+        match value {
+            Value::String(text) => {
+                let sealed = Sealed(std::mem::take(text));
+                let opened = match self.is_current(&sealed) {
+                    true => None,
+                    false => owners.iter().find_map(|o| Some((o, self.open(o, &sealed).ok()?))),
+                };
+                let count = usize::from(opened.is_some());
+                let sealed = match opened {
+                    Some((owner, secret)) => self.seal(owner, &secret)?,
+                    None => sealed,
+                };
+                *text = sealed.0;
+                Ok(count)
+            }
+            Value::Array(items) => {
+                items.iter_mut().try_fold(0, |n, item| Ok(n + self.reseal_for(owners, item)?))
+            }
+            Value::Object(fields) => {
+                fields.values_mut().try_fold(0, |n, item| Ok(n + self.reseal_for(owners, item)?))
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => Ok(0),
+        }
     }
 }
+
+/// The ids in a record.
+fn names(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) if text.len() == ID_LENGTH && !found.contains(text) => {
+            found.push(text.clone());
+        }
+        Value::Array(items) => items.iter().for_each(|item| names(item, found)),
+        Value::Object(fields) => fields.values().for_each(|item| names(item, found)),
+        _ => {}
+    }
+}
+
+/// The length of every id: a prefix of three letters, an underscore, and a ULID.
+const ID_LENGTH: usize = 30;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -76,5 +169,30 @@ mod tests {
         assert_eq!(Sealer::new([8; 32]).open("ins_1", &sealed), Err(SealError::Foreign));
         assert_ne!(sealed, sealer.seal("ins_1", "hunter2").unwrap(), "each time another nonce");
         assert!(!format!("{sealed:?}").contains(&sealed.0));
+    }
+
+    #[test]
+    fn a_record_is_sealed_anew_wherever_it_is_sealed() {
+        let (old, other) = (Sealer::new([7; 32]), Sealer::new([9; 32]));
+        let app = "app_01J9ZQ8F5W7V3T6M2K4N8R0P1S";
+        let own = old.seal("crd_1", "of the key").unwrap();
+        let named = old.seal(app, "of the app").unwrap();
+        let unnamed = Sealed(own.0.split_once('.').unwrap().1.to_owned());
+        let foreign = other.seal("crd_1", "of nobody").unwrap();
+        let mut record = serde_json::json!({
+            "app": app, "list": [own.0, {"deep": named.0}], "before": unnamed.0, "foreign": foreign.0,
+            "plain": "QUJD", "number": 1,
+        });
+        let rotated = Sealer::with_older([8; 32], &[[7; 32]]);
+        assert_eq!(rotated.open("crd_1", &own).unwrap(), "of the key");
+        assert_eq!(rotated.reseal("crd_1", &mut record).unwrap(), 3);
+        assert_eq!(rotated.reseal("crd_1", &mut record).unwrap(), 0, "once is enough");
+        let new = Sealer::new([8; 32]);
+        let text = |value: &Value| Sealed(value.as_str().unwrap().to_owned());
+        assert_eq!(new.open("crd_1", &text(&record["list"][0])).unwrap(), "of the key");
+        assert_eq!(new.open(app, &text(&record["list"][1]["deep"])).unwrap(), "of the app");
+        assert_eq!(new.open("crd_1", &text(&record["before"])).unwrap(), "of the key");
+        assert_eq!(record["foreign"], foreign.0, "what nobody can open stays");
+        assert_eq!(record["plain"], "QUJD");
     }
 }
