@@ -22,7 +22,7 @@
 mod aab;
 mod apk;
 mod archive;
-mod certificate;
+pub mod certificate;
 pub mod cms;
 mod cursor;
 pub mod der;
