@@ -36,8 +36,12 @@ impl Profile {
         let not_a_profile = || Refusal::NotAProfile { looks: Looks::of(bytes) };
         let der = ber::to_der(bytes).ok_or_else(not_a_profile)?;
         let content = cms::open_enclosed(&der).map_err(|error| match error {
-            CmsError::Malformed if Looks::of(bytes) != Looks::SignedMessage => not_a_profile(),
-            _ => Refusal::ProfileAltered,
+            CmsError::Malformed if Looks::of(bytes) == Looks::SignedMessage => {
+                Refusal::Damaged { file: File::Profile }
+            }
+            CmsError::Malformed => not_a_profile(),
+            CmsError::Unsupported => Refusal::UnsupportedSignature,
+            CmsError::OtherMessage | CmsError::Forged => Refusal::ProfileAltered,
         })?;
         let fields = read_list(content).ok_or_else(|| {
             let looks = Looks::of(content);

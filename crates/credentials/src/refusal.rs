@@ -149,6 +149,11 @@ pub enum Refusal {
     )]
     ProfileAltered,
     #[error(
+        "the provisioning profile is signed with an algorithm that is not supported; download it again from \
+         Apple's developer site"
+    )]
+    UnsupportedSignature,
+    #[error(
         "the provisioning profile does not state its {field}; download it again from Apple's developer site"
     )]
     IncompleteProfile { field: &'static str },
@@ -262,6 +267,7 @@ impl Refusal {
             Self::NoTeam { .. } => "noTeam",
             Self::NotAProfile { .. } => "notAProfile",
             Self::ProfileAltered => "profileAltered",
+            Self::UnsupportedSignature => "unsupportedSignature",
             Self::IncompleteProfile { .. } => "incompleteProfile",
             Self::ProfileExpired { .. } => "profileExpired",
             Self::OtherPlatform { .. } => "otherPlatform",

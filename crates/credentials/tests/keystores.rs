@@ -211,17 +211,21 @@ fn a_key_may_have_a_password_of_its_own() {
         "openssl pkcs8 -topk8 -in app.key -outform DER -v2 aes-256-cbc -passout pass:keypass -out key
          openssl x509 -in app.pem -outform DER -out certificate",
     );
-    let bytes = der::pkcs12(&folder.read("key"), &folder.read("certificate"));
-    folder.write("ks.p12", &bytes);
-    let with = |key_password| Upload::AndroidKeystore {
-        keystore: &bytes,
-        password: "storepass",
-        alias: None,
-        key_password,
+    folder.write("ks.p12", der::pkcs12(&folder.read("key"), &folder.read("certificate")));
+    let judge = |key_password| {
+        let keystore = folder.read("ks.p12");
+        let (alias, password) = (Some("1"), "storepass");
+        let upload = Upload::AndroidKeystore { keystore: &keystore, password, alias, key_password };
+        open(upload).map(drop).map_err(|refusal| refusal.code())
     };
-    android(open(with(Some("keypass"))).unwrap());
-    assert_eq!(code(with(Some("wrong"))), "wrongKeyPassword");
-    assert_eq!(code(with(None)), "wrongPassword");
+    assert_eq!(judge(Some("keypass")), Ok(()));
+    assert_eq!(judge(Some("wrong")), Err("wrongKeyPassword"));
+    // Nothing tells yet what the password of the keystore is.
+    assert_eq!(judge(None), Err("wrongPassword"));
+    folder.write("ks.p12", der::with_mac(&folder, &folder.read("ks.p12"), "storepass"));
+    assert_eq!(judge(None), Err("keyPasswordNeeded"));
+    assert_eq!(judge(Some("keypass")), Ok(()));
+    assert_eq!(judge(Some("wrong")), Err("wrongKeyPassword"));
 
     folder.sh(&format!("cp {}/../../data/fixtures/sample.apk app.apk", env!("CARGO_MANIFEST_DIR")));
     let sign = |password: &str| {
@@ -237,7 +241,7 @@ fn a_key_may_have_a_password_of_its_own() {
 #[test]
 fn the_key_must_belong_to_the_certificate() {
     let folder = Folder::new();
-    for key in [RSA, P256] {
+    for key in [RSA, P256, "rsa:1024"] {
         folder.self_signed("app", key, SUBJECT);
         folder.self_signed("other", key, SUBJECT);
         folder.sh("openssl pkcs8 -topk8 -in app.key -outform DER -passout pass:p -out key

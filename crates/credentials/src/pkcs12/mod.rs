@@ -258,10 +258,11 @@ fn attributes(attributes: Der) -> (Option<String>, Option<Vec<u8>>) {
     (name, id)
 }
 
+/// A `BMPString`. Some programs end it with a zero.
 fn utf16(bytes: &[u8]) -> String {
     let (units, _) = bytes.as_chunks::<2>();
     let units: Vec<u16> = units.iter().map(|unit| u16::from_be_bytes(*unit)).collect();
-    String::from_utf16_lossy(&units)
+    String::from_utf16_lossy(&units).trim_end_matches('\0').to_owned()
 }
 
 /// A positive `INTEGER`, which counts rounds.

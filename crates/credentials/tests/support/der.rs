@@ -1,21 +1,21 @@
 //! Writes DER, and changes files in it.
 
 use app_inspect::der::{CONTEXT_0, Der, INTEGER, OCTET_STRING, SEQUENCE, SET};
+use data_encoding::HEXLOWER;
+
+use super::Folder;
 
 const CONSTRUCTED: u8 = 0x20;
 
 pub fn value(tag: u8, content: &[u8]) -> Vec<u8> {
     let length = content.len().to_be_bytes();
-    let digits = &length[length.iter().take_while(|digit| **digit == 0).count()..];
-    let mut value = vec![tag];
-    if let [short @ 0..=0x7f] = digits {
-        value.push(*short);
-    } else {
-        value.push(0x80 | u8::try_from(digits.len()).unwrap());
-        value.extend(digits);
-    }
-    value.extend(content);
-    value
+    let digits: Vec<u8> = length.into_iter().skip_while(|digit| *digit == 0).collect();
+    let header = match digits[..] {
+        [] => vec![tag, 0],
+        [short @ 0..=0x7f] => vec![tag, short],
+        _ => [&[tag, 0x80 | u8::try_from(digits.len()).unwrap()], &digits[..]].concat(),
+    };
+    [&header, content].concat()
 }
 
 fn sequence(values: &[&[u8]]) -> Vec<u8> {
@@ -47,6 +47,29 @@ pub fn pkcs12(encrypted_key: &[u8], certificate: &[u8]) -> Vec<u8> {
     };
     let safes = sequence(&[&data(&bags)]);
     sequence(&[&value(INTEGER, &[3]), &data(&safes)])
+}
+
+/// The same file with a code that openssl computes for the password.
+pub fn with_mac(folder: &Folder, pkcs12: &[u8], password: &str) -> Vec<u8> {
+    let mut pfx = Der::new(pkcs12).enter(SEQUENCE).unwrap();
+    let version = pfx.expect(INTEGER).unwrap();
+    let info = pfx.expect(SEQUENCE).unwrap();
+    let content = Der::new(info.content).nth(1).unwrap().content;
+    folder.write("mac.content", Der::new(content).expect(OCTET_STRING).unwrap().content);
+
+    let salt = b"saltsalt";
+    let password: Vec<u8> = password.encode_utf16().chain([0]).flat_map(u16::to_be_bytes).collect();
+    folder.sh(&format!(
+        "key=$(openssl kdf -keylen 32 -kdfopt digest:SHA256 -kdfopt hexpass:{} -kdfopt hexsalt:{} \
+             -kdfopt iter:1000 -kdfopt id:3 PKCS12KDF | tr -d ':\n')
+         openssl dgst -sha256 -mac HMAC -macopt hexkey:$key -binary -out mac mac.content",
+        HEXLOWER.encode(&password),
+        HEXLOWER.encode(salt),
+    ));
+    let algorithm = sequence(&[&oid("2.16.840.1.101.3.4.2.1"), &value(0x05, &[])]);
+    let digest = sequence(&[&algorithm, &value(OCTET_STRING, &folder.read("mac"))]);
+    let mac = [digest, value(OCTET_STRING, salt), value(INTEGER, &1000_u16.to_be_bytes())].concat();
+    sequence(&[version.whole, info.whole, &value(SEQUENCE, &mac)])
 }
 
 /// The same value in BER: lengths are indefinite, and octet strings come in pieces.

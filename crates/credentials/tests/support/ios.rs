@@ -97,7 +97,7 @@ impl Profile {
 pub fn sign(folder: &Folder, content: &str, options: &str) -> Vec<u8> {
     folder.write("content", content);
     folder.sh(&format!(
-        "openssl cms -sign -binary -nodetach -signer ca.pem -inkey ca.key -md sha256 {options} \
+        "openssl cms -sign -binary -nodetach -signer ca.pem -inkey ca.key {options} \
          -outform DER -in content -out signed"
     ));
     folder.read("signed")
