@@ -12,6 +12,7 @@ need npm npm
 need aiosmtpd python3-aiosmtpd
 need git git
 need openssl openssl
+need keytool default-jre-headless
 need ssh openssh-client
 [ -x /usr/sbin/sshd ] || missing+=(openssh-server)
 need aapt2 aapt

@@ -52,18 +52,26 @@ pub(crate) enum Verdict {
     Unsupported,
 }
 
-pub(crate) struct Certificate<'a> {
+/// A certificate in DER.
+pub struct Certificate<'a> {
     der: &'a [u8],
     parsed: X509Certificate<'a>,
 }
 
 impl<'a> Certificate<'a> {
-    pub(crate) fn parse(der: &'a [u8]) -> Option<Self> {
+    /// `None` if the bytes are no certificate, or more than one.
+    pub fn parse(der: &'a [u8]) -> Option<Self> {
         let (rest, parsed) = X509Certificate::from_der(der).ok()?;
         rest.is_empty().then_some(Self { der, parsed })
     }
 
-    pub(crate) fn signer(&self) -> Signer {
+    /// The fields.
+    pub fn x509(&self) -> &X509Certificate<'a> {
+        &self.parsed
+    }
+
+    /// The fingerprint and the subject.
+    pub fn signer(&self) -> Signer {
         // Reports are stored and listed, and genuine subjects are shorter.
         let subject: String = self.parsed.subject().to_string().chars().take(500).collect();
         Signer { sha256: HEXLOWER.encode(Hash::Sha256.of(self.der).as_ref()), subject }

@@ -22,9 +22,10 @@
 mod aab;
 mod apk;
 mod archive;
-mod certificate;
-mod cms;
+pub mod certificate;
+pub mod cms;
 mod cursor;
+pub mod der;
 mod ipa;
 mod jar_signature;
 mod refusal;
