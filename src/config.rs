@@ -99,6 +99,34 @@ pub struct ServeArgs {
     /// The address of GitHub's API. That of a GitHub Enterprise Server ends in `/api/v3`.
     #[arg(long, env = "SVC_GITHUB_API_URL", default_value = "https://api.github.com")]
     pub github_api_url: String,
+    /// The address of the Google Play Developer API.
+    #[arg(
+        long,
+        env = "SVC_GOOGLE_PLAY_URL",
+        default_value = "https://androidpublisher.googleapis.com"
+    )]
+    pub google_play_url: String,
+    /// The address of Firebase App Distribution.
+    #[arg(
+        long,
+        env = "SVC_FIREBASE_URL",
+        default_value = "https://firebaseappdistribution.googleapis.com"
+    )]
+    pub firebase_url: String,
+    /// Where Google gives access tokens to service accounts.
+    #[arg(
+        long,
+        env = "SVC_GOOGLE_TOKEN_URL",
+        default_value = "https://oauth2.googleapis.com/token"
+    )]
+    pub google_token_url: String,
+    /// The address of the App Store Connect API.
+    #[arg(
+        long,
+        env = "SVC_APP_STORE_CONNECT_URL",
+        default_value = "https://api.appstoreconnect.apple.com"
+    )]
+    pub app_store_connect_url: String,
     /// A repository of this service on GitHub with the workflow `svc-central.yml`, such as
     /// acme/svc-builds or acme/svc-builds@v1. Its GitHub Actions build the apps whose own repository
     /// does not. The default branch of the reference is main.

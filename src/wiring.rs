@@ -2,8 +2,8 @@
 
 use crate::{
     adapters::{
-        attestations::TrustedRoots, binaries::Vault, clock, dumps::DumpFolder, git::Git,
-        github::GithubApp, loopback::Loopback, mail::mail, oidc::Issuers, ota::Ota,
+        attestations::TrustedRoots, binaries::Vault, clock, credential_files::Files, dumps::DumpFolder, git::Git,
+        github::GithubApp, loopback::Loopback, mail::mail, oidc::Issuers,
         parse::ParseClient, passwords::Argon2id, registries,
     },
     config::ServeArgs,
@@ -14,16 +14,20 @@ use actors::{
     kinds::{instances::InstanceIndex, templates::catalogue::Catalogue},
     platform::{DefaultTemplates, Platform, Settings, kinds},
     ports::{
-        Ports, Publisher, Random, Site,
+        Ports, Random, Site,
         ci::{Central, Ci},
         sealed::Sealer,
     },
     runtime::directory::Rules,
 };
+use app_stores::{
+    GoogleAddresses, Store, app_store::AppStore, firebase::Firebase, google_play::GooglePlay,
+    testflight::Testflight,
+};
 use container_engine::docker::Docker;
 use contract::{Email, releases::Target};
 use std::{collections::HashMap, sync::Arc, time::Duration};
-use store::{Memory, Store};
+use store::{Memory, Store as Database};
 
 /// The platform, and the adapters that the edge uses directly.
 pub struct Wired {
@@ -37,7 +41,7 @@ pub struct Wired {
 /// Opens the store and starts the platform on the arbiters.
 pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired, String> {
     let random = Random::default();
-    let store = Store::open(&args.data.join("store"), &kinds(), Memory::default())
+    let store = Database::open(&args.data.join("store"), &kinds(), Memory::default())
         .map_err(|e| e.to_string())?;
     if args.docker_host.as_deref().is_some_and(|host| host.starts_with("tcp://")) {
         tracing::warn!(
@@ -51,14 +55,14 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     let dumps = DumpFolder::open(args.data.join("backups")).map_err(|e| format!("backups: {e}"))?;
     let dumps = Arc::new(dumps);
     let api_url = args.api_url();
-    let ota: Arc<dyn Publisher> = Arc::new(Ota::new(api_url.clone()));
     let ports = Ports {
         clock: clock::system(),
         random: random.clone(),
         passwords: Arc::new(Argon2id::default()),
         binaries: vault.clone(),
         mail: mail(args.mail_url.as_deref(), &args.mail_from)?,
-        publishers: Arc::new(HashMap::from([(Target::Ota, ota)])),
+        stores: Arc::new(stores(args)?),
+        credential_files: Arc::new(Files),
         engine: Arc::new(Docker::connect(args.docker_host.as_deref()).map_err(|e| e.to_string())?),
         upstream: Arc::new(Loopback),
         parse: Arc::new(ParseClient),
@@ -111,6 +115,26 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     catalogue.register(&platform.world).await?;
     let first_start = make_administrator(args, &platform, &random).await?;
     Ok(Wired { platform, vault, dumps, first_start })
+}
+
+/// The stores that publish apps.
+fn stores(args: &ServeArgs) -> Result<HashMap<Target, Arc<dyn Store>>, String> {
+    let google = GoogleAddresses {
+        play: args.google_play_url.clone(),
+        firebase: args.firebase_url.clone(),
+        token: args.google_token_url.clone(),
+    };
+    let apple = &args.app_store_connect_url;
+    let play: Arc<dyn Store> = Arc::new(GooglePlay::new(&google)?);
+    let firebase: Arc<dyn Store> = Arc::new(Firebase::new(&google)?);
+    let app_store: Arc<dyn Store> = Arc::new(AppStore::new(apple)?);
+    let testflight: Arc<dyn Store> = Arc::new(Testflight::new(apple)?);
+    Ok(HashMap::from([
+        (Target::GooglePlay, play),
+        (Target::FirebaseAppDistribution, firebase),
+        (Target::AppStore, app_store),
+        (Target::Testflight, testflight),
+    ]))
 }
 
 fn github_app(args: &ServeArgs) -> Result<Option<Arc<dyn Ci>>, String> {

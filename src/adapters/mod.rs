@@ -3,13 +3,13 @@
 pub mod attestations;
 pub mod binaries;
 pub mod clock;
+pub mod credential_files;
 pub mod dumps;
 pub mod git;
 pub mod github;
 pub mod loopback;
 pub mod mail;
 pub mod oidc;
-pub mod ota;
 pub mod parse;
 pub mod passwords;
 pub mod registries;

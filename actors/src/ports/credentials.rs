@@ -25,6 +25,7 @@ pub struct Upload {
     pub password: Option<PasswordAttempt>,
     pub profile: Option<Vec<u8>>,
     pub alias: Option<String>,
+    pub key_password: Option<PasswordAttempt>,
     pub key_id: Option<String>,
     pub issuer_id: Option<String>,
 }

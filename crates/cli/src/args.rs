@@ -1,15 +1,17 @@
 //! The declarations of the command line, without behaviour.
 
 mod builds;
+mod stores;
 
 pub use builds::{Build, Builds, BuildsCommand, Init, Publisher, Repo, Runner};
 pub use clap_complete::Shell;
+pub use stores::{Credential, NewCredential, Publication, Release, Rollout};
 
 use crate::values::{Expiry, FunctionName, one_of};
 use clap::{Args, Subcommand};
 use contract::{
-    AppId, ArtifactId, Channel, Email, Name, Notes, OrganizationId, ProjectId, ReleaseId, Scope,
-    TokenId, VersionName, apps::Platform, releases::Target,
+    AppId, Channel, Email, Name, Notes, OrganizationId, ProjectId, ReleaseId, Scope, TokenId,
+    VersionName, apps::Platform,
 };
 use std::path::PathBuf;
 
@@ -65,7 +67,7 @@ pub enum Command {
     Releases(Releases),
     /// Upload a file and make a release of it
     Publish(Publish),
-    /// Create, publish and roll back releases
+    /// Create, publish, roll out and roll back releases
     #[command(subcommand)]
     Release(Release),
     /// Trigger, show and cancel builds
@@ -80,6 +82,9 @@ pub enum Command {
     /// Create, list and revoke deploy tokens
     #[command(subcommand)]
     Token(Token),
+    /// Store, check and delete what signs an app and opens its stores
+    #[command(subcommand)]
+    Credential(Credential),
     /// Connect the repository of an app, and check it on the service
     #[command(subcommand)]
     Repo(Repo),
@@ -224,46 +229,6 @@ pub struct Publish {
     pub notes: Option<Notes>,
 }
 
-/// `svc release`.
-#[derive(Debug, Subcommand)]
-pub enum Release {
-    /// Create a release of verified artifacts, or add them to the release of their version
-    #[command(disable_version_flag = true)]
-    Create {
-        /// The app [env: SVC_APP_ID]
-        #[arg(long)]
-        app: Option<AppId>,
-        /// An artifact; repeat it for each platform
-        #[arg(long, required = true)]
-        artifact: Vec<ArtifactId>,
-        /// The version, the same as that of its artifacts
-        #[arg(long)]
-        version: Option<VersionName>,
-        /// The channel
-        #[arg(long, default_value = "production")]
-        channel: Channel,
-        /// Release notes
-        #[arg(long)]
-        notes: Option<Notes>,
-    },
-    /// Publish a release
-    Publish {
-        /// The release
-        release: ReleaseId,
-        /// A target; repeat it for each
-        #[arg(long, required = true, value_delimiter = ',', value_parser = one_of::<Target>())]
-        target: Vec<Target>,
-    },
-    /// Roll back the current release of a channel
-    Rollback {
-        /// The current release
-        release: ReleaseId,
-        /// The release to go back to; by default the release that was current before
-        #[arg(long)]
-        to: Option<ReleaseId>,
-    },
-}
-
 /// `svc open`.
 #[derive(Debug, Args)]
 pub struct Open {
@@ -315,6 +280,7 @@ pub enum Token {
 mod tests {
     use super::*;
     use clap::{CommandFactory, Parser};
+    use contract::releases::Target;
 
     #[derive(Debug, Parser)]
     #[command(name = "svc", version = "0")]
@@ -349,13 +315,29 @@ mod tests {
         let release = "rel_01J9ZQ8F5W7V3T6M2K4N8R0P1S";
         let svc =
             parse(&format!("svc release publish {release} --target ota,google-play")).unwrap();
-        let Command::Release(Release::Publish { target, .. }) = svc.command else {
+        let Command::Release(Release::Publish(publication)) = svc.command else {
             panic!("not a publication")
         };
-        assert_eq!(target, [Target::Ota, Target::GooglePlay]);
+        assert_eq!(publication.target, [Target::Ota, Target::GooglePlay]);
         assert!(parse(&format!("svc release publish {release} --target moon")).is_err());
         assert!(parse("svc token create --name ci --scope artifact:upload").is_ok());
         assert!(parse("svc token create --name ci").is_err());
+    }
+
+    #[test]
+    fn a_rollout_is_a_share_or_a_word() {
+        let release = "rel_01J9ZQ8F5W7V3T6M2K4N8R0P1S";
+        let rollout = |text: &str| match parse(&format!("svc release rollout {release} {text}")) {
+            Ok(Svc { command: Command::Release(Release::Rollout { to, .. }), .. }) => Some(to),
+            _ => None,
+        };
+        assert_eq!(rollout("12.5%"), Some(Rollout::To(12.5.try_into().unwrap())));
+        assert_eq!(rollout("all"), Some(Rollout::To(100.0.try_into().unwrap())));
+        assert_eq!(rollout("halt"), Some(Rollout::Halt));
+        assert_eq!(rollout("resume"), Some(Rollout::Resume));
+        for wrong in ["0", "101", "stop", "-5"] {
+            assert_eq!(rollout(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

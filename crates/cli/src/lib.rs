@@ -22,6 +22,7 @@ mod call;
 mod client;
 mod completions;
 mod create;
+mod credential;
 mod doctor;
 mod failure;
 mod findings;
@@ -130,6 +131,7 @@ fn execute(command: Command, global: &Global, printer: &Printer) -> Result<(), F
         Command::Builds(args) => builds::builds(&cx, args),
         Command::Runner(args) => runner::runner(&cx, args),
         Command::Token(command) => token::token(&cx, command),
+        Command::Credential(command) => credential::credential(&cx, command),
         Command::Repo(command) => repo::repo(&cx, command),
         Command::Open(args) => open::open(&cx, args),
         Command::Publisher(command) => publisher::publisher(&cx, command),

@@ -1,7 +1,8 @@
-//! `svc release`: creates, publishes and rolls back releases.
+//! `svc release`: creates, publishes, rolls out and rolls back releases.
 
 use crate::{
-    Context, args,
+    Context,
+    args::{self, Rollout},
     client::Client,
     failure::Failure,
     printer::{Fields, word},
@@ -10,11 +11,14 @@ use contract::{
     BoundedSet, Patch, VersionName,
     artifacts::GetArtifact,
     page::Limit,
+    publishing::StoreOptions,
     releases::{
-        CreateRelease, GetReleases, Publication, PublishRelease, Release, ReleaseState,
-        RollbackRelease, Target, UpdateRelease,
+        CreateRelease, GetRelease, GetReleases, HaltRollout, Publication, PublishRelease, Release,
+        ReleaseState, ResumeRollout, Rollback, RollbackRelease, RollbackStep, SetRollout, Target,
+        UpdateRelease,
     },
 };
+use std::path::Path;
 
 /// The code of a refusal because the version already has a release.
 const EXISTS: u16 = 137;
@@ -27,17 +31,89 @@ pub fn release(cx: &Context<'_>, command: args::Release) -> Result<(), Failure> 
             let artifact_ids = Failure::list("--artifact", artifact)?;
             ensure(&client, &CreateRelease { app_id, artifact_ids, version, channel, notes })?
         }
-        args::Release::Publish { release, target } => client.call(&PublishRelease {
-            release_id: release,
-            targets: Failure::list("--target", target)?,
-            notes: None,
-        })?,
-        args::Release::Rollback { release, to } => {
-            client.call(&RollbackRelease { release_id: release, to_release_id: to })?
+        args::Release::Show { release, log } => {
+            let release = client.call(&GetRelease { release_id: release })?;
+            return cx.printer.reply(&release, |release| match log {
+                true => history(release),
+                false => fields(release),
+            });
+        }
+        args::Release::Publish(wanted) => client.call(&publication(*wanted)?)?,
+        args::Release::Rollout { release, to, target } => {
+            let targets = match target.is_empty() {
+                true => None,
+                false => Some(Failure::list("--target", target)?),
+            };
+            match to {
+                Rollout::To(rollout) => {
+                    client.call(&SetRollout { release_id: release, targets, rollout })?
+                }
+                Rollout::Halt => client.call(&HaltRollout { release_id: release, targets })?,
+                Rollout::Resume => client.call(&ResumeRollout { release_id: release, targets })?,
+            }
+        }
+        args::Release::Rollback { release, to, dry_run } => {
+            let params = RollbackRelease { release_id: release, to_release_id: to, dry_run };
+            let rollback = client.call(&params)?;
+            cx.printer.reply(&rollback, plan)?;
+            if dry_run {
+                cx.printer.note("nothing was done; run it again without --dry-run");
+            }
+            return Ok(());
         }
     };
     cx.printer.reply(&release, fields)?;
     outcome(&release)
+}
+
+/// The request to publish a release.
+fn publication(wanted: args::Publication) -> Result<PublishRelease, Failure> {
+    let mut options = match &wanted.options {
+        Some(file) => read(file)?,
+        None => StoreOptions::default(),
+    };
+    if wanted.track.is_some() || wanted.draft {
+        let play = options.google_play.get_or_insert_default();
+        play.track = wanted.track.or(play.track.take());
+        play.draft |= wanted.draft;
+    }
+    let takes = |target| wanted.target.contains(&target);
+    if !wanted.group.is_empty() && takes(Target::Testflight) {
+        let testflight = options.testflight.get_or_insert_default();
+        testflight.groups = Failure::list("--group", wanted.group.clone())?;
+    }
+    if takes(Target::FirebaseAppDistribution) {
+        let firebase = options.firebase.get_or_insert_default();
+        if !wanted.group.is_empty() {
+            firebase.groups = Failure::list("--group", wanted.group)?;
+        }
+        if !wanted.tester.is_empty() {
+            firebase.testers = Failure::list("--tester", wanted.tester)?;
+        }
+        for app in wanted.firebase_app {
+            match app.as_str().contains(":ios:") {
+                true => firebase.ios_app_id = Some(app),
+                false => firebase.android_app_id = Some(app),
+            }
+        }
+    }
+    Ok(PublishRelease {
+        release_id: wanted.release,
+        targets: Failure::list("--target", wanted.target)?,
+        rollout: wanted.rollout,
+        notes: wanted.notes,
+        options: (options != StoreOptions::default()).then_some(options),
+    })
+}
+
+/// Reads the choices for the stores.
+fn read(file: &Path) -> Result<StoreOptions, Failure> {
+    let unusable = |why: &dyn std::fmt::Display| {
+        let hint = "see `options` of svc_publishRelease in docs/REFERENCE.md";
+        Failure::usage(format!("{}: {why}", file.display()), hint)
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| unusable(&error))?;
+    serde_json::from_str(&text).map_err(|error| unusable(&error))
 }
 
 /// Creates a release. If an earlier run or another job created the release of the version, adds the
@@ -83,7 +159,9 @@ pub fn ensure_published(client: &Client, release: Release) -> Result<Release, Fa
     let params = PublishRelease {
         release_id: release.id,
         targets: BoundedSet::one(Target::Ota),
+        rollout: None,
         notes: None,
+        options: None,
     };
     client.call(&params)
 }
@@ -96,14 +174,30 @@ pub fn fields(release: &Release) -> Fields {
         .with("channel", &release.channel)
         .with("state", word(&release.state));
     let line = |publication: &Publication| {
-        let state = word(&publication.state);
-        let more = publication.error.as_deref().or(publication.url.as_deref()).unwrap_or_default();
-        (word(&publication.target), format!("{state} {more}").trim_end().to_owned())
+        let Publication { state, rollout, store_state, error, url, .. } = publication;
+        let share = rollout.map(|share| format!("{share} of the users"));
+        let words = store_state.as_ref().map(|words| format!("({words})"));
+        let more = error.clone().or_else(|| url.clone());
+        let parts = [Some(word(state)), share, words, more];
+        (word(&publication.target), parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
     };
     let mut lines: Vec<_> = release.publications.iter().map(line).collect();
     // The artifacts of a release often share a URL, and then their line.
     lines.dedup();
     lines.into_iter().fold(fields, |fields, (target, line)| fields.with(&target, line))
+}
+
+/// The fields of a release, and the history of its publications.
+fn history(release: &Release) -> Fields {
+    let lines = release.publications.iter().flat_map(|p| p.log.iter().map(|line| (p.target, line)));
+    lines.fold(fields(release), |fields, (target, line)| fields.with(&word(&target), line))
+}
+
+/// What a rollback does, and the release that is current after it.
+fn plan(rollback: &Rollback) -> Fields {
+    let step = |step: &RollbackStep| format!("{}: {}", word(&step.action), step.text);
+    let steps = rollback.plan.iter();
+    steps.fold(fields(&rollback.release), |fields, of| fields.with(&word(&of.target), step(of)))
 }
 
 /// Fails for a release that no target accepted, which the service answers with success.

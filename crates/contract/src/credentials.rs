@@ -37,6 +37,9 @@ functions! {
         /// For `androidKeystore`: the alias of the key, if the keystore has several.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         alias: Option<Name>,
+        /// For `androidKeystore`: the password of the key, if it is not that of the keystore.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key_password: Option<PasswordAttempt>,
         /// For `appStoreConnectKey`: the id of the key, ten capital letters and digits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key_id: Option<Name>,

@@ -42,6 +42,7 @@ fn consistent(p: &SetCredential) -> Result<(), Fault> {
         ("password", p.password.is_some(), &[K::IosSigning, K::AndroidKeystore][..]),
         ("profile", p.profile.is_some(), &[K::IosSigning]),
         ("alias", p.alias.is_some(), &[K::AndroidKeystore]),
+        ("keyPassword", p.key_password.is_some(), &[K::AndroidKeystore]),
         ("keyId", p.key_id.is_some(), &[K::AppStoreConnectKey]),
         ("issuerId", p.issuer_id.is_some(), &[K::AppStoreConnectKey]),
     ];
@@ -73,6 +74,7 @@ impl Serves<SetCredential> for Platform {
             profile: p.profile.as_ref().map(|profile| bytes("profile", profile)).transpose()?,
             password: p.password,
             alias: text(p.alias),
+            key_password: p.key_password,
             key_id: text(p.key_id),
             issuer_id: text(p.issuer_id),
         };

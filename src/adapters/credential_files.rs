@@ -1,0 +1,204 @@
+//! Opens the files of credentials with the crate `credentials`, on threads that may block.
+
+use actors::ports::credentials::{CredentialFiles, Opened, Refused, Secret, Upload};
+use app_stores::{AppStoreConnectKey, Pem, ServiceAccount};
+use async_trait::async_trait;
+use contract::{
+    Timestamp,
+    credentials::{Certificate, CredentialFacts, CredentialKind, ProvisioningProfile},
+    text::PasswordAttempt,
+};
+use credentials::{CertificateFacts, Facts, File, ProfileKind, Refusal};
+use data_encoding::BASE64;
+use serde::Deserialize;
+
+/// Opens files without a limit on how many at once: the tiers of callers limit that.
+pub struct Files;
+
+#[async_trait]
+impl CredentialFiles for Files {
+    async fn open(&self, upload: Upload, now: Timestamp) -> Result<Opened, Refused> {
+        let opened = tokio::task::spawn_blocking(move || open(&upload, now)).await;
+        opened.unwrap_or_else(|_| Err(refused("data", "the file cannot be read".into())))
+    }
+}
+
+fn refused(field: &'static str, why: String) -> Refused {
+    Refused { field, why }
+}
+
+fn text(password: Option<&PasswordAttempt>) -> &str {
+    password.map_or("", PasswordAttempt::as_str)
+}
+
+fn open(upload: &Upload, now: Timestamp) -> Result<Opened, Refused> {
+    let Upload { kind, data, password, profile, alias, key_password, key_id, issuer_id } = upload;
+    let password = text(password.as_ref());
+    let profile = profile.as_deref().unwrap_or_default();
+    let file = match kind {
+        CredentialKind::IosSigning => {
+            credentials::Upload::IosSigning { p12: data, password, profile }
+        }
+        CredentialKind::AndroidKeystore => credentials::Upload::AndroidKeystore {
+            keystore: data,
+            password,
+            alias: alias.as_deref(),
+            key_password: key_password.as_ref().map(PasswordAttempt::as_str),
+        },
+        CredentialKind::AppStoreConnectKey => credentials::Upload::AppStoreConnectKey {
+            p8: data,
+            file_name: None,
+            key_id: key_id.as_deref(),
+            issuer_id: issuer_id.as_deref(),
+        },
+        CredentialKind::GoogleServiceAccount | CredentialKind::FirebaseServiceAccount => {
+            credentials::Upload::GoogleServiceAccount { json: data }
+        }
+        CredentialKind::RepositoryHost => return token(data),
+    };
+    let opened = credentials::open(file, now).map_err(|why| refused(field(&why), why.to_string()))?;
+    let expires_at = opened.facts.expires_at();
+    let warnings = opened.warnings.iter().map(ToString::to_string).collect();
+    let secret = secret(upload, password, &opened.facts)?;
+    let facts = shown(opened.facts)?;
+    Ok(Opened { facts, expires_at, warnings, secret })
+}
+
+/// A token of a repository host: text on one line.
+fn token(data: &[u8]) -> Result<Opened, Refused> {
+    let bad = || refused("data", "must be the token as text, in base64".into());
+    let text = std::str::from_utf8(data).map_err(|_| bad())?;
+    let token = text.trim().parse().map_err(|why| refused("data", why))?;
+    Ok(Opened {
+        facts: CredentialFacts::default(),
+        expires_at: None,
+        warnings: Vec::new(),
+        secret: Secret::Token(token),
+    })
+}
+
+/// What is kept of the files, sealed.
+fn secret(upload: &Upload, password: &str, facts: &Facts) -> Result<Secret, Refused> {
+    let pem = || {
+        let pem = std::str::from_utf8(&upload.data);
+        pem.map(|pem| Pem(pem.to_owned())).map_err(|_| refused("data", "must be text".into()))
+    };
+    Ok(match facts {
+        Facts::IosSigning(_) => Secret::IosSigning {
+            p12: BASE64.encode(&upload.data),
+            password: password.to_owned(),
+            profile: BASE64.encode(upload.profile.as_deref().unwrap_or_default()),
+        },
+        Facts::AndroidKeystore(keystore) => Secret::AndroidKeystore {
+            keystore: BASE64.encode(&upload.data),
+            password: password.to_owned(),
+            alias: keystore.alias.clone(),
+            key_password: upload.key_password.as_ref().map(|p| p.as_str().to_owned()),
+        },
+        Facts::AppStoreConnectKey(key) => Secret::AppStoreConnect(AppStoreConnectKey {
+            key_id: key.key_id.clone(),
+            issuer_id: key.issuer_id.clone(),
+            private_key: pem()?,
+        }),
+        Facts::GoogleServiceAccount(account) => {
+            let file: KeyFile = serde_json::from_slice(&upload.data)
+                .map_err(|_| refused("data", "must be the JSON of a key".into()))?;
+            Secret::Google(ServiceAccount {
+                client_email: account.client_email.clone(),
+                private_key_id: account.private_key_id.clone(),
+                private_key: Pem(file.private_key),
+            })
+        }
+    })
+}
+
+/// The secret part of the key of a service account.
+#[derive(Deserialize)]
+struct KeyFile {
+    private_key: String,
+}
+
+/// What callers see.
+fn shown(facts: Facts) -> Result<CredentialFacts, Refused> {
+    let none = CredentialFacts::default();
+    Ok(match facts {
+        Facts::IosSigning(signing) => {
+            let (kind, profile) = (signing.certificate_kind, signing.profile);
+            CredentialFacts {
+                certificate: Some(Certificate {
+                    kind: Some(format!("Apple {kind:?}")),
+                    team_id: Some(signing.team_id),
+                    ..certificate(signing.certificate)?
+                }),
+                profile: Some(ProvisioningProfile {
+                    name: profile.name,
+                    uuid: profile.uuid,
+                    team_id: profile.team_id,
+                    bundle_id: profile.bundle_id,
+                    distribution: distribution(profile.kind).to_owned(),
+                    expires_at: profile.expires_at,
+                }),
+                ..none
+            }
+        }
+        Facts::AndroidKeystore(keystore) => CredentialFacts {
+            certificate: Some(certificate(keystore.certificate)?),
+            alias: Some(keystore.alias),
+            ..none
+        },
+        Facts::AppStoreConnectKey(key) => {
+            CredentialFacts { key_id: Some(key.key_id), issuer_id: key.issuer_id, ..none }
+        }
+        Facts::GoogleServiceAccount(account) => CredentialFacts {
+            key_id: Some(account.private_key_id),
+            client_email: Some(account.client_email),
+            project_id: Some(account.project_id),
+            ..none
+        },
+    })
+}
+
+fn certificate(facts: CertificateFacts) -> Result<Certificate, Refused> {
+    Ok(Certificate {
+        subject: facts.subject,
+        issuer: facts.issuer,
+        sha256: facts.sha256.parse().map_err(|why| refused("data", why))?,
+        kind: None,
+        team_id: None,
+        not_before: facts.not_before,
+        not_after: facts.not_after,
+    })
+}
+
+/// The parameter that a refusal is about.
+fn field(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::WrongPassword { .. } => "password",
+        Refusal::WrongKeyPassword { .. } | Refusal::KeyPasswordNeeded { .. } => "keyPassword",
+        Refusal::SeveralKeys { .. } | Refusal::UnknownAlias { .. } => "alias",
+        Refusal::NoKeyId | Refusal::BadKeyId | Refusal::OtherKeyId { .. } => "keyId",
+        Refusal::BadIssuerId => "issuerId",
+        Refusal::NotAProfile { .. }
+        | Refusal::ProfileAltered
+        | Refusal::UnsupportedSignature
+        | Refusal::IncompleteProfile { .. }
+        | Refusal::ProfileExpired { .. }
+        | Refusal::OtherPlatform { .. }
+        | Refusal::TeamMismatch { .. }
+        | Refusal::KindMismatch { .. }
+        | Refusal::CertificateNotInProfile { .. }
+        | Refusal::TooLarge { file: File::Profile, .. }
+        | Refusal::Unreadable { file: File::Profile } => "profile",
+        _ => "data",
+    }
+}
+
+/// Where apps with a profile can be installed, as the API names it.
+fn distribution(kind: ProfileKind) -> &'static str {
+    match kind {
+        ProfileKind::Development => "development",
+        ProfileKind::AdHoc => "adHoc",
+        ProfileKind::AppStore => "appStore",
+        ProfileKind::Enterprise => "enterprise",
+    }
+}
