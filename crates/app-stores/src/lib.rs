@@ -5,9 +5,12 @@
 //! the store before it is done.
 
 #![warn(missing_docs)]
+#![cfg_attr(not(feature = "clients"), allow(dead_code, reason = "what the clients alone use"))]
 
 pub mod app_store;
 pub mod firebase;
+#[cfg(feature = "clients")]
+mod google;
 pub mod google_play;
 #[cfg(feature = "clients")]
 #[allow(dead_code, reason = "every client uses a part")]
@@ -18,6 +21,8 @@ mod progress;
 mod rollback;
 pub mod testflight;
 
+#[cfg(feature = "clients")]
+pub use google::GoogleAddresses;
 pub use key::{AppStoreConnectKey, Key, Pem, ServiceAccount};
 pub use order::{AppFile, Content, Options, Order, Wanted};
 pub use progress::{Advanced, Next, Progress};
