@@ -13,7 +13,7 @@ pub enum Progress {
     #[default]
     None,
     /// In Google Play.
-    GooglePlay(google_play::Progress),
+    GooglePlay(Box<google_play::Progress>),
     /// In the App Store.
     AppStore(app_store::Progress),
     /// In TestFlight.

@@ -1,5 +1,24 @@
 //! Publications in Google Play.
+//!
+//! A publication opens an edit, uploads its file in it, changes the track in it, and commits it. Who
+//! opens a new edit ends the one before, and so does a change in the console; then the publication
+//! begins again, and finds in the new edit what has happened.
 
+#[cfg(feature = "clients")]
+mod asked;
+#[cfg(feature = "clients")]
+mod client;
+#[cfg(feature = "clients")]
+mod edits;
+#[cfg(feature = "clients")]
+mod lease;
 mod progress;
+#[cfg(feature = "clients")]
+mod refusal;
+mod track;
+#[cfg(feature = "clients")]
+mod upload;
 
+#[cfg(feature = "clients")]
+pub use client::GooglePlay;
 pub use progress::{Progress, restoral, withdrawal};

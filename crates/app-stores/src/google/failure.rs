@@ -1,0 +1,84 @@
+//! The refusals of Google's services.
+
+use crate::{
+    StoreError,
+    http::{Answer, quotation},
+};
+use serde::Deserialize;
+use std::fmt;
+
+/// What a refusal says. Sources: "Errors" of Google's API design guide, RFC 6749 section 5.2.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// The HTTP status.
+    pub status: u16,
+    /// Such as `editExpired`, `FAILED_PRECONDITION` or `invalid_grant`. May be empty.
+    pub reason: String,
+    /// The sentence of the service.
+    pub message: String,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Body {
+    Service {
+        error: Error,
+    },
+    Token {
+        error: String,
+        #[serde(default)]
+        error_description: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct Error {
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    errors: Vec<Reason>,
+}
+
+#[derive(Deserialize)]
+struct Reason {
+    #[serde(default)]
+    reason: String,
+}
+
+impl Failure {
+    pub fn of(answer: &Answer) -> Failure {
+        let status = answer.status;
+        match serde_json::from_slice(&answer.body) {
+            Ok(Body::Service { error }) => Failure {
+                status,
+                reason: error.errors.into_iter().next().map_or(error.status, |it| it.reason),
+                message: quotation(error.message.as_bytes()),
+            },
+            Ok(Body::Token { error, error_description }) => {
+                Failure { status, reason: error, message: quotation(error_description.as_bytes()) }
+            }
+            Err(_) => Failure { status, reason: String::new(), message: quotation(&answer.body) },
+        }
+    }
+
+    /// Whether the reason or the sentence has one of these parts. Capital letters are equal to small
+    /// ones.
+    pub fn says(&self, parts: &[&str]) -> bool {
+        let text = format!("{} {}", self.reason, self.message).to_lowercase();
+        parts.iter().any(|part| text.contains(&part.to_lowercase()))
+    }
+
+    /// A refusal: what to do, and Google's own words.
+    pub fn refused(&self, what_to_do: &str) -> StoreError {
+        StoreError::Refused(format!("{what_to_do} {self}"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure { status, reason, message } = self;
+        write!(f, "Google says: {message} ({status} {reason})")
+    }
+}

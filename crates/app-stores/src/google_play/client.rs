@@ -1,0 +1,438 @@
+//! Takes the steps of a publication.
+
+use super::{
+    asked::Asked,
+    edits::{Edits, Uploaded},
+    lease::{Holder, Leases},
+    progress::{self, Edit, Found, Lifecycle, Progress, Step, Upload},
+    refusal::Stop,
+    track::{self, Goal, Shown, Status},
+    upload::{self, Sent},
+};
+use crate::{
+    Advanced, Content, Key, Next, Order, Progress as AnyProgress, ServiceAccount, Store,
+    StoreError, Wanted,
+    google::{self, Google, GoogleAddresses},
+};
+use async_trait::async_trait;
+use contract::{Sha256, artifacts::ArtifactKind, releases::PublicationState};
+use std::time::Duration;
+
+const SCOPE: &str = "https://www.googleapis.com/auth/androidpublisher";
+/// So often an edit is opened anew at once; then the pauses grow.
+const RESTARTS_AT_ONCE: u32 = 3;
+const LONGEST_RESTART: Duration = Duration::from_secs(300);
+/// The pause until a review is over.
+const REVIEW: Duration = Duration::from_secs(60);
+
+/// Google Play, reached through the Google Play Developer API v3.
+pub struct GooglePlay {
+    google: Google,
+    /// Without a slash at the end.
+    address: String,
+    leases: Leases,
+}
+
+/// One step of one publication.
+struct Call<'a> {
+    asked: Asked<'a>,
+    edits: Edits<'a>,
+    content: &'a dyn Content,
+}
+
+impl GooglePlay {
+    /// Google Play at these addresses. Every publication of an app in this process must go through
+    /// one value of this type: Google takes one edit of an app at a time.
+    pub fn new(addresses: &GoogleAddresses) -> Result<GooglePlay, String> {
+        Ok(GooglePlay {
+            google: Google::new("Google Play", SCOPE, &addresses.token)?,
+            address: addresses.play.trim_end_matches('/').to_owned(),
+            leases: Leases::default(),
+        })
+    }
+
+    fn edits<'a>(&'a self, account: &'a ServiceAccount, package: &'a str) -> Edits<'a> {
+        Edits { google: &self.google, account, address: &self.address, package }
+    }
+
+    async fn perform(
+        &self,
+        step: Step,
+        call: &Call<'_>,
+        p: &mut Progress,
+        log: &mut Vec<String>,
+    ) -> Result<(), Stop> {
+        let Call { asked, edits, content } = call;
+        let (order, wish) = (asked.order, asked.wish);
+        let holder = Holder::Publication(order.id);
+        let edit = p.edit.clone();
+        let id = edit.as_ref().map(|edit| edit.id.as_str()).unwrap_or_default();
+        match step {
+            Step::Finish => p.finished(wish),
+            Step::Follow => self.follow(call, p).await?,
+            Step::Open => {
+                if p.shown.is_some() {
+                    p.listed(edits.lifecycle(asked.track, asked.code).await?);
+                    wait_for_review(wish.wanted, p)?;
+                }
+                self.leases.take(&order.app, holder)?;
+                let id = edits.insert().await?;
+                p.edit = Some(Edit { id, found: None, upload: None, changed: None });
+            }
+            _ => self.leases.take(&order.app, holder)?,
+        }
+        match step {
+            Step::Finish | Step::Follow | Step::Open => {}
+            Step::Check => check(call, id, p, log).await?,
+            Step::Begin => {
+                let session = upload::begin(edits, id, &order.file).await?;
+                if let Some(edit) = &mut p.edit {
+                    edit.upload = Some(Upload { session, sent: 0 });
+                }
+                log.push(format!("The upload of {} to Google Play begins.", order.file.name));
+            }
+            Step::Send => {
+                let Some(upload) = edit.as_ref().and_then(|edit| edit.upload.as_ref()) else {
+                    return Err(Stop::UploadGone);
+                };
+                match upload::send(edits, &upload.session, &order.file, *content).await? {
+                    Sent::Part(sent) => {
+                        if let Some(upload) = p.edit.as_mut().and_then(|it| it.upload.as_mut()) {
+                            upload.sent = sent;
+                        }
+                    }
+                    Sent::Whole(uploaded) => {
+                        if let Err(error) = same_bytes(&uploaded, asked) {
+                            // What the edit holds is not to be committed by anybody.
+                            let _ = edits.delete(id).await;
+                            return Err(error.into());
+                        }
+                        p.has_file();
+                        log.push(format!(
+                            "Google Play has all {} bytes and computed the same SHA-256.",
+                            order.file.size
+                        ));
+                    }
+                }
+            }
+            Step::Change(goal) => {
+                change(call, id, goal, p, log).await?;
+                if let Some(edit) = &mut p.edit {
+                    edit.changed = Some(goal);
+                }
+            }
+            Step::Commit(goal) => {
+                let stays = asked.options.changes_not_sent_for_review && !progress::is_urgent(goal);
+                edits.commit(id, progress::is_urgent(goal), stays).await?;
+                self.leases.give_back(&order.app, holder);
+                p.committed(goal, wish);
+                log.push(committed(asked, goal));
+            }
+            Step::Close => {
+                edits.delete(id).await?;
+                self.leases.give_back(&order.app, holder);
+                p.finished(wish);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks how the review goes. What the console changed is looked up in an edit, and only when
+    /// nobody here has one: it would end theirs.
+    async fn follow(&self, call: &Call<'_>, p: &mut Progress) -> Result<(), Stop> {
+        let Call { asked, edits, .. } = call;
+        let Some(shown) = p.shown else { return Ok(()) };
+        let (was_listed, was_published) = (p.lifecycle.is_some(), p.was_published);
+        let lifecycle = edits.lifecycle(asked.track, asked.code).await?;
+        p.listed(lifecycle);
+        let may_have_changed = match lifecycle {
+            None => was_listed || was_published,
+            Some(Lifecycle::Published) => match shown.status {
+                Status::InProgress => was_published,
+                Status::Draft | Status::Halted | Status::Unspecified => true,
+                Status::Completed => false,
+            },
+            Some(_) => false,
+        };
+        let holder = Holder::Publication(asked.order.id);
+        if !may_have_changed || self.leases.take(&asked.order.app, holder).is_err() {
+            return Ok(());
+        }
+        let looked = async {
+            let id = edits.insert().await?;
+            let releases = edits.track(&id, asked.track).await?;
+            edits.delete(&id).await?;
+            Ok(releases)
+        };
+        let looked = looked.await;
+        self.leases.give_back(&asked.order.app, holder);
+        match looked {
+            Ok(releases) => p.show(Shown::of(&releases, asked.code)),
+            // Somebody else edits the app just now.
+            Err(Stop::EditGone(_)) => {}
+            Err(stop) => return Err(stop),
+        }
+        Ok(())
+    }
+}
+
+/// A change of a version that Google reviews waits for the end of the review, unless it cancels it.
+fn wait_for_review(wanted: Wanted, p: &Progress) -> Result<(), StoreError> {
+    let is_in_review = p.lifecycle == Some(Lifecycle::InReview) && !p.was_published;
+    match wanted {
+        Wanted::Withdrawn => Ok(()),
+        _ if !is_in_review => Ok(()),
+        _ => Err(StoreError::Busy {
+            why:
+                "Google Play still reviews this version, and nobody has it yet. It is changed when \
+                  the review is over. Withdrawing it cancels the review."
+                    .into(),
+            after: REVIEW,
+        }),
+    }
+}
+
+/// Reads everything that the edit shows, and refuses what Google would refuse after the upload.
+async fn check(
+    call: &Call<'_>,
+    id: &str,
+    p: &mut Progress,
+    log: &mut Vec<String>,
+) -> Result<(), Stop> {
+    let Call { asked, edits, .. } = call;
+    let tracks = edits.tracks(id).await?;
+    let Some(found) = tracks.iter().find(|track| track.track == asked.track) else {
+        let names: Vec<_> = tracks.iter().map(|track| track.track.as_str()).collect();
+        return Err(Stop::Store(StoreError::Refused(format!(
+            "The app has no track {:?} in Google Play. It has: {}.",
+            asked.track,
+            names.join(", ")
+        ))));
+    };
+    let is_released = matches!(asked.wish.wanted, Wanted::Released(_));
+    let language = match is_released {
+        true => edits.language(id).await?,
+        false => None,
+    };
+    let has_file = match is_released {
+        true => has_file(&edits.files(id).await?, asked)?,
+        false => true,
+    };
+    let found = Found {
+        has_file,
+        language,
+        replaces: track::replaced(&found.releases, asked.code),
+        shown: Shown::of(&found.releases, asked.code),
+    };
+    let had_doubt = p.is_unsettled;
+    p.checked(found);
+    if let Some(goal) = progress::goal(asked.wish, p) {
+        let releases = tracks.iter().find(|track| track.track == asked.track);
+        let releases = releases.map(|track| track.releases.as_slice()).unwrap_or_default();
+        let replaced = p.replaced.as_ref();
+        track::changed(releases, &asked.ours(None), goal, replaced).map_err(StoreError::Refused)?;
+        if has_file && is_released {
+            log.push("Google Play has these bytes already; they are not sent again.".into());
+        }
+    } else if had_doubt {
+        log.push("Google Play has taken the change: the track shows it.".into());
+    }
+    Ok(())
+}
+
+/// Whether Google has these bytes; a refusal if the version code belongs to others.
+fn has_file(files: &[(ArtifactKind, Uploaded)], asked: &Asked<'_>) -> Result<bool, StoreError> {
+    let file = &asked.order.file;
+    let mut used = files.iter().filter(|(_, it)| it.version_code == asked.code).peekable();
+    if used.peek().is_none() {
+        return Ok(false);
+    }
+    let is_ours =
+        |(kind, it): &(ArtifactKind, Uploaded)| *kind == file.kind && same_hash(it, &file.sha256);
+    match used.any(is_ours) {
+        true => Ok(true),
+        false => Err(StoreError::Refused(format!(
+            "Version code {} was used already by other bytes. Build the app with a higher one.",
+            asked.code
+        ))),
+    }
+}
+
+fn same_hash(uploaded: &Uploaded, sha256: &Sha256) -> bool {
+    uploaded.sha256().is_some_and(|it| it.eq_ignore_ascii_case(sha256.as_str()))
+}
+
+fn same_bytes(uploaded: &Uploaded, asked: &Asked<'_>) -> Result<(), StoreError> {
+    let file = &asked.order.file;
+    if !same_hash(uploaded, &file.sha256) {
+        return Err(StoreError::Refused(format!(
+            "Google Play received bytes with the SHA-256 {}, and those of the file have {}. Nothing \
+             was published. Upload the file to this service again.",
+            uploaded.sha256().unwrap_or("(none)"),
+            file.sha256
+        )));
+    }
+    if uploaded.version_code != asked.code {
+        return Err(StoreError::Refused(format!(
+            "Google Play read version code {} in the file, and this service {}. Nothing was published.",
+            uploaded.version_code, asked.code
+        )));
+    }
+    Ok(())
+}
+
+async fn change(
+    call: &Call<'_>,
+    id: &str,
+    goal: Goal,
+    p: &Progress,
+    log: &mut Vec<String>,
+) -> Result<(), Stop> {
+    let Call { asked, edits, .. } = call;
+    let found = p.edit.as_ref().and_then(|edit| edit.found.as_ref());
+    let ours = asked.ours(found.and_then(|found| found.language.as_deref()));
+    let before = edits.track(id, asked.track).await?;
+    let replaced = p.replaced.as_ref();
+    let after = track::changed(&before, &ours, goal, replaced).map_err(StoreError::Refused)?;
+    edits.put_track(id, asked.track, &after).await?;
+    edits.validate(id).await?;
+    let kept = |code: &String| after.iter().any(|release| release.version_codes.contains(code));
+    let codes = before.iter().flat_map(|release| &release.version_codes);
+    let gone: Vec<_> = codes.filter(|code| !kept(code)).map(String::as_str).collect();
+    if !gone.is_empty() && goal != Goal::Removed {
+        log.push(format!("It takes the place of version code {}.", gone.join(", ")));
+    }
+    Ok(())
+}
+
+fn committed(asked: &Asked<'_>, goal: Goal) -> String {
+    let (code, track) = (asked.code, asked.track);
+    match goal {
+        Goal::Draft => format!(
+            "Version code {code} is a draft in {track}. Somebody rolls it out in the Play Console."
+        ),
+        Goal::Staged(share) => {
+            format!("Version code {code} goes to {share} of the users of {track}.")
+        }
+        Goal::Completed => format!("Version code {code} goes to all users of {track}."),
+        Goal::Halted => {
+            format!(
+                "Version code {code} goes to no more users of {track}. Devices that have it keep it."
+            )
+        }
+        Goal::Removed => format!("Version code {code} was removed from {track}."),
+    }
+}
+
+/// When the next step is due.
+fn due(p: &Progress, step: Step) -> Next {
+    match step {
+        _ if p.edit.is_some() => Next::Now,
+        Step::Follow => p.pause().map_or(Next::Settled, Next::After),
+        Step::Finish | Step::Close | Step::Commit(_) => match p.shown.map(|shown| shown.status) {
+            None | Some(Status::Halted) => Next::Settled,
+            Some(_) => Next::Now,
+        },
+        _ if p.restarts <= RESTARTS_AT_ONCE => Next::Now,
+        _ => Next::After(Duration::from_secs(1 << p.restarts.min(16)).min(LONGEST_RESTART)),
+    }
+}
+
+#[async_trait]
+impl Store for GooglePlay {
+    async fn advance(
+        &self,
+        key: &Key,
+        order: &Order,
+        content: &dyn Content,
+        progress: &AnyProgress,
+    ) -> Result<Advanced, StoreError> {
+        let account = google::account(key)?;
+        let mut p = match progress {
+            AnyProgress::None => Progress::default(),
+            AnyProgress::GooglePlay(p) => Progress::clone(p),
+            _ => {
+                return Err(StoreError::Refused("The publication is one of another store.".into()));
+            }
+        };
+        let asked = Asked::of(order)?;
+        let (before, wish) = (p.words(), asked.wish);
+        let step = progress::next(wish, &p);
+        let call = Call { edits: self.edits(account, &order.app), asked, content };
+        let mut log = Vec::new();
+        let holder = Holder::Publication(order.id);
+        match self.perform(step, &call, &mut p, &mut log).await {
+            Ok(()) => {}
+            Err(Stop::EditGone(words)) => {
+                p.edit_is_gone();
+                log.push(format!("Google Play ended the edit; it begins anew. It says: {words}"));
+            }
+            Err(Stop::UploadGone) => {
+                p.upload_is_gone();
+                log.push("Google Play has forgotten the upload.".into());
+            }
+            Err(Stop::Store(error)) => {
+                // Others need not wait until somebody has done something about it.
+                let is_waiting = matches!(step, Step::Commit(_) | Step::Change(_))
+                    && matches!(error, StoreError::Busy { .. });
+                if is_waiting || matches!(error, StoreError::Refused(_)) {
+                    self.leases.give_back(&order.app, holder);
+                }
+                return Err(error);
+            }
+        }
+        let words = p.words();
+        if step == Step::Follow && words != before {
+            log.extend(words.iter().map(|words| format!("Google Play says: {words}.")));
+        }
+        let state = p.state(order.wanted);
+        let error = (state == PublicationState::Failed).then(|| {
+            "Google Play did not approve the version. The Play Console says why under Publishing \
+             overview and in the inbox. Publish a version with a higher version code. Google Play \
+             says: NOT_APPROVED"
+                .to_owned()
+        });
+        let is_there = p.shown.is_some();
+        Ok(Advanced {
+            state,
+            words,
+            remote_id: is_there.then(|| call.asked.code.to_string()),
+            url: if is_there { call.asked.url() } else { None },
+            log,
+            error,
+            next: due(&p, step),
+            progress: AnyProgress::GooglePlay(Box::new(p)),
+        })
+    }
+
+    async fn check_access(&self, key: &Key, app: &str) -> Result<String, StoreError> {
+        let account = google::account(key)?;
+        self.google.sign_in(account).await?;
+        self.leases.take(app, Holder::Check)?;
+        let edits = self.edits(account, app);
+        let looked = async {
+            let id = edits.insert().await?;
+            let tracks = edits.tracks(&id).await?;
+            edits.delete(&id).await?;
+            Ok(tracks)
+        };
+        let looked = looked.await;
+        self.leases.give_back(app, Holder::Check);
+        match looked {
+            Ok(tracks) => {
+                let names: Vec<_> = tracks.iter().map(|track| track.track.as_str()).collect();
+                Ok(format!(
+                    "The service account {} opens {app} in Google Play, with the tracks {}.",
+                    account.client_email,
+                    names.join(", ")
+                ))
+            }
+            Err(Stop::Store(error)) => Err(error),
+            Err(Stop::EditGone(words)) => Err(StoreError::Busy {
+                why: format!("Somebody else edits the app just now. Google says: {words}"),
+                after: Duration::from_secs(10),
+            }),
+            Err(Stop::UploadGone) => Err(StoreError::Unclear("Google Play has no upload.".into())),
+        }
+    }
+}

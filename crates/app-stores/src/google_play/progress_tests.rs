@@ -1,0 +1,184 @@
+use super::*;
+use serde_json::json;
+
+fn percent(percent: u16) -> Percent {
+    Percent::of_hundredths(percent * 100).unwrap()
+}
+
+fn wish(wanted: Wanted) -> Wish {
+    Wish { wanted, draft: false }
+}
+
+fn shown(status: Status, share: Option<u16>) -> Option<Shown> {
+    Some(Shown { status, share: share.map(percent) })
+}
+
+fn found(has_file: bool) -> Found {
+    Found { has_file, language: None, replaces: None, shown: None }
+}
+
+fn editing(found: Option<Found>, upload: bool, changed: Option<Goal>) -> Progress {
+    let upload = upload.then(|| Upload { session: Session("https://secret".into()), sent: 0 });
+    let edit = Edit { id: "1".into(), found, upload, changed };
+    Progress { edit: Some(edit), ..Progress::default() }
+}
+
+/// Every combination of what a track and a review can show.
+fn all_shown() -> Vec<Progress> {
+    use Status::{Completed, Draft, Halted, InProgress, Unspecified};
+    let mut all =
+        vec![Progress::default(), Progress { is_superseded: true, ..Progress::default() }];
+    let replaced: Release =
+        serde_json::from_value(json!({"versionCodes": ["41"], "status": "completed"})).unwrap();
+    for status in [Draft, InProgress, Halted, Completed, Unspecified] {
+        for lifecycle in [
+            None,
+            Some(Lifecycle::NotSent),
+            Some(Lifecycle::InReview),
+            Some(Lifecycle::Approved),
+            Some(Lifecycle::NotApproved),
+            Some(Lifecycle::Published),
+        ] {
+            for (was_published, replaced) in
+                [(false, None), (true, None), (true, Some(replaced.clone()))]
+            {
+                let share = (status == InProgress).then_some(10);
+                let mut p = Progress { lifecycle, was_published, replaced, ..Progress::default() };
+                p.show(shown(status, share));
+                all.push(p);
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn each_step_follows_from_what_is_there() {
+    let staged = Goal::Staged(percent(10));
+    let released = wish(Wanted::Released(Some(percent(10))));
+    let done = Progress { done: Some(released), ..Progress::default() };
+    let table = [
+        (Progress::default(), Step::Open),
+        (editing(None, false, None), Step::Check),
+        (editing(Some(found(false)), false, None), Step::Begin),
+        (editing(Some(found(false)), true, None), Step::Send),
+        (editing(Some(found(true)), false, None), Step::Change(staged)),
+        (editing(Some(found(true)), false, Some(Goal::Completed)), Step::Change(staged)),
+        (editing(Some(found(true)), false, Some(staged)), Step::Commit(staged)),
+        (done.clone(), Step::Follow),
+        (Progress { is_unsettled: true, ..done }, Step::Open),
+    ];
+    for (progress, step) in table {
+        assert_eq!(next(released, &progress), step, "{progress:?}");
+    }
+}
+
+/// What was not sent is undone without Google, and what Google shows already is not done again.
+#[test]
+fn what_needs_no_change_changes_nothing() {
+    for wanted in [Wanted::Halted, Wanted::Withdrawn, Wanted::Restored] {
+        assert_eq!(next(wish(wanted), &Progress::default()), Step::Finish, "{wanted:?}");
+        let open = editing(Some(found(true)), false, Some(Goal::Completed));
+        assert_eq!(next(wish(wanted), &open), Step::Close, "{wanted:?}");
+    }
+    let mut there = editing(Some(found(true)), false, None);
+    there.show(shown(Status::Completed, None));
+    assert_eq!(next(wish(Wanted::Released(None)), &there), Step::Close);
+}
+
+/// The plan says what the step does, whatever Google shows.
+#[test]
+fn plans_and_goals_agree() {
+    for p in all_shown() {
+        let goal_of = |wanted| goal(wish(wanted), &p);
+        let plan = withdrawal(&p);
+        match goal_of(Wanted::Withdrawn) {
+            Some(Goal::Halted) => assert_eq!(plan.action, Action::Halt, "{p:?}"),
+            Some(Goal::Removed) => {
+                assert!(matches!(plan.action, Action::CancelReview | Action::Delete), "{p:?}");
+            }
+            Some(goal) => panic!("{goal:?} for {p:?}"),
+            None => assert!(matches!(plan.action, Action::Nothing | Action::Abandon), "{p:?}"),
+        }
+        let plan = restoral(&p);
+        match goal_of(Wanted::Restored) {
+            Some(goal) => {
+                assert_eq!(Some(goal), p.released, "{p:?}");
+                assert_eq!(plan.action, Action::Redistribute, "{p:?}");
+            }
+            None => assert_eq!(plan.action, Action::Nothing, "{p:?}"),
+        }
+    }
+}
+
+/// After each change, nothing is left of the goal that led to it.
+#[test]
+fn a_change_reaches_its_goal() {
+    let wishes = [
+        Wanted::Released(None),
+        Wanted::Released(Some(percent(10))),
+        Wanted::Halted,
+        Wanted::Withdrawn,
+        Wanted::Restored,
+    ];
+    for p in all_shown() {
+        for wanted in wishes {
+            let Some(reached) = goal(wish(wanted), &p) else { continue };
+            let mut after = p.clone();
+            after.committed(reached, wish(wanted));
+            assert_eq!(goal(wish(wanted), &after), None, "{wanted:?} {p:?}");
+            assert_eq!(next(wish(wanted), &after), Step::Follow, "{wanted:?} {p:?}");
+        }
+    }
+}
+
+/// An edit that ended while it held a change may have been committed: the track is looked at before
+/// anything else, even if the publication is withdrawn meanwhile.
+#[test]
+fn a_doubt_is_settled_first() {
+    for wanted in [Wanted::Released(None), Wanted::Halted, Wanted::Withdrawn, Wanted::Restored] {
+        let mut p = editing(Some(found(true)), false, Some(Goal::Completed));
+        p.edit_is_gone();
+        assert_eq!(next(wish(wanted), &p), Step::Open, "{wanted:?}");
+        p.edit = editing(None, false, None).edit;
+        assert_eq!(next(wish(wanted), &p), Step::Check, "{wanted:?}");
+        p.checked(Found { shown: shown(Status::Completed, None), ..found(true) });
+        assert!(!p.is_unsettled);
+        let mut p = editing(Some(found(true)), true, None);
+        p.edit_is_gone();
+        assert!(!p.is_unsettled, "nothing can have been committed");
+    }
+}
+
+#[test]
+fn states_and_pauses_follow_the_review() {
+    use PublicationState as State;
+    let released = Wanted::Released(None);
+    let mut p = Progress::default();
+    assert_eq!(p.state(released), State::Uploading);
+    p.show(shown(Status::Completed, None));
+    assert_eq!(p.state(released), State::Processing);
+    let table = [
+        (Lifecycle::InReview, State::InReview, Some(30)),
+        (Lifecycle::InReview, State::InReview, Some(60)),
+        (Lifecycle::Approved, State::InReview, Some(30)),
+        (Lifecycle::NotSent, State::Processing, Some(1800)),
+        (Lifecycle::NotApproved, State::Failed, None),
+        (Lifecycle::Published, State::Live, None),
+    ];
+    for (lifecycle, state, pause) in table {
+        p.listed(Some(lifecycle));
+        assert_eq!(p.state(released), state, "{lifecycle:?}");
+        assert_eq!(p.pause(), pause.map(Duration::from_secs), "{lifecycle:?}");
+    }
+    p.show(None);
+    assert!(p.is_superseded);
+    assert_eq!(p.state(released), State::Live);
+    assert_eq!(growing(100), Duration::from_secs(600));
+}
+
+#[test]
+fn debug_output_does_not_tell_where_to_upload() {
+    let progress = editing(None, true, None);
+    assert!(!format!("{progress:?}").contains("secret"));
+}

@@ -1,0 +1,137 @@
+//! Publications whose service dies, whose requests go wrong, and whose edits others end.
+
+use crate::{
+    google::{self, Google},
+    world::{Mischief, Place, completed, file, hash, key, order, play, share},
+};
+use app_stores::{Action, Next, Progress, Store, Wanted};
+use serde_json::{Value, json};
+
+/// Each is one change in the store.
+const LIFE: usize = 6;
+fn life() -> [Wanted; LIFE] {
+    let released = Wanted::Released(None);
+    [share(10), share(50), Wanted::Halted, share(50), released, Wanted::Withdrawn]
+}
+/// More steps and requests than any part of a life takes.
+const MOST_STEPS: usize = 8;
+const MOST_REQUESTS: usize = 14;
+
+/// Lives a whole life in an app of its own, and returns what the store saw of it.
+async fn lived(google: &Google, number: usize, mischief: Mischief) -> Value {
+    let app = format!("com.example.app{number}");
+    let tracks = json!({"production": [completed(41)], "beta": [completed(40)]});
+    google.tell(&json!({"do": "playApp", "packageName": app, "tracks": tracks}));
+    let key = key(google);
+    let client = || Box::new(play(google)) as Box<dyn Store>;
+    let path = format!("/{}/", app.replace('.', "\\."));
+    let place = Place { google, key: &key, client: &client, path };
+    let file = crate::world::file_that(&json!({"packageName": app, "versionCode": 42}), 1000);
+    let mut progress = Progress::None;
+    for wanted in life() {
+        let mut order = order(&file, 42, "production", wanted);
+        order.app.clone_from(&app);
+        place.reach(&order, &file, &mut progress, mischief).await;
+    }
+    let seen = google.state()["play"][&app].clone();
+    let commits = seen["commits"].as_array().unwrap();
+    let codes = commits.iter().map(|commit| {
+        assert_eq!(commit["tracks"].as_object().unwrap().len(), 1, "one track changes");
+        commit["tracks"]["production"].clone()
+    });
+    let files: Vec<_> = commits.iter().flat_map(|it| it["uploads"].as_array().unwrap()).collect();
+    json!({
+        "changes": codes.collect::<Vec<_>>(),
+        "committed files": files.iter().map(|it| *it == &json!(hash(&file))).collect::<Vec<_>>(),
+        "tracks": seen["tracks"],
+        "uploads": seen["uploads"].as_array().unwrap().len(),
+    })
+}
+
+#[tokio::test]
+async fn whatever_breaks_the_store_sees_each_change_once() {
+    if !google::is_here("whatever_breaks_the_store_sees_each_change_once") {
+        return;
+    }
+    let google = Google::start();
+    let usual = lived(&google, 0, Mischief::None).await;
+    assert_eq!(usual["changes"].as_array().unwrap().len(), LIFE);
+    assert_eq!(usual["committed files"], json!([true]));
+    assert_eq!(usual["uploads"], 1);
+    let twice = (0..MOST_STEPS).map(|step| Mischief::Twice(Some(step)));
+    let faults = (0..MOST_REQUESTS).flat_map(|nth| {
+        ["cutBefore", "cutAfter", "unavailable"].map(|how| Mischief::Fault(nth, how))
+    });
+    let all = twice.chain([Mischief::Twice(None), Mischief::Fault(9, "limited")]).chain(faults);
+    for (number, mischief) in all.enumerate() {
+        assert_eq!(lived(&google, number + 1, mischief).await, usual, "{mischief:?}");
+    }
+    // What was uploaded in an edit is lost with it, so it may be sent twice. It is committed once.
+    for step in 0..MOST_STEPS {
+        for (way, how) in ["deleted", "expired", "committed"].into_iter().enumerate() {
+            let mischief = Mischief::EndedEdit(step, how);
+            let mut seen = lived(&google, 1000 + step * 3 + way, mischief).await;
+            seen["uploads"] = 1.into();
+            assert_eq!(seen, usual, "{mischief:?}");
+        }
+    }
+    google.check();
+}
+
+/// A publication that is withdrawn at any step, by a service that died or did not, reaches nobody,
+/// and what the plan said is what was done.
+#[tokio::test]
+async fn a_publication_can_be_withdrawn_at_any_step() {
+    if !google::is_here("a_publication_can_be_withdrawn_at_any_step") {
+        return;
+    }
+    let google = Google::start();
+    let key = key(&google);
+    let client = || Box::new(play(&google)) as Box<dyn Store>;
+    let mut was_halted = 0;
+    for steps in 0..9 {
+        for died in [false, true] {
+            let app = format!("com.example.app{steps}{died}");
+            let tracks = json!({"production": [completed(41)]});
+            google.tell(&json!({"do": "playApp", "packageName": app, "tracks": tracks}));
+            let says = json!({"packageName": app, "versionCode": 42});
+            let file = crate::world::file_that(&says, 1000);
+            let mut order = order(&file, 42, "production", share(10));
+            order.app.clone_from(&app);
+            let mut progress = Progress::None;
+            for step in 0..steps {
+                let advanced = client().advance(&key, &order, &file, &progress).await.unwrap();
+                if step + 1 < steps || !died {
+                    progress = advanced.progress;
+                }
+                if advanced.next != Next::Now {
+                    break;
+                }
+            }
+            let plan = progress.withdrawal();
+            order.wanted = Wanted::Withdrawn;
+            let place = Place { google: &google, key: &key, client: &client, path: String::new() };
+            place.reach(&order, &file, &mut progress, Mischief::None).await;
+            let seen = google.state()["play"][&app].clone();
+            let releases = seen["tracks"]["production"].as_array().unwrap();
+            assert_eq!(
+                releases.iter().find(|it| it["versionCodes"][0] == "41").unwrap(),
+                &completed(41)
+            );
+            let ours = releases.iter().find(|it| it["versionCodes"][0] == "42");
+            match ours.map(|it| it["status"].as_str().unwrap()) {
+                None => assert_eq!(plan.action, Action::Abandon, "{steps} {died}"),
+                Some(status) => {
+                    was_halted += 1;
+                    assert_eq!(status, "halted", "{steps} {died}");
+                    // The plan was made by a service that died while the commit was under way.
+                    let in_doubt = died && plan.text.contains("in just this moment");
+                    assert!(plan.action == Action::Halt || in_doubt, "{steps} {died}: {plan:?}");
+                }
+            }
+            assert_eq!(progress.withdrawal().text.is_empty(), false);
+        }
+    }
+    assert!(was_halted >= 3, "{was_halted} had been committed");
+    google.check();
+}
