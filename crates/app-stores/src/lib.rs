@@ -9,6 +9,9 @@
 pub mod app_store;
 pub mod firebase;
 pub mod google_play;
+#[cfg(feature = "clients")]
+#[allow(dead_code, reason = "every client uses a part")]
+mod http;
 mod key;
 mod order;
 mod progress;
@@ -27,7 +30,7 @@ use std::time::Duration;
 #[async_trait]
 pub trait Store: Send + Sync {
     /// Takes a publication one step closer to what is wanted. The first steps check everything that
-    /// the store tells before anything is sent. A step takes at most [`STEP_WITHIN`].
+    /// the store tells before anything is sent. A step takes at most [`Store::step_within`].
     ///
     /// After [`StoreError::Busy`] and [`StoreError::Unclear`], the step may be repeated with the same
     /// progress; after [`StoreError::Refused`] too, once the reason is gone.
@@ -42,9 +45,15 @@ pub trait Store: Send + Sync {
     /// Checks that the key opens the app in this store with every permission that a publication
     /// needs. Changes nothing that anybody sees. Returns what was found, as one sentence.
     async fn check_access(&self, key: &Key, app: &str) -> Result<String, StoreError>;
+
+    /// How long one step of this order may take. It is longer where a store takes a file only as a
+    /// whole.
+    fn step_within(&self, _order: &Order) -> Duration {
+        STEP_WITHIN
+    }
 }
 
-/// How long one step may take.
+/// How long one step may take in most stores.
 pub const STEP_WITHIN: Duration = Duration::from_secs(120);
 
 /// Why a step was not done.
