@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod app_store;
+mod app_store_connect;
 pub mod firebase;
 pub mod google_play;
 #[cfg(feature = "clients")]
@@ -18,6 +19,8 @@ mod progress;
 mod rollback;
 pub mod testflight;
 
+#[cfg(feature = "clients")]
+pub use app_store_connect::ADDRESS as APP_STORE_CONNECT;
 pub use key::{AppStoreConnectKey, Key, Pem, ServiceAccount};
 pub use order::{AppFile, Content, Options, Order, Wanted};
 pub use progress::{Advanced, Next, Progress};
