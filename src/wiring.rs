@@ -2,9 +2,9 @@
 
 use crate::{
     adapters::{
-        attestations::TrustedRoots, binaries::Vault, clock, credential_files::Files, dumps::DumpFolder, git::Git,
-        github::GithubApp, loopback::Loopback, mail::mail, oidc::Issuers,
-        parse::ParseClient, passwords::Argon2id, registries,
+        attestations::TrustedRoots, binaries::Vault, clock, credential_files::Files,
+        dumps::DumpFolder, git::Git, github::GithubApp, loopback::Loopback, mail::mail,
+        oidc::Issuers, parse::ParseClient, passwords::Argon2id, registries,
     },
     config::ServeArgs,
     secrets::{self, Keys},

@@ -95,7 +95,7 @@ const EVENTS: [Event; 20] = [
 ];
 
 fn input(event: Event, state: &State) -> Input<Publications> {
-    let stepped = |result| Input::Outcome(Outcome::Stepped(result, None));
+    let stepped = |result| Input::Outcome(Outcome::Stepped(Box::new(result), None));
     match event {
         Event::Stepped(now, more) => stepped(Ok(Advanced {
             progress: Progress::Testflight(Default::default()),

@@ -56,7 +56,8 @@ fn open(upload: &Upload, now: Timestamp) -> Result<Opened, Refused> {
         }
         CredentialKind::RepositoryHost => return token(data),
     };
-    let opened = credentials::open(file, now).map_err(|why| refused(field(&why), why.to_string()))?;
+    let opened =
+        credentials::open(file, now).map_err(|why| refused(field(&why), why.to_string()))?;
     let expires_at = opened.facts.expires_at();
     let warnings = opened.warnings.iter().map(ToString::to_string).collect();
     let secret = secret(upload, password, &opened.facts)?;

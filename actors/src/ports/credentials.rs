@@ -64,7 +64,8 @@ pub enum Secret {
     AndroidKeystore {
         keystore: String,
         password: String,
-        alias: Option<String>,
+        alias: String,
+        key_password: Option<String>,
     },
     AppStoreConnect(AppStoreConnectKey),
     Google(ServiceAccount),

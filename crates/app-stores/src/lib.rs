@@ -8,6 +8,7 @@
 #![cfg_attr(not(feature = "clients"), allow(dead_code, reason = "what the clients alone use"))]
 
 pub mod app_store;
+mod app_store_connect;
 pub mod firebase;
 #[cfg(feature = "clients")]
 mod google;
@@ -21,6 +22,7 @@ mod progress;
 mod rollback;
 pub mod testflight;
 
+pub use app_store_connect::ADDRESS as APP_STORE_CONNECT;
 #[cfg(feature = "clients")]
 pub use google::GoogleAddresses;
 pub use key::{AppStoreConnectKey, Key, Pem, ServiceAccount};

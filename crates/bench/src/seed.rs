@@ -120,8 +120,9 @@ pub async fn release(store: &Store) -> Outcome<AppId> {
         created_by: Some(user),
         created_at: MADE,
         published_at: Some(MADE),
+        options: Default::default(),
     };
-    let state = State { release, created_by_token: None, to_tell: Default::default() };
+    let state = State::new(release, None);
     let change = put::<Releases>(change, release_id, state);
     let current = Current { release: release_id, since: MADE };
     commit(store, change.create::<Current>(&Current::key(app_id, &channel), current)).await?;

@@ -61,6 +61,9 @@ pub struct AppStoreOptions {
     /// update by themselves. A `rollout` of the publication asks for it too.
     #[serde(default)]
     pub phased: bool,
+    /// Whether the app uses encryption that is not exempt. Needed if its `Info.plist` does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uses_non_exempt_encryption: Option<bool>,
 }
 
 /// When the App Store releases an approved version.

@@ -100,7 +100,7 @@ impl Serves<SetCredential> for Platform {
         };
         let new = New { credential, secret: secret.map_err(|_| Fault::Internal)? };
         let input = match held {
-            Some(_) => Input::Command(Command::Replace(new)),
+            Some(_) => Input::Command(Command::Replace(Box::new(new))),
             None => Input::Create(Box::new(new)),
         };
         cx.change_or_create(world, &self.owners()?.credentials, id, input, show).await

@@ -41,7 +41,7 @@ pub struct New {
 #[derive(Debug, Clone)]
 pub enum Command {
     /// Another file takes the place of this one.
-    Replace(New),
+    Replace(Box<New>),
     /// The access was checked.
     Checked(AccessCheck),
     /// The secret was used.
@@ -81,7 +81,7 @@ impl Resource for Credentials {
         Ok(match command {
             Command::Replace(new) => {
                 let (created_at, id) = (state.credential.created_at, state.credential.id);
-                let mut state = State::of(at.now, new);
+                let mut state = State::of(at.now, *new);
                 (state.credential.created_at, state.credential.id) = (created_at, id);
                 Step::put(state).intend(Intent::None)
             }

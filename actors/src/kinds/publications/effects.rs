@@ -34,7 +34,7 @@ pub(super) async fn perform(
 async fn advance(state: &State, world: &World) -> Result<Outcome, Retry> {
     let (key, used) = match key(state, world)? {
         Ok(found) => found,
-        Err(refused) => return Ok(Outcome::Stepped(Err(refused), None)),
+        Err(refused) => return Ok(Outcome::Stepped(Box::new(Err(refused)), None)),
     };
     let artifact = get::<Artifacts>(&world.store, state.publication.artifact_id)?;
     let artifact = &artifact.state.artifact;
@@ -42,7 +42,8 @@ async fn advance(state: &State, world: &World) -> Result<Outcome, Retry> {
     if let Some(used) = &used {
         used.note(world).await;
     }
-    Ok(Outcome::Stepped(step(state, artifact, &key, world).await, used))
+    let answer = step(state, artifact, &key, world).await;
+    Ok(Outcome::Stepped(Box::new(answer), used))
 }
 
 async fn step(state: &State, artifact: &Artifact, key: &Key, world: &World) -> StepResult {

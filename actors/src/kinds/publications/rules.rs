@@ -98,7 +98,7 @@ pub enum Effect {
 #[derive(Debug, Clone)]
 pub enum Outcome {
     /// The answer of the store, and the use of the credential unless it was told before.
-    Stepped(StepResult, Option<Box<Use>>),
+    Stepped(Box<StepResult>, Option<Box<Use>>),
     Reported,
 }
 
@@ -128,7 +128,7 @@ impl Resource for Publications {
 
     fn on_outcome(mut state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         match outcome {
-            Outcome::Stepped(result, used) => state.stepped(at.now, result, used.as_deref()),
+            Outcome::Stepped(result, used) => state.stepped(at.now, *result, used.as_deref()),
             Outcome::Reported => {
                 state.unreported = false;
                 state.go_on(at.now)

@@ -1,0 +1,468 @@
+//! The rules of the App Store: what is checked before anything is sent, which step is next, and what
+//! Apple's states mean. Pure.
+//!
+//! Source: `AppVersionState` and `PhasedReleaseState` of Apple's description, and "Release a version
+//! update in phases" of Apple.
+
+use super::progress::{Phases, Progress, Stage};
+use crate::{
+    Wanted,
+    app_store_connect::{documents::Localization, upload},
+};
+use contract::{
+    publishing::{AppStoreOptions, AppStoreRelease, Percent},
+    releases::PublicationState,
+};
+
+/// The shares of a release in phases.
+const LADDER: &str = "Apple chooses the shares of a release in phases: 1, 2, 5, 10, 20, 50 and 100 % \
+                      of the devices that update by themselves, one a day";
+
+/// A step of a publication.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A step of the upload.
+    Upload(upload::Step),
+    /// Check what can be read, before anything is sent.
+    Check,
+    /// Find or create the version.
+    EnsureVersion,
+    /// Give the version its build.
+    Attach,
+    /// Write the release notes in one language.
+    Note,
+    /// Settle whether the version is released in phases.
+    SetPhases,
+    /// Find or create the submission.
+    OpenSubmission,
+    /// Make the version part of the submission.
+    List,
+    /// Send the submission: the point of no return.
+    Submit,
+    /// See where the version stands, and do what is wanted there.
+    Follow,
+    /// Take the version out of a submission that was not sent.
+    TakeOut,
+    /// Leave everything as it is.
+    Rest,
+    /// Give up what has begun.
+    Abandon,
+}
+
+/// The next step. The error says why what is wanted is impossible.
+pub(super) fn next(
+    progress: &Progress,
+    wanted: Wanted,
+    options: &AppStoreOptions,
+) -> Result<Step, String> {
+    if progress.is_withdrawn || progress.upload.failure.is_some() {
+        return Ok(Step::Rest);
+    }
+    if progress.submitted {
+        return Ok(Step::Follow);
+    }
+    match wanted {
+        Wanted::Halted | Wanted::Restored => Ok(Step::Rest),
+        Wanted::Withdrawn => Ok(match progress.stage() {
+            Stage::Listed => Step::TakeOut,
+            _ => Step::Abandon,
+        }),
+        Wanted::Released(Some(_)) if options.release == Some(AppStoreRelease::Manual) => Err(
+            "A version that is to be released by hand waits after its approval until a share is \
+                 asked for. Leave the share out until then; `phased` asks for phases."
+                .into(),
+        ),
+        Wanted::Released(_) => Ok(prepare(progress)),
+    }
+}
+
+fn prepare(progress: &Progress) -> Step {
+    match upload::next(&progress.upload) {
+        Some(step @ upload::Step::FindApp) => Step::Upload(step),
+        _ if !progress.checked => Step::Check,
+        Some(step) => Step::Upload(step),
+        None if progress.version.is_none() => Step::EnsureVersion,
+        None if !progress.attached => Step::Attach,
+        None if !progress.noted => Step::Note,
+        None if !progress.phases_set => Step::SetPhases,
+        None if progress.submission.is_none() => Step::OpenSubmission,
+        None if !progress.listed => Step::List,
+        None => Step::Submit,
+    }
+}
+
+/// What is to be done with a submitted version after a look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Act {
+    /// Look again later.
+    Wait,
+    /// Nothing is left to do.
+    Settle,
+    /// Nothing is left to do: nobody new gets the version, as is wanted.
+    RestHalted,
+    /// Leave the version unreleased after its approval.
+    Hold,
+    /// Release the version after its approval as the options say.
+    LetGo,
+    /// Release the approved version.
+    Release,
+    /// Change the release in phases to this state.
+    Phase(&'static str),
+    /// Cancel the submission.
+    Cancel,
+    /// Say why what is wanted is impossible.
+    Refuse(String),
+}
+
+/// What is to be done with a submitted version.
+pub(super) fn act(progress: &Progress, wanted: Wanted, options: &AppStoreOptions) -> Act {
+    let stage = progress.stage();
+    match wanted {
+        Wanted::Released(share) => release(progress, stage, share, options),
+        Wanted::Halted => match stage {
+            Stage::InReview | Stage::Approved if progress.is_held => Act::RestHalted,
+            Stage::Approved if is_by_hand(options) => Act::RestHalted,
+            Stage::InReview | Stage::Approved => Act::Hold,
+            Stage::Phased if progress.is_in_phase("ACTIVE") => Act::Phase("PAUSED"),
+            Stage::Phased | Stage::Releasing => Act::Wait,
+            Stage::Paused => Act::RestHalted,
+            Stage::Released => Act::Refuse(
+                "Everybody has the version, and Apple cannot halt that. Publish a new version, or \
+                 remove the app from sale in App Store Connect."
+                    .into(),
+            ),
+            _ => Act::Settle,
+        },
+        Wanted::Withdrawn => match stage {
+            Stage::InReview => Act::Cancel,
+            Stage::Approved if progress.is_held || is_by_hand(options) => Act::RestHalted,
+            Stage::Approved => Act::Hold,
+            Stage::Phased if progress.is_in_phase("ACTIVE") => Act::Phase("PAUSED"),
+            Stage::Phased | Stage::Releasing => Act::Wait,
+            _ => Act::RestHalted,
+        },
+        Wanted::Restored => Act::Settle,
+    }
+}
+
+fn release(
+    progress: &Progress,
+    stage: Stage,
+    share: Option<Percent>,
+    options: &AppStoreOptions,
+) -> Act {
+    let is_part = share.is_some_and(|share| share != Percent::ALL);
+    if is_part && !matches!(stage, Stage::Refused | Stage::Released) {
+        if progress.phases.is_none() && stage != Stage::Releasing {
+            return Act::Refuse(format!(
+                "The version was submitted without phases, so that it is for everybody or nobody. \
+                 {LADDER}."
+            ));
+        }
+        if share != progress.share && matches!(stage, Stage::Phased | Stage::Paused) {
+            return Act::Refuse(format!("{LADDER}. Ask for 100 % to skip the rest."));
+        }
+    }
+    match stage {
+        Stage::Approved if is_by_hand(options) && share.is_some() => Act::Release,
+        // The version was held, and would have been released since.
+        Stage::Approved if progress.is_held && is_at_once(options) => Act::Release,
+        Stage::InReview | Stage::Approved if progress.is_held => Act::LetGo,
+        Stage::InReview | Stage::Approved | Stage::Releasing => Act::Wait,
+        Stage::Phased | Stage::Paused if share == Some(Percent::ALL) => {
+            if progress.is_in_phase("INACTIVE") { Act::Wait } else { Act::Phase("COMPLETE") }
+        }
+        Stage::Paused => Act::Phase("ACTIVE"),
+        Stage::Phased => Act::Wait,
+        _ => Act::Settle,
+    }
+}
+
+fn is_by_hand(options: &AppStoreOptions) -> bool {
+    options.release == Some(AppStoreRelease::Manual)
+}
+
+fn is_at_once(options: &AppStoreOptions) -> bool {
+    matches!(options.release, None | Some(AppStoreRelease::AfterApproval))
+}
+
+impl Progress {
+    fn is_in_phase(&self, state: &str) -> bool {
+        self.phases.as_ref().is_some_and(|phases| phases.state == state)
+    }
+
+    /// The state of the publication.
+    pub(super) fn state(&self) -> PublicationState {
+        if self.is_withdrawn || self.is_halted {
+            return PublicationState::Halted;
+        }
+        match self.stage() {
+            Stage::Unsent => PublicationState::Uploading,
+            Stage::Built | Stage::Draft | Stage::Listed => PublicationState::Processing,
+            Stage::InReview | Stage::Approved | Stage::Releasing => PublicationState::InReview,
+            Stage::Phased | Stage::Released => PublicationState::Live,
+            Stage::Paused => PublicationState::Halted,
+            Stage::Refused => PublicationState::Failed,
+        }
+    }
+
+    /// Where the version stands, in Apple's words.
+    pub(super) fn words(&self) -> Option<String> {
+        let words = self.words.clone().or_else(|| self.upload.words.clone())?;
+        Some(match &self.phases {
+            Some(Phases { state, day, .. }) if words == "READY_FOR_DISTRIBUTION" => match day {
+                Some(day) => format!("{words}, phased release {state}, day {day} of 7"),
+                None => format!("{words}, phased release {state}"),
+            },
+            _ => words,
+        })
+    }
+
+    /// Why the publication failed, with what to do.
+    pub(super) fn failure(&self) -> Option<String> {
+        if let Some(failure) = &self.upload.failure {
+            return Some(failure.clone());
+        }
+        let words = self.words.as_deref().filter(|_| self.stage() == Stage::Refused)?;
+        let why = match words {
+            "INVALID_BINARY" => {
+                "Apple cannot use the build, and sent the reasons by e-mail: correct them, raise the \
+                 build number and publish again."
+            }
+            "METADATA_REJECTED" => {
+                "Apple rejected what the version shows in the App Store. The reasons are in App Store \
+                 Connect, under App Review: correct them and publish again."
+            }
+            "REJECTED" => {
+                "Apple rejected the version. The reasons are in App Store Connect, under App Review: \
+                 correct them, raise the build number if the app changes, and publish again."
+            }
+            _ => "Somebody took the version back from review in App Store Connect: publish again.",
+        };
+        Some(format!("{why} Apple's state of the version is {words}."))
+    }
+}
+
+/// A version of the app in App Store Connect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Known {
+    pub id: String,
+    pub version: String,
+    pub state: String,
+}
+
+/// What may become of the version that is to be published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ground {
+    /// The version that can be edited, which is taken over. Apple allows one.
+    pub editable: Option<Known>,
+    /// No version of the app was released before.
+    pub is_first: bool,
+}
+
+/// Checks a version against those that App Store Connect has. The error says what is in the way.
+pub(super) fn ground(versions: &[Known], wanted: &str) -> Result<Ground, String> {
+    let number = upload::numbers(wanted);
+    let released = |known: &&Known| {
+        matches!(known.state.as_str(), "READY_FOR_DISTRIBUTION" | "REPLACED_WITH_NEW_VERSION")
+    };
+    let highest =
+        versions.iter().filter(released).max_by_key(|known| upload::numbers(&known.version));
+    if let Some(known) = highest.filter(|known| number <= upload::numbers(&known.version)) {
+        return Err(format!(
+            "The App Store has version {} already, and {wanted} is not higher. Raise \
+             CFBundleShortVersionString and build again.",
+            known.version
+        ));
+    }
+    let is_editable = |known: &&Known| {
+        matches!(
+            known.state.as_str(),
+            "PREPARE_FOR_SUBMISSION"
+                | "DEVELOPER_REJECTED"
+                | "REJECTED"
+                | "METADATA_REJECTED"
+                | "INVALID_BINARY"
+                | "READY_FOR_REVIEW"
+        )
+    };
+    let in_the_way = |known: &&Known| !released(known) && !is_editable(known);
+    if let Some(known) = versions.iter().find(in_the_way) {
+        return Err(format!(
+            "Version {} of the app is not finished: its state is {}. Wait for it, or remove it from \
+             review in App Store Connect.",
+            known.version, known.state
+        ));
+    }
+    Ok(Ground { editable: versions.iter().find(is_editable).cloned(), is_first: highest.is_none() })
+}
+
+/// Checks that a version says in every language what Apple demands. The error names what is missing.
+pub(super) fn complete(localizations: &[Localization]) -> Result<(), String> {
+    let is_empty = |text: &Option<String>| text.as_deref().is_none_or(|t| t.trim().is_empty());
+    let lacks = |one: &Localization| -> Vec<&str> {
+        let needed = [
+            (&one.description, "a description"),
+            (&one.keywords, "keywords"),
+            (&one.support_url, "a support URL"),
+        ];
+        needed.into_iter().filter(|(text, _)| is_empty(text)).map(|(_, name)| name).collect()
+    };
+    let sentences: Vec<_> = localizations
+        .iter()
+        .map(|one| (one.locale.as_str(), lacks(one).join(" and ")))
+        .filter(|(_, lacking)| !lacking.is_empty())
+        .map(|(language, lacking)| format!("{language} needs {lacking}"))
+        .collect();
+    if sentences.is_empty() {
+        return Ok(());
+    }
+    Err(format!("Complete the version in App Store Connect: {}.", sentences.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const RELEASED: Wanted = Wanted::Released(None);
+    const ALL: Wanted = Wanted::Released(Some(Percent::ALL));
+
+    fn known(version: &str, state: &str) -> Known {
+        Known { id: "v".into(), version: version.into(), state: state.into() }
+    }
+
+    fn submitted(words: &str, phase: Option<&str>) -> Progress {
+        let phases = phase.map(|state| json!({"id": "p", "state": state, "day": 2}));
+        serde_json::from_value(json!({
+            "upload": {"app": {"id": "1", "name": "A", "language": "en-US"}, "isUsable": true},
+            "version": "v", "submission": "s", "listed": true, "submitted": true,
+            "words": words, "phases": phases, "share": 10,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_version_must_be_higher_and_alone() {
+        let live = known("1.4.1", "READY_FOR_DISTRIBUTION");
+        let draft = known("1.5", "PREPARE_FOR_SUBMISSION");
+        let grounds = |versions: &[Known]| ground(versions, "1.4.2").unwrap();
+        assert!(grounds(&[]).is_first);
+        assert!(grounds(std::slice::from_ref(&draft)).is_first);
+        let found = grounds(&[draft.clone(), live.clone()]);
+        assert_eq!((found.is_first, found.editable), (false, Some(draft)));
+        for (wrong, word) in [
+            (known("1.4.2", "READY_FOR_DISTRIBUTION"), "already"),
+            (known("1.10", "READY_FOR_DISTRIBUTION"), "not higher"),
+            (known("1.4.2", "REPLACED_WITH_NEW_VERSION"), "not higher"),
+            (known("1.4.2", "WAITING_FOR_REVIEW"), "WAITING_FOR_REVIEW"),
+            (known("1.4.1.1", "IN_REVIEW"), "1.4.1.1"),
+            (known("1.3", "PENDING_DEVELOPER_RELEASE"), "PENDING_DEVELOPER_RELEASE"),
+        ] {
+            let why = ground(&[live.clone(), wrong.clone()], "1.4.2").unwrap_err();
+            assert!(why.contains(word), "{wrong:?}: {why}");
+        }
+    }
+
+    #[test]
+    fn what_a_version_lacks_is_named_by_language() {
+        let localization = |locale: &str, description: &str, keywords: Option<&str>| {
+            let url = "https://example.com";
+            serde_json::from_value::<Localization>(json!({"locale": locale, "supportUrl": url,
+                "description": description, "keywords": keywords}))
+            .unwrap()
+        };
+        let good = localization("en-US", "An app", Some("app"));
+        let bad = localization("de-DE", " ", None);
+        assert_eq!(complete(std::slice::from_ref(&good)), Ok(()));
+        assert_eq!(
+            complete(&[good, bad]).unwrap_err(),
+            "Complete the version in App Store Connect: de-DE needs a description and keywords."
+        );
+    }
+
+    #[test]
+    fn wishes_for_a_submitted_version_lead_to_acts() {
+        let usual = AppStoreOptions::default();
+        let by_hand = AppStoreOptions { release: Some(AppStoreRelease::Manual), ..usual.clone() };
+        let share = |percent: u16| Wanted::Released(Percent::of_hundredths(percent * 100));
+        let (waits, approved) = ("WAITING_FOR_REVIEW", "PENDING_DEVELOPER_RELEASE");
+        let ready = "READY_FOR_DISTRIBUTION";
+        let refuse = Act::Refuse(String::new());
+        for (words, phase, wanted, options, expected) in [
+            (waits, None, RELEASED, &usual, Act::Wait),
+            (waits, None, Wanted::Halted, &usual, Act::Hold),
+            (waits, None, Wanted::Withdrawn, &usual, Act::Cancel),
+            (waits, None, share(10), &usual, refuse.clone()),
+            (waits, Some("INACTIVE"), share(10), &usual, Act::Wait),
+            (waits, Some("INACTIVE"), share(20), &usual, Act::Wait),
+            (approved, None, RELEASED, &by_hand, Act::Wait),
+            (approved, None, ALL, &by_hand, Act::Release),
+            (approved, Some("INACTIVE"), share(10), &by_hand, Act::Release),
+            (approved, None, Wanted::Halted, &by_hand, Act::RestHalted),
+            (approved, None, Wanted::Withdrawn, &by_hand, Act::RestHalted),
+            (approved, None, Wanted::Withdrawn, &usual, Act::Hold),
+            ("PENDING_APPLE_RELEASE", None, Wanted::Withdrawn, &usual, Act::Wait),
+            (ready, None, RELEASED, &usual, Act::Settle),
+            (ready, None, Wanted::Halted, &usual, refuse.clone()),
+            (ready, None, Wanted::Withdrawn, &usual, Act::RestHalted),
+            (ready, Some("ACTIVE"), share(10), &usual, Act::Wait),
+            (ready, Some("ACTIVE"), share(20), &usual, refuse.clone()),
+            (ready, Some("ACTIVE"), ALL, &usual, Act::Phase("COMPLETE")),
+            (ready, Some("ACTIVE"), Wanted::Halted, &usual, Act::Phase("PAUSED")),
+            (ready, Some("ACTIVE"), Wanted::Withdrawn, &usual, Act::Phase("PAUSED")),
+            (ready, Some("ACTIVE"), Wanted::Restored, &usual, Act::Settle),
+            (ready, Some("INACTIVE"), Wanted::Halted, &usual, Act::Wait),
+            (ready, Some("PAUSED"), RELEASED, &usual, Act::Phase("ACTIVE")),
+            (ready, Some("PAUSED"), ALL, &usual, Act::Phase("COMPLETE")),
+            (ready, Some("PAUSED"), Wanted::Halted, &usual, Act::RestHalted),
+            (ready, Some("COMPLETE"), Wanted::Halted, &usual, refuse),
+            ("REJECTED", None, RELEASED, &usual, Act::Settle),
+            ("REJECTED", None, Wanted::Withdrawn, &usual, Act::RestHalted),
+        ] {
+            let act = match act(&submitted(words, phase), wanted, options) {
+                Act::Refuse(_) => Act::Refuse(String::new()),
+                act => act,
+            };
+            assert_eq!(act, expected, "{words} {phase:?} {wanted:?}");
+        }
+    }
+
+    #[test]
+    fn a_version_that_was_held_is_released_as_it_was_to_be() {
+        let options = |release| AppStoreOptions { release, ..AppStoreOptions::default() };
+        let held = |words| Progress { is_held: true, ..submitted(words, None) };
+        let later = Some(AppStoreRelease::NotBefore(contract::Timestamp::from_millis(0)));
+        let (waits, approved) = ("IN_REVIEW", "PENDING_DEVELOPER_RELEASE");
+        assert_eq!(act(&held(waits), RELEASED, &options(None)), Act::LetGo);
+        assert_eq!(act(&held(approved), RELEASED, &options(None)), Act::Release);
+        assert_eq!(act(&held(approved), RELEASED, &options(later)), Act::LetGo);
+        assert_eq!(act(&held(waits), Wanted::Halted, &options(None)), Act::RestHalted);
+    }
+
+    #[test]
+    fn nothing_is_sent_after_a_halt_and_nothing_twice_after_a_withdrawal() {
+        let options = AppStoreOptions::default();
+        let mut progress = submitted("WAITING_FOR_REVIEW", None);
+        progress.submitted = false;
+        assert_eq!(next(&progress, Wanted::Halted, &options), Ok(Step::Rest));
+        assert_eq!(next(&progress, Wanted::Withdrawn, &options), Ok(Step::TakeOut));
+        progress.submission = None;
+        progress.listed = false;
+        assert_eq!(next(&progress, Wanted::Withdrawn, &options), Ok(Step::Abandon));
+        progress.is_withdrawn = true;
+        assert_eq!(next(&progress, Wanted::Withdrawn, &options), Ok(Step::Rest));
+        let by_hand = AppStoreOptions { release: Some(AppStoreRelease::Manual), ..options };
+        assert!(next(&Progress::default(), ALL, &by_hand).is_err());
+    }
+
+    #[test]
+    fn every_refusal_of_apple_says_what_to_do() {
+        for words in ["REJECTED", "METADATA_REJECTED", "INVALID_BINARY", "DEVELOPER_REJECTED"] {
+            let progress = submitted(words, None);
+            assert_eq!(progress.state(), PublicationState::Failed);
+            let failure = progress.failure().unwrap();
+            assert!(failure.contains("publish again") && failure.contains(words), "{failure}");
+        }
+    }
+}

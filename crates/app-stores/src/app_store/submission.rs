@@ -1,0 +1,180 @@
+//! The steps of a submission for review.
+//!
+//! Source: `reviewSubmissions` and `reviewSubmissionItems` of Apple's description. An app may have
+//! several unfinished submissions, and a version is part of one at most.
+
+use super::{
+    Progress,
+    client::{Work, app, build, known},
+};
+use crate::{
+    StoreError,
+    app_store_connect::{
+        Done, Request,
+        documents::{Anything, Many, One, Resource, ReviewSubmission},
+        linked, resource,
+    },
+};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const SUBMISSIONS: &str = "/v1/reviewSubmissions";
+const ITEMS: &str = "/v1/reviewSubmissionItems";
+/// The pause between two looks at a submission that Apple cancels.
+const CANCELLED_SOON: Duration = Duration::from_secs(10);
+
+impl Work<'_> {
+    /// Finds a submission that was not sent, or creates one. One that Apple refused is closed first,
+    /// because its version cannot be part of another.
+    pub(super) async fn open_submission(
+        &self,
+        progress: &mut Progress,
+    ) -> Result<Done, StoreError> {
+        let app = &app(progress)?.id;
+        let version = known(&progress.version)?;
+        let request = Request::get(SUBMISSIONS)
+            .with("filter[app]", app)
+            .with("filter[platform]", "IOS")
+            .with("filter[state]", "READY_FOR_REVIEW,UNRESOLVED_ISSUES,CANCELING")
+            .with("limit", "50");
+        let there: Many<ReviewSubmission> = self.session.read(request).await?;
+        let mut empty = None;
+        for submission in &there.data {
+            let items = self.items(&submission.id).await?;
+            let has_version =
+                items.iter().any(|item| item.related("appStoreVersion") == Some(version));
+            match (state(submission), has_version) {
+                ("CANCELING", true) => return Ok(Done::after(CANCELLED_SOON)),
+                ("UNRESOLVED_ISSUES", true) => {
+                    self.cancel(&submission.id).await?;
+                    return Ok(Done::after(CANCELLED_SOON)
+                        .and_say("The submission that Apple refused is closed."));
+                }
+                ("READY_FOR_REVIEW", true) if items.len() > 1 => {
+                    return Err(StoreError::Refused(
+                        "The version is part of a submission with other things in App Store \
+                         Connect. Submit or empty it there, under App Review."
+                            .into(),
+                    ));
+                }
+                ("READY_FOR_REVIEW", true) => {
+                    empty = Some(submission.id.clone());
+                    break;
+                }
+                ("READY_FOR_REVIEW", false) if items.is_empty() => {
+                    empty = empty.or(Some(submission.id.clone()));
+                }
+                _ => {}
+            }
+        }
+        let id = match empty {
+            Some(id) => id,
+            None => {
+                let attributes = json!({"platform": "IOS"});
+                let body = linked("reviewSubmissions", attributes, &[("app", "apps", app)]);
+                let created: One<ReviewSubmission> =
+                    self.session.read(Request::post(SUBMISSIONS, body)).await?;
+                created.data.id
+            }
+        };
+        progress.submission = Some(id);
+        Ok(Done::silently())
+    }
+
+    pub(super) async fn list(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+        let (submission, version) = (known(&progress.submission)?, known(&progress.version)?);
+        let items = self.items(submission).await?;
+        if !items.iter().any(|item| item.related("appStoreVersion") == Some(version)) {
+            let to = [
+                ("reviewSubmission", "reviewSubmissions", submission),
+                ("appStoreVersion", "appStoreVersions", version),
+            ];
+            let body = linked("reviewSubmissionItems", Value::Null, &to);
+            self.session.change(Request::post(ITEMS, body)).await?;
+        }
+        progress.listed = true;
+        Ok(Done::silently())
+    }
+
+    pub(super) async fn submit(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+        let id = known(&progress.submission)?;
+        let Some(found) = self.submission(id).await? else {
+            (progress.submission, progress.listed) = (None, false);
+            return Ok(Done::silently());
+        };
+        if state(&found) == "READY_FOR_REVIEW" {
+            let version = self.look_at_version(known(&progress.version)?).await?;
+            let is_ours = version.build.as_deref() == Some(build(progress)?)
+                && version.version.version_string == self.order.file.version;
+            if !is_ours {
+                return Err(StoreError::Refused(
+                    "Somebody changed the version or its build in App Store Connect, so that it was \
+                     not submitted. Publish again."
+                        .into(),
+                ));
+            }
+            let body = resource("reviewSubmissions", Some(id), json!({"submitted": true}));
+            self.session.change(Request::patch(format!("{SUBMISSIONS}/{id}"), body)).await?;
+        }
+        progress.submitted = true;
+        Ok(Done::saying("The version was submitted for review."))
+    }
+
+    /// Takes the version out of a submission, unless Apple has it already.
+    pub(super) async fn take_out(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+        let id = known(&progress.submission)?;
+        let version = known(&progress.version)?;
+        let found = self.submission(id).await?;
+        if found.is_some_and(|found| state(&found) != "READY_FOR_REVIEW") {
+            progress.submitted = true;
+            return Ok(Done::silently());
+        }
+        for item in self.items(id).await? {
+            if item.related("appStoreVersion") == Some(version) {
+                self.session.change(Request::delete(format!("{ITEMS}/{}", item.id))).await?;
+            }
+        }
+        progress.is_withdrawn = true;
+        Ok(Done::settled().and_say("The version was not submitted, and stays as a draft."))
+    }
+
+    /// Cancels the submission, unless Apple does already.
+    pub(super) async fn cancel_review(&self, progress: &Progress) -> Result<Done, StoreError> {
+        let id = known(&progress.submission)?;
+        let Some(found) = self.submission(id).await? else {
+            return Ok(Done::after(CANCELLED_SOON));
+        };
+        match state(&found) {
+            // The review is over just now, and the next look shows how it ended.
+            "CANCELING" | "COMPLETING" | "COMPLETE" => Ok(Done::after(CANCELLED_SOON)),
+            _ => {
+                self.cancel(id).await?;
+                Ok(Done::after(CANCELLED_SOON).and_say("The submission is being cancelled."))
+            }
+        }
+    }
+
+    async fn cancel(&self, submission: &str) -> Result<(), StoreError> {
+        let body = resource("reviewSubmissions", Some(submission), json!({"canceled": true}));
+        self.session.change(Request::patch(format!("{SUBMISSIONS}/{submission}"), body)).await
+    }
+
+    async fn submission(&self, id: &str) -> Result<Option<Resource<ReviewSubmission>>, StoreError> {
+        let request = Request::get(format!("{SUBMISSIONS}/{id}"));
+        let found: Option<One<ReviewSubmission>> = self.session.find(request).await?;
+        Ok(found.map(|found| found.data))
+    }
+
+    /// The items of a submission. None if it is gone.
+    async fn items(&self, submission: &str) -> Result<Vec<Resource<Anything>>, StoreError> {
+        let request = Request::get(format!("{SUBMISSIONS}/{submission}/items"))
+            .with("include", "appStoreVersion")
+            .with("limit", "50");
+        let items: Option<Many<Anything>> = self.session.find(request).await?;
+        Ok(items.map(|items| items.data).unwrap_or_default())
+    }
+}
+
+fn state(submission: &Resource<ReviewSubmission>) -> &str {
+    submission.attributes.state.as_deref().unwrap_or_default()
+}

@@ -1,0 +1,323 @@
+//! The client of TestFlight.
+
+use super::{
+    Progress,
+    progress::Group,
+    rules::{self, Step},
+};
+use crate::{
+    Advanced, Content, Key, Options, Order, Progress as AnyProgress, Store, StoreError,
+    app_store_connect::{
+        Api, Done, FOLLOW_REVIEW, Request, Session, apple_key, checked_notes,
+        documents::{
+            BetaAppReviewSubmission, BetaGroup, Build, BuildBetaDetail, Localization, Many, One,
+        },
+        linked, resource, shown_to,
+        upload::{AppRecord, Uploader},
+    },
+};
+use async_trait::async_trait;
+use contract::{publishing::TestflightOptions, releases::PublicationState};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// The pause between two looks at a build that only internal testers get.
+const FOLLOW: Duration = Duration::from_secs(30);
+
+/// TestFlight, reached through the App Store Connect API.
+pub struct Testflight {
+    api: Api,
+}
+
+impl Testflight {
+    /// TestFlight at an address, which is [`crate::APP_STORE_CONNECT`] outside tests. The error says
+    /// why the address cannot be used.
+    pub fn new(address: &str) -> Result<Testflight, String> {
+        Ok(Testflight { api: Api::new(address)? })
+    }
+}
+
+/// What a step works with.
+struct Work<'a> {
+    session: Session<'a>,
+    order: &'a Order,
+    content: &'a dyn Content,
+    options: &'a TestflightOptions,
+}
+
+#[async_trait]
+impl Store for Testflight {
+    async fn advance(
+        &self,
+        key: &Key,
+        order: &Order,
+        content: &dyn Content,
+        progress: &AnyProgress,
+    ) -> Result<Advanced, StoreError> {
+        let mut progress = match progress {
+            AnyProgress::None => Progress::default(),
+            AnyProgress::Testflight(progress) => progress.clone(),
+            _ => return Err(StoreError::Refused("This is no publication in TestFlight.".into())),
+        };
+        let Options::Testflight(options) = &order.options else {
+            return Err(StoreError::Refused("The choices are not those for TestFlight.".into()));
+        };
+        let session = self.api.with(apple_key(key)?);
+        let work = Work { session, order, content, options };
+        let step = rules::next(&progress, order.wanted).map_err(StoreError::Refused)?;
+        let done = work.perform(step, &mut progress).await?;
+        Ok(advanced(progress, done))
+    }
+
+    async fn check_access(&self, key: &Key, app: &str) -> Result<String, StoreError> {
+        let session = self.api.with(apple_key(key)?);
+        shown_to(session, app, "builds").await
+    }
+}
+
+fn advanced(progress: Progress, done: Done) -> Advanced {
+    let error = progress.upload.failure.as_ref().or(progress.failure.as_ref());
+    let groups = progress.groups.iter().flatten();
+    let state = progress.state();
+    Advanced {
+        state,
+        words: progress.words.clone().or_else(|| progress.upload.words.clone()),
+        remote_id: progress.upload.build.as_ref().map(|build| build.id.clone()),
+        url: groups.filter_map(|group| group.link.clone()).next(),
+        error: error.filter(|_| state == PublicationState::Failed).cloned(),
+        next: done.next(),
+        log: done.log,
+        progress: AnyProgress::Testflight(progress),
+    }
+}
+
+impl Work<'_> {
+    async fn perform(&self, step: Step, progress: &mut Progress) -> Result<Done, StoreError> {
+        match step {
+            Step::Upload(step) => {
+                let uploader = Uploader {
+                    session: self.session,
+                    order: self.order,
+                    content: self.content,
+                    uses_non_exempt_encryption: self.options.uses_non_exempt_encryption,
+                };
+                uploader.perform(step, &mut progress.upload).await
+            }
+            Step::FindGroups => self.find_groups(progress).await,
+            Step::Note => self.note(progress).await,
+            Step::Submit => self.submit(progress).await,
+            Step::Offer => self.offer(progress).await,
+            Step::Follow => self.follow(progress).await,
+            Step::Expire => self.expire(progress).await,
+            Step::OfferAgain => self.offer_again(progress).await,
+            Step::Rest => Ok(Done::settled()),
+            Step::Abandon => {
+                progress.is_abandoned = true;
+                Ok(Done::settled().and_say("The upload was given up."))
+            }
+        }
+    }
+
+    async fn find_groups(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+        let app = app(progress)?;
+        checked_notes(self.order, &app.language)?;
+        let request = Request::get("/v1/betaGroups").with("filter[app]", &app.id);
+        let found: Many<BetaGroup> = self.session.read(request.with("limit", "200")).await?;
+        let all = found.data.into_iter().map(|found| group(found.id, found.attributes));
+        let all: Vec<Group> = all.collect();
+        let groups = rules::chosen(&all, &self.options.groups).map_err(StoreError::Refused)?;
+        let done = match groups.is_empty() && !all.iter().any(|group| group.has_all_builds) {
+            false => Done::silently(),
+            true => Done::saying(
+                "No internal group has access to all builds, so that no tester gets the build.",
+            ),
+        };
+        progress.groups = Some(groups);
+        Ok(done)
+    }
+
+    /// Writes the notes in the first language in which they are not in place.
+    async fn note(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+        let build = build(progress)?;
+        let notes = checked_notes(self.order, &app(progress)?.language)?;
+        let request = Request::get(format!("/v1/builds/{build}/betaBuildLocalizations"));
+        let there: Many<Localization> = self.session.read(request.with("limit", "50")).await?;
+        for (language, text) in notes {
+            let found = there.data.iter().find(|one| one.attributes.locale == language);
+            let change = match found {
+                Some(found) if found.attributes.whats_new.as_deref() == Some(text) => continue,
+                Some(found) => {
+                    let (kind, id) = ("betaBuildLocalizations", &found.id);
+                    let body = resource(kind, Some(id), json!({"whatsNew": text}));
+                    Request::patch(format!("/v1/{kind}/{id}"), body)
+                }
+                None => {
+                    let attributes = json!({"locale": language, "whatsNew": text});
+                    let to = [("build", "builds", build)];
+                    let kind = "betaBuildLocalizations";
+                    Request::post(format!("/v1/{kind}"), linked(kind, attributes, &to))
+                }
+            };
+            self.session.change(change).await?;
+            return Ok(Done::saying(format!("The notes for testers are in place in {language}.")));
+        }
+        progress.noted = true;
+        Ok(Done::silently())
+    }
+
+    /// Asks for the beta review of a build for external testers. They are told when it is over.
+    async fn submit(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+        if !progress.is_external() {
+            progress.submitted = true;
+            return Ok(Done::silently());
+        }
+        let build = build(progress)?;
+        let (_, detail) = self.look(build).await?;
+        if let Some((id, _)) = detail.filter(|(_, d)| d.auto_notify_enabled == Some(false)) {
+            let body = resource("buildBetaDetails", Some(&id), json!({"autoNotifyEnabled": true}));
+            self.session.change(Request::patch(format!("/v1/buildBetaDetails/{id}"), body)).await?;
+        }
+        let kind = "betaAppReviewSubmissions";
+        let request = Request::get(format!("/v1/{kind}")).with("filter[build]", build);
+        let there: Many<BetaAppReviewSubmission> = self.session.read(request).await?;
+        if there.data.is_empty() {
+            let body = linked(kind, Value::Null, &[("build", "builds", build)]);
+            self.session.change(Request::post(format!("/v1/{kind}"), body)).await?;
+        }
+        progress.submitted = true;
+        Ok(Done::saying("The build waits for the beta review."))
+    }
+
+    /// Gives the build to the first group that does not have it.
+    async fn offer(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+        let Some(group) = self.first_without(progress).await? else {
+            progress.offered = true;
+            return Ok(Done::silently());
+        };
+        let body = json!({"data": [{"type": "builds", "id": build(progress)?}]});
+        let path = format!("/v1/betaGroups/{}/relationships/builds", group.id);
+        self.session.change(Request::post(path, body)).await?;
+        Ok(Done::saying(format!("The group {} has the build.", group.name)))
+    }
+
+    async fn offer_again(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+        let (is_expired, _) = self.look(build(progress)?).await?;
+        if is_expired {
+            return Ok(expired(
+                progress,
+                "The build has expired, so that it is not offered again.",
+            ));
+        }
+        match self.first_without(progress).await? {
+            Some(_) => self.offer(progress).await,
+            None => self.follow(progress).await,
+        }
+    }
+
+    /// The first group of the publication that does not have the build.
+    async fn first_without<'p>(
+        &self,
+        progress: &'p Progress,
+    ) -> Result<Option<&'p Group>, StoreError> {
+        // Apple refuses builds for groups that have access to all.
+        let given = |group: &&Group| !group.has_all_builds;
+        let wanted: Vec<_> = progress.groups.iter().flatten().filter(given).collect();
+        if wanted.is_empty() {
+            return Ok(None);
+        }
+        let request = Request::get("/v1/betaGroups")
+            .with("filter[app]", &app(progress)?.id)
+            .with("filter[builds]", build(progress)?)
+            .with("limit", "200");
+        let having: Many<BetaGroup> = self.session.read(request).await?;
+        let has = |group: &&&Group| having.data.iter().any(|one| one.id == group.id);
+        Ok(wanted.iter().find(|group| !has(group)).copied())
+    }
+
+    async fn follow(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+        let (is_expired, detail) = self.look(build(progress)?).await?;
+        if is_expired {
+            return Ok(expired(progress, "The build has expired."));
+        }
+        let is_external = progress.is_external();
+        let words = detail.and_then(|(_, detail)| match is_external {
+            true => detail.external_build_state,
+            false => detail.internal_build_state,
+        });
+        let is_news = progress.words != words;
+        progress.words = words;
+        let Some(words) = progress.words.as_deref() else { return Ok(Done::after(FOLLOW)) };
+        let (state, failure) = rules::meaning(words);
+        let mut done = match state {
+            PublicationState::Live | PublicationState::Failed => Done::settled(),
+            PublicationState::InReview => Done::after(FOLLOW_REVIEW),
+            _ => Done::after(FOLLOW),
+        };
+        if is_news {
+            done = done.and_say(format!("The build is {words}."));
+        }
+        progress.failure = failure.map(str::to_owned);
+        Ok(done)
+    }
+
+    async fn expire(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+        let build = build(progress)?;
+        let path = format!("/v1/builds/{build}");
+        let found: Option<One<Build>> = self.session.find(Request::get(&path)).await?;
+        let Some(found) = found else { return Ok(Done::after(FOLLOW)) };
+        let found = found.data.attributes;
+        match found.processing_state.as_deref() {
+            Some("FAILED" | "INVALID") => {
+                return Ok(expired(progress, "Apple could not process the build."));
+            }
+            Some("PROCESSING") => return Ok(Done::after(FOLLOW)),
+            _ => {}
+        }
+        if found.expired != Some(true) {
+            let body = resource("builds", Some(build), json!({"expired": true}));
+            self.session.change(Request::patch(path, body)).await?;
+        }
+        Ok(expired(progress, "The build has expired: no tester can install it any more."))
+    }
+
+    /// Whether the build has expired, and where it stands for its testers.
+    async fn look(
+        &self,
+        build: &str,
+    ) -> Result<(bool, Option<(String, BuildBetaDetail)>), StoreError> {
+        let request =
+            Request::get(format!("/v1/builds/{build}")).with("include", "buildBetaDetail");
+        let found: One<Build> = self.session.read(request).await?;
+        let detail = found.included("buildBetaDetails").map(|(id, detail)| (id.to_owned(), detail));
+        Ok((found.data.attributes.expired == Some(true), detail))
+    }
+}
+
+fn expired(progress: &mut Progress, why: &str) -> Done {
+    progress.is_expired = true;
+    progress.words = Some("EXPIRED".into());
+    Done::settled().and_say(why)
+}
+
+fn group(id: String, found: BetaGroup) -> Group {
+    let is_internal = found.is_internal_group == Some(true);
+    Group {
+        id,
+        name: found.name,
+        is_internal,
+        has_all_builds: is_internal && found.has_access_to_all_builds == Some(true),
+        link: found.public_link,
+    }
+}
+
+fn app(progress: &Progress) -> Result<&AppRecord, StoreError> {
+    progress.upload.app.as_ref().ok_or_else(incomplete)
+}
+
+fn build(progress: &Progress) -> Result<&str, StoreError> {
+    progress.upload.build.as_ref().map(|build| build.id.as_str()).ok_or_else(incomplete)
+}
+
+fn incomplete() -> StoreError {
+    StoreError::Refused("The progress of the publication is incomplete.".into())
+}
