@@ -48,6 +48,7 @@ fn refusal(function: &Declared, who: &str) -> Option<(u16, i64)> {
         "backupId",
         "buildId",
         "publisherId",
+        "credentialId",
     ]
     .iter()
     .any(|f| field(f));

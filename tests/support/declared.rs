@@ -96,6 +96,8 @@ pub fn scene(service: &Service) -> Scene {
     let build = call(&owner, "svc_triggerBuild", build);
     let trusted = json!({"appId": app, "repository": "acme/app", "workflow": "svc-build.yml"});
     let trusted = call(&owner, "svc_addTrustedPublisher", trusted);
+    let credential = json!({"appId": app, "kind": "repositoryHost", "name": "git.example.com", "data": "dG9rZW4="});
+    let credential = call(&owner, "svc_setCredential", credential);
     let token = |app: &Value| {
         service
             .with_token(&owner, json!({"name": "ci", "appId": app, "scopes": ["artifact:upload"]}))
@@ -160,6 +162,9 @@ pub fn scene(service: &Service) -> Scene {
         // For ssh addresses only.
         "hostKey": null,
         "issuer": null,
+        "credentialId": credential["id"],
+        "data": "dG9rZW4=",
+        "options": {},
     });
     let (Value::Object(mut ids), Value::Object(more)) = (ids, of_repositories) else {
         unreachable!()
@@ -185,6 +190,15 @@ pub fn scene(service: &Service) -> Scene {
 fn value(scene: &Scene, function: &str, field: &str, schema: &Value) -> Value {
     if (function, field) == ("triggerDockerBuild", "source") {
         return json!({"git": {"url": "https://git.example.com/app.git"}});
+    }
+    match (function, field) {
+        ("svc_setCredential", "kind") => return json!("repositoryHost"),
+        // For other kinds of credentials.
+        (
+            "svc_setCredential",
+            "password" | "profile" | "alias" | "keyPassword" | "keyId" | "issuerId",
+        ) => return Value::Null,
+        _ => {}
     }
     let field = match (function, field) {
         ("svc_undeleteBackendInstance", "instanceId") => "deletedInstanceId",
