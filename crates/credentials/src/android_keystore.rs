@@ -8,7 +8,8 @@ use crate::identity::Request;
 use crate::refusal::{Refusal, quote};
 use crate::warning::Warning;
 
-/// Play's policy: "must end after 22 October 2033". Source: Android developers, "Sign your app".
+/// The end of 22 October 2033, until which Google Play asks a certificate to be valid. Source: Android
+/// developers, "Sign your app".
 const PLAY_NEEDS: Timestamp = Timestamp::from_millis(2_013_638_400_000);
 /// Bits of the shortest RSA key that Play accepts for a new app.
 const SHORTEST_RSA: u32 = 2048;
@@ -27,7 +28,7 @@ pub(crate) fn open(
     check_validity(&certificate, now)?;
 
     let mut warnings = Vec::new();
-    if certificate.not_after <= PLAY_NEEDS {
+    if certificate.not_after < PLAY_NEEDS {
         warnings.push(Warning::TooShortForPlay { not_after: certificate.not_after });
     }
     if let KeyKind::Rsa { bits } = certificate.key

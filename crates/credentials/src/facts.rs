@@ -82,7 +82,7 @@ pub struct GoogleServiceAccount {
     pub client_id: Option<String>,
 }
 
-/// A certificate. Only its holder states it, but for what a store checks later.
+/// A certificate. Whether its issuer really issued it is not checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CertificateFacts {

@@ -61,26 +61,26 @@ impl Request<'_> {
     /// The index of the key that is asked for.
     fn choose(&self, aliases: &[String]) -> Result<usize, Refusal> {
         let file = self.file;
-        let chosen = |fits: &dyn Fn(&str) -> bool| {
-            let mut fitting = aliases.iter().enumerate().filter(|(_, alias)| fits(alias));
-            let first = fitting.next().map(|(index, _)| index)?;
-            Some(if fitting.next().is_none() {
-                Ok(first)
-            } else {
-                Err(Refusal::SeveralKeys { file, aliases: aliases.to_vec() })
-            })
+        let chosen = match self.alias {
+            None => positions(aliases, |_| true),
+            Some(alias) => {
+                let exact = positions(aliases, |name| name == alias);
+                // Java does not tell upper case from lower case.
+                let alias = alias.to_lowercase();
+                if exact.is_empty() {
+                    positions(aliases, |name| name.to_lowercase() == alias)
+                } else {
+                    exact
+                }
+            }
         };
-        match self.alias {
-            None => chosen(&|_| true).ok_or(Refusal::NoPrivateKey { file })?,
-            // Java does not tell upper case from lower case.
-            Some(alias) => chosen(&|name| name == alias)
-                .or_else(|| chosen(&|name| name.to_lowercase() == alias.to_lowercase()))
-                .ok_or_else(|| {
-                    if aliases.is_empty() {
-                        return Refusal::NoPrivateKey { file };
-                    }
-                    Refusal::UnknownAlias { alias: quote(alias), aliases: aliases.to_vec() }
-                })?,
+        match (chosen.as_slice(), self.alias) {
+            ([one], _) => Ok(*one),
+            ([], Some(alias)) if !aliases.is_empty() => {
+                Err(Refusal::UnknownAlias { alias: quote(alias), aliases: aliases.to_vec() })
+            }
+            ([], _) => Err(Refusal::NoPrivateKey { file }),
+            _ => Err(Refusal::SeveralKeys { file, aliases: aliases.to_vec() }),
         }
     }
 
@@ -154,6 +154,10 @@ fn aliases(keys: &[KeyBag]) -> Vec<String> {
             })
         })
         .collect()
+}
+
+fn positions(aliases: &[String], fits: impl Fn(&str) -> bool) -> Vec<usize> {
+    aliases.iter().enumerate().filter(|(_, alias)| fits(alias)).map(|(index, _)| index).collect()
 }
 
 /// Refuses a file that is larger than any real one.

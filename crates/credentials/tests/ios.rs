@@ -132,7 +132,8 @@ fn profiles_in_ber_are_read() {
 fn lists_without_end_are_refused() {
     let folder = folder();
     let p12 = folder.read("distribution.p12");
-    let deep = format!("<plist><dict><key>Name</key>{}", "<array>".repeat(100_000));
+    let (open_arrays, closed) = ("<array>".repeat(50_000), "</array>".repeat(50_000));
+    let deep = format!("<plist><dict><key>Name</key>{open_arrays}{closed}</dict></plist>");
     let binary = "bplist00".to_owned();
     for content in [deep, binary] {
         let refusal = open(signing(&p12, &sign(&folder, &content, ""))).unwrap_err();

@@ -72,7 +72,7 @@ impl Budget {
 pub(crate) struct Archive {
     pub(crate) keys: Vec<KeyBag>,
     pub(crate) certificates: Vec<CertificateBag>,
-    /// Whether nothing but its encryption tells that the password is right.
+    /// Whether a code told that the password is right. Without one, only decryption tells.
     pub(crate) has_mac: bool,
     budget: Budget,
 }
