@@ -6,6 +6,7 @@ mod clock;
 #[cfg(feature = "nothing")]
 mod manual_clock;
 pub mod parse;
+pub mod receivers;
 pub mod sealed;
 #[cfg(feature = "nothing")]
 pub mod unavailable;
@@ -16,7 +17,10 @@ pub use manual_clock::ManualClock;
 
 use crate::{
     kinds::images::Registries,
-    ports::{attestations::Attestations, ci::Ci, parse::ParseServers, sealed::Sealer},
+    ports::{
+        attestations::Attestations, ci::Ci, parse::ParseServers, receivers::Receivers,
+        sealed::Sealer,
+    },
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -79,6 +83,7 @@ pub struct Ports {
     pub identities: Arc<dyn Identities>,
     pub attestations: Arc<dyn Attestations>,
     pub dumps: Arc<dyn Dumps>,
+    pub receivers: Arc<dyn Receivers>,
     pub registries: Arc<Registries>,
     pub sealer: Sealer,
     pub site: Arc<Site>,

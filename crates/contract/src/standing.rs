@@ -93,6 +93,10 @@ pub enum Subject {
     Publisher(PublisherId),
     /// A deploy token.
     Token(TokenId),
+    /// A webhook.
+    Webhook(WebhookId),
+    /// A delivery of a webhook.
+    Delivery(DeliveryId),
 }
 
 macro_rules! subject_from {
@@ -107,6 +111,7 @@ macro_rules! subject_from {
 subject_from! {
     OrganizationId => Organization, ProjectId => Project, AppId => App, InstanceId => Instance, DeploymentId => Deployment, BackupId => Backup,
     ArtifactId => Artifact, ReleaseId => Release, BuildId => Build, PublisherId => Publisher, TokenId => Token,
+    WebhookId => Webhook, DeliveryId => Delivery,
 }
 impl From<DeletedInstanceId> for Subject {
     fn from(DeletedInstanceId(id): DeletedInstanceId) -> Self {
