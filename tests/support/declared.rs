@@ -96,6 +96,9 @@ pub fn scene(service: &Service) -> Scene {
     let build = call(&owner, "svc_triggerBuild", build);
     let trusted = json!({"appId": app, "repository": "acme/app", "workflow": "svc-build.yml"});
     let trusted = call(&owner, "svc_addTrustedPublisher", trusted);
+    let webhook = json!({"organizationId": organization, "url": "https://hooks.example.com/svc"});
+    let webhook = call(&owner, "svc_createWebhook", webhook)["webhook"]["id"].clone();
+    let delivery = call(&owner, "svc_testWebhook", json!({"webhookId": webhook}));
     let token = |app: &Value| {
         service
             .with_token(&owner, json!({"name": "ci", "appId": app, "scopes": ["artifact:upload"]}))
@@ -140,6 +143,8 @@ pub fn scene(service: &Service) -> Scene {
         "buildId": build["id"],
         "runner": "0123456789abcdefghij",
         "publisherId": trusted["id"],
+        "webhookId": webhook,
+        "deliveryId": delivery["id"],
         "jobId": "job_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
         "source": {"templateVersion": "1.0.1"},
         "target": "backend",

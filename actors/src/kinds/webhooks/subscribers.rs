@@ -53,7 +53,7 @@ impl Subscribers {
     }
 
     /// Called before a webhook is written, so that no event after it is missed.
-    pub(super) fn add(&self, organization: OrganizationId, id: WebhookId) {
+    pub fn add(&self, organization: OrganizationId, id: WebhookId) {
         let mut webhooks = self.webhooks.write().unwrap_or_else(PoisonError::into_inner);
         webhooks.entry(organization).or_default().insert(id);
         self.any.store(true, SeqCst);
