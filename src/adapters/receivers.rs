@@ -208,3 +208,134 @@ impl Receivers for HttpReceivers {
         Posted { took: begun.elapsed(), result }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use std::sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    };
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
+    /// Looks every name up to the next of these answers, and then to the last one.
+    fn answers(answers: &[&[&str]]) -> LookUp {
+        let parse = |text: &&str| text.parse().unwrap();
+        let mut answers: Vec<Vec<IpAddr>> =
+            answers.iter().rev().map(|answer| answer.iter().map(parse).collect()).collect();
+        let answers = Mutex::new(move || match answers.len() {
+            1 => answers.clone().remove(0),
+            _ => answers.pop().unwrap(),
+        });
+        Arc::new(move |_| {
+            let found = (answers.lock().unwrap())();
+            Box::pin(async move { Ok(found) })
+        })
+    }
+
+    /// A server on the loopback address that sends this to every connection. Counts connections.
+    async fn server(reply: String) -> (u16, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (port, count) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
+        let counted = count.clone();
+        tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                counted.fetch_add(1, SeqCst);
+                let _ = stream.read(&mut [0; 4096]).await;
+                let _ = stream.write_all(reply.as_bytes()).await;
+            }
+        });
+        (port, count)
+    }
+
+    async fn post(receivers: &HttpReceivers, url: &str) -> Result<Answered, String> {
+        receivers.post(&url.parse().unwrap(), vec![], "{}".into()).await.result
+    }
+
+    #[test]
+    fn addresses_that_no_request_can_go_to_are_refused() {
+        let receivers = HttpReceivers::new(vec![("10.0.0.1".into(), 8443)].into()).unwrap();
+        let check = |url: &str| receivers.check(&url.parse().unwrap());
+        for url in [
+            "https://127.0.0.1/",
+            "https://2130706433/",
+            "https://0x7f.1/",
+            "https://0177.0.0.1/",
+            "https://169.254.169.254/latest/meta-data",
+            "https://[::1]/",
+            "https://[::ffff:10.0.0.1]/",
+            "https://[fd00:ec2::254]/",
+            "https://0/",
+            "https://10.0.0.1/",
+            "https://100.64.0.1:8443/",
+        ] {
+            assert!(check(url).unwrap_err().contains("public internet"), "{url}");
+        }
+        for url in ["http://example.com/", "https://me:secret@example.com/", "https://me@1.1.1.1/"]
+        {
+            assert!(check(url).is_err(), "{url}");
+        }
+        for url in ["https://example.com/x?y", "http://10.0.0.1:8443/", "https://10.0.0.1:8443/"] {
+            assert_eq!(check(url), Ok(()), "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_is_judged_by_what_it_resolves_to() {
+        let (port, connections) = server("HTTP/1.1 204 No Content\r\n\r\n".into()).await;
+        for inside in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
+            let receivers = HttpReceivers::with(answers(&[&[inside]]), PrivateHosts::default());
+            let refused = post(&receivers.unwrap(), &format!("https://hooks.test:{port}/")).await;
+            assert!(refused.unwrap_err().contains("SVC_WEBHOOK_PRIVATE_HOSTS"), "{inside}");
+        }
+        let unknown = HttpReceivers::with(answers(&[&[]]), PrivateHosts::default()).unwrap();
+        let refused = post(&unknown, &format!("https://hooks.test:{port}/")).await;
+        assert_eq!(refused.unwrap_err(), "the host hooks.test is not known");
+        assert_eq!(connections.load(SeqCst), 0);
+    }
+
+    #[tokio::test]
+    async fn a_name_whose_answer_changes_gains_nothing() {
+        let look_up = answers(&[&["1.1.1.1"], &["10.0.0.1", "1.1.1.1", "::1"], &["127.0.0.1"]]);
+        let resolver = PublicOnly(look_up);
+        let look_up = async || {
+            let found = resolver.resolve("hooks.test".parse().unwrap()).await;
+            found.map(|found| found.map(|address| address.ip().to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!(look_up().await.unwrap(), ["1.1.1.1"]);
+        assert_eq!(look_up().await.unwrap(), ["1.1.1.1"], "only the public ones");
+        assert!(look_up().await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_reply_is_read_in_part_and_a_redirect_is_not_followed() {
+        let to = |port: u16| {
+            let hosts = vec![("127.0.0.1".into(), port)].into();
+            (HttpReceivers::new(hosts).unwrap(), format!("http://127.0.0.1:{port}/"))
+        };
+        let long = format!("HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\n{}", "x".repeat(5000));
+        let (port, _) = server(long).await;
+        let (receivers, url) = to(port);
+        let answered = post(&receivers, &url).await.unwrap();
+        assert_eq!((answered.status, answered.reply.len()), (200, REPLY));
+
+        let (elsewhere, connections) = server("HTTP/1.1 200 OK\r\n\r\n".into()).await;
+        let moved =
+            format!("HTTP/1.1 307 Moved\r\nLocation: http://127.0.0.1:{elsewhere}/\r\n\r\n");
+        let (port, _) = server(moved).await;
+        let (receivers, url) = to(port);
+        assert_eq!(post(&receivers, &url).await.unwrap().status, 307);
+        assert_eq!(connections.load(SeqCst), 0);
+
+        let (port, _) = server("HTTP/1.1 429 Busy\r\nRetry-After: 120\r\n\r\n".into()).await;
+        let (receivers, url) = to(port);
+        let asked = post(&receivers, &url).await.unwrap().retry_after;
+        assert_eq!(asked, Some(Duration::from_secs(120)));
+        assert!(post(&receivers, "http://127.0.0.1:1/").await.is_err(), "another port of the host");
+    }
+}
