@@ -38,8 +38,8 @@ doc:
 deny:
 	cargo deny check $(WHAT)
 
-# Compare docs/openapi.json, docs/REFERENCE.md and the table of docs/REPOSITORIES.md with the
-# declarations. `UPDATE=1 make openapi` writes them; read their difference.
+# Compare docs/openapi.json, docs/REFERENCE.md, and the tables of docs/WEBHOOKS.md and
+# docs/REPOSITORIES.md with the declarations. `UPDATE=1 make openapi` writes them; read their difference.
 openapi:
 	cargo test -p contract --test documents
 	cargo test -p repository --test checks documentation

@@ -174,6 +174,15 @@ pub struct ServeArgs {
         value_parser = parse_host_and_port
     )]
     pub git_private_hosts: Vec<(String, u16)>,
+    /// Receivers of webhooks that may lie on the internal network, such as hooks.example.com:8443,
+    /// separated by commas. They may be reached over http. All others must be on the public internet.
+    #[arg(
+        long,
+        env = "SVC_WEBHOOK_PRIVATE_HOSTS",
+        value_delimiter = ',',
+        value_parser = parse_host_and_port
+    )]
+    pub webhook_private_hosts: Vec<(String, u16)>,
     /// Build users' repositories even if other machines can reach the service. A build is not
     /// isolated: its Dockerfile can reach everything on the network of this machine.
     #[arg(

@@ -18,6 +18,7 @@ use actix_service::{ServiceFactory, ServiceFactoryExt, fn_service, map_config};
 use actix_web::{App, dev::AppConfig, web};
 use actors::{
     background::{
+        fan_out::FanOut,
         instance_reconciler::{InstanceReconciler, Intervals},
         sweeper::Sweeper,
     },
@@ -56,6 +57,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
     let handles: Vec<_> = owners.iter().map(Arbiter::handle).collect();
     let Wired { platform, vault, dumps, first_start } = wiring::start(args, &handles).await?;
     Sweeper::start(platform.clone());
+    FanOut::start(platform.world.clone());
     let round = Duration::from_secs(args.watch_interval.max(1));
     let intervals = Intervals { round, ..Intervals::default() };
     InstanceReconciler::start(platform.world.clone(), intervals);

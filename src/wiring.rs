@@ -4,7 +4,8 @@ use crate::{
     adapters::{
         attestations::TrustedRoots, binaries::Vault, clock, credential_files::Files,
         dumps::DumpFolder, git::Git, github::GithubApp, loopback::Loopback, mail::mail,
-        oidc::Issuers, parse::ParseClient, passwords::Argon2id, registries,
+        oidc::Issuers, parse::ParseClient, passwords::Argon2id, receivers::HttpReceivers,
+        registries,
     },
     config::ServeArgs,
     secrets::{self, Keys},
@@ -67,7 +68,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         upstream: Arc::new(Loopback),
         parse: Arc::new(ParseClient),
         sources: Arc::new(
-            Git::new(args.data.join("checkouts"), args.git_private_hosts.clone())
+            Git::new(args.data.join("checkouts"), args.git_private_hosts.clone().into())
                 .map_err(|e| format!("checkouts: {e}"))?,
         ),
         ci: github_app(args)?,
@@ -77,6 +78,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
                 .map_err(|e| format!("the trusted roots: {e}"))?,
         ),
         dumps: dumps.clone(),
+        receivers: Arc::new(HttpReceivers::new(args.webhook_private_hosts.clone().into())?),
         registries: Arc::new(registries::read(args)?),
         sealer: sealer(&keys)?,
         site: Arc::new(Site {

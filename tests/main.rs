@@ -51,4 +51,5 @@ mod support;
 mod trusted_publishers;
 mod upload_streams;
 mod uploads;
+mod webhooks;
 mod wire;

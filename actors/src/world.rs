@@ -3,11 +3,20 @@
 use crate::{
     background::engine_health::EngineHealth,
     kinds::{
-        backup_schedules, builds::Asked, image_builds::queue::BuildQueue,
-        instances::metrics::LastReadings, table::Owners,
+        backup_schedules,
+        builds::Asked,
+        image_builds::queue::BuildQueue,
+        instances::metrics::LastReadings,
+        table::Owners,
+        webhooks::{Subscribers, outbox},
     },
     ports::Ports,
-    runtime::{directory::Rules, health::Registry, store::Store},
+    runtime::{
+        directory::Rules,
+        health::Registry,
+        resource::{Moment, Resource},
+        store::Store,
+    },
 };
 use actix_rt::ArbiterHandle;
 use contract::{Fault, Timestamp};
@@ -15,6 +24,7 @@ use std::sync::{
     Arc, OnceLock,
     atomic::{AtomicBool, Ordering},
 };
+use store::Change;
 
 /// The state that owners and handlers share.
 pub struct World {
@@ -31,6 +41,8 @@ pub struct World {
     pub builds: BuildQueue,
     /// The builds for which a run in a CI was asked for.
     pub asked_runs: Asked,
+    /// Who hears of events.
+    pub webhooks: Subscribers,
     owners: OnceLock<Owners>,
     stopping: AtomicBool,
 }
@@ -53,6 +65,7 @@ impl World {
             last_readings: LastReadings::default(),
             builds: BuildQueue::default(),
             asked_runs: Asked::default(),
+            webhooks: Subscribers::default(),
             owners: OnceLock::new(),
             stopping: AtomicBool::new(false),
         });
@@ -60,6 +73,7 @@ impl World {
         if let Err(fault) = backup_schedules::carry_over(&world).await {
             tracing::error!(error = %fault, "schedules of an earlier version were not carried over");
         }
+        world.webhooks.read(&world.store)?;
         let owners = Owners::start(&world, arbiters, rules).await?;
         let _ = world.owners.set(owners.clone());
         owners.resume().await;
@@ -74,6 +88,16 @@ impl World {
     /// Whether the service is about to stop.
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// What a change of a resource adds to the outbox of webhooks.
+    pub(crate) fn outgoing<R: Resource>(
+        &self,
+        at: &Moment<R>,
+        before: Option<&R::State>,
+        after: &R::State,
+    ) -> Result<Change, Fault> {
+        outbox::records(self, at, before, after)
     }
 
     /// The handles of the owners; [`Fault::Busy`] while they are being started.

@@ -4,8 +4,10 @@
 //! The object store is a folder of the data directory or an S3 bucket. Keeping an artifact renames
 //! the file, or uploads it to the bucket in parts.
 
-use super::turns::Turns;
-use actors::ports::{Binaries, Content, Examined, PortError};
+use actors::{
+    ports::{Binaries, Content, Examined, PortError},
+    runtime::turns::Turns,
+};
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract::{

@@ -98,6 +98,9 @@ pub fn scene(service: &Service) -> Scene {
     let trusted = call(&owner, "svc_addTrustedPublisher", trusted);
     let credential = json!({"appId": app, "kind": "repositoryHost", "name": "git.example.com", "data": "dG9rZW4="});
     let credential = call(&owner, "svc_setCredential", credential);
+    let webhook = json!({"organizationId": organization, "url": "https://hooks.example.com/svc"});
+    let webhook = call(&owner, "svc_createWebhook", webhook)["webhook"]["id"].clone();
+    let delivery = call(&owner, "svc_testWebhook", json!({"webhookId": webhook}));
     let token = |app: &Value| {
         service
             .with_token(&owner, json!({"name": "ci", "appId": app, "scopes": ["artifact:upload"]}))
@@ -142,6 +145,8 @@ pub fn scene(service: &Service) -> Scene {
         "buildId": build["id"],
         "runner": "0123456789abcdefghij",
         "publisherId": trusted["id"],
+        "webhookId": webhook,
+        "deliveryId": delivery["id"],
         "jobId": "job_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
         "source": {"templateVersion": "1.0.1"},
         "target": "backend",

@@ -13,3 +13,4 @@ pub mod rig;
 pub mod service;
 pub mod sigstore;
 pub mod ssh;
+pub mod webhooks;

@@ -6,10 +6,11 @@
 
 use super::{
     accounts::Accounts, apps::Apps, artifacts::Artifacts, backup_schedules::BackupSchedules,
-    backups::Backups, builds::Builds, credentials::Credentials, deployments::Deployments,
-    image_builds::ImageBuilds, images::Images, instances::Instances, organizations::Organizations,
-    projects::Projects, publications::Publications, releases::Releases, repositories::Repositories,
-    templates::Templates, tokens::Tokens, trusted_publishers::TrustedPublishers,
+    backups::Backups, builds::Builds, credentials::Credentials, deliveries::Deliveries,
+    deployments::Deployments, image_builds::ImageBuilds, images::Images, instances::Instances,
+    organizations::Organizations, projects::Projects, publications::Publications,
+    releases::Releases, repositories::Repositories, templates::Templates, tokens::Tokens,
+    trusted_publishers::TrustedPublishers, webhooks::Webhooks,
 };
 use crate::{
     background::sweeper,
@@ -25,9 +26,9 @@ use crate::{
 };
 use actix_rt::ArbiterHandle;
 use contract::{
-    AppId, ArtifactId, BackupId, BuildId, CredentialId, DeploymentId, Fault, ImageId, InstanceId,
-    JobId, OrganizationId, ProjectId, PublicationId, PublisherId, ReleaseId, RepositoryId,
-    ScheduleId, Subject, TemplateId, Timestamp, TokenId, UserId,
+    AppId, ArtifactId, BackupId, BuildId, CredentialId, DeliveryId, DeploymentId, Fault, ImageId,
+    InstanceId, JobId, OrganizationId, ProjectId, PublicationId, PublisherId, ReleaseId,
+    RepositoryId, ScheduleId, Subject, TemplateId, Timestamp, TokenId, UserId, WebhookId,
 };
 use std::{any::Any, sync::Arc};
 use store::{Claims, Entries, Entry, Record, Snapshot, StoreError};
@@ -217,6 +218,12 @@ kinds! {
     accounts / account: Accounts { id: UserId, stored: "account", noun: "user" }
     organizations / organization: Organizations {
         id: OrganizationId, stored: "organization", noun: "organization", subject: Organization,
+    }
+    webhooks / webhook: Webhooks {
+        id: WebhookId, stored: "webhook", noun: "webhook", subject: Webhook, under: Organizations,
+    }
+    deliveries / delivery: Deliveries {
+        id: DeliveryId, stored: "delivery", noun: "delivery", subject: Delivery, under: Webhooks,
     }
     projects / project: Projects {
         id: ProjectId, stored: "project", noun: "project", subject: Project, under: Organizations,

@@ -7,6 +7,7 @@ pub mod credentials;
 #[cfg(feature = "nothing")]
 mod manual_clock;
 pub mod parse;
+pub mod receivers;
 pub mod sealed;
 #[cfg(feature = "nothing")]
 pub mod unavailable;
@@ -19,7 +20,7 @@ use crate::{
     kinds::images::Registries,
     ports::{
         attestations::Attestations, ci::Ci, credentials::CredentialFiles, parse::ParseServers,
-        sealed::Sealer,
+        receivers::Receivers, sealed::Sealer,
     },
 };
 use app_stores::Store;
@@ -85,6 +86,7 @@ pub struct Ports {
     pub identities: Arc<dyn Identities>,
     pub attestations: Arc<dyn Attestations>,
     pub dumps: Arc<dyn Dumps>,
+    pub receivers: Arc<dyn Receivers>,
     pub registries: Arc<Registries>,
     pub sealer: Sealer,
     pub site: Arc<Site>,

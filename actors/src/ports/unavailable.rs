@@ -9,6 +9,7 @@ use crate::{
         attestations::{Attestations, Attested},
         credentials::{CredentialFiles, Opened, Refused, Upload},
         parse::{FunctionCall, ParseError, ParseServer, ParseServers, UserCounts},
+        receivers::{Posted, Receivers},
         sealed::Sealer,
     },
 };
@@ -16,7 +17,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use container_engine::Engine;
 use contract::{
-    AppId, ArtifactId, BackupId, Email, Password, PasswordAttempt, Sha256, Timestamp,
+    AppId, ArtifactId, BackupId, Email, Password, PasswordAttempt, Sha256, Timestamp, WebUrl,
     artifacts::ArtifactKind,
     ssh::SshHostKey,
     text::{GitUrl, IdentityToken},
@@ -43,7 +44,8 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         ci: None,
         identities: unavailable.clone(),
         attestations: unavailable.clone(),
-        dumps: unavailable,
+        dumps: unavailable.clone(),
+        receivers: unavailable,
         registries: Arc::new(Registries::default()),
         sealer: Sealer::new([7; 32]),
         site: Arc::new(Site {
@@ -187,5 +189,15 @@ impl ParseServers for Unavailable {
     }
     async fn count_users(&self, _: &ParseServer, _: Timestamp) -> Result<UserCounts, ParseError> {
         Err(ParseError::NotConnected)
+    }
+}
+
+#[async_trait]
+impl Receivers for Unavailable {
+    fn check(&self, _: &WebUrl) -> Result<(), String> {
+        Ok(())
+    }
+    async fn post(&self, _: &WebUrl, _: Vec<(&'static str, String)>, _: String) -> Posted {
+        Posted { took: Duration::ZERO, result: Err("there is no world outside".into()) }
     }
 }

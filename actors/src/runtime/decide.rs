@@ -4,6 +4,7 @@ use super::{
     resource::{Input, Moment, Resource, Unique, step},
     store::{Store, refused},
 };
+use crate::world::World;
 use contract::Fault;
 use std::{sync::Arc, time::Duration};
 use store::{Change, Snapshot, StoreError, Stored};
@@ -19,7 +20,7 @@ const REREADS: usize = 4;
 
 /// The input of a decision.
 pub(super) struct Question<R: Resource> {
-    pub store: Store,
+    pub world: Arc<World>,
     pub at: Moment<R>,
     /// The record in the memory of the owner.
     pub remembered: Record<R>,
@@ -50,6 +51,8 @@ pub(super) struct Effective<R: Resource> {
     pub state: Option<Arc<R::State>>,
     /// Whether the record was written.
     pub changed: bool,
+    /// Whether events were written to the outbox.
+    pub has_events: bool,
     /// See [`Intent::begins`](super::resource::Intent::begins).
     pub begins: Option<Duration>,
 }
@@ -63,30 +66,34 @@ type Plan<R> = (Change, Record<R>, Effective<R>);
 /// Like a write, a refusal or a decision without a write holds only for the record that it was made
 /// from. Those two compare the version with the store's cache, without a flush.
 pub(super) async fn decide<R: Resource>(question: Question<R>) -> Decided<R> {
-    let Question { store, at, remembered, doubtful, input, rider, write_within } = question;
+    let Question { world, at, remembered, doubtful, input, rider, write_within } = question;
+    let store = &world.store;
     let mut decided =
         Decided { record: remembered, overtaken: false, doubtful, result: Err(Fault::Stale) };
     let mut reread = doubtful;
     for _ in 0..REREADS {
         if reread {
-            match read_durable(&store, &at.id, write_within).await {
+            match read_durable(store, &at.id, write_within).await {
                 Ok(found) => decided = Decided { record: found, overtaken: true, ..decided },
                 Err(fault) => return Decided { result: Err(fault), ..decided },
             }
             decided.doubtful = false;
         }
-        let planned = plan(&at, decided.record.as_ref(), input.clone(), rider.as_ref());
+        let planned = plan(&world, &at, decided.record.as_ref(), input.clone(), rider.as_ref());
         let (holds, planned) = match planned {
             Ok((change, after, effective)) if !change.is_empty() => {
-                (write(&store, &at, &effective, change, write_within).await, Ok((after, effective)))
+                (write(store, &at, &effective, change, write_within).await, Ok((after, effective)))
             }
             Ok((_, after, effective)) => {
-                (is_current(&store, &at.id, &decided.record), Ok((after, effective)))
+                (is_current(store, &at.id, &decided.record), Ok((after, effective)))
             }
-            Err(refused) => (is_current(&store, &at.id, &decided.record), Err(refused)),
+            Err(refused) => (is_current(store, &at.id, &decided.record), Err(refused)),
         };
         match (holds, planned) {
             (Ok(true), Ok((record, effective))) => {
+                if effective.has_events {
+                    world.webhooks.news.notify_one();
+                }
                 return Decided { record, result: Ok(effective), ..decided };
             }
             (Ok(true), Err(fault)) => return Decided { result: Err(fault), ..decided },
@@ -140,6 +147,7 @@ async fn read_durable<R: Resource>(
 }
 
 fn plan<R: Resource>(
+    world: &World,
     at: &Moment<R>,
     before: Option<&Snapshot<R>>,
     input: Option<Input<R>>,
@@ -151,21 +159,24 @@ fn plan<R: Resource>(
         return Ok((
             Change::new(),
             before.cloned(),
-            Effective { state, changed: false, begins: None },
+            Effective { state, changed: false, has_events: false, begins: None },
         ));
     };
     let kept = before.map(|stored| &***stored);
     let mut step = step(at, kept.map(|kept| &kept.state), input)?;
     let (begins, also, keeps) =
         (step.intent.begins(), std::mem::take(&mut step.also), step.keeps(kept));
+    let mut has_events = false;
     let (mut change, after, state) = match before {
         Some(before) if keeps => (also, Some(before.clone()), shared(before)),
         before => match (step.apply(kept)?, before) {
             (Some(record), before) => {
+                let events = world.outgoing(at, kept.map(|kept| &kept.state), &record.state)?;
+                has_events = !events.is_empty();
                 let before = before.map(Arc::as_ref);
                 let after = Arc::new(Stored::after(before, record));
                 let state = shared(&after);
-                (also.put::<R>(&at.id, before, after.clone()), Some(after), state)
+                (also.and(events).put::<R>(&at.id, before, after.clone()), Some(after), state)
             }
             (None, Some(before)) => (also.remove::<R>(&at.id, before), None, shared(before)),
             (None, None) => return Err(Fault::NotFound(R::NOUN)),
@@ -177,5 +188,5 @@ fn plan<R: Resource>(
     if let (true, false, Some(before)) = (keeps, change.is_empty(), before) {
         change = change.require::<R>(&at.id, before);
     }
-    Ok((change, after, Effective { state: Some(state), changed: !keeps, begins }))
+    Ok((change, after, Effective { state: Some(state), changed: !keeps, has_events, begins }))
 }

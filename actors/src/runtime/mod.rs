@@ -1,12 +1,14 @@
 //! What all owners share. [`resource`] defines resources, [`owner`] owns one and makes decisions
 //! with `decide`, [`guard`] restarts actors after panics, [`directory`] finds, wakes and retires
-//! owners, [`handle`] sends commands to owners, [`permit`] bounds the work under way, `cascade`
-//! deletes children, and [`health`] shows actors to operators.
+//! owners, [`handle`] sends commands to owners, [`permit`] and [`turns`] bound the work under way,
+//! `cascade` deletes children, [`event`] is what webhooks hear of, and [`health`] shows actors to
+//! operators.
 
 pub(crate) mod cascade;
 mod decide;
 pub mod directory;
 pub mod entries;
+pub mod event;
 pub mod guard;
 pub mod handle;
 pub mod health;
@@ -18,3 +20,4 @@ pub mod resource;
 pub mod store;
 #[cfg(test)]
 mod tests;
+pub mod turns;

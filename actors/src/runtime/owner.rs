@@ -233,9 +233,9 @@ impl<R: Resource> Owner<R> {
         self.deciding = true;
         let at = Moment { id: self.id, now: self.world.ports.clock.now() };
         self.health.begin(at.now);
-        let (store, doubtful) = (self.world.store.clone(), self.doubtful);
+        let (world, doubtful) = (self.world.clone(), self.doubtful);
         let (remembered, write_within) = (self.record.clone(), self.rules.write_within);
-        let question = Question { store, at, remembered, doubtful, input, rider, write_within };
+        let question = Question { world, at, remembered, doubtful, input, rider, write_within };
         ctx.spawn(decide(question).into_actor(self).map(move |decided, owner, ctx| {
             let result = owner.adopt(decided, ctx);
             then(owner, result, ctx);

@@ -1,5 +1,6 @@
 //! A resource: a pure state machine, and the effects that its intents ask for.
 
+use super::event::Event;
 use crate::world::World;
 use contract::{Fault, Id, Timestamp};
 use futures_util::future::LocalBoxFuture;
@@ -82,6 +83,17 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
     /// The deadline of the state, and the command that the sweeper sends when it has passed.
     fn deadline(_state: &Self::State) -> Option<(Timestamp, Self::Command)> {
         None
+    }
+
+    /// What a change of the state tells webhooks. It is written together with the change. Only called
+    /// while there are webhooks.
+    fn events(
+        _at: &Moment<Self>,
+        _before: Option<&Self::State>,
+        _after: &Self::State,
+        _world: &World,
+    ) -> Vec<Event> {
+        Vec::new()
     }
 
     /// Reads a record that an older version of the program wrote.

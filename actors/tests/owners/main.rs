@@ -10,6 +10,7 @@
     reason = "tests say so by failing"
 )]
 
+mod events;
 mod harness;
 mod instances;
 mod jobs;

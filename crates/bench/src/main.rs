@@ -20,11 +20,13 @@ mod machine;
 mod outcome;
 mod owners;
 mod proxy;
+mod receiver;
 mod seed;
 mod server;
 mod startup;
 mod table;
 mod upload;
+mod webhooks;
 mod world;
 mod writes;
 mod wrk;
@@ -92,6 +94,8 @@ enum What {
     Proxy,
     /// Lines of logs, checks of repositories, and builds that are followed.
     Builds,
+    /// Deliveries of events, against a client that signs and posts.
+    Webhooks,
     /// The start of a backend in real containers, against the same containers started by hand.
     Backend,
     /// The engine of `instances` and `proxy`, which lists the containers in the file.
@@ -100,6 +104,9 @@ enum What {
     /// The host of repositories of `builds`.
     #[command(hide = true)]
     Github { port: u16 },
+    /// The receiver of `webhooks`.
+    #[command(hide = true)]
+    Receiver { port: u16 },
     /// The yardstick of `calls`, which echoes every JSON body. With a store, the yardstick of
     /// `writes`, which answers after a durable write.
     #[command(hide = true)]
@@ -107,7 +114,7 @@ enum What {
 }
 
 /// The figures with their methods, in the order of the report.
-const FIGURES: [(&str, &str); 10] = [
+const FIGURES: [(&str, &str); 11] = [
     ("calls", calls::METHOD),
     ("writes", writes::METHOD),
     ("upload", upload::METHOD),
@@ -117,6 +124,7 @@ const FIGURES: [(&str, &str); 10] = [
     ("instances", instances::METHOD),
     ("proxy", proxy::METHOD),
     ("builds", builds::METHOD),
+    ("webhooks", webhooks::METHOD),
     ("backend", backend::METHOD),
 ];
 
@@ -147,6 +155,8 @@ fn run(bench: &Bench) -> Outcome<()> {
         Some(What::Proxy) => proxy::measure(bench.pace)?,
         Some(What::Github { port }) => return github::run(*port),
         Some(What::Builds) => builds::measure(bench.pace)?,
+        Some(What::Receiver { port }) => return receiver::run(*port),
+        Some(What::Webhooks) => webhooks::measure(bench.pace)?,
         Some(What::Backend) => backend::measure(bench.pace)?,
         None => return run_all(bench.pace),
     };

@@ -2,10 +2,12 @@
 
 mod builds;
 mod stores;
+mod webhooks;
 
 pub use builds::{Build, Builds, BuildsCommand, Init, Publisher, Repo, Runner};
 pub use clap_complete::Shell;
 pub use stores::{Credential, NewCredential, Publication, Release, Rollout};
+pub use webhooks::Webhook;
 
 use crate::values::{Expiry, FunctionName, one_of};
 use clap::{Args, Subcommand};
@@ -91,6 +93,9 @@ pub enum Command {
     /// Trust CI workflows to upload without a stored secret
     #[command(subcommand)]
     Publisher(Publisher),
+    /// Send the events of an organization to an address
+    #[command(subcommand)]
+    Webhook(Webhook),
     /// Write the files that let an app be built in its own repository
     Init(Init),
     /// Check this repository, the service and the sign-in

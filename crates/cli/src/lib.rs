@@ -48,6 +48,7 @@ mod token;
 mod tools;
 mod upload;
 mod values;
+mod webhooks;
 mod working_copy;
 
 pub use args::{Command, Global, Shell};
@@ -135,6 +136,7 @@ fn execute(command: Command, global: &Global, printer: &Printer) -> Result<(), F
         Command::Repo(command) => repo::repo(&cx, command),
         Command::Open(args) => open::open(&cx, args),
         Command::Publisher(command) => publisher::publisher(&cx, command),
+        Command::Webhook(command) => webhooks::webhook(&cx, command),
         Command::Init(args) => init::init(&cx, &args),
         Command::Doctor => doctor::doctor(&cx),
     }

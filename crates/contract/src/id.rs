@@ -138,4 +138,10 @@ ids! {
     JobId "job",
     /// An entry of the audit log.
     EventId "evt",
+    /// A webhook of an organization.
+    WebhookId "whk",
+    /// The delivery of an event to a webhook.
+    DeliveryId "dlv",
+    /// An event as receivers of webhooks get it: their `webhook-id`.
+    MessageId "msg",
 }

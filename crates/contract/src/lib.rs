@@ -50,6 +50,7 @@ pub mod templates;
 pub mod time;
 pub mod tokens;
 pub mod trusted_publishers;
+pub mod webhooks;
 
 pub use fault::{Fault, FieldProblem};
 pub use fault_kind::FaultKind;
@@ -123,6 +124,7 @@ groups!(
     credentials,
     tokens,
     trusted_publishers,
+    webhooks,
     operators,
 );
 const _: () = function::assert_names_are_unique(GROUPS);

@@ -95,6 +95,10 @@ pub enum Subject {
     Publisher(PublisherId),
     /// A deploy token.
     Token(TokenId),
+    /// A webhook.
+    Webhook(WebhookId),
+    /// A delivery of a webhook.
+    Delivery(DeliveryId),
 }
 
 macro_rules! subject_from {
@@ -108,7 +112,8 @@ macro_rules! subject_from {
 }
 subject_from! {
     OrganizationId => Organization, ProjectId => Project, AppId => App, InstanceId => Instance, DeploymentId => Deployment, BackupId => Backup,
-    ArtifactId => Artifact, ReleaseId => Release, BuildId => Build, CredentialId => Credential, PublisherId => Publisher, TokenId => Token,
+    ArtifactId => Artifact, ReleaseId => Release, BuildId => Build, CredentialId => Credential,
+    PublisherId => Publisher, TokenId => Token, WebhookId => Webhook, DeliveryId => Delivery,
 }
 impl From<DeletedInstanceId> for Subject {
     fn from(DeletedInstanceId(id): DeletedInstanceId) -> Self {

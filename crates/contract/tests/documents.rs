@@ -29,6 +29,19 @@ fn the_reference_is_what_the_declarations_say() {
 }
 
 #[test]
+fn the_events_of_webhooks_are_what_the_declarations_say() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/WEBHOOKS.md");
+    let kept = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = kept.split_once("<!-- events -->\n").unwrap();
+    let (_, after) = rest.split_once("<!-- end of events -->").unwrap();
+    let table = contract::webhooks::table();
+    compare(
+        "WEBHOOKS.md",
+        &format!("{before}<!-- events -->\n{table}<!-- end of events -->{after}"),
+    );
+}
+
+#[test]
 fn every_function_is_documented() {
     for function in contract::all() {
         let summary = function.summary();

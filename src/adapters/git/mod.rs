@@ -8,19 +8,20 @@
 mod host_key;
 mod inspect;
 mod key_pair;
-mod network;
 mod process;
 mod refusals;
 
-use super::turns::Turns;
-use actors::ports::{
-    Checkout, Credential, Inspected, KeyPair, PortError, Remote, Revision, SourceError, Sources,
+use super::network::{PrivateHosts, is_public};
+use actors::{
+    ports::{
+        Checkout, Credential, Inspected, KeyPair, PortError, Remote, Revision, SourceError, Sources,
+    },
+    runtime::turns::Turns,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract::{git_url::SshAddress, ssh::SshHostKey, text::GitUrl};
 use futures_util::{StreamExt, stream, stream::BoxStream};
-use network::is_public;
 use process::{Group, Repository, Way, cannot_run};
 use repository::ssh::SshFolder;
 use std::{
@@ -39,8 +40,7 @@ use tokio::{
 pub struct Git {
     /// Fetched repositories, each in a temporary folder.
     folder: PathBuf,
-    /// Hosts and ports that may lie on the internal network.
-    private_hosts: Vec<(String, u16)>,
+    private_hosts: PrivateHosts,
     /// Why git cannot be used.
     unusable: Option<String>,
     /// Why ssh cannot be used.
@@ -65,8 +65,8 @@ const PIECE: usize = 64 << 10;
 const LARGEST_ARCHIVE: u64 = 4 << 30;
 
 impl Git {
-    /// `folder` holds temporary repositories. `private_hosts` may lie on the internal network.
-    pub fn new(folder: PathBuf, private_hosts: Vec<(String, u16)>) -> io::Result<Git> {
+    /// `folder` holds temporary repositories.
+    pub fn new(folder: PathBuf, private_hosts: PrivateHosts) -> io::Result<Git> {
         std::fs::create_dir_all(&folder)?;
         // Removes repositories that an earlier process left. They are fetched again.
         for left in std::fs::read_dir(&folder)?.flatten() {
@@ -79,12 +79,8 @@ impl Git {
         let ssh = std::process::Command::new("ssh").arg("-V").output();
         let no_ssh = ssh.err().map(|e| format!("ssh cannot be run on the machine of svc: {e}"));
         let slots = Arc::new(Semaphore::new(AT_A_TIME));
-        let inspections = Turns::new(2 * AT_A_TIME);
+        let inspections = Turns::halved(2 * AT_A_TIME);
         Ok(Git { folder, private_hosts, unusable, no_ssh, slots, inspections })
-    }
-
-    fn is_private(&self, host: &str, port: u16) -> bool {
-        self.private_hosts.iter().any(|(allowed, at)| (allowed.as_str(), *at) == (host, port))
     }
 
     /// Resolves the host to the one address that git may connect to.
@@ -93,7 +89,7 @@ impl Git {
         let mut found = tokio::net::lookup_host((host, port)).await.map_err(|_| unknown())?;
         let address =
             found.next().map(|a: SocketAddr| a.ip().to_canonical()).ok_or_else(unknown)?;
-        if is_public(address) || self.is_private(host, port) {
+        if is_public(address) || self.private_hosts.contains(host, port) {
             return Ok(address);
         }
         Err(SourceError::Refused(format!(
@@ -191,7 +187,7 @@ impl Git {
         let url = url::Url::parse(url).map_err(|e| SourceError::Refused(e.to_string()))?;
         let host = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or(443);
-        if url.scheme() != "https" && !self.is_private(host, port) {
+        if url.scheme() != "https" && !self.private_hosts.contains(host, port) {
             return Err(SourceError::Refused(format!(
                 "{host} is asked over http, where anybody on the way can change what is read; use https"
             )));

@@ -2,12 +2,16 @@
 
 use crate::{
     ports::Examined,
-    runtime::resource::{Child, Kept, Moment, Resource, Retry, Step, Unique},
+    runtime::{
+        event::Event,
+        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique},
+    },
     world::World,
 };
 use contract::{
     AppId, ArtifactId, BuildId, Fault, Sha256, Timestamp, VersionName,
     artifacts::{Artifact, ArtifactKind, ArtifactState, Attestation},
+    webhooks::EventType,
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -168,6 +172,22 @@ impl Resource for Artifacts {
         let open =
             matches!(upload.artifact.state, ArtifactState::Pending | ArtifactState::Verifying);
         open.then_some((upload.expires_at, Command::Expire))
+    }
+
+    fn events(_: &Moment<Self>, before: Option<&Upload>, after: &Upload, _: &World) -> Vec<Event> {
+        let artifact = &after.artifact;
+        if before.is_some_and(|before| before.artifact.state == artifact.state) {
+            return Vec::new();
+        }
+        let kind = match artifact.state {
+            ArtifactState::Verified => EventType::ArtifactVerified,
+            ArtifactState::Rejected => EventType::ArtifactRejected,
+            ArtifactState::Pending
+            | ArtifactState::Verifying
+            | ArtifactState::Expired
+            | ArtifactState::Deleted => return Vec::new(),
+        };
+        vec![Event::new(kind, artifact.app_id, artifact)]
     }
 
     fn perform(

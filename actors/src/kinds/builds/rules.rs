@@ -8,12 +8,19 @@
 
 use super::ci::{Destination, Run, RunOutcome};
 use crate::{
-    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
+    runtime::{
+        event::Event,
+        resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
+    },
     world::World,
 };
 use contract::{
-    AppId, ArtifactId, BuildId, EventId, Fault, Name, Timestamp, apps::Platform, builds::Build,
-    repositories::RepositoryMode, text::GitUrl,
+    AppId, ArtifactId, BuildId, EventId, Fault, Name, Timestamp,
+    apps::Platform,
+    builds::{Build, BuildState},
+    repositories::RepositoryMode,
+    text::GitUrl,
+    webhooks::EventType,
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -222,6 +229,22 @@ impl Resource for Builds {
             (None, None) => state.queued_until,
         };
         Some((at, Command::Overdue))
+    }
+
+    fn events(_: &Moment<Self>, before: Option<&State>, after: &State, _: &World) -> Vec<Event> {
+        let build = &after.build;
+        if before.is_some_and(|before| before.build.state == build.state) {
+            return Vec::new();
+        }
+        let kind = match build.state {
+            BuildState::Queued | BuildState::Dispatched => return Vec::new(),
+            BuildState::Running => EventType::BuildStarted,
+            BuildState::Succeeded => EventType::BuildSucceeded,
+            BuildState::Failed => EventType::BuildFailed,
+            BuildState::Cancelled => EventType::BuildCancelled,
+            BuildState::TimedOut => EventType::BuildTimedOut,
+        };
+        vec![Event::new(kind, build.app_id, build)]
     }
 
     fn perform(

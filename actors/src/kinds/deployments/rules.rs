@@ -9,7 +9,10 @@ use super::history::{Created, DeploymentHistory, Earlier, Serving};
 use crate::{
     kinds::instances::{Definition, ServiceImage},
     ports::sealed::Sealed,
-    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
+    runtime::{
+        event::Event,
+        resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
+    },
     world::World,
 };
 use contract::{
@@ -17,6 +20,7 @@ use contract::{
     deployments::{Deployment, DeploymentState, DeploymentStep, StepName, StepState},
     instances::Role,
     text::EnvName,
+    webhooks::EventType,
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -159,6 +163,24 @@ impl Resource for Deployments {
 
     fn deadline(state: &State) -> Option<(Timestamp, Command)> {
         state.deadline.map(|at| (at, Command::Overdue))
+    }
+
+    fn events(_: &Moment<Self>, before: Option<&State>, after: &State, _: &World) -> Vec<Event> {
+        let deployment = &after.deployment;
+        if before.is_some_and(|before| before.deployment.state == deployment.state) {
+            return Vec::new();
+        }
+        let kind = match deployment.state {
+            S::Queued | S::Deploying | S::Verifying | S::Superseded | S::Cancelling => {
+                return Vec::new();
+            }
+            S::Building => EventType::DeploymentStarted,
+            S::Live => EventType::DeploymentLive,
+            S::Failed => EventType::DeploymentFailed,
+            S::Cancelled => EventType::DeploymentCancelled,
+            S::RolledBack => EventType::DeploymentRolledBack,
+        };
+        vec![Event::new(kind, deployment.app_id, deployment)]
     }
 
     fn perform(

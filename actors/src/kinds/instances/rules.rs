@@ -5,6 +5,7 @@ use super::{
     database,
     reconcile::{apply::apply, observe::Observation, plan::Action},
     record::{Instance, Service, ServiceChange},
+    view::view,
 };
 use crate::{
     kinds::{
@@ -17,6 +18,7 @@ use crate::{
     ports::sealed::Sealed,
     runtime::{
         entries::{SortedMoment, Under},
+        event::Event,
         ref_count::{RefCount, RefCountDelta},
         resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     },
@@ -24,8 +26,9 @@ use crate::{
 };
 use contract::{
     AppId, DeploymentId, Fault, ImageId, InstanceId, Name, Timestamp,
-    instances::{InstanceKind, Resources, Role},
+    instances::{InstanceKind, InstanceState, Resources, Role},
     text::EnvName,
+    webhooks::EventType,
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -255,6 +258,30 @@ impl Resource for Instances {
     fn deadline(instance: &Instance) -> Option<(Timestamp, Command)> {
         let deadline = instance.deadline.filter(|_| instance.unreachable_since.is_none());
         deadline.map(|at| (at, Command::Overdue))
+    }
+
+    fn events(
+        at: &Moment<Self>,
+        before: Option<&Instance>,
+        after: &Instance,
+        world: &World,
+    ) -> Vec<Event> {
+        if before.is_some_and(|before| before.state == after.state) {
+            return Vec::new();
+        }
+        let kind = match after.state {
+            InstanceState::Provisioning
+            | InstanceState::Starting
+            | InstanceState::Stopping
+            | InstanceState::Restarting
+            | InstanceState::Deleting => return Vec::new(),
+            InstanceState::Running => EventType::InstanceRunning,
+            InstanceState::Degraded => EventType::InstanceDegraded,
+            InstanceState::Stopped => EventType::InstanceStopped,
+            InstanceState::Failed => EventType::InstanceFailed,
+            InstanceState::Deleted => EventType::InstanceDeleted,
+        };
+        vec![Event::new(kind, after.app_id, &view(world, at.id, after))]
     }
 
     fn perform(

@@ -4,7 +4,10 @@
 use super::{current::Current, transitions::create};
 use crate::{
     kinds::artifacts::Artifacts,
-    runtime::resource::{Child, Kept, Moment, Resource, Retry, Step, Unique},
+    runtime::{
+        event::Event,
+        resource::{Child, Kept, Moment, Resource, Retry, Step, Unique},
+    },
     world::World,
 };
 use contract::{
@@ -13,6 +16,7 @@ use contract::{
     apps::Platform,
     publishing::{Percent, StoreOptions},
     releases::{Publication, Release, ReleaseState, Target},
+    webhooks::EventType,
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -225,6 +229,26 @@ impl Resource for Releases {
         };
         let claim = ReleaseClaim::of(release.app_id, &release.channel, &release.version);
         vec![Unique::new(claim, taken)]
+    }
+
+    fn events(
+        _: &Moment<Self>,
+        before: Option<&State>,
+        State { release, .. }: &State,
+        _: &World,
+    ) -> Vec<Event> {
+        if before.is_some_and(|before| before.release.state == release.state) {
+            return Vec::new();
+        }
+        let kind = match release.state {
+            ReleaseState::Draft | ReleaseState::Publishing => return Vec::new(),
+            ReleaseState::Published => EventType::ReleasePublished,
+            ReleaseState::PartiallyPublished => EventType::ReleasePartiallyPublished,
+            ReleaseState::Failed => EventType::ReleaseFailed,
+            ReleaseState::Superseded => EventType::ReleaseSuperseded,
+            ReleaseState::RolledBack => EventType::ReleaseRolledBack,
+        };
+        vec![Event::new(kind, release.app_id, release)]
     }
 
     fn perform(

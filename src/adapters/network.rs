@@ -1,11 +1,30 @@
-//! Which addresses are on the public internet.
+//! Which addresses users may make the service connect to: those on the public internet, and the hosts
+//! that an operator allows.
 
 use std::net::IpAddr;
 
+/// Hosts and ports that may lie on the internal network.
+#[derive(Debug, Clone, Default)]
+pub struct PrivateHosts(Vec<(String, u16)>);
+
+impl From<Vec<(String, u16)>> for PrivateHosts {
+    /// Names in lower case; an IPv6 address in brackets.
+    fn from(hosts: Vec<(String, u16)>) -> Self {
+        PrivateHosts(hosts)
+    }
+}
+
+impl PrivateHosts {
+    pub(super) fn contains(&self, host: &str, port: u16) -> bool {
+        self.0.iter().any(|(allowed, at)| (allowed.as_str(), *at) == (host, port))
+    }
+}
+
 /// Whether an address is on the public internet: not loopback, private, link-local, shared,
-/// documentation, benchmark, multicast or reserved (RFC 6890).
+/// documentation, benchmark, multicast or reserved (RFC 6890, RFC 9637). An IPv4 address inside of an
+/// IPv6 one is judged as what it is, or refused.
 pub(super) fn is_public(address: IpAddr) -> bool {
-    match address {
+    match address.to_canonical() {
         IpAddr::V4(a) => {
             let [first, second, third, _] = a.octets();
             let special = matches!(
@@ -26,7 +45,10 @@ pub(super) fn is_public(address: IpAddr) -> bool {
         IpAddr::V6(a) => {
             let [first, second, ..] = a.segments();
             (0x2000..=0x3fff).contains(&first)
-                && !matches!((first, second), (0x2001, 0x0..=0x1ff | 0xdb8) | (0x2002, _))
+                && !matches!(
+                    (first, second),
+                    (0x2001, 0x0..=0x1ff | 0xdb8) | (0x2002, _) | (0x3fff, 0x0..=0xfff)
+                )
         }
     }
 }
@@ -54,11 +76,23 @@ mod tests {
             "ff02::1",
             "2001:db8::1",
             "2002:7f00:1::1",
+            "::ffff:10.0.0.1",
+            "::ffff:169.254.169.254",
+            "::127.0.0.1",
+            "64:ff9b::7f00:1",
+            "64:ff9b:1::a00:1",
+            "2001:0:7f00:1::",
+            "3fff::1",
+            "fd00:ec2::254",
+            "192.0.2.1",
+            "198.18.0.1",
         ];
         for address in inside {
             assert!(!is_public(address.parse().unwrap()), "{address}");
         }
-        for address in ["1.1.1.1", "140.82.121.3", "172.32.0.1", "2606:50c0:8000::153"] {
+        for address in
+            ["1.1.1.1", "140.82.121.3", "172.32.0.1", "2606:50c0:8000::153", "::ffff:1.1.1.1"]
+        {
             assert!(is_public(address.parse().unwrap()), "{address}");
         }
     }

@@ -1,5 +1,5 @@
-//! Limits work that occupies this machine: a number of turns in total, and at most half of them for
-//! one holder, such as an app.
+//! Limits work that occupies this machine: a number of turns in total, and fewer for one holder, such
+//! as an app.
 
 use std::{
     collections::HashMap,
@@ -27,15 +27,16 @@ impl<K: Eq + Hash> Turns<K> {
     /// Two turns for each processor: while one job reads the disk, another computes.
     pub fn two_for_each_processor() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Turns::new(processors.saturating_mul(2))
+        Turns::halved(processors.saturating_mul(2))
     }
 
-    pub fn new(count: usize) -> Self {
-        Turns {
-            all: Arc::new(Semaphore::new(count)),
-            of_each: count.div_ceil(2),
-            holders: Mutex::default(),
-        }
+    /// A number of turns, and at most half of them for one holder.
+    pub fn halved(count: usize) -> Self {
+        Turns::new(count, count.div_ceil(2))
+    }
+
+    pub fn new(count: usize, of_each: usize) -> Self {
+        Turns { all: Arc::new(Semaphore::new(count)), of_each, holders: Mutex::default() }
     }
 
     pub async fn take(&self, holder: K) -> Result<Turn, AcquireError> {
@@ -71,7 +72,7 @@ mod tests {
 
     #[test]
     fn one_app_takes_half_and_leaves_the_rest_to_others() {
-        let turns = Turns::new(4);
+        let turns = Turns::halved(4);
         let take = |letter| turns.take(app(letter)).now_or_never().map(Result::unwrap);
         let first = (take('A').unwrap(), take('A').unwrap());
         assert!(take('A').is_none(), "half is its share");
@@ -86,7 +87,7 @@ mod tests {
 
     #[test]
     fn those_who_wait_are_served_in_their_order_and_forgotten() {
-        let turns = Turns::new(1);
+        let turns = Turns::halved(1);
         let held = turns.take(app('A')).now_or_never().unwrap().unwrap();
         let mut flood = turns.take(app('A')).boxed();
         let mut other = turns.take(app('B')).boxed();
@@ -103,7 +104,7 @@ mod tests {
     #[test]
     fn never_more_than_so_many_at_once() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let turns = Arc::new(Turns::new(3));
+        let turns = Arc::new(Turns::halved(3));
         let (busy, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let work = (0..64).map(|n| {
             let (turns, busy, most) = (turns.clone(), busy.clone(), most.clone());

@@ -1,0 +1,70 @@
+//! The effect of a delivery: one attempt.
+
+use super::rules::{Deliveries, GONE, Outcome, refusal};
+use crate::{
+    kinds::webhooks::{self, Webhook, Webhooks, signature},
+    ports::receivers::Posted,
+    runtime::resource::{Kept, Resource, Retry},
+    world::World,
+};
+use contract::{Timestamp, WebhookId, webhooks::EventType};
+use std::sync::Arc;
+
+pub(super) async fn attempt(
+    kept: Arc<Kept<Deliveries>>,
+    world: Arc<World>,
+) -> Result<Outcome, Retry> {
+    let delivery = &kept.delivery;
+    let (id, is_test) = (delivery.webhook_id, delivery.event == EventType::WebhookTest);
+    let turn = world.webhooks.turns.take(id).await?;
+    let Some(webhook) = world.store.get::<Webhooks>(&id)?.filter(|w| !Webhooks::is_deleted(w))
+    else {
+        return Ok(Outcome::Abandoned("the webhook was deleted".into()));
+    };
+    if !webhook.enabled && !is_test {
+        return Ok(Outcome::Abandoned("the webhook is disabled".into()));
+    }
+    // After the wait for the turn: receivers refuse an old time.
+    let begun = world.ports.clock.now();
+    let Ok(secrets) = open(&world, id, &webhook, begun) else {
+        return Ok(Outcome::Abandoned(
+            "the secret of the webhook cannot be read; rotate it".into(),
+        ));
+    };
+    let headers = signature::headers(delivery.message_id, begun, &kept.payload, &secrets);
+    let posted = world.ports.receivers.post(&webhook.url, headers, kept.payload.clone()).await;
+    drop(turn);
+    if !is_test {
+        report(&world, id, &webhook, &posted).await?;
+    }
+    Ok(Outcome::Attempted(begun, posted))
+}
+
+fn open(
+    world: &World,
+    id: WebhookId,
+    webhook: &Webhook,
+    now: Timestamp,
+) -> Result<Vec<signature::Secret>, crate::ports::sealed::SealError> {
+    let owner = id.to_string();
+    let secrets = webhook.secrets(now).map(|sealed| world.ports.sealer.open(&owner, sealed));
+    secrets.map(|secret| secret.map(signature::Secret::of)).collect()
+}
+
+/// Tells the webhook how its receiver does, if that is news.
+async fn report(
+    world: &World,
+    id: WebhookId,
+    webhook: &Webhook,
+    posted: &Posted,
+) -> Result<(), Retry> {
+    let command = match (refusal(posted), &posted.result) {
+        (None, _) if webhook.failing_since.is_none() => return Ok(()),
+        (None, _) => webhooks::Command::Working,
+        (Some(_), Ok(answer)) if answer.status == GONE => {
+            webhooks::Command::Disable("the receiver answered with the status 410 (gone)".into())
+        }
+        (Some(_), _) => webhooks::Command::Failing,
+    };
+    Ok(world.owners()?.webhooks.ask_if_there(id, command).await?)
+}

@@ -1,0 +1,93 @@
+//! The functions of the group Webhooks that are about deliveries.
+
+use super::{Deliveries, New, State};
+use crate::{
+    call::{context::Call, pagination},
+    kinds::webhooks::{Webhooks, outbox, view},
+    platform::Platform,
+    runtime::entries::Under,
+};
+use contract::{
+    DeliveryId, Fault, Page, Serves,
+    webhooks::{
+        DeliveryState, EventType, GetWebhookDeliveries, GetWebhookDelivery, RedeliverWebhook,
+        TestWebhook, WebhookDelivery,
+    },
+};
+use serde_json::json;
+
+/// The delivery with its payload.
+fn show(state: &State) -> Result<WebhookDelivery, Fault> {
+    Ok(WebhookDelivery { payload: Some(state.payload.clone()), ..state.delivery.clone() })
+}
+
+impl Platform {
+    async fn deliver(&self, cx: &Call, new: New) -> Result<WebhookDelivery, Fault> {
+        let id: DeliveryId = self.world.ports.random.id(cx.now);
+        cx.create(&self.world, &self.owners()?.deliveries, id, new, show).await
+    }
+}
+
+impl Serves<TestWebhook> for Platform {
+    async fn serve(&self, cx: &Call, p: TestWebhook) -> Result<WebhookDelivery, Fault> {
+        let (_, webhook) = cx.ancestry.webhook()?;
+        let event = EventType::WebhookTest;
+        let data = json!({
+            event.noun(): view(p.webhook_id, webhook), "organizationId": webhook.organization_id,
+        });
+        let new = New {
+            webhook_id: p.webhook_id,
+            message_id: self.world.ports.random.id(cx.now),
+            event,
+            payload: outbox::payload(event, cx.now, &data),
+            redelivery_of: None,
+        };
+        self.deliver(cx, new).await
+    }
+}
+
+impl Serves<GetWebhookDeliveries> for Platform {
+    async fn serve(
+        &self,
+        _: &Call,
+        p: GetWebhookDeliveries,
+    ) -> Result<Page<WebhookDelivery>, Fault> {
+        let (store, entry) = (&self.world.store, Under::<Webhooks>(p.webhook_id));
+        pagination::page::<Deliveries, _>(store, &entry, (p.limit, p.cursor), |_, seen| {
+            let delivery = &seen.state.delivery;
+            let is_wanted = p.state.is_none_or(|state| delivery.state == state);
+            Ok(is_wanted.then(|| delivery.clone()))
+        })
+    }
+}
+
+impl Serves<GetWebhookDelivery> for Platform {
+    async fn serve(&self, cx: &Call, _: GetWebhookDelivery) -> Result<WebhookDelivery, Fault> {
+        show(&cx.ancestry.delivery()?.1.state)
+    }
+}
+
+impl Serves<RedeliverWebhook> for Platform {
+    async fn serve(&self, cx: &Call, p: RedeliverWebhook) -> Result<WebhookDelivery, Fault> {
+        let (_, seen) = cx.ancestry.delivery()?;
+        if seen.delivery.state == DeliveryState::Pending {
+            return Err(Fault::NotNow(
+                "this delivery has not ended; it can be repeated when it has".into(),
+            ));
+        }
+        let is_test = seen.delivery.event == EventType::WebhookTest;
+        if !cx.ancestry.webhook()?.1.enabled && !is_test {
+            return Err(Fault::NotNow(
+                "the webhook is disabled; enable it with svc_updateWebhook first".into(),
+            ));
+        }
+        let new = New {
+            webhook_id: seen.delivery.webhook_id,
+            message_id: seen.delivery.message_id,
+            event: seen.delivery.event,
+            payload: seen.payload.clone(),
+            redelivery_of: Some(p.delivery_id),
+        };
+        self.deliver(cx, new).await
+    }
+}

@@ -1,0 +1,231 @@
+//! The rules of a delivery: `pending → succeeded | failed`. After a failed attempt, the next one
+//! follows the schedule. A delivery that has ended is kept for 30 days.
+
+use super::schedule::{ATTEMPTS, pause};
+use crate::{
+    ports::receivers::Posted,
+    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step},
+    world::World,
+};
+use contract::{
+    DeliveryId, Fault, Id, MessageId, Timestamp, WebhookId,
+    webhooks::{DeliveryAttempt, DeliveryState, EventType, WebhookDelivery},
+};
+use futures_util::future::LocalBoxFuture;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::{sync::Arc, time::Duration};
+use ulid::Ulid;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Deliveries;
+
+/// How long a delivery is kept after its end.
+const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+/// The owner waits for an attempt that comes so soon. For later ones, the sweeper wakes it.
+const SOON: Duration = Duration::from_secs(60);
+/// The receiver wants nothing more (RFC 9110).
+pub(super) const GONE: u16 = 410;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// The part that callers see, without the payload.
+    pub delivery: WebhookDelivery,
+    /// The body of the requests.
+    pub payload: String,
+    /// When the sweeper begins the next attempt.
+    pub due: Option<Timestamp>,
+}
+
+/// A delivery to make.
+#[derive(Debug, Clone)]
+pub struct New {
+    pub webhook_id: WebhookId,
+    pub message_id: MessageId,
+    pub event: EventType,
+    pub payload: String,
+    pub redelivery_of: Option<DeliveryId>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Command {
+    /// The time of the next attempt has come, or the delivery was kept for long enough.
+    Due,
+    /// Delete the delivery together with its webhook.
+    Remove,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Effect {
+    /// Send the event. After a crash, the receiver may get it again, with the same `webhook-id`.
+    Attempt,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The attempt that began at this time.
+    Attempted(Timestamp, Posted),
+    /// There is nobody to send it to, for this reason.
+    Abandoned(String),
+}
+
+/// The id of the delivery of an event to a webhook. It is always the same, so that the delivery is
+/// made once.
+pub fn delivery_id(message: MessageId, webhook: WebhookId) -> DeliveryId {
+    let digest: [u8; 32] = Sha256::digest(format!("{message} {webhook}")).into();
+    let random = digest.iter().take(10).fold(0_u128, |sum, byte| sum << 8 | u128::from(*byte));
+    DeliveryId::of(Ulid::from_parts(message.unique().timestamp_ms(), random))
+}
+
+impl State {
+    fn end(
+        mut self,
+        state: DeliveryState,
+        error: Option<String>,
+        now: Timestamp,
+    ) -> Step<Deliveries> {
+        let delivery = &mut self.delivery;
+        (delivery.state, delivery.error) = (state, error);
+        (delivery.next_attempt_at, delivery.finished_at) = (None, Some(now));
+        Step::put(self).intend(Intent::None)
+    }
+
+    fn attempted(
+        mut self,
+        at: &Moment<Deliveries>,
+        begun: Timestamp,
+        posted: Posted,
+    ) -> Step<Deliveries> {
+        let answer = posted.result.as_ref().ok();
+        let (status, asked) =
+            (answer.map(|answer| answer.status), answer.and_then(|answer| answer.retry_after));
+        let error = refusal(&posted);
+        let is_accepted = error.is_none();
+        self.delivery.attempts.push(DeliveryAttempt {
+            at: begun,
+            duration_ms: u64::try_from(posted.took.as_millis()).unwrap_or(u64::MAX),
+            status,
+            error,
+            reply: posted.result.ok().map(|answer| answer.reply).filter(|reply| !reply.is_empty()),
+        });
+        if is_accepted {
+            return self.end(DeliveryState::Succeeded, None, at.now);
+        }
+        if status == Some(GONE) {
+            let why = "the receiver is gone, so the webhook was disabled".to_owned();
+            return self.end(DeliveryState::Failed, Some(why), at.now);
+        }
+        if self.delivery.event == EventType::WebhookTest {
+            let why = "a test has one attempt, and it failed".to_owned();
+            return self.end(DeliveryState::Failed, Some(why), at.now);
+        }
+        let Some(pause) = pause(at.id, self.delivery.attempts.len(), asked) else {
+            let why = format!("none of {ATTEMPTS} attempts succeeded");
+            return self.end(DeliveryState::Failed, Some(why), at.now);
+        };
+        let next = at.now + pause;
+        self.delivery.next_attempt_at = Some(next);
+        if pause <= SOON {
+            return Step::put(self).intend(Intent::After(pause, Effect::Attempt));
+        }
+        self.due = Some(next);
+        Step::put(self).intend(Intent::None)
+    }
+}
+
+/// Why an attempt failed; `None` if it succeeded.
+pub(super) fn refusal(posted: &Posted) -> Option<String> {
+    match &posted.result {
+        Err(why) => Some(why.clone()),
+        Ok(answer) if (200..300).contains(&answer.status) => None,
+        Ok(answer) if (300..400).contains(&answer.status) => Some(format!(
+            "the receiver redirects (status {}), which is not followed",
+            answer.status
+        )),
+        Ok(answer) => Some(format!("the receiver answered with the status {}", answer.status)),
+    }
+}
+
+impl Resource for Deliveries {
+    /// An attempt may wait for those to the same webhook that began before it.
+    const TIME_LIMIT: Duration = Duration::from_secs(600);
+    type New = New;
+    type State = State;
+    type Command = Command;
+    type Effect = Effect;
+    type Outcome = Outcome;
+
+    fn create(at: &Moment<Self>, new: New) -> Result<Step<Self>, Fault> {
+        let delivery = WebhookDelivery {
+            id: at.id,
+            webhook_id: new.webhook_id,
+            message_id: new.message_id,
+            event: new.event,
+            state: DeliveryState::Pending,
+            attempts: Vec::new(),
+            next_attempt_at: None,
+            error: None,
+            redelivery_of: new.redelivery_of,
+            payload: None,
+            created_at: at.now,
+            finished_at: None,
+        };
+        let state = State { delivery, payload: new.payload, due: None };
+        Ok(Step::put(state).intend(Intent::Now(Effect::Attempt)))
+    }
+
+    fn on_command(
+        mut state: State,
+        at: &Moment<Self>,
+        command: Command,
+    ) -> Result<Step<Self>, Fault> {
+        Ok(match (command, Self::deadline(&state)) {
+            (Command::Due, Some((due, _))) if due <= at.now => {
+                if state.delivery.finished_at.is_some() {
+                    return Ok(Step::remove());
+                }
+                (state.due, state.delivery.next_attempt_at) = (None, None);
+                Step::put(state).intend(Intent::Now(Effect::Attempt))
+            }
+            (Command::Due, _) => Step::keep(),
+            (Command::Remove, _) => Step::remove(),
+        })
+    }
+
+    fn on_outcome(state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+        match outcome {
+            // The outcome of an overtaken effect.
+            _ if state.delivery.finished_at.is_some() => Step::keep(),
+            Outcome::Attempted(begun, posted) => state.attempted(at, begun, posted),
+            Outcome::Abandoned(why) => state.end(DeliveryState::Failed, Some(why), at.now),
+        }
+    }
+
+    fn is_deleted(_: &State) -> bool {
+        false
+    }
+
+    fn deadline(state: &State) -> Option<(Timestamp, Command)> {
+        let at = state.delivery.finished_at.map_or(state.due, |end| Some(end + KEPT));
+        at.map(|at| (at, Command::Due))
+    }
+
+    fn perform(
+        Effect::Attempt: Effect,
+        _: DeliveryId,
+        kept: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+        Box::pin(super::effects::attempt(kept, world))
+    }
+}
+
+impl Child for Deliveries {
+    fn parent(state: &State) -> Option<WebhookId> {
+        Some(state.delivery.webhook_id)
+    }
+
+    fn delete() -> Command {
+        Command::Remove
+    }
+}

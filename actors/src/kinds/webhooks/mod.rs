@@ -1,0 +1,16 @@
+//! Webhooks: addresses that get the events of an organization.
+//!
+//! The change of a resource and its events are written together ([`outbox`]). The
+//! [fan-out](crate::background::fan_out) makes a delivery of each event for each webhook that wants
+//! it, and the owners of the [deliveries](super::deliveries) send them.
+
+mod effects;
+mod handlers;
+pub mod outbox;
+mod rules;
+pub mod signature;
+mod subscribers;
+
+pub(super) use handlers::view;
+pub use rules::{Command, Effect, Outcome, PreviousSecret, Webhook, Webhooks};
+pub use subscribers::Subscribers;

@@ -1,0 +1,107 @@
+//! What instances and deployments tell webhooks: the outbox holds an event for each state that
+//! matters, in order.
+
+use super::{
+    harness::{comes_to, run},
+    instances::{create, until},
+    scene,
+};
+use actors::{
+    kinds::{
+        deployments::Deployments,
+        instances::{Command, Instances},
+        organizations,
+        projects::Projects,
+        webhooks::outbox::{OutboxIndex, Outgoing},
+    },
+    runtime::resource::Kept,
+    world::World,
+};
+use contract::{
+    DeploymentId, Id, OrganizationId, UserId, WebhookId,
+    deployments::DeploymentState,
+    instances::InstanceState as S,
+    projects::{Project, ProjectState},
+    webhooks::EventType as E,
+};
+use serde_json::Value;
+use std::sync::Arc;
+use store::Change;
+use ulid::Ulid;
+
+/// Makes the project of the instances, in an organization that hears of events.
+async fn listen(world: &Arc<World>) {
+    let (now, owner) = (world.ports.clock.now(), UserId::of(Ulid(12)));
+    let organization_id = OrganizationId::of(Ulid(11));
+    let acme = organizations::New { name: "Acme".parse().unwrap(), owner };
+    world.owners().unwrap().organizations.create(organization_id, acme).await.unwrap();
+    let project = Project {
+        id: scene::instance(now).project_id,
+        organization_id,
+        owner_id: Some(owner),
+        name: "Shop".parse().unwrap(),
+        description: None,
+        member_ids: vec![],
+        state: ProjectState::Active,
+        created_at: now,
+        updated_at: now,
+    };
+    let create = Change::new().create::<Projects>(&project.id.clone(), Kept::at_rest(project));
+    world.store.commit(create).await.unwrap();
+    world.webhooks.add(organization_id, WebhookId::of(Ulid(13)));
+}
+
+/// The events in the outbox, oldest first, with their records.
+fn told(world: &World) -> Vec<(E, Value)> {
+    let ids = world.store.oldest::<Outgoing>(&OutboxIndex::All, None, 100).unwrap();
+    let events = ids.iter().map(|id| {
+        let outgoing = world.store.get::<Outgoing>(id).unwrap().unwrap();
+        let payload: Value = serde_json::from_str(&outgoing.payload).unwrap();
+        assert_eq!(payload["type"], outgoing.event.name());
+        (outgoing.event, payload["data"][outgoing.event.noun()].clone())
+    });
+    events.collect()
+}
+
+#[test]
+fn an_instance_and_its_deployment_tell_what_they_do() {
+    run(|world, _| async move {
+        listen(&world).await;
+        let id = create(&world).await;
+        until(&world, id, S::Running, "at first").await;
+        let owners = world.owners().unwrap();
+        let deployment: DeploymentId = world.ports.random.id(world.ports.clock.now());
+        let mut begun = scene::deploying(deployment, id, world.ports.clock.now());
+        begun.deployment.app_id = world.store.get::<Instances>(&id).unwrap().unwrap().state.app_id;
+        owners.deployments.create(deployment, begun).await.unwrap();
+        comes_to::<Deployments>(&world, deployment, "it serves", |deployment| {
+            let deployment = deployment.unwrap();
+            deployment.deployment.state == DeploymentState::Live && !deployment.in_queue
+        })
+        .await;
+        owners.instances.ask(id, Command::Stop).await.unwrap();
+        until(&world, id, S::Stopped, "then").await;
+        owners.instances.ask(id, Command::Delete { data: false }).await.unwrap();
+        until(&world, id, S::Deleted, "at last").await;
+
+        let told = told(&world);
+        let kinds: Vec<_> = told.iter().map(|(kind, _)| *kind).collect();
+        let expected = [
+            E::InstanceRunning,
+            E::DeploymentStarted,
+            E::DeploymentLive,
+            E::InstanceStopped,
+            E::InstanceDeleted,
+        ];
+        assert_eq!(kinds, expected);
+        let text = |kind: E, field: &str| {
+            let (_, record) = told.iter().find(|(told, _)| *told == kind).unwrap();
+            record[field].as_str().unwrap().to_owned()
+        };
+        assert_eq!(text(E::InstanceRunning, "state"), "running");
+        assert_eq!(text(E::InstanceRunning, "id"), id.to_string());
+        assert_eq!(text(E::DeploymentLive, "id"), deployment.to_string());
+        let shown = serde_json::to_string(&told).unwrap();
+        assert!(!shown.contains("\"secrets\"") && !shown.contains("parts"), "as members see it");
+    });
+}

@@ -1,0 +1,14 @@
+//! Webhooks: the state machines alone, and the owners over a receiver that fails on demand and a
+//! clock that the test moves.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "tests say so by failing"
+)]
+
+mod machines;
+mod owners;
+mod world;
