@@ -4,7 +4,7 @@ use super::{
     asked::Asked,
     edits::{Edits, Uploaded},
     lease::{Holder, Leases},
-    progress::{self, Edit, Found, Lifecycle, Progress, Step, Upload},
+    progress::{self, Edit, Found, Lifecycle, Progress, Step, Upload, Wish},
     refusal::Stop,
     track::{self, Goal, Shown, Status},
     upload::{self, Sent},
@@ -129,7 +129,12 @@ impl GooglePlay {
                 log.push(committed(asked, goal));
             }
             Step::Close => {
-                edits.delete(id).await?;
+                let may_be_committed = edit.as_ref().is_some_and(|edit| edit.changed.is_some());
+                match edits.delete(id).await {
+                    // It held nothing, so it is all the same who ended it.
+                    Err(Stop::EditGone(_)) if !may_be_committed => {}
+                    other => other?,
+                }
                 self.leases.give_back(&order.app, holder);
                 p.finished(wish);
             }
@@ -325,16 +330,16 @@ fn committed(asked: &Asked<'_>, goal: Goal) -> String {
 }
 
 /// When the next step is due.
-fn due(p: &Progress, step: Step) -> Next {
-    match step {
-        _ if p.edit.is_some() => Next::Now,
-        Step::Follow => p.pause().map_or(Next::Settled, Next::After),
-        Step::Finish | Step::Close | Step::Commit(_) => match p.shown.map(|shown| shown.status) {
-            None | Some(Status::Halted) => Next::Settled,
-            Some(_) => Next::Now,
-        },
-        _ if p.restarts <= RESTARTS_AT_ONCE => Next::Now,
-        _ => Next::After(Duration::from_secs(1 << p.restarts.min(16)).min(LONGEST_RESTART)),
+fn due(p: &Progress, wish: Wish, step: Step) -> Next {
+    let is_done = p.edit.is_none() && !p.is_unsettled && p.done == Some(wish);
+    match p.shown.map(|shown| shown.status) {
+        _ if !is_done && p.restarts <= RESTARTS_AT_ONCE => Next::Now,
+        _ if !is_done => {
+            Next::After(Duration::from_secs(1 << p.restarts.min(16)).min(LONGEST_RESTART))
+        }
+        _ if step == Step::Follow => p.pause().map_or(Next::Settled, Next::After),
+        None | Some(Status::Halted) => Next::Settled,
+        Some(_) => Next::Now,
     }
 }
 
@@ -400,7 +405,7 @@ impl Store for GooglePlay {
             url: if is_there { call.asked.url() } else { None },
             log,
             error,
-            next: due(&p, step),
+            next: due(&p, wish, step),
             progress: AnyProgress::GooglePlay(Box::new(p)),
         })
     }

@@ -385,8 +385,11 @@ impl Progress {
 
     /// The edit is gone, and what it held is lost unless it was committed.
     pub(super) fn edit_is_gone(&mut self) {
-        let held_change = self.edit.take().is_some_and(|edit| edit.changed.is_some());
-        self.is_unsettled |= held_change;
+        if let Some(Edit { changed: Some(_), found, .. }) = self.edit.take() {
+            self.is_unsettled = true;
+            // If it was committed, the track does not show any more what ours took the place of.
+            self.replaced = found.and_then(|found| found.replaces).or(self.replaced.take());
+        }
         self.restarts += 1;
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     google::{self, Google},
-    world::{Mischief, Place, completed, file, hash, key, order, play, share},
+    world::{Mischief, Place, completed, file_that, hash, key, order, play, share},
 };
 use app_stores::{Action, Next, Progress, Store, Wanted};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ async fn lived(google: &Google, number: usize, mischief: Mischief) -> Value {
     let client = || Box::new(play(google)) as Box<dyn Store>;
     let path = format!("/{}/", app.replace('.', "\\."));
     let place = Place { google, key: &key, client: &client, path };
-    let file = crate::world::file_that(&json!({"packageName": app, "versionCode": 42}), 1000);
+    let file = file_that(&json!({"packageName": app, "versionCode": 42}), 1000);
     let mut progress = Progress::None;
     for wanted in life() {
         let mut order = order(&file, 42, "production", wanted);
@@ -95,7 +95,7 @@ async fn a_publication_can_be_withdrawn_at_any_step() {
             let tracks = json!({"production": [completed(41)]});
             google.tell(&json!({"do": "playApp", "packageName": app, "tracks": tracks}));
             let says = json!({"packageName": app, "versionCode": 42});
-            let file = crate::world::file_that(&says, 1000);
+            let file = file_that(&says, 1000);
             let mut order = order(&file, 42, "production", share(10));
             order.app.clone_from(&app);
             let mut progress = Progress::None;
