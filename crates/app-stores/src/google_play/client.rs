@@ -65,6 +65,7 @@ impl GooglePlay {
         let Call { asked, edits, content } = call;
         let (order, wish) = (asked.order, asked.wish);
         let holder = Holder::Publication(order.id);
+        let is_urgent = matches!(wish.wanted, Wanted::Halted | Wanted::Withdrawn);
         let edit = p.edit.clone();
         let id = edit.as_ref().map(|edit| edit.id.as_str()).unwrap_or_default();
         match step {
@@ -75,11 +76,11 @@ impl GooglePlay {
                     p.listed(edits.lifecycle(asked.track, asked.code).await?);
                     wait_for_review(wish.wanted, p)?;
                 }
-                self.leases.take(&order.app, holder)?;
+                self.leases.take(&order.app, holder, is_urgent)?;
                 let id = edits.insert().await?;
                 p.edit = Some(Edit { id, found: None, upload: None, changed: None });
             }
-            _ => self.leases.take(&order.app, holder)?,
+            _ => self.leases.take(&order.app, holder, is_urgent)?,
         }
         match step {
             Step::Finish | Step::Follow | Step::Open => {}
@@ -160,7 +161,7 @@ impl GooglePlay {
             Some(_) => false,
         };
         let holder = Holder::Publication(asked.order.id);
-        if !may_have_changed || self.leases.take(&asked.order.app, holder).is_err() {
+        if !may_have_changed || self.leases.take(&asked.order.app, holder, false).is_err() {
             return Ok(());
         }
         let looked = async {
@@ -366,7 +367,8 @@ impl Store for GooglePlay {
         let call = Call { edits: self.edits(account, &order.app), asked, content };
         let mut log = Vec::new();
         let holder = Holder::Publication(order.id);
-        match self.perform(step, &call, &mut p, &mut log).await {
+        let performed = self.perform(step, &call, &mut p, &mut log);
+        match google::within(self.step_within(order), performed).await {
             Ok(()) => {}
             Err(Stop::EditGone(words)) => {
                 p.edit_is_gone();
@@ -413,7 +415,7 @@ impl Store for GooglePlay {
     async fn check_access(&self, key: &Key, app: &str) -> Result<String, StoreError> {
         let account = google::account(key)?;
         self.google.sign_in(account).await?;
-        self.leases.take(app, Holder::Check)?;
+        self.leases.take(app, Holder::Check, false)?;
         let edits = self.edits(account, app);
         let looked = async {
             let id = edits.insert().await?;

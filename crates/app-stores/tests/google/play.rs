@@ -293,3 +293,35 @@ async fn a_large_file_arrives_in_spite_of_lost_chunks() {
     assert_eq!(uploads[0]["sha256"], hash(&file));
     google.check();
 }
+
+/// A broken version is halted at once, even while another one is being sent.
+#[tokio::test]
+async fn a_halt_waits_for_no_upload() {
+    if !google::is_here("a_halt_waits_for_no_upload") {
+        return;
+    }
+    let google = Google::start();
+    with_app(&google, &json!({}));
+    let (play, key) = (play(&google), key(&google));
+    let (broken, other) = (file(42, 1000), file(43, 9 << 20));
+    let mut order42 = order(&broken, 42, "production", share(10));
+    let order43 = order(&other, 43, "beta", Wanted::Released(None));
+    let rolled = drive(&play, &key, &order42, &broken, &Progress::None).await.unwrap();
+    let mut progress = Progress::None;
+    for _ in 0..4 {
+        progress = play.advance(&key, &order43, &other, &progress).await.unwrap().progress;
+    }
+    order42.wanted = share(20);
+    let waits = drive(&play, &key, &order42, &broken, &rolled.progress).await.unwrap_err();
+    assert!(matches!(waits, StoreError::Busy { after, .. } if after.as_secs() == 5), "{waits:?}");
+    order42.wanted = Wanted::Halted;
+    let halted = drive(&play, &key, &order42, &broken, &rolled.progress).await.unwrap();
+    assert_eq!(halted.state, PublicationState::Halted);
+    let live = drive(&play, &key, &order43, &other, &progress).await.unwrap();
+    assert_eq!(live.state, PublicationState::Live);
+    let state = google.state();
+    let tracks = &state["play"][APP]["tracks"];
+    assert_eq!(tracks["production"][0]["status"], "halted");
+    assert_eq!(tracks["beta"][0]["versionCodes"], json!(["43"]));
+    google.check();
+}
