@@ -81,6 +81,10 @@ export class Front {
       const { reason = "backendError", message = "Internal error encountered." } = how;
       return reply(entry, response, refusal(how.status, reason, message, after));
     }
+    const hasLength = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
+    if (!hasLength && ["POST", "PUT", "PATCH"].includes(method)) {
+      this.#violation(request, 411, "A request with a body must have a length, also if the body is empty.");
+    }
     const answer = await this.#pass({ method, url, headers, body });
     if (how === "cutAfter") {
       entry.performed = answer.status;

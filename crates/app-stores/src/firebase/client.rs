@@ -213,7 +213,8 @@ impl Store for Firebase {
         let step = progress::next(order.wanted, asked.notes.is_some(), asked.has_testers(), &p);
         let requests = self.requests(account, asked.app);
         let mut log = Vec::new();
-        match perform(step, &asked, &requests, content, &mut p, &mut log).await {
+        let performed = perform(step, &asked, &requests, content, &mut p, &mut log);
+        match google::within(self.step_within(order), performed).await {
             Ok(()) => {}
             Err(Failed::Store(error)) => return Err(error),
             Err(Failed::Refusal(failure)) => return Err(refused(&failure, Some(step))),

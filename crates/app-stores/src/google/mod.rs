@@ -10,6 +10,7 @@ use crate::{
     http::{Answer, Http, Repeat},
 };
 use reqwest::RequestBuilder;
+use std::time::Duration;
 use token::Tokens;
 
 /// Where Google's services are, without a slash at the end. The default is Google's own addresses.
@@ -43,7 +44,8 @@ impl Google {
     /// A service with this name in sentences. `scope` is what its tokens are for.
     pub fn new(name: &'static str, scope: &'static str, token: &str) -> Result<Google, String> {
         let http = Http::new(name)?;
-        Ok(Google { tokens: Tokens::new(token.to_owned(), scope)?, http })
+        let tokens = Tokens::new(http.named("Google's token service"), token.to_owned(), scope);
+        Ok(Google { http, tokens })
     }
 
     /// Asks for a token if none is known that is still good.
@@ -84,6 +86,18 @@ impl Google {
         }
         Ok(answer)
     }
+}
+
+/// Waits for a step no longer than it may take.
+pub(crate) async fn within<E: From<StoreError>>(
+    limit: Duration,
+    step: impl Future<Output = Result<(), E>>,
+) -> Result<(), E> {
+    let late = || {
+        let why = format!("The step did not end within {} seconds.", limit.as_secs());
+        StoreError::Unclear(why).into()
+    };
+    tokio::time::timeout(limit, step).await.unwrap_or_else(|_| Err(late()))
 }
 
 /// The key of a service account, or a refusal.

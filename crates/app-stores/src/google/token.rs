@@ -79,9 +79,8 @@ struct Granted {
 }
 
 impl Tokens {
-    pub fn new(address: String, scope: &'static str) -> Result<Tokens, String> {
-        let http = Http::new("Google's token service")?;
-        Ok(Tokens { http, address, scope, places: Mutex::default() })
+    pub fn new(http: Http, address: String, scope: &'static str) -> Tokens {
+        Tokens { http, address, scope, places: Mutex::default() }
     }
 
     /// A token that is good for some minutes.

@@ -2,9 +2,10 @@
 
 use super::{
     asked::Asked,
-    edits::{Edits, Uploaded},
+    checks::{check, same_bytes, wait_for_review},
+    edits::Edits,
     lease::{Holder, Leases},
-    progress::{self, Edit, Found, Lifecycle, Progress, Step, Upload},
+    progress::{self, Edit, Lifecycle, Progress, Step, Upload, Wish},
     refusal::Stop,
     track::{self, Goal, Shown, Status},
     upload::{self, Sent},
@@ -15,15 +16,13 @@ use crate::{
     google::{self, Google, GoogleAddresses},
 };
 use async_trait::async_trait;
-use contract::{Sha256, artifacts::ArtifactKind, releases::PublicationState};
+use contract::releases::PublicationState;
 use std::time::Duration;
 
 const SCOPE: &str = "https://www.googleapis.com/auth/androidpublisher";
 /// So often an edit is opened anew at once; then the pauses grow.
 const RESTARTS_AT_ONCE: u32 = 3;
 const LONGEST_RESTART: Duration = Duration::from_secs(300);
-/// The pause until a review is over.
-const REVIEW: Duration = Duration::from_secs(60);
 
 /// Google Play, reached through the Google Play Developer API v3.
 pub struct GooglePlay {
@@ -34,9 +33,9 @@ pub struct GooglePlay {
 }
 
 /// One step of one publication.
-struct Call<'a> {
-    asked: Asked<'a>,
-    edits: Edits<'a>,
+pub(super) struct Call<'a> {
+    pub asked: Asked<'a>,
+    pub edits: Edits<'a>,
     content: &'a dyn Content,
 }
 
@@ -65,6 +64,7 @@ impl GooglePlay {
         let Call { asked, edits, content } = call;
         let (order, wish) = (asked.order, asked.wish);
         let holder = Holder::Publication(order.id);
+        let is_urgent = matches!(wish.wanted, Wanted::Halted | Wanted::Withdrawn);
         let edit = p.edit.clone();
         let id = edit.as_ref().map(|edit| edit.id.as_str()).unwrap_or_default();
         match step {
@@ -75,11 +75,11 @@ impl GooglePlay {
                     p.listed(edits.lifecycle(asked.track, asked.code).await?);
                     wait_for_review(wish.wanted, p)?;
                 }
-                self.leases.take(&order.app, holder)?;
+                self.leases.take(&order.app, holder, is_urgent)?;
                 let id = edits.insert().await?;
                 p.edit = Some(Edit { id, found: None, upload: None, changed: None });
             }
-            _ => self.leases.take(&order.app, holder)?,
+            _ => self.leases.take(&order.app, holder, is_urgent)?,
         }
         match step {
             Step::Finish | Step::Follow | Step::Open => {}
@@ -129,7 +129,12 @@ impl GooglePlay {
                 log.push(committed(asked, goal));
             }
             Step::Close => {
-                edits.delete(id).await?;
+                let may_be_committed = edit.as_ref().is_some_and(|edit| edit.changed.is_some());
+                match edits.delete(id).await {
+                    // It held nothing, so it is all the same who ended it.
+                    Err(Stop::EditGone(_)) if !may_be_committed => {}
+                    other => other?,
+                }
                 self.leases.give_back(&order.app, holder);
                 p.finished(wish);
             }
@@ -155,7 +160,7 @@ impl GooglePlay {
             Some(_) => false,
         };
         let holder = Holder::Publication(asked.order.id);
-        if !may_have_changed || self.leases.take(&asked.order.app, holder).is_err() {
+        if !may_have_changed || self.leases.take(&asked.order.app, holder, false).is_err() {
             return Ok(());
         }
         let looked = async {
@@ -174,111 +179,6 @@ impl GooglePlay {
         }
         Ok(())
     }
-}
-
-/// A change of a version that Google reviews waits for the end of the review, unless it cancels it.
-fn wait_for_review(wanted: Wanted, p: &Progress) -> Result<(), StoreError> {
-    let is_in_review = p.lifecycle == Some(Lifecycle::InReview) && !p.was_published;
-    match wanted {
-        Wanted::Withdrawn => Ok(()),
-        _ if !is_in_review => Ok(()),
-        _ => Err(StoreError::Busy {
-            why:
-                "Google Play still reviews this version, and nobody has it yet. It is changed when \
-                  the review is over. Withdrawing it cancels the review."
-                    .into(),
-            after: REVIEW,
-        }),
-    }
-}
-
-/// Reads everything that the edit shows, and refuses what Google would refuse after the upload.
-async fn check(
-    call: &Call<'_>,
-    id: &str,
-    p: &mut Progress,
-    log: &mut Vec<String>,
-) -> Result<(), Stop> {
-    let Call { asked, edits, .. } = call;
-    let tracks = edits.tracks(id).await?;
-    let Some(found) = tracks.iter().find(|track| track.track == asked.track) else {
-        let names: Vec<_> = tracks.iter().map(|track| track.track.as_str()).collect();
-        return Err(Stop::Store(StoreError::Refused(format!(
-            "The app has no track {:?} in Google Play. It has: {}.",
-            asked.track,
-            names.join(", ")
-        ))));
-    };
-    let is_released = matches!(asked.wish.wanted, Wanted::Released(_));
-    let language = match is_released {
-        true => edits.language(id).await?,
-        false => None,
-    };
-    let has_file = match is_released {
-        true => has_file(&edits.files(id).await?, asked)?,
-        false => true,
-    };
-    let found = Found {
-        has_file,
-        language,
-        replaces: track::replaced(&found.releases, asked.code),
-        shown: Shown::of(&found.releases, asked.code),
-    };
-    let had_doubt = p.is_unsettled;
-    p.checked(found);
-    if let Some(goal) = progress::goal(asked.wish, p) {
-        let releases = tracks.iter().find(|track| track.track == asked.track);
-        let releases = releases.map(|track| track.releases.as_slice()).unwrap_or_default();
-        let replaced = p.replaced.as_ref();
-        track::changed(releases, &asked.ours(None), goal, replaced).map_err(StoreError::Refused)?;
-        if has_file && is_released {
-            log.push("Google Play has these bytes already; they are not sent again.".into());
-        }
-    } else if had_doubt {
-        log.push("Google Play has taken the change: the track shows it.".into());
-    }
-    Ok(())
-}
-
-/// Whether Google has these bytes; a refusal if the version code belongs to others.
-fn has_file(files: &[(ArtifactKind, Uploaded)], asked: &Asked<'_>) -> Result<bool, StoreError> {
-    let file = &asked.order.file;
-    let mut used = files.iter().filter(|(_, it)| it.version_code == asked.code).peekable();
-    if used.peek().is_none() {
-        return Ok(false);
-    }
-    let is_ours =
-        |(kind, it): &(ArtifactKind, Uploaded)| *kind == file.kind && same_hash(it, &file.sha256);
-    match used.any(is_ours) {
-        true => Ok(true),
-        false => Err(StoreError::Refused(format!(
-            "Version code {} was used already by other bytes. Build the app with a higher one.",
-            asked.code
-        ))),
-    }
-}
-
-fn same_hash(uploaded: &Uploaded, sha256: &Sha256) -> bool {
-    uploaded.sha256().is_some_and(|it| it.eq_ignore_ascii_case(sha256.as_str()))
-}
-
-fn same_bytes(uploaded: &Uploaded, asked: &Asked<'_>) -> Result<(), StoreError> {
-    let file = &asked.order.file;
-    if !same_hash(uploaded, &file.sha256) {
-        return Err(StoreError::Refused(format!(
-            "Google Play received bytes with the SHA-256 {}, and those of the file have {}. Nothing \
-             was published. Upload the file to this service again.",
-            uploaded.sha256().unwrap_or("(none)"),
-            file.sha256
-        )));
-    }
-    if uploaded.version_code != asked.code {
-        return Err(StoreError::Refused(format!(
-            "Google Play read version code {} in the file, and this service {}. Nothing was published.",
-            uploaded.version_code, asked.code
-        )));
-    }
-    Ok(())
 }
 
 async fn change(
@@ -325,16 +225,16 @@ fn committed(asked: &Asked<'_>, goal: Goal) -> String {
 }
 
 /// When the next step is due.
-fn due(p: &Progress, step: Step) -> Next {
-    match step {
-        _ if p.edit.is_some() => Next::Now,
-        Step::Follow => p.pause().map_or(Next::Settled, Next::After),
-        Step::Finish | Step::Close | Step::Commit(_) => match p.shown.map(|shown| shown.status) {
-            None | Some(Status::Halted) => Next::Settled,
-            Some(_) => Next::Now,
-        },
-        _ if p.restarts <= RESTARTS_AT_ONCE => Next::Now,
-        _ => Next::After(Duration::from_secs(1 << p.restarts.min(16)).min(LONGEST_RESTART)),
+fn due(p: &Progress, wish: Wish, step: Step) -> Next {
+    let is_done = p.edit.is_none() && !p.is_unsettled && p.done == Some(wish);
+    match p.shown.map(|shown| shown.status) {
+        _ if !is_done && p.restarts <= RESTARTS_AT_ONCE => Next::Now,
+        _ if !is_done => {
+            Next::After(Duration::from_secs(1 << p.restarts.min(16)).min(LONGEST_RESTART))
+        }
+        _ if step == Step::Follow => p.pause().map_or(Next::Settled, Next::After),
+        None | Some(Status::Halted) => Next::Settled,
+        Some(_) => Next::Now,
     }
 }
 
@@ -361,7 +261,8 @@ impl Store for GooglePlay {
         let call = Call { edits: self.edits(account, &order.app), asked, content };
         let mut log = Vec::new();
         let holder = Holder::Publication(order.id);
-        match self.perform(step, &call, &mut p, &mut log).await {
+        let performed = self.perform(step, &call, &mut p, &mut log);
+        match google::within(self.step_within(order), performed).await {
             Ok(()) => {}
             Err(Stop::EditGone(words)) => {
                 p.edit_is_gone();
@@ -400,7 +301,7 @@ impl Store for GooglePlay {
             url: if is_there { call.asked.url() } else { None },
             log,
             error,
-            next: due(&p, step),
+            next: due(&p, wish, step),
             progress: AnyProgress::GooglePlay(Box::new(p)),
         })
     }
@@ -408,7 +309,7 @@ impl Store for GooglePlay {
     async fn check_access(&self, key: &Key, app: &str) -> Result<String, StoreError> {
         let account = google::account(key)?;
         self.google.sign_in(account).await?;
-        self.leases.take(app, Holder::Check)?;
+        self.leases.take(app, Holder::Check, false)?;
         let edits = self.edits(account, app);
         let looked = async {
             let id = edits.insert().await?;

@@ -13,13 +13,13 @@ use crate::{
     http::{Answer, Repeat},
 };
 use contract::artifacts::ArtifactKind;
-use reqwest::{Client, Method, RequestBuilder, Url};
+use reqwest::{Client, RequestBuilder, Url, header::CONTENT_LENGTH};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
 use std::time::Duration;
 
 /// How long Google may take to check or commit an edit: it looks into the files.
-const COMMITTED_WITHIN: Duration = Duration::from_secs(70);
+const COMMITTED_WITHIN: Duration = Duration::from_secs(60);
 
 /// The edits of one app, with one key.
 pub(super) struct Edits<'a> {
@@ -107,6 +107,11 @@ struct Artifact {
     version_code: u64,
 }
 
+/// Google wants the length even of a body that is empty.
+fn empty_post(http: &Client, url: &Url) -> RequestBuilder {
+    http.post(url.clone()).header(CONTENT_LENGTH, 0)
+}
+
 impl Edits<'_> {
     /// An address of the API. `rest` is what follows the package name.
     pub fn url(&self, prefix: &[&str], rest: &[&str]) -> Result<Url, StoreError> {
@@ -188,7 +193,7 @@ impl Edits<'_> {
     /// Lets Google check an edit.
     pub async fn validate(&self, edit: &str) -> Result<(), Stop> {
         let url = self.url(&[], &["edits", &format!("{edit}:validate")])?;
-        let build = |http: &Client| http.post(url.clone()).timeout(COMMITTED_WITHIN);
+        let build = |http: &Client| empty_post(http, &url).timeout(COMMITTED_WITHIN);
         self.send(Repeat::Harmless, build).await.map(drop)
     }
 
@@ -207,8 +212,7 @@ impl Edits<'_> {
         if not_sent_for_review {
             url.query_pairs_mut().append_pair("changesNotSentForReview", "true");
         }
-        let build =
-            |http: &Client| http.request(Method::POST, url.clone()).timeout(COMMITTED_WITHIN);
+        let build = |http: &Client| empty_post(http, &url).timeout(COMMITTED_WITHIN);
         self.send(Repeat::AfterALook, build).await.map(drop)
     }
 

@@ -7,6 +7,8 @@
 #[cfg(feature = "clients")]
 mod asked;
 #[cfg(feature = "clients")]
+mod checks;
+#[cfg(feature = "clients")]
 mod client;
 #[cfg(feature = "clients")]
 mod edits;
@@ -16,9 +18,11 @@ mod progress;
 #[cfg(feature = "clients")]
 mod refusal;
 mod track;
+mod undo;
 #[cfg(feature = "clients")]
 mod upload;
 
 #[cfg(feature = "clients")]
 pub use client::GooglePlay;
-pub use progress::{Progress, restoral, withdrawal};
+pub use progress::Progress;
+pub use undo::{restoral, withdrawal};

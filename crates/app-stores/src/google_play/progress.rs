@@ -1,7 +1,10 @@
 //! How far a publication in Google Play has come, and what follows from that. Pure.
 
-use super::track::{Goal, NOTHING_BEFORE, Release, Shown, Status};
-use crate::{Action, Undo, Wanted};
+use super::{
+    track::{Goal, Release, Shown, Status},
+    undo::undoing,
+};
+use crate::Wanted;
 use contract::{publishing::Percent, releases::PublicationState};
 use serde::{Deserialize, Serialize};
 use std::{fmt, time::Duration};
@@ -201,149 +204,6 @@ pub(super) fn is_urgent(goal: Goal) -> bool {
     matches!(goal, Goal::Halted | Goal::Removed)
 }
 
-/// How the release can be undone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Undoing {
-    Abandon,
-    RemoveDraft,
-    CancelReview,
-    TakeBack,
-    HaltRollout,
-    HaltCompleted,
-    Superseded,
-    HaltedAlready,
-    NothingBefore,
-    Unknown,
-}
-
-fn undoing(p: &Progress) -> Undoing {
-    let Some(shown) = p.shown else {
-        return if p.is_superseded { Undoing::Superseded } else { Undoing::Abandon };
-    };
-    match (shown.status, p.lifecycle) {
-        (Status::Draft, _) => Undoing::RemoveDraft,
-        (Status::Halted, _) => Undoing::HaltedAlready,
-        (Status::Unspecified, _) => Undoing::Unknown,
-        (_, Some(Lifecycle::InReview | Lifecycle::Approved)) if !p.was_published => {
-            Undoing::CancelReview
-        }
-        (_, Some(Lifecycle::NotSent | Lifecycle::NotApproved)) if !p.was_published => {
-            Undoing::TakeBack
-        }
-        (Status::InProgress, _) => Undoing::HaltRollout,
-        (Status::Completed, _) if p.replaced.is_some() => Undoing::HaltCompleted,
-        (Status::Completed, _) => Undoing::NothingBefore,
-    }
-}
-
-impl Undoing {
-    fn goal(self) -> Option<Goal> {
-        match self {
-            Undoing::RemoveDraft | Undoing::CancelReview | Undoing::TakeBack => Some(Goal::Removed),
-            Undoing::HaltRollout | Undoing::HaltCompleted => Some(Goal::Halted),
-            Undoing::Abandon
-            | Undoing::Superseded
-            | Undoing::HaltedAlready
-            | Undoing::NothingBefore
-            | Undoing::Unknown => None,
-        }
-    }
-
-    fn action(self) -> Action {
-        match self {
-            Undoing::Abandon => Action::Abandon,
-            Undoing::RemoveDraft | Undoing::TakeBack => Action::Delete,
-            Undoing::CancelReview => Action::CancelReview,
-            Undoing::HaltRollout | Undoing::HaltCompleted => Action::Halt,
-            Undoing::Superseded
-            | Undoing::HaltedAlready
-            | Undoing::NothingBefore
-            | Undoing::Unknown => Action::Nothing,
-        }
-    }
-
-    fn text(self) -> &'static str {
-        match self {
-            Undoing::Abandon => {
-                "Nobody has got this version from Google Play, and what was sent of it is discarded."
-            }
-            Undoing::RemoveDraft => {
-                "The draft is removed from its track. Nobody has got it. If other changes of the app \
-                 are in review, Google Play reviews them anew."
-            }
-            Undoing::CancelReview => {
-                "The review is cancelled and the version removed from its track before anybody gets \
-                 it. Google Play reviews other changes of the app anew."
-            }
-            Undoing::TakeBack => {
-                "The version is removed from its track before anybody gets it. If other changes of \
-                 the app are in review, Google Play reviews them anew."
-            }
-            Undoing::HaltRollout => {
-                "Google Play gives this version to no more users. Devices that have it keep it. If \
-                 other changes of the app are in review, Google Play reviews them anew."
-            }
-            Undoing::HaltCompleted => {
-                "Google Play gives this version to no more users, and the version before it to those \
-                 who have neither. Devices that have it keep it. If other changes of the app are in \
-                 review, Google Play reviews them anew."
-            }
-            Undoing::Superseded => {
-                "A later version took the place of this one, so Google Play gives it to nobody. \
-                 Devices that have it keep it."
-            }
-            Undoing::HaltedAlready => {
-                "Google Play gives this version to no more users already. Devices that have it keep \
-                 it."
-            }
-            Undoing::NothingBefore => NOTHING_BEFORE,
-            Undoing::Unknown => {
-                "Google Play does not say who gets this version. Look at its track in the Play \
-                 Console."
-            }
-        }
-    }
-}
-
-/// What withdrawing the publication will do.
-pub fn withdrawal(p: &Progress) -> Undo {
-    let undoing = undoing(p);
-    let is_on_its_way = p.edit.as_ref().is_some_and(|edit| edit.changed.is_some());
-    if undoing == Undoing::Abandon && (is_on_its_way || p.is_unsettled) {
-        return Undo {
-            action: Action::Abandon,
-            text: "What was sent is discarded. If Google Play has taken the version in just this \
-                   moment, it is halted, or taken back from its review."
-                .into(),
-        };
-    }
-    Undo { action: undoing.action(), text: undoing.text().into() }
-}
-
-/// What restoring the publication will do, after a later one was withdrawn.
-pub fn restoral(p: &Progress) -> Undo {
-    let status = p.shown.map(|shown| shown.status);
-    let again = |to: String| Undo {
-        action: Action::Redistribute,
-        text: format!(
-            "Google Play gives this version to {to} again. Devices that have a later version keep \
-             that."
-        ),
-    };
-    let nothing = |text: &str| Undo { action: Action::Nothing, text: text.into() };
-    match (p.released, status) {
-        (None, _) => nothing("Google Play has never given this version to users."),
-        (Some(Goal::Staged(share)), None | Some(Status::Halted)) => {
-            again(format!("{share} of the users"))
-        }
-        (Some(_), None | Some(Status::Halted)) => again("all users".into()),
-        (Some(_), Some(_)) => nothing(
-            "Google Play gives this version to its users by itself once the later one is halted. \
-             Devices that have the later version keep that.",
-        ),
-    }
-}
-
 impl Progress {
     /// Takes what the track shows.
     pub(super) fn show(&mut self, shown: Option<Shown>) {
@@ -385,8 +245,11 @@ impl Progress {
 
     /// The edit is gone, and what it held is lost unless it was committed.
     pub(super) fn edit_is_gone(&mut self) {
-        let held_change = self.edit.take().is_some_and(|edit| edit.changed.is_some());
-        self.is_unsettled |= held_change;
+        if let Some(Edit { changed: Some(_), found, .. }) = self.edit.take() {
+            self.is_unsettled = true;
+            // If it was committed, the track does not show any more what ours took the place of.
+            self.replaced = found.and_then(|found| found.replaces).or(self.replaced.take());
+        }
         self.restarts += 1;
     }
 

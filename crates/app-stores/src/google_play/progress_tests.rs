@@ -1,4 +1,8 @@
-use super::*;
+use super::{
+    super::{restoral, withdrawal},
+    *,
+};
+use crate::Action;
 use serde_json::json;
 
 fn percent(percent: u16) -> Percent {

@@ -2,7 +2,7 @@
 
 use crate::{
     google::{self, Google},
-    world::{Mischief, Place, completed, file, hash, key, order, play, share},
+    world::{Mischief, Place, completed, file_that, hash, key, order, play, share},
 };
 use app_stores::{Action, Next, Progress, Store, Wanted};
 use serde_json::{Value, json};
@@ -13,9 +13,10 @@ fn life() -> [Wanted; LIFE] {
     let released = Wanted::Released(None);
     [share(10), share(50), Wanted::Halted, share(50), released, Wanted::Withdrawn]
 }
-/// More steps and requests than any part of a life takes.
-const MOST_STEPS: usize = 8;
-const MOST_REQUESTS: usize = 14;
+/// How many steps and requests the longest part of a life takes. The request before the last is the
+/// commit.
+const MOST_STEPS: usize = 7;
+const MOST_REQUESTS: usize = 13;
 
 /// Lives a whole life in an app of its own, and returns what the store saw of it.
 async fn lived(google: &Google, number: usize, mischief: Mischief) -> Value {
@@ -26,12 +27,22 @@ async fn lived(google: &Google, number: usize, mischief: Mischief) -> Value {
     let client = || Box::new(play(google)) as Box<dyn Store>;
     let path = format!("/{}/", app.replace('.', "\\."));
     let place = Place { google, key: &key, client: &client, path };
-    let file = crate::world::file_that(&json!({"packageName": app, "versionCode": 42}), 1000);
+    let file = file_that(&json!({"packageName": app, "versionCode": 42}), 1000);
+    google.tell(&json!({"do": "reset"}));
     let mut progress = Progress::None;
+    let mut steps = Vec::new();
     for wanted in life() {
         let mut order = order(&file, 42, "production", wanted);
         order.app.clone_from(&app);
-        place.reach(&order, &file, &mut progress, mischief).await;
+        steps.push(place.reach(&order, &file, &mut progress, mischief).await);
+        if mischief == Mischief::None && steps.len() == 1 {
+            let requests = google.state()["requests"].as_array().unwrap().clone();
+            let paths = requests.iter().map(|it| it["path"].as_str().unwrap());
+            assert_eq!(paths.filter(|path| path.contains(&app)).count(), MOST_REQUESTS);
+        }
+    }
+    if mischief == Mischief::None {
+        assert_eq!(steps.iter().max(), Some(&MOST_STEPS), "{steps:?}");
     }
     let seen = google.state()["play"][&app].clone();
     let commits = seen["commits"].as_array().unwrap();
@@ -59,21 +70,22 @@ async fn whatever_breaks_the_store_sees_each_change_once() {
     assert_eq!(usual["committed files"], json!([true]));
     assert_eq!(usual["uploads"], 1);
     let twice = (0..MOST_STEPS).map(|step| Mischief::Twice(Some(step)));
-    let faults = (0..MOST_REQUESTS).flat_map(|nth| {
-        ["cutBefore", "cutAfter", "unavailable"].map(|how| Mischief::Fault(nth, how))
-    });
-    let all = twice.chain([Mischief::Twice(None), Mischief::Fault(9, "limited")]).chain(faults);
-    for (number, mischief) in all.enumerate() {
+    let cuts = (0..MOST_REQUESTS)
+        .flat_map(|nth| ["cutBefore", "cutAfter"].map(|how| Mischief::Fault(nth, how)));
+    let others = [
+        Mischief::Twice(None),
+        Mischief::Fault(MOST_REQUESTS - 2, "unavailable"),
+        Mischief::Fault(MOST_REQUESTS - 2, "limited"),
+    ];
+    for (number, mischief) in twice.chain(cuts).chain(others).enumerate() {
         assert_eq!(lived(&google, number + 1, mischief).await, usual, "{mischief:?}");
     }
     // What was uploaded in an edit is lost with it, so it may be sent twice. It is committed once.
-    for step in 0..MOST_STEPS {
-        for (way, how) in ["deleted", "expired", "committed"].into_iter().enumerate() {
-            let mischief = Mischief::EndedEdit(step, how);
-            let mut seen = lived(&google, 1000 + step * 3 + way, mischief).await;
-            seen["uploads"] = 1.into();
-            assert_eq!(seen, usual, "{mischief:?}");
-        }
+    for (step, how) in (0..MOST_STEPS).zip(["deleted", "expired", "committed"].iter().cycle()) {
+        let mischief = Mischief::EndedEdit(step, how);
+        let mut seen = lived(&google, 1000 + step, mischief).await;
+        seen["uploads"] = 1.into();
+        assert_eq!(seen, usual, "{mischief:?}");
     }
     google.check();
 }
@@ -95,7 +107,7 @@ async fn a_publication_can_be_withdrawn_at_any_step() {
             let tracks = json!({"production": [completed(41)]});
             google.tell(&json!({"do": "playApp", "packageName": app, "tracks": tracks}));
             let says = json!({"packageName": app, "versionCode": 42});
-            let file = crate::world::file_that(&says, 1000);
+            let file = file_that(&says, 1000);
             let mut order = order(&file, 42, "production", share(10));
             order.app.clone_from(&app);
             let mut progress = Progress::None;
@@ -129,7 +141,7 @@ async fn a_publication_can_be_withdrawn_at_any_step() {
                     assert!(plan.action == Action::Halt || in_doubt, "{steps} {died}: {plan:?}");
                 }
             }
-            assert_eq!(progress.withdrawal().text.is_empty(), false);
+            assert!(!progress.withdrawal().text.is_empty());
         }
     }
     assert!(was_halted >= 3, "{was_halted} had been committed");

@@ -19,5 +19,7 @@ mod requires;
 mod rig;
 
 mod crashes;
+mod firebase;
 mod play;
+mod refusals;
 mod world;

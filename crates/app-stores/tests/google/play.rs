@@ -2,11 +2,20 @@
 
 use crate::{
     google::{self, Google},
-    world::{APP, completed, drive, file, key, order, play, share},
+    world::{APP, completed, drive, file, hash, key, order, play, share},
 };
-use app_stores::{Next, Progress, Wanted};
+use app_stores::{Action, Next, Options, Progress, Store, StoreError, Wanted};
 use contract::releases::PublicationState;
 use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Adds the app with two tracks, like this.
+fn with_app(google: &Google, like: &Value) {
+    let tracks = json!({"production": [completed(41)], "beta": [completed(40)]});
+    let mut app = json!({"do": "playApp", "packageName": APP, "tracks": tracks});
+    app.as_object_mut().unwrap().extend(like.as_object().unwrap().clone());
+    google.tell(&app);
+}
 
 #[tokio::test]
 async fn a_staged_release_is_raised_halted_resumed_completed_and_withdrawn() {
@@ -14,8 +23,7 @@ async fn a_staged_release_is_raised_halted_resumed_completed_and_withdrawn() {
         return;
     }
     let google = Google::start();
-    google.tell(&json!({"do": "playApp", "packageName": APP,
-        "tracks": {"production": [completed(41)], "beta": []}}));
+    with_app(&google, &json!({}));
     let (play, key, file) = (play(&google), key(&google), file(42, 1000));
     let mut progress = Progress::None;
     let table = [
@@ -30,7 +38,6 @@ async fn a_staged_release_is_raised_halted_resumed_completed_and_withdrawn() {
     for (wanted, state, track) in table {
         let order = order(&file, 42, "production", wanted);
         let advanced = drive(&play, &key, &order, &file, &progress).await.unwrap();
-        println!("{wanted:?}: {:?} {:?}", advanced.words, advanced.log);
         assert_eq!(advanced.state, state, "{wanted:?}");
         progress = advanced.progress;
         assert_eq!(shown(&google), track, "{wanted:?}");
@@ -52,4 +59,269 @@ fn shown(google: &Google) -> Value {
     let other = releases.iter().find(is_other).map(|it| it["versionCodes"][0].as_str().unwrap());
     let other = other.map(|code| code.parse::<u32>().unwrap());
     json!([ours["status"], ours["userFraction"], other])
+}
+
+#[tokio::test]
+async fn notes_reach_each_language_and_the_default_one() {
+    if !google::is_here("notes_reach_each_language_and_the_default_one") {
+        return;
+    }
+    let google = Google::start();
+    with_app(&google, &json!({"language": "de-DE"}));
+    let (play, key, file) = (play(&google), key(&google), file(42, 1000));
+    let mut order = order(&file, 42, "beta", Wanted::Released(None));
+    order.default_notes = Some("Neues".parse().unwrap());
+    order.notes = [("fr-FR", "Nouveau"), ("en-US", "New")]
+        .map(|(language, text)| (language.parse().unwrap(), text.parse().unwrap()))
+        .into();
+    let Options::GooglePlay(options) = &mut order.options else { unreachable!() };
+    options.in_app_update_priority = Some(4);
+    let advanced = drive(&play, &key, &order, &file, &Progress::None).await.unwrap();
+    assert_eq!((advanced.state, advanced.next), (PublicationState::Live, Next::Settled));
+    assert_eq!(advanced.remote_id.as_deref(), Some("42"));
+    assert_eq!(advanced.url.unwrap(), format!("https://play.google.com/apps/testing/{APP}"));
+    let release = &google.state()["play"][APP]["tracks"]["beta"][0];
+    assert_eq!(release["inAppUpdatePriority"], 4);
+    let text = |language, text| json!({"language": language, "text": text});
+    let wanted = [text("de-DE", "Neues"), text("en-US", "New"), text("fr-FR", "Nouveau")];
+    assert_eq!(release["releaseNotes"], json!(wanted));
+    google.check();
+}
+
+#[tokio::test]
+async fn a_review_is_followed_and_can_be_cancelled() {
+    if !google::is_here("a_review_is_followed_and_can_be_cancelled") {
+        return;
+    }
+    let google = Google::start();
+    with_app(&google, &json!({"review": true}));
+    let (play, key) = (play(&google), key(&google));
+    let first = file(42, 1000);
+    let mut order42 = order(&first, 42, "production", Wanted::Released(None));
+    let reviewed = drive(&play, &key, &order42, &first, &Progress::None).await.unwrap();
+    assert_eq!(reviewed.state, PublicationState::InReview);
+    assert_eq!(reviewed.words.as_deref(), Some("IN_REVIEW"));
+    assert_eq!(reviewed.next, Next::After(Duration::from_secs(30)));
+    // Another publication waits for the end of the review, and nobody waits for it.
+    let second = file(43, 1000);
+    let order43 = order(&second, 43, "beta", Wanted::Released(None));
+    let waits = drive(&play, &key, &order43, &second, &Progress::None).await.unwrap_err();
+    assert!(matches!(waits, StoreError::Busy { after, .. } if after.as_secs() == 600), "{waits:?}");
+    // Nobody has it yet, so halting waits too.
+    order42.wanted = Wanted::Halted;
+    let waits = drive(&play, &key, &order42, &first, &reviewed.progress).await.unwrap_err();
+    assert!(matches!(&waits, StoreError::Busy { why, .. } if why.contains("Withdrawing")));
+    assert_eq!(reviewed.progress.withdrawal().action, Action::CancelReview);
+    order42.wanted = Wanted::Withdrawn;
+    let withdrawn = drive(&play, &key, &order42, &first, &reviewed.progress).await.unwrap();
+    assert_eq!((withdrawn.state, withdrawn.next), (PublicationState::Halted, Next::Settled));
+    let app = &google.state()["play"][APP];
+    assert_eq!(app["tracks"]["production"], json!([completed(41)]));
+    assert_eq!(app["reviewsCancelled"], 1);
+    // The other one goes on, and its review ends well.
+    let reviewed = drive(&play, &key, &order43, &second, &Progress::None).await.unwrap();
+    assert_eq!(reviewed.state, PublicationState::InReview);
+    google.tell(&json!({"do": "review", "packageName": APP}));
+    let live = drive(&play, &key, &order43, &second, &reviewed.progress).await.unwrap();
+    assert_eq!((live.state, live.next), (PublicationState::Live, Next::Settled));
+    assert_eq!(live.log, ["Google Play says: completed."]);
+    // A third one is rejected, and then taken back.
+    let third = file(44, 1000);
+    let mut order44 = order(&third, 44, "beta", Wanted::Released(None));
+    let reviewed = drive(&play, &key, &order44, &third, &Progress::None).await.unwrap();
+    google.tell(&json!({"do": "review", "packageName": APP, "outcome": "NOT_APPROVED"}));
+    let rejected = drive(&play, &key, &order44, &third, &reviewed.progress).await.unwrap();
+    assert_eq!((rejected.state, rejected.next), (PublicationState::Failed, Next::Settled));
+    assert!(rejected.error.unwrap().ends_with("NOT_APPROVED"));
+    order44.wanted = Wanted::Withdrawn;
+    drive(&play, &key, &order44, &third, &rejected.progress).await.unwrap();
+    let state = google.state();
+    let beta = state["play"][APP]["tracks"]["beta"].as_array().unwrap();
+    assert_eq!(beta.len(), 1);
+    assert_eq!(beta[0]["versionCodes"], json!(["43"]), "what 44 had taken the place of is back");
+    google.check();
+}
+
+#[tokio::test]
+async fn changes_in_the_console_are_noticed_and_not_fought() {
+    if !google::is_here("changes_in_the_console_are_noticed_and_not_fought") {
+        return;
+    }
+    let google = Google::start();
+    with_app(&google, &json!({}));
+    let (play, key, file) = (play(&google), key(&google), file(42, 1000));
+    let order = order(&file, 42, "production", share(10));
+    let mut advanced = drive(&play, &key, &order, &file, &Progress::None).await.unwrap();
+    let ours = |status: &str, share: Option<f64>| {
+        let mut it = json!({"name": "1.4.2", "versionCodes": ["42"], "status": status});
+        it.as_object_mut()
+            .unwrap()
+            .extend(share.map(|share| ("userFraction".into(), share.into())));
+        it
+    };
+    let table = [
+        (
+            json!([ours("inProgress", Some(0.25)), completed(41)]),
+            "inProgress 25 %",
+            PublicationState::Live,
+        ),
+        (
+            json!([ours("halted", Some(0.25)), completed(41)]),
+            "halted 25 %",
+            PublicationState::Halted,
+        ),
+    ];
+    for (releases, words, state) in table {
+        google.tell(&json!({"do": "console", "packageName": APP, "track": "production", "releases": releases}));
+        advanced = drive(&play, &key, &order, &file, &advanced.progress).await.unwrap();
+        assert_eq!((advanced.words.as_deref(), advanced.state), (Some(words), state));
+    }
+    // A later version takes its place.
+    google.tell(&json!({"do": "console", "packageName": APP, "track": "production", "releases": [completed(43)]}));
+    advanced = drive(&play, &key, &order, &file, &advanced.progress).await.unwrap();
+    assert_eq!((advanced.state, advanced.next), (PublicationState::Live, Next::Settled));
+    assert_eq!(advanced.progress.withdrawal().action, Action::Nothing);
+    assert_eq!(google.state()["play"][APP]["commits"].as_array().unwrap().len(), 1);
+    google.check();
+}
+
+/// A later version is withdrawn, and the earlier one restored.
+#[tokio::test]
+async fn an_earlier_version_is_served_again() {
+    if !google::is_here("an_earlier_version_is_served_again") {
+        return;
+    }
+    let google = Google::start();
+    with_app(&google, &json!({}));
+    let (play, key) = (play(&google), key(&google));
+    let (first, second) = (file(42, 1000), file(43, 1000));
+    let mut earlier = order(&first, 42, "production", Wanted::Released(None));
+    let mut later = order(&second, 43, "production", Wanted::Released(None));
+    let one = drive(&play, &key, &earlier, &first, &Progress::None).await.unwrap();
+    let two = drive(&play, &key, &later, &second, &Progress::None).await.unwrap();
+    assert_eq!(two.progress.withdrawal().action, Action::Halt);
+    later.wanted = Wanted::Withdrawn;
+    drive(&play, &key, &later, &second, &two.progress).await.unwrap();
+    assert_eq!(one.progress.restoral().action, Action::Nothing);
+    earlier.wanted = Wanted::Restored;
+    let restored = drive(&play, &key, &earlier, &first, &one.progress).await.unwrap();
+    assert_eq!(restored.state, PublicationState::Live);
+    let app = google.state()["play"][APP].clone();
+    assert_eq!(app["commits"].as_array().unwrap().len(), 3, "to restore it needed no change");
+    let codes = |status: &str| {
+        let releases = app["tracks"]["production"].as_array().unwrap().iter();
+        let codes =
+            releases.filter(|it| it["status"] == status).map(|it| it["versionCodes"].clone());
+        codes.collect::<Vec<_>>()
+    };
+    assert_eq!(codes("completed"), [json!(["42"])]);
+    assert_eq!(codes("halted"), [json!(["43"])]);
+    google.check();
+}
+
+#[tokio::test]
+async fn sixteen_publications_of_one_app_all_end() {
+    const TRACKS: u32 = 16;
+    if !google::is_here("sixteen_publications_of_one_app_all_end") {
+        return;
+    }
+    let google = Google::start();
+    let tracks = (0..TRACKS).map(|n| (format!("closed {n}"), json!([completed(100 + n)])));
+    with_app(&google, &json!({"tracks": tracks.collect::<serde_json::Map<_, _>>()}));
+    let (play, key) = (play(&google), key(&google));
+    let one = async |n: u32| {
+        let file = file(200 + n, 1000);
+        let order = order(&file, 200 + n, &format!("closed {n}"), share(10));
+        let mut progress = Progress::None;
+        loop {
+            match play.advance(&key, &order, &file, &progress).await {
+                Ok(advanced) if matches!(advanced.next, Next::After(_)) => return advanced.state,
+                Ok(advanced) => progress = advanced.progress,
+                Err(StoreError::Busy { after, .. }) => {
+                    assert_eq!(after.as_secs(), 5);
+                    tokio::task::yield_now().await;
+                }
+                Err(error) => panic!("{n}: {error}"),
+            }
+        }
+    };
+    let states = futures_util::future::join_all((0..TRACKS).map(one)).await;
+    assert_eq!(states, [PublicationState::Live; TRACKS as usize]);
+    let state = google.state();
+    let app = &state["play"][APP];
+    for n in 0..TRACKS {
+        let releases = app["tracks"][format!("closed {n}")].as_array().unwrap();
+        assert_eq!(releases.len(), 2, "{releases:?}");
+        assert_eq!(releases[0]["versionCodes"], json!([(200 + n).to_string()]));
+        assert_eq!(releases[1], completed(100 + n));
+    }
+    assert_eq!(app["commits"].as_array().unwrap().len(), TRACKS as usize);
+    assert_eq!(app["uploads"].as_array().unwrap().len(), TRACKS as usize, "no edit was ended");
+    assert_eq!(state["tokens"].as_array().unwrap().len(), 1, "one asks for a token, others wait");
+    google.check();
+}
+
+#[tokio::test]
+async fn a_large_file_arrives_in_spite_of_lost_chunks() {
+    if !google::is_here("a_large_file_arrives_in_spite_of_lost_chunks") {
+        return;
+    }
+    let google = Google::start();
+    with_app(&google, &json!({}));
+    let (play, key, file) = (play(&google), key(&google), file(42, (20 << 20) + 7));
+    google.tell(&json!({"do": "losing", "chunks": 1}));
+    // The answer to the second chunk is lost, and later the whole session.
+    google.tell(&json!({"do": "fail", "path": "upload_id", "skip": 3, "how": "cutAfter"}));
+    let order = order(&file, 42, "production", Wanted::Released(None));
+    let mut progress = Progress::None;
+    let mut steps = 0;
+    loop {
+        steps += 1;
+        if steps == 6 {
+            google.tell(&json!({"do": "endUploads"}));
+        }
+        match play.advance(&key, &order, &file, &progress).await {
+            Ok(advanced) if advanced.next == Next::Settled => break,
+            Ok(advanced) => progress = advanced.progress,
+            Err(StoreError::Busy { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let state = google.state();
+    let uploads = state["play"][APP]["uploads"].as_array().unwrap();
+    assert_eq!(uploads.len(), 1);
+    assert_eq!(uploads[0]["sha256"], hash(&file));
+    google.check();
+}
+
+/// A broken version is halted at once, even while another one is being sent.
+#[tokio::test]
+async fn a_halt_waits_for_no_upload() {
+    if !google::is_here("a_halt_waits_for_no_upload") {
+        return;
+    }
+    let google = Google::start();
+    with_app(&google, &json!({}));
+    let (play, key) = (play(&google), key(&google));
+    let (broken, other) = (file(42, 1000), file(43, 9 << 20));
+    let mut order42 = order(&broken, 42, "production", share(10));
+    let order43 = order(&other, 43, "beta", Wanted::Released(None));
+    let rolled = drive(&play, &key, &order42, &broken, &Progress::None).await.unwrap();
+    let mut progress = Progress::None;
+    for _ in 0..4 {
+        progress = play.advance(&key, &order43, &other, &progress).await.unwrap().progress;
+    }
+    order42.wanted = share(20);
+    let waits = drive(&play, &key, &order42, &broken, &rolled.progress).await.unwrap_err();
+    assert!(matches!(waits, StoreError::Busy { after, .. } if after.as_secs() == 5), "{waits:?}");
+    order42.wanted = Wanted::Halted;
+    let halted = drive(&play, &key, &order42, &broken, &rolled.progress).await.unwrap();
+    assert_eq!(halted.state, PublicationState::Halted);
+    let live = drive(&play, &key, &order43, &other, &progress).await.unwrap();
+    assert_eq!(live.state, PublicationState::Live);
+    let state = google.state();
+    let tracks = &state["play"][APP]["tracks"];
+    assert_eq!(tracks["production"][0]["status"], "halted");
+    assert_eq!(tracks["beta"][0]["versionCodes"], json!(["43"]));
+    google.check();
 }
