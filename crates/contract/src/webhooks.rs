@@ -156,6 +156,20 @@ event_types! {
     ReleaseSuperseded = "release.superseded",
     /// A release was rolled back.
     ReleaseRolledBack = "release.rolledBack",
+    /// A store reviews a publication, or an approved version waits there.
+    PublicationInReview = "publication.inReview",
+    /// Users or testers can get a publication.
+    PublicationLive = "publication.live",
+    /// A publication was halted or withdrawn.
+    PublicationHalted = "publication.halted",
+    /// A store refused a publication. `error` says why.
+    PublicationFailed = "publication.failed",
+    /// A credential was stored, or replaced.
+    CredentialStored = "credential.stored",
+    /// A credential expires within 30, 7 or 1 days.
+    CredentialExpiring = "credential.expiring",
+    /// A check found that a credential does not open what it is for. `check` says why.
+    CredentialCheckFailed = "credential.checkFailed",
     /// The turn of a deployment has come.
     DeploymentStarted = "deployment.started",
     /// A deployment serves.

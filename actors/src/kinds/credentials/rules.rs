@@ -3,12 +3,16 @@
 use super::expiry::{due_warning, next_warning};
 use crate::{
     ports::sealed::Sealed,
-    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
+    runtime::{
+        event::Event,
+        resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
+    },
     world::World,
 };
 use contract::{
     AppId, CredentialId, Fault, Name, Timestamp,
     credentials::{AccessCheck, Credential, CredentialKind},
+    webhooks::EventType,
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -126,6 +130,25 @@ impl Resource for Credentials {
     fn deadline(state: &State) -> Option<(Timestamp, Command)> {
         let (_, at) = next_warning(state.credential.expires_at, state.warned)?;
         Some((at, Command::Warn))
+    }
+
+    fn events(
+        _: &Moment<Self>,
+        before: Option<&State>,
+        State { credential, warned, .. }: &State,
+        _: &World,
+    ) -> Vec<Event> {
+        let is_new = before.is_none_or(|b| b.credential.updated_at != credential.updated_at);
+        let is_warned = before.is_some_and(|b| b.warned != *warned);
+        let was_checked = before.is_some_and(|b| b.credential.check != credential.check);
+        let is_refused = credential.check.as_ref().is_some_and(|check| !check.ok);
+        let kind = match (is_new, is_warned, was_checked && is_refused) {
+            (true, ..) => EventType::CredentialStored,
+            (_, true, _) => EventType::CredentialExpiring,
+            (.., true) => EventType::CredentialCheckFailed,
+            _ => return Vec::new(),
+        };
+        vec![Event::new(kind, credential.app_id, credential)]
     }
 
     fn perform(

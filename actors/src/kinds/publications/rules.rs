@@ -6,7 +6,10 @@
 
 use crate::{
     kinds::credentials::Use,
-    runtime::resource::{Child, Kept, Moment, Resource, Retry, Step},
+    runtime::{
+        event::Event,
+        resource::{Child, Kept, Moment, Resource, Retry, Step},
+    },
     world::World,
 };
 use app_stores::{Advanced, Options, Progress, StoreError, Wanted};
@@ -14,6 +17,7 @@ use contract::{
     AppId, CredentialId, Fault, Notes, PublicationId, Timestamp,
     publishing::{Language, Percent},
     releases::{Publication, PublicationState},
+    webhooks::EventType,
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -147,6 +151,26 @@ impl Resource for Publications {
             S::InReview | S::Live | S::Failed | S::Halted => false,
         };
         moves.then(|| (state.moved_at + STANDS_AT_MOST, Command::GiveUp))
+    }
+
+    fn events(
+        _: &Moment<Self>,
+        before: Option<&State>,
+        State { publication, app_id, .. }: &State,
+        _: &World,
+    ) -> Vec<Event> {
+        use PublicationState as S;
+        if before.is_some_and(|before| before.publication.state == publication.state) {
+            return Vec::new();
+        }
+        let kind = match publication.state {
+            S::Queued | S::Uploading | S::Processing => return Vec::new(),
+            S::InReview => EventType::PublicationInReview,
+            S::Live => EventType::PublicationLive,
+            S::Halted => EventType::PublicationHalted,
+            S::Failed => EventType::PublicationFailed,
+        };
+        vec![Event::new(kind, *app_id, publication)]
     }
 
     fn perform(
