@@ -1,10 +1,10 @@
 //! The programs and packages that a test needs. If one is missing, the test reports its name and is
 //! left out.
 
+use super::rig;
 use std::{
     collections::HashSet,
     io::Write,
-    path::Path,
     process::{Command, Stdio},
     sync::Mutex,
 };
@@ -13,7 +13,7 @@ use std::{
 /// they are there; if not, prints which test is left out.
 pub fn node_packages(test: &str, folder: &str) -> bool {
     static INSTALLED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support").join(folder);
+    let path = rig::folder_of(folder);
     let mut installed = INSTALLED.lock().unwrap();
     let installed = installed.get_or_insert_default();
     let is_here = installed.contains(folder) || path.join("node_modules").exists();

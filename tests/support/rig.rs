@@ -5,10 +5,17 @@ use serde_json::Value;
 use std::{
     ffi::OsStr,
     io::{BufRead, BufReader, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::Mutex,
 };
+
+/// A folder of the workspace's `tests/support`, also for the tests of a crate in `crates`.
+pub fn folder_of(name: &str) -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let is_root = |folder: &&Path| folder.join("tests/support").is_dir();
+    package.ancestors().find(is_root).unwrap().join("tests/support").join(name)
+}
 
 pub struct Rig {
     child: Child,
@@ -18,7 +25,7 @@ pub struct Rig {
 impl Rig {
     /// Starts a script in a folder of `tests/support`.
     pub fn start(folder: &str, script: &str, arguments: &[&OsStr]) -> Rig {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support").join(folder);
+        let folder = folder_of(folder);
         let mut node = Command::new("node");
         node.arg(script).args(arguments).current_dir(folder);
         let mut child = node.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
