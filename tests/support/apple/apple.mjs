@@ -3,44 +3,12 @@
 //
 // The first line of standard input is the configuration: `{"keys": [{"keyId", "issuerId", "publicKey", "role"}]}`,
 // with `"issuerId": null` for the key of a person. Prints one line with the address, then answers each command on
-// standard input with a line. Ends, with its children, when standard input does.
-import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+// standard input with a line. Ends when standard input does.
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
-import { description } from "./description.mjs";
+import { description, queries } from "./description.mjs";
 import { Fake } from "./fake.mjs";
 import { Front } from "./front.mjs";
-
-const modules = fileURLToPath(new URL("node_modules", import.meta.url));
-const children = [];
-// A child ends with its standard input, so that none is left even when this process is killed.
-const TIED = `data:text/javascript,process.stdin.on("close",()=>process.exit()).resume()`;
-
-function end(status = 0) {
-  for (const child of children) child.kill();
-  process.exit(status);
-}
-
-function startProxy(upstream) {
-  const script = join(modules, "@stoplight", "prism-cli", "dist", "index.js");
-  const args = ["proxy", "--errors", "--no-cors", "--host", "127.0.0.1", "--port", "0", description(), upstream];
-  const env = { ...process.env, NO_COLOR: "1", FORCE_COLOR: "0" };
-  const child = spawn(process.execPath, ["--import", TIED, script, ...args], { env });
-  children.push(child);
-  let said = "";
-  return new Promise((resolve, reject) => {
-    const hear = (text) => {
-      said = said.slice(-100_000) + text;
-      const match = said.match(/is listening on (http:\S+)/);
-      if (match) resolve(match[1]);
-    };
-    child.stdout.on("data", hear);
-    child.stderr.on("data", hear);
-    child.on("exit", (code) => reject(new Error(`the proxy ended with ${code}: ${said}`)));
-  });
-}
+import { startProxy } from "./proxy.mjs";
 
 function state() {
   const { apps, builds: beta, versions } = fake;
@@ -80,31 +48,24 @@ const commands = {
     if (!one) throw new Error(`there is no ${id} in ${list}`);
     return Object.assign(one, to);
   },
-  settings: ({ do: _, ...settings }) => Object.assign(fake.settings, settings),
+  settings: ({ do: _, app, ...settings }) => Object.assign(fake.settings(app), settings),
+  agreements: ({ are }) => ((fake.hasAgreements = are), done),
   role: ({ keyId, ...change }) => Object.assign(fake.keys.find((key) => key.keyId === keyId), change),
-  day: () => fake.versions.nextDay() ?? done,
+  day: ({ app }) => fake.versions.nextDay(app) ?? done,
   fail: (fault) => front.fail(fault) ?? done,
   heal: () => front.heal() ?? done,
 };
 
-for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => end());
-if (!existsSync(modules)) {
-  process.stderr.write("apple.mjs: `npm ci --ignore-scripts` has not been run here\n");
-  end(1);
-}
 const input = createInterface({ input: process.stdin });
-input.on("close", () => end());
+input.on("close", () => process.exit());
 const lines = input[Symbol.asyncIterator]();
 const config = JSON.parse((await lines.next()).value);
 const front = new Front();
 front.address = await front.listen();
-const fake = new Fake(config, front);
+const path = description();
+const fake = new Fake(config, front, queries(path));
 const address = await fake.listen();
-const proxy = await startProxy(address).catch((error) => {
-  process.stderr.write(`apple.mjs: ${error.message}\n`);
-  return end(1);
-});
-front.through(proxy, address);
+front.through(await startProxy(path, address), address);
 console.log(JSON.stringify({ api: front.address }));
 
 for await (const line of lines) {

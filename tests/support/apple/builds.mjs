@@ -82,6 +82,7 @@ export class Builds {
 
   upload(id, query) {
     const upload = this.find("uploads", "buildUploads", id);
+    this.#deliverFiles(id);
     this.#process(upload);
     const build = query.get("include")?.includes("build") && this.builds.find((one) => one.id === upload.build);
     return one(this.#upload(upload), build ? [this.#build(build)] : undefined);
@@ -89,7 +90,7 @@ export class Builds {
 
   /// Every look at something that Apple works on brings it closer to its end.
   #process(upload) {
-    const { settings } = this.world;
+    const settings = this.world.settings(upload.app);
     if (upload.state !== "PROCESSING" || (upload.looks += 1) <= settings.processingLooks) return;
     const released = this.world.versions.released(upload.app);
     const errors = [...settings.uploadErrors];
@@ -120,7 +121,7 @@ export class Builds {
       looks: 0,
       expired: false,
       expiresAt: new Date(Date.now() + 90 * DAY).toISOString(),
-      usesNonExemptEncryption: usesNonExemptEncryption ?? this.world.settings.saysEncryption,
+      usesNonExemptEncryption: usesNonExemptEncryption ?? this.world.settings(app).saysEncryption,
       autoNotify: false,
       notes: [],
       groups: [],
@@ -131,8 +132,8 @@ export class Builds {
   }
 
   reserveFile({ attributes, relationships }) {
-    const { settings } = this.world;
     const upload = this.find("uploads", "buildUploads", relationships.buildUpload.data.id);
+    const settings = this.world.settings(upload.app);
     const usable = (one) => one.upload === upload.id && one.delivery !== "FAILED" && !one.isExpired;
     if (upload.state !== "AWAITING_UPLOAD" || this.files.some(usable)) {
       refuse(409, INVALID_STATE, "The build upload has a file already.");
@@ -163,8 +164,13 @@ export class Builds {
     return one(this.#file(this.files.at(-1), true));
   }
 
-  #file({ id, name, size, delivery, errors, operations, checksum }, isNew) {
-    const tells = delivery === "AWAITING_UPLOAD" && (isNew || this.world.settings.repeatsOperations);
+  #settingsOf(file) {
+    return this.world.settings(this.find("uploads", "buildUploads", file.upload).app);
+  }
+
+  #file(file, isNew) {
+    const { id, name, size, delivery, errors, operations, checksum } = file;
+    const tells = delivery === "AWAITING_UPLOAD" && (isNew || this.#settingsOf(file).repeatsOperations);
     const attributes = {
       assetType: "ASSET",
       fileName: name,
@@ -183,8 +189,8 @@ export class Builds {
 
   filesOf(upload, query) {
     this.find("uploads", "buildUploads", upload);
+    this.#deliverFiles(upload);
     const files = this.files.filter((one) => one.upload === upload);
-    for (const file of files.filter(({ delivery }) => delivery === "UPLOAD_COMPLETE")) this.#deliver(file);
     return many(files.map((one) => this.#file(one)), query);
   }
 
@@ -215,14 +221,19 @@ export class Builds {
     return one(this.#file(file));
   }
 
+  #deliverFiles(upload) {
+    const isSent = (one) => one.upload === upload && one.delivery === "UPLOAD_COMPLETE";
+    for (const file of this.files.filter(isSent)) this.#deliver(file);
+  }
+
   #deliver(file) {
-    if ((file.looks += 1) <= this.world.settings.deliveryLooks) return;
+    if ((file.looks += 1) <= this.#settingsOf(file).deliveryLooks) return;
     const pieces = [...file.parts].sort(([a], [b]) => a - b).map(([, piece]) => piece);
     const bytes = Buffer.concat(pieces);
     const sum = createHash("sha256").update(bytes).digest("hex");
     const upload = this.find("uploads", "buildUploads", file.upload);
     const isWhole = bytes.length === file.size && (!file.checksum || file.checksum === sum);
-    const errors = [...this.world.settings.fileErrors];
+    const errors = [...this.#settingsOf(file).fileErrors];
     if (!isWhole) errors.push({ code: "CHECKSUM_MISMATCH", description: "The checksum does not match the file." });
     if (errors.length) {
       Object.assign(file, { delivery: "FAILED", errors });
@@ -255,7 +266,7 @@ export class Builds {
 
   build(id, query) {
     const build = this.find("builds", "builds", id);
-    const { settings } = this.world;
+    const settings = this.world.settings(build.app);
     if (build.processing === "PROCESSING" && (build.looks += 1) > settings.processingLooks) {
       build.processing = settings.processed;
     }
@@ -303,7 +314,7 @@ export class Builds {
   }
 
   #review(build) {
-    const { isReviewing, betaVerdict } = this.world.settings;
+    const { isReviewing, betaVerdict } = this.world.settings(build.app);
     if (!isReviewing) return;
     const next = { WAITING_FOR_REVIEW: "IN_REVIEW", IN_REVIEW: betaVerdict };
     build.review = next[build.review] ?? build.review;

@@ -30,6 +30,12 @@ const PATHS = [
   /^\/v1\/reviewSubmissionItems(\/\{id\})?$/,
 ];
 
+// The parameters that clients here use. The others name hundreds of fields, which takes the proxy seconds to
+// read; the fake refuses a parameter that is not of the description.
+const USED = /^(filter\[.*\]|include|limit)$/;
+// The kinds of resources that come along with others, as far as the fake has them.
+const INCLUDED = /\/(Build|BuildUploadFile|BuildBetaDetail|AppStoreVersion|AppStoreVersionPhasedRelease)$/;
+
 /// Forbids fields that a schema does not name. Apple refuses them in requests, and does not promise that
 /// answers have no more.
 function strict(schema) {
@@ -67,7 +73,8 @@ function parametersOf(data, path) {
     schema: { type: "string" },
   }));
   const [, query = ""] = `\n${data}`.match(/\n {4}query\??: \{\n([\s\S]*?)\n {4}\};/) ?? [];
-  const inQuery = [...query.matchAll(/^ {8}'?([^'\s?:]+)'?(\?)?: (.*);$/gm)].map(([, name, optional, type]) => {
+  const named = [...query.matchAll(/^ {8}'?([^'\s?:]+)'?(\?)?: (.*);$/gm)].filter(([, name]) => USED.test(name));
+  const inQuery = named.map(([, name, optional, type]) => {
     const isList = type.startsWith("Array<");
     const schema = isList ? { type: "array", items: typed(type) } : typed(type);
     const style = isList ? { style: "form", explode: false } : {};
@@ -113,6 +120,8 @@ function trimmed() {
   const kept = {};
   const keep = (node) => {
     if (!node || typeof node !== "object") return;
+    const kinds = node.included?.items?.oneOf;
+    if (kinds) node.included.items = { anyOf: kinds.filter(({ $ref }) => INCLUDED.test($ref)) };
     if (typeof node.$ref === "string") {
       const name = node.$ref.split("/").at(-1);
       if (!kept[name]) {
@@ -131,6 +140,18 @@ function trimmed() {
     components: { schemas: kept, securitySchemes: { bearer: { type: "http", scheme: "bearer" } } },
     paths,
   };
+}
+
+/// The names of the parameters in the query of each operation, with a pattern of its path.
+export function queries(path) {
+  const { paths } = JSON.parse(readFileSync(path));
+  return Object.entries(paths).flatMap(([route, operations]) =>
+    Object.entries(operations).map(([verb, { parameters }]) => ({
+      verb: verb.toUpperCase(),
+      path: new RegExp(`^${route.replace(/\{\w+\}/g, "[^/]+")}$`),
+      names: parameters.filter((one) => one.in === "query").map(({ name }) => name),
+    })),
+  );
 }
 
 /// The path of the description, which is made once.

@@ -10,6 +10,7 @@ import { Versions } from "./versions.mjs";
 const LONGEST_LIFE = 20 * 60;
 const TESTS = ["ADMIN", "APP_MANAGER", "DEVELOPER"];
 const RELEASES = ["ADMIN", "APP_MANAGER"];
+// How Apple treats an app, unless a test says otherwise.
 const SETTINGS = {
   partSize: 400,
   processingLooks: 1,
@@ -25,17 +26,18 @@ const SETTINGS = {
   expiringPlaces: 0,
   repeatsOperations: true,
   saysEncryption: false,
-  hasAgreements: true,
 };
 
 export class Fake {
   apps = [];
-  settings = { ...SETTINGS };
+  hasAgreements = true;
   tokens = new Set();
   #last = 6_700_000_000;
 
-  constructor({ keys }, front) {
+  /// `queries`: the parameters that the description has, because the proxy lets others pass.
+  constructor({ keys }, front, queries) {
     this.keys = keys;
+    this.queries = queries;
     this.front = front.address;
     this.violate = (...details) => front.violate(...details);
     this.builds = new Builds(this);
@@ -51,9 +53,13 @@ export class Fake {
     return this.apps.find((app) => app.id === id) ?? notFound("apps", id);
   }
 
+  settings(app) {
+    return this.app(app).settings;
+  }
+
   addApp({ bundleId, name, primaryLocale = "en-US" }) {
     this.#last += 1;
-    this.apps.push({ id: String(this.#last), bundleId, name, primaryLocale });
+    this.apps.push({ id: String(this.#last), bundleId, name, primaryLocale, settings: { ...SETTINGS } });
     return this.apps.at(-1);
   }
 
@@ -81,8 +87,11 @@ export class Fake {
       if (violation) this.violate(method, pathname, status, violation);
       return { status };
     }
+    const described = this.queries.find(({ verb, path }) => verb === method && path.test(pathname));
+    const unknown = [...query.keys()].filter((name) => !described?.names.includes(name));
+    if (unknown.length) this.violate(method, request.url, 400, `unknown parameters: ${unknown}`);
     const role = this.#authenticate(headers.authorization);
-    if (!this.settings.hasAgreements) {
+    if (!this.hasAgreements) {
       const detail = "This request requires an in-effect agreement that has not been signed or has expired.";
       refuse(403, "FORBIDDEN.REQUIRED_AGREEMENTS_MISSING_OR_EXPIRED", detail);
     }
@@ -126,7 +135,7 @@ export class Fake {
 
   #list({ query }) {
     const found = this.apps.filter(({ bundleId }) => passes(filter(query, "bundleId"), bundleId));
-    const documents = found.map(({ id, ...attributes }) => resource("apps", id, { ...attributes, sku: id }));
+    const documents = found.map(({ id, settings, ...attributes }) => resource("apps", id, { ...attributes, sku: id }));
     return many(documents, query);
   }
 

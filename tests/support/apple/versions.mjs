@@ -188,9 +188,10 @@ export class Versions {
     version.phased = null;
   }
 
-  /// A day of all releases in phases passes.
-  nextDay() {
-    for (const { phased } of this.versions.filter(({ phased }) => phased?.state === "ACTIVE")) {
+  /// A day of an app's release in phases passes.
+  nextDay(app) {
+    const isActive = (one) => one.app === app && one.phased?.state === "ACTIVE";
+    for (const { phased } of this.versions.filter(isActive)) {
       phased.day += 1;
       if (phased.day > LAST_DAY) Object.assign(phased, { state: "COMPLETE", day: LAST_DAY });
     }
@@ -272,7 +273,7 @@ export class Versions {
       const path = `/v1/appStoreVersionLocalizations/${one.id}`;
       for (const name of needed.filter((name) => !one[name])) required(path, name);
     }
-    for (const { path, code, detail } of this.world.settings.lacks) lack(path, code, detail);
+    for (const { path, code, detail } of this.world.settings(version.app).lacks) lack(path, code, detail);
     return errors;
   }
 
@@ -309,7 +310,7 @@ export class Versions {
 
   /// A cancellation takes a while.
   #finishCancel(submission) {
-    if ((submission.looks += 1) <= this.world.settings.cancelLooks) return;
+    if ((submission.looks += 1) <= this.world.settings(submission.app).cancelLooks) return;
     submission.state = "COMPLETE";
     for (const item of submission.items) {
       item.state = "REMOVED";
@@ -330,7 +331,7 @@ export class Versions {
 
   /// What Apple does with a version by itself: each look brings it one state closer to its end.
   #work(version) {
-    const { isReviewing, verdict } = this.world.settings;
+    const { isReviewing, verdict } = this.world.settings(version.app);
     const isIn = ({ items }) => items.some((item) => item.version === version.id);
     const submission = this.submissions.find((one) => UNFINISHED.includes(one.state) && isIn(one));
     if (submission?.state === "CANCELING") return this.#finishCancel(submission);

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// Performs steps until `is_there`. Each successful step is thrown away once, as by a crash before its
 /// progress was kept, and done again by a new client.
 async fn crash_to(
-    scene: &Scene<'_>,
+    scene: &mut Scene<'_>,
     order: &Order,
     progress: Progress,
     is_there: impl Fn(&Advanced) -> bool,
@@ -24,7 +24,10 @@ async fn crash_to(
     let mut was_thrown_away = false;
     for _ in 0..600 {
         match scene.step(order, &progress).await {
-            Ok(_) if !was_thrown_away => was_thrown_away = true,
+            Ok(_) if !was_thrown_away => {
+                scene.crash();
+                was_thrown_away = true;
+            }
             Ok(advanced) if is_there(&advanced) => return advanced,
             Ok(advanced) => (progress, was_thrown_away) = (advanced.progress, false),
             Err(StoreError::Busy { .. } | StoreError::Unclear(_)) => {}
@@ -64,22 +67,22 @@ async fn a_version_is_released_once_whatever_fails() {
     let apple = Apple::start();
     for how in FAULTS {
         fail_each(&apple, how);
-        let scene = Scene::new(&apple, &format!("released-{how}"));
+        let mut scene = Scene::new(&apple, &format!("released-{how}"));
         let by_hand = AppStoreOptions {
             release: Some(AppStoreRelease::Manual),
             phased: true,
             ..AppStoreOptions::default()
         };
-        let order = scene.app_store(by_hand);
+        let order = scene.to_app_store(by_hand);
         let waits = |a: &Advanced| a.words.as_deref() == Some("PENDING_DEVELOPER_RELEASE");
-        let waiting = crash_to(&scene, &order, Progress::None, waits).await;
+        let waiting = crash_to(&mut scene, &order, Progress::None, waits).await;
         let some = wanting(&order, Wanted::Released(Percent::of_hundredths(1000)));
         let is_live = |a: &Advanced| a.state == PublicationState::Live;
-        let live = crash_to(&scene, &some, waiting.progress, is_live).await;
+        let live = crash_to(&mut scene, &some, waiting.progress, is_live).await;
         let halted = wanting(&order, Wanted::Halted);
-        let halted = crash_to(&scene, &halted, live.progress, is_settled).await;
+        let halted = crash_to(&mut scene, &halted, live.progress, is_settled).await;
         let all = wanting(&order, Wanted::Released(Some(Percent::ALL)));
-        crash_to(&scene, &all, halted.progress, is_settled).await;
+        crash_to(&mut scene, &all, halted.progress, is_settled).await;
         apple.tell(&json!({"do": "heal"}));
 
         one_upload(&scene);
@@ -105,13 +108,13 @@ async fn a_version_leaves_the_review_once_whatever_fails() {
     let apple = Apple::start();
     for how in FAULTS {
         fail_each(&apple, how);
-        let scene = Scene::new(&apple, &format!("cancelled-{how}"));
+        let mut scene = Scene::new(&apple, &format!("cancelled-{how}"));
         scene.settings(json!({"isReviewing": false}));
-        let order = scene.app_store(AppStoreOptions::default());
+        let order = scene.to_app_store(AppStoreOptions::default());
         let waits = |a: &Advanced| a.words.as_deref() == Some("WAITING_FOR_REVIEW");
-        let waiting = crash_to(&scene, &order, Progress::None, waits).await;
+        let waiting = crash_to(&mut scene, &order, Progress::None, waits).await;
         let withdrawn = wanting(&order, Wanted::Withdrawn);
-        let end = crash_to(&scene, &withdrawn, waiting.progress, is_settled).await;
+        let end = crash_to(&mut scene, &withdrawn, waiting.progress, is_settled).await;
         apple.tell(&json!({"do": "heal"}));
         assert_eq!(end.state, PublicationState::Halted);
         assert_eq!(scene.published()["state"], "DEVELOPER_REJECTED");
@@ -130,14 +133,14 @@ async fn testers_get_and_lose_a_build_once_whatever_fails() {
     let apple = Apple::start();
     for how in FAULTS {
         fail_each(&apple, how);
-        let scene = Scene::new(&apple, &format!("tested-{how}"));
+        let mut scene = Scene::new(&apple, &format!("tested-{how}"));
         scene.group("Team", json!({"isInternal": true}));
         scene.group("Friends", json!({}));
-        let order = scene.testflight(&["Team", "Friends"]);
-        let live = crash_to(&scene, &order, Progress::None, is_settled).await;
+        let order = scene.to_testflight(&["Team", "Friends"]);
+        let live = crash_to(&mut scene, &order, Progress::None, is_settled).await;
         assert_eq!(live.state, PublicationState::Live);
         let withdrawn = wanting(&order, Wanted::Withdrawn);
-        crash_to(&scene, &withdrawn, live.progress, is_settled).await;
+        crash_to(&mut scene, &withdrawn, live.progress, is_settled).await;
         apple.tell(&json!({"do": "heal"}));
 
         one_upload(&scene);
@@ -159,16 +162,17 @@ async fn a_place_for_the_file_that_expires_is_replaced() {
         return;
     }
     let apple = Apple::start();
-    let scene = Scene::new(&apple, "expiring");
+    let mut scene = Scene::new(&apple, "expiring");
     scene.group("Team", json!({"isInternal": true}));
     scene.settings(json!({"expiringPlaces": 2}));
-    let live = crash_to(&scene, &scene.testflight(&["Team"]), Progress::None, is_settled).await;
+    let order = scene.to_testflight(&["Team"]);
+    let live = crash_to(&mut scene, &order, Progress::None, is_settled).await;
     assert_eq!((live.state, scene.list("uploads").len()), (PublicationState::Live, 1));
     // Apple may tell only once how it wants the parts.
     let scene = Scene::new(&apple, "once");
     scene.group("Team", json!({"isInternal": true}));
     scene.settings(json!({"repeatsOperations": false}));
-    let live = scene.run(&scene.testflight(&["Team"]), Progress::None).await;
+    let live = scene.run(&scene.to_testflight(&["Team"]), Progress::None).await;
     assert_eq!((live.state, scene.list("uploads").len()), (PublicationState::Live, 1));
     apple.check();
 }

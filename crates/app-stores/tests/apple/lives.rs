@@ -1,8 +1,8 @@
 //! Publications from their beginning to their end.
 
 use crate::{
-    apple::{self, Apple},
-    scene::{Scene, wanting},
+    apple,
+    scene::{Scene, shared, wanting},
 };
 use app_stores::{Next, Options, Order, Progress, StoreError, Wanted};
 use contract::{
@@ -29,11 +29,11 @@ async fn a_version_is_uploaded_reviewed_and_released() {
     if !apple::is_here("app store") {
         return;
     }
-    let apple = Apple::start();
-    let scene = Scene::without_version(&apple, "plain");
+    let apple = shared();
+    let scene = Scene::without_version(apple, "plain");
     let texts = json!({"en-US": {"whatsNew": "First."}, "de-DE": {}, "fr-FR": {}});
     scene.version("1.0", "READY_FOR_DISTRIBUTION", texts);
-    let mut order = scene.app_store(AppStoreOptions::default());
+    let mut order = scene.to_app_store(AppStoreOptions::default());
     order.notes.insert("de-DE".parse().unwrap(), "Besser.".parse().unwrap());
     order.notes.insert("it".parse().unwrap(), "Meglio.".parse().unwrap());
     let end = scene.run(&order, Progress::None).await;
@@ -66,15 +66,15 @@ async fn a_release_in_phases_is_paused_resumed_and_completed() {
     if !apple::is_here("app store") {
         return;
     }
-    let apple = Apple::start();
-    let scene = Scene::new(&apple, "phases");
-    let order = scene.app_store(AppStoreOptions::default());
+    let apple = shared();
+    let scene = Scene::new(apple, "phases");
+    let order = scene.to_app_store(AppStoreOptions::default());
     let begun = wanting(&order, share(10));
     let live = scene.run_to(&begun, PublicationState::Live, "ACTIVE, day 1 of 7").await;
     assert!(matches!(live.next, Next::After(_)));
     let other = refusal(scene.step(&wanting(&order, share(20)), &live.progress).await);
     assert!(other.contains("1, 2, 5, 10, 20, 50 and 100 %"), "{other}");
-    apple.tell(&json!({"do": "day"}));
+    apple.tell(&json!({"do": "day", "app": scene.app}));
     let halted = scene.run(&wanting(&order, Wanted::Halted), live.progress).await;
     assert_eq!(halted.state, PublicationState::Halted);
     assert!(halted.words.unwrap().ends_with("PAUSED, day 2 of 7"));
@@ -90,11 +90,11 @@ async fn a_release_in_phases_is_paused_resumed_and_completed() {
     assert!(late.contains("remove the app from sale"), "{late}");
 
     // Without anybody's doing, it completes after seven days.
-    let scene = Scene::new(&apple, "ladder");
-    let order = scene.app_store(AppStoreOptions { phased: true, ..Default::default() });
+    let scene = Scene::new(apple, "ladder");
+    let order = scene.to_app_store(AppStoreOptions { phased: true, ..Default::default() });
     let live = scene.run_to(&order, PublicationState::Live, "ACTIVE").await;
     for _ in 0..7 {
-        apple.tell(&json!({"do": "day"}));
+        apple.tell(&json!({"do": "day", "app": scene.app}));
     }
     let end = scene.run(&order, live.progress).await;
     assert!(end.words.unwrap().contains("COMPLETE"));
@@ -106,10 +106,10 @@ async fn a_version_that_is_released_by_hand_waits_for_it() {
     if !apple::is_here("app store") {
         return;
     }
-    let apple = Apple::start();
-    let scene = Scene::new(&apple, "by-hand");
+    let apple = shared();
+    let scene = Scene::new(apple, "by-hand");
     let by_hand = AppStoreOptions { release: Some(AppStoreRelease::Manual), ..Default::default() };
-    let order = scene.app_store(by_hand);
+    let order = scene.to_app_store(by_hand);
     let waits = scene.run_to(&order, PublicationState::InReview, "PENDING_DEVELOPER_RELEASE").await;
     let same = scene.step(&order, &waits.progress).await.unwrap();
     assert_eq!(
@@ -123,10 +123,10 @@ async fn a_version_that_is_released_by_hand_waits_for_it() {
     );
 
     // One that is to be released at a time is not released before it.
-    let scene = Scene::new(&apple, "scheduled");
+    let scene = Scene::new(apple, "scheduled");
     let time = "2030-01-31T11:30:00.000Z".parse().unwrap();
     let release = Some(AppStoreRelease::NotBefore(time));
-    let order = scene.app_store(AppStoreOptions { release, ..Default::default() });
+    let order = scene.to_app_store(AppStoreOptions { release, ..Default::default() });
     scene.run_to(&order, PublicationState::InReview, "PENDING_DEVELOPER_RELEASE").await;
     let version = scene.published();
     assert_eq!(
@@ -141,9 +141,9 @@ async fn a_halt_in_review_keeps_the_version_unreleased_until_it_goes_on() {
     if !apple::is_here("app store") {
         return;
     }
-    let apple = Apple::start();
-    let scene = Scene::new(&apple, "held");
-    let order = scene.app_store(AppStoreOptions::default());
+    let apple = shared();
+    let scene = Scene::new(apple, "held");
+    let order = scene.to_app_store(AppStoreOptions::default());
     let review = scene.run_to(&order, PublicationState::InReview, "WAITING_FOR_REVIEW").await;
     let halted = scene.run(&wanting(&order, Wanted::Halted), review.progress).await;
     assert_eq!(
@@ -173,10 +173,10 @@ async fn a_rejected_version_is_taken_over_by_the_next_publication() {
     if !apple::is_here("app store") {
         return;
     }
-    let apple = Apple::start();
-    let scene = Scene::new(&apple, "rejected");
+    let apple = shared();
+    let scene = Scene::new(apple, "rejected");
     scene.settings(json!({"verdict": "REJECTED"}));
-    let order = scene.app_store(AppStoreOptions::default());
+    let order = scene.to_app_store(AppStoreOptions::default());
     let failed = scene.run(&order, Progress::None).await;
     assert_eq!(failed.state, PublicationState::Failed);
     assert!(failed.error.unwrap().contains("App Review"));
@@ -195,15 +195,15 @@ async fn a_first_version_has_no_release_notes() {
     if !apple::is_here("app store") {
         return;
     }
-    let apple = Apple::start();
-    let scene = Scene::without_version(&apple, "first");
+    let apple = shared();
+    let scene = Scene::without_version(apple, "first");
     scene.version("1.0", "PREPARE_FOR_SUBMISSION", json!({"en-US": {}}));
-    let order = scene.app_store(AppStoreOptions::default());
+    let order = scene.to_app_store(AppStoreOptions::default());
     let end = scene.run(&order, Progress::None).await;
     assert_eq!(end.state, PublicationState::Live);
     assert_eq!(scene.published()["localizations"][0]["whatsNew"], Value::Null);
-    let phased = wanting(&scene.app_store(AppStoreOptions::default()), share(10));
-    let scene = Scene::without_version(&apple, "first-in-phases");
+    let phased = wanting(&scene.to_app_store(AppStoreOptions::default()), share(10));
+    let scene = Scene::without_version(apple, "first-in-phases");
     let order = Order { app: "com.example.first-in-phases".into(), ..phased };
     let begun = scene.step(&order, &Progress::None).await.unwrap();
     assert!(refusal(scene.step(&order, &begun.progress).await).contains("Only an update"));
@@ -215,12 +215,12 @@ async fn testers_get_a_build_and_lose_it() {
     if !apple::is_here("testflight") {
         return;
     }
-    let apple = Apple::start();
-    let scene = Scene::new(&apple, "testers");
+    let apple = shared();
+    let scene = Scene::new(apple, "testers");
     scene.group("Team", json!({"isInternal": true}));
     let link = "https://testflight.apple.com/join/abc";
     scene.group("Friends", json!({"publicLink": link}));
-    let order = scene.testflight(&["Team", "Friends"]);
+    let order = scene.to_testflight(&["Team", "Friends"]);
     let review = scene.run_to(&order, PublicationState::InReview, "BETA_REVIEW").await;
     let live = scene.run(&order, review.progress).await;
     assert_eq!(
@@ -262,11 +262,11 @@ async fn internal_testers_need_no_review() {
     if !apple::is_here("testflight") {
         return;
     }
-    let apple = Apple::start();
-    let scene = Scene::new(&apple, "internal");
+    let apple = shared();
+    let scene = Scene::new(apple, "internal");
     scene.settings(json!({"saysEncryption": null}));
     scene.group("Everything", json!({"isInternal": true, "hasAccessToAllBuilds": true}));
-    let mut order = scene.testflight(&[]);
+    let mut order = scene.to_testflight(&[]);
     let mut progress = Progress::None;
     let why = loop {
         match scene.step(&order, &progress).await {
@@ -296,10 +296,11 @@ async fn both_stores_use_one_upload_of_the_same_file() {
     if !apple::is_here("app store and testflight") {
         return;
     }
-    let apple = Apple::start();
-    let scene = Scene::new(&apple, "both");
+    let apple = shared();
+    let scene = Scene::new(apple, "both");
     scene.group("Friends", json!({}));
-    let orders = [scene.app_store(AppStoreOptions::default()), scene.testflight(&["Friends"])];
+    let orders =
+        [scene.to_app_store(AppStoreOptions::default()), scene.to_testflight(&["Friends"])];
     let mut progress = [Progress::None, Progress::None];
     let mut are_settled = [false, false];
     for _ in 0..100 {
@@ -319,14 +320,14 @@ async fn both_stores_use_one_upload_of_the_same_file() {
     assert_eq!(scene.build()["groups"].as_array().unwrap().len(), 1);
 
     // The first one is given up in the middle, and the second one finishes its upload.
-    let scene = Scene::new(&apple, "taken-over");
+    let scene = Scene::new(apple, "taken-over");
     scene.group("Friends", json!({}));
-    let uploads = scene.app_store(AppStoreOptions::default());
+    let uploads = scene.to_app_store(AppStoreOptions::default());
     let is_half = |advanced: &app_stores::Advanced| advanced.log.concat().contains("Part 1 of 3");
     let half = scene.run_until(&uploads, Progress::None, is_half).await;
     let given_up = scene.run(&wanting(&uploads, Wanted::Withdrawn), half.progress).await;
     assert_eq!(given_up.state, PublicationState::Halted);
-    let live = scene.run(&scene.testflight(&["Friends"]), Progress::None).await;
+    let live = scene.run(&scene.to_testflight(&["Friends"]), Progress::None).await;
     assert_eq!((live.state, scene.list("uploads").len()), (PublicationState::Live, 1));
     apple.check();
 }

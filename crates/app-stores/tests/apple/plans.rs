@@ -2,7 +2,7 @@
 
 use crate::{
     apple::{self, Apple},
-    scene::{Scene, wanting},
+    scene::{Scene, shared, wanting},
 };
 use app_stores::{Action, Next, Order, Progress, Wanted};
 use contract::publishing::{AppStoreOptions, AppStoreRelease};
@@ -101,15 +101,16 @@ async fn withdrawing_from_the_app_store_does_what_the_plan_says() {
     if !apple::is_here("app store") {
         return;
     }
-    let apple = Apple::start();
+    let apple = shared();
     let actions =
-        withdrawn_everywhere(&apple, "at-once", |scene| scene.app_store(Default::default())).await;
+        withdrawn_everywhere(apple, "at-once", |scene| scene.to_app_store(Default::default()))
+            .await;
     assert_eq!(actions, [Action::Abandon, Action::CancelReview]);
     let by_hand = AppStoreOptions { release: Some(AppStoreRelease::Manual), ..Default::default() };
-    let scene = Scene::new(&apple, "approved");
+    let scene = Scene::new(apple, "approved");
     scene.settings(json!({"isReviewing": true}));
     let waits = |a: &app_stores::Advanced| a.words.as_deref() == Some("PENDING_DEVELOPER_RELEASE");
-    let order = scene.app_store(by_hand);
+    let order = scene.to_app_store(by_hand);
     let approved = scene.run_until(&order, Progress::None, waits).await;
     assert_eq!(approved.progress.withdrawal().action, Action::Halt);
     let end = scene.run(&wanting(&order, Wanted::Withdrawn), approved.progress).await;
@@ -119,8 +120,8 @@ async fn withdrawing_from_the_app_store_does_what_the_plan_says() {
     );
     // It was released to everybody, or in phases.
     for (name, phased, action) in [("all", false, Action::Nothing), ("some", true, Action::Pause)] {
-        let scene = Scene::new(&apple, name);
-        let order = scene.app_store(AppStoreOptions { phased, ..Default::default() });
+        let scene = Scene::new(apple, name);
+        let order = scene.to_app_store(AppStoreOptions { phased, ..Default::default() });
         let live = scene.run_to(&order, PublicationState::Live, "READY_FOR_DISTRIBUTION").await;
         let before = apple.state();
         assert_eq!(live.progress.withdrawal().action, action);
@@ -135,9 +136,9 @@ async fn withdrawing_from_testflight_does_what_the_plan_says() {
     if !apple::is_here("testflight") {
         return;
     }
-    let apple = Apple::start();
+    let apple = shared();
     let actions =
-        withdrawn_everywhere(&apple, "tested", |scene| scene.testflight(&["Friends"])).await;
+        withdrawn_everywhere(apple, "tested", |scene| scene.to_testflight(&["Friends"])).await;
     assert_eq!(actions, [Action::Abandon, Action::Expire]);
     apple.check();
 }

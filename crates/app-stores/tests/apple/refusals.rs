@@ -2,7 +2,7 @@
 
 use crate::{
     apple::{self, Apple, DEVELOPER_KEY_ID, ISSUER_ID, KEY_ID, PERSONAL_KEY_ID},
-    scene::{Scene, key},
+    scene::{Scene, key, shared},
 };
 use app_stores::{Order, Progress, Store, StoreError, app_store::AppStore, testflight::Testflight};
 use contract::{publishing::AppStoreOptions, releases::PublicationState};
@@ -27,7 +27,7 @@ async fn what_is_in_the_way_is_said_before_anything_is_sent() {
     if !apple::is_here("app store") {
         return;
     }
-    let apple = Apple::start();
+    let apple = shared();
     let expect = async |scene: &Scene<'_>, order: &Order, words: &[&str]| {
         let (why, was_sent) = refused(scene, order).await;
         assert!(!was_sent, "{why}");
@@ -35,45 +35,45 @@ async fn what_is_in_the_way_is_said_before_anything_is_sent() {
             assert!(why.contains(word), "{word}: {why}");
         }
     };
-    let store = |scene: &Scene<'_>| scene.app_store(AppStoreOptions::default());
+    let store = |scene: &Scene<'_>| scene.to_app_store(AppStoreOptions::default());
 
-    let scene = Scene::new(&apple, "unknown");
+    let scene = Scene::new(apple, "unknown");
     let order = Order { app: "com.example.nobody".into(), ..store(&scene) };
     expect(&scene, &order, &["no app com.example.nobody"]).await;
 
-    let scene = Scene::new(&apple, "numbers");
+    let scene = Scene::new(apple, "numbers");
     let mut order = store(&scene);
     order.file.version = "1.4.2.1".into();
     expect(&scene, &order, &["1.4.2.1", "CFBundleShortVersionString"]).await;
 
-    let scene = Scene::new(&apple, "long");
+    let scene = Scene::new(apple, "long");
     let long = Some("x".repeat(4001).parse().unwrap());
     let order = Order { default_notes: long, ..store(&scene) };
     expect(&scene, &order, &["4001 characters", "4000"]).await;
 
-    let scene = Scene::new(&apple, "not-higher");
+    let scene = Scene::new(apple, "not-higher");
     scene.version("2.0", "READY_FOR_DISTRIBUTION", json!({"en-US": {}}));
     expect(&scene, &store(&scene), &["version 2.0 already", "1.4.2 is not higher"]).await;
 
-    let scene = Scene::new(&apple, "other-in-review");
+    let scene = Scene::new(apple, "other-in-review");
     scene.version("1.4.1", "IN_REVIEW", json!({"en-US": {}}));
     expect(&scene, &store(&scene), &["Version 1.4.1", "IN_REVIEW"]).await;
 
-    let scene = Scene::new(&apple, "incomplete");
+    let scene = Scene::new(apple, "incomplete");
     scene.version("1.4.1", "PREPARE_FOR_SUBMISSION", json!({"de-DE": {"keywords": null}}));
     expect(&scene, &store(&scene), &["de-DE needs keywords"]).await;
 
-    let scene = Scene::new(&apple, "no-group");
+    let scene = Scene::new(apple, "no-group");
     scene.group("Friends", json!({}));
-    let order = scene.testflight(&["Freinds"]);
+    let order = scene.to_testflight(&["Freinds"]);
     expect(&scene, &order, &["no group Freinds", "the app has Friends"]).await;
 
-    let scene = Scene::new(&apple, "other-build");
+    let scene = Scene::new(apple, "other-build");
     let build = json!({"do": "build", "app": scene.app, "version": "1.4.2", "number": "42"});
     apple.tell(&build);
     expect(&scene, &store(&scene), &["already has build 42 of version 1.4.2", "Raise"]).await;
 
-    let scene = Scene::new(&apple, "other-upload");
+    let scene = Scene::new(apple, "other-upload");
     let upload = json!({"do": "upload", "app": scene.app, "version": "1.4.2", "number": "42",
         "file": "other.ipa"});
     apple.tell(&upload);
@@ -87,15 +87,15 @@ async fn apples_refusals_say_what_to_do() {
     if !apple::is_here("app store") {
         return;
     }
-    let apple = Apple::start();
-    let scene = Scene::new(&apple, "lacks");
+    let apple = shared();
+    let scene = Scene::new(apple, "lacks");
     scene.settings(json!({"lacks": [
         {"path": "/v1/appDataUsages/", "code": "STATE_ERROR.APP_DATA_USAGES_REQUIRED",
             "detail": "Answers to what data your app collects are needed."},
         {"path": "/v1/appScreenshotSets/", "code": "STATE_ERROR.SCREENSHOT_REQUIRED.APP_IPHONE_65",
             "detail": "App screenshot missing (APP_IPHONE_65)."},
     ]}));
-    let order = Order { default_notes: None, ..scene.app_store(AppStoreOptions::default()) };
+    let order = Order { default_notes: None, ..scene.to_app_store(AppStoreOptions::default()) };
     let (why, _) = refused(&scene, &order).await;
     for word in ["app privacy", "screenshots", "needs release notes", "APP_IPHONE_65", "'whatsNew'"]
     {
@@ -103,22 +103,22 @@ async fn apples_refusals_say_what_to_do() {
     }
 
     // The file itself is refused: the publication has failed for good.
-    scene.settings(json!({"lacks": [], "uploadErrors": [
+    let scene = Scene::new(apple, "purpose");
+    scene.settings(json!({"uploadErrors": [
         {"code": "90683", "description": "Missing purpose string in Info.plist."}]}));
-    let scene = Scene::new(&apple, "purpose");
-    let failed = scene.run(&scene.app_store(AppStoreOptions::default()), Progress::None).await;
+    let failed = scene.run(&scene.to_app_store(AppStoreOptions::default()), Progress::None).await;
     assert_eq!(failed.state, PublicationState::Failed);
     assert!(failed.error.unwrap().ends_with("Missing purpose string in Info.plist (90683)"));
     assert!(failed.log.is_empty() || !failed.log.concat().contains("Apple has taken"));
-    scene.settings(json!({"uploadErrors": [], "processed": "INVALID"}));
-    let scene = Scene::new(&apple, "invalid");
-    let failed = scene.run(&scene.testflight(&[]), Progress::None).await;
+    let scene = Scene::new(apple, "invalid");
+    scene.settings(json!({"processed": "INVALID"}));
+    let failed = scene.run(&scene.to_testflight(&[]), Progress::None).await;
     assert_eq!(failed.state, PublicationState::Failed);
     assert!(failed.error.unwrap().contains("INVALID"));
-    scene.settings(json!({"processed": "VALID", "betaVerdict": "REJECTED"}));
-    let scene = Scene::new(&apple, "beta-rejected");
+    let scene = Scene::new(apple, "beta-rejected");
+    scene.settings(json!({"betaVerdict": "REJECTED"}));
     scene.group("Friends", json!({}));
-    let failed = scene.run(&scene.testflight(&["Friends"]), Progress::None).await;
+    let failed = scene.run(&scene.to_testflight(&["Friends"]), Progress::None).await;
     assert_eq!(
         (failed.state, failed.words.as_deref()),
         (PublicationState::Failed, Some("BETA_REJECTED"))
@@ -162,7 +162,7 @@ async fn keys_that_do_not_fit_are_told_apart() {
     apple.tell(&json!({"do": "role", "keyId": KEY_ID, "isRevoked": true}));
     let revoked = store.check_access(&scene.key(), app).await.unwrap_err();
     assert!(revoked.to_string().ends_with("(NOT_AUTHORIZED)"), "{revoked}");
-    scene.settings(json!({"hasAgreements": false}));
+    apple.tell(&json!({"do": "agreements", "are": false}));
     let agreements = store.check_access(&personal, app).await.unwrap_err().to_string();
     assert!(agreements.contains("https://appstoreconnect.apple.com/business"), "{agreements}");
 
@@ -180,7 +180,7 @@ async fn a_limit_is_obeyed_and_a_token_is_used_again() {
     let apple = Apple::start();
     let scene = Scene::new(&apple, "limit");
     apple.tell(&json!({"do": "fail", "how": {"status": 429, "retryAfter": 77}}));
-    let order = scene.app_store(AppStoreOptions::default());
+    let order = scene.to_app_store(AppStoreOptions::default());
     let busy = scene.step(&order, &Progress::None).await.unwrap_err();
     assert!(
         matches!(busy, StoreError::Busy { after, .. } if after == Duration::from_secs(77)),

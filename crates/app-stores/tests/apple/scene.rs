@@ -14,10 +14,10 @@ use contract::{
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::io;
+use std::{io, sync::OnceLock};
 
 /// More steps than any publication takes.
-const MOST_STEPS: usize = 200;
+const MOST_STEPS: usize = 80;
 
 pub struct Scene<'a> {
     pub apple: &'a Apple,
@@ -26,6 +26,8 @@ pub struct Scene<'a> {
     bundle_id: String,
     file: AppFile,
     bytes: Vec<u8>,
+    app_store: AppStore,
+    testflight: Testflight,
 }
 
 /// The bytes of a file.
@@ -36,6 +38,16 @@ impl Content for InMemory<'_> {
     async fn read(&self, offset: u64, length: u64) -> io::Result<Bytes> {
         let range = offset as usize..(offset + length) as usize;
         Ok(Bytes::copy_from_slice(&self.0[range]))
+    }
+}
+
+impl Drop for Scene<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for name in ["uploads", "builds", "versions", "submissions"] {
+                println!("{name}: {:?}", self.list(name));
+            }
+        }
     }
 }
 
@@ -62,7 +74,9 @@ impl Scene<'_> {
             version: "1.4.2".into(),
             build_number: "42".into(),
         };
-        Scene { apple, app: apple.add_app(&bundle_id), bundle_id, file, bytes }
+        let (app_store, testflight) = clients(apple);
+        let app = apple.add_app(&bundle_id);
+        Scene { apple, app, bundle_id, file, bytes, app_store, testflight }
     }
 
     pub fn version(&self, version: &str, state: &str, locales: Value) -> Value {
@@ -78,11 +92,11 @@ impl Scene<'_> {
         self.apple.tell(&group);
     }
 
-    pub fn app_store(&self, options: AppStoreOptions) -> Order {
+    pub fn to_app_store(&self, options: AppStoreOptions) -> Order {
         self.order(Options::AppStore(options))
     }
 
-    pub fn testflight(&self, groups: &[&str]) -> Order {
+    pub fn to_testflight(&self, groups: &[&str]) -> Order {
         let groups: Vec<_> = groups.iter().map(|name| name.parse().unwrap()).collect();
         let groups = groups.try_into().unwrap();
         self.order(Options::Testflight(TestflightOptions { groups, ..Default::default() }))
@@ -104,13 +118,17 @@ impl Scene<'_> {
         key(KEY_ID, Some(ISSUER_ID), &self.apple.private_key)
     }
 
-    /// One step by a new client.
     pub async fn step(&self, order: &Order, progress: &Progress) -> Result<Advanced, StoreError> {
-        let store: Box<dyn Store> = match order.options {
-            Options::AppStore(_) => Box::new(AppStore::new(&self.apple.api).unwrap()),
-            _ => Box::new(Testflight::new(&self.apple.api).unwrap()),
+        let store: &dyn Store = match order.options {
+            Options::AppStore(_) => &self.app_store,
+            _ => &self.testflight,
         };
         store.advance(&self.key(), order, &InMemory(&self.bytes), progress).await
+    }
+
+    /// The clients that go on after a crash.
+    pub fn crash(&mut self) {
+        (self.app_store, self.testflight) = clients(self.apple);
     }
 
     /// Steps until nothing is left to do.
@@ -174,8 +192,19 @@ impl Scene<'_> {
     pub fn settings(&self, settings: Value) {
         let mut settings = settings;
         settings["do"] = json!("settings");
+        settings["app"] = json!(self.app);
         self.apple.tell(&settings);
     }
+}
+
+fn clients(apple: &Apple) -> (AppStore, Testflight) {
+    (AppStore::new(&apple.api).unwrap(), Testflight::new(&apple.api).unwrap())
+}
+
+/// An App Store Connect for the tests that leave its keys and its network alone.
+pub fn shared() -> &'static Apple {
+    static SHARED: OnceLock<Apple> = OnceLock::new();
+    SHARED.get_or_init(Apple::start)
 }
 
 pub fn key(id: &str, issuer: Option<&str>, private_key: &str) -> Key {
