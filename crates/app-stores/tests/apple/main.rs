@@ -1,0 +1,14 @@
+//! The App Store and TestFlight against a fake of App Store Connect, which keeps Apple's rules behind
+//! a proxy that checks every request and every answer against Apple's description.
+
+#[path = "../../../../tests/support/apple.rs"]
+mod apple;
+mod crashes;
+mod lives;
+mod plans;
+mod refusals;
+#[path = "../../../../tests/support/requires.rs"]
+mod requires;
+#[path = "../../../../tests/support/rig.rs"]
+mod rig;
+mod scene;
