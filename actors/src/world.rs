@@ -73,7 +73,9 @@ impl World {
         if let Err(fault) = backup_schedules::carry_over(&world).await {
             tracing::error!(error = %fault, "schedules of an earlier version were not carried over");
         }
-        world.webhooks.read(&world.store)?;
+        if let Err(fault) = world.webhooks.read(&world.store) {
+            tracing::error!(error = %fault, "the webhooks were not read; their events are missed");
+        }
         let owners = Owners::start(&world, arbiters, rules).await?;
         let _ = world.owners.set(owners.clone());
         owners.resume().await;

@@ -12,14 +12,14 @@ use futures_util::future::BoxFuture;
 use reqwest::{
     Client, Response,
     dns::{Addrs, Name, Resolve, Resolving},
-    header::{CONTENT_TYPE, RETRY_AFTER},
+    header::{CONTENT_TYPE, DATE, RETRY_AFTER},
 };
 use std::{
     error::Error,
     io,
     net::{IpAddr, SocketAddr},
     sync::Arc,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 use tokio::time::timeout;
 use url::{Host, Url};
@@ -141,7 +141,7 @@ impl HttpReceivers {
         let late = || format!("the receiver did not answer within {} seconds", WITHIN.as_secs());
         let answer = timeout(WITHIN, request.send()).await.map_err(|_| late())?;
         let mut answer = answer.map_err(|e| in_words(&e))?;
-        let retry_after = retry_after(&answer, SystemTime::now());
+        let retry_after = retry_after(&answer);
         let left = WITHIN.saturating_sub(begun.elapsed());
         let mut reply = Vec::new();
         // The status counts. A reply that breaks off or comes slowly is shown as far as it came.
@@ -179,15 +179,18 @@ fn in_words(e: &reqwest::Error) -> String {
     }
 }
 
-/// The header `Retry-After` of the statuses that have it: seconds or a date (RFC 9110).
-fn retry_after(answer: &Response, now: SystemTime) -> Option<Duration> {
+/// The header `Retry-After` of the statuses that have it: seconds, or a date by the clock of the
+/// receiver (RFC 9110).
+fn retry_after(answer: &Response) -> Option<Duration> {
     if ![429, 503].contains(&answer.status().as_u16()) {
         return None;
     }
-    let text = answer.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
-    match text.parse() {
+    let header = |name| answer.headers().get(name)?.to_str().ok().map(str::trim);
+    let date = |text| httpdate::parse_http_date(text).ok();
+    let after = header(RETRY_AFTER)?;
+    match after.parse() {
         Ok(seconds) => Some(Duration::from_secs(seconds)),
-        Err(_) => httpdate::parse_http_date(text).ok()?.duration_since(now).ok(),
+        Err(_) => date(after)?.duration_since(date(header(DATE)?)?).ok(),
     }
 }
 
@@ -332,10 +335,15 @@ mod tests {
         assert_eq!(post(&receivers, &url).await.unwrap().status, 307);
         assert_eq!(connections.load(SeqCst), 0);
 
-        let (port, _) = server("HTTP/1.1 429 Busy\r\nRetry-After: 120\r\n\r\n".into()).await;
-        let (receivers, url) = to(port);
-        let asked = post(&receivers, &url).await.unwrap().retry_after;
-        assert_eq!(asked, Some(Duration::from_secs(120)));
+        let by_date = "Date: Wed, 21 Oct 2026 07:26:00 GMT\r\n\
+             Retry-After: Wed, 21 Oct 2026 07:28:00 GMT";
+        for headers in ["Retry-After: 120", by_date] {
+            let (port, _) = server(format!("HTTP/1.1 429 Busy\r\n{headers}\r\n\r\n")).await;
+            let (receivers, url) = to(port);
+            let asked = post(&receivers, &url).await.unwrap().retry_after;
+            assert_eq!(asked, Some(Duration::from_secs(120)), "{headers}");
+        }
+        let (receivers, _) = to(port);
         assert!(post(&receivers, "http://127.0.0.1:1/").await.is_err(), "another port of the host");
     }
 }

@@ -51,6 +51,7 @@ enum Event {
     Passes(Duration),
     Answer(Result<u16, &'static str>),
     Abandoned,
+    NoTurn,
     Due,
 }
 
@@ -63,6 +64,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Answer(Ok(204))),
         1 => Just(Event::Answer(Ok(410))),
         1 => Just(Event::Abandoned),
+        1 => Just(Event::NoTurn),
         6 => Just(Event::Due),
     ]
 }
@@ -83,6 +85,7 @@ proptest! {
                 // An outcome is possible only while its effect is pending.
                 _ if kept.intent.is_none() => continue,
                 Event::Abandoned => Input::Outcome(deliveries::Outcome::Abandoned("gone".into())),
+                Event::NoTurn => Input::Outcome(deliveries::Outcome::NoTurn),
                 Event::Answer(result) => attempted(now, result),
             };
             let before = kept.state.delivery.clone();

@@ -8,7 +8,10 @@ use crate::{
     world::World,
 };
 use contract::{Timestamp, WebhookId, webhooks::EventType};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
+
+/// How long a delivery waits in memory for those to the same webhook that began before it.
+const AWAITS_TURN: Duration = Duration::from_secs(300);
 
 pub(super) async fn attempt(
     kept: Arc<Kept<Deliveries>>,
@@ -16,7 +19,8 @@ pub(super) async fn attempt(
 ) -> Result<Outcome, Retry> {
     let delivery = &kept.delivery;
     let (id, is_test) = (delivery.webhook_id, delivery.event == EventType::WebhookTest);
-    let turn = world.webhooks.turns.take(id).await?;
+    let turn = world.ports.clock.limit(AWAITS_TURN, world.webhooks.turns.take(id)).await;
+    let Some(turn) = turn.transpose()? else { return Ok(Outcome::NoTurn) };
     let Some(webhook) = world.store.get::<Webhooks>(&id)?.filter(|w| !Webhooks::is_deleted(w))
     else {
         return Ok(Outcome::Abandoned("the webhook was deleted".into()));

@@ -24,6 +24,8 @@ pub struct Deliveries;
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The owner waits for an attempt that comes so soon. For later ones, the sweeper wakes it.
 const SOON: Duration = Duration::from_secs(60);
+/// The pause after which a delivery that got no turn asks for one again.
+const WITHOUT_TURN: Duration = Duration::from_secs(300);
 /// The receiver wants nothing more (RFC 9110).
 pub(super) const GONE: u16 = 410;
 
@@ -65,6 +67,8 @@ pub enum Effect {
 pub enum Outcome {
     /// The attempt that began at this time.
     Attempted(Timestamp, Posted),
+    /// The receiver is busy with deliveries that came before.
+    NoTurn,
     /// There is nobody to send it to, for this reason.
     Abandoned(String),
 }
@@ -123,6 +127,11 @@ impl State {
             let why = format!("none of {ATTEMPTS} attempts succeeded");
             return self.end(DeliveryState::Failed, Some(why), at.now);
         };
+        self.wait(at, pause)
+    }
+
+    /// Makes the next attempt after a pause.
+    fn wait(mut self, at: &Moment<Deliveries>, pause: Duration) -> Step<Deliveries> {
         let next = at.now + pause;
         self.delivery.next_attempt_at = Some(next);
         if pause <= SOON {
@@ -147,7 +156,7 @@ pub(super) fn refusal(posted: &Posted) -> Option<String> {
 }
 
 impl Resource for Deliveries {
-    /// An attempt may wait for those to the same webhook that began before it.
+    /// An attempt may wait for its turn.
     const TIME_LIMIT: Duration = Duration::from_secs(600);
     type New = New;
     type State = State;
@@ -197,6 +206,7 @@ impl Resource for Deliveries {
             // The outcome of an overtaken effect.
             _ if state.delivery.finished_at.is_some() => Step::keep(),
             Outcome::Attempted(begun, posted) => state.attempted(at, begun, posted),
+            Outcome::NoTurn => state.wait(at, WITHOUT_TURN),
             Outcome::Abandoned(why) => state.end(DeliveryState::Failed, Some(why), at.now),
         }
     }

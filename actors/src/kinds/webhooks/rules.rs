@@ -126,7 +126,9 @@ impl Resource for Webhooks {
     ) -> Result<Step<Self>, Fault> {
         match command {
             Command::Update { url, events, description, enabled } => {
-                webhook.url = url.unwrap_or(webhook.url);
+                if let Some(url) = url {
+                    (webhook.url, webhook.failing_since) = (url, None);
+                }
                 events.apply(&mut webhook.events);
                 description.apply(&mut webhook.description);
                 if let Some(enabled) = enabled {

@@ -18,8 +18,8 @@ const AT_A_TIME: usize = 512;
 /// How many of them go to one webhook.
 const OF_ONE: usize = 8;
 
-/// Who hears of events. An organization may be here for a moment without a webhook, but never
-/// the other way round.
+/// Who hears of events. An organization may be here without a webhook, because the creation of its
+/// webhook failed; its events then go from the outbox to nobody. The other way round never happens.
 pub struct Subscribers {
     webhooks: RwLock<HashMap<OrganizationId, HashSet<WebhookId>>>,
     /// Whether there are any, for the changes of an installation without webhooks.
@@ -74,7 +74,8 @@ impl Subscribers {
     /// Adds the webhooks of the store.
     pub(crate) fn read(&self, store: &Store) -> Result<(), Fault> {
         for id in store.keys::<Webhooks>(None, usize::MAX)? {
-            if let Some(webhook) = store.get::<Webhooks>(&id)? {
+            // The store says which record it cannot read. The others count.
+            if let Ok(Some(webhook)) = store.get::<Webhooks>(&id) {
                 self.add(webhook.organization_id, id);
             }
         }
