@@ -47,6 +47,7 @@ mod releases;
 mod repositories;
 mod runners;
 mod ssh;
+mod stores;
 mod support;
 mod trusted_publishers;
 mod upload_streams;

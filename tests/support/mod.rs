@@ -1,10 +1,12 @@
 //! The support of the tests: the service as a process, people, an engine with images, git, ssh, load.
 
+pub mod apple;
 pub mod builds;
 pub mod declared;
 pub mod engine;
 pub mod git;
 pub mod github;
+pub mod google;
 pub mod load;
 pub mod managed;
 pub mod oidc;
@@ -13,4 +15,5 @@ pub mod rig;
 pub mod service;
 pub mod sigstore;
 pub mod ssh;
+pub mod stores;
 pub mod webhooks;

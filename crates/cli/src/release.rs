@@ -13,9 +13,9 @@ use contract::{
     page::Limit,
     publishing::StoreOptions,
     releases::{
-        CreateRelease, GetRelease, GetReleases, HaltRollout, Publication, PublishRelease, Release,
-        ReleaseState, ResumeRollout, Rollback, RollbackRelease, RollbackStep, SetRollout, Target,
-        UpdateRelease,
+        CheckRelease, CreateRelease, GetRelease, GetReleases, HaltRollout, Publication,
+        PublishRelease, Release, ReleaseState, ResumeRollout, Rollback, RollbackRelease,
+        RollbackStep, SetRollout, Target, UpdateRelease,
     },
 };
 use std::path::Path;
@@ -37,6 +37,10 @@ pub fn release(cx: &Context<'_>, command: args::Release) -> Result<(), Failure> 
                 true => history(release),
                 false => fields(release),
             });
+        }
+        args::Release::Check { release } => {
+            let release = client.call(&CheckRelease { release_id: release })?;
+            return cx.printer.reply(&release, fields);
         }
         args::Release::Publish(wanted) => client.call(&publication(*wanted)?)?,
         args::Release::Rollout { release, to, target } => {

@@ -70,6 +70,13 @@ functions! {
     "svc_getRelease": GetRelease { release_id: ReleaseId } -> Release
     { who: Member of (release_id), effect: Read, scope: ReleaseCreate }
 
+    /// Ask the stores now where the publications of a release stand.
+    ///
+    /// The service asks by itself too, the less often the longer nothing changes. The call waits for
+    /// the answers, at most 10 seconds.
+    "svc_checkRelease": CheckRelease { release_id: ReleaseId } -> Release
+    { who: Member of (release_id), effect: Change, scope: ReleaseCreate }
+
     /// Publish a release.
     ///
     /// Each artifact goes to each target that takes it; a publication tells where it stands. The

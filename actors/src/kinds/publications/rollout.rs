@@ -103,7 +103,7 @@ impl Platform {
         }
         let answered = |id, state: &State| {
             let is_asked = asked.iter().any(|(of, due)| *of == id && *due == state.due);
-            !is_asked || state.due.is_none()
+            (!is_asked || state.due.is_none()) && !state.unreported
         };
         self.wait(ids, SEEN_WITHIN, answered).await
     }

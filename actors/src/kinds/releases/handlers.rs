@@ -18,9 +18,9 @@ use contract::{
     apps::Platform as Mobile,
     artifacts::{Artifact, ArtifactKind, ArtifactState},
     releases::{
-        CreateRelease, DeleteRelease, DeletedRelease, GetLatestRelease, GetRelease, GetReleases,
-        LatestRelease, PublicArtifact, PublicRelease, PublicationState, PublishRelease, Release,
-        Target, UpdateRelease,
+        CheckRelease, CreateRelease, DeleteRelease, DeletedRelease, GetLatestRelease, GetRelease,
+        GetReleases, LatestRelease, PublicArtifact, PublicRelease, PublicationState,
+        PublishRelease, Release, Target, UpdateRelease,
     },
 };
 use std::time::Duration;
@@ -91,6 +91,13 @@ impl Serves<GetReleases> for Platform {
 impl Serves<GetRelease> for Platform {
     async fn serve(&self, cx: &Call, _: GetRelease) -> Result<Release, Fault> {
         Ok(cx.ancestry.release()?.1.state.release.clone())
+    }
+}
+
+impl Serves<CheckRelease> for Platform {
+    async fn serve(&self, cx: &Call, p: CheckRelease) -> Result<Release, Fault> {
+        self.look(&in_stores(&cx.ancestry.release()?.1.state.release)).await?;
+        self.release_of(p.release_id)
     }
 }
 

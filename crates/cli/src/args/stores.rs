@@ -40,6 +40,11 @@ pub enum Release {
         #[arg(long)]
         log: bool,
     },
+    /// Ask the stores now where the publications of a release stand
+    Check {
+        /// The release
+        release: ReleaseId,
+    },
     /// Publish a release
     Publish(Box<Publication>),
     /// Change the staged rollout of a release in its stores

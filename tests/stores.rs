@@ -1,0 +1,150 @@
+//! Releases that go to all targets.
+
+use crate::support::stores::{ANDROID, APP, IOS, STORES, Stores};
+use serde_json::{Value, json};
+
+const TARGETS: &str = "app-store,google-play,testflight,firebase-app-distribution,ota";
+
+/// The command that publishes a release to all targets.
+fn publish<'a>(release: &'a Value, more: &[&'a str]) -> Vec<&'a str> {
+    let command = ["release", "publish", release.as_str().unwrap(), "--target", TARGETS];
+    let groups = ["--group", "friends", "--firebase-app", ANDROID, "--firebase-app", IOS];
+    [&command[..], &groups, more].concat()
+}
+
+fn codes(release: &Value) -> (&str, &str) {
+    (release["versionCodes"][0].as_str().unwrap(), release["status"].as_str().unwrap())
+}
+
+#[test]
+fn a_release_goes_to_every_target_is_rolled_out_and_rolled_back_as_the_plan_says() {
+    let Some(stores) = Stores::new("stores") else { return };
+    stores.store_keys();
+    let first = stores.release("1.4.2", 42, "");
+    stores.reply(&publish(&first, &["--notes", "Better."]));
+    stores.reaches(&first, "live");
+    assert_eq!(stores.get(&first)["state"], "published");
+
+    let second = stores.release("1.5.0", 43, "-1.5.0");
+    stores.reply(&publish(&second, &["--rollout", "10"]));
+    stores.reaches(&second, "live");
+    let track = stores.track();
+    assert_eq!(codes(&track[0]), ("43", "inProgress"), "{track}");
+    assert_eq!(track[0]["userFraction"], 0.1);
+    assert_eq!(codes(&track[1]), ("42", "completed"), "the present version stays: {track}");
+
+    let id = second.as_str().unwrap();
+    stores.reply(&["release", "rollout", id, "25", "--target", "google-play"]);
+    assert_eq!(stores.track()[0]["userFraction"], 0.25);
+    let halted = stores.reply(&["release", "rollout", id, "halt"]);
+    let state = |release: &Value, target: &str| {
+        let all = release["publications"].as_array().unwrap();
+        all.iter().find(|p| p["target"] == target).unwrap()["state"].clone()
+    };
+    assert_eq!(state(&halted, "google-play"), "halted", "{halted}");
+    assert_eq!(state(&halted, "app-store"), "halted", "{halted}");
+    assert_eq!(codes(&stores.track()[0]), ("43", "halted"));
+    let phase = || {
+        let versions = stores.at_apple("versions");
+        let version = versions.iter().find(|version| version["version"] == "1.5.0").unwrap();
+        version["phased"]["state"].clone()
+    };
+    assert_eq!(phase(), "PAUSED");
+    let resumed = stores.reply(&["release", "rollout", id, "resume"]);
+    assert_eq!(state(&resumed, "google-play"), "live", "{resumed}");
+    assert_eq!((phase(), codes(&stores.track()[0])), (json!("ACTIVE"), ("43", "inProgress")));
+    assert_eq!(stores.track()[0]["userFraction"], 0.25, "with the share that it had");
+
+    let before = (stores.google.state()["play"].clone(), stores.at_apple("builds"));
+    let plan = stores.reply(&["release", "rollback", id, "--dry-run"])["plan"].clone();
+    let after = (stores.google.state()["play"].clone(), stores.at_apple("builds"));
+    assert_eq!(before.0[APP]["commits"], after.0[APP]["commits"], "a plan changes nothing");
+    assert_eq!(before.1, after.1, "a plan changes nothing");
+    assert_eq!(stores.get(&second)["state"], "published");
+
+    let rollback = stores.reply(&["release", "rollback", id]);
+    assert_eq!(rollback["plan"], plan, "what was shown is what is done");
+    assert_eq!((&rollback["id"], &rollback["state"]), (&first, &json!("published")));
+    let actions: Vec<_> = plan
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| {
+            let is_first = step["releaseId"] == first;
+            (is_first, step["target"].as_str().unwrap(), step["action"].as_str().unwrap())
+        })
+        .collect();
+    let seen = seen_after(&stores, &first, &second);
+    assert_eq!(actions, seen, "the plan and the deed: {plan}");
+    let taken_back = stores.get(&second);
+    assert_eq!(taken_back["state"], "rolledBack");
+    for target in STORES {
+        for publication in stores.publications(&second, target) {
+            assert_eq!(publication["state"], "halted", "{publication}");
+            assert_eq!(publication["error"], Value::Null, "{publication}");
+        }
+    }
+    stores.check();
+}
+
+/// What the stores did in a rollback, in the order of the plan.
+fn seen_after<'a>(stores: &Stores, first: &Value, second: &Value) -> Vec<(bool, &'a str, &'a str)> {
+    let mut seen = Vec::new();
+    let publications = |release: &Value| {
+        let release = stores.get(release);
+        release["publications"].as_array().unwrap().clone()
+    };
+    for publication in publications(second).iter().filter(|p| p["target"] == "ota") {
+        assert_eq!(publication["state"], "halted");
+        seen.push((false, "ota", "pointBack"));
+    }
+    let google = stores.google.state();
+    for publication in publications(second).iter().filter(|p| p["target"] != "ota") {
+        let action = match publication["target"].as_str().unwrap() {
+            "google-play" => {
+                assert_eq!(codes(&stores.track()[0]), ("43", "halted"));
+                ("google-play", "halt")
+            }
+            "app-store" => {
+                let versions = stores.at_apple("versions");
+                let version = versions.iter().find(|v| v["version"] == "1.5.0").unwrap();
+                assert_eq!(version["phased"]["state"], "PAUSED");
+                ("app-store", "pause")
+            }
+            "testflight" => {
+                let builds = stores.at_apple("builds");
+                let build = builds.iter().find(|build| build["number"] == "43").unwrap();
+                assert_eq!(build["expired"], true, "{build}");
+                ("testflight", "expire")
+            }
+            _ => {
+                let deleted = [ANDROID, IOS].map(|id| google["firebase"][id]["deleted"].clone());
+                assert!(deleted.iter().all(|d| d.as_array().unwrap().len() == 1), "{deleted:?}");
+                ("firebase-app-distribution", "delete")
+            }
+        };
+        seen.push((false, action.0, action.1));
+    }
+    for publication in publications(first) {
+        match publication["target"].as_str().unwrap() {
+            "testflight" => {
+                let builds = stores.at_apple("builds");
+                let build = builds.iter().find(|build| build["number"] == "42").unwrap();
+                assert_eq!(
+                    (&build["expired"], build["groups"].as_array().unwrap().len()),
+                    (&json!(false), 1)
+                );
+                seen.push((true, "testflight", "redistribute"));
+            }
+            "firebase-app-distribution" => {
+                seen.push((true, "firebase-app-distribution", "redistribute"));
+            }
+            _ => {}
+        }
+    }
+    for id in [ANDROID, IOS] {
+        let distributed = google["firebase"][id]["distributions"].as_array().unwrap();
+        assert_eq!(distributed.len(), 3, "the first, the second, and the first again");
+    }
+    seen
+}
