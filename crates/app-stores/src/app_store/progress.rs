@@ -21,7 +21,7 @@ pub struct Progress {
     pub(super) noted: bool,
     /// Whether the version is released in phases is settled.
     pub(super) phases_set: bool,
-    /// The share of the users that was wanted then.
+    /// The share of the users that was wanted until users were seen to get the version.
     pub(super) share: Option<Percent>,
     /// Apple's id of the submission.
     pub(super) submission: Option<String>,

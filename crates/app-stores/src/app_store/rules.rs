@@ -188,6 +188,11 @@ fn is_at_once(options: &AppStoreOptions) -> bool {
 }
 
 impl Progress {
+    /// Whether users get the version.
+    pub(super) fn has_begun(&self) -> bool {
+        matches!(self.stage(), Stage::Phased | Stage::Paused | Stage::Released)
+    }
+
     fn is_in_phase(&self, state: &str) -> bool {
         self.phases.as_ref().is_some_and(|phases| phases.state == state)
     }

@@ -165,7 +165,6 @@ impl Work<'_> {
             _ => Done::silently(),
         };
         progress.phases_set = true;
-        progress.share = self.share();
         Ok(done)
     }
 
