@@ -14,6 +14,8 @@
 //! of a release in phases; a share of less than 100 % only asks for phases.
 
 #[cfg(feature = "clients")]
+mod checks;
+#[cfg(feature = "clients")]
 mod client;
 #[cfg(feature = "clients")]
 mod follow;

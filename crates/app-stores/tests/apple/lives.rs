@@ -330,5 +330,17 @@ async fn both_stores_use_one_upload_of_the_same_file() {
     assert_eq!(given_up.state, PublicationState::Halted);
     let live = scene.run(&scene.to_testflight(&["Friends"]), Progress::None).await;
     assert_eq!((live.state, scene.list("uploads").len()), (PublicationState::Live, 1));
+
+    // The first one is slow, and goes on when the second one has lost its patience.
+    let scene = Scene::new(apple, "slow");
+    scene.group("Friends", json!({}));
+    let (slow, other) =
+        (scene.to_app_store(AppStoreOptions::default()), scene.to_testflight(&["Friends"]));
+    let half = scene.run_until(&slow, Progress::None, is_half).await;
+    let impatient = scene.run_until(&other, Progress::None, is_half).await;
+    let end = scene.run(&slow, half.progress).await;
+    assert_eq!(end.state, PublicationState::Live);
+    let end = scene.run(&other, impatient.progress).await;
+    assert_eq!((end.state, scene.list("uploads").len()), (PublicationState::Live, 1));
     apple.check();
 }

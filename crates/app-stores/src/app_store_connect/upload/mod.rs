@@ -17,6 +17,6 @@ pub(crate) use progress::AppRecord;
 pub use progress::Upload;
 #[cfg(feature = "clients")]
 pub(crate) use {
-    client::{Uploader, find_app},
+    client::Uploader,
     rules::{Step, next, numbers},
 };
