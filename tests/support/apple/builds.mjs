@@ -4,6 +4,7 @@ import { filter, INVALID_STATE, many, notFound, one, passes, refuse, resource } 
 import { STORAGE } from "./front.mjs";
 
 const DAY = 24 * 60 * 60 * 1000;
+const OF_EVERY_REQUEST = ["host", "connection", "accept", "content-length"];
 const numbers = (version) => version.split(".").map(Number);
 /// Compares versions such as 1.4.2 and 1.10.
 export function compared(a, b) {
@@ -200,7 +201,9 @@ export class Builds {
     const file = this.files.find((one) => one.id === id);
     const operation = file?.operations[Number(number) - 1];
     if (!operation) return { status: 404 };
-    if (headers.authorization) return { status: 400, violation: "the token went to the storage" };
+    const dictated = operation.requestHeaders.map(({ name }) => name.toLowerCase());
+    const more = Object.keys(headers).find((name) => !OF_EVERY_REQUEST.includes(name) && !dictated.includes(name));
+    if (more) return { status: 400, violation: `the header ${more} is not dictated` };
     const missing = operation.requestHeaders.find(({ name, value }) => headers[name.toLowerCase()] !== value);
     if (missing) return { status: 400, violation: `the header ${missing.name} is not as dictated` };
     if (body.length !== operation.length) return { status: 400, violation: `${body.length} bytes` };

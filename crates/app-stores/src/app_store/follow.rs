@@ -22,6 +22,9 @@ impl Work<'_> {
     pub(super) async fn follow(&self, progress: &mut Progress) -> Result<Done, StoreError> {
         let version = known(&progress.version)?.to_owned();
         let looked = self.look_at_version(&version).await?;
+        if let (false, Wanted::Released(share)) = (progress.has_begun(), self.order.wanted) {
+            progress.share = share;
+        }
         let before = progress.words.clone();
         progress.words = looked.version.app_version_state;
         // The state of the version may lag behind that of its submission.

@@ -21,7 +21,7 @@ pub struct Progress {
     pub(super) noted: bool,
     /// Whether the version is released in phases is settled.
     pub(super) phases_set: bool,
-    /// The share of the users that was wanted then.
+    /// The share of the users that was wanted until users were seen to get the version.
     pub(super) share: Option<Percent>,
     /// Apple's id of the submission.
     pub(super) submission: Option<String>,
@@ -121,12 +121,12 @@ pub fn withdrawal(progress: &Progress) -> Undo {
     let (action, text) = if progress.is_withdrawn {
         (Action::Nothing, "The publication was withdrawn already.")
     } else {
-        undo(progress.stage())
+        undo(progress.stage(), progress.phases.is_some())
     };
     Undo { action, text: text.to_owned() }
 }
 
-pub(super) fn undo(stage: Stage) -> (Action, &'static str) {
+fn undo(stage: Stage, in_phases: bool) -> (Action, &'static str) {
     match stage {
         Stage::Unsent => {
             (Action::Abandon, "The upload is given up before Apple has the whole file.")
@@ -156,10 +156,14 @@ pub(super) fn undo(stage: Stage) -> (Action, &'static str) {
             "The approved version stays unreleased: from now on only somebody in App Store Connect \
              can release it. Remove it there before the next version is published.",
         ),
-        Stage::Releasing => (
+        Stage::Releasing if in_phases => (
             Action::Pause,
-            "Apple is releasing the version, which cannot be stopped. If it is released in phases, \
-             they are paused as soon as they begin; otherwise everybody gets it.",
+            "Apple is releasing the version, which cannot be stopped. The release in phases is \
+             paused as soon as it begins.",
+        ),
+        Stage::Releasing => (
+            Action::Nothing,
+            "Apple is releasing the version to everybody, which cannot be stopped.",
         ),
         Stage::Phased => (
             Action::Pause,

@@ -1,14 +1,10 @@
-//! The rules of the App Store: what is checked before anything is sent, which step is next, and what
-//! Apple's states mean. Pure.
+//! The rules of the App Store: which step is next, and what Apple's states mean. Pure.
 //!
 //! Source: `AppVersionState` and `PhasedReleaseState` of Apple's description, and "Release a version
 //! update in phases" of Apple.
 
 use super::progress::{Phases, Progress, Stage};
-use crate::{
-    Wanted,
-    app_store_connect::{documents::Localization, upload},
-};
+use crate::{Wanted, app_store_connect::upload};
 use contract::{
     publishing::{AppStoreOptions, AppStoreRelease, Percent},
     releases::PublicationState,
@@ -139,6 +135,7 @@ pub(super) fn act(progress: &Progress, wanted: Wanted, options: &AppStoreOptions
             Stage::Approved => Act::Hold,
             Stage::Phased if progress.is_in_phase("ACTIVE") => Act::Phase("PAUSED"),
             Stage::Phased | Stage::Releasing => Act::Wait,
+            Stage::Released => Act::Settle,
             _ => Act::RestHalted,
         },
         Wanted::Restored => Act::Settle,
@@ -187,6 +184,11 @@ fn is_at_once(options: &AppStoreOptions) -> bool {
 }
 
 impl Progress {
+    /// Whether users get the version.
+    pub(super) fn has_begun(&self) -> bool {
+        matches!(self.stage(), Stage::Phased | Stage::Paused | Stage::Released)
+    }
+
     fn is_in_phase(&self, state: &str) -> bool {
         self.phases.as_ref().is_some_and(|phases| phases.state == state)
     }
@@ -243,83 +245,6 @@ impl Progress {
     }
 }
 
-/// A version of the app in App Store Connect.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Known {
-    pub id: String,
-    pub version: String,
-    pub state: String,
-}
-
-/// What may become of the version that is to be published.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Ground {
-    /// The version that can be edited, which is taken over. Apple allows one.
-    pub editable: Option<Known>,
-    /// No version of the app was released before.
-    pub is_first: bool,
-}
-
-/// Checks a version against those that App Store Connect has. The error says what is in the way.
-pub(super) fn ground(versions: &[Known], wanted: &str) -> Result<Ground, String> {
-    let number = upload::numbers(wanted);
-    let released = |known: &&Known| {
-        matches!(known.state.as_str(), "READY_FOR_DISTRIBUTION" | "REPLACED_WITH_NEW_VERSION")
-    };
-    let highest =
-        versions.iter().filter(released).max_by_key(|known| upload::numbers(&known.version));
-    if let Some(known) = highest.filter(|known| number <= upload::numbers(&known.version)) {
-        return Err(format!(
-            "The App Store has version {} already, and {wanted} is not higher. Raise \
-             CFBundleShortVersionString and build again.",
-            known.version
-        ));
-    }
-    let is_editable = |known: &&Known| {
-        matches!(
-            known.state.as_str(),
-            "PREPARE_FOR_SUBMISSION"
-                | "DEVELOPER_REJECTED"
-                | "REJECTED"
-                | "METADATA_REJECTED"
-                | "INVALID_BINARY"
-                | "READY_FOR_REVIEW"
-        )
-    };
-    let in_the_way = |known: &&Known| !released(known) && !is_editable(known);
-    if let Some(known) = versions.iter().find(in_the_way) {
-        return Err(format!(
-            "Version {} of the app is not finished: its state is {}. Wait for it, or remove it from \
-             review in App Store Connect.",
-            known.version, known.state
-        ));
-    }
-    Ok(Ground { editable: versions.iter().find(is_editable).cloned(), is_first: highest.is_none() })
-}
-
-/// Checks that a version says in every language what Apple demands. The error names what is missing.
-pub(super) fn complete(localizations: &[Localization]) -> Result<(), String> {
-    let is_empty = |text: &Option<String>| text.as_deref().is_none_or(|t| t.trim().is_empty());
-    let lacks = |one: &Localization| -> Vec<&str> {
-        let needed = [
-            (&one.description, "a description"),
-            (&one.keywords, "keywords"),
-            (&one.support_url, "a support URL"),
-        ];
-        needed.into_iter().filter(|(text, _)| is_empty(text)).map(|(_, name)| name).collect()
-    };
-    let sentences: Vec<_> = localizations
-        .iter()
-        .map(|one| (one.locale.as_str(), lacks(one).join(" and ")))
-        .filter(|(_, lacking)| !lacking.is_empty())
-        .map(|(language, lacking)| format!("{language} needs {lacking}"))
-        .collect();
-    if sentences.is_empty() {
-        return Ok(());
-    }
-    Err(format!("Complete the version in App Store Connect: {}.", sentences.join("; ")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -327,10 +252,6 @@ mod tests {
 
     const RELEASED: Wanted = Wanted::Released(None);
     const ALL: Wanted = Wanted::Released(Some(Percent::ALL));
-
-    fn known(version: &str, state: &str) -> Known {
-        Known { id: "v".into(), version: version.into(), state: state.into() }
-    }
 
     fn submitted(words: &str, phase: Option<&str>) -> Progress {
         let phases = phase.map(|state| json!({"id": "p", "state": state, "day": 2}));
@@ -340,45 +261,6 @@ mod tests {
             "words": words, "phases": phases, "share": 10,
         }))
         .unwrap()
-    }
-
-    #[test]
-    fn a_version_must_be_higher_and_alone() {
-        let live = known("1.4.1", "READY_FOR_DISTRIBUTION");
-        let draft = known("1.5", "PREPARE_FOR_SUBMISSION");
-        let grounds = |versions: &[Known]| ground(versions, "1.4.2").unwrap();
-        assert!(grounds(&[]).is_first);
-        assert!(grounds(std::slice::from_ref(&draft)).is_first);
-        let found = grounds(&[draft.clone(), live.clone()]);
-        assert_eq!((found.is_first, found.editable), (false, Some(draft)));
-        for (wrong, word) in [
-            (known("1.4.2", "READY_FOR_DISTRIBUTION"), "already"),
-            (known("1.10", "READY_FOR_DISTRIBUTION"), "not higher"),
-            (known("1.4.2", "REPLACED_WITH_NEW_VERSION"), "not higher"),
-            (known("1.4.2", "WAITING_FOR_REVIEW"), "WAITING_FOR_REVIEW"),
-            (known("1.4.1.1", "IN_REVIEW"), "1.4.1.1"),
-            (known("1.3", "PENDING_DEVELOPER_RELEASE"), "PENDING_DEVELOPER_RELEASE"),
-        ] {
-            let why = ground(&[live.clone(), wrong.clone()], "1.4.2").unwrap_err();
-            assert!(why.contains(word), "{wrong:?}: {why}");
-        }
-    }
-
-    #[test]
-    fn what_a_version_lacks_is_named_by_language() {
-        let localization = |locale: &str, description: &str, keywords: Option<&str>| {
-            let url = "https://example.com";
-            serde_json::from_value::<Localization>(json!({"locale": locale, "supportUrl": url,
-                "description": description, "keywords": keywords}))
-            .unwrap()
-        };
-        let good = localization("en-US", "An app", Some("app"));
-        let bad = localization("de-DE", " ", None);
-        assert_eq!(complete(std::slice::from_ref(&good)), Ok(()));
-        assert_eq!(
-            complete(&[good, bad]).unwrap_err(),
-            "Complete the version in App Store Connect: de-DE needs a description and keywords."
-        );
     }
 
     #[test]
@@ -405,7 +287,7 @@ mod tests {
             ("PENDING_APPLE_RELEASE", None, Wanted::Withdrawn, &usual, Act::Wait),
             (ready, None, RELEASED, &usual, Act::Settle),
             (ready, None, Wanted::Halted, &usual, refuse.clone()),
-            (ready, None, Wanted::Withdrawn, &usual, Act::RestHalted),
+            (ready, None, Wanted::Withdrawn, &usual, Act::Settle),
             (ready, Some("ACTIVE"), share(10), &usual, Act::Wait),
             (ready, Some("ACTIVE"), share(20), &usual, refuse.clone()),
             (ready, Some("ACTIVE"), ALL, &usual, Act::Phase("COMPLETE")),

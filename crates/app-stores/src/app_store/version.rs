@@ -2,9 +2,9 @@
 
 use super::{
     Progress,
+    checks::{self, Known},
     client::{Work, app, build, known},
     progress::Phases,
-    rules::{self, Known},
 };
 use crate::{
     StoreError, Wanted,
@@ -37,7 +37,7 @@ impl Work<'_> {
     pub(super) async fn check(&self, progress: &mut Progress) -> Result<Done, StoreError> {
         let app = app(progress)?;
         checked_notes(self.order, &app.language)?;
-        let ground = rules::ground(&self.versions(&app.id).await?, &self.order.file.version);
+        let ground = checks::ground(&self.versions(&app.id).await?, &self.order.file.version);
         let ground = ground.map_err(StoreError::Refused)?;
         if ground.is_first && self.wants_phases() {
             return Err(StoreError::Refused(
@@ -50,7 +50,7 @@ impl Work<'_> {
         if let Some(draft) = &ground.editable {
             let localizations = self.localizations(&draft.id).await?;
             let all: Vec<_> = localizations.into_iter().map(|one| one.attributes).collect();
-            rules::complete(&all).map_err(StoreError::Refused)?;
+            checks::complete(&all).map_err(StoreError::Refused)?;
         }
         progress.is_first = ground.is_first;
         progress.checked = true;
@@ -62,7 +62,7 @@ impl Work<'_> {
         let app = app(progress)?;
         let wanted = &self.order.file.version;
         let versions = self.versions(&app.id).await?;
-        let ground = rules::ground(&versions, wanted).map_err(StoreError::Refused)?;
+        let ground = checks::ground(&versions, wanted).map_err(StoreError::Refused)?;
         let mut attributes = self.release_type();
         if let Some(attributes) = attributes.as_object_mut() {
             attributes.insert("versionString".into(), json!(wanted));
@@ -165,7 +165,6 @@ impl Work<'_> {
             _ => Done::silently(),
         };
         progress.phases_set = true;
-        progress.share = self.share();
         Ok(done)
     }
 

@@ -1,9 +1,10 @@
-//! What a key may do.
+//! What a key sees and may do.
 
 use super::{
     api::{Request, Session},
+    documents::{self, Many, Resource},
     step::resource,
-    upload::find_app,
+    upload::AppRecord,
 };
 use crate::StoreError;
 use serde_json::json;
@@ -31,4 +32,26 @@ pub(crate) async fn shown_to(
         _ => "releases",
     };
     Ok(format!("The key opens {} ({bundle_id}) and may change its {what}.", app.name))
+}
+
+/// Finds an app by its bundle identifier, or says why it cannot be seen.
+pub(crate) async fn find_app(
+    session: Session<'_>,
+    bundle_id: &str,
+) -> Result<AppRecord, StoreError> {
+    let request = Request::get("/v1/apps").with("filter[bundleId]", bundle_id).with("limit", "10");
+    let apps: Many<documents::App> = session.read(request).await?;
+    let is_it =
+        |app: &Resource<documents::App>| app.attributes.bundle_id.as_deref() == Some(bundle_id);
+    let app = apps.data.into_iter().find(is_it).ok_or_else(|| {
+        StoreError::Refused(format!(
+            "App Store Connect shows this key no app {bundle_id}: create the app there, under Apps, \
+             or give the key access to it."
+        ))
+    })?;
+    Ok(AppRecord {
+        id: app.id,
+        name: app.attributes.name.unwrap_or_else(|| bundle_id.to_owned()),
+        language: app.attributes.primary_locale.unwrap_or_else(|| "en-US".to_owned()),
+    })
 }

@@ -48,6 +48,9 @@ pub fn withdrawal(progress: &Progress) -> Undo {
     if progress.upload.failure.is_some() {
         return undo(Action::Nothing, "Apple refused the file, so that no tester has got it.");
     }
+    if progress.is_abandoned {
+        return undo(Action::Nothing, "The publication was withdrawn already.");
+    }
     if !progress.upload.is_sent() {
         return undo(
             Action::Abandon,

@@ -3,7 +3,7 @@
 //! Source: "Uploading builds" in Apple's description: `buildUploads` and `buildUploadFiles`.
 
 use super::{
-    progress::{AppRecord, BuildRecord, Part, Place, Upload},
+    progress::{BuildRecord, Part, Place, Upload},
     rules::{self, Found, FoundFile, MOST_PLACES, Seen, Step},
     troubles,
 };
@@ -11,6 +11,7 @@ use crate::{
     Content, Order, StoreError,
     app_store_connect::{
         Request, Session,
+        access::find_app,
         documents::{self, Many, One, Resource},
         step::{Done, linked, resource},
     },
@@ -332,11 +333,14 @@ impl Uploader<'_> {
         files: &'f [BuildUploadFile],
         upload: &Upload,
     ) -> Option<&'f BuildUploadFile> {
+        let is_whole = |file: &BuildUploadFile| found_file(file) == FoundFile::Whole;
+        // A place that refuses parts may do so because another publication sent them all.
         let mine = |file: &&BuildUploadFile| {
-            rules::is_same(&file.attributes, &self.order.file) && !upload.spent.contains(&file.id)
+            let is_usable = is_whole(file) || !upload.spent.contains(&file.id);
+            is_usable && rules::is_same(&file.attributes, &self.order.file)
         };
-        let whole = |file: &&BuildUploadFile| found_file(file) == FoundFile::Whole;
-        files.iter().filter(mine).find(whole).or_else(|| files.iter().rfind(mine))
+        let whole = files.iter().filter(mine).find(|file| is_whole(file));
+        whole.or_else(|| files.iter().rfind(mine))
     }
 
     async fn has_build(&self, app: &str) -> Result<bool, StoreError> {
@@ -349,28 +353,6 @@ impl Uploader<'_> {
         let builds: Many<documents::Anything> = self.session.read(request).await?;
         Ok(!builds.data.is_empty())
     }
-}
-
-/// Finds an app by its bundle identifier, or says why it cannot be seen.
-pub(crate) async fn find_app(
-    session: Session<'_>,
-    bundle_id: &str,
-) -> Result<AppRecord, StoreError> {
-    let request = Request::get("/v1/apps").with("filter[bundleId]", bundle_id).with("limit", "10");
-    let apps: Many<documents::App> = session.read(request).await?;
-    let is_it =
-        |app: &Resource<documents::App>| app.attributes.bundle_id.as_deref() == Some(bundle_id);
-    let app = apps.data.into_iter().find(is_it).ok_or_else(|| {
-        StoreError::Refused(format!(
-            "App Store Connect shows this key no app {bundle_id}: create the app there, under Apps, \
-             or give the key access to it."
-        ))
-    })?;
-    Ok(AppRecord {
-        id: app.id,
-        name: app.attributes.name.unwrap_or_else(|| bundle_id.to_owned()),
-        language: app.attributes.primary_locale.unwrap_or_else(|| "en-US".to_owned()),
-    })
 }
 
 /// The upload is gone, such as one that somebody deleted: everything begins again.

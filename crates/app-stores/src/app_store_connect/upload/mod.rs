@@ -12,10 +12,11 @@ mod rules;
 #[cfg(feature = "clients")]
 mod troubles;
 
+#[cfg(feature = "clients")]
 pub(crate) use progress::AppRecord;
 pub use progress::Upload;
 #[cfg(feature = "clients")]
 pub(crate) use {
-    client::{Uploader, find_app},
+    client::Uploader,
     rules::{Step, next, numbers},
 };
