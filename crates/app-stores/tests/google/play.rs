@@ -325,3 +325,31 @@ async fn a_halt_waits_for_no_upload() {
     assert_eq!(tracks["beta"][0]["versionCodes"], json!(["43"]));
     google.check();
 }
+
+/// Nobody knows whether a commit without an answer was done, so the caller is told that, and the
+/// track is looked at.
+#[tokio::test]
+async fn a_commit_without_an_answer_is_settled_by_the_track() {
+    if !google::is_here("a_commit_without_an_answer_is_settled_by_the_track") {
+        return;
+    }
+    let google = Google::start();
+    with_app(&google, &json!({}));
+    let (play, key, file) = (play(&google), key(&google), file(42, 1000));
+    let order = order(&file, 42, "production", Wanted::Released(None));
+    google.tell(&json!({"do": "fail", "path": ":commit", "how": "cutAfter"}));
+    let mut progress = Progress::None;
+    let unclear = loop {
+        match play.advance(&key, &order, &file, &progress).await {
+            Ok(advanced) => progress = advanced.progress,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(unclear, StoreError::Unclear(_)), "{unclear:?}");
+    let plan = progress.withdrawal();
+    assert!(plan.text.contains("in just this moment"), "{plan:?}");
+    let live = drive(&play, &key, &order, &file, &progress).await.unwrap();
+    assert_eq!(live.state, PublicationState::Live);
+    assert_eq!(google.state()["play"][APP]["commits"].as_array().unwrap().len(), 1);
+    google.check();
+}
