@@ -115,7 +115,8 @@ const commands = {
   // Requests go wrong: {path, method, skip, times, how: "cutBefore" | "cutAfter" | "hang" | {status, retryAfter,
   // reason, message}}; path is a pattern.
   fail: (fault) => front.fail(fault) ?? done,
-  heal: () => front.heal() ?? done,
+  // They go well again: {path}, as it was given, or all of them.
+  heal: (faults) => front.heal(faults) ?? done,
   // Forgets the requests.
   reset: () => ((front.requests.length = 0), done),
 };

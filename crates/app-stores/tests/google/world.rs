@@ -183,7 +183,7 @@ impl Place<'_> {
                         || done.state == PublicationState::Live && done.next != Next::Now;
                     advanced = Some(done);
                     if is_over {
-                        self.google.tell(&json!({"do": "heal"}));
+                        self.google.tell(&json!({"do": "heal", "path": self.path}));
                         return step + 1;
                     }
                 }
