@@ -80,6 +80,8 @@ function startFakes() {
   });
 }
 
+const named = (name) => play.apps.get(name) ?? [...firebase.apps.values()].find((app) => app.name.endsWith(`/${name}`));
+
 const seen = () => ({
   play: Object.fromEntries(play.apps),
   firebase: Object.fromEntries([...firebase.apps.values()].map((app) => [app.name.split("/").at(-1), app])),
@@ -92,6 +94,9 @@ const done = { ok: true };
 const commands = {
   // What the store has seen: `play` by package name, `firebase` by app id, `tokens`, `requests`, `violations`.
   state: seen,
+  // The same of one app: {name}, a package name or the id of an app in Firebase.
+  app: ({ name }) => ({ app: named(name) }),
+  violations: () => ({ violations: front.violations }),
   // Add an app, or change what it is like: see `app` in play.mjs and firebase.mjs.
   playApp: (app) => play.app(app) ?? done,
   firebaseApp: (app) => firebase.app(app) ?? done,
