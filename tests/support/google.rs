@@ -65,9 +65,14 @@ impl Google {
         self.tell(&json!({"do": "state"}))
     }
 
+    /// What Google has seen of an app: a package name, or the id of an app in Firebase.
+    pub fn seen(&self, app: &str) -> Value {
+        self.tell(&json!({"do": "app", "name": app}))["app"].clone()
+    }
+
     /// Fails if a request or an answer was not as Google's description says.
     pub fn check(&self) {
-        assert_eq!(self.state()["violations"], json!([]));
+        assert_eq!(self.tell(&json!({"do": "violations"}))["violations"], json!([]));
     }
 }
 

@@ -80,6 +80,8 @@ function startFakes() {
   });
 }
 
+const named = (name) => play.apps.get(name) ?? [...firebase.apps.values()].find((app) => app.name.endsWith(`/${name}`));
+
 const seen = () => ({
   play: Object.fromEntries(play.apps),
   firebase: Object.fromEntries([...firebase.apps.values()].map((app) => [app.name.split("/").at(-1), app])),
@@ -90,20 +92,37 @@ const seen = () => ({
 
 const done = { ok: true };
 const commands = {
+  // What the store has seen: `play` by package name, `firebase` by app id, `tokens`, `requests`, `violations`.
   state: seen,
+  // The same of one app: {name}, a package name or the id of an app in Firebase.
+  app: ({ name }) => ({ app: named(name) }),
+  violations: () => ({ violations: front.violations }),
+  // Add an app, or change what it is like: see `app` in play.mjs and firebase.mjs.
   playApp: (app) => play.app(app) ?? done,
   firebaseApp: (app) => firebase.app(app) ?? done,
+  // Add a key of a service account: {clientEmail, privateKeyId, privateKey}, or change it: {…, disabled}.
   account: (account) => tokens.account(account) ?? done,
+  // No token that was issued is worth anything any more.
   revoke: () => tokens.revoke() ?? done,
+  // What is in a file: {sha256, packageName, versionCode, signed}. Files whose first line says so need no word.
   content: ({ sha256, ...content }) => play.contents.set(sha256, content) && done,
+  // The review of an app ends: {packageName, outcome: "PUBLISHED" | "APPROVED_NOT_PUBLISHED" | "NOT_APPROVED"}.
   review: (review) => play.review(review) ?? done,
+  // Somebody changes a track in the console: {packageName, track, releases}.
   console: (change) => play.console(change) ?? done,
+  // The open edits of an app end: {packageName, how: "deleted" | "expired" | "committed"}.
   endEdits: (edits) => play.endEdits(edits) ?? done,
   endUploads: () => play.endUploads() ?? done,
-  losing: ({ chunks }) => (play.losing = chunks) && done,
+  // Of the next chunks, only a part arrives.
+  losing: ({ chunks }) => ((play.losing = chunks), done),
+  // How often an upload to Firebase is asked about before it is done.
   delay: ({ polls }) => ((firebase.delay = polls), done),
+  // Requests go wrong: {path, method, skip, times, how: "cutBefore" | "cutAfter" | "hang" | {status, retryAfter,
+  // reason, message}}; path is a pattern.
   fail: (fault) => front.fail(fault) ?? done,
-  heal: () => front.heal() ?? done,
+  // They go well again: {path}, as it was given, or all of them.
+  heal: (faults) => front.heal(faults) ?? done,
+  // Forgets the requests.
   reset: () => ((front.requests.length = 0), done),
 };
 

@@ -70,7 +70,7 @@ pub(super) async fn check(
         let releases = releases.map(|track| track.releases.as_slice()).unwrap_or_default();
         let replaced = p.replaced.as_ref();
         track::changed(releases, &asked.ours(None), goal, replaced).map_err(StoreError::Refused)?;
-        if has_file && is_released {
+        if has_file && is_released && p.shown.is_none() {
             log.push("Google Play has these bytes already; they are not sent again.".into());
         }
     } else if had_doubt {

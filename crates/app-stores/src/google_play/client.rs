@@ -72,7 +72,12 @@ impl GooglePlay {
             Step::Follow => self.follow(call, p).await?,
             Step::Open => {
                 if p.shown.is_some() {
-                    p.listed(edits.lifecycle(asked.track, asked.code).await?);
+                    match edits.lifecycle(asked.track, asked.code).await {
+                        Ok(lifecycle) => p.listed(lifecycle),
+                        // What is urgent goes on with what was known.
+                        Err(_) if is_urgent => {}
+                        Err(stop) => return Err(stop),
+                    }
                     wait_for_review(wish.wanted, p)?;
                 }
                 self.leases.take(&order.app, holder, is_urgent)?;

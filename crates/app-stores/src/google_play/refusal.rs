@@ -88,7 +88,7 @@ const TABLE: &[(&[&str], &str)] = &[
             "exact alarm",
             "foreground service",
             "FOREGROUND_SERVICE",
-            "AD_ID",
+            "permission.AD_ID",
             "advertising id",
         ],
         "The version needs a declaration. Fill it in under App content in the Play Console.",

@@ -2,9 +2,10 @@
 
 use crate::{
     google::{self, Google},
-    world::{Mischief, Place, completed, file_that, hash, key, order, play, share},
+    world::{Mischief, Place, completed, file_that, hash, key, order, play, share, shared},
 };
 use app_stores::{Action, Next, Progress, Store, Wanted};
+use futures_util::{StreamExt, future::ready, stream};
 use serde_json::{Value, json};
 
 /// Each is one change in the store.
@@ -17,6 +18,13 @@ fn life() -> [Wanted; LIFE] {
 /// commit.
 const MOST_STEPS: usize = 7;
 const MOST_REQUESTS: usize = 13;
+/// How many lives are lived at the same time.
+const AT_ONCE: usize = 4;
+
+/// A pattern of the paths of an app.
+fn pattern(app: &str) -> String {
+    format!("/{}/", app.replace('.', "\\."))
+}
 
 /// Lives a whole life in an app of its own, and returns what the store saw of it.
 async fn lived(google: &Google, number: usize, mischief: Mischief) -> Value {
@@ -25,10 +33,9 @@ async fn lived(google: &Google, number: usize, mischief: Mischief) -> Value {
     google.tell(&json!({"do": "playApp", "packageName": app, "tracks": tracks}));
     let key = key(google);
     let client = || Box::new(play(google)) as Box<dyn Store>;
-    let path = format!("/{}/", app.replace('.', "\\."));
+    let path = pattern(&app);
     let place = Place { google, key: &key, client: &client, path };
     let file = file_that(&json!({"packageName": app, "versionCode": 42}), 1000);
-    google.tell(&json!({"do": "reset"}));
     let mut progress = Progress::None;
     let mut steps = Vec::new();
     for wanted in life() {
@@ -44,7 +51,7 @@ async fn lived(google: &Google, number: usize, mischief: Mischief) -> Value {
     if mischief == Mischief::None {
         assert_eq!(steps.iter().max(), Some(&MOST_STEPS), "{steps:?}");
     }
-    let seen = google.state()["play"][&app].clone();
+    let seen = google.seen(&app);
     let commits = seen["commits"].as_array().unwrap();
     let codes = commits.iter().map(|commit| {
         assert_eq!(commit["tracks"].as_object().unwrap().len(), 1, "one track changes");
@@ -64,8 +71,8 @@ async fn whatever_breaks_the_store_sees_each_change_once() {
     if !google::is_here("whatever_breaks_the_store_sees_each_change_once") {
         return;
     }
-    let google = Google::start();
-    let usual = lived(&google, 0, Mischief::None).await;
+    let google = shared();
+    let usual = lived(google, 0, Mischief::None).await;
     assert_eq!(usual["changes"].as_array().unwrap().len(), LIFE);
     assert_eq!(usual["committed files"], json!([true]));
     assert_eq!(usual["uploads"], 1);
@@ -77,16 +84,19 @@ async fn whatever_breaks_the_store_sees_each_change_once() {
         Mischief::Fault(MOST_REQUESTS - 2, "unavailable"),
         Mischief::Fault(MOST_REQUESTS - 2, "limited"),
     ];
-    for (number, mischief) in twice.chain(cuts).chain(others).enumerate() {
-        assert_eq!(lived(&google, number + 1, mischief).await, usual, "{mischief:?}");
-    }
-    // What was uploaded in an edit is lost with it, so it may be sent twice. It is committed once.
-    for (step, how) in (0..MOST_STEPS).zip(["deleted", "expired", "committed"].iter().cycle()) {
-        let mischief = Mischief::EndedEdit(step, how);
-        let mut seen = lived(&google, 1000 + step, mischief).await;
-        seen["uploads"] = 1.into();
+    let kept_edits = twice.chain(cuts).chain(others);
+    let ended = (0..MOST_STEPS).zip(["deleted", "expired", "committed"].into_iter().cycle());
+    let ended = ended.map(|(step, how)| Mischief::EndedEdit(step, how));
+    let one = async |(number, mischief): (usize, Mischief)| {
+        let mut seen = lived(google, number + 1, mischief).await;
+        // What was uploaded in an edit is lost with it, so it may be sent twice. It is committed once.
+        if matches!(mischief, Mischief::EndedEdit(..)) {
+            seen["uploads"] = 1.into();
+        }
         assert_eq!(seen, usual, "{mischief:?}");
-    }
+    };
+    let all = stream::iter(kept_edits.chain(ended).enumerate());
+    all.map(one).buffer_unordered(AT_ONCE).for_each(|()| ready(())).await;
     google.check();
 }
 
@@ -97,9 +107,9 @@ async fn a_publication_can_be_withdrawn_at_any_step() {
     if !google::is_here("a_publication_can_be_withdrawn_at_any_step") {
         return;
     }
-    let google = Google::start();
-    let key = key(&google);
-    let client = || Box::new(play(&google)) as Box<dyn Store>;
+    let google = shared();
+    let key = key(google);
+    let client = || Box::new(play(google)) as Box<dyn Store>;
     let mut was_halted = 0;
     for steps in 0..9 {
         for died in [false, true] {
@@ -122,9 +132,9 @@ async fn a_publication_can_be_withdrawn_at_any_step() {
             }
             let plan = progress.withdrawal();
             order.wanted = Wanted::Withdrawn;
-            let place = Place { google: &google, key: &key, client: &client, path: String::new() };
+            let place = Place { google, key: &key, client: &client, path: pattern(&app) };
             place.reach(&order, &file, &mut progress, Mischief::None).await;
-            let seen = google.state()["play"][&app].clone();
+            let seen = google.seen(&app);
             let releases = seen["tracks"]["production"].as_array().unwrap();
             assert_eq!(
                 releases.iter().find(|it| it["versionCodes"][0] == "41").unwrap(),

@@ -2,7 +2,7 @@
 
 use crate::{
     google::{self, CLIENT_EMAIL, Google},
-    world::{File, Mischief, Place, drive, file, firebase, hash, key, order},
+    world::{File, Mischief, Place, drive, file_that, firebase, hash, key, order, shared},
 };
 use app_stores::{Action, Next, Options, Order, Progress, Store, StoreError, Wanted};
 use contract::{
@@ -10,9 +10,11 @@ use contract::{
     publishing::{FirebaseOptions, Percent},
     releases::PublicationState,
 };
+use futures_util::{StreamExt, future::ready, stream};
 use serde_json::{Value, json};
 use std::time::Duration;
 
+/// The id of an app in a project of its own.
 fn app_id(number: usize) -> String {
     format!("1:{}:android:abc123", 1_000 + number)
 }
@@ -40,11 +42,11 @@ async fn a_release_reaches_its_testers_and_is_given_again_and_deleted() {
     if !google::is_here("a_release_reaches_its_testers_and_is_given_again_and_deleted") {
         return;
     }
-    let google = Google::start();
-    let app = app_id(0);
-    with_app(&google, &app, &json!({}));
+    let google = shared();
+    let app = app_id(900);
+    with_app(google, &app, &json!({}));
     // It arrives in several pieces, and takes a while.
-    let (store, key, file) = (firebase(&google), key(&google), file(42, (3 << 20) + 1));
+    let (store, key, file) = (firebase(google), key(google), file_that(&json!({}), (3 << 20) + 1));
     let mut order = ordered(&app, &file, Wanted::Released(None));
     order.file.kind = ArtifactKind::Aab;
     assert!(store.step_within(&order) > Duration::from_secs(130));
@@ -59,7 +61,7 @@ async fn a_release_reaches_its_testers_and_is_given_again_and_deleted() {
     let live = drive(&store, &key, &order, &file, &processing.progress).await.unwrap();
     assert_eq!((live.state, live.next), (PublicationState::Live, Next::Settled));
     assert!(live.url.unwrap().starts_with("https://appdistribution.firebase.google.com/"));
-    let seen = google.state()["firebase"][&app].clone();
+    let seen = google.seen(&app);
     let release = &seen["releases"][0];
     assert_eq!(live.remote_id.unwrap(), release["name"]);
     assert_eq!(seen["uploads"], json!([{"sha256": hash(&file), "fileName": "my app+1.apk"}]));
@@ -72,12 +74,12 @@ async fn a_release_reaches_its_testers_and_is_given_again_and_deleted() {
     order.wanted = Wanted::Restored;
     let restored = drive(&store, &key, &order, &file, &live.progress).await.unwrap();
     assert_eq!(restored.state, PublicationState::Live);
-    assert_eq!(google.state()["firebase"][&app]["distributions"].as_array().unwrap().len(), 2);
+    assert_eq!(google.seen(&app)["distributions"].as_array().unwrap().len(), 2);
     assert_eq!(restored.progress.withdrawal().action, Action::Delete);
     order.wanted = Wanted::Withdrawn;
     let withdrawn = drive(&store, &key, &order, &file, &restored.progress).await.unwrap();
     assert_eq!((withdrawn.state, withdrawn.next), (PublicationState::Halted, Next::Settled));
-    assert_eq!(google.state()["firebase"][&app]["releases"], json!([]));
+    assert_eq!(google.seen(&app)["releases"], json!([]));
     assert_eq!(withdrawn.progress.restoral().action, Action::Nothing);
     google.check();
 }
@@ -86,7 +88,7 @@ async fn a_release_reaches_its_testers_and_is_given_again_and_deleted() {
 async fn lived(google: &Google, number: usize, mischief: Mischief) -> Value {
     let app = app_id(number);
     with_app(google, &app, &json!({}));
-    let (key, file) = (key(google), file(42, 1000));
+    let (key, file) = (key(google), file_that(&json!({}), 1000));
     let client = || Box::new(firebase(google)) as Box<dyn Store>;
     let path = format!("/projects/{}/", 1_000 + number);
     let place = Place { google, key: &key, client: &client, path };
@@ -95,10 +97,10 @@ async fn lived(google: &Google, number: usize, mischief: Mischief) -> Value {
         let order = ordered(&app, &file, wanted);
         place.reach(&order, &file, &mut progress, mischief).await;
     }
-    let seen = google.state()["firebase"][&app].clone();
+    let seen = google.seen(&app);
     let order = ordered(&app, &file, Wanted::Withdrawn);
     place.reach(&order, &file, &mut progress, mischief).await;
-    let after = google.state()["firebase"][&app].clone();
+    let after = google.seen(&app);
     let releases = seen["releases"].as_array().unwrap().iter();
     let releases =
         releases.map(|it| json!([it["sha256"], it["releaseNotes"], it["groups"], it["testers"]]));
@@ -115,17 +117,19 @@ async fn whatever_breaks_there_is_one_release_for_its_testers() {
     if !google::is_here("whatever_breaks_there_is_one_release_for_its_testers") {
         return;
     }
-    let google = Google::start();
-    let usual = lived(&google, 0, Mischief::None).await;
+    let google = shared();
+    let usual = lived(google, 0, Mischief::None).await;
     assert_eq!(usual["releases"].as_array().unwrap().len(), 1);
     assert_eq!(usual["left"], json!([]));
     let twice = (0..7).map(|step| Mischief::Twice(Some(step)));
     let faults =
         (0..8).flat_map(|nth| ["cutBefore", "cutAfter"].map(|how| Mischief::Fault(nth, how)));
     let all = twice.chain([Mischief::Twice(None), Mischief::Fault(3, "limited")]).chain(faults);
-    for (number, mischief) in all.enumerate() {
-        assert_eq!(lived(&google, number + 1, mischief).await, usual, "{mischief:?}");
-    }
+    let one = async |(number, mischief)| {
+        assert_eq!(lived(google, number + 1, mischief).await, usual, "{mischief:?}");
+    };
+    let all = stream::iter(all.enumerate()).map(one);
+    all.buffer_unordered(4).for_each(|()| ready(())).await;
     google.check();
 }
 
@@ -134,9 +138,9 @@ async fn each_refusal_of_firebase_says_what_to_do() {
     if !google::is_here("each_refusal_of_firebase_says_what_to_do") {
         return;
     }
-    let google = Google::start();
-    let (store, key) = (firebase(&google), key(&google));
-    let file = file(42, 1000);
+    let google = shared();
+    let (store, key) = (firebase(google), key(google));
+    let file = file_that(&json!({}), 1000);
     let half = Wanted::Released(Percent::of_hundredths(5_000));
     let with = |options: Value| {
         move |order: &mut Order| {
@@ -173,26 +177,26 @@ async fn each_refusal_of_firebase_says_what_to_do() {
         (json!({"members": []}), Box::new(|_| {}), &["Firebase App Distribution Admin", "403"], 0),
     ];
     for (number, (like, change, says, uploads)) in table.into_iter().enumerate() {
-        let app = app_id(number);
-        with_app(&google, &app, &like);
+        let app = app_id(500 + number);
+        with_app(google, &app, &like);
         let mut order = ordered(&app, &file, Wanted::Released(None));
         change(&mut order);
         let refusal = drive(&store, &key, &order, &file, &Progress::None).await.unwrap_err();
         let StoreError::Refused(why) = &refusal else { panic!("{refusal:?}") };
         assert!(says.iter().all(|part| why.contains(part)), "{why}");
-        let sent = google.state()["firebase"][&app]["uploads"].as_array().unwrap().len();
+        let sent = google.seen(&app)["uploads"].as_array().unwrap().len();
         assert_eq!(sent, uploads, "{why}");
     }
     // A group that is deleted after the check, and a file that Firebase cannot read.
-    let app = app_id(100);
-    with_app(&google, &app, &json!({}));
+    let app = app_id(600);
+    with_app(google, &app, &json!({}));
     let order = ordered(&app, &file, Wanted::Released(None));
     let sent = drive(&store, &key, &order, &file, &Progress::None).await.unwrap();
-    with_app(&google, &app, &json!({"groups": []}));
+    with_app(google, &app, &json!({"groups": []}));
     let refusal = drive(&store, &key, &order, &file, &sent.progress).await.unwrap_err();
     assert!(refusal.to_string().contains("Correct the option `groups`"), "{refusal}");
-    let app = app_id(101);
-    with_app(&google, &app, &json!({"broken": "The APK package is malformed."}));
+    let app = app_id(601);
+    with_app(google, &app, &json!({"broken": "The APK package is malformed."}));
     let order = ordered(&app, &file, Wanted::Released(None));
     let sent = drive(&store, &key, &order, &file, &Progress::None).await.unwrap();
     let failed = drive(&store, &key, &order, &file, &sent.progress).await.unwrap();

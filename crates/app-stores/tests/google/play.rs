@@ -2,29 +2,21 @@
 
 use crate::{
     google::{self, Google},
-    world::{APP, completed, drive, file, hash, key, order, play, share},
+    world::{App, completed, drive, hash, key, play, share},
 };
 use app_stores::{Action, Next, Options, Progress, Store, StoreError, Wanted};
 use contract::releases::PublicationState;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Adds the app with two tracks, like this.
-fn with_app(google: &Google, like: &Value) {
-    let tracks = json!({"production": [completed(41)], "beta": [completed(40)]});
-    let mut app = json!({"do": "playApp", "packageName": APP, "tracks": tracks});
-    app.as_object_mut().unwrap().extend(like.as_object().unwrap().clone());
-    google.tell(&app);
-}
-
 #[tokio::test]
 async fn a_staged_release_is_raised_halted_resumed_completed_and_withdrawn() {
     if !google::is_here("a_staged_release_is_raised_halted_resumed_completed_and_withdrawn") {
         return;
     }
-    let google = Google::start();
-    with_app(&google, &json!({}));
-    let (play, key, file) = (play(&google), key(&google), file(42, 1000));
+    let app = App::new("staged", &json!({}));
+    let google = app.google;
+    let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
     let mut progress = Progress::None;
     let table = [
         (share(10), PublicationState::Live, json!(["inProgress", 0.1, 41])),
@@ -36,24 +28,23 @@ async fn a_staged_release_is_raised_halted_resumed_completed_and_withdrawn() {
     ];
     let commits = table.len();
     for (wanted, state, track) in table {
-        let order = order(&file, 42, "production", wanted);
+        let order = app.order(&file, 42, "production", wanted);
         let advanced = drive(&play, &key, &order, &file, &progress).await.unwrap();
         assert_eq!(advanced.state, state, "{wanted:?}");
         progress = advanced.progress;
-        assert_eq!(shown(&google), track, "{wanted:?}");
+        assert_eq!(shown(&app), track, "{wanted:?}");
         let is_rollout = matches!(wanted, Wanted::Released(Some(_)));
         assert_eq!(matches!(advanced.next, Next::After(_)), is_rollout, "{wanted:?}");
     }
-    let app = &google.state()["play"][APP];
-    assert_eq!(app["commits"].as_array().unwrap().len(), commits);
-    assert_eq!(app["uploads"].as_array().unwrap().len(), 1);
+    let seen = app.seen();
+    assert_eq!(seen["commits"].as_array().unwrap().len(), commits);
+    assert_eq!(seen["uploads"].as_array().unwrap().len(), 1);
     google.check();
 }
 
 /// Status and share of 42 in production, and the version code that is completed beside it.
-fn shown(google: &Google) -> Value {
-    let state = google.state();
-    let releases = state["play"][APP]["tracks"]["production"].as_array().unwrap().clone();
+fn shown(app: &App<'_>) -> Value {
+    let releases = app.seen()["tracks"]["production"].as_array().unwrap().clone();
     let ours = releases.iter().find(|it| it["versionCodes"][0] == "42").unwrap();
     let is_other = |it: &&Value| it["status"] == "completed" && it["versionCodes"][0] != "42";
     let other = releases.iter().find(is_other).map(|it| it["versionCodes"][0].as_str().unwrap());
@@ -66,10 +57,10 @@ async fn notes_reach_each_language_and_the_default_one() {
     if !google::is_here("notes_reach_each_language_and_the_default_one") {
         return;
     }
-    let google = Google::start();
-    with_app(&google, &json!({"language": "de-DE"}));
-    let (play, key, file) = (play(&google), key(&google), file(42, 1000));
-    let mut order = order(&file, 42, "beta", Wanted::Released(None));
+    let app = App::new("notes", &json!({"language": "de-DE"}));
+    let google = app.google;
+    let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
+    let mut order = app.order(&file, 42, "beta", Wanted::Released(None));
     order.default_notes = Some("Neues".parse().unwrap());
     order.notes = [("fr-FR", "Nouveau"), ("en-US", "New")]
         .map(|(language, text)| (language.parse().unwrap(), text.parse().unwrap()))
@@ -79,8 +70,8 @@ async fn notes_reach_each_language_and_the_default_one() {
     let advanced = drive(&play, &key, &order, &file, &Progress::None).await.unwrap();
     assert_eq!((advanced.state, advanced.next), (PublicationState::Live, Next::Settled));
     assert_eq!(advanced.remote_id.as_deref(), Some("42"));
-    assert_eq!(advanced.url.unwrap(), format!("https://play.google.com/apps/testing/{APP}"));
-    let release = &google.state()["play"][APP]["tracks"]["beta"][0];
+    assert_eq!(advanced.url.unwrap(), format!("https://play.google.com/apps/testing/{}", app.name));
+    let release = &app.seen()["tracks"]["beta"][0];
     assert_eq!(release["inAppUpdatePriority"], 4);
     let text = |language, text| json!({"language": language, "text": text});
     let wanted = [text("de-DE", "Neues"), text("en-US", "New"), text("fr-FR", "Nouveau")];
@@ -93,18 +84,18 @@ async fn a_review_is_followed_and_can_be_cancelled() {
     if !google::is_here("a_review_is_followed_and_can_be_cancelled") {
         return;
     }
-    let google = Google::start();
-    with_app(&google, &json!({"review": true}));
-    let (play, key) = (play(&google), key(&google));
-    let first = file(42, 1000);
-    let mut order42 = order(&first, 42, "production", Wanted::Released(None));
+    let app = App::new("review", &json!({"review": true}));
+    let google = app.google;
+    let (play, key) = (play(app.google), key(app.google));
+    let first = app.file(42, 1000);
+    let mut order42 = app.order(&first, 42, "production", Wanted::Released(None));
     let reviewed = drive(&play, &key, &order42, &first, &Progress::None).await.unwrap();
     assert_eq!(reviewed.state, PublicationState::InReview);
     assert_eq!(reviewed.words.as_deref(), Some("IN_REVIEW"));
     assert_eq!(reviewed.next, Next::After(Duration::from_secs(30)));
     // Another publication waits for the end of the review, and nobody waits for it.
-    let second = file(43, 1000);
-    let order43 = order(&second, 43, "beta", Wanted::Released(None));
+    let second = app.file(43, 1000);
+    let order43 = app.order(&second, 43, "beta", Wanted::Released(None));
     let waits = drive(&play, &key, &order43, &second, &Progress::None).await.unwrap_err();
     assert!(matches!(waits, StoreError::Busy { after, .. } if after.as_secs() == 600), "{waits:?}");
     // Nobody has it yet, so halting waits too.
@@ -115,28 +106,28 @@ async fn a_review_is_followed_and_can_be_cancelled() {
     order42.wanted = Wanted::Withdrawn;
     let withdrawn = drive(&play, &key, &order42, &first, &reviewed.progress).await.unwrap();
     assert_eq!((withdrawn.state, withdrawn.next), (PublicationState::Halted, Next::Settled));
-    let app = &google.state()["play"][APP];
-    assert_eq!(app["tracks"]["production"], json!([completed(41)]));
-    assert_eq!(app["reviewsCancelled"], 1);
+    let seen = app.seen();
+    assert_eq!(seen["tracks"]["production"], json!([completed(41)]));
+    assert_eq!(seen["reviewsCancelled"], 1);
     // The other one goes on, and its review ends well.
     let reviewed = drive(&play, &key, &order43, &second, &Progress::None).await.unwrap();
     assert_eq!(reviewed.state, PublicationState::InReview);
-    google.tell(&json!({"do": "review", "packageName": APP}));
+    google.tell(&json!({"do": "review", "packageName": app.name}));
     let live = drive(&play, &key, &order43, &second, &reviewed.progress).await.unwrap();
     assert_eq!((live.state, live.next), (PublicationState::Live, Next::Settled));
     assert_eq!(live.log, ["Google Play says: completed."]);
     // A third one is rejected, and then taken back.
-    let third = file(44, 1000);
-    let mut order44 = order(&third, 44, "beta", Wanted::Released(None));
+    let third = app.file(44, 1000);
+    let mut order44 = app.order(&third, 44, "beta", Wanted::Released(None));
     let reviewed = drive(&play, &key, &order44, &third, &Progress::None).await.unwrap();
-    google.tell(&json!({"do": "review", "packageName": APP, "outcome": "NOT_APPROVED"}));
+    google.tell(&json!({"do": "review", "packageName": app.name, "outcome": "NOT_APPROVED"}));
     let rejected = drive(&play, &key, &order44, &third, &reviewed.progress).await.unwrap();
     assert_eq!((rejected.state, rejected.next), (PublicationState::Failed, Next::Settled));
     assert!(rejected.error.unwrap().ends_with("NOT_APPROVED"));
     order44.wanted = Wanted::Withdrawn;
     drive(&play, &key, &order44, &third, &rejected.progress).await.unwrap();
-    let state = google.state();
-    let beta = state["play"][APP]["tracks"]["beta"].as_array().unwrap();
+    let seen = app.seen();
+    let beta = seen["tracks"]["beta"].as_array().unwrap();
     assert_eq!(beta.len(), 1);
     assert_eq!(beta[0]["versionCodes"], json!(["43"]), "what 44 had taken the place of is back");
     google.check();
@@ -147,10 +138,10 @@ async fn changes_in_the_console_are_noticed_and_not_fought() {
     if !google::is_here("changes_in_the_console_are_noticed_and_not_fought") {
         return;
     }
-    let google = Google::start();
-    with_app(&google, &json!({}));
-    let (play, key, file) = (play(&google), key(&google), file(42, 1000));
-    let order = order(&file, 42, "production", share(10));
+    let app = App::new("console", &json!({}));
+    let google = app.google;
+    let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
+    let order = app.order(&file, 42, "production", share(10));
     let mut advanced = drive(&play, &key, &order, &file, &Progress::None).await.unwrap();
     let ours = |status: &str, share: Option<f64>| {
         let mut it = json!({"name": "1.4.2", "versionCodes": ["42"], "status": status});
@@ -172,16 +163,16 @@ async fn changes_in_the_console_are_noticed_and_not_fought() {
         ),
     ];
     for (releases, words, state) in table {
-        google.tell(&json!({"do": "console", "packageName": APP, "track": "production", "releases": releases}));
+        google.tell(&json!({"do": "console", "packageName": app.name, "track": "production", "releases": releases}));
         advanced = drive(&play, &key, &order, &file, &advanced.progress).await.unwrap();
         assert_eq!((advanced.words.as_deref(), advanced.state), (Some(words), state));
     }
     // A later version takes its place.
-    google.tell(&json!({"do": "console", "packageName": APP, "track": "production", "releases": [completed(43)]}));
+    google.tell(&json!({"do": "console", "packageName": app.name, "track": "production", "releases": [completed(43)]}));
     advanced = drive(&play, &key, &order, &file, &advanced.progress).await.unwrap();
     assert_eq!((advanced.state, advanced.next), (PublicationState::Live, Next::Settled));
     assert_eq!(advanced.progress.withdrawal().action, Action::Nothing);
-    assert_eq!(google.state()["play"][APP]["commits"].as_array().unwrap().len(), 1);
+    assert_eq!(app.seen()["commits"].as_array().unwrap().len(), 1);
     google.check();
 }
 
@@ -191,12 +182,12 @@ async fn an_earlier_version_is_served_again() {
     if !google::is_here("an_earlier_version_is_served_again") {
         return;
     }
-    let google = Google::start();
-    with_app(&google, &json!({}));
-    let (play, key) = (play(&google), key(&google));
-    let (first, second) = (file(42, 1000), file(43, 1000));
-    let mut earlier = order(&first, 42, "production", Wanted::Released(None));
-    let mut later = order(&second, 43, "production", Wanted::Released(None));
+    let app = App::new("earlier", &json!({}));
+    let google = app.google;
+    let (play, key) = (play(app.google), key(app.google));
+    let (first, second) = (app.file(42, 1000), app.file(43, 1000));
+    let mut earlier = app.order(&first, 42, "production", Wanted::Released(None));
+    let mut later = app.order(&second, 43, "production", Wanted::Released(None));
     let one = drive(&play, &key, &earlier, &first, &Progress::None).await.unwrap();
     let two = drive(&play, &key, &later, &second, &Progress::None).await.unwrap();
     assert_eq!(two.progress.withdrawal().action, Action::Halt);
@@ -206,10 +197,10 @@ async fn an_earlier_version_is_served_again() {
     earlier.wanted = Wanted::Restored;
     let restored = drive(&play, &key, &earlier, &first, &one.progress).await.unwrap();
     assert_eq!(restored.state, PublicationState::Live);
-    let app = google.state()["play"][APP].clone();
-    assert_eq!(app["commits"].as_array().unwrap().len(), 3, "to restore it needed no change");
+    let seen = app.seen();
+    assert_eq!(seen["commits"].as_array().unwrap().len(), 3, "to restore it needed no change");
     let codes = |status: &str| {
-        let releases = app["tracks"]["production"].as_array().unwrap().iter();
+        let releases = seen["tracks"]["production"].as_array().unwrap().iter();
         let codes =
             releases.filter(|it| it["status"] == status).map(|it| it["versionCodes"].clone());
         codes.collect::<Vec<_>>()
@@ -225,13 +216,14 @@ async fn sixteen_publications_of_one_app_all_end() {
     if !google::is_here("sixteen_publications_of_one_app_all_end") {
         return;
     }
-    let google = Google::start();
     let tracks = (0..TRACKS).map(|n| (format!("closed {n}"), json!([completed(100 + n)])));
-    with_app(&google, &json!({"tracks": tracks.collect::<serde_json::Map<_, _>>()}));
-    let (play, key) = (play(&google), key(&google));
+    let google = Google::start();
+    let app =
+        App::of(&google, "sixteen", &json!({"tracks": tracks.collect::<serde_json::Map<_, _>>()}));
+    let (play, key) = (play(app.google), key(app.google));
     let one = async |n: u32| {
-        let file = file(200 + n, 1000);
-        let order = order(&file, 200 + n, &format!("closed {n}"), share(10));
+        let file = app.file(200 + n, 1000);
+        let order = app.order(&file, 200 + n, &format!("closed {n}"), share(10));
         let mut progress = Progress::None;
         loop {
             match play.advance(&key, &order, &file, &progress).await {
@@ -247,16 +239,15 @@ async fn sixteen_publications_of_one_app_all_end() {
     };
     let states = futures_util::future::join_all((0..TRACKS).map(one)).await;
     assert_eq!(states, [PublicationState::Live; TRACKS as usize]);
-    let state = google.state();
-    let app = &state["play"][APP];
+    let (state, seen) = (google.state(), app.seen());
     for n in 0..TRACKS {
-        let releases = app["tracks"][format!("closed {n}")].as_array().unwrap();
+        let releases = seen["tracks"][format!("closed {n}")].as_array().unwrap();
         assert_eq!(releases.len(), 2, "{releases:?}");
         assert_eq!(releases[0]["versionCodes"], json!([(200 + n).to_string()]));
         assert_eq!(releases[1], completed(100 + n));
     }
-    assert_eq!(app["commits"].as_array().unwrap().len(), TRACKS as usize);
-    assert_eq!(app["uploads"].as_array().unwrap().len(), TRACKS as usize, "no edit was ended");
+    assert_eq!(seen["commits"].as_array().unwrap().len(), TRACKS as usize);
+    assert_eq!(seen["uploads"].as_array().unwrap().len(), TRACKS as usize, "no edit was ended");
     assert_eq!(state["tokens"].as_array().unwrap().len(), 1, "one asks for a token, others wait");
     google.check();
 }
@@ -267,12 +258,12 @@ async fn a_large_file_arrives_in_spite_of_lost_chunks() {
         return;
     }
     let google = Google::start();
-    with_app(&google, &json!({}));
-    let (play, key, file) = (play(&google), key(&google), file(42, (20 << 20) + 7));
+    let app = App::of(&google, "large", &json!({}));
+    let (play, key, file) = (play(app.google), key(app.google), app.file(42, (20 << 20) + 7));
     google.tell(&json!({"do": "losing", "chunks": 1}));
     // The answer to the second chunk is lost, and later the whole session.
     google.tell(&json!({"do": "fail", "path": "upload_id", "skip": 3, "how": "cutAfter"}));
-    let order = order(&file, 42, "production", Wanted::Released(None));
+    let order = app.order(&file, 42, "production", Wanted::Released(None));
     let mut progress = Progress::None;
     let mut steps = 0;
     loop {
@@ -287,8 +278,8 @@ async fn a_large_file_arrives_in_spite_of_lost_chunks() {
             Err(error) => panic!("{error}"),
         }
     }
-    let state = google.state();
-    let uploads = state["play"][APP]["uploads"].as_array().unwrap();
+    let seen = app.seen();
+    let uploads = seen["uploads"].as_array().unwrap();
     assert_eq!(uploads.len(), 1);
     assert_eq!(uploads[0]["sha256"], hash(&file));
     google.check();
@@ -300,12 +291,12 @@ async fn a_halt_waits_for_no_upload() {
     if !google::is_here("a_halt_waits_for_no_upload") {
         return;
     }
-    let google = Google::start();
-    with_app(&google, &json!({}));
-    let (play, key) = (play(&google), key(&google));
-    let (broken, other) = (file(42, 1000), file(43, 9 << 20));
-    let mut order42 = order(&broken, 42, "production", share(10));
-    let order43 = order(&other, 43, "beta", Wanted::Released(None));
+    let app = App::new("halt", &json!({}));
+    let google = app.google;
+    let (play, key) = (play(app.google), key(app.google));
+    let (broken, other) = (app.file(42, 1000), app.file(43, 9 << 20));
+    let mut order42 = app.order(&broken, 42, "production", share(10));
+    let order43 = app.order(&other, 43, "beta", Wanted::Released(None));
     let rolled = drive(&play, &key, &order42, &broken, &Progress::None).await.unwrap();
     let mut progress = Progress::None;
     for _ in 0..4 {
@@ -319,9 +310,37 @@ async fn a_halt_waits_for_no_upload() {
     assert_eq!(halted.state, PublicationState::Halted);
     let live = drive(&play, &key, &order43, &other, &progress).await.unwrap();
     assert_eq!(live.state, PublicationState::Live);
-    let state = google.state();
-    let tracks = &state["play"][APP]["tracks"];
+    let tracks = &app.seen()["tracks"];
     assert_eq!(tracks["production"][0]["status"], "halted");
     assert_eq!(tracks["beta"][0]["versionCodes"], json!(["43"]));
+    google.check();
+}
+
+/// Nobody knows whether a commit without an answer was done, so the caller is told that, and the
+/// track is looked at.
+#[tokio::test]
+async fn a_commit_without_an_answer_is_settled_by_the_track() {
+    if !google::is_here("a_commit_without_an_answer_is_settled_by_the_track") {
+        return;
+    }
+    let app = App::new("commit", &json!({}));
+    let google = app.google;
+    let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
+    let order = app.order(&file, 42, "production", Wanted::Released(None));
+    let commits = format!("/{}/.*:commit", app.name);
+    google.tell(&json!({"do": "fail", "path": commits, "how": "cutAfter"}));
+    let mut progress = Progress::None;
+    let unclear = loop {
+        match play.advance(&key, &order, &file, &progress).await {
+            Ok(advanced) => progress = advanced.progress,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(unclear, StoreError::Unclear(_)), "{unclear:?}");
+    let plan = progress.withdrawal();
+    assert!(plan.text.contains("in just this moment"), "{plan:?}");
+    let live = drive(&play, &key, &order, &file, &progress).await.unwrap();
+    assert_eq!(live.state, PublicationState::Live);
+    assert_eq!(app.seen()["commits"].as_array().unwrap().len(), 1);
     google.check();
 }

@@ -2,11 +2,14 @@
 
 use crate::{
     google::{self, CLIENT_EMAIL, Google, PRIVATE_KEY_ID, private_key},
-    world::{APP, completed, drive, file, file_that, key, order, play, share},
+    world::{App, completed, drive, file_that, key, order, play, share, shared},
 };
 use app_stores::{Key, Options, Order, Pem, Progress, Store, StoreError, Wanted};
 use contract::{artifacts::ArtifactKind, publishing::GooglePlayOptions};
 use serde_json::{Value, json};
+
+/// Stands for the package name of each case.
+const APP: &str = "the app";
 
 /// What is not usual: the app, the file, the order.
 struct Case {
@@ -143,11 +146,11 @@ async fn each_refusal_says_what_to_do() {
     if !google::is_here("each_refusal_says_what_to_do") {
         return;
     }
-    let google = Google::start();
-    let (play, key) = (play(&google), key(&google));
+    let google = shared();
+    let (play, key) = (play(google), key(google));
     for case in cases() {
         // The app is new for each: the fake adds what it is told.
-        let app = format!("{APP}.{}", case.name.replace(' ', "_"));
+        let app = format!("com.example.refused.{}", case.name.replace(' ', "_"));
         let named =
             |text: &Value| text.to_string().replace(&format!("\"{APP}\""), &format!("\"{app}\""));
         let mut like: Value = serde_json::from_str(&named(&case.app)).unwrap();
@@ -167,7 +170,12 @@ async fn each_refusal_says_what_to_do() {
             assert!(why.contains(part), "{}: {why}", case.name);
         }
         let state = google.state();
-        assert_eq!(state["play"][&app]["commits"], json!([]), "{}", case.name);
+        assert_eq!(
+            google.seen(&order.app)["commits"].as_array().map_or(0, Vec::len),
+            0,
+            "{}",
+            case.name
+        );
         let requests = state["requests"].as_array().unwrap().iter();
         let part = format!("/{app}/");
         let is_upload = |it: &Value| {
@@ -185,12 +193,9 @@ async fn a_share_is_never_lowered() {
     if !google::is_here("a_share_is_never_lowered") {
         return;
     }
-    let google = Google::start();
-    let (play, key, file) = (play(&google), key(&google), file(42, 1000));
-    google.tell(
-        &json!({"do": "playApp", "packageName": APP, "tracks": {"production": [completed(41)]}}),
-    );
-    let mut order = order(&file, 42, "production", share(50));
+    let app = App::new("lowered", &json!({}));
+    let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
+    let mut order = app.order(&file, 42, "production", share(50));
     let staged = drive(&play, &key, &order, &file, &Progress::None).await.unwrap();
     order.wanted = share(10);
     let refusal = drive(&play, &key, &order, &file, &staged.progress).await.unwrap_err();
@@ -201,7 +206,7 @@ async fn a_share_is_never_lowered() {
     order.wanted = share(50);
     let refusal = drive(&play, &key, &order, &file, &full.progress).await.unwrap_err();
     assert!(refusal.to_string().contains("All users get the version already"), "{refusal}");
-    google.check();
+    app.google.check();
 }
 
 /// Google keeps drafts until somebody rolls them out, and a draft can be taken back.
@@ -210,21 +215,18 @@ async fn an_app_that_was_never_published_gets_a_draft() {
     if !google::is_here("an_app_that_was_never_published_gets_a_draft") {
         return;
     }
-    let google = Google::start();
-    let (play, key, file) = (play(&google), key(&google), file(42, 1000));
-    google.tell(
-        &json!({"do": "playApp", "packageName": APP, "draft": true, "tracks": {"internal": []}}),
-    );
-    let mut order = order(&file, 42, "internal", Wanted::Released(None));
+    let app = App::new("draft", &json!({"draft": true, "tracks": {"internal": []}}));
+    let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
+    let mut order = app.order(&file, 42, "internal", Wanted::Released(None));
     options(&mut order).draft = true;
     let draft = drive(&play, &key, &order, &file, &Progress::None).await.unwrap();
-    let shown = google.state()["play"][APP]["tracks"]["internal"].clone();
+    let shown = app.seen()["tracks"]["internal"].clone();
     assert_eq!(shown, json!([{"name": "1.4.2", "versionCodes": ["42"], "status": "draft"}]));
     assert_eq!(draft.words.as_deref(), Some("draft"));
     order.wanted = Wanted::Withdrawn;
     drive(&play, &key, &order, &file, &draft.progress).await.unwrap();
-    assert_eq!(google.state()["play"][APP]["tracks"]["internal"], json!([]));
-    google.check();
+    assert_eq!(app.seen()["tracks"]["internal"], json!([]));
+    app.google.check();
 }
 
 #[tokio::test]
@@ -233,21 +235,21 @@ async fn keys_open_apps_and_stay_secret() {
         return;
     }
     let google = Google::start();
-    let tracks = json!({"production": [completed(41)], "beta": []});
-    google.tell(&json!({"do": "playApp", "packageName": APP, "tracks": tracks}));
+    let app = App::of(&google, "keys", &json!({}));
     let (play, good) = (play(&google), key(&google));
-    let said = play.check_access(&good, APP).await.unwrap();
+    let said = play.check_access(&good, &app.name).await.unwrap();
     assert_eq!(
         said,
         format!(
-            "The service account {CLIENT_EMAIL} opens {APP} in Google Play, with the tracks \
-             beta, production."
+            "The service account {CLIENT_EMAIL} opens {} in Google Play, with the tracks \
+             beta, production.",
+            app.name
         )
     );
-    assert_eq!(google.state()["play"][APP]["commits"], json!([]));
+    assert_eq!(app.seen()["commits"], json!([]));
     // A token that Google took back is replaced, once.
     google.tell(&json!({"do": "revoke"}));
-    play.check_access(&good, APP).await.unwrap();
+    play.check_access(&good, &app.name).await.unwrap();
     // A key that is another's, one that is none, and one that was disabled.
     let with = |pem: String| match key(&google) {
         Key::Google(mut account) => {
@@ -259,11 +261,11 @@ async fn keys_open_apps_and_stay_secret() {
     let (stranger, broken) = (private_key(), google.private_key.replace("KEY", "KEE"));
     let mut refusals = Vec::new();
     for pem in [&stranger, &broken] {
-        refusals.push(play.check_access(&with(pem.clone()), APP).await.unwrap_err());
+        refusals.push(play.check_access(&with(pem.clone()), &app.name).await.unwrap_err());
     }
     google.tell(&json!({"do": "account", "privateKeyId": PRIVATE_KEY_ID, "disabled": true}));
     google.tell(&json!({"do": "revoke"}));
-    refusals.push(play.check_access(&good, APP).await.unwrap_err());
+    refusals.push(play.check_access(&good, &app.name).await.unwrap_err());
     let said = refusals.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert!(
         said[0].contains("Create a new key") && said[0].contains("invalid_grant"),
@@ -286,14 +288,13 @@ async fn a_check_of_the_key_ends_no_edit() {
     if !google::is_here("a_check_of_the_key_ends_no_edit") {
         return;
     }
-    let google = Google::start();
-    google.tell(&json!({"do": "playApp", "packageName": APP, "tracks": {"production": []}}));
-    let (play, key, file) = (play(&google), key(&google), file(42, 1000));
-    let order = order(&file, 42, "production", Wanted::Released(None));
+    let app = App::new("checked", &json!({}));
+    let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
+    let order = app.order(&file, 42, "production", Wanted::Released(None));
     let opened = play.advance(&key, &order, &file, &Progress::None).await.unwrap();
-    let busy = play.check_access(&key, APP).await.unwrap_err();
+    let busy = play.check_access(&key, &app.name).await.unwrap_err();
     assert!(matches!(busy, StoreError::Busy { .. }), "{busy:?}");
     drive(&play, &key, &order, &file, &opened.progress).await.unwrap();
-    play.check_access(&key, APP).await.unwrap();
-    google.check();
+    play.check_access(&key, &app.name).await.unwrap();
+    app.google.check();
 }

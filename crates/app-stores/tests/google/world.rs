@@ -14,9 +14,8 @@ use contract::{
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::{collections::BTreeMap, io};
+use std::{collections::BTreeMap, io, sync::OnceLock};
 
-pub const APP: &str = "com.example.app";
 /// So many steps are more than any publication here needs.
 const MOST_STEPS: usize = 400;
 
@@ -31,9 +30,49 @@ impl Content for File {
     }
 }
 
-/// A file of the app with this version code, which its first line tells the fake.
-pub fn file(code: u32, size: usize) -> File {
-    file_that(&json!({"packageName": APP, "versionCode": code}), size)
+/// A Google that the tests share. It ends with this process.
+pub fn shared() -> &'static Google {
+    static SHARED: OnceLock<Google> = OnceLock::new();
+    SHARED.get_or_init(Google::start)
+}
+
+/// An app in Google Play.
+pub struct App<'a> {
+    pub google: &'a Google,
+    /// The package name.
+    pub name: String,
+}
+
+impl App<'static> {
+    /// An app in the shared Google with two tracks, like this.
+    pub fn new(name: &str, like: &Value) -> App<'static> {
+        App::of(shared(), name, like)
+    }
+}
+
+impl<'a> App<'a> {
+    pub fn of(google: &'a Google, name: &str, like: &Value) -> App<'a> {
+        let name = format!("com.example.{name}");
+        let tracks = json!({"production": [completed(41)], "beta": [completed(40)]});
+        let mut app = json!({"do": "playApp", "packageName": name, "tracks": tracks});
+        app.as_object_mut().unwrap().extend(like.as_object().unwrap().clone());
+        google.tell(&app);
+        App { google, name }
+    }
+
+    /// A file of the app with this version code, which its first line tells the fake.
+    pub fn file(&self, code: u32, size: usize) -> File {
+        file_that(&json!({"packageName": self.name, "versionCode": code}), size)
+    }
+
+    pub fn order(&self, file: &File, code: u32, track: &str, wanted: Wanted) -> Order {
+        Order { app: self.name.clone(), ..order(file, code, track, wanted) }
+    }
+
+    /// What the store has seen of the app.
+    pub fn seen(&self) -> Value {
+        self.google.seen(&self.name)
+    }
 }
 
 pub fn file_that(says: &Value, size: usize) -> File {
@@ -72,11 +111,11 @@ pub fn firebase(google: &Google) -> Firebase {
     Firebase::new(&addresses(google)).unwrap()
 }
 
-/// An order for Google Play. Its id is made from the version code.
+/// An order for Google Play, of no app. Its id is made from the version code.
 pub fn order(file: &File, code: u32, track: &str, wanted: Wanted) -> Order {
     Order {
         id: format!("pub_01J9ZQ8F5W7V3T6M2K4N8R{code:04}").parse().unwrap(),
-        app: APP.into(),
+        app: String::new(),
         file: AppFile {
             kind: ArtifactKind::Aab,
             name: "app.aab".into(),
@@ -183,7 +222,7 @@ impl Place<'_> {
                         || done.state == PublicationState::Live && done.next != Next::Now;
                     advanced = Some(done);
                     if is_over {
-                        self.google.tell(&json!({"do": "heal"}));
+                        self.google.tell(&json!({"do": "heal", "path": self.path}));
                         return step + 1;
                     }
                 }
