@@ -26,7 +26,7 @@ fn a_release_goes_to_every_target_is_rolled_out_and_rolled_back_as_the_plan_says
     assert_eq!(stores.get(&first)["state"], "published");
 
     let second = stores.release("1.5.0", 43, "-1.5.0");
-    stores.reply(&publish(&second, &["--rollout", "10"]));
+    stores.reply(&publish(&second, &["--rollout", "10", "--notes", "Faster."]));
     stores.reaches(&second, "live");
     let track = stores.track();
     assert_eq!(codes(&track[0]), ("43", "inProgress"), "{track}");
