@@ -109,12 +109,14 @@ pub struct Gauges {
     pub orphans: i64,
     /// How often an instance at rest differed from its record, since the start.
     pub drift: i64,
+    /// Events in the outbox of webhooks.
+    pub events: i64,
 }
 
 type Read = fn(&Gauges) -> i64;
 
 /// The name, help text and source of each gauge. The library appends a full stop to the help text.
-const GAUGES: [(&str, &str, Read); 8] = [
+const GAUGES: [(&str, &str, Read); 9] = [
     ("svc_actors", "Actors in memory", |now| now.actors),
     ("svc_actors_parked", "Actors that gave up and wait for an operator", |now| now.parked),
     ("svc_store_changes_waiting", "Changes that wait for the disk", |now| now.waiting),
@@ -127,6 +129,7 @@ const GAUGES: [(&str, &str, Read); 8] = [
         "Instances at rest found not to be as their record said, since the start",
         |now| now.drift,
     ),
+    ("svc_events_waiting", "Events that wait for their deliveries to webhooks", |now| now.events),
 ];
 
 impl Default for Figures {
@@ -230,6 +233,7 @@ mod tests {
             engine_up: 6,
             orphans: 7,
             drift: 8,
+            events: 9,
         };
         let text = figures.text(&gauges).unwrap();
         let of_others = |line: &str| line.contains("function=") && !line.contains("registerUser");

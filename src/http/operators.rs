@@ -3,6 +3,7 @@
 use super::Edge;
 use crate::telemetry::{self, Gauges};
 use actix_web::{HttpResponse, http::StatusCode, web};
+use actors::kinds::webhooks::outbox::OutboxIndex;
 use contract::{
     endpoint::{
         ActorsCheck, Checks, EngineCheck, Readiness, ReadyState, StoreCheck, operators::Alive,
@@ -95,6 +96,7 @@ pub(super) async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
         engine_up: i64::from(engine.observed_all && engine.unreachable.is_none()),
         orphans: count(engine.orphans),
         drift: count(engine.drift),
+        events: count(store.count(&OutboxIndex::All).unwrap_or(0)),
     };
     match edge.shared.figures.text(&gauges) {
         Ok(text) => HttpResponse::Ok().content_type(telemetry::TEXT).body(text),

@@ -28,6 +28,8 @@ use store::{Change, Snapshot};
 const BATCH: usize = 256;
 /// Events whose deliveries are made at the same time.
 const AT_A_TIME: usize = 64;
+/// How long the outbox is left alone without news. A write whose outcome nobody knows brings none.
+const LOOKS_EVERY: Duration = Duration::from_secs(30);
 /// The pause before an event that could not be handed over is tried again.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
@@ -50,11 +52,14 @@ impl Actor for FanOut {
         let world = self.world.clone();
         let rounds = async move {
             loop {
+                let clock = &world.ports.clock;
                 match empty(&world).await {
-                    Ok(()) => world.webhooks.news.notified().await,
+                    Ok(()) => {
+                        clock.limit(LOOKS_EVERY, world.webhooks.news.notified()).await;
+                    }
                     Err(fault) => {
                         tracing::warn!(error = %fault, "events wait in the outbox; trying again");
-                        world.ports.clock.sleep(AGAIN_AFTER).await;
+                        clock.sleep(AGAIN_AFTER).await;
                     }
                 }
             }

@@ -24,8 +24,8 @@ pub fn get<R: Resource>(store: &Store, id: R::Key) -> Result<Snapshot<R>, Fault>
 
 impl Ancestry {
     /// Makes a change require that the organization, project, app and webhook are still as they were
-    /// read.
-    /// The resource with the key `changed` is left out, because its owner knows its latest state.
+    /// read. The resource with the key `changed` is left out, because its owner knows its latest
+    /// state.
     pub fn require(&self, change: Change, changed: &str) -> Change {
         fn one<R: Resource>(
             change: Change,

@@ -35,6 +35,7 @@ impl<K: Eq + Hash> Turns<K> {
         Turns::new(count, count.div_ceil(2))
     }
 
+    /// A number of turns, and how many of them one holder gets at most.
     pub fn new(count: usize, of_each: usize) -> Self {
         Turns { all: Arc::new(Semaphore::new(count)), of_each, holders: Mutex::default() }
     }

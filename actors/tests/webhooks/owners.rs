@@ -253,3 +253,50 @@ fn an_organization_goes_with_its_webhooks_deliveries_and_events() {
         assert!(world.platform.world.webhooks.is_empty());
     });
 }
+
+#[test]
+fn a_delivery_that_waits_or_has_ended_stays_so_after_an_end_of_the_process() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    let receiver = Receiver::new(&clock);
+    let receivers = (&clock, &receiver);
+    receiver.answer(A, Answer::Status(500));
+    let id = life(folder.path(), receivers, async |world| {
+        let world = world.people().await;
+        world.start_fan_out();
+        let webhook = world.webhook(A).await;
+        world.artifact().await;
+        let first = receiver.wait_for(A, 1).await.remove(0);
+        let id = delivery_id(message(&first), webhook);
+        until("it waits", || world.delivery(id).is_some_and(|d| d.attempts.len() == 1)).await;
+        id
+    });
+    // It waits for seconds: the next life repeats it at once.
+    life(folder.path(), receivers, async |world| {
+        receiver.wait_for(A, 2).await;
+        until("it waits", || world.delivery(id).unwrap().attempts.len() == 2).await;
+        assert!(world.delivery(id).unwrap().next_attempt_at.unwrap() > world.now());
+    });
+    // It waits for minutes: the next life waits too.
+    receiver.answer(A, Answer::Status(204));
+    life(folder.path(), receivers, async |world| {
+        let next = world.delivery(id).unwrap().next_attempt_at.unwrap();
+        world.pass(next.since(world.now()) - Duration::from_millis(1)).await;
+        a_moment().await;
+        assert_eq!(receiver.got(A).len(), 2);
+        world.pass(Duration::from_millis(2)).await;
+        receiver.wait_for(A, 3).await;
+        let is_done = || world.delivery(id).unwrap().state == DeliveryState::Succeeded;
+        until("the delivery succeeds", is_done).await;
+    });
+    life(folder.path(), receivers, async |world| {
+        world.start_fan_out();
+        world.pass(24 * HOUR).await;
+        for _ in 0..20 {
+            a_moment().await;
+        }
+        let got = receiver.got(A);
+        assert_eq!(got.len(), 3, "nothing more");
+        assert!(got.iter().all(|request| request.id() == got[0].id()));
+        assert_eq!(world.delivery(id).unwrap().attempts.len(), 3);
+    });
+}

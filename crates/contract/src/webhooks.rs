@@ -261,7 +261,7 @@ records! {
         event: EventType,
         state: DeliveryState,
         attempts: Vec<DeliveryAttempt>,
-        /// When the next attempt begins. Null while an attempt is under way, and after the end.
+        /// When the attempt after a failed one begins. Null after the end.
         next_attempt_at: Option<Timestamp>,
         /// Why there is no further attempt, if none succeeded.
         error: Option<String>,

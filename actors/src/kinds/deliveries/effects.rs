@@ -3,7 +3,7 @@
 use super::rules::{Deliveries, GONE, Outcome, refusal};
 use crate::{
     kinds::webhooks::{self, Webhook, Webhooks, signature},
-    ports::receivers::Posted,
+    ports::{receivers::Posted, sealed::SealError},
     runtime::resource::{Kept, Resource, Retry},
     world::World,
 };
@@ -39,7 +39,7 @@ pub(super) async fn attempt(
     let posted = world.ports.receivers.post(&webhook.url, headers, kept.payload.clone()).await;
     drop(turn);
     if !is_test {
-        report(&world, id, &webhook, &posted).await?;
+        report(&world, id, begun, &posted).await;
     }
     Ok(Outcome::Attempted(begun, posted))
 }
@@ -49,26 +49,33 @@ fn open(
     id: WebhookId,
     webhook: &Webhook,
     now: Timestamp,
-) -> Result<Vec<signature::Secret>, crate::ports::sealed::SealError> {
+) -> Result<Vec<signature::Secret>, SealError> {
     let owner = id.to_string();
     let secrets = webhook.secrets(now).map(|sealed| world.ports.sealer.open(&owner, sealed));
     secrets.map(|secret| secret.map(signature::Secret::of)).collect()
 }
 
-/// Tells the webhook how its receiver does, if that is news.
-async fn report(
-    world: &World,
-    id: WebhookId,
-    webhook: &Webhook,
-    posted: &Posted,
-) -> Result<(), Retry> {
+/// Tells the webhook how its receiver does, if that is news. A report that fails is not repeated: the
+/// attempt would be, and the next one tells the same.
+async fn report(world: &World, id: WebhookId, begun: Timestamp, posted: &Posted) {
+    // Read again: other attempts may have told it something meanwhile.
+    let Ok(Some(webhook)) = world.store.get::<Webhooks>(&id) else { return };
+    let failing_since = webhook.failing_since;
+    let is_known = failing_since.is_some_and(|since| begun.since(since) < webhooks::FAILS_AT_MOST);
     let command = match (refusal(posted), &posted.result) {
-        (None, _) if webhook.failing_since.is_none() => return Ok(()),
+        (None, _) if failing_since.is_none() => return,
         (None, _) => webhooks::Command::Working,
         (Some(_), Ok(answer)) if answer.status == GONE => {
             webhooks::Command::Disable("the receiver answered with the status 410 (gone)".into())
         }
+        (Some(_), _) if is_known => return,
         (Some(_), _) => webhooks::Command::Failing,
     };
-    Ok(world.owners()?.webhooks.ask_if_there(id, command).await?)
+    let told = match world.owners() {
+        Ok(owners) => owners.webhooks.ask_if_there(id, command).await,
+        Err(fault) => Err(fault),
+    };
+    if let Err(fault) = told {
+        tracing::warn!(%id, error = %fault, "a webhook was not told how its receiver does");
+    }
 }

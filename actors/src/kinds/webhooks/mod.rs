@@ -12,5 +12,5 @@ pub mod signature;
 mod subscribers;
 
 pub(super) use handlers::view;
-pub use rules::{Command, Effect, Outcome, PreviousSecret, Webhook, Webhooks};
+pub use rules::{Command, Effect, FAILS_AT_MOST, Outcome, PreviousSecret, Webhook, Webhooks};
 pub use subscribers::Subscribers;
