@@ -1,6 +1,7 @@
 //! The support of the tests: the service as a process, people, an engine with images, git, ssh, load.
 
 pub mod builds;
+pub mod credentials;
 pub mod declared;
 pub mod engine;
 pub mod git;
