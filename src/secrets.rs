@@ -53,7 +53,11 @@ pub fn application_id(data: &Path) -> io::Result<String> {
 
 /// Reads the keys, and creates a missing key file or a missing encryption key. Fails if the store
 /// has secrets but the encryption key is missing: a new key could not decrypt them.
-pub fn keys(data: &Path, random: &Random, has_secrets: bool) -> io::Result<Keys> {
+pub fn keys(
+    data: &Path,
+    random: &Random,
+    has_secrets: impl FnOnce() -> io::Result<bool>,
+) -> io::Result<Keys> {
     let secret = |prefix, length| random.secret(prefix, length).map_err(io::Error::other);
     let mut keys = read_or_make(&keys_path(data), || {
         Ok(Keys {
@@ -65,7 +69,7 @@ pub fn keys(data: &Path, random: &Random, has_secrets: bool) -> io::Result<Keys>
         })
     })?;
     if keys.encryption_key.is_empty() {
-        if has_secrets {
+        if has_secrets()? {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "the encryption key is missing, and the store holds secrets that were sealed with it: restore the newer file",
@@ -82,6 +86,12 @@ pub fn keys(data: &Path, random: &Random, has_secrets: bool) -> io::Result<Keys>
 pub fn begin_rekey(data: &Path, random: &Random) -> io::Result<Keys> {
     let path = keys_path(data);
     let mut keys: Keys = serde_json::from_slice(&std::fs::read(&path)?)?;
+    if keys.encryption_key.is_empty() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "there is no encryption key yet: start the server once, which makes one",
+        ));
+    }
     if keys.older_encryption_keys.is_empty() {
         let new = random.secret("", 64).map_err(io::Error::other)?;
         keys.older_encryption_keys.push(std::mem::replace(&mut keys.encryption_key, new));

@@ -12,7 +12,10 @@ use crate::{
 };
 use actix_rt::ArbiterHandle;
 use actors::{
-    kinds::{instances::InstanceIndex, templates::catalogue::Catalogue},
+    kinds::{
+        credentials::Credentials, instances::InstanceIndex, repositories::Repositories,
+        templates::catalogue::Catalogue,
+    },
     platform::{DefaultTemplates, Platform, Settings, kinds},
     ports::{
         Ports, Random, Site,
@@ -28,7 +31,7 @@ use app_stores::{
 use container_engine::docker::Docker;
 use contract::{Email, releases::Target};
 use std::{collections::HashMap, sync::Arc, time::Duration};
-use store::{Memory, Store as Database};
+use store::{Memory, Store as Database, StoreError};
 
 /// The platform, and the adapters that the edge uses directly.
 pub struct Wired {
@@ -49,9 +52,9 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
             "the container engine is reached without TLS: whoever reaches its port rules its machine"
         );
     }
-    let instances = store.count(&InstanceIndex::All).map_err(|e| e.to_string())?;
+    let has_secrets = || has_secrets(&store).map_err(std::io::Error::other);
     let keys =
-        secrets::keys(&args.data, &random, instances > 0).map_err(|e| format!("the keys: {e}"))?;
+        secrets::keys(&args.data, &random, has_secrets).map_err(|e| format!("the keys: {e}"))?;
     let vault = Arc::new(Vault::open(&args.data, args.artifact_store.as_deref())?);
     let dumps = DumpFolder::open(args.data.join("backups")).map_err(|e| format!("backups: {e}"))?;
     let dumps = Arc::new(dumps);
@@ -117,6 +120,27 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     catalogue.register(&platform.world).await?;
     let first_start = make_administrator(args, &platform, &random).await?;
     Ok(Wired { platform, vault, dumps, first_start })
+}
+
+/// Whether the store holds something that the encryption key sealed.
+fn has_secrets(store: &Database) -> Result<bool, StoreError> {
+    if store.count(&InstanceIndex::All)? > 0 || !store.keys::<Credentials>(None, 1)?.is_empty() {
+        return Ok(true);
+    }
+    let mut before = None;
+    loop {
+        let page = store.keys::<Repositories>(before.as_ref(), 500)?;
+        for key in &page {
+            let found = store.get::<Repositories>(key)?;
+            if found.is_some_and(|found| found.state.source.has_secret()) {
+                return Ok(true);
+            }
+        }
+        before = page.last().copied();
+        if before.is_none() {
+            return Ok(false);
+        }
+    }
 }
 
 /// The stores that publish apps.

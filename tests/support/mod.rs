@@ -2,6 +2,7 @@
 
 pub mod apple;
 pub mod builds;
+pub mod credentials;
 pub mod declared;
 pub mod engine;
 pub mod git;

@@ -163,6 +163,7 @@ fn check_membership(
         subject,
         Subject::App(_)
             | Subject::Build(_)
+            | Subject::Credential(_)
             | Subject::Instance(_)
             | Subject::DeletedInstance(_)
             | Subject::Backup(_)

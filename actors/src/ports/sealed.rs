@@ -104,9 +104,15 @@ impl Sealer {
         sealed.0.split_once(AFTER_ID).is_some_and(|(id, _)| id == self.current.id)
     }
 
+    fn is_older(&self, sealed: &Sealed) -> bool {
+        let id = sealed.0.split_once(AFTER_ID).map(|(id, _)| id);
+        id.is_some_and(|id| self.older.iter().any(|key| key.id == id))
+    }
+
     /// Seals with the current key every sealed text in a record that an older key sealed, and
     /// returns how many those were. A record seals for its own key or for an object that it names;
     /// what opens for one of these is a sealed text, because nobody can make one without a key.
+    /// Fails if an older key sealed a text for somebody else: without that key it would be lost.
     pub fn reseal(&self, key: &str, record: &mut Value) -> Result<usize, SealError> {
         let mut owners = vec![key.to_owned()];
         names(record, &mut owners);
@@ -124,6 +130,7 @@ impl Sealer {
                 let count = usize::from(opened.is_some());
                 let sealed = match opened {
                     Some((owner, secret)) => self.seal(owner, &secret)?,
+                    None if self.is_older(&sealed) => return Err(SealError::Foreign),
                     None => sealed,
                 };
                 *text = sealed.0;
@@ -194,5 +201,7 @@ mod tests {
         assert_eq!(new.open("crd_1", &text(&record["before"])).unwrap(), "of the key");
         assert_eq!(record["foreign"], foreign.0, "what nobody can open stays");
         assert_eq!(record["plain"], "QUJD");
+        let mut elsewhere = serde_json::json!({"of": own.0});
+        assert_eq!(rotated.reseal("crd_2", &mut elsewhere), Err(SealError::Foreign), "not lost");
     }
 }

@@ -14,7 +14,7 @@ use contract::{
         SetCredential,
     },
     page::Limit,
-    text::FileData,
+    text::{FileData, PasswordAttempt},
 };
 use data_encoding::BASE64;
 use std::{
@@ -58,24 +58,26 @@ pub fn credential(cx: &Context<'_>, command: Command) -> Result<(), Failure> {
 fn request(cx: &Context<'_>, new: NewCredential) -> Result<SetCredential, Failure> {
     let has_password =
         matches!(new.kind, CredentialKind::IosSigning | CredentialKind::AndroidKeystore);
-    let password = match (has_password, new.password_stdin) {
-        (false, _) => None,
-        (true, true) => Some(line()?),
-        (true, false) => {
-            Some(cx.printer.ask_secret(&format!("Password of {}", new.file.display()))?)
-        }
+    let secret = |of: &str| -> Result<PasswordAttempt, Failure> {
+        let text = match new.password_stdin {
+            true => line()?,
+            false => cx.printer.ask_secret(&format!("Password of {of}"))?,
+        };
+        let text = text.trim_end_matches(['\r', '\n']);
+        text.parse().map_err(|why: String| Failure::usage(why, "give the password again"))
     };
-    let password = password.map(|text| text.trim_end_matches(['\r', '\n']).parse()).transpose();
+    let password = has_password.then(|| secret(&new.file.display().to_string())).transpose()?;
+    let key_password = new.key_password.then(|| secret("the key")).transpose()?;
     let key_id = new.key_id.or_else(|| key_id(&new.file));
     Ok(SetCredential {
         app_id: cx.settings.app(new.app)?,
         kind: new.kind,
         name: new.name,
         data: file(&new.file)?,
-        password: password.map_err(|why: String| Failure::usage(why, "give the password again"))?,
+        password,
         profile: new.profile.as_deref().map(file).transpose()?,
         alias: new.alias,
-        key_password: None,
+        key_password,
         key_id: key_id.filter(|_| new.kind == CredentialKind::AppStoreConnectKey),
         issuer_id: new.issuer_id,
     })

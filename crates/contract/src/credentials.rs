@@ -24,9 +24,10 @@ functions! {
     "svc_setCredential": SetCredential {
         app_id: AppId,
         kind: CredentialKind,
-        /// For `repositoryHost`, the host of the repositories, such as `git.example.com`.
+        /// For `repositoryHost`, the host of the repositories, such as `git.example.com`, or
+        /// `git.example.com:8443` with a port that is not that of https.
         name: Name,
-        /// The file in base64, at most 1 MiB. For `repositoryHost`, the token.
+        /// The file in base64, at most 256 KiB. For `repositoryHost`, the token.
         data: FileData,
         /// The password of a `.p12` or a keystore. Without one, the empty password is tried.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +47,7 @@ functions! {
         /// For `appStoreConnectKey`: the UUID of the issuer. An individual key has none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         issuer_id: Option<Name>,
-    } -> Credential { who: OwnerOrAdmin of (app_id), effect: Change, secret: true,
+    } -> Credential { who: OwnerOrAdmin of (app_id), effect: Change,
         errors: [NotNow "the app has 50 credentials"] }
 
     /// List the credentials of an app, without their secrets.

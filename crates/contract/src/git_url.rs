@@ -28,6 +28,18 @@ impl GitUrl {
         Parts::of_url(self.as_str()).map_or("", |parts| parts.host)
     }
 
+    /// The host in lower case, with its port if that is not the usual one of the scheme.
+    pub fn authority(&self) -> String {
+        let Some(Parts { scheme, host, port, .. }) = Parts::of_url(self.as_str()) else {
+            return String::new();
+        };
+        let host = host.to_ascii_lowercase();
+        match (scheme, port.and_then(|port| port.parse::<u16>().ok())) {
+            (_, None) | ("https", Some(443)) | ("http", Some(80)) | ("ssh", Some(PORT)) => host,
+            (_, Some(port)) => format!("{host}:{port}"),
+        }
+    }
+
     /// The server, if this is an ssh address.
     pub fn ssh(&self) -> Option<SshAddress<'_>> {
         let Parts { scheme, user, host, port, .. } = Parts::of_url(self.as_str())?;
@@ -124,6 +136,19 @@ mod tests {
 
     fn read(text: &str) -> Option<String> {
         text.parse::<GitUrl>().ok().map(String::from)
+    }
+
+    #[test]
+    fn an_authority_names_only_an_unusual_port() {
+        for (url, authority) in [
+            ("https://Git.Example.com/a", "git.example.com"),
+            ("https://git.example.com:443/a", "git.example.com"),
+            ("https://git.example.com:8443/a", "git.example.com:8443"),
+            ("http://git.example.com:443/a", "git.example.com:443"),
+            ("ssh://git@git.example.com:2222/a", "git.example.com:2222"),
+        ] {
+            assert_eq!(url.parse::<GitUrl>().unwrap().authority(), authority, "{url}");
+        }
     }
 
     #[test]

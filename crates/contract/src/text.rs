@@ -388,12 +388,12 @@ texts! {
         if text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase()) { Ok(text.to_owned()) } else { Err("must be a currency such as EUR".into()) }
     };
 
-    /// The bytes of a file in base64, at most 1 MiB. Its `Debug` output is masked.
+    /// The bytes of a file in base64, at most 256 KiB. Its `Debug` output is masked.
     FileData,
-    schema: {"type": "string", "contentEncoding": "base64", "maxLength": 1_398_104},
+    schema: {"type": "string", "contentEncoding": "base64", "maxLength": 349_528},
     rule: |text| {
         let good = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b));
-        if good && !text.is_empty() && text.len() <= 1_398_104 { Ok(text.to_owned()) } else { Err("must be a file of at most 1 MiB in base64".into()) }
+        if good && !text.is_empty() && text.len() <= 349_528 { Ok(text.to_owned()) } else { Err("must be a file of at most 256 KiB in base64".into()) }
     };
 
     /// A plan code of a payment provider.

@@ -13,7 +13,7 @@ use contract::{
     credentials::{Credential, CredentialKind},
     operators::{AuditEvent, Via},
 };
-use store::Change;
+use store::{Change, Snapshot};
 
 /// A credential and its secret.
 pub struct Found {
@@ -28,20 +28,40 @@ pub fn newest(
     kind: CredentialKind,
     name: Option<&str>,
 ) -> Result<Option<Found>, Fault> {
-    let mut newest: Option<(Timestamp, Found)> = None;
+    let Some(seen) = find(world, app, kind, name)? else { return Ok(None) };
+    let credential = seen.state.credential.clone();
+    let secret = open(world, credential.id, &seen.state.secret)?;
+    Ok(Some(Found { credential, secret }))
+}
+
+/// What is known of the credential of this kind that was stored last. Its secret stays closed.
+pub fn newest_facts(
+    world: &World,
+    app: AppId,
+    kind: CredentialKind,
+) -> Result<Option<Credential>, Fault> {
+    Ok(find(world, app, kind, None)?.map(|seen| seen.state.credential.clone()))
+}
+
+fn find(
+    world: &World,
+    app: AppId,
+    kind: CredentialKind,
+    name: Option<&str>,
+) -> Result<Option<Snapshot<Credentials>>, Fault> {
+    let mut newest: Option<Snapshot<Credentials>> = None;
     for id in world.store.all::<Credentials>(&Under::<Apps>(app))? {
         let Some(seen) = world.store.get::<Credentials>(&id)? else { continue };
         let credential = &seen.state.credential;
         let is_meant = credential.kind == kind
             && name.is_none_or(|name| credential.name.as_str().eq_ignore_ascii_case(name));
-        let is_newer = newest.as_ref().is_none_or(|(at, _)| credential.updated_at > *at);
-        if is_meant && is_newer {
-            let secret = open(world, id, &seen.state.secret)?;
-            newest =
-                Some((credential.updated_at, Found { credential: credential.clone(), secret }));
+        let stored_at = |seen: &Snapshot<Credentials>| seen.state.credential.updated_at;
+        if is_meant && newest.as_ref().is_none_or(|other| credential.updated_at > stored_at(other))
+        {
+            newest = Some(seen);
         }
     }
-    Ok(newest.map(|(_, found)| found))
+    Ok(newest)
 }
 
 /// Opens a sealed secret.
@@ -93,7 +113,8 @@ impl Use {
     /// Notes the time of the use at the credential, which may be deleted by now.
     pub async fn note(&self, world: &World) {
         let Ok(owners) = world.owners() else { return };
-        if let Err(fault) = owners.credentials.ask_if_there(self.credential, Command::Used).await {
+        let used = Command::Used { stored_at: self.stored_at };
+        if let Err(fault) = owners.credentials.ask_if_there(self.credential, used).await {
             tracing::warn!(id = %self.credential, %fault, "the use of a credential was not noted");
         }
     }

@@ -22,11 +22,15 @@ pub(super) async fn perform(
         Err(Fault::NotFound(_)) => return Ok(Outcome::Warned),
         Err(fault) => return Err(fault.into()),
     };
-    let expires = credential.expires_at.map(|at| at.to_string()).unwrap_or_default();
-    let within = if days == 1 { "a day".to_owned() } else { format!("{days} days") };
-    let subject = format!("{app}: {} expires within {within}", credential.name);
+    let Some(expires_at) = credential.expires_at else { return Ok(Outcome::Warned) };
+    let end = match days {
+        _ if expires_at <= world.ports.clock.now() => "has expired".to_owned(),
+        1 => "expires within a day".to_owned(),
+        days => format!("expires within {days} days"),
+    };
+    let subject = format!("{app}: {} {end}", credential.name);
     let text = format!(
-        "The credential {} ({}) of the app {app} expires at {expires}.\n\nStore a new one in its \
+        "The credential {} ({}) of the app {app} {end}: its time ends at {expires_at}.\n\nStore a new one in its \
          place, with the same name: svc credential set {} --app {} --name \"{}\" …\n",
         credential.name,
         credential.kind.name(),
@@ -34,10 +38,22 @@ pub(super) async fn perform(
         credential.app_id,
         credential.name,
     );
+    let mut failure = None;
+    let mut sent = people.is_empty();
     for email in people {
-        world.ports.mail.send(&email, &subject, &text).await?;
+        match world.ports.mail.send(&email, &subject, &text).await {
+            Ok(()) => sent = true,
+            Err(error) => {
+                tracing::warn!(%email, %error, "the warning of a credential was not sent");
+                failure = Some(error);
+            }
+        }
     }
-    Ok(Outcome::Warned)
+    // Once somebody is told, another attempt would tell the same person again.
+    match failure {
+        Some(error) if !sent => Err(error.into()),
+        _ => Ok(Outcome::Warned),
+    }
 }
 
 /// The name of the app, and the addresses of the owner and the admins of its organization.

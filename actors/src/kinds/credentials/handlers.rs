@@ -10,13 +10,13 @@ use crate::{
 };
 use app_stores::{Key, StoreError};
 use contract::{
-    AppId, CredentialId, Fault, Page, Serves,
+    AppId, CredentialId, Fault, Name, Page, Serves,
     credentials::{
         AccessCheck, CheckCredential, Credential, CredentialKind, DeleteCredential,
         DeletedCredential, GetCredentials, SetCredential,
     },
     releases::Target,
-    text::FileData,
+    text::{FileData, GitUrl},
 };
 use data_encoding::BASE64;
 use std::time::Duration;
@@ -33,6 +33,23 @@ fn show(state: &State) -> Result<Credential, Fault> {
 fn bytes(field: &'static str, data: &FileData) -> Result<Vec<u8>, Fault> {
     let decoded = BASE64.decode(data.as_str().as_bytes());
     decoded.map_err(|_| Fault::invalid(field, "must be a file in base64, with its padding"))
+}
+
+/// The name of a credential. That of a `repositoryHost` is a host as addresses of repositories name
+/// it, in lower case and with a port only if it is not the usual one.
+fn name(kind: CredentialKind, name: Name) -> Result<Name, Fault> {
+    if kind != CredentialKind::RepositoryHost {
+        return Ok(name);
+    }
+    let host = Some(name.as_str()).filter(|host| !host.contains('/'));
+    let url = host.and_then(|host| format!("https://{host}/a").parse::<GitUrl>().ok());
+    let host = url.and_then(|url| url.authority().parse().ok());
+    host.ok_or_else(|| {
+        Fault::invalid(
+            "name",
+            "must be a host such as git.example.com, or git.example.com:8443 with a port",
+        )
+    })
 }
 
 /// Refuses parameters that the kind does not have.
@@ -62,12 +79,13 @@ fn consistent(p: &SetCredential) -> Result<(), Fault> {
 impl Serves<SetCredential> for Platform {
     async fn serve(&self, cx: &Call, p: SetCredential) -> Result<Credential, Fault> {
         consistent(&p)?;
+        let p = SetCredential { name: name(p.kind, p.name)?, ..p };
         let (world, store) = (&self.world, &self.world.store);
         let held = store.holder(&CredentialClaim::named(p.app_id, p.kind, &p.name))?;
         if held.is_none() && store.count::<Credentials>(&Under::<Apps>(p.app_id))? >= MOST {
             return Err(Fault::NotNow(format!("this app has {MOST} credentials")));
         }
-        let text = |text: Option<contract::Name>| text.map(String::from);
+        let text = |text: Option<Name>| text.map(String::from);
         let upload = Upload {
             kind: p.kind,
             data: bytes("data", &p.data)?,
@@ -153,14 +171,8 @@ impl Serves<CheckCredential> for Platform {
         let ok = found.is_ok();
         let (Ok(text) | Err(text)) = found;
         let check = AccessCheck { at: world.ports.clock.now(), ok, text };
-        cx.change(
-            world,
-            &self.owners()?.credentials,
-            p.credential_id,
-            Command::Checked(check),
-            show,
-        )
-        .await
+        let checked = Command::Checked { stored_at: credential.updated_at, check };
+        cx.change(world, &self.owners()?.credentials, p.credential_id, checked, show).await
     }
 }
 

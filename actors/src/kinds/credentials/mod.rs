@@ -6,5 +6,5 @@ mod expiry;
 mod handlers;
 mod rules;
 
-pub use access::{Found, Use, newest};
+pub use access::{Found, Use, newest, newest_facts};
 pub use rules::{Command, CredentialClaim, Credentials, Effect, New, Outcome, State};

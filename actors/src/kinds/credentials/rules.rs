@@ -46,10 +46,15 @@ pub struct New {
 pub enum Command {
     /// Another file takes the place of this one.
     Replace(Box<New>),
-    /// The access was checked.
-    Checked(AccessCheck),
-    /// The secret was used.
-    Used,
+    /// The access was checked with the secret that was stored at this time.
+    Checked {
+        stored_at: Timestamp,
+        check: AccessCheck,
+    },
+    /// The secret that was stored at this time was used.
+    Used {
+        stored_at: Timestamp,
+    },
     /// The time of a warning has come.
     Warn,
     Remove,
@@ -89,12 +94,17 @@ impl Resource for Credentials {
                 (state.credential.created_at, state.credential.id) = (created_at, id);
                 Step::put(state).intend(Intent::None)
             }
-            Command::Checked(check) => {
+            // The answer is about a secret that was replaced meanwhile: it is checked again.
+            Command::Checked { stored_at, .. } if stored_at != state.credential.updated_at => {
+                return Err(Fault::Stale);
+            }
+            Command::Checked { check, .. } => {
                 state.credential.check = Some(check);
                 state.credential.last_used_at = Some(at.now);
                 Step::put(state)
             }
-            Command::Used => match state.credential.last_used_at {
+            Command::Used { stored_at } if stored_at != state.credential.updated_at => Step::keep(),
+            Command::Used { .. } => match state.credential.last_used_at {
                 Some(last) if at.now < last + NOTED_EVERY => Step::keep(),
                 _ => {
                     state.credential.last_used_at = Some(at.now);

@@ -76,6 +76,11 @@ impl DeploymentHistory {
         all.into_iter().map(move |target| DeploymentHistory::key(instance, target))
     }
 
+    /// The instance of a key. What the history keeps is sealed for it.
+    pub fn instance(key: &str) -> &str {
+        key.split_once(':').map_or(key, |(instance, _)| instance)
+    }
+
     pub fn key(instance: InstanceId, target: DeploymentTarget) -> String {
         let target = match target {
             DeploymentTarget::Backend => "backend",

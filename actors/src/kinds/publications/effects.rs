@@ -16,7 +16,8 @@ use app_stores::{AppFile, Content, Key, Order, StoreError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract::{
-    ArtifactId, Fault, artifacts::Artifact, credentials::CredentialKind, releases::Target,
+    ArtifactId, Fault, apps::Platform, artifacts::Artifact, credentials::CredentialKind,
+    releases::Target,
 };
 use std::{io, sync::Arc};
 
@@ -51,8 +52,10 @@ async fn step(state: &State, artifact: &Artifact, key: &Key, world: &World) -> S
     let Some(store) = world.ports.stores.get(&state.publication.target) else {
         return refused("this target is not configured on this server".into());
     };
-    if let Some(why) = foreign_signer(artifact, world) {
-        return refused(why);
+    match foreign_signer(artifact, world) {
+        Ok(None) => {}
+        Ok(Some(why)) => return refused(why),
+        Err(fault) => return Err(StoreError::Unclear(fault.to_string())),
     }
     let order = match order(state, artifact) {
         Ok(order) => order,
@@ -92,18 +95,21 @@ fn key(state: &State, world: &World) -> Result<Result<(Key, Use), StoreError>, R
 
 /// Why the file is not signed as the app's own keystore signs. Without a keystore here, the store
 /// decides alone.
-fn foreign_signer(artifact: &Artifact, world: &World) -> Option<String> {
+fn foreign_signer(artifact: &Artifact, world: &World) -> Result<Option<String>, Fault> {
+    let Some(theirs) = artifact.signer.as_ref().filter(|_| artifact.platform == Platform::Android)
+    else {
+        return Ok(None);
+    };
     let kind = CredentialKind::AndroidKeystore;
-    let found = credentials::newest(world, artifact.app_id, kind, None).ok().flatten()?;
-    let ours = found.credential.facts.certificate?;
-    let theirs = artifact.signer.as_ref().filter(|_| artifact.platform.name() == "android")?;
-    (theirs.sha256 != ours.sha256).then(|| {
+    let keystore = credentials::newest_facts(world, artifact.app_id, kind)?;
+    let ours = keystore.and_then(|keystore| Some((keystore.name, keystore.facts.certificate?)));
+    Ok(ours.filter(|(_, ours)| theirs.sha256 != ours.sha256).map(|(name, ours)| {
         format!(
-            "the file is signed with the certificate {}, and the keystore {} of this app has {}: \
-             sign it with that keystore, or replace the credential",
-            theirs.sha256, found.credential.name, ours.sha256
+            "the file is signed with the certificate {}, and the keystore {name} of this app has \
+             {}: sign it with that keystore, or replace the credential",
+            theirs.sha256, ours.sha256
         )
-    })
+    }))
 }
 
 /// The order of a publication; the error names what the artifact lacks.

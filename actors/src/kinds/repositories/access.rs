@@ -132,8 +132,8 @@ async fn open(world: &World, app: AppId, source: &Source) -> Result<Option<Crede
         let token = world.ports.sealer.open(&app.to_string(), token)?;
         return Ok(token.parse().ok().map(Credential::Token));
     }
-    let (kind, host) = (CredentialKind::RepositoryHost, source.url.host());
-    let found = credentials::newest(world, app, kind, Some(host));
+    let (kind, host) = (CredentialKind::RepositoryHost, source.url.authority());
+    let found = credentials::newest(world, app, kind, Some(&host));
     let found = found.map_err(|fault| NotDone::Unreachable(fault.to_string()))?;
     let Some(Found { credential, secret: Secret::Token(token) }) = found else { return Ok(None) };
     Use::of(world, &credential, &app.to_string()).tell(world).await;
@@ -149,7 +149,7 @@ pub async fn try_token(
 ) -> Result<Result<String, String>, Fault> {
     let connected = connected(&world.store, app)?;
     let url = connected.map(|(_, repository)| repository.state.source.url.clone());
-    let at_host = |url: &GitUrl| url.host().eq_ignore_ascii_case(host.as_str());
+    let at_host = |url: &GitUrl| url.authority() == host.as_str();
     let url = url.filter(|url| url.ssh().is_none() && at_host(url)).ok_or_else(|| {
         Fault::NotNow(format!(
             "the app has no repository at {host} on which the token could be tried: connect one \

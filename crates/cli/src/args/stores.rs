@@ -171,6 +171,9 @@ pub struct NewCredential {
     /// Read the password of the file from standard input instead of asking for it
     #[arg(long)]
     pub password_stdin: bool,
+    /// For androidKeystore: read the password of the key too, which is not that of the keystore
+    #[arg(long)]
+    pub key_password: bool,
     /// For iosSigning: the provisioning profile
     #[arg(long, value_name = "FILE", required_if_eq("kind", "iosSigning"))]
     pub profile: Option<PathBuf>,

@@ -1,0 +1,205 @@
+//! `svc admin rekey`: every secret is sealed with a new key, and nothing is lost on the way.
+
+use crate::support::{
+    credentials::said,
+    git::Git,
+    load::together,
+    requires,
+    service::{Person, SVC, Service},
+};
+use data_encoding::BASE64;
+use serde_json::{Value, json};
+use std::process::{Command, Output, Stdio};
+
+const TOKEN: &str = "svc-s3cret-t0ken";
+
+/// A service with a secret of each kind: of an instance, a repository and a credential.
+struct World {
+    _git: Git,
+    service: Service,
+    ada: Person,
+    app: Value,
+    /// What the instance's secrets were at the start.
+    secrets: Value,
+    credential: Value,
+}
+
+impl World {
+    fn new(test: &str) -> Option<World> {
+        if !requires::programs(test, &["git", "python3"]) {
+            return None;
+        }
+        let git = Git::serve();
+        git.commit(&[("README.md", "an app".into())]);
+        git.set("token", TOKEN);
+        let service = Service::start_with(&[("SVC_GIT_PRIVATE_HOSTS", &git.host)]);
+        let ada = service.register("ada");
+        let (project, app) = service.project_with_app(&ada, None);
+        let call = |function: &str, params: Value| service.call(Some(&ada), function, params).ok();
+        let backend = json!({"projectId": project, "appId": app, "name": "Backend",
+            "env": {"GREETING": "hello"}});
+        call("svc_createBackendInstance", backend);
+        let secrets = call("svc_getInstanceSecrets", json!({"appId": app}));
+        let connected =
+            call("svc_connectRepository", json!({"appId": app, "url": git.url, "token": TOKEN}));
+        assert_eq!(connected["error"], Value::Null, "{connected}");
+        let credential = call("svc_setCredential", token(&app, &git.host));
+        let world = World { _git: git, service, ada, app, secrets, credential };
+        assert_eq!(world.opened(), [true; 3]);
+        Some(world)
+    }
+
+    /// Whether the secrets of the instance, of the repository and of the credential are opened.
+    fn opened(&self) -> [bool; 3] {
+        let call = |function: &str, params: Value| {
+            let answer = self.service.call(Some(&self.ada), function, params);
+            (answer.status == 200).then(|| answer.body["result"].clone())
+        };
+        let of_app = json!({"appId": self.app});
+        let instance = call("svc_getInstanceSecrets", of_app.clone());
+        let repository = call("svc_checkRepository", of_app);
+        let checked = call("svc_checkCredential", json!({"credentialId": self.credential["id"]}));
+        [
+            instance.is_some_and(|secrets| secrets == self.secrets),
+            repository.is_some_and(|repository| repository["error"].is_null()),
+            checked.is_some_and(|checked| checked["check"]["ok"] == true),
+        ]
+    }
+
+    fn keys(&self) -> Value {
+        let file = std::fs::read(self.service.data().join("secrets/keys.json")).unwrap();
+        serde_json::from_slice(&file).unwrap()
+    }
+
+    fn write_keys(&self, keys: &Value) {
+        std::fs::write(self.service.data().join("secrets/keys.json"), keys.to_string()).unwrap();
+    }
+
+    fn admin(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(SVC);
+        command.arg("admin").args(args).current_dir(&self.service.home).output().unwrap()
+    }
+
+    fn succeeds(&self, args: &[&str]) -> String {
+        let done = self.admin(args);
+        assert!(done.status.success(), "{}", said(&done));
+        said(&done)
+    }
+}
+
+fn token(app: &Value, host: &str) -> Value {
+    json!({"appId": app, "kind": "repositoryHost", "name": host,
+        "data": BASE64.encode(TOKEN.as_bytes())})
+}
+
+#[test]
+fn secrets_open_with_the_new_key_only() {
+    let Some(mut world) = World::new("secrets_open_with_the_new_key_only") else { return };
+    let refused = world.admin(&["rekey"]);
+    assert!(!refused.status.success() && said(&refused).contains("in use"), "{}", said(&refused));
+    world.service.stop();
+    let old = world.keys();
+    world.succeeds(&["backup", "before.gz"]);
+    let told = world.succeeds(&["rekey"]);
+    assert!(told.contains("sealed ") && !told.contains("sealed 0 "), "{told}");
+    let new = world.keys();
+    assert_ne!(new["encryptionKey"], old["encryptionKey"]);
+    assert_eq!(new["olderEncryptionKeys"], Value::Null, "the old key is forgotten");
+    for field in ["applicationId", "masterKey", "signingKey"] {
+        assert_eq!(new[field], old[field]);
+    }
+    world.service.check();
+    world.service.boot();
+    assert_eq!(world.opened(), [true; 3]);
+
+    // The old key opens nothing any more.
+    world.service.stop();
+    world.write_keys(&old);
+    world.service.boot();
+    assert_eq!(world.opened(), [false; 3]);
+
+    // A backup from before opens with the file from before.
+    world.service.stop();
+    std::fs::remove_dir_all(world.service.data().join("store")).unwrap();
+    world.succeeds(&["restore", "before.gz"]);
+    world.service.boot();
+    assert_eq!(world.opened(), [true; 3]);
+}
+
+#[test]
+fn an_interrupted_run_goes_on() {
+    let Some(mut world) = World::new("an_interrupted_run_goes_on") else { return };
+    let apps: Vec<Value> =
+        (0..4).map(|_| world.service.project_with_app(&world.ada, None).1).collect();
+    together(16, |n| {
+        for host in 0..12 {
+            let params = token(&apps[n % 4], &format!("h{host}-{n}.example.com"));
+            world.service.call(Some(&world.ada), "svc_setCredential", params).ok();
+        }
+    });
+    world.service.stop();
+    let old = world.keys();
+    let begun = Command::new(SVC)
+        .args(["admin", "rekey"])
+        .current_dir(&world.service.home)
+        .stdout(Stdio::null())
+        .spawn();
+    let mut begun = begun.unwrap();
+    while world.keys()["olderEncryptionKeys"].is_null() {
+        assert!(begun.try_wait().unwrap().is_none(), "it ended without an older key");
+    }
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    begun.kill().unwrap();
+    begun.wait().unwrap();
+    let between = world.keys();
+    assert_eq!(between["olderEncryptionKeys"], json!([old["encryptionKey"]]), "it was too late");
+
+    // Until the command is given again, both keys open.
+    world.service.boot();
+    assert_eq!(world.opened(), [true; 3]);
+    world.service.stop();
+    let told = world.succeeds(&["rekey"]);
+    assert!(!told.contains("sealed 0 "), "{told}");
+    let after = world.keys();
+    assert_eq!(after["encryptionKey"], between["encryptionKey"]);
+    assert_eq!(after["olderEncryptionKeys"], Value::Null);
+    world.service.check();
+    world.service.boot();
+    assert_eq!(world.opened(), [true; 3]);
+}
+
+#[test]
+fn a_lost_key_is_not_replaced_while_something_is_sealed() {
+    let connect =
+        |app: &Value| json!({"appId": app, "token": TOKEN, "url": "https://git.invalid/a"});
+    let credential = |app: &Value| token(app, "git.example.com");
+    let makes: [(&str, &dyn Fn(&Value) -> Value); 2] =
+        [("svc_connectRepository", &connect), ("svc_setCredential", &credential)];
+    for (function, params) in makes {
+        let mut service = Service::start();
+        let ada = service.register("ada");
+        let (_, app) = service.project_with_app(&ada, None);
+        let file = service.data().join("secrets/keys.json");
+        let lose_key = |service: &mut Service| -> Value {
+            service.stop();
+            let mut keys: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+            keys.as_object_mut().unwrap().remove("encryptionKey");
+            std::fs::write(&file, keys.to_string()).unwrap();
+            keys
+        };
+        // Nothing was sealed with it yet: the service makes another one.
+        lose_key(&mut service);
+        service.boot();
+
+        service.call(Some(&ada), function, params(&app)).ok();
+        let lost = lose_key(&mut service);
+        for args in [&["serve", "--listen", "127.0.0.1:0"][..], &["admin", "rekey"]] {
+            let mut command = Command::new(SVC);
+            let refused = command.args(args).current_dir(&service.home).output().unwrap();
+            let told = said(&refused);
+            assert!(!refused.status.success() && told.contains("encryption key"), "{told}");
+            let kept: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+            assert_eq!(kept, lost, "{function}: the file is as it was");
+        }
+    }
+}
