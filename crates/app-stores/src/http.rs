@@ -60,6 +60,11 @@ impl Http {
         Ok(Http { client, store })
     }
 
+    /// The same connections, for a store with another name in sentences.
+    pub fn named(&self, store: &'static str) -> Http {
+        Http { client: self.client.clone(), store }
+    }
+
     /// To build a request with; [`Http::send`] sends it.
     pub fn client(&self) -> &reqwest::Client {
         &self.client
