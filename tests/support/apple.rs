@@ -39,7 +39,9 @@ impl Apple {
         Apple { rig, api: ready["api"].as_str().unwrap().to_owned(), private_key }
     }
 
-    /// Sends a command, and returns the answer.
+    /// Sends a command, and returns the answer. `settings` says how Apple treats an app, such as
+    /// `{"do": "settings", "app": …, "verdict": "REJECTED"}`; all of them are in `fake.mjs`, all
+    /// commands in `apple.mjs`. `fail` breaks requests, as `front.mjs` says.
     pub fn tell(&self, command: &Value) -> Value {
         let answer: Value = serde_json::from_str(&self.rig.ask(command)).unwrap();
         assert_eq!(answer["error"], Value::Null, "{command}: {answer}");

@@ -33,8 +33,7 @@ impl Work<'_> {
                 progress.words.take().filter(|words| words != "PREPARE_FOR_SUBMISSION");
         }
         progress.phases = looked.phases;
-        // Whoever changes it in App Store Connect has the last word.
-        progress.is_held &= looked.version.release_type.as_deref() == Some("MANUAL");
+        progress.is_manual = looked.version.release_type.as_deref() == Some("MANUAL");
         let news = progress.words.clone().filter(|words| before.as_ref() != Some(words));
         let done = self.act(progress, &version).await?;
         Ok(match news {
@@ -54,10 +53,14 @@ impl Work<'_> {
                 }
                 Ok(Done::settled())
             }
+            // Noted before it is done, so that it is undone even after a crash.
+            Act::MeanToHold => {
+                progress.is_held = true;
+                Ok(Done::silently())
+            }
             Act::Hold => {
                 let by_hand = json!({"releaseType": "MANUAL", "earliestReleaseDate": null});
                 self.set_release(version, by_hand).await?;
-                progress.is_held = true;
                 Ok(Done::saying("The version will not be released after its approval."))
             }
             Act::LetGo => {

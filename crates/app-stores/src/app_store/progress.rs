@@ -34,7 +34,9 @@ pub struct Progress {
     pub(super) phases: Option<Phases>,
     /// Apple was asked to cancel the submission.
     pub(super) is_cancelled: bool,
-    /// The version was set to be released by hand, so that nobody gets it.
+    /// The version is set to be released by hand.
+    pub(super) is_manual: bool,
+    /// This publication sets, or has set, the version to be released by hand, so that nobody gets it.
     pub(super) is_held: bool,
     /// The last look showed a wish for the release fulfilled by leaving the version as it is.
     pub(super) is_halted: bool,

@@ -96,6 +96,8 @@ pub(super) enum Act {
     Settle,
     /// Nothing is left to do: nobody new gets the version, as is wanted.
     RestHalted,
+    /// Note that the version is to stay unreleased after its approval.
+    MeanToHold,
     /// Leave the version unreleased after its approval.
     Hold,
     /// Release the version after its approval as the options say.
@@ -116,9 +118,7 @@ pub(super) fn act(progress: &Progress, wanted: Wanted, options: &AppStoreOptions
     match wanted {
         Wanted::Released(share) => release(progress, stage, share, options),
         Wanted::Halted => match stage {
-            Stage::InReview | Stage::Approved if progress.is_held => Act::RestHalted,
-            Stage::Approved if is_by_hand(options) => Act::RestHalted,
-            Stage::InReview | Stage::Approved => Act::Hold,
+            Stage::InReview | Stage::Approved => hold(progress),
             Stage::Phased if progress.is_in_phase("ACTIVE") => Act::Phase("PAUSED"),
             Stage::Phased | Stage::Releasing => Act::Wait,
             Stage::Paused => Act::RestHalted,
@@ -131,14 +131,21 @@ pub(super) fn act(progress: &Progress, wanted: Wanted, options: &AppStoreOptions
         },
         Wanted::Withdrawn => match stage {
             Stage::InReview => Act::Cancel,
-            Stage::Approved if progress.is_held || is_by_hand(options) => Act::RestHalted,
-            Stage::Approved => Act::Hold,
+            Stage::Approved => hold(progress),
             Stage::Phased if progress.is_in_phase("ACTIVE") => Act::Phase("PAUSED"),
             Stage::Phased | Stage::Releasing => Act::Wait,
             Stage::Released => Act::Settle,
             _ => Act::RestHalted,
         },
         Wanted::Restored => Act::Settle,
+    }
+}
+
+fn hold(progress: &Progress) -> Act {
+    match (progress.is_manual, progress.is_held) {
+        (true, _) => Act::RestHalted,
+        (false, false) => Act::MeanToHold,
+        (false, true) => Act::Hold,
     }
 }
 
@@ -273,7 +280,8 @@ mod tests {
         let refuse = Act::Refuse(String::new());
         for (words, phase, wanted, options, expected) in [
             (waits, None, RELEASED, &usual, Act::Wait),
-            (waits, None, Wanted::Halted, &usual, Act::Hold),
+            (waits, None, Wanted::Halted, &usual, Act::MeanToHold),
+            (waits, None, Wanted::Halted, &by_hand, Act::RestHalted),
             (waits, None, Wanted::Withdrawn, &usual, Act::Cancel),
             (waits, None, share(10), &usual, refuse.clone()),
             (waits, Some("INACTIVE"), share(10), &usual, Act::Wait),
@@ -283,7 +291,7 @@ mod tests {
             (approved, Some("INACTIVE"), share(10), &by_hand, Act::Release),
             (approved, None, Wanted::Halted, &by_hand, Act::RestHalted),
             (approved, None, Wanted::Withdrawn, &by_hand, Act::RestHalted),
-            (approved, None, Wanted::Withdrawn, &usual, Act::Hold),
+            (approved, None, Wanted::Withdrawn, &usual, Act::MeanToHold),
             ("PENDING_APPLE_RELEASE", None, Wanted::Withdrawn, &usual, Act::Wait),
             (ready, None, RELEASED, &usual, Act::Settle),
             (ready, None, Wanted::Halted, &usual, refuse.clone()),
@@ -302,7 +310,9 @@ mod tests {
             ("REJECTED", None, RELEASED, &usual, Act::Settle),
             ("REJECTED", None, Wanted::Withdrawn, &usual, Act::RestHalted),
         ] {
-            let act = match act(&submitted(words, phase), wanted, options) {
+            let mut progress = submitted(words, phase);
+            progress.is_manual = is_by_hand(options);
+            let act = match act(&progress, wanted, options) {
                 Act::Refuse(_) => Act::Refuse(String::new()),
                 act => act,
             };
@@ -313,13 +323,16 @@ mod tests {
     #[test]
     fn a_version_that_was_held_is_released_as_it_was_to_be() {
         let options = |release| AppStoreOptions { release, ..AppStoreOptions::default() };
-        let held = |words| Progress { is_held: true, ..submitted(words, None) };
+        let held = |words| Progress { is_held: true, is_manual: true, ..submitted(words, None) };
         let later = Some(AppStoreRelease::NotBefore(contract::Timestamp::from_millis(0)));
         let (waits, approved) = ("IN_REVIEW", "PENDING_DEVELOPER_RELEASE");
         assert_eq!(act(&held(waits), RELEASED, &options(None)), Act::LetGo);
         assert_eq!(act(&held(approved), RELEASED, &options(None)), Act::Release);
         assert_eq!(act(&held(approved), RELEASED, &options(later)), Act::LetGo);
         assert_eq!(act(&held(waits), Wanted::Halted, &options(None)), Act::RestHalted);
+        let meant = Progress { is_manual: false, ..held(waits) };
+        assert_eq!(act(&meant, Wanted::Halted, &options(None)), Act::Hold);
+        assert_eq!(act(&meant, RELEASED, &options(None)), Act::LetGo);
     }
 
     #[test]

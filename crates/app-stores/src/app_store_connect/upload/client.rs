@@ -26,6 +26,8 @@ const LATER: Duration = Duration::from_secs(30);
 /// The pause after the file could not be read.
 const UNREADABLE: Duration = Duration::from_secs(30);
 
+/// The largest part, in bytes: a part is held in memory. Apple's have some megabytes.
+const LARGEST_PART: u64 = 256 << 20;
 /// How often Apple may refuse a second upload before its list of uploads shows the first.
 const MOST_REFUSALS: u32 = 5;
 
@@ -172,6 +174,12 @@ impl Uploader<'_> {
         let end = part.offset.checked_add(part.length);
         if end.is_none_or(|end| end > self.order.file.size) {
             return Err(StoreError::Refused("Apple asks for more than the file has.".into()));
+        }
+        if part.length > LARGEST_PART {
+            return Err(StoreError::Refused(format!(
+                "Apple asks for {} bytes of the file at once. At most {LARGEST_PART} are sent.",
+                part.length
+            )));
         }
         let read = self.content.read(part.offset, part.length).await;
         let bytes = read.map_err(|e| StoreError::Busy {
