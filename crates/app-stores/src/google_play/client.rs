@@ -127,7 +127,8 @@ impl GooglePlay {
                 }
             }
             Step::Commit(goal) => {
-                let stays = asked.options.changes_not_sent_for_review && !progress::is_urgent(goal);
+                // A halt that waits in the console would halt nothing.
+                let stays = asked.options.changes_not_sent_for_review && goal != Goal::Halted;
                 edits.commit(id, progress::is_urgent(goal), stays).await?;
                 self.leases.give_back(&order.app, holder);
                 p.committed(goal, wish);

@@ -197,6 +197,7 @@ impl Place<'_> {
         if let Mischief::Fault(nth, how) = mischief {
             let how = match how {
                 "unavailable" => json!({"status": 503}),
+                "conflict" => json!({"status": 409, "reason": "aborted"}),
                 "limited" => json!({"status": 429, "retryAfter": 1}),
                 cut => json!(cut),
             };
