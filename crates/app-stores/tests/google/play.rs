@@ -355,16 +355,7 @@ async fn bytes_that_google_has_are_not_sent_again() {
     for (track, times) in [("beta", "sent"), ("production", "not sent again")] {
         let mut order = app.order(&file, 42, track, Wanted::Released(None));
         order.file.kind = ArtifactKind::Apk;
-        let mut log = Vec::new();
-        let mut progress = Progress::None;
-        loop {
-            let advanced = play.advance(&key, &order, &file, &progress).await.unwrap();
-            log.extend(advanced.log);
-            progress = advanced.progress;
-            if advanced.next == Next::Settled {
-                break;
-            }
-        }
+        let log = drive(&play, &key, &order, &file, &Progress::None).await.unwrap().log;
         let is_told = log.iter().any(|line| line.contains("they are not sent again"));
         assert_eq!(is_told, times == "not sent again", "{log:?}");
     }
@@ -394,5 +385,28 @@ async fn changes_can_wait_in_the_console() {
     order.wanted = Wanted::Withdrawn;
     drive(&play, &key, &order, &file, &waits.progress).await.unwrap();
     assert_eq!(app.seen()["tracks"]["production"], json!([completed(41)]));
+    app.google.check();
+}
+
+/// Google Play stops a completed release only if an earlier one can take its place.
+#[tokio::test]
+async fn the_first_version_of_a_track_cannot_be_taken_from_all_users() {
+    if !google::is_here("the_first_version_of_a_track_cannot_be_taken_from_all_users") {
+        return;
+    }
+    let app = App::new("first", &json!({"tracks": {"production": []}}));
+    let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
+    let mut order = app.order(&file, 42, "production", Wanted::Released(None));
+    let live = drive(&play, &key, &order, &file, &Progress::None).await.unwrap();
+    let plan = live.progress.withdrawal();
+    assert_eq!(plan.action, Action::Nothing);
+    order.wanted = Wanted::Withdrawn;
+    let still = drive(&play, &key, &order, &file, &live.progress).await.unwrap();
+    assert_eq!((still.state, still.next), (PublicationState::Live, Next::Settled));
+    assert_eq!(still.log, [plan.text]);
+    order.wanted = Wanted::Halted;
+    let refusal = drive(&play, &key, &order, &file, &still.progress).await.unwrap_err();
+    assert!(refusal.to_string().contains("Publish a version with a higher version code"));
+    assert_eq!(app.seen()["commits"].as_array().unwrap().len(), 1);
     app.google.check();
 }
