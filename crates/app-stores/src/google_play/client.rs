@@ -8,6 +8,7 @@ use super::{
     progress::{self, Edit, Lifecycle, Progress, Step, Upload, Wish},
     refusal::Stop,
     track::{self, Goal, Shown, Status},
+    undo,
     upload::{self, Sent},
 };
 use crate::{
@@ -61,30 +62,16 @@ impl GooglePlay {
         p: &mut Progress,
         log: &mut Vec<String>,
     ) -> Result<(), Stop> {
-        let Call { asked, edits, content } = call;
+        let Call { asked, edits, .. } = call;
         let (order, wish) = (asked.order, asked.wish);
         let holder = Holder::Publication(order.id);
-        let is_urgent = matches!(wish.wanted, Wanted::Halted | Wanted::Withdrawn);
         let edit = p.edit.clone();
         let id = edit.as_ref().map(|edit| edit.id.as_str()).unwrap_or_default();
         match step {
-            Step::Finish => p.finished(wish),
+            Step::Finish => finish(call, p, log),
             Step::Follow => self.follow(call, p).await?,
-            Step::Open => {
-                if p.shown.is_some() {
-                    match edits.lifecycle(asked.track, asked.code).await {
-                        Ok(lifecycle) => p.listed(lifecycle),
-                        // What is urgent goes on with what was known.
-                        Err(_) if is_urgent => {}
-                        Err(stop) => return Err(stop),
-                    }
-                    wait_for_review(wish.wanted, p)?;
-                }
-                self.leases.take(&order.app, holder, is_urgent)?;
-                let id = edits.insert().await?;
-                p.edit = Some(Edit { id, found: None, upload: None, changed: None });
-            }
-            _ => self.leases.take(&order.app, holder, is_urgent)?,
+            Step::Open => self.open(call, p).await?,
+            _ => self.leases.take(&order.app, holder, is_urgent(wish.wanted))?,
         }
         match step {
             Step::Finish | Step::Follow | Step::Open => {}
@@ -96,30 +83,7 @@ impl GooglePlay {
                 }
                 log.push(format!("The upload of {} to Google Play begins.", order.file.name));
             }
-            Step::Send => {
-                let Some(upload) = edit.as_ref().and_then(|edit| edit.upload.as_ref()) else {
-                    return Err(Stop::UploadGone);
-                };
-                match upload::send(edits, &upload.session, &order.file, *content).await? {
-                    Sent::Part(sent) => {
-                        if let Some(upload) = p.edit.as_mut().and_then(|it| it.upload.as_mut()) {
-                            upload.sent = sent;
-                        }
-                    }
-                    Sent::Whole(uploaded) => {
-                        if let Err(error) = same_bytes(&uploaded, asked) {
-                            // What the edit holds is not to be committed by anybody.
-                            let _ = edits.delete(id).await;
-                            return Err(error.into());
-                        }
-                        p.has_file();
-                        log.push(format!(
-                            "Google Play has all {} bytes and computed the same SHA-256.",
-                            order.file.size
-                        ));
-                    }
-                }
-            }
+            Step::Send => send(call, id, p, log).await?,
             Step::Change(goal) => {
                 change(call, id, goal, p, log).await?;
                 if let Some(edit) = &mut p.edit {
@@ -127,7 +91,8 @@ impl GooglePlay {
                 }
             }
             Step::Commit(goal) => {
-                let stays = asked.options.changes_not_sent_for_review && !progress::is_urgent(goal);
+                // A halt that waits in the console would halt nothing.
+                let stays = asked.options.changes_not_sent_for_review && goal != Goal::Halted;
                 edits.commit(id, progress::is_urgent(goal), stays).await?;
                 self.leases.give_back(&order.app, holder);
                 p.committed(goal, wish);
@@ -141,9 +106,28 @@ impl GooglePlay {
                     other => other?,
                 }
                 self.leases.give_back(&order.app, holder);
-                p.finished(wish);
+                finish(call, p, log);
             }
         }
+        Ok(())
+    }
+
+    async fn open(&self, call: &Call<'_>, p: &mut Progress) -> Result<(), Stop> {
+        let Call { asked, edits, .. } = call;
+        let wanted = asked.wish.wanted;
+        if p.shown.is_some() {
+            match edits.lifecycle(asked.track, asked.code).await {
+                Ok(lifecycle) => p.listed(lifecycle),
+                // What is urgent goes on with what was known.
+                Err(_) if is_urgent(wanted) => {}
+                Err(stop) => return Err(stop),
+            }
+            wait_for_review(wanted, p)?;
+        }
+        let holder = Holder::Publication(asked.order.id);
+        self.leases.take(&asked.order.app, holder, is_urgent(wanted))?;
+        let id = edits.insert().await?;
+        p.edit = Some(Edit { id, found: None, upload: None, changed: None });
         Ok(())
     }
 
@@ -158,7 +142,7 @@ impl GooglePlay {
         let may_have_changed = match lifecycle {
             None => was_listed || was_published,
             Some(Lifecycle::Published) => match shown.status {
-                Status::InProgress => was_published,
+                Status::InProgress => was_listed && was_published,
                 Status::Draft | Status::Halted | Status::Unspecified => true,
                 Status::Completed => false,
             },
@@ -184,6 +168,47 @@ impl GooglePlay {
         }
         Ok(())
     }
+}
+
+/// Whether users may be getting what they should not get.
+fn is_urgent(wanted: Wanted) -> bool {
+    matches!(wanted, Wanted::Halted | Wanted::Withdrawn)
+}
+
+/// Nothing is left to be done. If nothing was done, the history says why, as the plan did.
+fn finish(call: &Call<'_>, p: &mut Progress, log: &mut Vec<String>) {
+    match call.asked.wish.wanted {
+        Wanted::Withdrawn => log.push(undo::withdrawal(p).text),
+        Wanted::Restored => log.push(undo::restoral(p).text),
+        Wanted::Released(_) | Wanted::Halted => {}
+    }
+    p.finished(call.asked.wish);
+}
+
+/// Sends the next chunk.
+async fn send(
+    call: &Call<'_>,
+    id: &str,
+    p: &mut Progress,
+    log: &mut Vec<String>,
+) -> Result<(), Stop> {
+    let Call { asked, edits, content } = call;
+    let file = &asked.order.file;
+    let upload = p.edit.as_mut().and_then(|edit| edit.upload.as_mut()).ok_or(Stop::UploadGone)?;
+    match upload::send(edits, &upload.session, file, *content).await? {
+        Sent::Part(sent) => upload.sent = sent,
+        Sent::Whole(uploaded) => {
+            if let Err(error) = same_bytes(&uploaded, asked) {
+                // What the edit holds is not to be committed by anybody.
+                let _ = edits.delete(id).await;
+                return Err(error.into());
+            }
+            p.has_file();
+            let size = file.size;
+            log.push(format!("Google Play has all {size} bytes and computed the same SHA-256."));
+        }
+    }
+    Ok(())
 }
 
 async fn change(

@@ -61,7 +61,8 @@ const TABLE: &[(&[&str], &str)] = &[
     (
         &["changesNotSentForReview"],
         "Google Play wants somebody to send the changes of this app for review in the Play Console. \
-         Publish with the option `changesNotSentForReview`, then send them there.",
+         Publish with the option `changesNotSentForReview`, then send them there. Halt a version in \
+         the console itself.",
     ),
     (
         &["apkUpgradeVersionConflict", "UpgradeVersionConflict", "has already been used"],

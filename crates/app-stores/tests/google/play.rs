@@ -5,7 +5,7 @@ use crate::{
     world::{App, completed, drive, hash, key, play, share},
 };
 use app_stores::{Action, Next, Options, Progress, Store, StoreError, Wanted};
-use contract::releases::PublicationState;
+use contract::{artifacts::ArtifactKind, releases::PublicationState};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -343,4 +343,70 @@ async fn a_commit_without_an_answer_is_settled_by_the_track() {
     assert_eq!(live.state, PublicationState::Live);
     assert_eq!(app.seen()["commits"].as_array().unwrap().len(), 1);
     google.check();
+}
+
+#[tokio::test]
+async fn bytes_that_google_has_are_not_sent_again() {
+    if !google::is_here("bytes_that_google_has_are_not_sent_again") {
+        return;
+    }
+    let app = App::new("again", &json!({}));
+    let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
+    for (track, times) in [("beta", "sent"), ("production", "not sent again")] {
+        let mut order = app.order(&file, 42, track, Wanted::Released(None));
+        order.file.kind = ArtifactKind::Apk;
+        let log = drive(&play, &key, &order, &file, &Progress::None).await.unwrap().log;
+        let is_told = log.iter().any(|line| line.contains("they are not sent again"));
+        assert_eq!(is_told, times == "not sent again", "{log:?}");
+    }
+    let seen = app.seen();
+    assert_eq!(seen["uploads"].as_array().unwrap().len(), 1);
+    assert_eq!(seen["uploads"][0]["kind"], "apks");
+    assert_eq!(seen["commits"].as_array().unwrap().len(), 2);
+    app.google.check();
+}
+
+/// Google wants somebody to send the changes of some apps for review.
+#[tokio::test]
+async fn changes_can_wait_in_the_console() {
+    if !google::is_here("changes_can_wait_in_the_console") {
+        return;
+    }
+    let app = App::new("manual", &json!({"manual": true}));
+    let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
+    let mut order = app.order(&file, 42, "production", Wanted::Released(None));
+    let Options::GooglePlay(options) = &mut order.options else { unreachable!() };
+    options.changes_not_sent_for_review = true;
+    let waits = drive(&play, &key, &order, &file, &Progress::None).await.unwrap();
+    assert_eq!(waits.state, PublicationState::Processing);
+    assert_eq!(waits.words.as_deref(), Some("NOT_SENT_FOR_REVIEW"));
+    assert_eq!(waits.next, Next::After(Duration::from_secs(1800)));
+    assert_eq!(waits.progress.withdrawal().action, Action::Delete);
+    order.wanted = Wanted::Withdrawn;
+    drive(&play, &key, &order, &file, &waits.progress).await.unwrap();
+    assert_eq!(app.seen()["tracks"]["production"], json!([completed(41)]));
+    app.google.check();
+}
+
+/// Google Play stops a completed release only if an earlier one can take its place.
+#[tokio::test]
+async fn the_first_version_of_a_track_cannot_be_taken_from_all_users() {
+    if !google::is_here("the_first_version_of_a_track_cannot_be_taken_from_all_users") {
+        return;
+    }
+    let app = App::new("first", &json!({"tracks": {"production": []}}));
+    let (play, key, file) = (play(app.google), key(app.google), app.file(42, 1000));
+    let mut order = app.order(&file, 42, "production", Wanted::Released(None));
+    let live = drive(&play, &key, &order, &file, &Progress::None).await.unwrap();
+    let plan = live.progress.withdrawal();
+    assert_eq!(plan.action, Action::Nothing);
+    order.wanted = Wanted::Withdrawn;
+    let still = drive(&play, &key, &order, &file, &live.progress).await.unwrap();
+    assert_eq!((still.state, still.next), (PublicationState::Live, Next::Settled));
+    assert_eq!(still.log, [plan.text]);
+    order.wanted = Wanted::Halted;
+    let refusal = drive(&play, &key, &order, &file, &still.progress).await.unwrap_err();
+    assert!(refusal.to_string().contains("Publish a version with a higher version code"));
+    assert_eq!(app.seen()["commits"].as_array().unwrap().len(), 1);
+    app.google.check();
 }

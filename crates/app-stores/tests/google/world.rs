@@ -143,7 +143,7 @@ pub fn completed(code: u32) -> Value {
     json!({"name": format!("0.{code}"), "versionCodes": [code.to_string()], "status": "completed"})
 }
 
-/// Takes steps until the store has nothing to do or wants a pause.
+/// Takes steps until the store has nothing to do or wants a pause. The log is that of all steps.
 pub async fn drive(
     store: &dyn Store,
     key: &Key,
@@ -152,10 +152,12 @@ pub async fn drive(
     progress: &Progress,
 ) -> Result<Advanced, StoreError> {
     let mut progress = progress.clone();
+    let mut log = Vec::new();
     for _ in 0..MOST_STEPS {
-        let advanced = store.advance(key, order, file, &progress).await?;
+        let mut advanced = store.advance(key, order, file, &progress).await?;
+        log.append(&mut advanced.log);
         if advanced.next != Next::Now {
-            return Ok(advanced);
+            return Ok(Advanced { log, ..advanced });
         }
         progress = kept(&advanced.progress);
     }
@@ -197,6 +199,7 @@ impl Place<'_> {
         if let Mischief::Fault(nth, how) = mischief {
             let how = match how {
                 "unavailable" => json!({"status": 503}),
+                "conflict" => json!({"status": 409, "reason": "aborted"}),
                 "limited" => json!({"status": 429, "retryAfter": 1}),
                 cut => json!(cut),
             };
