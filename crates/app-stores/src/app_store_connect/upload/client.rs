@@ -200,20 +200,30 @@ impl Uploader<'_> {
     async fn commit(&self, upload: &mut Upload) -> Result<Done, StoreError> {
         let id = upload.place.as_ref().map(|place| place.id.clone());
         let path = format!("/v1/buildUploadFiles/{}", known(&id)?);
-        let request = Request::get(&path);
-        let Some(file): Option<One<documents::BuildUploadFile>> =
-            self.session.find(request).await?
-        else {
+        let Some(is_awaited) = self.is_awaited(&path).await? else {
             return Ok(start_again(upload));
         };
-        if delivery(&file.data) == "AWAITING_UPLOAD" {
+        if is_awaited {
             let checksum = json!({"hash": self.order.file.sha256, "algorithm": "SHA_256"});
             let attributes = json!({"uploaded": true, "sourceFileChecksums": {"file": checksum}});
             let body = resource("buildUploadFiles", id.as_deref(), attributes);
-            self.session.change(Request::patch(path, body)).await?;
+            let refused = self.session.ask(Request::patch(path.clone(), body)).await?.err();
+            // Another publication of the same file may have said so at the same moment.
+            if let Some(refusal) = refused
+                && self.is_awaited(&path).await? != Some(false)
+            {
+                return Err(StoreError::Refused(refusal.text()));
+            }
         }
         upload.committed = true;
         Ok(Done::saying("The file was sent to App Store Connect."))
+    }
+
+    /// Whether Apple still waits for the file. `None`: Apple does not know it.
+    async fn is_awaited(&self, path: &str) -> Result<Option<bool>, StoreError> {
+        let found: Option<One<documents::BuildUploadFile>> =
+            self.session.find(Request::get(path)).await?;
+        Ok(found.map(|file| delivery(&file.data) == "AWAITING_UPLOAD"))
     }
 
     async fn follow_file(&self, upload: &mut Upload) -> Result<Done, StoreError> {
