@@ -40,7 +40,7 @@ pub(super) async fn check(
 ) -> Result<(), Stop> {
     let Call { asked, edits, .. } = call;
     let tracks = edits.tracks(id).await?;
-    let Some(found) = tracks.iter().find(|track| track.track == asked.track) else {
+    let Some(track) = tracks.iter().find(|track| track.track == asked.track) else {
         let names: Vec<_> = tracks.iter().map(|track| track.track.as_str()).collect();
         return Err(Stop::Store(StoreError::Refused(format!(
             "The app has no track {:?} in Google Play. It has: {}.",
@@ -48,29 +48,20 @@ pub(super) async fn check(
             names.join(", ")
         ))));
     };
-    let is_released = matches!(asked.wish.wanted, Wanted::Released(_));
-    let language = match is_released {
-        true => edits.language(id).await?,
-        false => None,
+    let shown = Shown::of(&track.releases, asked.code);
+    let (has_file, language) = match asked.wish.wanted {
+        Wanted::Released(_) | Wanted::Restored => {
+            (has_file(&edits.files(id).await?, asked)?, edits.language(id).await?)
+        }
+        Wanted::Halted | Wanted::Withdrawn => (shown.is_some(), None),
     };
-    let has_file = match is_released {
-        true => has_file(&edits.files(id).await?, asked)?,
-        false => true,
-    };
-    let found = Found {
-        has_file,
-        language,
-        replaces: track::replaced(&found.releases, asked.code),
-        shown: Shown::of(&found.releases, asked.code),
-    };
-    let had_doubt = p.is_unsettled;
-    p.checked(found);
+    let replaces = track::replaced(&track.releases, asked.code);
+    let (had_doubt, was_shown) = (p.is_unsettled, p.shown.is_some());
+    p.checked(Found { has_file, language, replaces, shown });
     if let Some(goal) = progress::goal(asked.wish, p) {
-        let releases = tracks.iter().find(|track| track.track == asked.track);
-        let releases = releases.map(|track| track.releases.as_slice()).unwrap_or_default();
-        let replaced = p.replaced.as_ref();
-        track::changed(releases, &asked.ours(None), goal, replaced).map_err(StoreError::Refused)?;
-        if has_file && is_released && p.shown.is_none() {
+        track::changed(&track.releases, &asked.ours(None), goal, p.replaced.as_ref())
+            .map_err(StoreError::Refused)?;
+        if has_file && !was_shown && shown.is_none() {
             log.push("Google Play has these bytes already; they are not sent again.".into());
         }
     } else if had_doubt {

@@ -145,11 +145,11 @@ pub(super) enum Step {
 /// The next step for what is wanted.
 pub(super) fn next(wish: Wish, p: &Progress) -> Step {
     let Some(edit) = &p.edit else {
-        return match () {
-            () if p.is_unsettled => Step::Open,
-            () if p.done == Some(wish) => Step::Follow,
-            () if needs_nothing(wish.wanted, p) => Step::Finish,
-            () => Step::Open,
+        return match p.done {
+            _ if p.is_unsettled => Step::Open,
+            Some(done) if done == wish => Step::Follow,
+            _ if needs_nothing(wish.wanted, p) => Step::Finish,
+            _ => Step::Open,
         };
     };
     let Some(found) = &edit.found else {
