@@ -2,6 +2,10 @@
 
 use crate::support::stores::{ANDROID, APP, IOS, STORES, Stores};
 use serde_json::{Value, json};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 const TARGETS: &str = "app-store,google-play,testflight,firebase-app-distribution,ota";
 
@@ -147,4 +151,77 @@ fn seen_after<'a>(stores: &Stores, first: &Value, second: &Value) -> Vec<(bool, 
         assert_eq!(distributed.len(), 3, "the first, the second, and the first again");
     }
     seen
+}
+
+/// What each publication of a release is doing, as `target: state`.
+fn situations(stores: &Stores, release: &Value) -> Vec<String> {
+    let release = stores.get(release);
+    let publications = release["publications"].as_array().unwrap().iter();
+    let is_store = |p: &&Value| p["target"] != "ota";
+    let name = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    publications
+        .filter(is_store)
+        .map(|p| {
+            format!(
+                "{}: {} {}",
+                name(&p["target"]),
+                name(&p["state"]),
+                p["log"].as_array().unwrap().len()
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn a_service_that_is_killed_in_every_state_publishes_everything_once() {
+    let Some(mut stores) = Stores::new("stores killed") else { return };
+    stores.store_keys();
+    let release = stores.release("1.4.2", 42, "");
+    stores.reply(&publish(&release, &["--notes", "Better.", "--rollout", "10"]));
+    let (mut seen, mut kills) = (BTreeSet::new(), 0);
+    let begun = Instant::now();
+    loop {
+        let now = situations(&stores, &release);
+        let is_new = now.iter().filter(|situation| seen.insert((*situation).clone())).count() > 0;
+        if now.iter().all(|situation| situation.contains(": live ")) {
+            break;
+        }
+        assert!(!now.iter().any(|situation| situation.contains(": failed ")), "{now:?}");
+        assert!(begun.elapsed() < Duration::from_secs(180), "{now:?} after {kills} kills");
+        if is_new {
+            stores.service.kill();
+            stores.service.boot();
+            kills += 1;
+        } else {
+            // Without a kill, the service waits for Apple as long as it would for the real one.
+            stores.call("svc_checkRelease", json!({"releaseId": release}));
+        }
+    }
+    assert!(kills >= 10, "it was killed {kills} times: {seen:?}");
+    let google = stores.google.state();
+    let play = &google["play"][APP];
+    assert_eq!(play["commits"].as_array().unwrap().len(), 1, "{play}");
+    assert_eq!(codes(&stores.track()[0]), ("42", "inProgress"));
+    for id in [ANDROID, IOS] {
+        assert_eq!(google["firebase"][id]["releases"].as_array().unwrap().len(), 1);
+    }
+    let of_ours = |list: &str, field: &str, value: &str| {
+        let all = stores.at_apple(list);
+        all.iter().filter(|one| one[field] == value).count()
+    };
+    assert_eq!(of_ours("uploads", "number", "42"), 1, "{:?}", stores.at_apple("uploads"));
+    assert_eq!(of_ours("builds", "number", "42"), 1);
+    assert_eq!(of_ours("versions", "version", "1.4.2"), 1);
+    assert_eq!(stores.at_apple("submissions").len(), 1);
+    // The wishes of people survive too: the service is killed as soon as it has one.
+    let id = release.as_str().unwrap().to_owned();
+    stores.reply(&["release", "rollout", &id, "halt"]);
+    stores.service.kill();
+    stores.service.boot();
+    for target in ["google-play", "app-store"] {
+        let now = stores.publications(&release, target);
+        assert_eq!(now[0]["state"], "halted", "{now:?}");
+    }
+    assert_eq!(codes(&stores.track()[0]), ("42", "halted"));
+    stores.check();
 }
