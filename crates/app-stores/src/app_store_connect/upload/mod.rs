@@ -12,6 +12,7 @@ mod rules;
 #[cfg(feature = "clients")]
 mod troubles;
 
+#[cfg(feature = "clients")]
 pub(crate) use progress::AppRecord;
 pub use progress::Upload;
 #[cfg(feature = "clients")]
