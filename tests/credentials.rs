@@ -3,7 +3,7 @@
 use crate::support::{
     credentials::{
         HOST_TOKEN, KEYSTORE_PASSWORD, World,
-        files::{Folder, ios},
+        files::{Folder, der, ios},
         leaks, said,
     },
     git::Git,
@@ -162,6 +162,18 @@ fn a_refusal_names_the_parameter_and_what_to_do() {
     assert!(told.contains("keytool -importkeystore"), "{told}");
     let asked = world.set("androidKeystore", "upload.p12", &[], None);
     assert!(!asked.status.success() && said(&asked).contains("--password-stdin"), "{asked:?}");
+
+    // A key with a password of its own: the refusal names it, and the command line sends it.
+    folder.sh(
+        "openssl pkcs8 -topk8 -in upload.key -outform DER -passout 'pass:the keys own' -out key
+         openssl x509 -in upload.pem -outform DER -out certificate",
+    );
+    let own = der::pkcs12(&folder.read("key"), &folder.read("certificate"));
+    folder.write("own.p12", der::with_mac(folder, &own, KEYSTORE_PASSWORD));
+    let refused = world.set("androidKeystore", "own.p12", &[], Some(KEYSTORE_PASSWORD));
+    assert!(said(&refused).contains("keyPassword: the key 1 has another"), "{}", said(&refused));
+    let both = format!("{KEYSTORE_PASSWORD}\nthe keys own");
+    world.stored("androidKeystore", "own.p12", &["--key-password"], Some(&both));
 }
 
 #[test]

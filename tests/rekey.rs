@@ -170,12 +170,11 @@ fn an_interrupted_run_goes_on() {
 
 #[test]
 fn a_lost_key_is_not_replaced_while_something_is_sealed() {
-    let connect =
-        |app: &Value| json!({"appId": app, "token": TOKEN, "url": "https://git.invalid/a"});
-    let credential = |app: &Value| token(app, "git.example.com");
-    let makes: [(&str, &dyn Fn(&Value) -> Value); 2] =
-        [("svc_connectRepository", &connect), ("svc_setCredential", &credential)];
-    for (function, params) in makes {
+    let repository = json!({"token": TOKEN, "url": "https://git.invalid/a"});
+    let credential = token(&Value::Null, "git.example.com");
+    for (function, mut params) in
+        [("svc_connectRepository", repository), ("svc_setCredential", credential)]
+    {
         let mut service = Service::start();
         let ada = service.register("ada");
         let (_, app) = service.project_with_app(&ada, None);
@@ -191,7 +190,8 @@ fn a_lost_key_is_not_replaced_while_something_is_sealed() {
         lose_key(&mut service);
         service.boot();
 
-        service.call(Some(&ada), function, params(&app)).ok();
+        params["appId"] = app;
+        service.call(Some(&ada), function, params).ok();
         let lost = lose_key(&mut service);
         for args in [&["serve", "--listen", "127.0.0.1:0"][..], &["admin", "rekey"]] {
             let mut command = Command::new(SVC);

@@ -59,10 +59,10 @@ fn a_release_goes_to_every_target_is_rolled_out_and_rolled_back_as_the_plan_says
     assert_eq!((phase(), codes(&stores.track()[0])), (json!("ACTIVE"), ("43", "inProgress")));
     assert_eq!(stores.track()[0]["userFraction"], 0.25, "with the share that it had");
 
-    let before = (stores.google.state()["play"].clone(), stores.at_apple("builds"));
+    let before = (stores.google.seen(APP), stores.at_apple("builds"));
     let plan = stores.reply(&["release", "rollback", id, "--dry-run"])["plan"].clone();
-    let after = (stores.google.state()["play"].clone(), stores.at_apple("builds"));
-    assert_eq!(before.0[APP]["commits"], after.0[APP]["commits"], "a plan changes nothing");
+    let after = (stores.google.seen(APP), stores.at_apple("builds"));
+    assert_eq!(before.0["commits"], after.0["commits"], "a plan changes nothing");
     assert_eq!(before.1, after.1, "a plan changes nothing");
     assert_eq!(stores.get(&second)["state"], "published");
 
@@ -102,7 +102,6 @@ fn seen_after<'a>(stores: &Stores, first: &Value, second: &Value) -> Vec<(bool, 
         assert_eq!(publication["state"], "halted");
         seen.push((false, "ota", "pointBack"));
     }
-    let google = stores.google.state();
     for publication in publications(second).iter().filter(|p| p["target"] != "ota") {
         let action = match publication["target"].as_str().unwrap() {
             "google-play" => {
@@ -122,7 +121,7 @@ fn seen_after<'a>(stores: &Stores, first: &Value, second: &Value) -> Vec<(bool, 
                 ("testflight", "expire")
             }
             _ => {
-                let deleted = [ANDROID, IOS].map(|id| google["firebase"][id]["deleted"].clone());
+                let deleted = [ANDROID, IOS].map(|id| stores.google.seen(id)["deleted"].clone());
                 assert!(deleted.iter().all(|d| d.as_array().unwrap().len() == 1), "{deleted:?}");
                 ("firebase-app-distribution", "delete")
             }
@@ -147,8 +146,12 @@ fn seen_after<'a>(stores: &Stores, first: &Value, second: &Value) -> Vec<(bool, 
         }
     }
     for id in [ANDROID, IOS] {
-        let distributed = google["firebase"][id]["distributions"].as_array().unwrap();
-        assert_eq!(distributed.len(), 3, "the first, the second, and the first again");
+        let distributed = stores.google.seen(id)["distributions"].clone();
+        assert_eq!(
+            distributed.as_array().unwrap().len(),
+            3,
+            "the first, the second, and the first again"
+        );
     }
     seen
 }
@@ -186,7 +189,8 @@ fn a_service_that_is_killed_in_every_state_publishes_everything_once() {
         if now.iter().all(|situation| situation.contains(": live ")) {
             break;
         }
-        assert!(!now.iter().any(|situation| situation.contains(": failed ")), "{now:?}");
+        let is_failed = now.iter().any(|situation| situation.contains(": failed "));
+        assert!(!is_failed, "{}", stores.get(&release)["publications"]);
         assert!(begun.elapsed() < Duration::from_secs(180), "{now:?} after {kills} kills");
         if is_new {
             stores.service.kill();
@@ -198,12 +202,11 @@ fn a_service_that_is_killed_in_every_state_publishes_everything_once() {
         }
     }
     assert!(kills >= 10, "it was killed {kills} times: {seen:?}");
-    let google = stores.google.state();
-    let play = &google["play"][APP];
+    let play = stores.google.seen(APP);
     assert_eq!(play["commits"].as_array().unwrap().len(), 1, "{play}");
     assert_eq!(codes(&stores.track()[0]), ("42", "inProgress"));
     for id in [ANDROID, IOS] {
-        assert_eq!(google["firebase"][id]["releases"].as_array().unwrap().len(), 1);
+        assert_eq!(stores.google.seen(id)["releases"].as_array().unwrap().len(), 1);
     }
     let of_ours = |list: &str, field: &str, value: &str| {
         let all = stores.at_apple(list);
@@ -223,5 +226,54 @@ fn a_service_that_is_killed_in_every_state_publishes_everything_once() {
         assert_eq!(now[0]["state"], "halted", "{now:?}");
     }
     assert_eq!(codes(&stores.track()[0]), ("42", "halted"));
+    stores.check();
+}
+
+#[test]
+fn what_is_missing_is_said_before_anything_is_sent() {
+    let Some(stores) = Stores::new("stores that lack something") else { return };
+    let release = stores.release("1.4.2", 42, "");
+    let id = release.as_str().unwrap();
+    let text = |output: &std::process::Output| {
+        String::from_utf8([&output.stdout[..], &output.stderr[..]].concat()).unwrap()
+    };
+    // Without the id of the app in Firebase, the call is refused, and nothing begins.
+    stores.store_keys();
+    let target = "firebase-app-distribution";
+    let refused = stores.svc(&["release", "publish", id, "--target", target]);
+    assert_eq!(refused.status.code(), Some(1), "{}", text(&refused));
+    assert!(text(&refused).contains("AppId is required"), "{}", text(&refused));
+    assert_eq!(stores.get(&release)["state"], "draft");
+    // Without its key, a publication fails with what to do; with it, the same one goes on.
+    for key in
+        stores.call("svc_getCredentials", json!({"appId": stores.app}))["items"].as_array().unwrap()
+    {
+        stores.call("svc_deleteCredential", json!({"credentialId": key["id"]}));
+    }
+    let publish = ["release", "publish", id, "--target", "google-play,app-store"];
+    stores.svc(&publish);
+    stores.reaches(&release, "failed");
+    for (target, kind) in
+        [("google-play", "googleServiceAccount"), ("app-store", "appStoreConnectKey")]
+    {
+        let publication = &stores.publications(&release, target)[0];
+        let why = publication["error"].as_str().unwrap();
+        assert!(why.contains(&format!("svc credential set {kind}")), "{why}");
+    }
+    stores.store_keys();
+    // An update needs release notes: Apple is asked, and gets nothing.
+    stores.svc(&publish);
+    stores.reaches_in(&release, "app-store", "failed");
+    let why = stores.publications(&release, "app-store")[0]["error"].clone();
+    assert!(why.as_str().unwrap().contains("An update needs release notes"), "{why}");
+    assert_eq!(stores.at_apple("uploads"), Vec::<Value>::new());
+    stores.svc(&[&publish[..], &["--notes", "Better."]].concat());
+    stores.reaches(&release, "live");
+    // A share is not taken back, a full release is not halted, and ota has no rollout.
+    for (to, word) in [("5", "all users"), ("halt", "rollback")] {
+        let refused = stores.svc(&["release", "rollout", id, to, "--target", "google-play"]);
+        assert_eq!(refused.status.code(), Some(1), "{to}");
+        assert!(text(&refused).contains(word), "{}", text(&refused));
+    }
     stores.check();
 }

@@ -21,8 +21,6 @@ pub struct Stores {
     pub service: Service,
     pub ada: Person,
     pub app: Value,
-    /// The id of the app at Apple.
-    pub apple_id: String,
 }
 
 impl Stores {
@@ -54,7 +52,7 @@ impl Stores {
         });
         apple.tell(&released);
         apple.tell(&json!({"do": "group", "app": apple_id, "name": "friends"}));
-        Some(Stores { google, apple, service, ada, app, apple_id })
+        Some(Stores { google, apple, service, ada, app })
     }
 
     pub fn call(&self, function: &str, params: Value) -> Value {
@@ -134,13 +132,22 @@ impl Stores {
             let publications = now["publications"].as_array().unwrap();
             let failed = publications.iter().find(|p| p["state"] == "failed");
             assert!(failed.is_none() || state == "failed", "{failed:?}");
+            println!("{publications:?}");
             publications.iter().all(|p| p["state"] == state)
+        });
+    }
+
+    /// Asks the stores until the publications of a release in a target are in this state.
+    pub fn reaches_in(&self, release: &Value, target: &str, state: &str) {
+        eventually(&format!("{target} is {state}"), || {
+            self.call("svc_checkRelease", json!({"releaseId": release}));
+            self.publications(release, target).iter().all(|p| p["state"] == state)
         });
     }
 
     /// The releases of the production track in Google Play.
     pub fn track(&self) -> Value {
-        self.google.state()["play"][APP]["tracks"]["production"].clone()
+        self.google.seen(APP)["tracks"]["production"].clone()
     }
 
     /// A list of what Apple has.

@@ -1,5 +1,6 @@
 //! Tests of everything that uses the container engine: the rules, and the owners on an engine that
-//! fails on demand.
+//! fails on demand. Credentials use no engine; their owners send mails through a server that fails on
+//! demand.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,6 +11,7 @@
     reason = "tests say so by failing"
 )]
 
+mod credentials;
 mod events;
 mod harness;
 mod instances;

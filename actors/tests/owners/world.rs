@@ -46,11 +46,21 @@ pub async fn start(
     (clock, engine): (&ManualClock, &Fake),
     arbiters: &[Arbiter],
 ) -> Arc<World> {
+    start_with(folder, (clock, engine), arbiters, |ports| ports).await
+}
+
+/// Like [`start`], with other ports.
+pub async fn start_with(
+    folder: &Path,
+    (clock, engine): (&ManualClock, &Fake),
+    arbiters: &[Arbiter],
+    replace: impl FnOnce(Ports) -> Ports,
+) -> Arc<World> {
     actix_rt::spawn(time_passes(clock.clone()));
     let upstream = Arc::new(Servers(engine.clone()));
     let (sources, dumps) = (Arc::new(Repository), Arc::new(InMemory::default()));
     let world = unavailable::ports(clock.port(), Arc::new(engine.clone()));
-    let ports = Ports { upstream, sources, dumps, ..world };
+    let ports = replace(Ports { upstream, sources, dumps, ..world });
     let store = open(folder).await;
     let handles: Vec<_> = arbiters.iter().map(Arbiter::handle).collect();
     let world = World::start(store, ports, &handles, Rules::default()).await.unwrap();

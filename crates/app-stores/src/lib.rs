@@ -22,6 +22,7 @@ mod progress;
 mod rollback;
 pub mod testflight;
 
+#[cfg(feature = "clients")]
 pub use app_store_connect::ADDRESS as APP_STORE_CONNECT;
 #[cfg(feature = "clients")]
 pub use google::GoogleAddresses;

@@ -104,10 +104,12 @@ impl Use {
         Use { credential: credential.id, stored_at: credential.updated_at, event }
     }
 
-    /// Tells the use in the audit log, and notes its time.
-    pub async fn tell(&self, world: &World) {
-        world.store.note(Change::new().append::<Event>(&self.event.0.id, &self.event));
+    /// Tells the use in the audit log, and notes its time. A secret whose use cannot be told must not
+    /// be used.
+    pub async fn tell(&self, world: &World) -> Result<(), Fault> {
+        world.store.commit(Change::new().append::<Event>(&self.event.0.id, &self.event)).await?;
         self.note(world).await;
+        Ok(())
     }
 
     /// Notes the time of the use at the credential, which may be deleted by now.

@@ -133,10 +133,10 @@ async fn open(world: &World, app: AppId, source: &Source) -> Result<Option<Crede
         return Ok(token.parse().ok().map(Credential::Token));
     }
     let (kind, host) = (CredentialKind::RepositoryHost, source.url.authority());
-    let found = credentials::newest(world, app, kind, Some(&host));
-    let found = found.map_err(|fault| NotDone::Unreachable(fault.to_string()))?;
+    let unreachable = |fault: Fault| NotDone::Unreachable(fault.to_string());
+    let found = credentials::newest(world, app, kind, Some(&host)).map_err(unreachable)?;
     let Some(Found { credential, secret: Secret::Token(token) }) = found else { return Ok(None) };
-    Use::of(world, &credential, &app.to_string()).tell(world).await;
+    Use::of(world, &credential, &app.to_string()).tell(world).await.map_err(unreachable)?;
     Ok(Some(Credential::Token(token)))
 }
 

@@ -81,6 +81,12 @@ pub(super) fn complete(localizations: &[Localization]) -> Result<(), String> {
     Err(format!("Complete the version in App Store Connect: {}.", sentences.join("; ")))
 }
 
+/// Whether a version has release notes in every language.
+pub(super) fn tells_news(localizations: &[Localization]) -> bool {
+    let tells = |one: &Localization| one.whats_new.as_deref().is_some_and(|t| !t.trim().is_empty());
+    !localizations.is_empty() && localizations.iter().all(tells)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -36,7 +36,8 @@ impl Work<'_> {
     /// Checks what can be read, before anything is sent.
     pub(super) async fn check(&self, progress: &mut Progress) -> Result<Done, StoreError> {
         let app = app(progress)?;
-        checked_notes(self.order, &app.language)?;
+        let notes = checked_notes(self.order, &app.language)?;
+        let has_notes = notes.contains_key(app.language.as_str());
         let ground = checks::ground(&self.versions(&app.id).await?, &self.order.file.version);
         let ground = ground.map_err(StoreError::Refused)?;
         if ground.is_first && self.wants_phases() {
@@ -46,11 +47,20 @@ impl Work<'_> {
                     .into(),
             ));
         }
-        // A new version takes over what the last one shows.
+        // A new version takes over what the last one shows, but for its release notes.
+        let mut tells_news = false;
         if let Some(draft) = &ground.editable {
             let localizations = self.localizations(&draft.id).await?;
             let all: Vec<_> = localizations.into_iter().map(|one| one.attributes).collect();
             checks::complete(&all).map_err(StoreError::Refused)?;
+            tells_news = checks::tells_news(&all);
+        }
+        if !ground.is_first && !has_notes && !tells_news {
+            return Err(StoreError::Refused(format!(
+                "An update needs release notes. Give some in {}, the language of the app in the \
+                 App Store; other languages without own notes show them too.",
+                app.language
+            )));
         }
         progress.is_first = ground.is_first;
         progress.checked = true;
