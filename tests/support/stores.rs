@@ -132,7 +132,6 @@ impl Stores {
             let publications = now["publications"].as_array().unwrap();
             let failed = publications.iter().find(|p| p["state"] == "failed");
             assert!(failed.is_none() || state == "failed", "{failed:?}");
-            println!("{publications:?}");
             publications.iter().all(|p| p["state"] == state)
         });
     }

@@ -9,7 +9,7 @@ use crate::{
     call::lookup::get,
     kinds::{
         artifacts::Artifacts,
-        publications::{self, options_of},
+        publications::{self, Publications, options_of},
     },
     runtime::resource::{Kept, Retry},
     world::World,
@@ -59,13 +59,14 @@ async fn hand_over(
         Err(fault) => return Ok(Answer::Refused(fault.to_string())),
     };
     let owners = &world.owners()?.publications;
-    let new = publications::New {
-        publication: publication.clone(),
-        app_id: release.app_id,
-        order: order.clone(),
+    let (id, app_id) = (publication.id, release.app_id);
+    match world.store.get::<Publications>(&id)? {
+        Some(_) => owners.ask(id, publications::Command::Again(order)).await?,
+        None => {
+            let new = publications::New { publication: publication.clone(), app_id, order };
+            owners.create(id, new).await?
+        }
     };
-    owners.create(publication.id, new).await?;
-    owners.ask(publication.id, publications::Command::Again(order)).await?;
     Ok(Answer::Begun)
 }
 

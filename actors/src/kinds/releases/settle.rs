@@ -56,21 +56,24 @@ impl State {
         self.settle(at.now, current, true)
     }
 
-    /// Takes the report of a publication in a store.
+    /// Takes the report of a publication in a store. One that is being handed over reports again:
+    /// what it tells may be from before.
     pub(super) fn report(
         mut self,
         now: Timestamp,
         reported: Publication,
         current: Option<&Stored<Current>>,
-    ) -> Step<Releases> {
-        let was_busy = self.is_busy();
-        let is_awaited = !self.unsent.contains(&reported.id);
-        let known = self.release.publications.iter_mut().find(|p| p.id == reported.id);
-        match known.filter(|known| is_awaited && **known != reported) {
-            Some(known) => *known = reported,
-            None => return Step::keep(),
+    ) -> Result<Step<Releases>, Fault> {
+        if self.unsent.contains(&reported.id) {
+            return Err(Fault::Stale);
         }
-        self.settle(now, current, !was_busy)
+        let was_busy = self.is_busy();
+        let known = self.release.publications.iter_mut().find(|p| p.id == reported.id);
+        match known.filter(|known| **known != reported) {
+            Some(known) => *known = reported,
+            None => return Ok(Step::keep()),
+        }
+        Ok(self.settle(now, current, !was_busy))
     }
 
     /// Follows the states of the publications. A release that users get for the first time becomes

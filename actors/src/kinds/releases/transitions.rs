@@ -78,7 +78,7 @@ impl State {
             }
             (_, Command::Follow(_)) => Ok(Step::keep()),
             (_, Command::Report { publication, current }) => {
-                Ok(self.report(at.now, *publication, current.as_deref()))
+                self.report(at.now, *publication, current.as_deref())
             }
             (
                 R::Published | R::PartiallyPublished | R::Publishing,

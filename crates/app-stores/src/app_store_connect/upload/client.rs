@@ -159,7 +159,17 @@ impl Uploader<'_> {
         let to = [("buildUpload", "buildUploads", id)];
         let request =
             Request::post("/v1/buildUploadFiles", linked("buildUploadFiles", attributes, &to));
-        let file: One<documents::BuildUploadFile> = self.session.read(request).await?;
+        let file: One<documents::BuildUploadFile> = match self.session.ask(request).await? {
+            Ok(answer) => answer.read()?,
+            Err(refusal) => {
+                // Another publication of the same file may have asked at the same moment.
+                let files = self.files(id).await?.unwrap_or_default();
+                return match self.mine(&files, upload) {
+                    Some(_) => Ok(Done::after(SOON)),
+                    None => Err(StoreError::Refused(refusal.text())),
+                };
+            }
+        };
         let place = place(&file.data);
         if !place.covers(self.order.file.size) {
             return Err(StoreError::Refused("Apple does not ask for the whole file.".into()));
