@@ -260,6 +260,7 @@ fn what_is_missing_is_said_before_anything_is_sent() {
         let why = publication["error"].as_str().unwrap();
         assert!(why.contains(&format!("svc credential set {kind}")), "{why}");
     }
+    assert_eq!(stores.google.state()["requests"], json!([]), "Google was asked nothing");
     stores.store_keys();
     // An update needs release notes: Apple is asked, and gets nothing.
     stores.svc(&publish);

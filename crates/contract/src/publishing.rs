@@ -157,8 +157,11 @@ impl Percent {
     pub const ALL: Percent = Percent(10_000);
 
     /// A share in hundredths of a percent. `None`: not more than 0 and at most 100 percent.
-    pub fn of_hundredths(hundredths: u16) -> Option<Percent> {
-        (1..=10_000).contains(&hundredths).then_some(Percent(hundredths))
+    pub const fn of_hundredths(hundredths: u16) -> Option<Percent> {
+        match hundredths {
+            1..=10_000 => Some(Percent(hundredths)),
+            _ => None,
+        }
     }
 
     /// The share in hundredths of a percent.

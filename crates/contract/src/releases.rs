@@ -98,7 +98,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         options: Option<StoreOptions>,
     } -> Release { who: Member of (release_id), effect: Change, scope: ReleasePublish or own ReleaseCreate,
-        errors: [NotNow "its state does not allow it, or the target is not configured"] }
+        errors: [NotNow "its state does not allow it, or no artifact is for a target"] }
 
     /// Change the share of the users that get a release from a store.
     ///

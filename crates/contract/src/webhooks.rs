@@ -148,7 +148,7 @@ event_types! {
     BuildTimedOut = "build.timedOut",
     /// A release is current in its channel, and all its targets accepted it.
     ReleasePublished = "release.published",
-    /// A release is current in its channel, but some targets refused it.
+    /// Users get a release from some targets; others refused it or are not that far.
     ReleasePartiallyPublished = "release.partiallyPublished",
     /// All targets of a release refused it.
     ReleaseFailed = "release.failed",

@@ -19,7 +19,10 @@ use contract::{
     ArtifactId, Fault, apps::Platform, artifacts::Artifact, credentials::CredentialKind,
     releases::Target,
 };
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
+
+/// The longest pause before a step, well within the time limit of an effect.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1800);
 
 pub(super) async fn perform(
     effect: Effect,
@@ -33,6 +36,11 @@ pub(super) async fn perform(
 }
 
 async fn advance(state: &State, world: &World) -> Result<Outcome, Retry> {
+    // After a start of the service, the stores are not all asked at once.
+    if let Some(due) = state.due {
+        let early = due.since(world.ports.clock.now());
+        world.ports.clock.sleep(early.min(LONGEST_PAUSE)).await;
+    }
     let (key, used) = match key(state, world)? {
         Ok(found) => found,
         Err(refused) => return Ok(Outcome::Stepped(Box::new(Err(refused)), None)),

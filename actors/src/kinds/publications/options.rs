@@ -9,9 +9,14 @@ use app_stores::Options;
 use contract::{
     AppId, Channel, Fault,
     apps::Platform,
-    publishing::{FirebaseAppId, FirebaseOptions, Percent, StoreOptions, TrackName},
+    publishing::{
+        AppStoreRelease, FirebaseAppId, FirebaseOptions, Percent, StoreOptions, TrackName,
+    },
     releases::{Release, Target},
 };
+
+/// The share of the devices with which Apple begins a release in phases.
+const FIRST_PHASE: Option<Percent> = Percent::of_hundredths(100);
 
 /// How many of the newest publications are read for the id of a Firebase app.
 const READ: usize = 50;
@@ -24,6 +29,7 @@ pub fn options_of(
     rollout: Option<Percent>,
 ) -> Result<Option<Ordered>, Fault> {
     let chosen = &release.options;
+    let mut begins_with = rollout;
     let options = match target {
         Target::Ota => return Ok(None),
         Target::GooglePlay => {
@@ -31,7 +37,13 @@ pub fn options_of(
             options.track = Some(options.track.unwrap_or_else(|| track_of(&release.channel)));
             Options::GooglePlay(options)
         }
-        Target::AppStore => Options::AppStore(chosen.app_store.clone().unwrap_or_default()),
+        Target::AppStore => {
+            let options = chosen.app_store.clone().unwrap_or_default();
+            if options.phased && options.release != Some(AppStoreRelease::Manual) {
+                begins_with = rollout.or(FIRST_PHASE);
+            }
+            Options::AppStore(options)
+        }
         Target::Testflight => Options::Testflight(chosen.testflight.clone().unwrap_or_default()),
         Target::FirebaseAppDistribution => Options::Firebase(firebase(chosen, platform)?),
     };
@@ -40,7 +52,7 @@ pub fn options_of(
         default_notes: release.notes.clone(),
         notes: chosen.notes.clone(),
         options,
-        rollout: rollout.filter(|_| is_staged),
+        rollout: begins_with.filter(|_| is_staged),
     }))
 }
 

@@ -217,11 +217,13 @@ impl State {
 
     fn advanced(&mut self, now: Timestamp, advanced: Advanced) {
         let Advanced { progress, state, words, remote_id, url, log, error, next } = advanced;
-        if self.progress != progress {
-            (self.progress, self.moved_at) = (progress, now);
-        }
-        self.unclear = 0;
         let publication = &mut self.publication;
+        // An upload moves with each part. Later, many looks may find the same.
+        let is_sent = state == PublicationState::Uploading && self.progress != progress;
+        if is_sent || publication.state != state || publication.store_state != words {
+            self.moved_at = now;
+        }
+        (self.progress, self.unclear) = (progress, 0);
         publication.state = state;
         publication.store_state = words;
         publication.remote_id = remote_id.or(publication.remote_id.take());

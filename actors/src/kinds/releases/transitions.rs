@@ -157,12 +157,12 @@ impl State {
         let notes = notes.or_else(|| release.notes.clone());
         let options = merged(&release.options, options);
         let is_same = notes == release.notes && options == release.options;
-        let is_done = |offer: &Offer| {
-            release
-                .publications
-                .iter()
-                .any(|p| is_of(p, offer) && !matches!(p.state, S::Failed | S::Halted))
+        // A halted publication in a store is resumed, not published again.
+        let is_over = |p: &Publication| {
+            p.state == S::Failed || p.state == S::Halted && p.target == Target::Ota
         };
+        let is_done =
+            |offer: &Offer| release.publications.iter().any(|p| is_of(p, offer) && !is_over(p));
         let wanted: Vec<_> = wanted.into_iter().filter(|offer| !is_done(offer)).collect();
         if wanted.is_empty() && is_same {
             return Ok(Step::keep());
