@@ -144,10 +144,16 @@ fn a_refusal_names_the_parameter_and_what_to_do() {
             "data",
             "upload the JSON file",
         ),
-        (with(host.clone(), "data", json!(BASE64.encode(b"two words"))), "data", "access token"),
+        (
+            json!({"kind": "repositoryHost", "name": "git.example.com",
+                "data": BASE64.encode(b"two words")}),
+            "data",
+            "access token",
+        ),
         (host, "name", "a host such as git.example.com"),
     ] {
-        let params = with(params, "name", json!("a name"));
+        let name = params.get("name").cloned().unwrap_or(json!("a name"));
+        let params = with(params, "name", name);
         let refused = world.call_as(&world.ada, "svc_setCredential", params);
         assert_eq!(refused.refusal(), (400, 142), "{field}: {advice}");
         let problem = &refused.body["details"][0];
