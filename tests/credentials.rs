@@ -111,7 +111,7 @@ fn a_refusal_names_the_parameter_and_what_to_do() {
     let p8 = json!({"kind": "appStoreConnectKey", "data": file("AuthKey_ABCDE12345.p8")});
     let signing = json!({"kind": "iosSigning", "data": file("distribution.p12"),
         "password": ios::PASSWORD});
-    let host = json!({"kind": "repositoryHost", "data": BASE64.encode(b"a-token")});
+    let host = |name: &str, token: &[u8]| json!({"kind": "repositoryHost", "name": name, "data": BASE64.encode(token)});
     for (params, field, advice) in [
         (keystore("upload.p12", "not it"), "password", "does not open the keystore"),
         (keystore("old.jks", KEYSTORE_PASSWORD), "data", "keytool -importkeystore"),
@@ -144,16 +144,14 @@ fn a_refusal_names_the_parameter_and_what_to_do() {
             "data",
             "upload the JSON file",
         ),
-        (
-            json!({"kind": "repositoryHost", "name": "git.example.com",
-                "data": BASE64.encode(b"two words")}),
-            "data",
-            "access token",
-        ),
-        (host, "name", "a host such as git.example.com"),
+        (host("git.example.com", b"two words"), "data", "access token"),
+        (host("git.example.com/acme", b"a-token"), "name", "a host such as git.example.com"),
+        (host("a name", b"a-token"), "name", "a host such as git.example.com"),
     ] {
-        let name = params.get("name").cloned().unwrap_or(json!("a name"));
-        let params = with(params, "name", name);
+        let params = match params["name"].is_null() {
+            true => with(params, "name", json!("a name")),
+            false => params,
+        };
         let refused = world.call_as(&world.ada, "svc_setCredential", params);
         assert_eq!(refused.refusal(), (400, 142), "{field}: {advice}");
         let problem = &refused.body["details"][0];
@@ -167,7 +165,10 @@ fn a_refusal_names_the_parameter_and_what_to_do() {
     let told = said(&world.set("androidKeystore", "old.jks", &[], Some(KEYSTORE_PASSWORD)));
     assert!(told.contains("keytool -importkeystore"), "{told}");
     let asked = world.set("androidKeystore", "upload.p12", &[], None);
-    assert!(!asked.status.success() && said(&asked).contains("--password-stdin"), "{asked:?}");
+    assert!(
+        !asked.status.success() && said(&asked).contains("no terminal to ask for"),
+        "{asked:?}"
+    );
 
     // A key with a password of its own: the refusal names it, and the command line sends it.
     folder.sh(
