@@ -1,53 +1,22 @@
-//! The state machines of artifacts and releases alone: the tests reach many states by random and
-//! exhaustive inputs, and check the invariants in each of them.
+//! Releases: every state that can be reached.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "tests say so by failing"
-)]
-
+use crate::{World, artifacts::upload};
 use actors::{
     kinds::{
-        artifacts::{self, Artifacts, Declared, Expected, Upload},
+        artifacts::Artifacts,
         releases::{self, Current, Releases},
     },
-    ports::{Content, Examined},
-    runtime::resource::{Input, Intent, Kept, Moment, Next, Resource, step},
+    runtime::resource::{Input, Intent, Kept, Moment, step},
 };
 use contract::{
-    ArtifactId, Fault, Id, Patch, PublicationId, ReleaseId, Sha256, Timestamp,
+    ArtifactId, Id, Patch, PublicationId, ReleaseId, Timestamp,
     apps::Platform,
-    artifacts::{Artifact, ArtifactKind, ArtifactState, Provenance, ProvenancePath, Trust},
     publishing::StoreOptions,
     releases::{Publication, PublicationState, Release, ReleaseState, Target},
 };
-use proptest::prelude::*;
 use std::{collections::BTreeSet, sync::Arc};
 use store::{Snapshot, Stored};
 use ulid::Ulid;
-
-/// A resource in the memory of its owner, without a store.
-struct World<R: Resource> {
-    at: Moment<R>,
-    kept: Option<Kept<R>>,
-}
-
-impl<R: Resource> World<R> {
-    fn new(state: R::State) -> Self {
-        let at = Moment { id: R::Key::of(Ulid(7)), now: Timestamp::from_millis(1_000) };
-        World { at, kept: Some(Kept { state, intent: None }) }
-    }
-
-    /// Applies a step as the owner does.
-    fn take(&mut self, input: Input<R>) -> Result<(), Fault> {
-        let kept = self.kept.as_ref();
-        let step = step(&self.at, kept.map(|kept| &kept.state), input)?;
-        self.kept = step.apply(kept)?;
-        Ok(())
-    }
-}
 
 fn release(state: ReleaseState) -> releases::State {
     releases::State::new(
@@ -362,205 +331,4 @@ fn taking_a_release_back_makes_the_other_one_current_in_the_same_change() {
     let restore = releases::Wish::Restore(Id::of(Ulid(98)));
     assert_eq!(step.intent, Intent::Now(releases::Effect::Ask(restore)), "the stores come first");
     assert!(!step.also.is_empty(), "the channel's pointer moves with it");
-}
-
-fn hash(letter: char) -> Sha256 {
-    letter.to_string().repeat(64).parse().unwrap()
-}
-
-fn upload(size: Option<u64>) -> Upload {
-    Upload {
-        artifact: Artifact {
-            id: Id::of(Ulid(7)),
-            app_id: Id::of(Ulid(1)),
-            platform: Platform::Android,
-            kind: ArtifactKind::Apk,
-            file_name: "app.apk".parse().unwrap(),
-            size,
-            sha256: None,
-            version: "1.0.0".parse().ok(),
-            build_number: None,
-            identifier: None,
-            provenance: Provenance {
-                path: ProvenancePath::ExternalCi,
-                uploaded_by: None,
-                repository: None,
-                commit: None,
-                git_ref: None,
-                run_url: None,
-                profile: None,
-                build_id: None,
-                claimed: true,
-            },
-            attestation: None,
-            trust: Trust::Token,
-            signer: None,
-            state: ArtifactState::Pending,
-            problem: None,
-            created_at: Timestamp::from_millis(0),
-            finalized_at: None,
-        },
-        offset: 0,
-        length: size,
-        declared: Declared { size, sha256: None, build_number: None, version: None },
-        expires_at: Timestamp::from_millis(500),
-        claims_bytes: false,
-    }
-}
-
-fn examined(size: u64, letter: char) -> Examined {
-    let content = Content {
-        identifier: "com.example.app".into(),
-        version: Some("1.0.0".into()),
-        build_number: Some("1".into()),
-        signer: None,
-    };
-    Examined { size, sha256: hash(letter), content: Ok(content) }
-}
-
-fn artifact_inputs() -> Vec<Input<Artifacts>> {
-    use artifacts::{Command, Outcome};
-    let finalize = |letter| Command::Finalize { sha256: hash(letter), size: None };
-    let commands = [
-        Command::Received(5, None),
-        Command::Received(10, Some(10)),
-        Command::Renew(Timestamp::from_millis(600)),
-        finalize('a'),
-        finalize('b'),
-        Command::Expire,
-        Command::Delete,
-        Command::Remove,
-    ];
-    let outcomes = [
-        Outcome::Accepted(Box::new(examined(10, 'a'))),
-        Outcome::Refused("no".into()),
-        Outcome::Nothing,
-        Outcome::Discarded,
-    ];
-    commands
-        .into_iter()
-        .map(Input::Command)
-        .chain(outcomes.into_iter().map(Input::Outcome))
-        .collect()
-}
-
-proptest! {
-    /// Any inputs to an artifact, in any order.
-    #[test]
-    fn an_artifact_keeps_its_word(choices in proptest::collection::vec(0..12_usize, 1..40), size in proptest::option::of(Just(10_u64))) {
-        let mut world = World::<Artifacts>::new(upload(size));
-        for choice in choices {
-            let Some(Kept { state: before, intent }) = world.kept.clone() else { break };
-            let input = artifact_inputs()[choice].clone();
-            let ended = match (&input, &intent) {
-                (Input::Create(_) | Input::Command(_), _) => true,
-                (Input::Outcome(artifacts::Outcome::Accepted(_) | artifacts::Outcome::Refused(_)), Some(artifacts::Effect::Verify(_))) => true,
-                (Input::Outcome(artifacts::Outcome::Nothing), Some(artifacts::Effect::Release)) => true,
-                (Input::Outcome(artifacts::Outcome::Discarded), Some(artifacts::Effect::Discard { .. })) => true,
-                // An outcome is possible only while its effect is pending.
-                (Input::Outcome(_), _) => false,
-            };
-            if !ended {
-                continue;
-            }
-            let told = format!("{:?} in {:?}", input, before.artifact.state);
-            if world.take(input).is_err() {
-                prop_assert_eq!(&world.kept.as_ref().unwrap().state, &before, "a refusal changes nothing");
-                continue;
-            }
-            let Some(Kept { state: after, intent: pending }) = &world.kept else {
-                prop_assert_eq!(before.artifact.state, ArtifactState::Deleted, "only deleted ones go: {}", told);
-                break;
-            };
-            let (old, new) = (before.artifact.state, after.artifact.state);
-            prop_assert_eq!(new == ArtifactState::Verifying, matches!(pending, Some(artifacts::Effect::Verify(_))), "{}", told);
-            if old == ArtifactState::Verified && new == ArtifactState::Verified {
-                prop_assert_eq!(&before.artifact, &after.artifact, "verified does not change: {}", told);
-            }
-            if new == ArtifactState::Verified {
-                prop_assert!(after.artifact.sha256.is_some() && after.artifact.size.is_some());
-            }
-            if matches!(old, ArtifactState::Rejected | ArtifactState::Expired | ArtifactState::Deleted) {
-                prop_assert!(new == old || new == ArtifactState::Deleted, "the end is the end: {}", told);
-            }
-            if old != ArtifactState::Pending {
-                prop_assert_eq!(before.offset, after.offset, "bytes come only while it waits for them: {}", told);
-            }
-            if old == ArtifactState::Pending && new == ArtifactState::Verifying {
-                prop_assert!(before.is_complete(), "{}", told);
-            }
-        }
-    }
-}
-
-#[test]
-fn a_verification_that_comes_to_no_end_is_given_up() {
-    let mut world = World::<Artifacts>::new(upload(Some(10)));
-    let finalize = artifacts::Command::Finalize { sha256: hash('a'), size: None };
-    for command in [artifacts::Command::Received(10, None), finalize] {
-        world.take(Input::Command(command)).unwrap();
-    }
-    let verifying = world.kept.clone().unwrap().state;
-    let expire = |after: i64| {
-        let now = Timestamp::from_millis(verifying.expires_at.as_millis() + after);
-        let at = Moment::<Artifacts> { id: verifying.artifact.id, now };
-        let input = Input::Command(artifacts::Command::Expire);
-        step(&at, Some(&verifying), input).unwrap()
-    };
-    assert!(matches!(expire(-1).next, Next::Keep), "there is time left");
-    let given_up = expire(0);
-    let Next::<Upload>::Put(upload) = given_up.next else { panic!("it stays") };
-    assert_eq!(upload.artifact.state, ArtifactState::Rejected);
-    assert!(upload.artifact.problem.is_some_and(|why| why.contains("upload the file again")));
-    let discard = Intent::Now(artifacts::Effect::Discard { forget: false });
-    assert_eq!(format!("{:?}", given_up.intent), format!("{discard:?}"));
-}
-
-#[test]
-fn bytes_are_held_to_what_was_declared() {
-    let expected = |letter, size| Expected { sha256: hash(letter), size };
-    let judge = |upload: &Upload, expected: &Expected, found: &Examined| {
-        upload.judge(expected, found).map(|_| ())
-    };
-    let plain = upload(None);
-    assert_eq!(judge(&plain, &expected('a', Some(10)), &examined(10, 'a')), Ok(()));
-    let refused = |upload: &Upload, expected: &Expected, found: &Examined, why: &str| {
-        let error = judge(upload, expected, found).unwrap_err();
-        assert!(error.contains(why), "{error}");
-    };
-    refused(&plain, &expected('a', Some(11)), &examined(10, 'a'), "expected 11 bytes, got 10");
-    refused(&plain, &expected('a', None), &examined(10, 'b'), &format!("got {}", hash('b')));
-    let declared = Upload {
-        declared: Declared { sha256: Some(hash('c')), ..Declared::default() },
-        ..plain.clone()
-    };
-    refused(&declared, &expected('a', None), &examined(10, 'a'), "SHA-256");
-    let other = Examined {
-        content: Ok(Content { version: Some("2.0.0".into()), ..examined(1, 'a').content.unwrap() }),
-        ..examined(10, 'a')
-    };
-    refused(&plain, &expected('a', None), &other, "expected 1.0.0, got 2.0.0");
-    let silent = Examined {
-        content: Ok(Content { version: None, ..examined(1, 'a').content.unwrap() }),
-        ..examined(10, 'a')
-    };
-    let version = |upload: &Upload| {
-        upload.judge(&expected('a', None), &silent).map(|content| content.version)
-    };
-    assert_eq!(
-        version(&plain),
-        Ok(Some("1.0.0".into())),
-        "the declared one, where the file has none"
-    );
-    let mut undeclared = plain.clone();
-    undeclared.artifact.version = None;
-    assert!(version(&undeclared).unwrap_err().contains("declare one"));
-    assert_eq!(judge(&undeclared, &expected('a', None), &other), Ok(()), "the file's own");
-    let built = Upload {
-        declared: Declared { build_number: Some("2".into()), ..Declared::default() },
-        ..plain.clone()
-    };
-    refused(&built, &expected('a', None), &examined(10, 'a'), "expected 2, got 1");
-    let broken = Examined { content: Err("not a zip".into()), ..examined(10, 'a') };
-    refused(&plain, &expected('a', None), &broken, "not a zip");
 }
