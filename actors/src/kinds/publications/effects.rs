@@ -156,10 +156,13 @@ impl Content for Stored {
 
 async fn report(state: &State, world: &World) -> Result<Outcome, Retry> {
     let release = state.publication.release_id;
-    let command = releases::report(world, &state.publication)?;
-    match world.owners()?.releases.ask(release, command).await {
-        // The release is deleted.
-        Ok(_) | Err(Fault::NotFound(_)) => Ok(Outcome::Reported),
+    let told = match releases::report(world, &state.publication) {
+        Ok(command) => world.owners()?.releases.ask(release, command).await.map(drop),
+        Err(fault) => Err(fault),
+    };
+    match told {
+        Ok(()) => Ok(Outcome::Reported),
+        Err(Fault::NotFound(_)) => Ok(Outcome::Orphaned),
         Err(fault) => Err(fault.into()),
     }
 }

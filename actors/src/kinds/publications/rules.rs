@@ -104,6 +104,8 @@ pub enum Outcome {
     /// The answer of the store, and the use of the credential unless it was told before.
     Stepped(Box<StepResult>, Option<Box<Use>>),
     Reported,
+    /// The release is deleted.
+    Orphaned,
 }
 
 /// The answer of the store to a step.
@@ -137,6 +139,7 @@ impl Resource for Publications {
                 state.unreported = false;
                 state.go_on(at.now)
             }
+            Outcome::Orphaned => Step::remove(),
         }
     }
 

@@ -67,6 +67,7 @@ impl State {
                 (self.order, self.settled) = (order, false);
                 (self.moved_at, self.unclear) = (now, 0);
                 self.say(now, "It was asked for again.".into());
+                self.unreported = true;
                 Ok(self.act(now))
             }
             // A repeated request for what is under way or done.
@@ -171,6 +172,8 @@ impl State {
             return Step::keep();
         }
         (self.wanted, self.settled) = (wanted, false);
+        // The answer may show nothing new, but the share and the error have changed already.
+        self.unreported = true;
         self.publication.error = None;
         (self.moved_at, self.unclear) = (now, 0);
         self.act(now)
