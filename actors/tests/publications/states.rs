@@ -1,10 +1,11 @@
 //! The state machine of a publication alone: every sequence of inputs up to a depth, and what must
 //! hold after each.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests say so by failing")]
-
 use actors::{
-    kinds::publications::{Command, Effect, New, Ordered, Outcome, Publications, State},
+    kinds::{
+        publications::{Command, Effect, New, Ordered, Outcome, Publications, State},
+        releases::{self, Draft, Offer, Releases},
+    },
     runtime::resource::{Input, Kept, Moment, Resource, step},
 };
 use app_stores::{Advanced, Next, Options, Progress, StoreError, Wanted};
@@ -13,6 +14,7 @@ use contract::{
     publishing::{GooglePlayOptions, Percent, TestflightOptions},
     releases::{Publication, PublicationState as S, Target},
 };
+use serde_json::json;
 use std::{collections::BTreeSet, time::Duration};
 use ulid::Ulid;
 
@@ -251,4 +253,38 @@ fn a_share_is_not_taken_back_and_a_full_release_is_not_halted() {
     let full = live(None);
     assert!(refusal(&full, Command::SetRollout(percent(50.0))).contains("all users"));
     assert!(refusal(&full, Command::Halt).contains("svc_rollbackRelease"));
+}
+
+#[test]
+fn a_report_during_the_hand_over_is_asked_for_again() {
+    let publication = new(Target::GooglePlay, None).publication;
+    let at = Moment { id: publication.release_id, now: Timestamp::from_millis(1_000) };
+    let draft = json!({
+        "id": publication.release_id, "appId": "app_00000000000000000000000003",
+        "version": "1.0.0", "channel": "production", "artifactIds": [publication.artifact_id],
+        "state": "draft", "publications": [], "createdAt": at.now,
+    });
+    let release = serde_json::from_value(draft).unwrap();
+    let draft = Draft { release, by_token: None, artifacts: vec![] };
+    let made = step::<Releases>(&at, None, Input::Create(Box::new(draft))).unwrap();
+    let kept = made.apply(None).unwrap().unwrap();
+    let Publication { id, artifact_id, target, .. } = publication;
+    let publish = releases::Command::Publish {
+        held: vec![artifact_id],
+        wanted: vec![Offer { id, artifact_id, target }],
+        notes: None,
+        rollout: None,
+        options: None,
+    };
+    let asked = step(&at, Some(&kept.state), Input::Command(publish)).unwrap();
+    let kept = asked.apply(Some(&kept)).unwrap().unwrap();
+    let failed = Publication { state: S::Failed, error: Some("no".into()), ..publication };
+    let report =
+        || releases::Command::Report { publication: Box::new(failed.clone()), current: None };
+    let early = Releases::on_command(kept.state.clone(), &at, report());
+    assert!(matches!(early, Err(Fault::Stale)), "it would be lost");
+    let begun = releases::Outcome::Published(vec![(id, releases::Answer::Begun)], None);
+    let kept = step(&at, Some(&kept.state), Input::Outcome(begun)).unwrap();
+    let kept = kept.apply(None).unwrap().unwrap();
+    assert!(Releases::on_command(kept.state, &at, report()).is_ok());
 }
