@@ -263,8 +263,11 @@ impl State {
                 if let Wanted::Released(share) = before {
                     self.publication.rollout = partial(share);
                 }
-                (self.wanted, self.due, self.settled) = (before, None, true);
-                self.say(now, why.clone());
+                (self.wanted, self.settled) = (before, true);
+                // A review goes on without us, so it is looked at again, such as with another key.
+                let is_reviewed = self.publication.state == PublicationState::InReview;
+                self.due = is_reviewed.then(|| now + LONGEST_WAIT);
+                self.say_once(now, why.clone());
                 self.publication.error = Some(why);
             }
         }
