@@ -56,12 +56,12 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
 }
 
 /// An app of a user without a rate limit.
-struct Owned {
-    app: String,
-    session: String,
+pub struct Owned {
+    pub app: String,
+    pub session: String,
 }
 
-fn own(server: &Server) -> Outcome<Owned> {
+pub fn own(server: &Server) -> Outcome<Owned> {
     let session = server.register(1)?.pop().or_say("a session")?;
     let app = app(server, &session)?;
     Ok(Owned { app, session })
@@ -76,7 +76,7 @@ fn app(server: &Server, session: &str) -> Outcome<String> {
 }
 
 /// How often `work` was done in a second, by so many threads. Each gets its number.
-fn rate(
+pub fn rate(
     threads: usize,
     seconds: u64,
     work: impl Fn(usize, u64) -> Outcome<()> + Sync,
@@ -301,7 +301,7 @@ fn seed_builds(
 }
 
 #[allow(clippy::disallowed_methods, reason = "deadlines of the records are compared with it")]
-fn now() -> Timestamp {
+pub fn now() -> Timestamp {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let millis = since.unwrap_or_default().as_millis();
     Timestamp::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))

@@ -4,6 +4,7 @@
 //! `bench` measures all figures, each in its own process. `bench calls` measures one and prints it.
 //! The measured service is the program `svc` beside this program.
 
+mod app_store;
 mod backend;
 mod builds;
 mod calls;
@@ -20,6 +21,7 @@ mod machine;
 mod outcome;
 mod owners;
 mod proxy;
+mod publications;
 mod receiver;
 mod seed;
 mod server;
@@ -96,6 +98,8 @@ enum What {
     Builds,
     /// Deliveries of events, against a client that signs and posts.
     Webhooks,
+    /// Publications in review that are followed.
+    Publications,
     /// The start of a backend in real containers, against the same containers started by hand.
     Backend,
     /// The engine of `instances` and `proxy`, which lists the containers in the file.
@@ -104,6 +108,9 @@ enum What {
     /// The host of repositories of `builds`.
     #[command(hide = true)]
     Github { port: u16 },
+    /// The store of `publications`.
+    #[command(hide = true)]
+    AppStore { port: u16 },
     /// The receiver of `webhooks`.
     #[command(hide = true)]
     Receiver { port: u16 },
@@ -114,7 +121,7 @@ enum What {
 }
 
 /// The figures with their methods, in the order of the report.
-const FIGURES: [(&str, &str); 11] = [
+const FIGURES: [(&str, &str); 12] = [
     ("calls", calls::METHOD),
     ("writes", writes::METHOD),
     ("upload", upload::METHOD),
@@ -125,6 +132,7 @@ const FIGURES: [(&str, &str); 11] = [
     ("proxy", proxy::METHOD),
     ("builds", builds::METHOD),
     ("webhooks", webhooks::METHOD),
+    ("publications", publications::METHOD),
     ("backend", backend::METHOD),
 ];
 
@@ -155,8 +163,10 @@ fn run(bench: &Bench) -> Outcome<()> {
         Some(What::Proxy) => proxy::measure(bench.pace)?,
         Some(What::Github { port }) => return github::run(*port),
         Some(What::Builds) => builds::measure(bench.pace)?,
+        Some(What::AppStore { port }) => return app_store::run(*port),
         Some(What::Receiver { port }) => return receiver::run(*port),
         Some(What::Webhooks) => webhooks::measure(bench.pace)?,
+        Some(What::Publications) => publications::measure(bench.pace)?,
         Some(What::Backend) => backend::measure(bench.pace)?,
         None => return run_all(bench.pace),
     };

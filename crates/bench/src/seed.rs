@@ -14,7 +14,7 @@ use actors::{
     runtime::resource::{Kept, Resource},
 };
 use contract::{
-    AppId, Channel, OrganizationId, ProjectId, Timestamp, UserId,
+    AppId, ArtifactId, Channel, OrganizationId, ProjectId, Timestamp, UserId,
     apps::Platform,
     artifacts::{Artifact, ArtifactKind, ArtifactState, Provenance, ProvenancePath, Trust},
     projects::{Project, ProjectState},
@@ -78,35 +78,7 @@ pub async fn release(store: &Store) -> Outcome<AppId> {
     let change = put::<Organizations>(change, organization, organization_of(user)?);
     let change = put::<Projects>(change, project_id, project(project_id, organization)?);
     let change = put::<Apps>(change, app_id, app(project_id)?);
-    let artifact = Artifact {
-        id: artifact_id,
-        app_id,
-        platform: Platform::Android,
-        kind: ArtifactKind::Apk,
-        file_name: text("app-release.apk")?,
-        size: Some(25_000_000),
-        sha256: Some(text(&"5d".repeat(32))?),
-        version: Some(text("1.4.2")?),
-        build_number: Some("42".into()),
-        identifier: Some(text("com.example.app")?),
-        provenance: provenance(user),
-        trust: Trust::Token,
-        attestation: None,
-        signer: None,
-        state: ArtifactState::Verified,
-        problem: None,
-        created_at: MADE,
-        finalized_at: Some(MADE),
-    };
-    let upload = Upload {
-        claims_bytes: false,
-        artifact,
-        offset: 25_000_000,
-        length: Some(25_000_000),
-        declared: Default::default(),
-        expires_at: MADE,
-    };
-    let change = put::<Artifacts>(change, artifact_id, upload);
+    let change = put::<Artifacts>(change, artifact_id, artifact(artifact_id, app_id, user)?);
     let release = Release {
         id: release_id,
         app_id,
@@ -127,6 +99,38 @@ pub async fn release(store: &Store) -> Outcome<AppId> {
     let current = Current { release: release_id, since: MADE };
     commit(store, change.create::<Current>(&Current::key(app_id, &channel), current)).await?;
     Ok(app_id)
+}
+
+/// A verified artifact for Android.
+pub fn artifact(id: ArtifactId, app_id: AppId, user: UserId) -> Outcome<Upload> {
+    let artifact = Artifact {
+        id,
+        app_id,
+        platform: Platform::Android,
+        kind: ArtifactKind::Apk,
+        file_name: text("app-release.apk")?,
+        size: Some(25_000_000),
+        sha256: Some(text(&"5d".repeat(32))?),
+        version: Some(text("1.4.2")?),
+        build_number: Some("42".into()),
+        identifier: Some(text("com.example.app")?),
+        provenance: provenance(user),
+        trust: Trust::Token,
+        attestation: None,
+        signer: None,
+        state: ArtifactState::Verified,
+        problem: None,
+        created_at: MADE,
+        finalized_at: Some(MADE),
+    };
+    Ok(Upload {
+        claims_bytes: false,
+        artifact,
+        offset: 25_000_000,
+        length: Some(25_000_000),
+        declared: Default::default(),
+        expires_at: MADE,
+    })
 }
 
 fn organization_of(user: UserId) -> Outcome<Organization> {
