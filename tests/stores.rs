@@ -1,6 +1,9 @@
 //! Releases that go to all targets.
 
-use crate::support::stores::{ANDROID, APP, IOS, STORES, Stores};
+use crate::support::{
+    apple::KEY_ID,
+    stores::{ANDROID, APP, IOS, STORES, Stores},
+};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
@@ -88,7 +91,29 @@ fn a_release_goes_to_every_target_is_rolled_out_and_rolled_back_as_the_plan_says
             assert_eq!(publication["error"], Value::Null, "{publication}");
         }
     }
+    the_keys_open_their_stores(&stores);
     stores.check();
+}
+
+/// Each key opens its store, until its role is taken away; and its uses are in the audit log.
+fn the_keys_open_their_stores(stores: &Stores) {
+    let keys = stores.reply(&["credential", "list"])["items"].clone();
+    assert_eq!(keys.as_array().unwrap().len(), 3);
+    for key in keys.as_array().unwrap() {
+        let checked = stores.reply(&["credential", "check", key["id"].as_str().unwrap()]);
+        assert_eq!(checked["check"]["ok"], true, "{checked}");
+    }
+    stores.apple.tell(&json!({"do": "role", "keyId": KEY_ID, "role": "DEVELOPER"}));
+    let apple = keys.as_array().unwrap().iter().find(|key| key["kind"] == "appStoreConnectKey");
+    let refused = stores.svc(&["credential", "check", apple.unwrap()["id"].as_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    let administrator = stores.service.administrator();
+    for key in keys.as_array().unwrap() {
+        let params = json!({"function": "useCredential", "resource": key["id"]});
+        let uses = stores.service.call(Some(&administrator), "svc_admin_getAuditLog", params).ok();
+        let count = uses["items"].as_array().unwrap().len();
+        assert!(count >= 2, "one use for each publication: {uses}");
+    }
 }
 
 /// What the stores did in a rollback, in the order of the plan.

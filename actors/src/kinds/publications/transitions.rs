@@ -74,6 +74,8 @@ impl State {
             (_, Command::Again(_)) => Ok(Step::keep()),
             (S::Failed, Command::Look) => Ok(Step::keep()),
             (_, Command::Look) if self.is_withdrawn() => Ok(Step::keep()),
+            // A step is under way. To cut it off may cost a repetition.
+            (_, Command::Look) if self.due.is_some_and(|due| due <= now) => Ok(Step::keep()),
             (_, Command::Look) => Ok(self.act(now)),
             (S::Queued | S::Uploading | S::Processing, Command::GiveUp) => {
                 let why = "nothing has moved for two days; publish again to go on where it stopped";

@@ -99,13 +99,18 @@ impl State {
             return self.go_on_if(is_idle);
         }
         let is_overtaken = current.is_some_and(|c| self.asked_at.is_some_and(|at| c.since > at));
+        let key = Current::key(release.app_id, &release.channel);
         if release.published_at.is_some() || is_overtaken {
             release.published_at = release.published_at.or(Some(now));
             release.state = ReleaseState::Superseded;
-            return self.go_on_if(is_idle);
+            // A rollback may have moved the pointer to this release since it was read.
+            let unchanged = match current {
+                Some(current) => Change::new().require::<Current>(&key, current),
+                None => Change::new().require_absent::<Current>(&key),
+            };
+            return self.go_on_if(is_idle).also(unchanged);
         }
         release.published_at = Some(now);
-        let key = Current::key(release.app_id, &release.channel);
         let pointer = Current { release: release.id, since: now };
         let also = Change::new().replace::<Current>(&key, current, pointer);
         self.to_tell.extend(before);
