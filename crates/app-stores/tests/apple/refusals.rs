@@ -63,6 +63,10 @@ async fn what_is_in_the_way_is_said_before_anything_is_sent() {
     scene.version("1.4.1", "PREPARE_FOR_SUBMISSION", json!({"de-DE": {"keywords": null}}));
     expect(&scene, &store(&scene), &["de-DE needs keywords"]).await;
 
+    let scene = Scene::new(apple, "no-news");
+    let order = Order { default_notes: None, ..store(&scene) };
+    expect(&scene, &order, &["An update needs release notes", "en-US"]).await;
+
     let scene = Scene::new(apple, "no-group");
     scene.group("Friends", json!({}));
     let order = scene.to_testflight(&["Freinds"]);
@@ -95,10 +99,9 @@ async fn apples_refusals_say_what_to_do() {
         {"path": "/v1/appScreenshotSets/", "code": "STATE_ERROR.SCREENSHOT_REQUIRED.APP_IPHONE_65",
             "detail": "App screenshot missing (APP_IPHONE_65)."},
     ]}));
-    let order = Order { default_notes: None, ..scene.to_app_store(AppStoreOptions::default()) };
+    let order = scene.to_app_store(AppStoreOptions::default());
     let (why, _) = refused(&scene, &order).await;
-    for word in ["app privacy", "screenshots", "needs release notes", "APP_IPHONE_65", "'whatsNew'"]
-    {
+    for word in ["app privacy", "screenshots", "APP_IPHONE_65"] {
         assert!(why.contains(word), "{word}: {why}");
     }
 
