@@ -11,6 +11,9 @@
     reason = "tests say so by failing"
 )]
 
+#[path = "../support/life.rs"]
+mod life;
+
 mod credentials;
 mod events;
 mod harness;

@@ -1,5 +1,7 @@
 //! A world of owners over a model of the container engine.
 
+pub use crate::life::a_moment;
+use crate::life::open;
 use actix_rt::Arbiter;
 use actors::{
     background::instance_reconciler::{InstanceReconciler, Intervals},
@@ -24,7 +26,6 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
-use store::{Memory, Store, StoreError};
 
 /// A clock in the year 2026.
 pub fn clock() -> ManualClock {
@@ -78,23 +79,6 @@ async fn time_passes(clock: ManualClock) {
         a_moment().await;
         clock.advance_to_next(Duration::from_millis(50));
     }
-}
-
-/// Lets the threads of owners and of the store work.
-#[allow(clippy::disallowed_methods, reason = "real threads are waited for")]
-pub async fn a_moment() {
-    tokio::time::sleep(Duration::from_millis(1)).await;
-}
-
-/// Opens the store when its previous users have released it.
-async fn open(folder: &Path) -> Store {
-    for _ in 0..10_000 {
-        match Store::open(folder, &actors::platform::kinds(), Memory::default()) {
-            Err(StoreError::InUse(_)) => a_moment().await,
-            opened => return opened.unwrap(),
-        }
-    }
-    panic!("the store is never let go of");
 }
 
 /// A server is healthy while its container runs.

@@ -8,6 +8,9 @@
     reason = "tests say so by failing"
 )]
 
+#[path = "../support/life.rs"]
+mod life;
+
 mod owners;
 mod shop;
 mod states;

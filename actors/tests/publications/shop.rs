@@ -2,7 +2,7 @@
 //! real ones do.
 
 use app_stores::{
-    Advanced, Content, Key, Next, Options, Order, Progress, Store, StoreError, Wanted,
+    Advanced, Content, Key, Next, Options, Order, Progress, RemoteError, Store, Wanted,
 };
 use async_trait::async_trait;
 use contract::{PublicationId, publishing::Percent, releases::PublicationState as S};
@@ -154,7 +154,7 @@ impl Store for Shop {
         order: &Order,
         content: &dyn Content,
         progress: &Progress,
-    ) -> Result<Advanced, StoreError> {
+    ) -> Result<Advanced, RemoteError> {
         assert!(matches!((key, &order.options), (Key::Google(_), Options::GooglePlay(_))));
         assert!(self.model().under_way.insert(order.id), "one step at a time");
         let _under_way = UnderWay(self.clone(), order.id);
@@ -169,10 +169,10 @@ impl Store for Shop {
             found.map(|at| model.faults.remove(at).1)
         };
         match fault {
-            Some(Fault::UnclearBefore) => return Err(StoreError::Unclear("no answer".into())),
+            Some(Fault::UnclearBefore) => return Err(RemoteError::Unclear("no answer".into())),
             Some(Fault::Busy) => {
                 let after = Duration::from_secs(1);
-                return Err(StoreError::Busy { why: "too many requests".into(), after });
+                return Err(RemoteError::Busy { why: "too many requests".into(), after });
             }
             Some(Fault::PanicsBefore) => panic!("the client of the store has a fault"),
             Some(Fault::HangsBefore) => pending().await,
@@ -186,7 +186,7 @@ impl Store for Shop {
             self.perform(step, order).await;
         }
         match fault {
-            Some(Fault::UnclearAfter) => return Err(StoreError::Unclear("no answer".into())),
+            Some(Fault::UnclearAfter) => return Err(RemoteError::Unclear("no answer".into())),
             Some(Fault::PanicsAfter) => panic!("the client of the store has a fault"),
             Some(Fault::HangsAfter) => pending().await,
             _ => {}
@@ -194,7 +194,7 @@ impl Store for Shop {
         Ok(advanced(if is_closed { done } else { done + 1 }, order))
     }
 
-    async fn check_access(&self, _: &Key, _: &str) -> Result<String, StoreError> {
+    async fn check_access(&self, _: &Key, _: &str) -> Result<String, RemoteError> {
         Ok("The key opens the app.".into())
     }
 }

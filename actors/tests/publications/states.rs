@@ -8,7 +8,7 @@ use actors::{
     },
     runtime::resource::{Input, Kept, Moment, Resource, step},
 };
-use app_stores::{Advanced, Next, Options, Progress, StoreError, Wanted};
+use app_stores::{Advanced, Next, Options, Progress, RemoteError, Wanted};
 use contract::{
     Fault, Id, PublicationId, Timestamp,
     publishing::{GooglePlayOptions, Percent, TestflightOptions},
@@ -113,11 +113,11 @@ fn input(event: Event, state: &State) -> Input<Publications> {
                 (false, _) => Next::After(Duration::from_secs(30)),
             },
         })),
-        Event::Refused => stepped(Err(StoreError::Refused("no".into()))),
+        Event::Refused => stepped(Err(RemoteError::Refused("no".into()))),
         Event::Busy => {
-            stepped(Err(StoreError::Busy { why: "wait".into(), after: Duration::from_secs(9) }))
+            stepped(Err(RemoteError::Busy { why: "wait".into(), after: Duration::from_secs(9) }))
         }
-        Event::Unclear => stepped(Err(StoreError::Unclear("silence".into()))),
+        Event::Unclear => stepped(Err(RemoteError::Unclear("silence".into()))),
         Event::Reported => Input::Outcome(Outcome::Reported),
         Event::Again => Input::Command(Command::Again(state.order.clone())),
         Event::SetRollout(share) => {
@@ -152,7 +152,7 @@ fn check(before: &State, kept: &Kept<Publications>, event: Event) {
     );
     let moves = matches!(now, S::Queued | S::Uploading | S::Processing | S::InReview);
     let is_refused = state.publication.error.is_some();
-    assert!(!moves || state.due.is_some() || is_refused, "it goes on by itself: {event:?}");
+    assert!(!moves || state.due.is_some(), "it goes on by itself: {event:?}");
     assert!(now != S::Failed || state.due.is_none(), "what failed is at rest: {event:?}");
     assert!(now != S::Failed || is_refused, "who failed says why: {event:?}");
     if before.publication != state.publication

@@ -1,6 +1,8 @@
 //! Owners over a store of apps, in lives that end without warning.
 
 use super::shop::Shop;
+pub use crate::life::a_moment;
+use crate::life::open;
 use actix_rt::{Arbiter, System};
 use actors::{
     call::audit,
@@ -35,7 +37,6 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use store::{Memory, Store, StoreError};
 use ulid::Ulid;
 
 /// How long something may take in real time. On the clock of the test that is up to 50 minutes.
@@ -103,22 +104,6 @@ async fn time_passes(clock: ManualClock) {
         a_moment().await;
         clock.advance_to_next(Duration::from_millis(50));
     }
-}
-
-/// Lets the threads of owners and of the store work.
-pub async fn a_moment() {
-    tokio::time::sleep(Duration::from_millis(1)).await;
-}
-
-/// Opens the store when the life before has released it.
-async fn open(folder: &Path) -> Store {
-    for _ in 0..10_000 {
-        match Store::open(folder, &actors::platform::kinds(), Memory::default()) {
-            Err(StoreError::InUse(_)) => a_moment().await,
-            opened => return opened.unwrap(),
-        }
-    }
-    panic!("the store is never let go of");
 }
 
 /// Waits in real time until something holds.

@@ -9,6 +9,9 @@
     reason = "tests say so by failing"
 )]
 
+#[path = "../support/life.rs"]
+mod life;
+
 mod machines;
 mod owners;
 mod world;

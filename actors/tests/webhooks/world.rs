@@ -1,5 +1,7 @@
 //! A platform over a receiver that answers as the test wants, in lives that end without warning.
 
+pub use crate::life::a_moment;
+use crate::life::open;
 use actix_rt::{Arbiter, System};
 use actors::{
     background::{fan_out::FanOut, sweeper::sweep},
@@ -34,7 +36,6 @@ use std::{
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
-use store::{Memory, Store, StoreError};
 use ulid::Ulid;
 
 /// A request that the receiver got.
@@ -260,22 +261,6 @@ pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(begun.elapsed() < Duration::from_secs(20), "{what}: it never holds");
         a_moment().await;
     }
-}
-
-/// Lets the threads of owners and of the store work.
-pub async fn a_moment() {
-    tokio::time::sleep(Duration::from_millis(2)).await;
-}
-
-/// Opens the store when the life before has released it.
-async fn open(folder: &Path) -> Store {
-    for _ in 0..5_000 {
-        match Store::open(folder, &actors::platform::kinds(), Memory::default()) {
-            Err(StoreError::InUse(_)) => a_moment().await,
-            opened => return opened.unwrap(),
-        }
-    }
-    panic!("the store is never let go of");
 }
 
 fn settings() -> Settings {

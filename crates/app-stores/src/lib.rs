@@ -13,9 +13,6 @@ pub mod firebase;
 #[cfg(feature = "clients")]
 mod google;
 pub mod google_play;
-#[cfg(feature = "clients")]
-#[allow(dead_code, reason = "every client uses a part")]
-mod http;
 mod key;
 mod order;
 mod progress;
@@ -27,8 +24,9 @@ pub use app_store_connect::ADDRESS as APP_STORE_CONNECT;
 #[cfg(feature = "clients")]
 pub use google::GoogleAddresses;
 pub use key::{AppStoreConnectKey, Key, Pem, ServiceAccount};
-pub use order::{AppFile, Content, Options, Order, Wanted};
+pub use order::{AppFile, Content, FirebaseApp, Options, Order, Wanted};
 pub use progress::{Advanced, Next, Progress};
+pub use remote::RemoteError;
 pub use rollback::{Action, Undo};
 
 use async_trait::async_trait;
@@ -40,19 +38,19 @@ pub trait Store: Send + Sync {
     /// Takes a publication one step closer to what is wanted. The first steps check everything that
     /// the store tells before anything is sent. A step takes at most [`Store::step_within`].
     ///
-    /// After [`StoreError::Busy`] and [`StoreError::Unclear`], the step may be repeated with the same
-    /// progress; after [`StoreError::Refused`] too, once the reason is gone.
+    /// After [`RemoteError::Busy`] and [`RemoteError::Unclear`], the step may be repeated with the same
+    /// progress; after [`RemoteError::Refused`] too, once the reason is gone.
     async fn advance(
         &self,
         key: &Key,
         order: &Order,
         content: &dyn Content,
         progress: &Progress,
-    ) -> Result<Advanced, StoreError>;
+    ) -> Result<Advanced, RemoteError>;
 
     /// Checks that the key opens the app in this store with every permission that a publication
     /// needs. Changes nothing that anybody sees. Returns what was found, as one sentence.
-    async fn check_access(&self, key: &Key, app: &str) -> Result<String, StoreError>;
+    async fn check_access(&self, key: &Key, app: &str) -> Result<String, RemoteError>;
 
     /// How long one step of this order may take. It is longer where a store takes a file only as a
     /// whole.
@@ -63,23 +61,3 @@ pub trait Store: Send + Sync {
 
 /// How long one step may take in most stores.
 pub const STEP_WITHIN: Duration = Duration::from_secs(120);
-
-/// Why a step was not done.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum StoreError {
-    /// The store, or a check before anything was sent, refuses. Another attempt would fail too,
-    /// until somebody does what the text says. The text ends with the store's own words and code.
-    #[error("{0}")]
-    Refused(String),
-    /// The store did nothing. Another attempt after this time may succeed.
-    #[error("{why}")]
-    Busy {
-        /// The reason, as a sentence.
-        why: String,
-        /// The pause that the store asks for, or a usual one.
-        after: Duration,
-    },
-    /// The store did not answer, and may have done it.
-    #[error("{0}")]
-    Unclear(String),
-}

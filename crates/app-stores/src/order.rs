@@ -3,10 +3,11 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract::{
-    Notes, PublicationId, Sha256,
+    BoundedSet, Email, Notes, PublicationId, Sha256,
     artifacts::ArtifactKind,
     publishing::{
-        AppStoreOptions, FirebaseOptions, GooglePlayOptions, Language, Percent, TestflightOptions,
+        AppStoreOptions, FirebaseAppId, GooglePlayOptions, GroupName, Language, Percent,
+        TestflightOptions,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -58,8 +59,22 @@ pub enum Options {
     AppStore(AppStoreOptions),
     /// For TestFlight.
     Testflight(TestflightOptions),
-    /// For Firebase App Distribution. The id of the app is set.
-    Firebase(FirebaseOptions),
+    /// For Firebase App Distribution.
+    Firebase(FirebaseApp),
+}
+
+/// The app of an order in Firebase App Distribution, and who gets its release.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FirebaseApp {
+    /// The id of the app in Firebase.
+    pub app_id: FirebaseAppId,
+    /// The aliases of groups of testers.
+    #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
+    pub groups: BoundedSet<GroupName, 0, 20>,
+    /// The e-mail addresses of testers.
+    #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
+    pub testers: BoundedSet<Email, 0, 200>,
 }
 
 /// What is wanted of the store.

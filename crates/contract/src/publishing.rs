@@ -25,7 +25,7 @@ pub struct StoreOptions {
     pub testflight: Option<TestflightOptions>,
     /// For `firebase-app-distribution`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub firebase: Option<FirebaseChoices>,
+    pub firebase: Option<FirebaseOptions>,
 }
 
 /// The choices for Google Play.
@@ -94,28 +94,13 @@ pub struct TestflightOptions {
 /// The choices for Firebase App Distribution.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct FirebaseChoices {
+pub struct FirebaseOptions {
     /// The id of the iOS app in Firebase, such as `1:1234567890:ios:0a1b2c3d4e5f67890`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ios_app_id: Option<FirebaseAppId>,
     /// The id of the Android app in Firebase, such as `1:1234567890:android:0a1b2c3d4e5f67890`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub android_app_id: Option<FirebaseAppId>,
-    /// The aliases of groups of testers.
-    #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
-    pub groups: BoundedSet<GroupName, 0, 20>,
-    /// The e-mail addresses of testers.
-    #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
-    pub testers: BoundedSet<crate::Email, 0, 200>,
-}
-
-/// The choices for one app in Firebase App Distribution.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct FirebaseOptions {
-    /// The id of the app in Firebase, such as `1:1234567890:android:0a1b2c3d4e5f67890`. Required.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub app_id: Option<FirebaseAppId>,
     /// The aliases of groups of testers.
     #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
     pub groups: BoundedSet<GroupName, 0, 20>,

@@ -226,7 +226,8 @@ impl Platform {
             Some((publisher, attestation)) => {
                 let (repository, owner) =
                     (attestation.repository_id.clone(), attestation.repository_owner_id.clone());
-                let attested = owners.ask(id, Command::Attest(Box::new(attestation))).await?;
+                let attest = Command::Attest(Box::new(attestation));
+                let attested = cx.tell(&self.world, owners, id, attest).await?;
                 self.pin(publisher, &repository, &owner).await?;
                 attested.artifact.clone()
             }

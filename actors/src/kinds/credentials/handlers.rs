@@ -8,7 +8,7 @@ use crate::{
     ports::credentials::{Opened, Secret, Upload},
     runtime::{entries::Under, resource::Input},
 };
-use app_stores::{Key, StoreError};
+use app_stores::{Key, RemoteError};
 use contract::{
     AppId, CredentialId, Fault, Name, Page, Serves,
     credentials::{
@@ -190,8 +190,8 @@ impl Platform {
         let check = ports.clock.limit(CHECK_WITHIN, store.check_access(key, &name)).await;
         Ok(match check {
             Some(Ok(text)) => Ok(text),
-            Some(Err(StoreError::Refused(why))) => Err(why),
-            Some(Err(StoreError::Busy { .. } | StoreError::Unclear(_))) => {
+            Some(Err(RemoteError::Refused(why))) => Err(why),
+            Some(Err(RemoteError::Busy { .. } | RemoteError::Unclear(_))) => {
                 return Err(Fault::Unavailable("the store"));
             }
             None => return Err(Fault::NoAnswer("the store")),

@@ -12,7 +12,7 @@ use crate::{
     runtime::resource::{Kept, Retry},
     world::World,
 };
-use app_stores::{AppFile, Content, Key, Order, StoreError};
+use app_stores::{AppFile, Content, Key, Order, RemoteError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract::{
@@ -56,14 +56,14 @@ async fn advance(state: &State, world: &World) -> Result<Outcome, Retry> {
 }
 
 async fn step(state: &State, artifact: &Artifact, key: &Key, world: &World) -> StepResult {
-    let refused = |why: String| Err(StoreError::Refused(why));
+    let refused = |why: String| Err(RemoteError::Refused(why));
     let Some(store) = world.ports.stores.get(&state.publication.target) else {
         return refused("this target is not configured on this server".into());
     };
     match foreign_signer(artifact, world) {
         Ok(None) => {}
         Ok(Some(why)) => return refused(why),
-        Err(fault) => return Err(StoreError::Unclear(fault.to_string())),
+        Err(fault) => return Err(RemoteError::Unclear(fault.to_string())),
     }
     let order = match order(state, artifact) {
         Ok(order) => order,
@@ -74,7 +74,7 @@ async fn step(state: &State, artifact: &Artifact, key: &Key, world: &World) -> S
 }
 
 /// The key to the store, and the note of its use.
-fn key(state: &State, world: &World) -> Result<Result<(Key, Use), StoreError>, Retry> {
+fn key(state: &State, world: &World) -> Result<Result<(Key, Use), RemoteError>, Retry> {
     use CredentialKind as K;
     let target = state.publication.target;
     let kinds: &[K] = match target {
@@ -94,7 +94,7 @@ fn key(state: &State, world: &World) -> Result<Result<(Key, Use), StoreError>, R
         return Ok(Ok((key, used)));
     }
     let kind = kinds.first().map_or("", |kind| kind.name());
-    Ok(Err(StoreError::Refused(format!(
+    Ok(Err(RemoteError::Refused(format!(
         "the app has no credential of the kind {kind}, which {} needs: store one with \
          svc_setCredential (svc credential set {kind}), and publish again",
         target.name()

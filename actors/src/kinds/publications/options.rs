@@ -5,13 +5,11 @@ use crate::{
     kinds::apps::Apps,
     runtime::{entries::Under, store::Store},
 };
-use app_stores::Options;
+use app_stores::{FirebaseApp, Options};
 use contract::{
     AppId, Channel, Fault,
     apps::Platform,
-    publishing::{
-        AppStoreRelease, FirebaseAppId, FirebaseOptions, Percent, StoreOptions, TrackName,
-    },
+    publishing::{AppStoreRelease, FirebaseAppId, Percent, StoreOptions, TrackName},
     releases::{Release, Target},
 };
 
@@ -65,7 +63,7 @@ fn track_of(channel: &Channel) -> TrackName {
     name.parse().expect("the names are valid")
 }
 
-fn firebase(chosen: &StoreOptions, platform: Platform) -> Result<FirebaseOptions, Fault> {
+fn firebase(chosen: &StoreOptions, platform: Platform) -> Result<FirebaseApp, Fault> {
     let chosen = chosen.firebase.clone().unwrap_or_default();
     let (app, field) = match platform {
         Platform::Ios => (chosen.ios_app_id, "iosAppId"),
@@ -77,7 +75,7 @@ fn firebase(chosen: &StoreOptions, platform: Platform) -> Result<FirebaseOptions
             format!("firebase.{field} is required: the id that the Firebase console shows"),
         )
     })?;
-    Ok(FirebaseOptions { app_id: Some(app), groups: chosen.groups, testers: chosen.testers })
+    Ok(FirebaseApp { app_id: app, groups: chosen.groups, testers: chosen.testers })
 }
 
 /// The app in Firebase to which the app was published last.
@@ -86,7 +84,7 @@ pub fn firebase_app(store: &Store, app: AppId) -> Result<Option<FirebaseAppId>, 
         if let Some(seen) = store.get::<Publications>(&id)?
             && let Options::Firebase(options) = &seen.state.order.options
         {
-            return Ok(options.app_id.clone());
+            return Ok(Some(options.app_id.clone()));
         }
     }
     Ok(None)

@@ -75,9 +75,8 @@ impl Platform {
         }
         let owners = &self.owners()?.publications;
         for publication in &meant {
-            owners.ask(publication.id, command.clone()).await?;
+            cx.tell(&self.world, owners, publication.id, command.clone()).await?;
         }
-        cx.note(&self.world, &release_id.to_string());
         let ids: Vec<_> = meant.iter().map(|p| p.id).collect();
         self.fulfilled(&ids).await?;
         self.release_of(release_id)

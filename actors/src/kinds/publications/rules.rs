@@ -12,7 +12,7 @@ use crate::{
     },
     world::World,
 };
-use app_stores::{Advanced, Options, Progress, StoreError, Wanted};
+use app_stores::{Advanced, Options, Progress, RemoteError, Wanted};
 use contract::{
     AppId, CredentialId, Fault, Notes, PublicationId, Timestamp,
     publishing::{Language, Percent},
@@ -109,7 +109,7 @@ pub enum Outcome {
 }
 
 /// The answer of the store to a step.
-pub type StepResult = Result<Advanced, StoreError>;
+pub type StepResult = Result<Advanced, RemoteError>;
 
 /// How long a publication may stand still before it fails.
 const STANDS_AT_MOST: Duration = Duration::from_secs(48 * 3600);

@@ -6,7 +6,7 @@ use crate::{
     kinds::credentials::Use,
     runtime::resource::{Intent, Step},
 };
-use app_stores::{Advanced, Next, Progress, StoreError, Wanted};
+use app_stores::{Advanced, Next, Progress, RemoteError, Wanted};
 use contract::{
     Fault, Timestamp,
     publishing::Percent,
@@ -65,6 +65,8 @@ impl State {
                 self.publication.rollout = partial(order.rollout);
                 self.wanted = Wanted::Released(order.rollout);
                 (self.order, self.settled) = (order, false);
+                // What the store did before is over: its refusal fails the publication again.
+                self.fulfilled = None;
                 (self.moved_at, self.unclear) = (now, 0);
                 self.say(now, "It was asked for again.".into());
                 self.unreported = true;
@@ -196,12 +198,12 @@ impl State {
         let seen = self.publication.clone();
         match result {
             Ok(advanced) => self.advanced(now, advanced),
-            Err(StoreError::Refused(why)) => self.refused(now, why),
-            Err(StoreError::Busy { why, after }) => {
+            Err(RemoteError::Refused(why)) => self.refused(now, why),
+            Err(RemoteError::Busy { why, after }) => {
                 self.say_once(now, why);
                 self.due = Some(now + after.min(LONGEST_WAIT));
             }
-            Err(StoreError::Unclear(why)) => {
+            Err(RemoteError::Unclear(why)) => {
                 let pause = FIRST_PAUSE.saturating_mul(1 << self.unclear.min(10));
                 self.unclear = self.unclear.saturating_add(1);
                 self.say_once(now, why);

@@ -85,13 +85,11 @@ impl State {
         current: Option<&Stored<Current>>,
         is_idle: bool,
     ) -> Step<Releases> {
+        let is_waiting = self.waiting().next().is_some();
         let release = &mut self.release;
         if matches!(release.state, ReleaseState::Superseded | ReleaseState::RolledBack) {
             return self.go_on_if(is_idle);
         }
-        let is_waiting = release.publications.iter().any(|p| {
-            p.state == S::Queued && (p.target == Target::Ota || self.unsent.contains(&p.id))
-        });
         release.state =
             if is_waiting { ReleaseState::Publishing } else { overall(&release.publications) };
         let before = current.map(|c| c.release);

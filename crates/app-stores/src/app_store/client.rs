@@ -5,7 +5,7 @@ use super::{
     rules::{self, Step},
 };
 use crate::{
-    Advanced, Content, Key, Options, Order, Progress as AnyProgress, Store, StoreError, Wanted,
+    Advanced, Content, Key, Options, Order, Progress as AnyProgress, RemoteError, Store, Wanted,
     app_store_connect::{
         Api, Done, Session, apple_key, shown_to,
         upload::{AppRecord, Uploader},
@@ -43,26 +43,30 @@ impl Store for AppStore {
         order: &Order,
         content: &dyn Content,
         progress: &AnyProgress,
-    ) -> Result<Advanced, StoreError> {
+    ) -> Result<Advanced, RemoteError> {
         let mut progress = match progress {
             AnyProgress::None => Progress::default(),
             AnyProgress::AppStore(progress) => progress.clone(),
             _ => {
-                return Err(StoreError::Refused("This is no publication in the App Store.".into()));
+                return Err(RemoteError::Refused(
+                    "This is no publication in the App Store.".into(),
+                ));
             }
         };
         let Options::AppStore(options) = &order.options else {
-            return Err(StoreError::Refused("The choices are not those for the App Store.".into()));
+            return Err(RemoteError::Refused(
+                "The choices are not those for the App Store.".into(),
+            ));
         };
         let session = self.api.with(apple_key(key)?);
         let work = Work { session, order, content, options };
-        let step = rules::next(&progress, order.wanted, options).map_err(StoreError::Refused)?;
+        let step = rules::next(&progress, order.wanted, options).map_err(RemoteError::Refused)?;
         progress.is_halted = false;
         let done = work.perform(step, &mut progress).await?;
         Ok(advanced(progress, done))
     }
 
-    async fn check_access(&self, key: &Key, app: &str) -> Result<String, StoreError> {
+    async fn check_access(&self, key: &Key, app: &str) -> Result<String, RemoteError> {
         let session = self.api.with(apple_key(key)?);
         shown_to(session, app, "appStoreVersionPhasedReleases").await
     }
@@ -84,7 +88,7 @@ fn advanced(progress: Progress, done: Done) -> Advanced {
 }
 
 impl Work<'_> {
-    async fn perform(&self, step: Step, progress: &mut Progress) -> Result<Done, StoreError> {
+    async fn perform(&self, step: Step, progress: &mut Progress) -> Result<Done, RemoteError> {
         match step {
             Step::Upload(step) => {
                 let uploader = Uploader {
@@ -117,18 +121,18 @@ impl Work<'_> {
     }
 }
 
-pub(super) fn app(progress: &Progress) -> Result<&AppRecord, StoreError> {
+pub(super) fn app(progress: &Progress) -> Result<&AppRecord, RemoteError> {
     progress.upload.app.as_ref().ok_or_else(incomplete)
 }
 
-pub(super) fn build(progress: &Progress) -> Result<&str, StoreError> {
+pub(super) fn build(progress: &Progress) -> Result<&str, RemoteError> {
     progress.upload.build.as_ref().map(|build| build.id.as_str()).ok_or_else(incomplete)
 }
 
-pub(super) fn known(id: &Option<String>) -> Result<&str, StoreError> {
+pub(super) fn known(id: &Option<String>) -> Result<&str, RemoteError> {
     id.as_deref().ok_or_else(incomplete)
 }
 
-fn incomplete() -> StoreError {
-    StoreError::Refused("The progress of the publication is incomplete.".into())
+fn incomplete() -> RemoteError {
+    RemoteError::Refused("The progress of the publication is incomplete.".into())
 }

@@ -7,7 +7,7 @@ use super::{
     rules::{self, Act},
 };
 use crate::{
-    StoreError, Wanted,
+    RemoteError, Wanted,
     app_store_connect::{Done, FOLLOW_REVIEW, Request, linked},
 };
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ const FOLLOW_RELEASE: Duration = Duration::from_secs(60);
 const FOLLOW_PHASES: Duration = Duration::from_secs(60 * 60);
 
 impl Work<'_> {
-    pub(super) async fn follow(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+    pub(super) async fn follow(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
         let version = known(&progress.version)?.to_owned();
         let looked = self.look_at_version(&version).await?;
         if let (false, Wanted::Released(share)) = (progress.has_begun(), self.order.wanted) {
@@ -42,7 +42,7 @@ impl Work<'_> {
         })
     }
 
-    async fn act(&self, progress: &mut Progress, version: &str) -> Result<Done, StoreError> {
+    async fn act(&self, progress: &mut Progress, version: &str) -> Result<Done, RemoteError> {
         match rules::act(progress, self.order.wanted, self.options) {
             Act::Wait => Ok(Done::after(pause(progress.stage()))),
             Act::Settle => Ok(Done::settled()),
@@ -93,7 +93,7 @@ impl Work<'_> {
                 progress.is_cancelled = true;
                 Ok(done)
             }
-            Act::Refuse(why) => Err(StoreError::Refused(why)),
+            Act::Refuse(why) => Err(RemoteError::Refused(why)),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{
     client::{Work, app, build, known},
 };
 use crate::{
-    StoreError,
+    RemoteError,
     app_store_connect::{
         Done, Request,
         documents::{Anything, Many, One, Resource, ReviewSubmission},
@@ -29,7 +29,7 @@ impl Work<'_> {
     pub(super) async fn open_submission(
         &self,
         progress: &mut Progress,
-    ) -> Result<Done, StoreError> {
+    ) -> Result<Done, RemoteError> {
         let app = &app(progress)?.id;
         let version = known(&progress.version)?;
         let request = Request::get(SUBMISSIONS)
@@ -51,7 +51,7 @@ impl Work<'_> {
                         .and_say("The submission that Apple refused is closed."));
                 }
                 ("READY_FOR_REVIEW", true) if items.len() > 1 => {
-                    return Err(StoreError::Refused(
+                    return Err(RemoteError::Refused(
                         "The version is part of a submission with other things in App Store \
                          Connect. Submit or empty it there, under App Review."
                             .into(),
@@ -81,7 +81,7 @@ impl Work<'_> {
         Ok(Done::silently())
     }
 
-    pub(super) async fn list(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+    pub(super) async fn list(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
         let (submission, version) = (known(&progress.submission)?, known(&progress.version)?);
         let items = self.items(submission).await?;
         if !items.iter().any(|item| item.related("appStoreVersion") == Some(version)) {
@@ -96,7 +96,7 @@ impl Work<'_> {
         Ok(Done::silently())
     }
 
-    pub(super) async fn submit(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+    pub(super) async fn submit(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
         let id = known(&progress.submission)?;
         let Some(found) = self.submission(id).await? else {
             (progress.submission, progress.listed) = (None, false);
@@ -107,7 +107,7 @@ impl Work<'_> {
             let is_ours = version.build.as_deref() == Some(build(progress)?)
                 && version.version.version_string == self.order.file.version;
             if !is_ours {
-                return Err(StoreError::Refused(
+                return Err(RemoteError::Refused(
                     "Somebody changed the version or its build in App Store Connect, so that it was \
                      not submitted. Publish again."
                         .into(),
@@ -121,7 +121,7 @@ impl Work<'_> {
     }
 
     /// Takes the version out of a submission, unless Apple has it already.
-    pub(super) async fn take_out(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+    pub(super) async fn take_out(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
         let id = known(&progress.submission)?;
         let version = known(&progress.version)?;
         let found = self.submission(id).await?;
@@ -139,7 +139,7 @@ impl Work<'_> {
     }
 
     /// Cancels the submission, unless Apple does already.
-    pub(super) async fn cancel_review(&self, progress: &Progress) -> Result<Done, StoreError> {
+    pub(super) async fn cancel_review(&self, progress: &Progress) -> Result<Done, RemoteError> {
         let id = known(&progress.submission)?;
         let Some(found) = self.submission(id).await? else {
             return Ok(Done::after(CANCELLED_SOON));
@@ -154,19 +154,22 @@ impl Work<'_> {
         }
     }
 
-    async fn cancel(&self, submission: &str) -> Result<(), StoreError> {
+    async fn cancel(&self, submission: &str) -> Result<(), RemoteError> {
         let body = resource("reviewSubmissions", Some(submission), json!({"canceled": true}));
         self.session.change(Request::patch(format!("{SUBMISSIONS}/{submission}"), body)).await
     }
 
-    async fn submission(&self, id: &str) -> Result<Option<Resource<ReviewSubmission>>, StoreError> {
+    async fn submission(
+        &self,
+        id: &str,
+    ) -> Result<Option<Resource<ReviewSubmission>>, RemoteError> {
         let request = Request::get(format!("{SUBMISSIONS}/{id}"));
         let found: Option<One<ReviewSubmission>> = self.session.find(request).await?;
         Ok(found.map(|found| found.data))
     }
 
     /// The items of a submission. None if it is gone.
-    async fn items(&self, submission: &str) -> Result<Vec<Resource<Anything>>, StoreError> {
+    async fn items(&self, submission: &str) -> Result<Vec<Resource<Anything>>, RemoteError> {
         let request = Request::get(format!("{SUBMISSIONS}/{submission}/items"))
             .with("include", "appStoreVersion")
             .with("limit", "50");

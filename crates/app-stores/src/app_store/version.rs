@@ -7,7 +7,7 @@ use super::{
     progress::Phases,
 };
 use crate::{
-    StoreError, Wanted,
+    RemoteError, Wanted,
     app_store_connect::{
         Done, Request, checked_notes,
         documents::{Localization, Many, One, PhasedRelease, Resource, Version},
@@ -34,14 +34,14 @@ pub(super) struct Looked {
 
 impl Work<'_> {
     /// Checks what can be read, before anything is sent.
-    pub(super) async fn check(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+    pub(super) async fn check(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
         let app = app(progress)?;
         let notes = checked_notes(self.order, &app.language)?;
         let has_notes = notes.contains_key(app.language.as_str());
         let ground = checks::ground(&self.versions(&app.id).await?, &self.order.file.version);
-        let ground = ground.map_err(StoreError::Refused)?;
+        let ground = ground.map_err(RemoteError::Refused)?;
         if ground.is_first && self.wants_phases() {
-            return Err(StoreError::Refused(
+            return Err(RemoteError::Refused(
                 "Only an update can be released in phases, and this is the first version of the \
                  app. Publish it to everybody."
                     .into(),
@@ -52,11 +52,11 @@ impl Work<'_> {
         if let Some(draft) = &ground.editable {
             let localizations = self.localizations(&draft.id).await?;
             let all: Vec<_> = localizations.into_iter().map(|one| one.attributes).collect();
-            checks::complete(&all).map_err(StoreError::Refused)?;
+            checks::complete(&all).map_err(RemoteError::Refused)?;
             tells_news = checks::tells_news(&all);
         }
         if !ground.is_first && !has_notes && !tells_news {
-            return Err(StoreError::Refused(format!(
+            return Err(RemoteError::Refused(format!(
                 "An update needs release notes. Give some in {}, the language of the app in the \
                  App Store; other languages without own notes show them too.",
                 app.language
@@ -68,11 +68,14 @@ impl Work<'_> {
     }
 
     /// Creates the version, or takes over the one that can be edited.
-    pub(super) async fn ensure_version(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+    pub(super) async fn ensure_version(
+        &self,
+        progress: &mut Progress,
+    ) -> Result<Done, RemoteError> {
         let app = app(progress)?;
         let wanted = &self.order.file.version;
         let versions = self.versions(&app.id).await?;
-        let ground = checks::ground(&versions, wanted).map_err(StoreError::Refused)?;
+        let ground = checks::ground(&versions, wanted).map_err(RemoteError::Refused)?;
         let mut attributes = self.release_type();
         if let Some(attributes) = attributes.as_object_mut() {
             attributes.insert("versionString".into(), json!(wanted));
@@ -101,7 +104,7 @@ impl Work<'_> {
         Ok(Done::saying(said))
     }
 
-    pub(super) async fn attach(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+    pub(super) async fn attach(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
         let (id, build) = (known(&progress.version)?, build(progress)?);
         let looked = self.look_at_version(id).await?;
         let done = match looked.build.as_deref() == Some(build) {
@@ -120,7 +123,7 @@ impl Work<'_> {
     /// Writes the release notes in the first language in which they are not in place. Apple demands
     /// some in every language of the version: those without own ones show those of the default
     /// language.
-    pub(super) async fn note(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+    pub(super) async fn note(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
         let language_of_app = &app(progress)?.language;
         let notes = checked_notes(self.order, language_of_app)?;
         let mut done = Done::silently();
@@ -156,7 +159,7 @@ impl Work<'_> {
         Ok(done)
     }
 
-    pub(super) async fn set_phases(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+    pub(super) async fn set_phases(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
         let version = known(&progress.version)?;
         let looked = self.look_at_version(version).await?;
         let done = match (looked.phases, self.wants_phases()) {
@@ -183,7 +186,7 @@ impl Work<'_> {
         &self,
         version: &str,
         release: Value,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), RemoteError> {
         let body = resource("appStoreVersions", Some(version), release);
         self.session.change(Request::patch(format!("{VERSIONS}/{version}"), body)).await
     }
@@ -192,17 +195,17 @@ impl Work<'_> {
         &self,
         phases: &Phases,
         state: &'static str,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), RemoteError> {
         let body = resource(PHASED, Some(&phases.id), json!({"phasedReleaseState": state}));
         self.session.change(Request::patch(format!("/v1/{PHASED}/{}", phases.id), body)).await
     }
 
-    pub(super) async fn look_at_version(&self, id: &str) -> Result<Looked, StoreError> {
+    pub(super) async fn look_at_version(&self, id: &str) -> Result<Looked, RemoteError> {
         let request = Request::get(format!("{VERSIONS}/{id}"))
             .with("include", "build,appStoreVersionPhasedRelease");
         let found: Option<One<Version>> = self.session.find(request).await?;
         let found = found.ok_or_else(|| {
-            StoreError::Refused(
+            RemoteError::Refused(
                 "Somebody deleted the version in App Store Connect. Publish again.".into(),
             )
         })?;
@@ -240,7 +243,7 @@ impl Work<'_> {
         self.options.phased || self.share().is_some_and(|share| share != Percent::ALL)
     }
 
-    async fn versions(&self, app: &str) -> Result<Vec<Known>, StoreError> {
+    async fn versions(&self, app: &str) -> Result<Vec<Known>, RemoteError> {
         let request = Request::get(format!("/v1/apps/{app}/appStoreVersions"))
             .with("filter[platform]", "IOS")
             .with("limit", "200");
@@ -256,7 +259,7 @@ impl Work<'_> {
     async fn localizations(
         &self,
         version: &str,
-    ) -> Result<Vec<Resource<Localization>>, StoreError> {
+    ) -> Result<Vec<Resource<Localization>>, RemoteError> {
         let path = format!("{VERSIONS}/{version}/appStoreVersionLocalizations");
         let found: Many<Localization> =
             self.session.read(Request::get(path).with("limit", "100")).await?;

@@ -6,7 +6,7 @@ use super::{
     step::resource,
     upload::AppRecord,
 };
-use crate::StoreError;
+use crate::RemoteError;
 use serde_json::json;
 
 /// An id that no resource of Apple's has.
@@ -21,7 +21,7 @@ pub(crate) async fn shown_to(
     session: Session<'_>,
     bundle_id: &str,
     changed: &'static str,
-) -> Result<String, StoreError> {
+) -> Result<String, RemoteError> {
     let app = find_app(session, bundle_id).await?;
     let path = format!("/v1/{changed}/{NOBODY}");
     let request = Request::patch(path, resource(changed, Some(NOBODY), json!({})));
@@ -38,13 +38,13 @@ pub(crate) async fn shown_to(
 pub(crate) async fn find_app(
     session: Session<'_>,
     bundle_id: &str,
-) -> Result<AppRecord, StoreError> {
+) -> Result<AppRecord, RemoteError> {
     let request = Request::get("/v1/apps").with("filter[bundleId]", bundle_id).with("limit", "10");
     let apps: Many<documents::App> = session.read(request).await?;
     let is_it =
         |app: &Resource<documents::App>| app.attributes.bundle_id.as_deref() == Some(bundle_id);
     let app = apps.data.into_iter().find(is_it).ok_or_else(|| {
-        StoreError::Refused(format!(
+        RemoteError::Refused(format!(
             "App Store Connect shows this key no app {bundle_id}: create the app there, under Apps, \
              or give the key access to it."
         ))

@@ -1,10 +1,8 @@
 //! Requests to the App Store Connect API.
 
 use super::{credentials::Tokens, refusal::Refusal};
-use crate::{
-    AppStoreConnectKey, StoreError,
-    http::{Answer, Http, Repeat},
-};
+use crate::{AppStoreConnectKey, RemoteError};
+use remote::{Answer, Http, Repeat};
 use reqwest::{Method, Url, redirect::Policy};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -98,7 +96,7 @@ pub(crate) struct Session<'a> {
 impl Session<'_> {
     /// Sends a request once. The outer error means that there is no answer about what was asked, or
     /// that the key does not permit it.
-    pub async fn ask(&self, request: Request) -> Result<Result<Answer, Refusal>, StoreError> {
+    pub async fn ask(&self, request: Request) -> Result<Result<Answer, Refusal>, RemoteError> {
         let Request { method, path, query, body } = request;
         let mut url = self.api.address.clone();
         url.set_path(&path);
@@ -123,7 +121,7 @@ impl Session<'_> {
             self.api.tokens.forget(self.key);
         }
         match answer.status {
-            401 | 403 => Err(StoreError::Refused(refusal.text())),
+            401 | 403 => Err(RemoteError::Refused(refusal.text())),
             _ => Ok(Err(refusal)),
         }
     }
@@ -132,7 +130,7 @@ impl Session<'_> {
     pub async fn find<T: DeserializeOwned>(
         &self,
         request: Request,
-    ) -> Result<Option<T>, StoreError> {
+    ) -> Result<Option<T>, RemoteError> {
         match self.ask(request).await? {
             Ok(answer) => answer.read().map(Some),
             Err(refusal) if refusal.is_absence() => Ok(None),
@@ -141,7 +139,7 @@ impl Session<'_> {
     }
 
     /// Reads the document of an answer that must be a success.
-    pub async fn read<T: DeserializeOwned>(&self, request: Request) -> Result<T, StoreError> {
+    pub async fn read<T: DeserializeOwned>(&self, request: Request) -> Result<T, RemoteError> {
         match self.ask(request).await? {
             Ok(answer) => answer.read(),
             Err(refusal) => Err(refused(&refusal)),
@@ -149,7 +147,7 @@ impl Session<'_> {
     }
 
     /// Changes something. The document of the answer does not count.
-    pub async fn change(&self, request: Request) -> Result<(), StoreError> {
+    pub async fn change(&self, request: Request) -> Result<(), RemoteError> {
         match self.ask(request).await? {
             Ok(_) => Ok(()),
             Err(refusal) => Err(refused(&refusal)),
@@ -164,9 +162,9 @@ impl Session<'_> {
         url: &str,
         headers: &[(String, String)],
         bytes: bytes::Bytes,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<bool, RemoteError> {
         let unusable = |what: &str| {
-            StoreError::Refused(format!("Apple wants a part of the file sent {what}. Nothing is."))
+            RemoteError::Refused(format!("Apple wants a part of the file sent {what}. Nothing is."))
         };
         let url = Url::parse(url).map_err(|_| unusable("to an address that is none"))?;
         if !self.api.may_send_to(&url) {
@@ -182,8 +180,8 @@ impl Session<'_> {
     }
 }
 
-pub(super) fn refused(refusal: &Refusal) -> StoreError {
-    StoreError::Refused(refusal.text())
+pub(super) fn refused(refusal: &Refusal) -> RemoteError {
+    RemoteError::Refused(refusal.text())
 }
 
 #[cfg(test)]

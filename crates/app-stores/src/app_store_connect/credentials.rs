@@ -2,7 +2,7 @@
 //!
 //! Source: "Generating Tokens for API Requests" of Apple.
 
-use crate::{AppStoreConnectKey, StoreError};
+use crate::{AppStoreConnectKey, RemoteError};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde::Serialize;
 use std::{
@@ -42,7 +42,7 @@ struct Claims<'a> {
 
 impl Tokens {
     /// A token that is valid for some minutes.
-    pub fn of(&self, key: &AppStoreConnectKey) -> Result<String, StoreError> {
+    pub fn of(&self, key: &AppStoreConnectKey) -> Result<String, RemoteError> {
         let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tokens.retain(|_, made| made.at.elapsed() < USED_FOR);
         if let Some(made) = tokens.get(&key.key_id).filter(|made| made.key == *key) {
@@ -60,10 +60,10 @@ impl Tokens {
     }
 }
 
-fn sign(key: &AppStoreConnectKey) -> Result<String, StoreError> {
+fn sign(key: &AppStoreConnectKey) -> Result<String, RemoteError> {
     // The error of the parser says nothing that helps, and must not quote the key.
     let unusable = |_| {
-        StoreError::Refused(format!(
+        RemoteError::Refused(format!(
             "The private key of App Store Connect key {} cannot be read: it must be the whole .p8 \
              file that Apple gave out, an EC P-256 key in PKCS#8.",
             key.key_id

@@ -2,7 +2,7 @@
 //!
 //! Source: "Interpreting and Handling Errors" of Apple.
 
-use crate::http::quotation;
+use remote::quotation;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! What the steps of both stores have in common.
 
-use crate::{AppStoreConnectKey, Key, Next, Order, StoreError};
+use crate::{AppStoreConnectKey, Key, Next, Order, RemoteError};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -52,11 +52,11 @@ impl Done {
 }
 
 /// The key, if it is one of Apple's.
-pub(crate) fn apple_key(key: &Key) -> Result<&AppStoreConnectKey, StoreError> {
+pub(crate) fn apple_key(key: &Key) -> Result<&AppStoreConnectKey, RemoteError> {
     match key {
         Key::Apple(key) => Ok(key),
         Key::Google(_) => {
-            Err(StoreError::Refused("This needs a key of the App Store Connect API.".into()))
+            Err(RemoteError::Refused("This needs a key of the App Store Connect API.".into()))
         }
     }
 }
@@ -66,7 +66,7 @@ pub(crate) fn apple_key(key: &Key) -> Result<&AppStoreConnectKey, StoreError> {
 pub(crate) fn checked_notes<'a>(
     order: &'a Order,
     language_of_app: &'a str,
-) -> Result<BTreeMap<&'a str, &'a str>, StoreError> {
+) -> Result<BTreeMap<&'a str, &'a str>, RemoteError> {
     let mut notes: BTreeMap<&str, &str> = BTreeMap::new();
     if let Some(text) = &order.default_notes {
         notes.insert(language_of_app, text.as_str());
@@ -74,7 +74,7 @@ pub(crate) fn checked_notes<'a>(
     notes.extend(order.notes.iter().map(|(language, text)| (language.as_str(), text.as_str())));
     let length = |text: &&str| text.chars().count();
     match notes.iter().find(|(_, text)| length(text) > LONGEST_NOTES) {
-        Some((language, text)) => Err(StoreError::Refused(format!(
+        Some((language, text)) => Err(RemoteError::Refused(format!(
             "The release notes for {language} have {} characters. Apple takes at most \
              {LONGEST_NOTES}.",
             length(text)

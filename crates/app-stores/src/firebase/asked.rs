@@ -1,7 +1,7 @@
 //! What an order asks of Firebase, checked as far as that needs no answer of Firebase. Pure.
 
-use crate::{Options, Order, StoreError, Wanted};
-use contract::publishing::{FirebaseOptions, Percent};
+use crate::{FirebaseApp, Options, Order, RemoteError, Wanted};
+use contract::publishing::Percent;
 
 /// The most testers and groups of one release.
 const MOST_TESTERS: usize = 999;
@@ -9,20 +9,17 @@ const MOST_TESTERS: usize = 999;
 /// What an order asks.
 pub(super) struct Asked<'a> {
     pub order: &'a Order,
-    pub options: &'a FirebaseOptions,
+    pub options: &'a FirebaseApp,
     /// The id of the app.
     pub app: &'a str,
     pub notes: Option<&'a str>,
 }
 
 impl<'a> Asked<'a> {
-    pub fn of(order: &'a Order) -> Result<Asked<'a>, StoreError> {
-        let refused = |why: &str| Err(StoreError::Refused(why.to_owned()));
+    pub fn of(order: &'a Order) -> Result<Asked<'a>, RemoteError> {
+        let refused = |why: &str| Err(RemoteError::Refused(why.to_owned()));
         let Options::Firebase(options) = &order.options else {
             return refused("The options of the publication are not for Firebase.");
-        };
-        let Some(app) = &options.app_id else {
-            return refused("The publication names no app of Firebase. Set the option `appId`.");
         };
         match order.wanted {
             Wanted::Released(Some(share)) if share != Percent::ALL => {
@@ -45,7 +42,12 @@ impl<'a> Asked<'a> {
         let english = order.notes.iter().find(|(language, _)| language.as_str().starts_with("en"));
         let notes = order.default_notes.as_ref();
         let notes = notes.or(english.or(order.notes.iter().next()).map(|(_, text)| text));
-        Ok(Asked { order, options, app: app.as_str(), notes: notes.map(|text| text.as_str()) })
+        Ok(Asked {
+            order,
+            options,
+            app: options.app_id.as_str(),
+            notes: notes.map(|text| text.as_str()),
+        })
     }
 
     pub fn has_testers(&self) -> bool {

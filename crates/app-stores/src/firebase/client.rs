@@ -6,8 +6,8 @@ use super::{
     requests::{Failed, Processed, Requests, upload_within},
 };
 use crate::{
-    Advanced, Content, Key, Next, Order, Progress as AnyProgress, STEP_WITHIN, ServiceAccount,
-    Store, StoreError,
+    Advanced, Content, Key, Next, Order, Progress as AnyProgress, RemoteError, STEP_WITHIN,
+    ServiceAccount, Store,
     google::{self, Failure, Google, GoogleAddresses},
 };
 use async_trait::async_trait;
@@ -110,7 +110,7 @@ async fn check(asked: &Asked<'_>, requests: &Requests<'_>) -> Result<(), Failed>
             let why = format!(
                 "Firebase takes no app bundles of this app. {what_to_do} Firebase says: {state}"
             );
-            return Err(StoreError::Refused(why).into());
+            return Err(RemoteError::Refused(why).into());
         }
     }
     if asked.options.groups.iter().count() == 0 {
@@ -127,7 +127,7 @@ async fn check(asked: &Asked<'_>, requests: &Requests<'_>) -> Result<(), Failed>
     let unknown: Vec<_> = names.filter(is_unknown).collect();
     match unknown.is_empty() {
         true => Ok(()),
-        false => Err(StoreError::Refused(format!(
+        false => Err(RemoteError::Refused(format!(
             "Firebase has no group of testers with the alias {}. It has: {}.",
             unknown.join(", "),
             known.join(", ")
@@ -156,9 +156,9 @@ fn unlinked(state: &str) -> Option<&'static str> {
 }
 
 /// A refusal: what to do, and Firebase's own words.
-fn refused(failure: &Failure, step: Option<Step>) -> StoreError {
+fn refused(failure: &Failure, step: Option<Step>) -> RemoteError {
     if failure.says(&["RESOURCE_EXHAUSTED", "rateLimitExceeded", "quotaExceeded"]) {
-        return StoreError::Busy { why: failure.to_string(), after: Duration::from_secs(60) };
+        return RemoteError::Busy { why: failure.to_string(), after: Duration::from_secs(60) };
     }
     let is_disabled =
         failure.says(&["SERVICE_DISABLED", "accessNotConfigured", "has not been used in project"]);
@@ -186,7 +186,7 @@ fn refused(failure: &Failure, step: Option<Step>) -> StoreError {
         }
         (404, _) => {
             "Firebase does not know the app, or App Distribution was never opened for it. Check the \
-             option `appId`, and open App Distribution in the Firebase console once."
+             option `iosAppId` or `androidAppId`, and open App Distribution in the Firebase console once."
         }
         _ => "Firebase refuses this.",
     })
@@ -200,13 +200,15 @@ impl Store for Firebase {
         order: &Order,
         content: &dyn Content,
         progress: &AnyProgress,
-    ) -> Result<Advanced, StoreError> {
+    ) -> Result<Advanced, RemoteError> {
         let account = google::account(key)?;
         let mut p = match progress {
             AnyProgress::None => Progress::default(),
             AnyProgress::Firebase(p) => p.clone(),
             _ => {
-                return Err(StoreError::Refused("The publication is one of another store.".into()));
+                return Err(RemoteError::Refused(
+                    "The publication is one of another store.".into(),
+                ));
             }
         };
         let asked = Asked::of(order)?;
@@ -237,7 +239,7 @@ impl Store for Firebase {
     }
 
     /// `app` is the id of the app in Firebase, such as `1:1234567890:android:0a1b2c3d4e5f67890`.
-    async fn check_access(&self, key: &Key, app: &str) -> Result<String, StoreError> {
+    async fn check_access(&self, key: &Key, app: &str) -> Result<String, RemoteError> {
         let account = google::account(key)?;
         self.google.sign_in(account).await?;
         match self.requests(account, app).look().await {

@@ -5,12 +5,11 @@
 
 use super::progress::Uploaded;
 use crate::{
-    AppFile, Content, ServiceAccount, StoreError,
+    AppFile, Content, FirebaseApp, RemoteError, ServiceAccount,
     google::{Failure, Google},
-    http::{Answer, Repeat},
 };
-use contract::publishing::FirebaseOptions;
 use http_body_util::channel::Channel;
+use remote::{Answer, Repeat};
 use reqwest::{
     Body, Client, RequestBuilder, Url,
     header::{CONTENT_LENGTH, CONTENT_TYPE},
@@ -112,9 +111,9 @@ impl Requests<'_> {
         format!("{}/apps/{}", self.project(), self.app)
     }
 
-    fn url(&self, path: &str) -> Result<Url, StoreError> {
+    fn url(&self, path: &str) -> Result<Url, RemoteError> {
         Url::parse(&format!("{}{path}", self.address))
-            .map_err(|_| StoreError::Refused(format!("{} is no web address", self.address)))
+            .map_err(|_| RemoteError::Refused(format!("{} is no web address", self.address)))
     }
 
     async fn send(
@@ -200,7 +199,7 @@ impl Requests<'_> {
         };
         let (unread, sent) = tokio::join!(feed, self.google.send_once(self.account, build));
         if let Some(why) = unread {
-            return Err(StoreError::Busy { why, after: Duration::from_secs(10) }.into());
+            return Err(RemoteError::Busy { why, after: Duration::from_secs(10) }.into());
         }
         Ok(understood(sent?)?.read::<Operation>()?.name)
     }
@@ -229,7 +228,7 @@ impl Requests<'_> {
         self.send(|http| http.patch(url.clone()).json(&body)).await.map(drop)
     }
 
-    pub async fn distribute(&self, release: &str, to: &FirebaseOptions) -> Result<(), Failed> {
+    pub async fn distribute(&self, release: &str, to: &FirebaseApp) -> Result<(), Failed> {
         let url = self.url(&format!("/v1/{release}:distribute"))?;
         let body = json!({
             "groupAliases": to.groups.iter().map(|group| group.as_str()).collect::<Vec<_>>(),
@@ -254,11 +253,11 @@ impl Requests<'_> {
 pub(super) enum Failed {
     /// What Firebase says.
     Refusal(Failure),
-    Store(StoreError),
+    Store(RemoteError),
 }
 
-impl From<StoreError> for Failed {
-    fn from(error: StoreError) -> Failed {
+impl From<RemoteError> for Failed {
+    fn from(error: RemoteError) -> Failed {
         Failed::Store(error)
     }
 }

@@ -1,9 +1,7 @@
 //! The refusals of Google's services.
 
-use crate::{
-    StoreError,
-    http::{Answer, quotation},
-};
+use crate::RemoteError;
+use remote::{Answer, quotation};
 use serde::Deserialize;
 use std::fmt;
 
@@ -71,8 +69,8 @@ impl Failure {
     }
 
     /// A refusal: what to do, and Google's own words.
-    pub fn refused(&self, what_to_do: &str) -> StoreError {
-        StoreError::Refused(format!("{what_to_do} {self}"))
+    pub fn refused(&self, what_to_do: &str) -> RemoteError {
+        RemoteError::Refused(format!("{what_to_do} {self}"))
     }
 }
 

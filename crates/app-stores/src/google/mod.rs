@@ -5,10 +5,8 @@ mod token;
 
 pub(crate) use failure::Failure;
 
-use crate::{
-    Key, ServiceAccount, StoreError,
-    http::{Answer, Http, Repeat},
-};
+use crate::{Key, RemoteError, ServiceAccount};
+use remote::{Answer, Http, Repeat};
 use reqwest::RequestBuilder;
 use std::time::Duration;
 use token::Tokens;
@@ -49,7 +47,7 @@ impl Google {
     }
 
     /// Asks for a token if none is known that is still good.
-    pub async fn sign_in(&self, account: &ServiceAccount) -> Result<(), StoreError> {
+    pub async fn sign_in(&self, account: &ServiceAccount) -> Result<(), RemoteError> {
         self.tokens.get(account).await.map(drop)
     }
 
@@ -60,7 +58,7 @@ impl Google {
         account: &ServiceAccount,
         repeat: Repeat,
         build: impl Fn(&reqwest::Client) -> RequestBuilder + Send + Sync,
-    ) -> Result<Answer, StoreError> {
+    ) -> Result<Answer, RemoteError> {
         let token = self.tokens.get(account).await?;
         let request = build(self.http.client()).bearer_auth(token.as_str());
         let answer = self.http.send(request, repeat).await?;
@@ -77,7 +75,7 @@ impl Google {
         &self,
         account: &ServiceAccount,
         build: impl FnOnce(&reqwest::Client) -> RequestBuilder + Send,
-    ) -> Result<Answer, StoreError> {
+    ) -> Result<Answer, RemoteError> {
         let token = self.tokens.get(account).await?;
         let request = build(self.http.client()).bearer_auth(token.as_str());
         let answer = self.http.send(request, Repeat::Harmless).await?;
@@ -89,22 +87,22 @@ impl Google {
 }
 
 /// Waits for a step no longer than it may take.
-pub(crate) async fn within<E: From<StoreError>>(
+pub(crate) async fn within<E: From<RemoteError>>(
     limit: Duration,
     step: impl Future<Output = Result<(), E>>,
 ) -> Result<(), E> {
     let late = || {
         let why = format!("The step did not end within {} seconds.", limit.as_secs());
-        StoreError::Unclear(why).into()
+        RemoteError::Unclear(why).into()
     };
     tokio::time::timeout(limit, step).await.unwrap_or_else(|_| Err(late()))
 }
 
 /// The key of a service account, or a refusal.
-pub(crate) fn account(key: &Key) -> Result<&ServiceAccount, StoreError> {
+pub(crate) fn account(key: &Key) -> Result<&ServiceAccount, RemoteError> {
     match key {
         Key::Google(account) => Ok(account),
-        Key::Apple(_) => Err(StoreError::Refused(
+        Key::Apple(_) => Err(RemoteError::Refused(
             "The key is one of App Store Connect. Google needs the key of a service account."
                 .into(),
         )),

@@ -3,11 +3,9 @@
 //! Source: "Using OAuth 2.0 for Server to Server Applications" of Google, and RFC 7523.
 
 use super::Failure;
-use crate::{
-    ServiceAccount, StoreError,
-    http::{Http, Repeat},
-};
+use crate::{RemoteError, ServiceAccount};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use remote::{Http, Repeat};
 use reqwest::header::CONTENT_TYPE;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -84,7 +82,7 @@ impl Tokens {
     }
 
     /// A token that is good for some minutes.
-    pub async fn get(&self, account: &ServiceAccount) -> Result<Token, StoreError> {
+    pub async fn get(&self, account: &ServiceAccount) -> Result<Token, RemoteError> {
         let place = self.place(account);
         let mut place = place.lock().await;
         if let Some(known) = &*place
@@ -119,7 +117,7 @@ impl Tokens {
         places.entry(name).or_default().clone()
     }
 
-    async fn ask(&self, account: &ServiceAccount) -> Result<Granted, StoreError> {
+    async fn ask(&self, account: &ServiceAccount) -> Result<Granted, RemoteError> {
         let assertion = self.assertion(account)?;
         let form = url::form_urlencoded::Serializer::new(String::new())
             .append_pair("grant_type", GRANT)
@@ -147,7 +145,7 @@ impl Tokens {
         Err(failure.refused(what_to_do))
     }
 
-    fn assertion(&self, account: &ServiceAccount) -> Result<String, StoreError> {
+    fn assertion(&self, account: &ServiceAccount) -> Result<String, RemoteError> {
         // Google reads the time of a signature, so it is the real one.
         #[allow(clippy::disallowed_methods, reason = "the time of a signature is read by others")]
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -164,7 +162,7 @@ impl Tokens {
         EncodingKey::from_rsa_pem(account.private_key.0.as_bytes())
             .and_then(|key| jsonwebtoken::encode(&header, &claims, &key))
             .map_err(|_| {
-                StoreError::Refused(
+                RemoteError::Refused(
                     "The private key of the service account cannot sign. Upload the JSON file that \
                      Google created for the key, unchanged."
                         .into(),

@@ -1,7 +1,7 @@
 //! What an order asks of Google Play, checked as far as that needs no answer of Google. Pure.
 
 use super::{progress::Wish, track::Ours};
-use crate::{Options, Order, StoreError};
+use crate::{Options, Order, RemoteError};
 use contract::{
     Notes,
     artifacts::ArtifactKind,
@@ -23,8 +23,8 @@ pub(super) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    pub fn of(order: &'a Order) -> Result<Asked<'a>, StoreError> {
-        let refused = |why: String| Err(StoreError::Refused(why));
+    pub fn of(order: &'a Order) -> Result<Asked<'a>, RemoteError> {
+        let refused = |why: String| Err(RemoteError::Refused(why));
         let Options::GooglePlay(options) = &order.options else {
             return refused("The options of the publication are not for Google Play.".into());
         };

@@ -8,7 +8,7 @@ use super::{
     refusal::Stop,
     track::{self, Shown},
 };
-use crate::{StoreError, Wanted};
+use crate::{RemoteError, Wanted};
 use contract::{Sha256, artifacts::ArtifactKind};
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use std::time::Duration;
 const REVIEW: Duration = Duration::from_secs(60);
 
 /// A change of a version that Google reviews waits for the end of the review, unless it cancels it.
-pub(super) fn wait_for_review(wanted: Wanted, p: &Progress) -> Result<(), StoreError> {
+pub(super) fn wait_for_review(wanted: Wanted, p: &Progress) -> Result<(), RemoteError> {
     let is_in_review = p.lifecycle == Some(Lifecycle::InReview) && !p.was_published;
     match wanted {
         Wanted::Withdrawn => Ok(()),
         _ if !is_in_review => Ok(()),
-        _ => Err(StoreError::Busy {
+        _ => Err(RemoteError::Busy {
             why:
                 "Google Play still reviews this version, and nobody has it yet. It is changed when \
                   the review is over. Withdrawing it cancels the review."
@@ -42,7 +42,7 @@ pub(super) async fn check(
     let tracks = edits.tracks(id).await?;
     let Some(track) = tracks.iter().find(|track| track.track == asked.track) else {
         let names: Vec<_> = tracks.iter().map(|track| track.track.as_str()).collect();
-        return Err(Stop::Store(StoreError::Refused(format!(
+        return Err(Stop::Store(RemoteError::Refused(format!(
             "The app has no track {:?} in Google Play. It has: {}.",
             asked.track,
             names.join(", ")
@@ -60,7 +60,7 @@ pub(super) async fn check(
     p.checked(Found { has_file, language, replaces, shown });
     if let Some(goal) = progress::goal(asked.wish, p) {
         track::changed(&track.releases, &asked.ours(None), goal, p.replaced.as_ref())
-            .map_err(StoreError::Refused)?;
+            .map_err(RemoteError::Refused)?;
         if has_file && !was_shown && shown.is_none() {
             log.push("Google Play has these bytes already; they are not sent again.".into());
         }
@@ -71,7 +71,7 @@ pub(super) async fn check(
 }
 
 /// Whether Google has these bytes; a refusal if the version code belongs to others.
-fn has_file(files: &[(ArtifactKind, Uploaded)], asked: &Asked<'_>) -> Result<bool, StoreError> {
+fn has_file(files: &[(ArtifactKind, Uploaded)], asked: &Asked<'_>) -> Result<bool, RemoteError> {
     let file = &asked.order.file;
     let mut used = files.iter().filter(|(_, it)| it.version_code == asked.code).peekable();
     if used.peek().is_none() {
@@ -81,7 +81,7 @@ fn has_file(files: &[(ArtifactKind, Uploaded)], asked: &Asked<'_>) -> Result<boo
         |(kind, it): &(ArtifactKind, Uploaded)| *kind == file.kind && same_hash(it, &file.sha256);
     match used.any(is_ours) {
         true => Ok(true),
-        false => Err(StoreError::Refused(format!(
+        false => Err(RemoteError::Refused(format!(
             "Version code {} was used already by other bytes. Build the app with a higher one.",
             asked.code
         ))),
@@ -92,10 +92,10 @@ fn same_hash(uploaded: &Uploaded, sha256: &Sha256) -> bool {
     uploaded.sha256().is_some_and(|it| it.eq_ignore_ascii_case(sha256.as_str()))
 }
 
-pub(super) fn same_bytes(uploaded: &Uploaded, asked: &Asked<'_>) -> Result<(), StoreError> {
+pub(super) fn same_bytes(uploaded: &Uploaded, asked: &Asked<'_>) -> Result<(), RemoteError> {
     let file = &asked.order.file;
     if !same_hash(uploaded, &file.sha256) {
-        return Err(StoreError::Refused(format!(
+        return Err(RemoteError::Refused(format!(
             "Google Play received bytes with the SHA-256 {}, and those of the file have {}. Nothing \
              was published. Upload the file to this service again.",
             uploaded.sha256().unwrap_or("(none)"),
@@ -103,7 +103,7 @@ pub(super) fn same_bytes(uploaded: &Uploaded, asked: &Asked<'_>) -> Result<(), S
         )));
     }
     if uploaded.version_code != asked.code {
-        return Err(StoreError::Refused(format!(
+        return Err(RemoteError::Refused(format!(
             "Google Play read version code {} in the file, and this service {}. Nothing was published.",
             uploaded.version_code, asked.code
         )));

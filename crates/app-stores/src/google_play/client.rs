@@ -12,8 +12,8 @@ use super::{
     upload::{self, Sent},
 };
 use crate::{
-    Advanced, Content, Key, Next, Order, Progress as AnyProgress, ServiceAccount, Store,
-    StoreError, Wanted,
+    Advanced, Content, Key, Next, Order, Progress as AnyProgress, RemoteError, ServiceAccount,
+    Store, Wanted,
     google::{self, Google, GoogleAddresses},
 };
 use async_trait::async_trait;
@@ -223,7 +223,7 @@ async fn change(
     let ours = asked.ours(found.and_then(|found| found.language.as_deref()));
     let before = edits.track(id, asked.track).await?;
     let replaced = p.replaced.as_ref();
-    let after = track::changed(&before, &ours, goal, replaced).map_err(StoreError::Refused)?;
+    let after = track::changed(&before, &ours, goal, replaced).map_err(RemoteError::Refused)?;
     edits.put_track(id, asked.track, &after).await?;
     edits.validate(id).await?;
     let kept = |code: &String| after.iter().any(|release| release.version_codes.contains(code));
@@ -276,13 +276,15 @@ impl Store for GooglePlay {
         order: &Order,
         content: &dyn Content,
         progress: &AnyProgress,
-    ) -> Result<Advanced, StoreError> {
+    ) -> Result<Advanced, RemoteError> {
         let account = google::account(key)?;
         let mut p = match progress {
             AnyProgress::None => Progress::default(),
             AnyProgress::GooglePlay(p) => Progress::clone(p),
             _ => {
-                return Err(StoreError::Refused("The publication is one of another store.".into()));
+                return Err(RemoteError::Refused(
+                    "The publication is one of another store.".into(),
+                ));
             }
         };
         let asked = Asked::of(order)?;
@@ -305,8 +307,8 @@ impl Store for GooglePlay {
             Err(Stop::Store(error)) => {
                 // Others need not wait until somebody has done something about it.
                 let is_waiting = matches!(step, Step::Commit(_) | Step::Change(_))
-                    && matches!(error, StoreError::Busy { .. });
-                if is_waiting || matches!(error, StoreError::Refused(_)) {
+                    && matches!(error, RemoteError::Busy { .. });
+                if is_waiting || matches!(error, RemoteError::Refused(_)) {
                     self.leases.give_back(&order.app, holder);
                 }
                 return Err(error);
@@ -336,7 +338,7 @@ impl Store for GooglePlay {
         })
     }
 
-    async fn check_access(&self, key: &Key, app: &str) -> Result<String, StoreError> {
+    async fn check_access(&self, key: &Key, app: &str) -> Result<String, RemoteError> {
         let account = google::account(key)?;
         self.google.sign_in(account).await?;
         self.leases.take(app, Holder::Check, false)?;
@@ -359,11 +361,11 @@ impl Store for GooglePlay {
                 ))
             }
             Err(Stop::Store(error)) => Err(error),
-            Err(Stop::EditGone(words)) => Err(StoreError::Busy {
+            Err(Stop::EditGone(words)) => Err(RemoteError::Busy {
                 why: format!("Somebody else edits the app just now. Google says: {words}"),
                 after: Duration::from_secs(10),
             }),
-            Err(Stop::UploadGone) => Err(StoreError::Unclear("Google Play has no upload.".into())),
+            Err(Stop::UploadGone) => Err(RemoteError::Unclear("Google Play has no upload.".into())),
         }
     }
 }

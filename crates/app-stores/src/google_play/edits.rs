@@ -8,11 +8,11 @@ use super::{
     track::Release,
 };
 use crate::{
-    ServiceAccount, StoreError,
+    RemoteError, ServiceAccount,
     google::{Failure, Google},
-    http::{Answer, Repeat},
 };
 use contract::artifacts::ArtifactKind;
+use remote::{Answer, Repeat};
 use reqwest::{Client, RequestBuilder, Url, header::CONTENT_LENGTH};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
@@ -114,8 +114,8 @@ fn empty_post(http: &Client, url: &Url) -> RequestBuilder {
 
 impl Edits<'_> {
     /// An address of the API. `rest` is what follows the package name.
-    pub fn url(&self, prefix: &[&str], rest: &[&str]) -> Result<Url, StoreError> {
-        let wrong = || StoreError::Refused(format!("{} is no web address", self.address));
+    pub fn url(&self, prefix: &[&str], rest: &[&str]) -> Result<Url, RemoteError> {
+        let wrong = || RemoteError::Refused(format!("{} is no web address", self.address));
         let mut url = Url::parse(self.address).map_err(|_| wrong())?;
         url.path_segments_mut()
             .map_err(|()| wrong())?

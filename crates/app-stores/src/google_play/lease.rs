@@ -1,6 +1,6 @@
 //! One edit of an app at a time: a new edit ends the one before it.
 
-use crate::StoreError;
+use crate::RemoteError;
 use contract::PublicationId;
 use std::{
     collections::HashMap,
@@ -34,7 +34,7 @@ struct Lease {
 impl Leases {
     /// Takes an app, or renews the lease. What is urgent, such as a halt, takes it from what is not:
     /// an upload may take an hour, and begins again then.
-    pub fn take(&self, package: &str, holder: Holder, is_urgent: bool) -> Result<(), StoreError> {
+    pub fn take(&self, package: &str, holder: Holder, is_urgent: bool) -> Result<(), RemoteError> {
         let mut leases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         leases.retain(|_, lease| lease.renewed.elapsed() < HELD_FOR);
         let is_free = leases.get(package).is_none_or(|lease| {
@@ -42,7 +42,7 @@ impl Leases {
         });
         if !is_free {
             let why = format!("Another publication of {package} is being sent to Google Play.");
-            return Err(StoreError::Busy { why, after: PAUSE });
+            return Err(RemoteError::Busy { why, after: PAUSE });
         }
         leases.insert(package.to_owned(), Lease { holder, is_urgent, renewed: Instant::now() });
         Ok(())
@@ -71,7 +71,7 @@ mod tests {
         leases.take("b", holder(2), false).unwrap();
         for other in [holder(2), Holder::Check] {
             let busy = leases.take("a", other, false).unwrap_err();
-            assert!(matches!(busy, StoreError::Busy { after: PAUSE, .. }));
+            assert!(matches!(busy, RemoteError::Busy { after: PAUSE, .. }));
             leases.give_back("a", other);
         }
         leases.take("a", holder(3), true).unwrap();

@@ -1,6 +1,6 @@
 //! What the refusals of Google Play mean, and what to do.
 
-use crate::{StoreError, google::Failure};
+use crate::{RemoteError, google::Failure};
 use std::time::Duration;
 
 /// Why a step did not come to its end.
@@ -10,11 +10,11 @@ pub(super) enum Stop {
     EditGone(String),
     /// The resumable upload is gone.
     UploadGone,
-    Store(StoreError),
+    Store(RemoteError),
 }
 
-impl From<StoreError> for Stop {
-    fn from(error: StoreError) -> Stop {
+impl From<RemoteError> for Stop {
+    fn from(error: RemoteError) -> Stop {
         Stop::Store(error)
     }
 }
@@ -106,7 +106,7 @@ pub(super) fn stop(failure: &Failure) -> Stop {
         return Stop::EditGone(failure.message.clone());
     }
     if failure.says(&["rateLimitExceeded", "quotaExceeded", "RESOURCE_EXHAUSTED"]) {
-        return Stop::Store(StoreError::Busy { why: failure.to_string(), after: RATE });
+        return Stop::Store(RemoteError::Busy { why: failure.to_string(), after: RATE });
     }
     let known = TABLE.iter().find(|(parts, _)| failure.says(parts));
     if let Some((_, what_to_do)) = known {
@@ -116,7 +116,7 @@ pub(super) fn stop(failure: &Failure) -> Stop {
         let why = format!(
             "Google Play reviews other changes of the app, and takes this one after that. {failure}"
         );
-        return Stop::Store(StoreError::Busy { why, after: REVIEW });
+        return Stop::Store(RemoteError::Busy { why, after: REVIEW });
     }
     match failure.status {
         409 => Stop::EditGone(failure.message.clone()),

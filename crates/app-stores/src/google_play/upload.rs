@@ -7,8 +7,9 @@ use super::{
     progress::Session,
     refusal::Stop,
 };
-use crate::{AppFile, Content, StoreError, http::Repeat};
+use crate::{AppFile, Content, RemoteError};
 use contract::artifacts::ArtifactKind;
+use remote::Repeat;
 use reqwest::{
     Client, Url,
     header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE},
@@ -42,7 +43,7 @@ pub(super) async fn begin(edits: &Edits<'_>, edit: &str, file: &AppFile) -> Resu
     let answer = edits.send(Repeat::Harmless, build).await?;
     let session = answer.header("location").and_then(|it| Url::parse(it).ok());
     let session = session.filter(|it| is_googles(it, edits.address)).ok_or_else(|| {
-        StoreError::Refused("Google Play names no address of its own to upload to.".into())
+        RemoteError::Refused("Google Play names no address of its own to upload to.".into())
     })?;
     Ok(Session(session.into()))
 }
@@ -68,7 +69,7 @@ pub(super) async fn send(
         Sent::Part(offset) => return Err(impossible(offset, size)),
     };
     let length = CHUNK.min(size - offset);
-    let unreadable = |e: std::io::Error| StoreError::Busy {
+    let unreadable = |e: std::io::Error| RemoteError::Busy {
         why: format!("The file cannot be read: {e}"),
         after: Duration::from_secs(10),
     };
@@ -83,7 +84,7 @@ pub(super) async fn send(
 fn impossible(offset: u64, size: u64) -> Stop {
     let why =
         format!("Google Play has {offset} of {size} bytes, and does not complete the upload.");
-    Stop::Store(StoreError::Refused(why))
+    Stop::Store(RemoteError::Refused(why))
 }
 
 async fn put(

@@ -6,7 +6,7 @@ use super::{
     rules::{self, Step},
 };
 use crate::{
-    Advanced, Content, Key, Options, Order, Progress as AnyProgress, Store, StoreError,
+    Advanced, Content, Key, Options, Order, Progress as AnyProgress, RemoteError, Store,
     app_store_connect::{
         Api, Done, FOLLOW_REVIEW, Request, Session, apple_key, checked_notes,
         documents::{
@@ -53,23 +53,23 @@ impl Store for Testflight {
         order: &Order,
         content: &dyn Content,
         progress: &AnyProgress,
-    ) -> Result<Advanced, StoreError> {
+    ) -> Result<Advanced, RemoteError> {
         let mut progress = match progress {
             AnyProgress::None => Progress::default(),
             AnyProgress::Testflight(progress) => progress.clone(),
-            _ => return Err(StoreError::Refused("This is no publication in TestFlight.".into())),
+            _ => return Err(RemoteError::Refused("This is no publication in TestFlight.".into())),
         };
         let Options::Testflight(options) = &order.options else {
-            return Err(StoreError::Refused("The choices are not those for TestFlight.".into()));
+            return Err(RemoteError::Refused("The choices are not those for TestFlight.".into()));
         };
         let session = self.api.with(apple_key(key)?);
         let work = Work { session, order, content, options };
-        let step = rules::next(&progress, order.wanted).map_err(StoreError::Refused)?;
+        let step = rules::next(&progress, order.wanted).map_err(RemoteError::Refused)?;
         let done = work.perform(step, &mut progress).await?;
         Ok(advanced(progress, done))
     }
 
-    async fn check_access(&self, key: &Key, app: &str) -> Result<String, StoreError> {
+    async fn check_access(&self, key: &Key, app: &str) -> Result<String, RemoteError> {
         let session = self.api.with(apple_key(key)?);
         shown_to(session, app, "builds").await
     }
@@ -92,7 +92,7 @@ fn advanced(progress: Progress, done: Done) -> Advanced {
 }
 
 impl Work<'_> {
-    async fn perform(&self, step: Step, progress: &mut Progress) -> Result<Done, StoreError> {
+    async fn perform(&self, step: Step, progress: &mut Progress) -> Result<Done, RemoteError> {
         match step {
             Step::Upload(step) => {
                 let uploader = Uploader {
@@ -118,14 +118,14 @@ impl Work<'_> {
         }
     }
 
-    async fn find_groups(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+    async fn find_groups(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
         let app = app(progress)?;
         checked_notes(self.order, &app.language)?;
         let request = Request::get("/v1/betaGroups").with("filter[app]", &app.id);
         let found: Many<BetaGroup> = self.session.read(request.with("limit", "200")).await?;
         let all = found.data.into_iter().map(|found| group(found.id, found.attributes));
         let all: Vec<Group> = all.collect();
-        let groups = rules::chosen(&all, &self.options.groups).map_err(StoreError::Refused)?;
+        let groups = rules::chosen(&all, &self.options.groups).map_err(RemoteError::Refused)?;
         let done = match groups.is_empty() && !all.iter().any(|group| group.has_all_builds) {
             false => Done::silently(),
             true => Done::saying(
@@ -137,7 +137,7 @@ impl Work<'_> {
     }
 
     /// Writes the notes in the first language in which they are not in place.
-    async fn note(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+    async fn note(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
         let build = build(progress)?;
         let notes = checked_notes(self.order, &app(progress)?.language)?;
         let request = Request::get(format!("/v1/builds/{build}/betaBuildLocalizations"));
@@ -166,7 +166,7 @@ impl Work<'_> {
     }
 
     /// Asks for the beta review of a build for external testers. They are told when it is over.
-    async fn submit(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+    async fn submit(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
         if !progress.is_external() {
             progress.submitted = true;
             return Ok(Done::silently());
@@ -189,7 +189,7 @@ impl Work<'_> {
     }
 
     /// Gives the build to the first group that does not have it.
-    async fn offer(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+    async fn offer(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
         let Some(group) = self.first_without(progress).await? else {
             progress.offered = true;
             return Ok(Done::silently());
@@ -200,7 +200,7 @@ impl Work<'_> {
         Ok(Done::saying(format!("The group {} has the build.", group.name)))
     }
 
-    async fn offer_again(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+    async fn offer_again(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
         let (is_expired, _) = self.look(build(progress)?).await?;
         if is_expired {
             return Ok(expired(
@@ -218,7 +218,7 @@ impl Work<'_> {
     async fn first_without<'p>(
         &self,
         progress: &'p Progress,
-    ) -> Result<Option<&'p Group>, StoreError> {
+    ) -> Result<Option<&'p Group>, RemoteError> {
         // Apple refuses builds for groups that have access to all.
         let given = |group: &&Group| !group.has_all_builds;
         let wanted: Vec<_> = progress.groups.iter().flatten().filter(given).collect();
@@ -234,7 +234,7 @@ impl Work<'_> {
         Ok(wanted.iter().find(|group| !has(group)).copied())
     }
 
-    async fn follow(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+    async fn follow(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
         let (is_expired, detail) = self.look(build(progress)?).await?;
         if is_expired {
             return Ok(expired(progress, "The build has expired."));
@@ -260,7 +260,7 @@ impl Work<'_> {
         Ok(done)
     }
 
-    async fn expire(&self, progress: &mut Progress) -> Result<Done, StoreError> {
+    async fn expire(&self, progress: &mut Progress) -> Result<Done, RemoteError> {
         let build = build(progress)?;
         let path = format!("/v1/builds/{build}");
         let found: Option<One<Build>> = self.session.find(Request::get(&path)).await?;
@@ -284,7 +284,7 @@ impl Work<'_> {
     async fn look(
         &self,
         build: &str,
-    ) -> Result<(bool, Option<(String, BuildBetaDetail)>), StoreError> {
+    ) -> Result<(bool, Option<(String, BuildBetaDetail)>), RemoteError> {
         let request =
             Request::get(format!("/v1/builds/{build}")).with("include", "buildBetaDetail");
         let found: One<Build> = self.session.read(request).await?;
@@ -310,14 +310,14 @@ fn group(id: String, found: BetaGroup) -> Group {
     }
 }
 
-fn app(progress: &Progress) -> Result<&AppRecord, StoreError> {
+fn app(progress: &Progress) -> Result<&AppRecord, RemoteError> {
     progress.upload.app.as_ref().ok_or_else(incomplete)
 }
 
-fn build(progress: &Progress) -> Result<&str, StoreError> {
+fn build(progress: &Progress) -> Result<&str, RemoteError> {
     progress.upload.build.as_ref().map(|build| build.id.as_str()).ok_or_else(incomplete)
 }
 
-fn incomplete() -> StoreError {
-    StoreError::Refused("The progress of the publication is incomplete.".into())
+fn incomplete() -> RemoteError {
+    RemoteError::Refused("The progress of the publication is incomplete.".into())
 }

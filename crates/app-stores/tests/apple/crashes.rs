@@ -5,7 +5,7 @@ use crate::{
     apple::{self, Apple},
     scene::{Scene, wanting},
 };
-use app_stores::{Advanced, Next, Order, Progress, StoreError, Wanted};
+use app_stores::{Advanced, Next, Order, Progress, RemoteError, Wanted};
 use contract::{
     publishing::{AppStoreOptions, AppStoreRelease, Percent},
     releases::PublicationState,
@@ -30,7 +30,7 @@ async fn crash_to(
             }
             Ok(advanced) if is_there(&advanced) => return advanced,
             Ok(advanced) => (progress, was_thrown_away) = (advanced.progress, false),
-            Err(StoreError::Busy { .. } | StoreError::Unclear(_)) => {}
+            Err(RemoteError::Busy { .. } | RemoteError::Unclear(_)) => {}
             Err(refused) => panic!("{refused} after {progress:?}"),
         }
     }

@@ -4,7 +4,7 @@ use crate::{
     apple,
     scene::{Scene, shared, wanting},
 };
-use app_stores::{Next, Options, Order, Progress, StoreError, Wanted};
+use app_stores::{Next, Options, Order, Progress, RemoteError, Wanted};
 use contract::{
     publishing::{AppStoreOptions, AppStoreRelease, Percent},
     releases::PublicationState,
@@ -17,9 +17,9 @@ fn share(percent: u16) -> Wanted {
     Wanted::Released(Percent::of_hundredths(percent * 100))
 }
 
-fn refusal(error: Result<app_stores::Advanced, StoreError>) -> String {
+fn refusal(error: Result<app_stores::Advanced, RemoteError>) -> String {
     match error {
-        Err(StoreError::Refused(why)) => why,
+        Err(RemoteError::Refused(why)) => why,
         other => panic!("{other:?}"),
     }
 }
@@ -272,7 +272,7 @@ async fn internal_testers_need_no_review() {
     let why = loop {
         match scene.step(&order, &progress).await {
             Ok(advanced) => progress = advanced.progress,
-            Err(StoreError::Refused(why)) => break why,
+            Err(RemoteError::Refused(why)) => break why,
             Err(other) => panic!("{other:?}"),
         }
     };

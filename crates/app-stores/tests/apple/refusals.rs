@@ -4,7 +4,9 @@ use crate::{
     apple::{self, Apple, DEVELOPER_KEY_ID, ISSUER_ID, KEY_ID, PERSONAL_KEY_ID},
     scene::{Scene, key, shared},
 };
-use app_stores::{Order, Progress, Store, StoreError, app_store::AppStore, testflight::Testflight};
+use app_stores::{
+    Order, Progress, RemoteError, Store, app_store::AppStore, testflight::Testflight,
+};
 use contract::{publishing::AppStoreOptions, releases::PublicationState};
 use serde_json::json;
 use std::time::Duration;
@@ -15,7 +17,7 @@ async fn refused(scene: &Scene<'_>, order: &Order) -> (String, bool) {
     for _ in 0..100 {
         match scene.step(order, &progress).await {
             Ok(advanced) => progress = advanced.progress,
-            Err(StoreError::Refused(why)) => return (why, !scene.list("uploads").is_empty()),
+            Err(RemoteError::Refused(why)) => return (why, !scene.list("uploads").is_empty()),
             Err(other) => panic!("{other:?}"),
         }
     }
@@ -159,7 +161,7 @@ async fn keys_that_do_not_fit_are_told_apart() {
         (wrong_issuer, "issuer"),
     ] {
         let error = store.check_access(&wrong, app).await.unwrap_err();
-        assert!(matches!(&error, StoreError::Refused(why) if why.contains(word)), "{error:?}");
+        assert!(matches!(&error, RemoteError::Refused(why) if why.contains(word)), "{error:?}");
         said.push(format!("{error} {error:?} {wrong:?}"));
     }
     apple.tell(&json!({"do": "role", "keyId": KEY_ID, "isRevoked": true}));
@@ -186,7 +188,7 @@ async fn a_limit_is_obeyed_and_a_token_is_used_again() {
     let order = scene.to_app_store(AppStoreOptions::default());
     let busy = scene.step(&order, &Progress::None).await.unwrap_err();
     assert!(
-        matches!(busy, StoreError::Busy { after, .. } if after == Duration::from_secs(77)),
+        matches!(busy, RemoteError::Busy { after, .. } if after == Duration::from_secs(77)),
         "{busy:?}"
     );
     let store = AppStore::new(&apple.api).unwrap();

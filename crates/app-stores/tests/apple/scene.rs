@@ -3,7 +3,7 @@
 use crate::apple::{Apple, ISSUER_ID, KEY_ID};
 use app_stores::{
     Advanced, AppFile, AppStoreConnectKey, Content, Key, Next, Options, Order, Pem, Progress,
-    Store, StoreError, Wanted, app_store::AppStore, testflight::Testflight,
+    RemoteError, Store, Wanted, app_store::AppStore, testflight::Testflight,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -118,7 +118,7 @@ impl Scene<'_> {
         key(KEY_ID, Some(ISSUER_ID), &self.apple.private_key)
     }
 
-    pub async fn step(&self, order: &Order, progress: &Progress) -> Result<Advanced, StoreError> {
+    pub async fn step(&self, order: &Order, progress: &Progress) -> Result<Advanced, RemoteError> {
         let store: &dyn Store = match order.options {
             Options::AppStore(_) => &self.app_store,
             _ => &self.testflight,

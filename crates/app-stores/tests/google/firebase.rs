@@ -4,12 +4,8 @@ use crate::{
     google::{self, CLIENT_EMAIL, Google},
     world::{File, Mischief, Place, drive, file_that, firebase, hash, key, order, shared},
 };
-use app_stores::{Action, Next, Options, Order, Progress, Store, StoreError, Wanted};
-use contract::{
-    artifacts::ArtifactKind,
-    publishing::{FirebaseOptions, Percent},
-    releases::PublicationState,
-};
+use app_stores::{Action, FirebaseApp, Next, Options, Order, Progress, RemoteError, Store, Wanted};
+use contract::{artifacts::ArtifactKind, publishing::Percent, releases::PublicationState};
 use futures_util::{StreamExt, future::ready, stream};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -22,7 +18,7 @@ fn app_id(number: usize) -> String {
 /// An order for an app with two groups, of which one gets the release, and a tester.
 fn ordered(app: &str, file: &File, wanted: Wanted) -> Order {
     let options = json!({"appId": app, "groups": ["qa"], "testers": ["ada@example.com"]});
-    let options = serde_json::from_value::<FirebaseOptions>(options).unwrap();
+    let options = serde_json::from_value::<FirebaseApp>(options).unwrap();
     let mut order = order(file, 42, "internal", wanted);
     order.options = Options::Firebase(options);
     order.file.kind = ArtifactKind::Apk;
@@ -182,7 +178,7 @@ async fn each_refusal_of_firebase_says_what_to_do() {
         let mut order = ordered(&app, &file, Wanted::Released(None));
         change(&mut order);
         let refusal = drive(&store, &key, &order, &file, &Progress::None).await.unwrap_err();
-        let StoreError::Refused(why) = &refusal else { panic!("{refusal:?}") };
+        let RemoteError::Refused(why) = &refusal else { panic!("{refusal:?}") };
         assert!(says.iter().all(|part| why.contains(part)), "{why}");
         let sent = google.seen(&app)["uploads"].as_array().unwrap().len();
         assert_eq!(sent, uploads, "{why}");

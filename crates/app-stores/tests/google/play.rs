@@ -4,7 +4,7 @@ use crate::{
     google::{self, Google},
     world::{App, completed, drive, hash, key, play, share},
 };
-use app_stores::{Action, Next, Options, Progress, Store, StoreError, Wanted};
+use app_stores::{Action, Next, Options, Progress, RemoteError, Store, Wanted};
 use contract::{artifacts::ArtifactKind, releases::PublicationState};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -97,11 +97,14 @@ async fn a_review_is_followed_and_can_be_cancelled() {
     let second = app.file(43, 1000);
     let order43 = app.order(&second, 43, "beta", Wanted::Released(None));
     let waits = drive(&play, &key, &order43, &second, &Progress::None).await.unwrap_err();
-    assert!(matches!(waits, StoreError::Busy { after, .. } if after.as_secs() == 600), "{waits:?}");
+    assert!(
+        matches!(waits, RemoteError::Busy { after, .. } if after.as_secs() == 600),
+        "{waits:?}"
+    );
     // Nobody has it yet, so halting waits too.
     order42.wanted = Wanted::Halted;
     let waits = drive(&play, &key, &order42, &first, &reviewed.progress).await.unwrap_err();
-    assert!(matches!(&waits, StoreError::Busy { why, .. } if why.contains("Withdrawing")));
+    assert!(matches!(&waits, RemoteError::Busy { why, .. } if why.contains("Withdrawing")));
     assert_eq!(reviewed.progress.withdrawal().action, Action::CancelReview);
     order42.wanted = Wanted::Withdrawn;
     let withdrawn = drive(&play, &key, &order42, &first, &reviewed.progress).await.unwrap();
@@ -229,7 +232,7 @@ async fn sixteen_publications_of_one_app_all_end() {
             match play.advance(&key, &order, &file, &progress).await {
                 Ok(advanced) if matches!(advanced.next, Next::After(_)) => return advanced.state,
                 Ok(advanced) => progress = advanced.progress,
-                Err(StoreError::Busy { after, .. }) => {
+                Err(RemoteError::Busy { after, .. }) => {
                     assert_eq!(after.as_secs(), 5);
                     tokio::task::yield_now().await;
                 }
@@ -274,7 +277,7 @@ async fn a_large_file_arrives_in_spite_of_lost_chunks() {
         match play.advance(&key, &order, &file, &progress).await {
             Ok(advanced) if advanced.next == Next::Settled => break,
             Ok(advanced) => progress = advanced.progress,
-            Err(StoreError::Busy { .. }) => {}
+            Err(RemoteError::Busy { .. }) => {}
             Err(error) => panic!("{error}"),
         }
     }
@@ -304,7 +307,7 @@ async fn a_halt_waits_for_no_upload() {
     }
     order42.wanted = share(20);
     let waits = drive(&play, &key, &order42, &broken, &rolled.progress).await.unwrap_err();
-    assert!(matches!(waits, StoreError::Busy { after, .. } if after.as_secs() == 5), "{waits:?}");
+    assert!(matches!(waits, RemoteError::Busy { after, .. } if after.as_secs() == 5), "{waits:?}");
     order42.wanted = Wanted::Halted;
     let halted = drive(&play, &key, &order42, &broken, &rolled.progress).await.unwrap();
     assert_eq!(halted.state, PublicationState::Halted);
@@ -336,7 +339,7 @@ async fn a_commit_without_an_answer_is_settled_by_the_track() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(unclear, StoreError::Unclear(_)), "{unclear:?}");
+    assert!(matches!(unclear, RemoteError::Unclear(_)), "{unclear:?}");
     let plan = progress.withdrawal();
     assert!(plan.text.contains("in just this moment"), "{plan:?}");
     let live = drive(&play, &key, &order, &file, &progress).await.unwrap();

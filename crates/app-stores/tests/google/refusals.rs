@@ -4,7 +4,7 @@ use crate::{
     google::{self, CLIENT_EMAIL, Google, PRIVATE_KEY_ID, private_key},
     world::{App, completed, drive, file_that, key, order, play, share, shared},
 };
-use app_stores::{Key, Options, Order, Pem, Progress, Store, StoreError, Wanted};
+use app_stores::{Key, Options, Order, Pem, Progress, RemoteError, Store, Wanted};
 use contract::{artifacts::ArtifactKind, publishing::GooglePlayOptions};
 use serde_json::{Value, json};
 
@@ -164,7 +164,7 @@ async fn each_refusal_says_what_to_do() {
         order.app.clone_from(&app);
         (case.order)(&mut order);
         let refusal = drive(&play, &key, &order, &file, &Progress::None).await.unwrap_err();
-        let StoreError::Refused(why) = &refusal else { panic!("{}: {refusal:?}", case.name) };
+        let RemoteError::Refused(why) = &refusal else { panic!("{}: {refusal:?}", case.name) };
         println!("{}: {why}", case.name);
         for part in case.says {
             assert!(why.contains(part), "{}: {why}", case.name);
@@ -293,7 +293,7 @@ async fn a_check_of_the_key_ends_no_edit() {
     let order = app.order(&file, 42, "production", Wanted::Released(None));
     let opened = play.advance(&key, &order, &file, &Progress::None).await.unwrap();
     let busy = play.check_access(&key, &app.name).await.unwrap_err();
-    assert!(matches!(busy, StoreError::Busy { .. }), "{busy:?}");
+    assert!(matches!(busy, RemoteError::Busy { .. }), "{busy:?}");
     drive(&play, &key, &order, &file, &opened.progress).await.unwrap();
     play.check_access(&key, &app.name).await.unwrap();
     app.google.check();

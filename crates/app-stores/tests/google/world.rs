@@ -3,7 +3,7 @@
 use crate::google::{CLIENT_EMAIL, Google, PRIVATE_KEY_ID};
 use app_stores::{
     Advanced, AppFile, Content, GoogleAddresses, Key, Next, Options, Order, Pem, Progress,
-    ServiceAccount, Store, StoreError, Wanted, firebase::Firebase, google_play::GooglePlay,
+    RemoteError, ServiceAccount, Store, Wanted, firebase::Firebase, google_play::GooglePlay,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -150,7 +150,7 @@ pub async fn drive(
     order: &Order,
     file: &File,
     progress: &Progress,
-) -> Result<Advanced, StoreError> {
+) -> Result<Advanced, RemoteError> {
     let mut progress = progress.clone();
     let mut log = Vec::new();
     for _ in 0..MOST_STEPS {
@@ -229,8 +229,8 @@ impl Place<'_> {
                         return step + 1;
                     }
                 }
-                Err(StoreError::Refused(why)) => panic!("{mischief:?} {:?}: {why}", order.wanted),
-                Err(StoreError::Busy { .. } | StoreError::Unclear(_)) => client = (self.client)(),
+                Err(RemoteError::Refused(why)) => panic!("{mischief:?} {:?}: {why}", order.wanted),
+                Err(RemoteError::Busy { .. } | RemoteError::Unclear(_)) => client = (self.client)(),
             }
         }
         panic!("{mischief:?} {:?} does not end: {advanced:?}", order.wanted);

@@ -8,7 +8,7 @@ use super::{
     troubles,
 };
 use crate::{
-    Content, Order, StoreError,
+    Content, Order, RemoteError,
     app_store_connect::{
         Request, Session,
         access::find_app,
@@ -45,7 +45,7 @@ pub(crate) struct Uploader<'a> {
 
 impl Uploader<'_> {
     /// Performs a step, and notes in the progress what it did.
-    pub async fn perform(&self, step: Step, upload: &mut Upload) -> Result<Done, StoreError> {
+    pub async fn perform(&self, step: Step, upload: &mut Upload) -> Result<Done, RemoteError> {
         match step {
             Step::FindApp => self.find_app(upload).await,
             Step::Look => self.look(upload).await,
@@ -59,8 +59,8 @@ impl Uploader<'_> {
         }
     }
 
-    async fn find_app(&self, upload: &mut Upload) -> Result<Done, StoreError> {
-        rules::check_file(&self.order.file).map_err(StoreError::Refused)?;
+    async fn find_app(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
+        rules::check_file(&self.order.file).map_err(RemoteError::Refused)?;
         let app = find_app(self.session, &self.order.app).await?;
         let said = format!("The app is {} in App Store Connect.", app.name);
         upload.app = Some(app);
@@ -68,12 +68,12 @@ impl Uploader<'_> {
     }
 
     /// Reads what Apple has of this version and build number, and follows it or refuses it.
-    async fn seen(&self, upload: &mut Upload) -> Result<Option<Done>, StoreError> {
+    async fn seen(&self, upload: &mut Upload) -> Result<Option<Done>, RemoteError> {
         let found = self.found(app_id(upload)?, upload).await?;
         match rules::judge(found, upload, &self.order.file) {
             Seen::Free => {
                 if self.has_build(app_id(upload)?).await? {
-                    return Err(StoreError::Refused(rules::taken(&self.order.file)));
+                    return Err(RemoteError::Refused(rules::taken(&self.order.file)));
                 }
                 Ok(None)
             }
@@ -88,11 +88,11 @@ impl Uploader<'_> {
                     false => "An upload of this file was begun before, and goes on.",
                 })))
             }
-            Seen::Taken(why) => Err(StoreError::Refused(why)),
+            Seen::Taken(why) => Err(RemoteError::Refused(why)),
         }
     }
 
-    async fn look(&self, upload: &mut Upload) -> Result<Done, StoreError> {
+    async fn look(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
         if let Some(done) = self.seen(upload).await? {
             return Ok(done);
         }
@@ -100,7 +100,7 @@ impl Uploader<'_> {
         Ok(Done::silently())
     }
 
-    async fn open(&self, upload: &mut Upload) -> Result<Done, StoreError> {
+    async fn open(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
         if let Some(done) = self.seen(upload).await? {
             return Ok(done);
         }
@@ -119,17 +119,17 @@ impl Uploader<'_> {
                 upload.waited += 1;
                 return match upload.waited {
                     ..MOST_REFUSALS => Ok(Done::after(LATER)),
-                    _ => Err(StoreError::Refused(refusal.text())),
+                    _ => Err(RemoteError::Refused(refusal.text())),
                 };
             }
-            Err(refusal) => return Err(StoreError::Refused(refusal.text())),
+            Err(refusal) => return Err(RemoteError::Refused(refusal.text())),
         };
         upload.id = Some(opened.data.id);
         let (version, build) = (&file.version, &file.build_number);
         Ok(Done::saying(format!("The upload of build {build} of version {version} begins.")))
     }
 
-    async fn ask_for_place(&self, upload: &mut Upload) -> Result<Done, StoreError> {
+    async fn ask_for_place(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
         let id = known(&upload.id)?;
         let Some(files) = self.files(id).await? else { return Ok(start_again(upload)) };
         if let Some(file) = self.mine(&files, upload) {
@@ -144,7 +144,7 @@ impl Uploader<'_> {
             return Ok(Done::silently());
         }
         if upload.spent.len() >= MOST_PLACES {
-            return Err(StoreError::Refused(
+            return Err(RemoteError::Refused(
                 "Apple's place for the file refuses its parts again and again. Publish later, or \
                  raise the build number and build again."
                     .into(),
@@ -166,33 +166,33 @@ impl Uploader<'_> {
                 let files = self.files(id).await?.unwrap_or_default();
                 return match self.mine(&files, upload) {
                     Some(_) => Ok(Done::after(SOON)),
-                    None => Err(StoreError::Refused(refusal.text())),
+                    None => Err(RemoteError::Refused(refusal.text())),
                 };
             }
         };
         let place = place(&file.data);
         if !place.covers(self.order.file.size) {
-            return Err(StoreError::Refused("Apple does not ask for the whole file.".into()));
+            return Err(RemoteError::Refused("Apple does not ask for the whole file.".into()));
         }
         upload.place = Some(place);
         Ok(Done::silently())
     }
 
-    async fn send_part(&self, upload: &mut Upload) -> Result<Done, StoreError> {
+    async fn send_part(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
         let Some(place) = &mut upload.place else { return Ok(Done::silently()) };
         let Some(part) = place.parts.get(place.sent) else { return Ok(Done::silently()) };
         let end = part.offset.checked_add(part.length);
         if end.is_none_or(|end| end > self.order.file.size) {
-            return Err(StoreError::Refused("Apple asks for more than the file has.".into()));
+            return Err(RemoteError::Refused("Apple asks for more than the file has.".into()));
         }
         if part.length > LARGEST_PART {
-            return Err(StoreError::Refused(format!(
+            return Err(RemoteError::Refused(format!(
                 "Apple asks for {} bytes of the file at once. At most {LARGEST_PART} are sent.",
                 part.length
             )));
         }
         let read = self.content.read(part.offset, part.length).await;
-        let bytes = read.map_err(|e| StoreError::Busy {
+        let bytes = read.map_err(|e| RemoteError::Busy {
             why: format!("The file cannot be read: {e}"),
             after: UNREADABLE,
         })?;
@@ -207,7 +207,7 @@ impl Uploader<'_> {
         Ok(Done::saying(format!("Part {sent} of {all} was sent.")))
     }
 
-    async fn commit(&self, upload: &mut Upload) -> Result<Done, StoreError> {
+    async fn commit(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
         let id = upload.place.as_ref().map(|place| place.id.clone());
         let path = format!("/v1/buildUploadFiles/{}", known(&id)?);
         let Some(is_awaited) = self.is_awaited(&path).await? else {
@@ -222,7 +222,7 @@ impl Uploader<'_> {
             if let Some(refusal) = refused
                 && self.is_awaited(&path).await? != Some(false)
             {
-                return Err(StoreError::Refused(refusal.text()));
+                return Err(RemoteError::Refused(refusal.text()));
             }
         }
         upload.committed = true;
@@ -230,13 +230,13 @@ impl Uploader<'_> {
     }
 
     /// Whether Apple still waits for the file. `None`: Apple does not know it.
-    async fn is_awaited(&self, path: &str) -> Result<Option<bool>, StoreError> {
+    async fn is_awaited(&self, path: &str) -> Result<Option<bool>, RemoteError> {
         let found: Option<One<documents::BuildUploadFile>> =
             self.session.find(Request::get(path)).await?;
         Ok(found.map(|file| delivery(&file.data) == "AWAITING_UPLOAD"))
     }
 
-    async fn follow_file(&self, upload: &mut Upload) -> Result<Done, StoreError> {
+    async fn follow_file(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
         let Some(files) = self.files(known(&upload.id)?).await? else {
             return Ok(start_again(upload));
         };
@@ -257,7 +257,7 @@ impl Uploader<'_> {
         }
     }
 
-    async fn follow_upload(&self, upload: &mut Upload) -> Result<Done, StoreError> {
+    async fn follow_upload(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
         let path = format!("/v1/buildUploads/{}", known(&upload.id)?);
         let request = Request::get(path).with("include", "build");
         let found: Option<One<documents::BuildUpload>> = self.session.find(request).await?;
@@ -278,7 +278,7 @@ impl Uploader<'_> {
         }
     }
 
-    async fn follow_build(&self, upload: &mut Upload) -> Result<Done, StoreError> {
+    async fn follow_build(&self, upload: &mut Upload) -> Result<Done, RemoteError> {
         let Some(record) = &mut upload.build else { return Ok(Done::silently()) };
         let path = format!("/v1/builds/{}", record.id);
         let found: Option<One<documents::Build>> = self.session.find(Request::get(&path)).await?;
@@ -313,7 +313,7 @@ impl Uploader<'_> {
                 self.session.change(Request::patch(path, body)).await?;
             }
             (None, None) => {
-                return Err(StoreError::Refused(
+                return Err(RemoteError::Refused(
                     "Apple must know whether the app uses encryption that is not exempt: set \
                      usesNonExemptEncryption in the choices for the store, or \
                      ITSAppUsesNonExemptEncryption in Info.plist for the next build. Apple's state \
@@ -327,7 +327,7 @@ impl Uploader<'_> {
     }
 
     /// The upload of this version and build number, if Apple has one that did not fail.
-    async fn found(&self, app: &str, now: &Upload) -> Result<Option<Found>, StoreError> {
+    async fn found(&self, app: &str, now: &Upload) -> Result<Option<Found>, RemoteError> {
         let request = Request::get(format!("/v1/apps/{app}/buildUploads"))
             .with("filter[cfBundleShortVersionString]", &self.order.file.version)
             .with("filter[cfBundleVersion]", &self.order.file.build_number)
@@ -347,7 +347,7 @@ impl Uploader<'_> {
     }
 
     /// The files of an upload. `None`: the upload does not exist any more.
-    async fn files(&self, upload: &str) -> Result<Option<Vec<BuildUploadFile>>, StoreError> {
+    async fn files(&self, upload: &str) -> Result<Option<Vec<BuildUploadFile>>, RemoteError> {
         let path = format!("/v1/buildUploads/{upload}/buildUploadFiles");
         let request = Request::get(path).with("limit", "50");
         let files: Option<Many<documents::BuildUploadFile>> = self.session.find(request).await?;
@@ -371,7 +371,7 @@ impl Uploader<'_> {
         whole.or_else(|| files.iter().rfind(mine))
     }
 
-    async fn has_build(&self, app: &str) -> Result<bool, StoreError> {
+    async fn has_build(&self, app: &str) -> Result<bool, RemoteError> {
         let request = Request::get("/v1/builds")
             .with("filter[app]", app)
             .with("filter[version]", &self.order.file.build_number)
@@ -417,14 +417,14 @@ fn place(file: &BuildUploadFile) -> Place {
     Place { id: file.id.clone(), parts: parts.collect(), sent: 0 }
 }
 
-fn app_id(upload: &Upload) -> Result<&str, StoreError> {
+fn app_id(upload: &Upload) -> Result<&str, RemoteError> {
     upload.app.as_ref().map(|app| app.id.as_str()).ok_or_else(incomplete)
 }
 
-fn known(id: &Option<String>) -> Result<&str, StoreError> {
+fn known(id: &Option<String>) -> Result<&str, RemoteError> {
     id.as_deref().ok_or_else(incomplete)
 }
 
-fn incomplete() -> StoreError {
-    StoreError::Refused("The progress of the publication is incomplete.".into())
+fn incomplete() -> RemoteError {
+    RemoteError::Refused("The progress of the publication is incomplete.".into())
 }

@@ -1,6 +1,6 @@
-//! Requests to stores, and what it means when there is no answer about what was asked.
+//! Requests to a service, and what it means when there is no answer about what was asked.
 
-use crate::StoreError;
+use crate::RemoteError;
 use bytes::{Bytes, BytesMut};
 use reqwest::{
     RequestBuilder, StatusCode,
@@ -9,30 +9,30 @@ use reqwest::{
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
-/// How long a store may take to answer, for requests that say nothing else.
-pub(crate) const WITHIN: Duration = Duration::from_secs(20);
+/// How long a service may take to answer, for requests that say nothing else.
+pub const WITHIN: Duration = Duration::from_secs(20);
 const CONNECTED_WITHIN: Duration = Duration::from_secs(10);
-/// The largest answer, in bytes. The longest lists of stores have some hundred kilobytes.
+/// The largest answer, in bytes. The longest lists of app stores have some hundred kilobytes.
 const LARGEST_ANSWER: usize = 8 << 20;
 /// The pause after an answer that names none.
 const PAUSE: Duration = Duration::from_secs(60);
-/// The pause after a failure of the store or of the network.
+/// The pause after a failure of the service or of the network.
 const SHORT_PAUSE: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 /// The longest quotation of an answer, in characters.
 const LONGEST_QUOTATION: usize = 500;
 
-/// Opens connections to one store.
+/// Opens connections to one service.
 #[derive(Clone)]
-pub(crate) struct Http {
+pub struct Http {
     client: reqwest::Client,
-    /// The name of the store in sentences.
-    store: &'static str,
+    /// The name of the service in sentences.
+    service: &'static str,
 }
 
 /// Whether a request may be sent again when nobody knows whether it was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Repeat {
+pub enum Repeat {
     /// It changes nothing, or doing it twice is the same as doing it once.
     Harmless,
     /// It must be looked up first.
@@ -41,28 +41,31 @@ pub(crate) enum Repeat {
 
 /// An answer about what was asked: any status but 408, 429 and 5xx.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub struct Answer {
+    /// The HTTP status.
     pub status: u16,
+    /// The headers.
     pub headers: HeaderMap,
+    /// The whole body.
     pub body: Bytes,
 }
 
 impl Http {
-    /// Redirections are not followed: a store that moved says so in the answer.
-    pub fn new(store: &'static str) -> Result<Http, String> {
+    /// Redirections are not followed: a service that moved says so in the answer.
+    pub fn new(service: &'static str) -> Result<Http, String> {
         let client = reqwest::Client::builder()
             .timeout(WITHIN)
             .connect_timeout(CONNECTED_WITHIN)
             .redirect(reqwest::redirect::Policy::none())
             .user_agent("svc")
             .build()
-            .map_err(|e| format!("the client for {store}: {e}"))?;
-        Ok(Http { client, store })
+            .map_err(|e| format!("the client for {service}: {e}"))?;
+        Ok(Http { client, service })
     }
 
-    /// The same connections, for a store with another name in sentences.
-    pub fn named(&self, store: &'static str) -> Http {
-        Http { client: self.client.clone(), store }
+    /// The same connections, for a service with another name in sentences.
+    pub fn named(&self, service: &'static str) -> Http {
+        Http { client: self.client.clone(), service }
     }
 
     /// To build a request with; [`Http::send`] sends it.
@@ -75,17 +78,17 @@ impl Http {
         &self,
         request: RequestBuilder,
         repeat: Repeat,
-    ) -> Result<Answer, StoreError> {
+    ) -> Result<Answer, RemoteError> {
         let unanswered = |e: reqwest::Error| {
-            let why = format!("{} does not answer: {}", self.store, causes(&e.without_url()));
+            let why = format!("{} does not answer: {}", self.service, causes(&e.without_url()));
             match repeat {
-                Repeat::AfterALook => StoreError::Unclear(why),
-                Repeat::Harmless => StoreError::Busy { why, after: SHORT_PAUSE },
+                Repeat::AfterALook => RemoteError::Unclear(why),
+                Repeat::Harmless => RemoteError::Busy { why, after: SHORT_PAUSE },
             }
         };
         let mut answer = request.send().await.map_err(|e| match e.is_connect() {
-            true => StoreError::Busy {
-                why: format!("{} cannot be reached: {}", self.store, causes(&e.without_url())),
+            true => RemoteError::Busy {
+                why: format!("{} cannot be reached: {}", self.service, causes(&e.without_url())),
                 after: SHORT_PAUSE,
             },
             false => unanswered(e),
@@ -94,13 +97,13 @@ impl Http {
         while let Some(piece) = answer.chunk().await.map_err(unanswered)? {
             body.extend_from_slice(&piece);
             if body.len() > LARGEST_ANSWER {
-                return Err(StoreError::Refused(format!(
+                return Err(RemoteError::Refused(format!(
                     "the answer of {} is too large",
-                    self.store
+                    self.service
                 )));
             }
         }
-        match judge(self.store, repeat, answer.status(), answer.headers(), &body) {
+        match judge(self.service, repeat, answer.status(), answer.headers(), &body) {
             Some(error) => Err(error),
             None => Ok(Answer {
                 status: answer.status().as_u16(),
@@ -112,16 +115,15 @@ impl Http {
 }
 
 impl Answer {
-    /// Whether the store did what was asked.
+    /// Whether the service did what was asked.
     pub fn is_ok(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
     /// The JSON of the body.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, StoreError> {
-        serde_json::from_slice(&self.body).map_err(|e| {
-            StoreError::Refused(format!("the answer of the store cannot be read: {e}"))
-        })
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, RemoteError> {
+        serde_json::from_slice(&self.body)
+            .map_err(|e| RemoteError::Refused(format!("the answer cannot be read: {e}")))
     }
 
     /// A header as text.
@@ -132,29 +134,29 @@ impl Answer {
 
 /// The error of an answer that says nothing about what was asked; `None` if it does.
 fn judge(
-    store: &str,
+    service: &str,
     repeat: Repeat,
     status: StatusCode,
     headers: &HeaderMap,
     body: &[u8],
-) -> Option<StoreError> {
+) -> Option<RemoteError> {
     let named = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
     let after = |usual| {
         named.map_or(usual, Duration::from_secs).clamp(Duration::from_secs(1), LONGEST_PAUSE)
     };
-    let why = format!("{store} answers {}: {}", status.as_u16(), quotation(body));
+    let why = format!("{service} answers {}: {}", status.as_u16(), quotation(body));
     match (status.as_u16(), repeat) {
-        (429, _) => Some(StoreError::Busy { why, after: after(PAUSE) }),
-        (408 | 500.., Repeat::AfterALook) => Some(StoreError::Unclear(why)),
+        (429, _) => Some(RemoteError::Busy { why, after: after(PAUSE) }),
+        (408 | 500.., Repeat::AfterALook) => Some(RemoteError::Unclear(why)),
         (408 | 500.., Repeat::Harmless) => {
-            Some(StoreError::Busy { why, after: after(SHORT_PAUSE) })
+            Some(RemoteError::Busy { why, after: after(SHORT_PAUSE) })
         }
         _ => None,
     }
 }
 
 /// The beginning of an answer on one line.
-pub(crate) fn quotation(body: &[u8]) -> String {
+pub fn quotation(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let words: Vec<_> = text.split_whitespace().collect();
     words.join(" ").chars().filter(|c| !c.is_control()).take(LONGEST_QUOTATION).collect()
@@ -190,7 +192,7 @@ mod tests {
         };
         let busy = |status: u16, seconds| {
             let why = format!("The store answers {status}: no wonder");
-            Some(StoreError::Busy { why, after: Duration::from_secs(seconds) })
+            Some(RemoteError::Busy { why, after: Duration::from_secs(seconds) })
         };
         for repeat in [Repeat::Harmless, Repeat::AfterALook] {
             assert_eq!(judged(repeat, 429, Some("7")), busy(429, 7));
@@ -204,7 +206,7 @@ mod tests {
         assert_eq!(judged(Repeat::Harmless, 500, None), busy(500, 10));
         for unclear in [408, 500, 503] {
             let judged = judged(Repeat::AfterALook, unclear, None);
-            assert!(matches!(judged, Some(StoreError::Unclear(_))), "{judged:?}");
+            assert!(matches!(judged, Some(RemoteError::Unclear(_))), "{judged:?}");
         }
     }
 }
