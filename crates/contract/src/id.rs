@@ -120,6 +120,12 @@ ids! {
     BuildId "bld",
     /// A CI workflow that may upload artifacts of an app.
     PublisherId "tpb",
+    /// A checkout.
+    CheckoutId "chk",
+    /// A subscription of a buyer.
+    SubscriptionId "sub",
+    /// A channel of a shop.
+    CommerceChannelId "chn",
     /// A deploy token.
     TokenId "tok",
     /// A backend or market instance.

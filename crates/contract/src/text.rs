@@ -388,6 +388,13 @@ texts! {
         if text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase()) { Ok(text.to_owned()) } else { Err("must be a currency such as EUR".into()) }
     };
 
+    /// A country code of ISO 3166.
+    CountryCode,
+    schema: {"type": "string", "pattern": "^[A-Z]{2}$"},
+    rule: |text| {
+        if text.len() == 2 && text.bytes().all(|b| b.is_ascii_uppercase()) { Ok(text.to_owned()) } else { Err("must be a country such as NG".into()) }
+    };
+
     /// The bytes of a file in base64, at most 256 KiB. Its `Debug` output is masked.
     FileData,
     schema: {"type": "string", "contentEncoding": "base64", "maxLength": 349_528},
@@ -447,6 +454,7 @@ debug_as_text!(
     CloudFunctionName,
     CronExpression,
     Currency,
+    CountryCode,
     PlanCode
 );
 

@@ -1,0 +1,59 @@
+//! Payments of buyers through a payment provider.
+//!
+//! What a provider says about a payment is looked up, never believed from a notice: a notice of a
+//! provider only says what to look at. So a notice may come twice, late, or never.
+
+#![warn(missing_docs)]
+
+mod key;
+mod notice;
+mod payment;
+mod subscription;
+
+pub use key::{Key, PaystackKey, SecretText, StripeKey};
+pub use notice::{About, Notice, NoticeRefused, Signature};
+pub use payment::{Dispute, Line, Opened, Order, Payment, PaymentStatus};
+pub use remote::RemoteError;
+pub use subscription::{Plan, Subscription, SubscriptionStatus};
+
+use async_trait::async_trait;
+use contract::{checkouts::Reference, text::PlanCode};
+
+/// A payment provider.
+#[async_trait]
+pub trait Provider: Send + Sync {
+    /// Opens the page on which the buyer pays. Repeated with the same order, it opens the same
+    /// page, or finds that the payment is under way ([`Opened::url`] is then `None`): nobody is
+    /// ever asked to pay one reference twice.
+    async fn open(&self, key: &Key, order: &Order) -> Result<Opened, RemoteError>;
+
+    /// What the provider knows of a payment. `None`: it knows nothing of the reference. `session`
+    /// is what [`Opened::session`] said, if that is known.
+    async fn payment(
+        &self,
+        key: &Key,
+        reference: Reference,
+        session: Option<&str>,
+    ) -> Result<Option<Payment>, RemoteError>;
+
+    /// Closes the page, so that nobody can pay any more. Returns whether that is certain: a provider
+    /// that cannot close a page says `false`.
+    async fn close(&self, key: &Key, session: &str) -> Result<bool, RemoteError>;
+
+    /// A plan. Refused if the provider does not know it.
+    async fn plan(&self, key: &Key, code: &PlanCode) -> Result<Plan, RemoteError>;
+
+    /// A subscription by the provider's id of it. `None`: the provider does not know it.
+    async fn subscription(&self, key: &Key, id: &str) -> Result<Option<Subscription>, RemoteError>;
+
+    /// The subscription that a payment began. `None`: not yet.
+    async fn subscription_of(
+        &self,
+        key: &Key,
+        payment: &Payment,
+    ) -> Result<Option<Subscription>, RemoteError>;
+
+    /// Checks that the key is accepted. Changes nothing. Returns what was found, as one sentence,
+    /// such as that it is a key for tests.
+    async fn check_access(&self, key: &Key) -> Result<String, RemoteError>;
+}
