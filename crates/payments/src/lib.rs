@@ -5,13 +5,19 @@
 
 #![warn(missing_docs)]
 
+#[cfg(any(feature = "clients", test))]
+mod amounts;
 mod key;
 mod notice;
 mod payment;
+#[cfg(feature = "clients")]
+pub mod paystack;
+#[cfg(feature = "clients")]
+pub mod stripe;
 mod subscription;
 
 pub use key::{Key, PaystackKey, SecretText, StripeKey};
-pub use notice::{About, Notice, NoticeRefused, Signature};
+pub use notice::{About, Notice, NoticeRefused, Signature, read_notice};
 pub use payment::{Dispute, Line, Opened, Order, Payment, PaymentStatus};
 pub use remote::RemoteError;
 pub use subscription::{Plan, Subscription, SubscriptionStatus};
@@ -35,6 +41,14 @@ pub trait Provider: Send + Sync {
         reference: Reference,
         session: Option<&str>,
     ) -> Result<Option<Payment>, RemoteError>;
+
+    /// The reference of a payment of ours, by the provider's id of the payment, as
+    /// [`About::PaymentId`] has it. `None`: the payment is none of ours.
+    async fn reference_of(
+        &self,
+        key: &Key,
+        payment_id: &str,
+    ) -> Result<Option<Reference>, RemoteError>;
 
     /// Closes the page, so that nobody can pay any more. Returns whether that is certain: a provider
     /// that cannot close a page says `false`.

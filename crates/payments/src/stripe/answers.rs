@@ -1,0 +1,379 @@
+//! What Stripe answers.
+
+use crate::{Dispute, Payment, PaymentStatus, Plan, RemoteError, amounts::Amounts};
+use contract::{
+    Timestamp,
+    checkouts::Reference,
+    money::Money,
+    text::{Currency, PlanCode},
+};
+use remote::{Answer, quotation};
+use serde::Deserialize;
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+/// The pause when another request for the same session is under way.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// What a refusal says. Source: "Errors" in Stripe's API reference.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub status: u16,
+    message: String,
+    /// The code, or the type of the error if it has none.
+    code: String,
+}
+
+impl Failure {
+    pub fn of(answer: &Answer) -> Failure {
+        #[derive(Deserialize)]
+        struct Body {
+            error: Error,
+        }
+        #[derive(Deserialize)]
+        struct Error {
+            #[serde(default)]
+            message: Option<String>,
+            #[serde(default)]
+            code: Option<String>,
+            #[serde(default, rename = "type")]
+            kind: Option<String>,
+        }
+        let status = answer.status;
+        match serde_json::from_slice(&answer.body) {
+            Ok(Body { error }) => Failure {
+                status,
+                message: quotation(error.message.unwrap_or_default().as_bytes()),
+                code: error.code.or(error.kind).unwrap_or_default(),
+            },
+            Err(_) => Failure { status, message: quotation(&answer.body), code: String::new() },
+        }
+    }
+
+    /// Whether a request with the same idempotency key is under way.
+    pub fn is_in_use(&self) -> bool {
+        self.status == 409
+    }
+
+    pub fn busy(&self) -> RemoteError {
+        RemoteError::Busy { why: self.to_string(), after: PAUSE }
+    }
+
+    /// A refusal: what to do, and Stripe's own words.
+    pub fn refused(&self) -> RemoteError {
+        RemoteError::Refused(format!(
+            "{} {self}",
+            match self.status {
+                401 => "Stripe does not accept the secret key. Replace the credential.",
+                403 => {
+                    "The key may not do this. Give the restricted key the permissions that the \
+                     documentation names, or use a secret key."
+                }
+                _ => "Stripe refuses this.",
+            }
+        ))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure { status, message, code } = self;
+        let separator = if code.is_empty() { "" } else { " " };
+        write!(f, "Stripe says: {message} ({status}{separator}{code})")
+    }
+}
+
+fn refused(why: String) -> RemoteError {
+    RemoteError::Refused(why)
+}
+
+/// An object, or its id where it is not expanded.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Expandable<T> {
+    Id(String),
+    Object(T),
+}
+
+impl<T> Expandable<T> {
+    pub fn object(&self) -> Option<&T> {
+        match self {
+            Expandable::Id(_) => None,
+            Expandable::Object(object) => Some(object),
+        }
+    }
+}
+
+/// Something of which only the id matters.
+#[derive(Deserialize)]
+pub(super) struct Named {
+    pub id: String,
+}
+
+impl Expandable<Named> {
+    pub fn id(&self) -> &str {
+        match self {
+            Expandable::Id(id) => id,
+            Expandable::Object(object) => &object.id,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Session {
+    pub id: String,
+    status: Option<String>,
+    payment_status: String,
+    mode: String,
+    amount_total: Option<u64>,
+    currency: Option<String>,
+    /// Only while the session is open.
+    pub url: Option<String>,
+    /// In seconds.
+    pub expires_at: i64,
+    client_reference_id: Option<String>,
+    customer: Option<Expandable<Named>>,
+    subscription: Option<Expandable<Named>>,
+    payment_intent: Option<Expandable<Intent>>,
+    invoice: Option<Expandable<Invoice>>,
+    line_items: Option<List<LineItem>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct List<T> {
+    pub data: Vec<T>,
+}
+
+#[derive(Deserialize)]
+struct LineItem {
+    price: Option<Named>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Intent {
+    id: String,
+    #[serde(default)]
+    status: String,
+    latest_charge: Option<Expandable<Charge>>,
+    pub last_payment_error: Option<PaymentError>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct PaymentError {
+    pub message: Option<String>,
+    pub code: Option<String>,
+}
+
+impl PaymentError {
+    pub fn reason(&self) -> String {
+        let message = self.message.as_deref().unwrap_or("no reason");
+        quotation(
+            self.code
+                .as_ref()
+                .map_or(message.into(), |code| format!("{message} ({code})"))
+                .as_bytes(),
+        )
+    }
+}
+
+#[derive(Deserialize)]
+struct Invoice {
+    charge: Option<Expandable<Charge>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Charge {
+    pub id: String,
+    /// In seconds.
+    created: i64,
+    amount_refunded: u64,
+    currency: String,
+    pub disputed: bool,
+    payment_intent: Option<Expandable<Named>>,
+}
+
+impl Session {
+    pub fn is_expired(&self) -> bool {
+        self.status.as_deref() == Some("expired")
+    }
+
+    fn intent(&self) -> Option<&Intent> {
+        self.payment_intent.as_ref()?.object()
+    }
+
+    /// The charge that paid the session: of a subscription, the one of its first invoice.
+    pub fn charge(&self) -> Option<&Charge> {
+        let of_intent = || self.intent()?.latest_charge.as_ref()?.object();
+        let of_invoice = || self.invoice.as_ref()?.object()?.charge.as_ref()?.object();
+        of_intent().or_else(of_invoice)
+    }
+
+    /// Source: "Fulfill orders": a session that is complete is paid unless `payment_status` says
+    /// `unpaid`, which is a payment that takes days.
+    fn status(&self) -> PaymentStatus {
+        let error = self.intent().and_then(|intent| intent.last_payment_error.as_ref());
+        match (self.status.as_deref(), self.payment_status.as_str()) {
+            (Some("complete"), "paid" | "no_payment_required") => PaymentStatus::Paid,
+            // A payment that took days failed. The session stays complete.
+            (Some("complete"), _)
+                if self.intent().is_some_and(|intent| {
+                    matches!(intent.status.as_str(), "requires_payment_method" | "canceled")
+                }) =>
+            {
+                PaymentStatus::Expired
+            }
+            (Some("complete"), _) => PaymentStatus::Pending,
+            (Some("expired"), _) => PaymentStatus::Expired,
+            _ => match error {
+                Some(error) => PaymentStatus::Failed(error.reason()),
+                None => PaymentStatus::Pending,
+            },
+        }
+    }
+
+    pub fn payment(&self) -> Result<Payment, RemoteError> {
+        let status = self.status();
+        let charge = self.charge().filter(|_| status == PaymentStatus::Paid);
+        let id = || match &self.payment_intent {
+            Some(Expandable::Id(id)) => Some(id.clone()),
+            Some(Expandable::Object(intent)) => Some(intent.id.clone()),
+            None => charge?.payment_intent.as_ref().map(|intent| intent.id().to_owned()),
+        };
+        let prices = self.line_items.iter().flat_map(|items| &items.data);
+        let plan =
+            prices.filter_map(|item| item.price.as_ref()?.id.parse::<PlanCode>().ok()).next();
+        Ok(Payment {
+            reference: self.client_reference_id.clone(),
+            status,
+            amount: self.amount()?,
+            paid_at: charge.map(|charge| seconds(charge.created)),
+            id: id(),
+            customer: self.customer.as_ref().map(|customer| customer.id().to_owned()),
+            plan: plan.filter(|_| self.mode == "subscription"),
+            subscription: self.subscription.as_ref().map(|it| it.id().to_owned()),
+            refunded: charge.map_or(Ok(0), Charge::refunded)?,
+            dispute: None,
+        })
+    }
+
+    fn amount(&self) -> Result<Option<Money>, RemoteError> {
+        match (self.amount_total, &self.currency) {
+            (Some(number), Some(currency)) => {
+                Amounts::Stripe.money(number, currency).map_err(refused)
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Charge {
+    /// In our minor unit.
+    fn refunded(&self) -> Result<u64, RemoteError> {
+        let currency: Currency = self.currency.to_uppercase().parse().map_err(refused)?;
+        Amounts::Stripe.read(self.amount_refunded, &currency).map_err(refused)
+    }
+}
+
+pub(super) fn seconds(seconds: i64) -> Timestamp {
+    Timestamp::from_millis(seconds.saturating_mul(1000))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Disputes {
+    data: Vec<DisputeData>,
+}
+
+#[derive(Deserialize)]
+struct DisputeData {
+    charge: Expandable<Named>,
+    created: i64,
+    status: String,
+}
+
+impl Disputes {
+    /// How the newest dispute about a charge stands. An inquiry, whose status begins with
+    /// `warning_`, takes no money: closed, it is won.
+    pub fn newest(&self, charge: &str) -> Option<Dispute> {
+        let about = self.data.iter().filter(|dispute| dispute.charge.id() == charge);
+        let newest = about.max_by_key(|dispute| dispute.created)?;
+        Some(match newest.status.as_str() {
+            "won" | "warning_closed" | "prevented" => Dispute::Won,
+            "lost" | "charge_refunded" => Dispute::Lost,
+            _ => Dispute::Open,
+        })
+    }
+}
+
+/// A payment intent, as far as it says whose payment it is.
+#[derive(Deserialize)]
+pub(super) struct IntentOwner {
+    #[serde(default)]
+    metadata: BTreeMap<String, String>,
+    invoice: Option<Expandable<InvoiceOwner>>,
+}
+
+#[derive(Deserialize)]
+struct InvoiceOwner {
+    subscription: Option<Expandable<SubscriptionOwner>>,
+}
+
+#[derive(Deserialize)]
+struct SubscriptionOwner {
+    #[serde(default)]
+    metadata: BTreeMap<String, String>,
+}
+
+impl IntentOwner {
+    pub fn reference(&self) -> Option<Reference> {
+        let of = |metadata: &BTreeMap<String, String>| metadata.get("reference")?.parse().ok();
+        let subscription = || self.invoice.as_ref()?.object()?.subscription.as_ref()?.object();
+        of(&self.metadata).or_else(|| of(&subscription()?.metadata))
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Price {
+    id: String,
+    active: bool,
+    currency: String,
+    /// Missing where the price depends on the quantity, or has parts of a minor unit.
+    unit_amount: Option<u64>,
+    recurring: Option<Recurring>,
+    product: Expandable<Product>,
+}
+
+#[derive(Deserialize)]
+struct Recurring {
+    usage_type: String,
+}
+
+#[derive(Deserialize)]
+struct Product {
+    #[serde(default)]
+    name: Option<String>,
+}
+
+impl Price {
+    pub fn plan(&self) -> Result<Plan, RemoteError> {
+        let id = &self.id;
+        let wrong = |what: &str| Err(refused(format!("The price {id} of Stripe {what}")));
+        let Some(recurring) = &self.recurring else {
+            return wrong("is paid once. A plan must be the id of a recurring price.");
+        };
+        if !self.active {
+            return wrong("is archived. Use another one.");
+        }
+        let number = match (recurring.usage_type.as_str(), self.unit_amount) {
+            ("licensed", Some(number)) => number,
+            _ => return wrong("depends on use or quantity. A plan must have one fixed price."),
+        };
+        let Some(price) = Amounts::Stripe.money(number, &self.currency).map_err(refused)? else {
+            return wrong("is free. A plan must have a price.");
+        };
+        let name = self.product.object().and_then(|product| product.name.clone());
+        Ok(Plan {
+            code: id.parse().map_err(refused)?,
+            name: name.unwrap_or_else(|| id.clone()),
+            price,
+        })
+    }
+}
