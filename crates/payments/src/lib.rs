@@ -28,9 +28,9 @@ use contract::{checkouts::Reference, text::PlanCode};
 /// A payment provider.
 #[async_trait]
 pub trait Provider: Send + Sync {
-    /// Opens the page on which the buyer pays. Repeated with the same order, it opens the same
-    /// page, or finds that the payment is under way ([`Opened::url`] is then `None`): nobody is
-    /// ever asked to pay one reference twice.
+    /// Opens the page on which the buyer pays. Repeated with exactly the same order, it opens the
+    /// same page, or finds that there is one already ([`Opened::url`] is then `None`): nobody is ever
+    /// asked to pay one reference twice. After [`RemoteError::Unclear`], repeat it.
     async fn open(&self, key: &Key, order: &Order) -> Result<Opened, RemoteError>;
 
     /// What the provider knows of a payment. `None`: it knows nothing of the reference. `session`

@@ -27,7 +27,8 @@ pub struct Order {
     pub return_to: WebUrl,
     /// Given to the provider as they are.
     pub metadata: BTreeMap<String, String>,
-    /// When the page closes, if the provider closes pages.
+    /// When the page closes, if the provider closes pages. Stripe takes from 30 minutes to 24 hours
+    /// after the page was opened.
     pub expires_at: Timestamp,
 }
 
@@ -49,7 +50,9 @@ pub struct Line {
 pub struct Opened {
     /// The provider's id of the page, by which it finds the payment.
     pub session: Option<String>,
-    /// The address of the page. `None`: the payment of this reference is already under way.
+    /// The address of the page. `None`: the page is closed or paid, or the provider told the address
+    /// in an answer that was lost. If nobody was given the address before, and the payment is not
+    /// paid, nobody can pay: a page for another reference can be opened instead.
     pub url: Option<WebUrl>,
     /// Opens the page inside of an app, if the provider can do that.
     pub access_code: Option<String>,

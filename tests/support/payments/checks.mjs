@@ -61,7 +61,13 @@ export class Checks {
       for (const [method, operation] of Object.entries(methods)) {
         if (method === "parameters") continue;
         const parameters = [...(methods.parameters ?? []), ...(operation.parameters ?? [])];
-        this.#operations.push({ name: `${method} ${path}`, method: method.toUpperCase(), pattern, parameters, operation });
+        this.#operations.push({
+          name: `${method} ${path}`,
+          method: method.toUpperCase(),
+          pattern,
+          parameters,
+          operation,
+        });
       }
     }
   }
@@ -96,14 +102,19 @@ export class Checks {
     if (body.length && !of) problems.push(`${found.name} takes no body of the type ${type}`);
     if (of) {
       const value = isForm ? unflattened(body.toString()) : JSON.parse(body.toString());
-      problems.push(this.#wrong(isForm ? this.#texts : this.#json, `body of ${found.name}`, () => schema(of, true), value));
+      problems.push(
+        this.#wrong(isForm ? this.#texts : this.#json, `body of ${found.name}`, () => schema(of, true), value),
+      );
     }
     return problems.filter(Boolean);
   }
 
   #resolved(node) {
     if (!node?.$ref) return node;
-    return node.$ref.split("/").slice(1).reduce((at, part) => at[part], this.#description);
+    return node.$ref
+      .split("/")
+      .slice(1)
+      .reduce((at, part) => at[part], this.#description);
   }
 
   /// What is wrong with an answer, as a list of sentences.

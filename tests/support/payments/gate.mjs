@@ -91,7 +91,9 @@ export class Gate {
     if (!this.receiver) return delivery;
     const signal = AbortSignal.timeout(10_000);
     const sent = { method: "POST", body, headers: { "content-type": "application/json", ...headers } };
-    const answer = await fetch(this.receiver, { ...sent, redirect: "manual", signal }).catch((error) => ({ status: String(error.cause ?? error) }));
+    const answer = await fetch(this.receiver, { ...sent, redirect: "manual", signal }).catch((error) => ({
+      status: String(error.cause ?? error),
+    }));
     delivery.status = answer.status;
     return delivery;
   }

@@ -39,7 +39,7 @@ struct Invoice {
     period_start: Option<String>,
     #[serde(default)]
     period_end: Option<String>,
-    /// `success`, `failed` or `pending`.
+    /// `success`, or `failed` or `pending` while it is not paid.
     #[serde(default)]
     status: Option<String>,
     /// Why it was not paid.
@@ -48,8 +48,12 @@ struct Invoice {
 }
 
 impl Invoice {
-    fn is_failed(&self) -> bool {
-        self.status.as_deref() == Some("failed")
+    /// Until when the subscription is paid: a period that is not paid begins where the last paid one
+    /// ended.
+    fn paid_until(&self) -> Option<Timestamp> {
+        let is_paid = self.status.as_deref() == Some("success");
+        let until = if is_paid { &self.period_end } else { &self.period_start };
+        until.as_deref().and_then(time)
     }
 }
 
@@ -84,25 +88,22 @@ impl SubscriptionData {
     }
 
     /// A period is paid until the next payment. If a renewal failed, the next payment is one period
-    /// later, and what was paid ended where the unpaid invoice begins.
+    /// later, and only the invoice says what was paid.
     fn period_end(&self) -> Option<Timestamp> {
-        let invoice = self.most_recent_invoice.as_ref();
-        if self.state() == SubscriptionStatus::PastDue {
-            return invoice?.period_start.as_deref().and_then(time);
+        let by_invoice = || self.most_recent_invoice.as_ref()?.paid_until();
+        match self.state() {
+            SubscriptionStatus::PastDue => by_invoice(),
+            _ => self.next_payment_date.as_deref().and_then(time).or_else(by_invoice),
         }
-        let next = self.next_payment_date.as_deref().and_then(time);
-        next.or_else(|| {
-            let paid = invoice.filter(|invoice| !invoice.is_failed())?;
-            paid.period_end.as_deref().and_then(time)
-        })
     }
 
+    /// An invoice that is not paid says nothing by itself: Paystack makes it days before it charges.
     fn renewal_failure(&self) -> Option<String> {
-        let failed = self.most_recent_invoice.as_ref().filter(|invoice| invoice.is_failed());
-        if failed.is_none() && self.state() != SubscriptionStatus::PastDue {
+        if self.state() != SubscriptionStatus::PastDue {
             return None;
         }
-        let reason = failed.and_then(|invoice| invoice.description.clone());
+        let invoice = self.most_recent_invoice.as_ref();
+        let reason = invoice.and_then(|invoice| invoice.description.clone());
         Some(reason.filter(|reason| !reason.is_empty()).unwrap_or_else(|| {
             "The last renewal could not be charged, and Paystack does not say why.".into()
         }))

@@ -161,7 +161,7 @@ fn session_form(order: &Order) -> Result<Form, RemoteError> {
     // What comes of the session carries the reference too, for people who see it in the dashboard and
     // for notices about it.
     let data = if order.plan.is_some() { "subscription_data" } else { "payment_intent_data" };
-    for (name, value) in &order.metadata {
+    for (name, value) in order.metadata.iter().filter(|(name, _)| *name != "reference") {
         form.add(&format!("metadata[{name}]"), value);
         form.add(&format!("{data}[metadata][{name}]"), value);
     }

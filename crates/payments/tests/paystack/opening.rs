@@ -27,7 +27,14 @@ async fn a_page_is_opened_and_paid() {
     let declined = world.payment(order.reference).await;
     assert_eq!(declined.status, PaymentStatus::Failed("Declined".into()));
 
-    world.rig.pay(&order.reference.to_string());
+    // The buyer pays on the page, and comes back with the reference.
+    let page = reqwest::get(&url).await.unwrap().text().await.unwrap();
+    assert!(page.contains("NGN 50.00") && page.contains("Declined"), "{page}");
+    let browser = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+    let pay = browser.build().unwrap().post(&url).body("action=pay").send().await.unwrap();
+    let back = pay.headers()["location"].to_str().unwrap();
+    assert!(back.starts_with("https://shop.example.com/done?from=app&"), "{back}");
+    assert!(back.ends_with(&format!("&reference={}", order.reference)), "{back}");
     let paid = world.payment(order.reference).await;
     assert_eq!(paid.status, PaymentStatus::Paid);
     assert_eq!(paid.reference, Some(order.reference.to_string()));

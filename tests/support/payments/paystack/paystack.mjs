@@ -20,24 +20,37 @@ serve(async (config) => {
   let base = "";
   const list = (rows) => ({ data: rows, meta: { total: rows.length, perPage: 100, page: 1, pageCount: 1 } });
   const routes = [
-    [/^POST \/transaction\/initialize$/, (_, body) => {
-      const { access_code, reference } = stub.initialize(body);
-      return { data: { authorization_url: `${base}/pay/${access_code}`, access_code, reference } };
-    }],
+    [
+      /^POST \/transaction\/initialize$/,
+      (_, body) => {
+        const { access_code, reference } = stub.initialize(body);
+        return { data: { authorization_url: `${base}/pay/${access_code}`, access_code, reference } };
+      },
+    ],
     [/^GET \/transaction\/(?:verify\/)?([^/]+)$/, ([reference]) => ({ data: shown(stub.found(reference)) })],
-    [/^GET \/plan\/([^/]+)$/, ([code]) => {
-      if (!stub.plans.has(code)) throw new Refusal(404, "Plan not found", "not_found", "api_error");
-      return { data: stub.plans.get(code) };
-    }],
+    [
+      /^GET \/plan\/([^/]+)$/,
+      ([code]) => {
+        if (!stub.plans.has(code)) throw new Refusal(404, "Plan not found", "not_found", "api_error");
+        return { data: stub.plans.get(code) };
+      },
+    ],
     [/^GET \/subscription$/, async (_, __, query) => list(await stub.looked(query.get("customer")))],
     [/^GET \/subscription\/([^/]+)$/, ([code]) => ({ data: stub.subscription(code) })],
-    [/^GET \/refund$/, (_, __, query) => list(stub.refunds.filter((it) => String(it.transaction) === query.get("transaction")))],
-    [/^GET \/dispute$/, (_, __, query) => list(stub.disputes.filter((it) => String(it.transaction.id) === query.get("transaction")))],
+    [
+      /^GET \/refund$/,
+      (_, __, query) => list(stub.refunds.filter((it) => String(it.transaction) === query.get("transaction"))),
+    ],
+    [
+      /^GET \/dispute$/,
+      (_, __, query) => list(stub.disputes.filter((it) => String(it.transaction.id) === query.get("transaction"))),
+    ],
     [/^GET \/balance$/, () => ({ data: stub.currencies.slice(0, 1).map((currency) => ({ currency, balance: 0 })) })],
   ];
   const provider = {
     isApi: (url) => !url.startsWith("/pay/"),
-    failure: ({ status, message = "An error occurred" }) => JSON.stringify({ status: false, message, type: "api_error", code: `http_${status}` }),
+    failure: ({ status, message = "An error occurred" }) =>
+      JSON.stringify({ status: false, message, type: "api_error", code: `http_${status}` }),
     async api({ method, url, headers, body }) {
       const { pathname, searchParams } = new URL(url, base);
       try {

@@ -5,7 +5,8 @@ import { createHmac, randomBytes } from "node:crypto";
 
 const PERIODS = { hourly: 1 / 24, daily: 1, weekly: 7, monthly: 30, quarterly: 91, biannually: 182, annually: 365 };
 const unique = (prefix) => prefix + randomBytes(8).toString("hex").slice(0, 15);
-const later = (time, plan, periods = 1) => new Date(Date.parse(time) + periods * PERIODS[plan.interval] * 86_400_000).toISOString();
+const later = (time, plan, periods = 1) =>
+  new Date(Date.parse(time) + periods * PERIODS[plan.interval] * 86_400_000).toISOString();
 
 export class Refusal extends Error {
   constructor(status, message, code, type = "validation_error") {
@@ -43,23 +44,49 @@ export class Stub {
 
   #customer(email) {
     const made = () => ({
-      id: this.#id(), first_name: null, last_name: null, email, customer_code: unique("CUS_"), phone: null, metadata: null, risk_action: "default",
+      id: this.#id(),
+      first_name: null,
+      last_name: null,
+      email,
+      customer_code: unique("CUS_"),
+      phone: null,
+      metadata: null,
+      risk_action: "default",
     });
     if (!this.#customers.has(email)) this.#customers.set(email, made());
     return this.#customers.get(email);
   }
 
-  plan({ code = unique("PLN_"), name = "Monthly", amount = 5000, currency = "NGN", interval = "monthly", archived = false }) {
+  plan({
+    code = unique("PLN_"),
+    name = "Monthly",
+    amount = 5000,
+    currency = "NGN",
+    interval = "monthly",
+    archived = false,
+  }) {
     const plan = {
-      id: this.#id(), domain: "test", name, plan_code: code, description: null, amount, interval, send_invoices: true, send_sms: true, currency,
-      is_deleted: false, is_archived: archived,
+      id: this.#id(),
+      domain: "test",
+      name,
+      plan_code: code,
+      description: null,
+      amount,
+      interval,
+      send_invoices: true,
+      send_sms: true,
+      currency,
+      is_deleted: false,
+      is_archived: archived,
     };
     this.plans.set(code, plan);
     return plan;
   }
 
   found(reference) {
-    const found = [...this.transactions.values()].find((it) => it.reference === reference || String(it.id) === reference || it.access_code === reference);
+    const found = [...this.transactions.values()].find(
+      (it) => it.reference === reference || String(it.id) === reference || it.access_code === reference,
+    );
     if (!found) throw new Refusal(400, "Transaction reference not found.", "transaction_not_found");
     return found;
   }
@@ -72,19 +99,43 @@ export class Stub {
 
   subscription(code) {
     const found = this.subscriptions.get(code);
-    if (!found || found.hidden > 0) throw new Refusal(404, "Subscription with code/id not found", "not_found", "api_error");
+    if (!found || found.hidden > 0)
+      throw new Refusal(404, "Subscription with code/id not found", "not_found", "api_error");
     return found;
   }
 
   initialize({ email, amount, currency = "NGN", reference = unique("T"), callback_url, plan, metadata = "" }) {
-    if (this.transactions.has(reference)) throw new Refusal(400, "Duplicate Transaction Reference", "duplicate_reference");
-    if (!this.currencies.includes(currency)) throw new Refusal(403, "Currency not supported by merchant", "unsupported_currency");
+    if (this.transactions.has(reference))
+      throw new Refusal(400, "Duplicate Transaction Reference", "duplicate_reference");
+    if (!this.currencies.includes(currency))
+      throw new Refusal(403, "Currency not supported by merchant", "unsupported_currency");
     const priced = plan ? this.#plan(plan).amount : amount;
     const made = {
-      id: this.#id(), domain: "test", status: "abandoned", reference, amount: priced, message: null, gateway_response: "The transaction was not completed",
-      paid_at: null, created_at: new Date().toISOString(), channel: "card", currency, ip_address: null, metadata, log: null, fees: null,
-      requested_amount: priced, plan: plan ?? null, plan_object: plan ? this.plans.get(plan) : {}, customer: this.#customer(email),
-      authorization: {}, split: {}, subaccount: {}, access_code: unique(""), callback_url, charges: 0,
+      id: this.#id(),
+      domain: "test",
+      status: "abandoned",
+      reference,
+      amount: priced,
+      message: null,
+      gateway_response: "The transaction was not completed",
+      paid_at: null,
+      created_at: new Date().toISOString(),
+      channel: "card",
+      currency,
+      ip_address: null,
+      metadata,
+      log: null,
+      fees: null,
+      requested_amount: priced,
+      plan: plan ?? null,
+      plan_object: plan ? this.plans.get(plan) : {},
+      customer: this.#customer(email),
+      authorization: {},
+      split: {},
+      subaccount: {},
+      access_code: unique(""),
+      callback_url,
+      charges: 0,
     };
     this.transactions.set(reference, made);
     return made;
@@ -96,8 +147,12 @@ export class Stub {
     if (it.status === "success") return it;
     it.charges += 1;
     Object.assign(it, {
-      status: "success", gateway_response: "Successful", paid_at: new Date().toISOString(), fees: 150 + extra,
-      amount: (amount ?? it.amount) + extra, currency: currency ?? it.currency,
+      status: "success",
+      gateway_response: "Successful",
+      paid_at: new Date().toISOString(),
+      fees: 150 + extra,
+      amount: (amount ?? it.amount) + extra,
+      currency: currency ?? it.currency,
     });
     await this.notify("charge.success", shown(it));
     if (it.plan) this.#subscribe(it);
@@ -115,9 +170,24 @@ export class Stub {
     const plan = this.plans.get(charge.plan);
     const { domain, customer, amount, paid_at } = charge;
     const made = {
-      id: this.#id(), domain, status: "active", subscription_code: unique("SUB_"), email_token: unique(""), amount: plan.amount,
-      cron_expression: "0 0 28 * *", next_payment_date: later(paid_at, plan), createdAt: new Date().toISOString(), plan, customer,
-      most_recent_invoice: null, payments_count: 1, authorization: {}, open_invoice: null, invoice_limit: 0, integration: 1, hidden: this.looks,
+      id: this.#id(),
+      domain,
+      status: "active",
+      subscription_code: unique("SUB_"),
+      email_token: unique(""),
+      amount: plan.amount,
+      cron_expression: "0 0 28 * *",
+      next_payment_date: later(paid_at, plan),
+      createdAt: new Date().toISOString(),
+      plan,
+      customer,
+      most_recent_invoice: null,
+      payments_count: 1,
+      authorization: {},
+      open_invoice: null,
+      invoice_limit: 0,
+      integration: 1,
+      hidden: this.looks,
     };
     this.subscriptions.set(made.subscription_code, made);
     return { ...made, amount };
@@ -137,11 +207,21 @@ export class Stub {
   async refund({ reference, amount, status = "processed" }) {
     const it = this.found(reference);
     const made = {
-      id: this.#id(), integration: 1, domain: "test", transaction: it.id, transaction_reference: it.reference, amount: amount ?? it.amount,
-      deducted_amount: null, currency: it.currency, status, createdAt: new Date().toISOString(),
+      id: this.#id(),
+      integration: 1,
+      domain: "test",
+      transaction: it.id,
+      transaction_reference: it.reference,
+      amount: amount ?? it.amount,
+      deducted_amount: null,
+      currency: it.currency,
+      status,
+      createdAt: new Date().toISOString(),
     };
     this.refunds.push(made);
-    const given = this.refunds.filter((of) => of.transaction === it.id && of.status === "processed").reduce((sum, of) => sum + of.amount, 0);
+    const given = this.refunds
+      .filter((of) => of.transaction === it.id && of.status === "processed")
+      .reduce((sum, of) => sum + of.amount, 0);
     if (given >= it.amount) it.status = "reversed";
     await this.notify(`refund.${status}`, { ...made, amount: String(made.amount) });
   }
@@ -152,8 +232,14 @@ export class Stub {
     let about = this.disputes.find((of) => of.transaction.id === it.id);
     if (!about) {
       about = {
-        id: this.#id(), refund_amount: it.amount, currency: it.currency, domain: "test", transaction: shown(it), category: "chargeback",
-        customer: it.customer, createdAt: new Date().toISOString(),
+        id: this.#id(),
+        refund_amount: it.amount,
+        currency: it.currency,
+        domain: "test",
+        transaction: shown(it),
+        category: "chargeback",
+        customer: it.customer,
+        createdAt: new Date().toISOString(),
       };
       this.disputes.push(about);
     }
@@ -166,11 +252,28 @@ export class Stub {
     const it = this.subscription(code);
     const start = it.next_payment_date;
     const end = later(start, it.plan);
-    const invoice = { invoice_code: unique("INV_"), status: reason ? "failed" : "success", paid: !reason, period_start: start, period_end: end, amount: it.amount, description: reason ?? null };
-    Object.assign(it, { status: reason ? "attention" : "active", next_payment_date: end, most_recent_invoice: invoice });
+    const invoice = {
+      invoice_code: unique("INV_"),
+      status: reason ? "failed" : "success",
+      paid: !reason,
+      period_start: start,
+      period_end: end,
+      amount: it.amount,
+      description: reason ?? null,
+    };
+    Object.assign(it, {
+      status: reason ? "attention" : "active",
+      next_payment_date: end,
+      most_recent_invoice: invoice,
+    });
     const event = reason ? "invoice.payment_failed" : "invoice.update";
     if (!reason) it.payments_count += 1;
-    await this.notify(event, { ...invoice, subscription: { status: it.status, subscription_code: code }, customer: it.customer, transaction: {} });
+    await this.notify(event, {
+      ...invoice,
+      subscription: { status: it.status, subscription_code: code },
+      customer: it.customer,
+      transaction: {},
+    });
   }
 
   /// The buyer cancels: the subscription ends with its period, or {now: true}.
