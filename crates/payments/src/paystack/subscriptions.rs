@@ -123,3 +123,69 @@ pub(super) fn first_since<'a>(
     });
     since.min_by_key(|data| made(data)).map(|data| data.subscription_code.as_str())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    const EARLIER: &str = "2026-01-01T00:00:00.000Z";
+    const LATER: &str = "2026-02-01T00:00:00.000Z";
+
+    fn data(like: &Value) -> SubscriptionData {
+        let mut data = json!({
+            "status": "active", "subscription_code": "SUB_1", "plan": {"plan_code": "PLN_1"},
+            "customer": {"email": "ada@example.com"}, "next_payment_date": null,
+        });
+        data.as_object_mut().unwrap().extend(like.as_object().unwrap().clone());
+        serde_json::from_value(data).unwrap()
+    }
+
+    #[test]
+    fn a_subscription_is_paid_until_the_end_of_what_was_paid() {
+        use SubscriptionStatus::*;
+        let invoice = |status: &str| json!({"status": status, "period_start": EARLIER, "period_end": LATER, "description": ""});
+        let expected = [
+            (json!({"next_payment_date": LATER}), Active, Some(LATER)),
+            (json!({"status": "non-renewing", "next_payment_date": LATER}), Ending, Some(LATER)),
+            (json!({"status": "non-renewing"}), Ending, None),
+            (
+                json!({"status": "non-renewing", "most_recent_invoice": invoice("success")}),
+                Ending,
+                Some(LATER),
+            ),
+            (
+                json!({"status": "attention", "next_payment_date": LATER, "most_recent_invoice": invoice("pending")}),
+                PastDue,
+                Some(EARLIER),
+            ),
+            (json!({"status": "attention", "next_payment_date": LATER}), PastDue, None),
+            (json!({"status": "completed"}), Ended, None),
+            (json!({"status": "complete"}), Ended, None),
+            (json!({"status": "cancelled"}), Ended, None),
+            (json!({"status": "of a later year"}), Ended, None),
+        ];
+        for (like, status, end) in expected {
+            let read = data(&like).subscription().unwrap();
+            assert_eq!((read.status, read.period_end), (status, end.and_then(time)), "{like}");
+            assert_eq!(read.renewal_failure.is_some(), status == PastDue, "{like}");
+        }
+    }
+
+    #[test]
+    fn a_payment_began_the_first_subscription_to_its_plan_since_then() {
+        let made = |code: &str, plan: &str, at: &str| {
+            let plan = json!({"plan_code": plan});
+            data(&json!({"subscription_code": code, "plan": plan, "createdAt": at}))
+        };
+        let all = [
+            made("SUB_next", "PLN_1", "2026-01-01T00:20:00.000Z"),
+            made("SUB_other", "PLN_2", "2026-01-01T00:00:03.000Z"),
+            made("SUB_own", "PLN_1", "2026-01-01T00:00:05.000Z"),
+            made("SUB_past", "PLN_1", "2025-12-31T23:00:00.000Z"),
+        ];
+        let (plan, paid_at) = ("PLN_1".parse().unwrap(), time(EARLIER).unwrap());
+        assert_eq!(first_since(&all, &plan, paid_at), Some("SUB_own"));
+        assert_eq!(first_since(&all[3..], &plan, paid_at), None);
+    }
+}

@@ -377,3 +377,54 @@ impl Price {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A session with a payment intent like these.
+    fn status(status: &str, payment_status: &str, intent: &serde_json::Value) -> PaymentStatus {
+        let session = json!({
+            "id": "cs_1", "mode": "payment", "expires_at": 1_760_000_000, "status": status,
+            "payment_status": payment_status, "payment_intent": intent,
+        });
+        serde_json::from_value::<Session>(session).unwrap().status()
+    }
+
+    #[test]
+    fn a_session_is_paid_only_when_its_money_came() {
+        let intent = |status: &str| json!({"id": "pi_1", "status": status});
+        let expected = [
+            ("complete", "paid", intent("succeeded"), PaymentStatus::Paid),
+            ("complete", "no_payment_required", json!(null), PaymentStatus::Paid),
+            // A bank transfer is under way, and then fails.
+            ("complete", "unpaid", intent("processing"), PaymentStatus::Pending),
+            ("complete", "unpaid", json!("pi_1"), PaymentStatus::Pending),
+            ("complete", "unpaid", intent("requires_payment_method"), PaymentStatus::Expired),
+            ("complete", "unpaid", intent("canceled"), PaymentStatus::Expired),
+            ("expired", "unpaid", json!(null), PaymentStatus::Expired),
+            // Contradictions do not pay.
+            ("open", "paid", intent("succeeded"), PaymentStatus::Pending),
+            ("expired", "paid", intent("succeeded"), PaymentStatus::Expired),
+            ("of a later year", "unpaid", json!(null), PaymentStatus::Pending),
+        ];
+        for (session, payment, intent, expected) in expected {
+            assert_eq!(status(session, payment, &intent), expected, "{session} {payment} {intent}");
+        }
+    }
+
+    #[test]
+    fn the_newest_dispute_about_the_charge_counts() {
+        let dispute = |charge: &str, created: i64, status: &str| json!({"charge": charge, "created": created, "status": status});
+        let data = [
+            dispute("ch_1", 1, "lost"),
+            dispute("ch_1", 3, "won"),
+            dispute("ch_1", 2, "needs_response"),
+            dispute("ch_2", 4, "lost"),
+        ];
+        let disputes: Disputes = serde_json::from_value(json!({"data": data})).unwrap();
+        assert_eq!(disputes.newest("ch_1"), Some(Dispute::Won));
+        assert_eq!(disputes.newest("ch_3"), None);
+    }
+}

@@ -102,3 +102,53 @@ impl SubscriptionData {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn subscription(like: &Value) -> Subscription {
+        let mut subscription = json!({
+            "id": "sub_1", "current_period_start": 1000, "current_period_end": 2000,
+            "customer": {"email": "ada@example.com"},
+            "items": {"data": [{"price": {"id": "price_1"}}]},
+        });
+        subscription.as_object_mut().unwrap().extend(like.as_object().unwrap().clone());
+        serde_json::from_value::<SubscriptionData>(subscription).unwrap().subscription().unwrap()
+    }
+
+    #[test]
+    fn a_subscription_is_paid_until_the_end_of_what_was_paid() {
+        use SubscriptionStatus::*;
+        let expected = [
+            (json!({"status": "incomplete"}), Incomplete, None),
+            (json!({"status": "incomplete_expired"}), Ended, Some(2000)),
+            (json!({"status": "trialing"}), Active, Some(2000)),
+            (json!({"status": "active"}), Active, Some(2000)),
+            (json!({"status": "active", "cancel_at_period_end": true}), Ending, Some(2000)),
+            (json!({"status": "active", "cancel_at": 1500}), Ending, Some(1500)),
+            (json!({"status": "active", "cancel_at": 9000}), Ending, Some(2000)),
+            (json!({"status": "past_due"}), PastDue, Some(1000)),
+            (json!({"status": "unpaid"}), PastDue, Some(1000)),
+            (json!({"status": "paused"}), PastDue, Some(1000)),
+            (json!({"status": "canceled", "ended_at": 1200}), Ended, Some(1200)),
+            (json!({"status": "of a later year"}), Ended, Some(2000)),
+        ];
+        for (like, status, seconds) in expected {
+            let read = subscription(&like);
+            let end = read.period_end.map(Timestamp::as_seconds);
+            assert_eq!((read.status, end), (status, seconds), "{like}");
+            assert_eq!(read.renewal_failure.is_some(), status == PastDue, "{like}");
+        }
+    }
+
+    #[test]
+    fn a_deleted_customer_is_known_by_the_last_invoice() {
+        let like = json!({
+            "status": "canceled", "customer": {"id": "cus_1", "deleted": true},
+            "latest_invoice": {"customer_email": "bo@example.com"},
+        });
+        assert_eq!(subscription(&like).email.as_str(), "bo@example.com");
+    }
+}

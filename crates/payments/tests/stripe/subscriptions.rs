@@ -72,8 +72,11 @@ async fn a_payment_begins_a_subscription_which_renews_fails_and_ends() {
     assert_eq!(words, Some("Your card was declined. (card_declined)"));
     assert_eq!(end(&failed), end(&renewed), "an unpaid period is not paid until its end");
 
-    world.tell(json!({"do": "cancel", "id": begun.id}));
-    assert_eq!(look().await.status, SubscriptionStatus::PastDue);
+    world.tell(json!({"do": "settle", "id": begun.id}));
+    let settled = look().await;
+    assert_eq!((settled.status, &settled.renewal_failure), (SubscriptionStatus::Active, &None));
+    assert!(end(&settled) > end(&failed));
+
     world.tell(json!({"do": "cancel", "id": begun.id, "now": true}));
     let ended = look().await;
     assert_eq!((ended.status, ended.said.as_str()), (SubscriptionStatus::Ended, "canceled"));

@@ -42,7 +42,7 @@ async function start(config) {
   const base = await gate.listen();
   const receiver = `${base}/webhooks`;
   const emulate = startEmulate({ base, receiver, secret: config.webhookSecret });
-  [fake.emulate, fake.localstripe] = await Promise.all([emulate, startLocalstripe()]);
+  fake.through(...(await Promise.all([emulate, startLocalstripe()])));
   const events = [
     "customer.subscription.created",
     "customer.subscription.deleted",
@@ -52,7 +52,7 @@ async function start(config) {
     "payment_intent.payment_failed",
   ];
   const hook = { url: receiver, secret: config.webhookSecret, events };
-  const answer = await fetch(`${fake.localstripe}/_config/webhooks/tests`, {
+  const answer = await fetch(`${fake.money.localstripe}/_config/webhooks/tests`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(hook),
@@ -61,15 +61,18 @@ async function start(config) {
   const commands = {
     ...common(gate),
     // Adds a price with a period: {id, name, amount, currency, interval, once, archived}.
-    price: (price) => fake.price(price),
+    price: (price) => fake.money.price(price),
     // The buyer pays: {reference}; or with a card that is declined: `decline`.
     pay: async ({ reference }) => ({ isPaid: await fake.pay(fake.sessionOf(reference)[0]) }),
     decline: async ({ reference }) => ({ isPaid: await fake.pay(fake.sessionOf(reference)[0], "declined") }),
-    refund: (how) => fake.refund(how),
-    dispute: (how) => fake.dispute(how),
-    renew: (how) => fake.renew(how),
-    settle: (how) => fake.settle(how),
-    cancel: (how) => fake.cancel(how),
+    // Gives back {amount} of {reference}, or all.
+    refund: async ({ reference, amount }) => fake.money.refund(await fake.chargeOf(reference), amount),
+    // A dispute begins, or changes: {reference, status} with a status of Stripe, such as `won`.
+    dispute: async ({ reference, status = "needs_response" }) =>
+      fake.money.dispute(await fake.chargeOf(reference), status),
+    renew: (how) => fake.money.renew(how),
+    settle: (how) => fake.money.settle(how),
+    cancel: (how) => fake.money.cancel(how),
     // {charges} of a reference, over all sessions that have it.
     charges: ({ reference }) => ({
       charges: [...fake.sessions.values()]
