@@ -268,9 +268,13 @@ impl State {
                     self.publication.rollout = partial(share);
                 }
                 (self.wanted, self.settled) = (before, true);
-                // A review goes on without us, so it is looked at again, such as with another key.
-                let is_reviewed = self.publication.state == PublicationState::InReview;
-                self.due = is_reviewed.then(|| now + LONGEST_WAIT);
+                // The store goes on without us, so it is looked at again, such as with another key.
+                use PublicationState as S;
+                let moves = match self.publication.state {
+                    S::Queued | S::Uploading | S::Processing | S::InReview => true,
+                    S::Live | S::Halted | S::Failed => false,
+                };
+                self.due = moves.then(|| now + LONGEST_WAIT);
                 self.say_once(now, why.clone());
                 self.publication.error = Some(why);
             }
