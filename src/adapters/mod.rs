@@ -9,7 +9,6 @@ pub mod git;
 pub mod github;
 pub mod loopback;
 pub mod mail;
-pub mod network;
 pub mod oidc;
 pub mod parse;
 pub mod passwords;

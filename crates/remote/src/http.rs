@@ -1,6 +1,6 @@
 //! Requests to a service, and what it means when there is no answer about what was asked.
 
-use crate::RemoteError;
+use crate::{RemoteError, guarded::NoAddress};
 use bytes::{Bytes, BytesMut};
 use reqwest::{
     RequestBuilder, StatusCode,
@@ -63,6 +63,11 @@ impl Http {
         Ok(Http { client, service })
     }
 
+    /// The connections of another client. Its requests must have a time limit of their own.
+    pub fn over(client: reqwest::Client, service: &'static str) -> Http {
+        Http { client, service }
+    }
+
     /// The same connections, for a service with another name in sentences.
     pub fn named(&self, service: &'static str) -> Http {
         Http { client: self.client.clone(), service }
@@ -86,12 +91,15 @@ impl Http {
                 Repeat::Harmless => RemoteError::Busy { why, after: SHORT_PAUSE },
             }
         };
-        let mut answer = request.send().await.map_err(|e| match e.is_connect() {
-            true => RemoteError::Busy {
-                why: format!("{} cannot be reached: {}", self.service, causes(&e.without_url())),
-                after: SHORT_PAUSE,
-            },
-            false => unanswered(e),
+        let mut answer = request.send().await.map_err(|e| {
+            if let Some(inside @ NoAddress::Internal { .. }) = NoAddress::among(&e) {
+                return RemoteError::Refused(inside.to_string());
+            }
+            if !e.is_connect() {
+                return unanswered(e);
+            }
+            let why = format!("{} cannot be reached: {}", self.service, causes(&e.without_url()));
+            RemoteError::Busy { why, after: SHORT_PAUSE }
         })?;
         let mut body = BytesMut::new();
         while let Some(piece) = answer.chunk().await.map_err(unanswered)? {

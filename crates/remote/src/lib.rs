@@ -4,10 +4,18 @@
 #![warn(missing_docs)]
 
 #[cfg(feature = "http")]
+mod guarded;
+#[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "http")]
+mod network;
 
 #[cfg(feature = "http")]
+pub use guarded::{Guarded, NoAddress};
+#[cfg(feature = "http")]
 pub use http::{Answer, Http, Repeat, WITHIN, quotation};
+#[cfg(feature = "http")]
+pub use network::{PrivateHosts, is_public};
 
 use std::time::Duration;
 

@@ -11,7 +11,6 @@ mod key_pair;
 mod process;
 mod refusals;
 
-use super::network::{PrivateHosts, is_public};
 use actors::{
     ports::{
         Checkout, Credential, Inspected, KeyPair, PortError, Remote, Revision, SourceError, Sources,
@@ -23,6 +22,7 @@ use bytes::Bytes;
 use contract::{git_url::SshAddress, ssh::SshHostKey, text::GitUrl};
 use futures_util::{StreamExt, stream, stream::BoxStream};
 use process::{Group, Repository, Way, cannot_run};
+use remote::{PrivateHosts, is_public};
 use repository::ssh::SshFolder;
 use std::{
     io,

@@ -1,4 +1,4 @@
-//! Which addresses users may make the service connect to: those on the public internet, and the hosts
+//! Which addresses others may make the service connect to: those on the public internet, and the hosts
 //! that an operator allows.
 
 use std::net::IpAddr;
@@ -15,7 +15,8 @@ impl From<Vec<(String, u16)>> for PrivateHosts {
 }
 
 impl PrivateHosts {
-    pub(super) fn contains(&self, host: &str, port: u16) -> bool {
+    /// Whether the operator allows this host at this port.
+    pub fn contains(&self, host: &str, port: u16) -> bool {
         self.0.iter().any(|(allowed, at)| (allowed.as_str(), *at) == (host, port))
     }
 }
@@ -23,7 +24,7 @@ impl PrivateHosts {
 /// Whether an address is on the public internet: not loopback, private, link-local, shared,
 /// documentation, benchmark, multicast or reserved (RFC 6890, RFC 9637). An IPv4 address inside of an
 /// IPv6 one is judged as what it is, or refused.
-pub(super) fn is_public(address: IpAddr) -> bool {
+pub fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(a) => {
             let [first, second, third, _] = a.octets();
@@ -54,7 +55,7 @@ pub(super) fn is_public(address: IpAddr) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 
