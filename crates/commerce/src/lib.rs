@@ -6,6 +6,12 @@
 
 #![warn(missing_docs)]
 
+#[cfg(feature = "clients")]
+mod vendure;
+
+#[cfg(feature = "clients")]
+pub use vendure::Vendure;
+
 use async_trait::async_trait;
 use contract::{
     checkouts::{Customer, Reference, ShippingAddress},
@@ -31,6 +37,9 @@ pub trait Shop: Send + Sync {
 
     /// Records the payment of an order. Refused if the order is to be paid with another sum. An order
     /// with a payment of this reference is settled already, and is not changed.
+    ///
+    /// Only one caller may settle an order at a time, and after [`RemoteError::Unclear`] a pause must
+    /// pass before the next attempt: a shop that still works on the first one records a second one.
     async fn settle(
         &self,
         channel: &Channel,
