@@ -36,12 +36,15 @@ pub(super) async fn step(
         let made: Made<Created> = api.mutate(CREATE, json!({})).await?;
         return Ok((Progress { order: Some(made.result.id) }, None));
     };
+    let is_draft = found.state == "Draft";
+    let is_marked = found.has_note(&next::note(order.reference));
+    let is_new = is_draft && next::is_empty(&found);
+    if !is_marked && !is_new {
+        return Err(RemoteError::Refused(next::foreign(&found)));
+    }
     match found.state.as_str() {
         "Draft" => {}
         "ArrangingPayment" => {
-            if !found.has_note(&next::note(order.reference)) {
-                return Err(RemoteError::Refused(next::foreign(&found)));
-            }
             let built = built(&found, precision).map_err(RemoteError::Refused)?;
             return Ok((progress.clone(), Some(built)));
         }
@@ -53,9 +56,9 @@ pub(super) async fn step(
         }
     }
     let draft = Draft { api, order, found: &found, precision };
-    let next = wanted.and_then(|wanted| next::next(order, &found, &wanted));
-    let done = match next {
-        Ok(next) => draft.perform(next).await,
+    let done = match wanted {
+        Ok(_) if !is_marked => draft.perform(Next::Mark).await,
+        Ok(wanted) => draft.perform(next::next(order, &found, &wanted)).await,
         Err(why) => Err(RemoteError::Refused(why)),
     };
     match done {
@@ -242,6 +245,6 @@ impl Draft<'_> {
             },
         };
         let code = &self.found.code;
-        RemoteError::Refused(format!("{why} The draft {code} stays in the shop: {deleted}"))
+        RemoteError::Refused(format!("{why} The draft {code} was not deleted: {deleted}"))
     }
 }

@@ -95,29 +95,22 @@ fn find<'a>(variant: &Variant, variants: &'a [ShopVariant]) -> Result<&'a ShopVa
     }
 }
 
-/// The next change of a draft. The error is a sentence.
-pub(super) fn next(
-    order: &Order,
-    draft: &ShopOrder,
-    wanted: &[(ShopVariant, u32)],
-) -> Result<Next, String> {
-    if !draft.has_note(&note(order.reference)) {
-        return if is_empty(draft) { Ok(Next::Mark) } else { Err(foreign(draft)) };
-    }
+/// The next change of a draft that has its note.
+pub(super) fn next(order: &Order, draft: &ShopOrder, wanted: &[(ShopVariant, u32)]) -> Next {
     for (at, line) in draft.lines.iter().enumerate() {
         let is_wanted = wanted.iter().any(|(variant, _)| variant.id == line.product_variant.id);
         let mut before = draft.lines.iter().take(at);
         let is_repeated = before.any(|it| it.product_variant.id == line.product_variant.id);
         if !is_wanted || is_repeated {
-            return Ok(Next::Remove { line: line.id.clone() });
+            return Next::Remove { line: line.id.clone() };
         }
     }
     for (variant, quantity) in wanted {
         let (variant, quantity) = (variant.clone(), *quantity);
         match draft.lines.iter().find(|it| it.product_variant.id == variant.id) {
-            None => return Ok(Next::Add { variant, quantity }),
+            None => return Next::Add { variant, quantity },
             Some(line) if line.quantity != quantity => {
-                return Ok(Next::Adjust { line: line.id.clone(), variant, quantity });
+                return Next::Adjust { line: line.id.clone(), variant, quantity };
             }
             Some(_) => {}
         }
@@ -125,22 +118,22 @@ pub(super) fn next(
     let customer = &order.customer;
     let email = customer.email.key();
     if draft.customer.as_ref().is_none_or(|it| it.email_address.to_lowercase() != email) {
-        return Ok(Next::SetCustomer);
+        return Next::SetCustomer;
     }
     if let Some(address) = &order.shipping_address {
         let address = || Address::of(address, customer.name.as_ref(), customer.phone.as_ref());
         if draft.shipping_address != Some(address()) {
-            return Ok(Next::SetShippingAddress(address()));
+            return Next::SetShippingAddress(address());
         }
         if draft.billing_address != Some(address()) {
-            return Ok(Next::SetBillingAddress(address()));
+            return Next::SetBillingAddress(address());
         }
     }
     let set = draft.shipping_lines.first().map(|it| &it.shipping_method.code);
     match (set, &order.shipping_method) {
-        (None, _) => Ok(Next::SetShippingMethod),
-        (Some(set), Some(wanted)) if set != wanted => Ok(Next::SetShippingMethod),
-        _ => Ok(Next::Lock),
+        (None, _) => Next::SetShippingMethod,
+        (Some(set), Some(wanted)) if set != wanted => Next::SetShippingMethod,
+        _ => Next::Lock,
     }
 }
 

@@ -145,9 +145,16 @@ async fn an_order_of_somebody_else_is_left_alone() {
     }
     let id = progress.order.clone().unwrap();
     let untouched = place.seen(&id);
-    assert!(refused(place.cancel(&id, ours.reference).await).contains("somebody else's"));
-    let built = place.go_on(&theirs, &mut progress.clone()).await.unwrap();
-    assert_ne!(untouched, Value::Null);
+    let nothing = Order { lines: vec![], ..ours.clone() };
+    for result in [
+        place.go_on(&ours, &mut progress).await.map(drop),
+        place.go_on(&nothing, &mut progress).await.map(drop),
+        place.cancel(&id, ours.reference).await,
+    ] {
+        assert!(refused(result).contains("somebody else's"));
+    }
+    assert_eq!(place.seen(&id), untouched);
+    let built = place.go_on(&theirs, &mut progress).await.unwrap();
     for result in [
         place.go_on(&ours, &mut progress).await.map(drop),
         place.settle(&ours, &built).await,
