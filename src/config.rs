@@ -2,9 +2,9 @@
 
 use clap::{ArgAction, Args};
 use contract::{
-    WebUrl,
+    AppId, WebUrl,
     authentication::Tier,
-    text::{GitRef, ImageRepository, RepositoryName, Slug},
+    text::{GitRef, ImageRepository, PlanCode, RepositoryName, Slug},
     trusted_publishers::GITHUB,
 };
 use std::{
@@ -183,6 +183,33 @@ pub struct ServeArgs {
         value_parser = parse_host_and_port
     )]
     pub webhook_private_hosts: Vec<(String, u16)>,
+    /// The address of Paystack.
+    #[arg(long, env = "SVC_PAYSTACK_URL", default_value = payments::PAYSTACK)]
+    pub paystack_url: String,
+    /// The address of Stripe.
+    #[arg(long, env = "SVC_STRIPE_URL", default_value = payments::STRIPE)]
+    pub stripe_url: String,
+    /// The app to whose plans people subscribe for a higher tier on this service.
+    #[arg(long, env = "SVC_PLATFORM_APP", requires = "platform_plans")]
+    pub platform_app: Option<AppId>,
+    /// The tiers that plans of that app give, such as `PLN_abc=developer,PLN_def=professional`.
+    #[arg(
+        long,
+        env = "SVC_PLATFORM_PLANS",
+        value_delimiter = ',',
+        value_parser = parse_plan,
+        requires = "platform_app"
+    )]
+    pub platform_plans: Vec<(PlanCode, Tier)>,
+    /// Hosts of shops that may be on the internal network, with their ports, separated by commas, such
+    /// as `shop.internal:3000`.
+    #[arg(
+        long,
+        env = "SVC_SHOP_PRIVATE_HOSTS",
+        value_delimiter = ',',
+        value_parser = parse_host_and_port
+    )]
+    pub shop_private_hosts: Vec<(String, u16)>,
     /// Build users' repositories even if other machines can reach the service. A build is not
     /// isolated: its Dockerfile can reach everything on the network of this machine.
     #[arg(
@@ -238,6 +265,11 @@ fn parse_host_and_port(text: &str) -> Result<(String, u16), String> {
         return Err(wrong());
     }
     Ok((host.to_ascii_lowercase(), port))
+}
+
+fn parse_plan(text: &str) -> Result<(PlanCode, Tier), String> {
+    let (plan, tier) = text.split_once('=').ok_or("must be such as PLN_abc=developer")?;
+    Ok((plan.parse()?, parse_tier(tier)?))
 }
 
 fn parse_tier(text: &str) -> Result<Tier, String> {

@@ -13,8 +13,8 @@ use crate::{
 use actix_rt::ArbiterHandle;
 use actors::{
     kinds::{
-        credentials::Credentials, instances::InstanceIndex, repositories::Repositories,
-        templates::catalogue::Catalogue,
+        commerce_channels::CommerceChannels, credentials::Credentials, instances::InstanceIndex,
+        repositories::Repositories, templates::catalogue::Catalogue,
     },
     platform::{DefaultTemplates, Platform, Settings, kinds},
     ports::{
@@ -28,8 +28,10 @@ use app_stores::{
     GoogleAddresses, Store, app_store::AppStore, firebase::Firebase, google_play::GooglePlay,
     testflight::Testflight,
 };
+use commerce::Vendure;
 use container_engine::docker::Docker;
-use contract::{Email, releases::Target};
+use contract::{Email, checkouts::PaymentProvider, releases::Target};
+use payments::{Paystack, Provider, Stripe};
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use store::{Memory, Store as Database, StoreError};
 
@@ -67,6 +69,8 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         mail: mail(args.mail_url.as_deref(), &args.mail_from)?,
         stores: Arc::new(stores(args)?),
         credential_files: Arc::new(Files),
+        payments: Arc::new(payment_providers(args)?),
+        shop: Arc::new(Vendure::new(args.shop_private_hosts.clone().into())?),
         engine: Arc::new(Docker::connect(args.docker_host.as_deref()).map_err(|e| e.to_string())?),
         upstream: Arc::new(Loopback),
         parse: Arc::new(ParseClient),
@@ -88,6 +92,8 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
             installation: keys.application_id.clone(),
             api_url: api_url.clone(),
             builds_repositories: args.builds_repositories(),
+            platform_app: args.platform_app,
+            platform_plans: args.platform_plans.iter().cloned().collect(),
         }),
     };
     let settings = Settings {
@@ -124,7 +130,10 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
 
 /// Whether the store holds something that the encryption key sealed.
 fn has_secrets(store: &Database) -> Result<bool, StoreError> {
-    if store.count(&InstanceIndex::All)? > 0 || !store.keys::<Credentials>(None, 1)?.is_empty() {
+    if store.count(&InstanceIndex::All)? > 0
+        || !store.keys::<Credentials>(None, 1)?.is_empty()
+        || !store.keys::<CommerceChannels>(None, 1)?.is_empty()
+    {
         return Ok(true);
     }
     let mut before = None;
@@ -161,6 +170,14 @@ fn stores(args: &ServeArgs) -> Result<HashMap<Target, Arc<dyn Store>>, String> {
         (Target::AppStore, app_store),
         (Target::Testflight, testflight),
     ]))
+}
+
+fn payment_providers(
+    args: &ServeArgs,
+) -> Result<HashMap<PaymentProvider, Arc<dyn Provider>>, String> {
+    let paystack: Arc<dyn Provider> = Arc::new(Paystack::new(&args.paystack_url)?);
+    let stripe: Arc<dyn Provider> = Arc::new(Stripe::new(&args.stripe_url)?);
+    Ok(HashMap::from([(PaymentProvider::Paystack, paystack), (PaymentProvider::Stripe, stripe)]))
 }
 
 fn github_app(args: &ServeArgs) -> Result<Option<Arc<dyn Ci>>, String> {

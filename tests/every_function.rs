@@ -63,7 +63,7 @@ fn refusal(function: &Declared, who: &str) -> Option<(u16, i64)> {
         (_, "other token") if function.scope.as_deref() != Some("artifact:upload") => too_low,
         (_, "other token") => hidden,
         ("Master key" | "SuperAdmin", _) => too_low,
-        _ if field("backupId") => hidden,
+        _ if field("backupId") || field("reference") => hidden,
         ("Admin", "owner" | "admin") => None,
         ("Admin", _) => too_low,
         ("User", "stranger") if field("sessionId") => hidden,

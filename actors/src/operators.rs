@@ -119,7 +119,7 @@ impl Serves<RestartActor> for Platform {
 
 impl Serves<SetTier> for Platform {
     async fn serve(&self, cx: &Call, p: SetTier) -> Result<User, Fault> {
-        let before = authz::account(&self.world.store, p.user_id)?.state.tier;
+        let before = authz::account(&self.world.store, p.user_id)?.state.tier();
         let platform = self.clone();
         let owners = &self.owners()?.accounts;
         let command = accounts::Command::SetTier(p.tier);
@@ -127,7 +127,7 @@ impl Serves<SetTier> for Platform {
             view(&platform, p.user_id, account)
         });
         let reply = reply.await?;
-        self.authn.tier_changed(p.user_id, before, p.tier);
+        self.authn.tier_changed(p.user_id, before, reply.tier);
         Ok(reply)
     }
 }

@@ -10,6 +10,7 @@ use contract::{
 };
 use credentials::{CertificateFacts, Facts, File, ProfileKind, Refusal};
 use data_encoding::BASE64;
+use payments::{PaystackKey, StripeKey};
 use serde::Deserialize;
 
 /// Opens files without a limit on how many at once: the tiers of callers limit that.
@@ -55,6 +56,8 @@ fn open(upload: &Upload, now: Timestamp) -> Result<Opened, Refused> {
             credentials::Upload::GoogleServiceAccount { json: data }
         }
         CredentialKind::RepositoryHost => return token(data),
+        CredentialKind::Paystack => return paystack(data),
+        CredentialKind::Stripe => return stripe(data),
     };
     let opened =
         credentials::open(file, now).map_err(|why| refused(field(&why), why.to_string()))?;
@@ -76,6 +79,32 @@ fn token(data: &[u8]) -> Result<Opened, Refused> {
         warnings: Vec::new(),
         secret: Secret::Token(token),
     })
+}
+
+fn paystack(data: &[u8]) -> Result<Opened, Refused> {
+    let key = PaystackKey::read(data).map_err(|why| refused("data", why.to_string()))?;
+    let (live, hint) = (key.is_live(), key.hint());
+    Ok(provider_key(live, hint, Vec::new(), Secret::Paystack(key)))
+}
+
+fn stripe(data: &[u8]) -> Result<Opened, Refused> {
+    let key = StripeKey::read(data).map_err(|why| refused("data", why.to_string()))?;
+    let warnings = match key.webhook_secrets.is_empty() {
+        true => vec![
+            "It has no signing secret of a webhook, so notices of Stripe are refused, and payments \
+             are found by looking alone: store it again with webhookSecrets."
+                .into(),
+        ],
+        false => Vec::new(),
+    };
+    let (live, hint) = (key.is_live(), key.hint());
+    Ok(provider_key(live, hint, warnings, Secret::Stripe(key)))
+}
+
+fn provider_key(live: bool, hint: String, warnings: Vec<String>, secret: Secret) -> Opened {
+    let facts =
+        CredentialFacts { key_hint: Some(hint), live: Some(live), ..CredentialFacts::default() };
+    Opened { facts, expires_at: None, warnings, secret }
 }
 
 /// What is kept of the files, sealed.

@@ -2,7 +2,7 @@
 //! others.
 
 use super::{
-    Edge, download, functions, install, operators, parse_rest, push,
+    Edge, download, functions, install, operators, parse_rest, payments, push,
     reply::{self, Heading},
     upload,
 };
@@ -20,6 +20,7 @@ use contract::{
         install::{self as pages, InstallManifest, InstallPage},
         oidc,
         operators::{self as watched, Healthz, Metrics, OpenApi, Readyz},
+        payments::{self as paid, CheckoutPage, PaymentNotice},
         pushes::{self, RepositoryPush},
         session_routes,
     },
@@ -56,6 +57,8 @@ answers! {
     DownloadBackup: |it| download::get_backup(it.req, it.edge);
     InstallPage: |it| install::page(it.req, it.edge);
     InstallManifest: |it| install::manifest(it.req, it.edge);
+    PaymentNotice: |it| payments::receive(it.req, it.edge, it.payload);
+    CheckoutPage: |it| payments::page(it.req, it.edge);
     RepositoryPush: |it| push::receive(it.req, it.edge, it.payload);
     Healthz: |_it| operators::healthz();
     Readyz: |it| operators::readyz(it.edge);
@@ -66,6 +69,7 @@ answers! {
 pub fn configure(app: &mut web::ServiceConfig) {
     let answered = files::edge_routes().into_iter().chain(pages::edge_routes());
     let answered = answered.chain(watched::edge_routes()).chain(pushes::edge_routes());
+    let answered = answered.chain(paid::edge_routes());
     let mut resources = Resources::default();
     for route in answered {
         resources.serve_itself(route);

@@ -3,7 +3,11 @@
 //!
 //! The URL contains the release's id, which nobody can guess. Everyone with the URL may install.
 
-use super::{Edge, reply::Heading};
+use super::{
+    Edge,
+    html::{self, escape},
+    reply::Heading,
+};
 use actix_web::{HttpRequest, HttpResponse, http::header, web};
 use actors::kinds::{apps::Apps, releases::Releases};
 use contract::{
@@ -59,15 +63,7 @@ pub(super) async fn page(req: HttpRequest, edge: web::Data<Edge>) -> HttpRespons
     };
     let artifact = |platform| edge.platform.artifact_for(&release, platform).ok().flatten();
     let html = render(&edge, &release, &name, artifact(Mobile::Ios), artifact(Mobile::Android));
-    HttpResponse::Ok()
-        .content_type("text/html; charset=utf-8")
-        .insert_header((header::CACHE_CONTROL, "no-store"))
-        .insert_header((
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'",
-        ))
-        .insert_header((header::REFERRER_POLICY, "no-referrer"))
-        .body(html)
+    html::answer(html)
 }
 
 fn render(
@@ -114,25 +110,15 @@ fn render(
     let (name, version, channel) =
         (escape(name), escape(release.version.as_str()), escape(release.channel.as_str()));
     let code = qr(&here);
-    format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <meta name=\"robots\" content=\"noindex\"><title>{name} {version}</title><style>{STYLE}</style></head><body><main>\
-         <h1>{name}</h1><p class=\"version\">{version} <span>{channel}</span></p>{actions}{notes}\
-         <figure>{code}<figcaption>Open this page on your phone</figcaption></figure></main></body></html>"
+    html::page(
+        &format!("{name} {version}"),
+        None,
+        &format!(
+            "<h1>{name}</h1><p class=\"version\">{version} <span>{channel}</span></p>{actions}{notes}\
+             <figure>{code}<figcaption>Open this page on your phone</figcaption></figure>"
+        ),
     )
 }
-
-const STYLE: &str = "\
-:root{color-scheme:light dark;--ink:#16181d;--dim:#5b6270;--page:#f4f5f7;--card:#fff;--line:#dfe2e8;--act:#1d4ed8}\
-@media(prefers-color-scheme:dark){:root{--ink:#eef0f4;--dim:#a2a9b8;--page:#0e1014;--card:#181b21;--line:#2b303a;--act:#3b6ef5}}\
-*{box-sizing:border-box}body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,sans-serif}\
-main{max-width:26rem;margin:8vh auto;padding:2rem;background:var(--card);border:1px solid var(--line);border-radius:16px}\
-h1{margin:0;font-size:1.6rem;line-height:1.2}.version{margin:.25rem 0 1.5rem;color:var(--dim)}\
-.version span{border:1px solid var(--line);border-radius:99px;padding:.1rem .6rem;margin-left:.4rem;font-size:.85rem}\
-a.button{display:block;margin:.75rem 0 0;padding:.9rem 1rem;border-radius:10px;background:var(--act);color:#fff;text-align:center;font-weight:600;text-decoration:none}\
-.facts{margin:.4rem 0 0;color:var(--dim);font-size:.8rem;overflow-wrap:anywhere}.note{color:var(--dim);font-size:.9rem}\
-pre{white-space:pre-wrap;font:inherit;border-top:1px solid var(--line);margin:1.5rem 0 0;padding-top:1rem}\
-figure{margin:1.75rem 0 0;text-align:center;color:var(--dim);font-size:.85rem}figure svg{width:11rem;height:11rem;border-radius:8px}";
 
 fn button(link: &str, label: &str, artifact: &Artifact) -> String {
     let size = size(artifact.size.unwrap_or(0));
@@ -154,21 +140,6 @@ fn size(bytes: u64) -> String {
 fn qr(address: &str) -> String {
     let code = fast_qr::QRBuilder::new(address).build();
     code.map(|code| fast_qr::convert::svg::SvgBuilder::default().to_str(&code)).unwrap_or_default()
-}
-
-fn escape(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            c => safe.push(c),
-        }
-    }
-    safe
 }
 
 /// The manifest that iOS fetches before it installs.

@@ -3,7 +3,7 @@
 use super::Edge;
 use crate::telemetry::{self, Gauges};
 use actix_web::{HttpResponse, http::StatusCode, web};
-use actors::kinds::webhooks::outbox::OutboxIndex;
+use actors::kinds::{checkouts::CheckoutIndex, webhooks::outbox::OutboxIndex};
 use contract::{
     endpoint::{
         ActorsCheck, Checks, EngineCheck, Readiness, ReadyState, StoreCheck, operators::Alive,
@@ -97,6 +97,7 @@ pub(super) async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
         orphans: count(engine.orphans),
         drift: count(engine.drift),
         events: count(store.count(&OutboxIndex::All).unwrap_or(0)),
+        unsettled: count(store.count(&CheckoutIndex::Unsettled).unwrap_or(0)),
     };
     match edge.shared.figures.text(&gauges) {
         Ok(text) => HttpResponse::Ok().content_type(telemetry::TEXT).body(text),

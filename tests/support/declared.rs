@@ -170,6 +170,17 @@ pub fn scene(service: &Service) -> Scene {
         "credentialId": credential["id"],
         "data": "dG9rZW4=",
         "options": {},
+        // Checkouts need a payment provider; see the tests of checkouts.
+        "reference": "chk-01J9ZQ8F5W7V3T6M2K4N8R0P1S",
+        "amount": null,
+        "lineItems": [{"name": "Tea", "unitAmount": 450, "quantity": 2}],
+        "currency": "EUR",
+        "customer": {"email": "buyer@example.com"},
+        "paymentPlanCode": null,
+        "shippingAddress": null,
+        "shippingMethod": null,
+        "metadata": {"cart": "7"},
+        "channelToken": "a-channel",
     });
     let (Value::Object(mut ids), Value::Object(more)) = (ids, of_repositories) else {
         unreachable!()

@@ -65,7 +65,7 @@ impl Authn {
         let allowance = match &caller {
             Ok(Caller { master: true, .. }) => Allowance::unlimited(),
             Ok(Caller { user: Some(user), .. }) => {
-                self.limiter.take(RateKey::User(user.id), user.account.state.tier)
+                self.limiter.take(RateKey::User(user.id), user.account.state.tier())
             }
             _ => self.limiter.take(RateKey::address(origin.address), self.settings.anonymous_tier),
         };
@@ -77,7 +77,7 @@ impl Authn {
         match self.identify(world, credentials, origin) {
             Ok(Caller { master: true, .. }) => Allowance::unlimited(),
             Ok(Caller { user: Some(user), .. }) => {
-                self.limiter.peek(RateKey::User(user.id), user.account.state.tier)
+                self.limiter.peek(RateKey::User(user.id), user.account.state.tier())
             }
             _ => self.limiter.peek(RateKey::address(origin.address), self.settings.anonymous_tier),
         }
@@ -86,7 +86,7 @@ impl Authn {
     /// The allowance of a user; `None` if the account cannot be read.
     pub fn peek_user(&self, world: &World, user: UserId) -> Option<Allowance> {
         let account = authz::account(&world.store, user).ok()?;
-        Some(self.limiter.peek(RateKey::User(user), account.state.tier))
+        Some(self.limiter.peek(RateKey::User(user), account.state.tier()))
     }
 
     /// Checks the application id, and the JavaScript key if one is configured. A value that is sent

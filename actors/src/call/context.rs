@@ -227,21 +227,22 @@ impl Call {
         owners.ask_with(id, input, rider).await
     }
 
-    /// Sends a command of this call to one of several owners. The same transaction writes the audit
-    /// entry. The reply is not stored, so a repeated call sends the command again.
+    /// Sends an input of this call to one of several owners, or to an owner whose reply comes later.
+    /// The same transaction writes the audit entry. The reply is not stored, so a repeated call
+    /// sends the input again.
     pub async fn tell<R: Resource>(
         &self,
         world: &World,
         owners: &Handle<R>,
         id: R::Key,
-        command: R::Command,
+        input: Input<R>,
     ) -> Result<Arc<R::State>, Fault> {
         let key = id.to_string();
         let (event, ancestry) = (self.event(world, &key), self.ancestry.clone());
         let rider: Rider<R> = Arc::new(move |_| {
             Ok(ancestry.require(Change::new(), &key).append::<Event>(&event.0.id, &event))
         });
-        Ok(owners.ask_with(id, Input::Command(command), rider).await?.state)
+        Ok(owners.ask_with(id, input, rider).await?.state)
     }
 
     /// An expired stored reply that the sweeper has not removed yet. The new reply replaces it.

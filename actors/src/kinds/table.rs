@@ -6,10 +6,11 @@
 
 use super::{
     accounts::Accounts, apps::Apps, artifacts::Artifacts, backup_schedules::BackupSchedules,
-    backups::Backups, builds::Builds, credentials::Credentials, deliveries::Deliveries,
-    deployments::Deployments, image_builds::ImageBuilds, images::Images, instances::Instances,
-    organizations::Organizations, projects::Projects, publications::Publications,
-    releases::Releases, repositories::Repositories, templates::Templates, tokens::Tokens,
+    backups::Backups, builds::Builds, checkouts::Checkouts, commerce_channels::CommerceChannels,
+    credentials::Credentials, deliveries::Deliveries, deployments::Deployments,
+    image_builds::ImageBuilds, images::Images, instances::Instances, organizations::Organizations,
+    projects::Projects, publications::Publications, releases::Releases, repositories::Repositories,
+    subscriptions::Subscriptions, templates::Templates, tokens::Tokens,
     trusted_publishers::TrustedPublishers, webhooks::Webhooks,
 };
 use crate::{
@@ -26,9 +27,10 @@ use crate::{
 };
 use actix_rt::ArbiterHandle;
 use contract::{
-    AppId, ArtifactId, BackupId, BuildId, CredentialId, DeliveryId, DeploymentId, Fault, ImageId,
-    InstanceId, JobId, OrganizationId, ProjectId, PublicationId, PublisherId, ReleaseId,
-    RepositoryId, ScheduleId, Subject, TemplateId, Timestamp, TokenId, UserId, WebhookId,
+    AppId, ArtifactId, BackupId, BuildId, CheckoutId, CommerceChannelId, CredentialId, DeliveryId,
+    DeploymentId, Fault, ImageId, InstanceId, JobId, OrganizationId, ProjectId, PublicationId,
+    PublisherId, ReleaseId, RepositoryId, ScheduleId, Subject, SubscriptionId, TemplateId,
+    Timestamp, TokenId, UserId, WebhookId,
 };
 use std::{any::Any, sync::Arc};
 use store::{Claims, Entries, Entry, Record, Snapshot, StoreError};
@@ -246,6 +248,15 @@ kinds! {
     backups / backup: Backups {
         id: BackupId, stored: "backup", noun: "backup", subject: Backup, under: Apps,
         beside: [Instances],
+    }
+    checkouts / checkout: Checkouts {
+        id: CheckoutId, stored: "checkout", noun: "checkout", subject: Checkout, under: Apps,
+    }
+    subscriptions / subscription: Subscriptions {
+        id: SubscriptionId, stored: "subscription", noun: "subscription", under: Apps,
+    }
+    commerce_channels / commerce_channel: CommerceChannels {
+        id: CommerceChannelId, stored: "commerceChannel", noun: "commerce channel", under: Apps,
     }
     publications / publication: Publications {
         id: PublicationId, stored: "publication", noun: "publication", under: Apps,

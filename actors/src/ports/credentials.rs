@@ -7,6 +7,7 @@ use contract::{
     credentials::{CredentialFacts, CredentialKind},
     text::{AccessToken, PasswordAttempt},
 };
+use payments::{PaystackKey, StripeKey};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -70,6 +71,8 @@ pub enum Secret {
     AppStoreConnect(AppStoreConnectKey),
     Google(ServiceAccount),
     Token(AccessToken),
+    Paystack(PaystackKey),
+    Stripe(StripeKey),
 }
 
 impl fmt::Debug for Secret {

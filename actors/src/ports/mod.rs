@@ -26,22 +26,26 @@ use crate::{
 use app_stores::Store;
 use async_trait::async_trait;
 use bytes::Bytes;
+use commerce::Shop;
 use container_engine::{Engine, EngineError};
 use contract::{
     AppId, ArtifactId, BackupId, Email, Id, InstanceId, Password, PasswordAttempt, Sha256,
     Timestamp,
     artifacts::{ArtifactKind, Signer},
+    authentication::Tier,
+    checkouts::PaymentProvider,
     instances::InstanceKind,
     releases::Target,
     runners::SshAccess,
     ssh::{SshHostKey, SshPrivateKey, SshPublicKey},
-    text::{AccessToken, GitRef, GitUrl, IdentityToken},
+    text::{AccessToken, GitRef, GitUrl, IdentityToken, PlanCode},
     trusted_publishers::CiRun,
 };
 use futures_util::stream::BoxStream;
+use payments::Provider;
 use repository::Files;
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -77,6 +81,10 @@ pub struct Ports {
     /// The stores that publish apps.
     pub stores: Arc<HashMap<Target, Arc<dyn Store>>>,
     pub credential_files: Arc<dyn CredentialFiles>,
+    /// The providers that take payments.
+    pub payments: Arc<HashMap<PaymentProvider, Arc<dyn Provider>>>,
+    /// The shops in which orders are built.
+    pub shop: Arc<dyn Shop>,
     pub engine: Arc<dyn Engine>,
     pub upstream: Arc<dyn Upstream>,
     pub parse: Arc<dyn ParseServers>,
@@ -101,6 +109,10 @@ pub struct Site {
     pub api_url: String,
     /// Whether users may build repositories here. Builds are not isolated from this machine.
     pub builds_repositories: bool,
+    /// The app to whose plans people subscribe for a higher tier here.
+    pub platform_app: Option<AppId>,
+    /// The tiers that the plans of that app give.
+    pub platform_plans: BTreeMap<PlanCode, Tier>,
 }
 
 impl Site {

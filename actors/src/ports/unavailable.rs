@@ -15,16 +15,23 @@ use crate::{
 };
 use async_trait::async_trait;
 use bytes::Bytes;
+use commerce::{Built, Channel, Order, Progress, RemoteError, Shop};
 use container_engine::Engine;
 use contract::{
     AppId, ArtifactId, BackupId, Email, Password, PasswordAttempt, Sha256, Timestamp, WebUrl,
     artifacts::ArtifactKind,
+    checkouts::Reference,
+    money::Money,
     ssh::SshHostKey,
     text::{GitUrl, IdentityToken},
 };
 use futures_util::stream::BoxStream;
 use serde_json::Value;
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 /// Ports of which only the clock, the random ids, the sealer and the container engine work.
 pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
@@ -37,6 +44,8 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         mail: unavailable.clone(),
         stores: Arc::default(),
         credential_files: unavailable.clone(),
+        payments: Arc::default(),
+        shop: unavailable.clone(),
         engine,
         upstream: unavailable.clone(),
         parse: unavailable.clone(),
@@ -52,6 +61,8 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
             installation: "svc_nothing".into(),
             api_url: "http://svc.test".into(),
             builds_repositories: true,
+            platform_app: None,
+            platform_plans: BTreeMap::new(),
         }),
     }
 }
@@ -71,6 +82,40 @@ impl Identities for Unavailable {
         _: Timestamp,
     ) -> Result<Proven, IdentityError> {
         Err(IdentityError::Unreachable("there is no world outside".into()))
+    }
+}
+
+fn nobody<T>() -> Result<T, RemoteError> {
+    Err(RemoteError::Busy {
+        why: "there is no world outside".into(),
+        after: Duration::from_secs(1),
+    })
+}
+
+#[async_trait]
+impl Shop for Unavailable {
+    async fn build(
+        &self,
+        _: &Channel,
+        _: &Order,
+        _: &Progress,
+    ) -> Result<(Progress, Option<Built>), RemoteError> {
+        nobody()
+    }
+    async fn settle(
+        &self,
+        _: &Channel,
+        _: &str,
+        _: Reference,
+        _: &Money,
+    ) -> Result<(), RemoteError> {
+        nobody()
+    }
+    async fn cancel(&self, _: &Channel, _: &str, _: Reference) -> Result<(), RemoteError> {
+        nobody()
+    }
+    async fn check_access(&self, _: &Channel) -> Result<String, RemoteError> {
+        nobody()
     }
 }
 

@@ -51,14 +51,14 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
 }
 
 /// A function under load, and the load of its yardstick.
-struct Function {
+pub struct Function {
     name: &'static str,
     ours: Load,
     echoed: Vec<(String, String)>,
 }
 
 impl Function {
-    fn new(
+    pub fn new(
         client: &Client,
         name: &'static str,
         sessions: &[String],
@@ -82,7 +82,7 @@ impl Function {
 
     /// The calls per second and the processor time of each call, which is the more reliable figure
     /// when other programs use the machine.
-    fn measure(
+    pub fn measure(
         &self,
         scratch: &Path,
         server: &Server,

@@ -8,6 +8,7 @@ mod app_store;
 mod backend;
 mod builds;
 mod calls;
+mod checkouts;
 mod client;
 mod echo;
 mod engine;
@@ -20,6 +21,7 @@ mod limiter;
 mod machine;
 mod outcome;
 mod owners;
+mod payment_provider;
 mod proxy;
 mod publications;
 mod receiver;
@@ -100,6 +102,8 @@ enum What {
     Webhooks,
     /// Publications in review that are followed.
     Publications,
+    /// Checkouts that are opened, and gates that ask about payments.
+    Checkouts,
     /// The start of a backend in real containers, against the same containers started by hand.
     Backend,
     /// The engine of `instances` and `proxy`, which lists the containers in the file.
@@ -111,6 +115,9 @@ enum What {
     /// The store of `publications`.
     #[command(hide = true)]
     AppStore { port: u16 },
+    /// The payment provider of `checkouts`.
+    #[command(hide = true)]
+    PaymentProvider { port: u16 },
     /// The receiver of `webhooks`.
     #[command(hide = true)]
     Receiver { port: u16 },
@@ -121,7 +128,7 @@ enum What {
 }
 
 /// The figures with their methods, in the order of the report.
-const FIGURES: [(&str, &str); 12] = [
+const FIGURES: [(&str, &str); 13] = [
     ("calls", calls::METHOD),
     ("writes", writes::METHOD),
     ("upload", upload::METHOD),
@@ -133,6 +140,7 @@ const FIGURES: [(&str, &str); 12] = [
     ("builds", builds::METHOD),
     ("webhooks", webhooks::METHOD),
     ("publications", publications::METHOD),
+    ("checkouts", checkouts::METHOD),
     ("backend", backend::METHOD),
 ];
 
@@ -167,6 +175,8 @@ fn run(bench: &Bench) -> Outcome<()> {
         Some(What::Receiver { port }) => return receiver::run(*port),
         Some(What::Webhooks) => webhooks::measure(bench.pace)?,
         Some(What::Publications) => publications::measure(bench.pace)?,
+        Some(What::PaymentProvider { port }) => return payment_provider::run(*port),
+        Some(What::Checkouts) => checkouts::measure(bench.pace)?,
         Some(What::Backend) => backend::measure(bench.pace)?,
         None => return run_all(bench.pace),
     };

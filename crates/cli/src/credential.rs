@@ -125,7 +125,8 @@ fn fields(credential: &Credential) -> Fields {
         .with_some("alias", facts.alias.as_ref())
         .with_some("profile", profile.map(|p| format!("{} ({})", p.name, p.distribution)))
         .with_some("for", profile.map(|profile| &profile.bundle_id))
-        .with_some("key", facts.key_id.as_ref())
+        .with_some("key", facts.key_id.as_ref().or(facts.key_hint.as_ref()))
+        .with_some("money", facts.live.map(|live| if live { "real" } else { "for tests" }))
         .with_some("account", facts.client_email.as_ref())
         .with_some("expires", credential.expires_at.map(moment))
         .with_some("check", check.map(|check| &check.text));

@@ -1,9 +1,410 @@
 //! Checkouts: payments of buyers, with the orders that they pay for.
 
-use crate::{CheckoutId, Email, Name, text::CountryCode};
+use crate::{
+    AppId, CheckoutId, CommerceChannelId, Email, Name, Page, SubscriptionId, Timestamp,
+    metadata::Metadata,
+    money::{Amount, Money},
+    page::*,
+    text::{AccessToken, CountryCode, Currency, PlanCode, WebUrl},
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::{borrow::Cow, fmt, str::FromStr};
+
+functions! {
+    group "Checkout and payments";
+
+    /// Open the page on which a buyer pays.
+    ///
+    /// The payment provider is the one whose credential the app has, `paystack` or `stripe`; of
+    /// several, the one that was stored last. Send the buyer to `checkoutUrl`. Afterwards the
+    /// provider sends the buyer to `callbackUrl` with the query parameter `reference`; call
+    /// `svc_checkout_verify` there.
+    ///
+    /// `direct` charges `amount`, the sum of `lineItems`, or the price of a plan. `commerce` builds
+    /// an order in the shop of the registered channel, and charges the total of the shop. The same
+    /// request id gets the same checkout.
+    "svc_checkout_create": CreateCheckout {
+        flow: CheckoutFlow,
+        app_id: AppId,
+        /// For `commerce`, the store of a registered channel. For `direct`, kept with the checkout.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        store_id: Option<Name>,
+        /// For `direct`: the sum in the minor unit of the currency, such as cents.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        amount: Option<Amount>,
+        /// For `direct`: the currency of `amount`, or of the prices of `lineItems`. A plan has its
+        /// own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        currency: Option<Currency>,
+        /// 1 to 100 lines: for `direct` with `name`, `unitAmount` and `quantity`, for `commerce`
+        /// with `variantId` or `sku`, and `quantity`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        line_items: Option<Vec<LineItem>>,
+        customer: Customer,
+        /// For `direct`: the plan to which the buyer subscribes. Its price is charged.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        payment_plan_code: Option<PlanCode>,
+        /// The page to which the provider sends the buyer. The default is a page of this service
+        /// that says whether the payment arrived.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        callback_url: Option<WebUrl>,
+        /// For `commerce`: where the order is sent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shipping_address: Option<ShippingAddress>,
+        /// For `commerce`: the code of a shipping method. The default is the cheapest one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shipping_method: Option<Name>,
+        /// Given to the provider, and shown with the checkout.
+        #[serde(default, skip_serializing_if = "Metadata::is_empty")]
+        metadata: Metadata,
+    } -> CheckoutSession { who: Public of (app_id), effect: Change, errors: [
+        NotNow "the app has no credential of a payment provider, or no channel is registered for the store",
+        Unavailable "the provider or the shop cannot be reached",
+        Refused "the provider or the shop refuses; the message has its own words",
+    ] }
+
+    /// Find out whether a payment arrived.
+    ///
+    /// The service asks the provider, and counts a payment only if its amount, its currency and
+    /// its reference are those of the checkout. An order of a shop is then marked as paid, once.
+    /// Safe to repeat. The provider's signed webhook has the same effect, so a buyer who closes the
+    /// page loses nothing.
+    "svc_checkout_verify": VerifyCheckout { reference: Reference } -> CheckoutStatus
+    { who: Public, effect: Read, errors: [NotFound "there is no such checkout"] }
+
+    /// Check whether an e-mail address has an active subscription to a plan of the app.
+    ///
+    /// The answer comes from the service's own records, which follow the provider. It is cheap
+    /// enough for every request of a gate.
+    "svc_subscriptions_check": CheckSubscription { email: Email, app_id: AppId } -> SubscriptionCheck
+    { who: Public of (app_id), effect: Read }
+
+    /// List the checkouts of an app.
+    "svc_getCheckouts": GetCheckouts {
+        app_id: AppId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<CheckoutState>,
+        #[serde(default)]
+        limit: Limit,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> Page<Checkout> { who: Member of (app_id), effect: Read }
+
+    /// Read a checkout.
+    "svc_getCheckout": GetCheckout { reference: Reference } -> Checkout
+    { who: Member of (reference), effect: Read }
+
+    /// Settle a paid checkout now, after what prevented it was mended.
+    ///
+    /// The service tries by itself too, with growing pauses of up to an hour, for as long as it
+    /// takes.
+    "svc_settleCheckout": SettleCheckout { reference: Reference } -> Checkout
+    { who: Member of (reference), effect: Change, errors: [NotNow "the checkout is not paid, or is settled"] }
+
+    /// List the subscriptions of an app.
+    "svc_getSubscriptions": GetSubscriptions {
+        app_id: AppId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        email: Option<Email>,
+        #[serde(default)]
+        limit: Limit,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> Page<Subscription> { who: Member of (app_id), effect: Read }
+
+    /// List the checkouts of all apps whose money arrived, and which are not settled or do not
+    /// match.
+    "svc_admin_getUnsettledCheckouts": GetUnsettledCheckouts {
+        #[serde(default)]
+        limit: Limit,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> Page<Checkout> { who: SuperAdmin, effect: Read }
+
+    /// Register a channel of a shop for checkouts.
+    ///
+    /// The service checks with the token that the channel opens. The same channel token again
+    /// changes the registration. The admin token is encrypted, and never shown again.
+    "svc_admin_registerCommerceChannel": RegisterCommerceChannel {
+        /// The token that names the channel in the shop.
+        channel_token: Name,
+        app_id: AppId,
+        /// Names the channel in `svc_checkout_create`.
+        store_id: Name,
+        /// The address of the shop's admin API, which ends with `/admin-api`. It must be on the
+        /// public internet, or belong to a market server of the app, unless the operator allows its
+        /// host.
+        admin_api_url: WebUrl,
+        /// A session token or an API key of an administrator of the channel.
+        admin_token: AccessToken,
+        label: Name,
+    } -> CommerceChannel { who: Master of (app_id), effect: Change, errors: [
+        Exists "another channel of the app has this store id, or another app has this channel",
+        Unavailable "the shop cannot be reached",
+    ] }
+
+    /// List the registered channels of shops.
+    "svc_admin_getCommerceChannels": GetCommerceChannels {
+        #[serde(default)]
+        limit: Limit,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> Page<CommerceChannel> { who: Master, effect: Read }
+
+    /// Forget a channel of a shop. Checkouts that were paid are settled first: while there are such
+    /// checkouts, the channel stays.
+    "svc_admin_deleteCommerceChannel": DeleteCommerceChannel { channel_token: Name }
+    -> DeletedCommerceChannel { who: Master, effect: Change, errors: [
+        NotNow "a checkout of the channel may still be paid, or is not settled",
+    ] }
+}
+
+records! {
+    /// The page on which a buyer pays.
+    pub struct CheckoutSession {
+        reference: Reference,
+        checkout_url: WebUrl,
+        /// Opens the page inside of an app. Null if the provider cannot.
+        access_code: Option<String>,
+        /// When the page closes. Null if it does not.
+        expires_at: Option<Timestamp>,
+        amount: Amount,
+        currency: Currency,
+    }
+
+    /// Whether a payment arrived.
+    pub struct CheckoutStatus {
+        reference: Reference,
+        status: PaymentStatus,
+        amount: Amount,
+        currency: Currency,
+        paid_at: Option<Timestamp>,
+        /// The code of the order in the shop.
+        order_code: Option<String>,
+        /// The subscription that the payment began.
+        subscription: Option<SubscriptionCheck>,
+    }
+
+    /// Whether somebody has a subscription.
+    pub struct SubscriptionCheck {
+        active: bool,
+        plan_code: Option<PlanCode>,
+        status: Option<SubscriptionStatus>,
+        /// Until when it is paid.
+        current_period_end: Option<Timestamp>,
+    }
+
+    /// A checkout.
+    pub struct Checkout {
+        id: CheckoutId,
+        reference: Reference,
+        app_id: AppId,
+        flow: CheckoutFlow,
+        store_id: Option<Name>,
+        provider: PaymentProvider,
+        state: CheckoutState,
+        /// What is to be paid. Null until the shop or the provider said it.
+        total: Option<Money>,
+        customer: Customer,
+        payment_plan_code: Option<PlanCode>,
+        metadata: Metadata,
+        /// What the provider says was paid. It differs from `total` in the state `amountMismatch`.
+        paid: Option<Money>,
+        paid_at: Option<Timestamp>,
+        /// How much the provider gave back, in the minor unit.
+        refunded_amount: u64,
+        dispute: Option<DisputeState>,
+        /// The provider's id of the payment.
+        provider_payment_id: Option<String>,
+        /// The code of the order in the shop.
+        order_code: Option<String>,
+        subscription_id: Option<SubscriptionId>,
+        /// Why it failed, or why it is not settled.
+        problem: Option<String>,
+        /// When the service next asks the provider or the shop.
+        next_attempt_at: Option<Timestamp>,
+        settled_at: Option<Timestamp>,
+        created_at: Timestamp,
+        /// When the service stops to wait for the payment. One that arrives later still counts.
+        expires_at: Timestamp,
+    }
+
+    /// A subscription of a buyer.
+    pub struct Subscription {
+        id: SubscriptionId,
+        app_id: AppId,
+        provider: PaymentProvider,
+        /// The provider's id of it.
+        provider_id: String,
+        /// Null until the provider was asked.
+        email: Option<Email>,
+        plan_code: Option<PlanCode>,
+        status: SubscriptionStatus,
+        /// The provider's own word for the status.
+        provider_status: Option<String>,
+        current_period_end: Option<Timestamp>,
+        /// Why the last renewal failed, in the provider's words.
+        renewal_failure: Option<String>,
+        /// When the provider last told it.
+        checked_at: Option<Timestamp>,
+        /// Why the last check failed.
+        problem: Option<String>,
+        created_at: Timestamp,
+    }
+
+    /// A channel of a shop. The admin token is masked.
+    pub struct CommerceChannel {
+        id: CommerceChannelId,
+        channel_token: Name,
+        app_id: AppId,
+        store_id: Name,
+        admin_api_url: WebUrl,
+        /// Always masked.
+        admin_token: String,
+        label: Name,
+        /// What the check at the registration found.
+        check: String,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+    }
+
+    /// The answer to a notice of a payment provider.
+    pub struct NoticeReceived {
+        /// Always true.
+        received: bool,
+    }
+
+    /// The channel that is no longer registered.
+    pub struct DeletedCommerceChannel { deleted: CommerceChannelId }
+}
+
+/// Where the price of a checkout comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum CheckoutFlow {
+    /// The caller, or a plan of the provider.
+    Direct,
+    /// The shop in which the order is built.
+    Commerce,
+}
+
+/// A payment provider.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum PaymentProvider {
+    /// Paystack.
+    Paystack,
+    /// Stripe.
+    Stripe,
+}
+
+impl PaymentProvider {
+    /// All providers.
+    pub const ALL: [PaymentProvider; 2] = [PaymentProvider::Paystack, PaymentProvider::Stripe];
+
+    /// The provider's name on the wire, which is also that of the kind of its credentials.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PaymentProvider::Paystack => "paystack",
+            PaymentProvider::Stripe => "stripe",
+        }
+    }
+}
+
+/// The states of a checkout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum CheckoutState {
+    /// The price is looked up.
+    Created,
+    /// The order is built in the shop.
+    OrderBuilding,
+    /// The price is known. The page of the provider is being opened.
+    Initialized,
+    /// The buyer can pay.
+    AwaitingPayment,
+    /// The money arrived, and matches.
+    Paid,
+    /// The order is being marked as paid in the shop, or the subscription is looked for. This is
+    /// tried until it succeeds.
+    Settling,
+    /// All is done.
+    Settled,
+    /// The checkout could not begin, or the last attempt to pay failed. Many providers let the buyer
+    /// try again.
+    Failed,
+    /// The buyer went away without paying.
+    Abandoned,
+    /// The time to pay is over.
+    Expired,
+    /// Money arrived, but not what was to be paid. A person has to decide.
+    AmountMismatch,
+}
+
+/// What a thank-you page has to know of a payment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum PaymentStatus {
+    /// The buyer can still pay, or the provider has not decided.
+    Pending,
+    /// The money arrived.
+    Paid,
+    /// The payment failed, or is not what was to be paid.
+    Failed,
+    /// The buyer went away, or the time is over.
+    Abandoned,
+}
+
+/// Where a subscription stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum SubscriptionStatus {
+    /// The first payment is missing, or the provider was not asked yet.
+    Incomplete,
+    /// It is paid, or on trial.
+    Active,
+    /// It is paid until the end of the period, and does not go on.
+    Ending,
+    /// A renewal failed, and the provider tries again.
+    PastDue,
+    /// It is over.
+    Ended,
+}
+
+/// The dispute about a payment: the bank of the buyer asks for the money back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum DisputeState {
+    /// It is not decided.
+    Open,
+    /// The money stays.
+    Won,
+    /// The money went back.
+    Lost,
+}
+
+/// A line of a checkout.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LineItem {
+    /// For `direct`: what the buyer reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Name>,
+    /// For `direct`: the price of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit_amount: Option<Amount>,
+    /// For `commerce`: the shop's id of the variant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant_id: Option<Name>,
+    /// For `commerce`: the stock keeping unit of the variant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sku: Option<Name>,
+    /// 1 to 10,000.
+    pub quantity: u32,
+}
 
 /// The reference of a payment: `chk-` and the unique part of the id of its checkout. Payment
 /// providers allow letters, digits, `-`, `.` and `=` in a reference, so it has no underscore.

@@ -27,7 +27,9 @@ functions! {
         /// For `repositoryHost`, the host of the repositories, such as `git.example.com`, or
         /// `git.example.com:8443` with a port that is not that of https.
         name: Name,
-        /// The file in base64, at most 256 KiB. For `repositoryHost`, the token.
+        /// The file in base64, at most 256 KiB. For `repositoryHost`, the token. For `paystack` and
+        /// `stripe`, the secret key, or JSON: `{"secretKey", "previousKeys"?}` for Paystack,
+        /// `{"secretKey", "webhookSecrets"?}` for Stripe.
         data: FileData,
         /// The password of a `.p12` or a keystore. Without one, the empty password is tried.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -115,6 +117,12 @@ records! {
         client_email: Option<String>,
         /// The Google project of a service account.
         project_id: Option<String>,
+        /// The end of the secret key of a payment provider, such as `…4242`.
+        #[serde(default)]
+        key_hint: Option<String>,
+        /// Whether the key of a payment provider moves real money. Null for other credentials.
+        #[serde(default)]
+        live: Option<bool>,
     }
 
     /// A certificate that signs apps.
@@ -173,17 +181,23 @@ pub enum CredentialKind {
     FirebaseServiceAccount,
     /// A token that reads repositories at a host.
     RepositoryHost,
+    /// The secret key of an account at Paystack, for checkouts.
+    Paystack,
+    /// The secret key of an account at Stripe and the signing secrets of its webhook, for checkouts.
+    Stripe,
 }
 
 impl CredentialKind {
     /// All kinds.
-    pub const ALL: [CredentialKind; 6] = [
+    pub const ALL: [CredentialKind; 8] = [
         CredentialKind::IosSigning,
         CredentialKind::AndroidKeystore,
         CredentialKind::AppStoreConnectKey,
         CredentialKind::GoogleServiceAccount,
         CredentialKind::FirebaseServiceAccount,
         CredentialKind::RepositoryHost,
+        CredentialKind::Paystack,
+        CredentialKind::Stripe,
     ];
 
     /// The kind's name on the wire.
@@ -195,6 +209,8 @@ impl CredentialKind {
             CredentialKind::GoogleServiceAccount => "googleServiceAccount",
             CredentialKind::FirebaseServiceAccount => "firebaseServiceAccount",
             CredentialKind::RepositoryHost => "repositoryHost",
+            CredentialKind::Paystack => "paystack",
+            CredentialKind::Stripe => "stripe",
         }
     }
 }

@@ -129,6 +129,9 @@ pub enum Fault {
         /// The message of the cloud function's error.
         error: String,
     },
+    /// A payment provider or a shop refused, in these words.
+    #[error("{0}")]
+    Refused(String),
     /// An internal error. Nothing was done.
     #[error("a fault of the service; nothing was done")]
     Internal,
@@ -227,6 +230,7 @@ impl Fault {
             Fault::Exists(_) => Kind::Exists,
             Fault::UnknownFunction(_) => Kind::UnknownFunction,
             Fault::CalledFailed { .. } => Kind::CalledFailed,
+            Fault::Refused(_) => Kind::Refused,
             Fault::Internal => Kind::Internal,
             Fault::Uncertain => Kind::Uncertain,
             Fault::Invalid(_) | Fault::Malformed(_) => Kind::Invalid,

@@ -29,6 +29,7 @@ kinds! {
     Exists 137 409 "another object has this unique value";
     UnknownFunction 141 400 "no function has this name";
     CalledFailed 141 400 "the cloud function that was called failed";
+    Refused 141 400 "a payment provider or a shop refused";
     Uncertain 141 424 "an internal error; the call may have been executed, so read the object before a retry";
     Internal 141 500 "an internal error; nothing was done";
     Invalid 142 400 "a parameter is missing, unknown or invalid";

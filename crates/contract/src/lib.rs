@@ -33,6 +33,7 @@ pub mod instance_helpers;
 pub mod instances;
 pub mod list;
 pub mod market_instances;
+pub mod metadata;
 pub mod money;
 pub mod openapi;
 pub mod operators;
@@ -124,6 +125,7 @@ groups!(
     artifacts,
     releases,
     credentials,
+    checkouts,
     tokens,
     trusted_publishers,
     webhooks,

@@ -1,7 +1,7 @@
 //! The standings that functions require, the objects that they refer to, and the scopes of deploy
 //! tokens.
 
-use crate::{backend_instances::DeletedInstanceId, id::*};
+use crate::{backend_instances::DeletedInstanceId, checkouts::Reference, id::*};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -91,6 +91,8 @@ pub enum Subject {
     Build(BuildId),
     /// A credential.
     Credential(CredentialId),
+    /// A checkout.
+    Checkout(CheckoutId),
     /// A trusted publisher.
     Publisher(PublisherId),
     /// A deploy token.
@@ -114,6 +116,11 @@ subject_from! {
     OrganizationId => Organization, ProjectId => Project, AppId => App, InstanceId => Instance, DeploymentId => Deployment, BackupId => Backup,
     ArtifactId => Artifact, ReleaseId => Release, BuildId => Build, CredentialId => Credential,
     PublisherId => Publisher, TokenId => Token, WebhookId => Webhook, DeliveryId => Delivery,
+}
+impl From<Reference> for Subject {
+    fn from(Reference(id): Reference) -> Self {
+        Subject::Checkout(id)
+    }
 }
 impl From<DeletedInstanceId> for Subject {
     fn from(DeletedInstanceId(id): DeletedInstanceId) -> Self {

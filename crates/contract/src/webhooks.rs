@@ -170,6 +170,30 @@ event_types! {
     CredentialExpiring = "credential.expiring",
     /// A check found that a credential does not open what it is for. `check` says why.
     CredentialCheckFailed = "credential.checkFailed",
+    /// The money of a checkout arrived, and is what was to be paid.
+    CheckoutPaid = "checkout.paid",
+    /// A paid checkout is done: the order in the shop is marked as paid, or the subscription began.
+    CheckoutSettled = "checkout.settled",
+    /// A paid checkout cannot be settled. The service keeps trying. `problem` says why.
+    CheckoutNotSettled = "checkout.notSettled",
+    /// Money arrived for a checkout, but not what was to be paid. A person has to decide.
+    CheckoutAmountMismatch = "checkout.amountMismatch",
+    /// A checkout could not begin, or an attempt to pay failed. `problem` says why.
+    CheckoutFailed = "checkout.failed",
+    /// Nobody paid a checkout, and nobody can any more.
+    CheckoutExpired = "checkout.expired",
+    /// Money of a checkout went back to the buyer.
+    CheckoutRefunded = "checkout.refunded",
+    /// The bank of a buyer asks for the money of a checkout back, or has decided. See `dispute`.
+    CheckoutDisputed = "checkout.disputed",
+    /// A subscription is paid.
+    SubscriptionActive = "subscription.active",
+    /// A subscription ends with the paid period.
+    SubscriptionEnding = "subscription.ending",
+    /// A renewal of a subscription failed. `renewalFailure` says why.
+    SubscriptionRenewalFailed = "subscription.renewalFailed",
+    /// A subscription is over.
+    SubscriptionEnded = "subscription.ended",
     /// The turn of a deployment has come.
     DeploymentStarted = "deployment.started",
     /// A deployment serves.

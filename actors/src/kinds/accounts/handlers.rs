@@ -9,7 +9,10 @@ use super::{
 };
 use crate::{
     call::{authz, context::Call, pagination, rate_limit::network},
-    kinds::organizations::{Member, Organization},
+    kinds::{
+        organizations::{Member, Organization},
+        subscriptions,
+    },
     platform::Platform,
     ports::PortError,
 };
@@ -37,7 +40,7 @@ pub fn view(platform: &Platform, id: UserId, account: &Account) -> Result<User, 
         avatar_url: account.avatar_url.clone(),
         company: account.company.clone(),
         role,
-        tier: account.tier,
+        tier: account.tier(),
         created_at: account.created_at,
         updated_at: account.updated_at,
     })
@@ -102,6 +105,8 @@ impl Platform {
         // The local part of an e-mail is 1 to 64 plain characters, so it is a valid name.
         let name = name.or_else(from_email).or_else(|| "User".parse().ok());
         let Some(name) = name else { unreachable!("`User` is a name") };
+        // Somebody may pay before registering. A store that fails costs the next look at the subscription.
+        let paid_tier = subscriptions::paid_tier(&self.world, &email).ok().flatten();
         let account = Account {
             email,
             name: name.clone(),
@@ -109,6 +114,7 @@ impl Platform {
             company: None,
             password_hash,
             tier: Tier::Free,
+            paid_tier,
             superadmin: false,
             epoch: 0,
             personal,

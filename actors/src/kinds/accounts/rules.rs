@@ -30,8 +30,11 @@ pub struct Account {
     pub company: Option<Name>,
     /// Argon2id, in PHC format.
     pub password_hash: String,
-    /// Sets the rate limit.
+    /// The tier that an administrator gave.
     pub tier: Tier,
+    /// The tier that a subscription pays for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paid_tier: Option<Tier>,
     /// Whether the user is one of the platform's own administrators.
     pub superadmin: bool,
     /// Grows when all sessions end. A session of an earlier epoch is not valid.
@@ -137,6 +140,8 @@ pub enum Command {
         revoke_tokens: bool,
     },
     SetTier(Tier),
+    /// What a subscription pays for changed.
+    SetPaidTier(Option<Tier>),
     /// Panic, for tests.
     #[cfg(feature = "failpoints")]
     Panic(String),
@@ -235,6 +240,11 @@ fn create(at: &Moment<Accounts>, registration: Registration) -> Step<Accounts> {
 }
 
 impl Account {
+    /// Sets the rate limit: the higher one of the tiers that were given and paid.
+    pub fn tier(&self) -> Tier {
+        self.paid_tier.map_or(self.tier, |paid| paid.max(self.tier))
+    }
+
     fn on_command(
         mut self,
         at: &Moment<Accounts>,
@@ -285,6 +295,8 @@ impl Account {
                 self.set_password(password_hash, revoke_tokens, at.now);
             }
             Command::SetTier(tier) => self.tier = tier,
+            Command::SetPaidTier(paid) if paid == self.paid_tier => return Ok(Step::keep()),
+            Command::SetPaidTier(paid) => self.paid_tier = paid,
             #[cfg(feature = "failpoints")]
             #[allow(clippy::panic, reason = "it is what this command is for")]
             Command::Panic(message) => panic!("{message}"),

@@ -227,7 +227,7 @@ impl Platform {
                 let (repository, owner) =
                     (attestation.repository_id.clone(), attestation.repository_owner_id.clone());
                 let attest = Command::Attest(Box::new(attestation));
-                let attested = cx.tell(&self.world, owners, id, attest).await?;
+                let attested = cx.tell(&self.world, owners, id, Input::Command(attest)).await?;
                 self.pin(publisher, &repository, &owner).await?;
                 attested.artifact.clone()
             }

@@ -2,12 +2,11 @@
 
 use super::rules::{Credentials, Effect, Outcome};
 use crate::{
-    call::lookup::get,
-    kinds::{accounts::Accounts, apps::Apps, organizations::Organizations, projects::Projects},
+    kinds::organizations,
     runtime::resource::{Kept, Retry},
     world::World,
 };
-use contract::{Email, Fault, authentication::Role};
+use contract::Fault;
 use std::sync::Arc;
 
 pub(super) async fn perform(
@@ -16,7 +15,7 @@ pub(super) async fn perform(
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     let credential = &kept.state.credential;
-    let (app, people) = match responsible(&world, &kept) {
+    let (app, people) = match organizations::responsible(&world, kept.state.credential.app_id) {
         Ok(found) => found,
         // The app is being deleted.
         Err(Fault::NotFound(_)) => return Ok(Outcome::Warned),
@@ -54,21 +53,4 @@ pub(super) async fn perform(
         Some(error) if !sent => Err(error.into()),
         _ => Ok(Outcome::Warned),
     }
-}
-
-/// The name of the app, and the addresses of the owner and the admins of its organization.
-fn responsible(world: &World, kept: &Kept<Credentials>) -> Result<(String, Vec<Email>), Fault> {
-    let store = &world.store;
-    let app = get::<Apps>(store, kept.state.credential.app_id)?;
-    let project = get::<Projects>(store, app.project_id)?;
-    let organization = get::<Organizations>(store, project.organization_id)?;
-    let mut people = Vec::new();
-    for member in &organization.members {
-        if member.role == Role::Admin
-            && let Some(account) = store.get::<Accounts>(&member.user)?
-        {
-            people.push(account.state.email.clone());
-        }
-    }
-    Ok((app.name.to_string(), people))
 }

@@ -11,6 +11,7 @@ use crate::{
 use app_stores::{Key, RemoteError};
 use contract::{
     AppId, CredentialId, Fault, Name, Page, Serves,
+    checkouts::PaymentProvider,
     credentials::{
         AccessCheck, CheckCredential, Credential, CredentialKind, DeleteCredential,
         DeletedCredential, GetCredentials, SetCredential,
@@ -159,6 +160,13 @@ impl Serves<CheckCredential> for Platform {
             (CredentialKind::FirebaseServiceAccount, Secret::Google(key)) => {
                 self.check_store(Target::FirebaseAppDistribution, &Key::Google(key), app).await?
             }
+            (CredentialKind::Paystack, Secret::Paystack(key)) => {
+                self.check_provider(PaymentProvider::Paystack, &payments::Key::Paystack(key))
+                    .await?
+            }
+            (CredentialKind::Stripe, Secret::Stripe(key)) => {
+                self.check_provider(PaymentProvider::Stripe, &payments::Key::Stripe(key)).await?
+            }
             (CredentialKind::RepositoryHost, Secret::Token(token)) => {
                 repositories::try_token(world, app, &credential.name, token).await?
             }
@@ -176,6 +184,21 @@ impl Serves<CheckCredential> for Platform {
     }
 }
 
+/// What a check found: what the key opens, or why it does not. `None`: there was no answer in time.
+fn found(
+    whom: &'static str,
+    check: Option<Result<String, RemoteError>>,
+) -> Result<Result<String, String>, Fault> {
+    match check {
+        Some(Ok(text)) => Ok(Ok(text)),
+        Some(Err(RemoteError::Refused(why))) => Ok(Err(why)),
+        Some(Err(RemoteError::Busy { .. } | RemoteError::Unclear(_))) => {
+            Err(Fault::Unavailable(whom))
+        }
+        None => Err(Fault::NoAnswer(whom)),
+    }
+}
+
 impl Platform {
     /// Asks a store what a key opens.
     async fn check_store(
@@ -188,14 +211,19 @@ impl Platform {
         let Some(store) = ports.stores.get(&target) else { return Err(Fault::Internal) };
         let name = self.store_identifier(target, app)?;
         let check = ports.clock.limit(CHECK_WITHIN, store.check_access(key, &name)).await;
-        Ok(match check {
-            Some(Ok(text)) => Ok(text),
-            Some(Err(RemoteError::Refused(why))) => Err(why),
-            Some(Err(RemoteError::Busy { .. } | RemoteError::Unclear(_))) => {
-                return Err(Fault::Unavailable("the store"));
-            }
-            None => return Err(Fault::NoAnswer("the store")),
-        })
+        found("the store", check)
+    }
+
+    /// Asks a payment provider whether it accepts a key.
+    async fn check_provider(
+        &self,
+        provider: PaymentProvider,
+        key: &payments::Key,
+    ) -> Result<Result<String, String>, Fault> {
+        let ports = &self.world.ports;
+        let Some(provider) = ports.payments.get(&provider) else { return Err(Fault::Internal) };
+        let check = ports.clock.limit(CHECK_WITHIN, provider.check_access(key)).await;
+        found("the payment provider", check)
     }
 
     /// The name by which the store knows the app.

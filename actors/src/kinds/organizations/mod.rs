@@ -4,8 +4,10 @@ mod effects;
 mod handlers;
 mod mail_limit;
 mod memberships;
+mod responsible;
 mod rules;
 
 pub use mail_limit::MailLimit;
 pub use memberships::{Membership, Memberships, MembershipsDelta};
+pub use responsible::responsible;
 pub use rules::{Command, Invitation, Member, New, Organization, Organizations};

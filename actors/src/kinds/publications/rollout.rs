@@ -1,7 +1,7 @@
 //! The handlers of staged rollouts, and the waits for stores.
 
 use super::{Command, Publications, State};
-use crate::{call::context::Call, platform::Platform};
+use crate::{call::context::Call, platform::Platform, runtime::resource::Input};
 use contract::{
     BoundedSet, Fault, PublicationId, Serves,
     releases::{
@@ -75,7 +75,7 @@ impl Platform {
         }
         let owners = &self.owners()?.publications;
         for publication in &meant {
-            cx.tell(&self.world, owners, publication.id, command.clone()).await?;
+            cx.tell(&self.world, owners, publication.id, Input::Command(command.clone())).await?;
         }
         let ids: Vec<_> = meant.iter().map(|p| p.id).collect();
         self.fulfilled(&ids).await?;

@@ -9,6 +9,7 @@ pub mod install;
 pub mod instances;
 pub mod oidc;
 pub mod operators;
+pub mod payments;
 pub mod pushes;
 pub mod session_routes;
 
@@ -49,6 +50,7 @@ pub const GROUPS: &[EndpointGroup] = &[
     oidc::OPERATIONS,
     files::GROUP,
     install::GROUP,
+    payments::GROUP,
     pushes::GROUP,
     instances::GROUP,
     session_routes::OPERATIONS,

@@ -1,0 +1,132 @@
+//! The handlers of the group Checkout and payments that are about checkouts.
+
+use super::{
+    CheckoutIndex, Checkouts, Command, State,
+    view::{status, view},
+};
+use crate::{
+    call::{context::Call, pagination},
+    kinds::{apps::Apps, subscriptions},
+    platform::Platform,
+    runtime::entries::Under,
+};
+use contract::{
+    CheckoutId, Fault, Page, Serves, Timestamp,
+    checkouts::{
+        Checkout, CheckoutState, CheckoutStatus, GetCheckout, GetCheckouts, GetUnsettledCheckouts,
+        Reference, SettleCheckout, VerifyCheckout,
+    },
+};
+use std::time::Duration;
+
+/// How long a call waits for the provider and the shop.
+const LOOKS_WITHIN: Duration = Duration::from_secs(12);
+/// A payment that was looked at within this time is not looked at again for a caller.
+const FRESH: Duration = Duration::from_secs(2);
+
+impl Serves<VerifyCheckout> for Platform {
+    async fn serve(&self, cx: &Call, p: VerifyCheckout) -> Result<CheckoutStatus, Fault> {
+        self.verify_checkout(p.reference, cx.now).await
+    }
+}
+
+impl Platform {
+    /// Looks at the payment, unless that cannot change anything.
+    pub async fn verify_checkout(
+        &self,
+        reference: Reference,
+        now: Timestamp,
+    ) -> Result<CheckoutStatus, Fault> {
+        let Reference(id) = reference;
+        let seen = self.world.store.get::<Checkouts>(&id)?;
+        let seen = seen.filter(|seen| !seen.state.deleting).ok_or(Fault::NotFound("checkout"))?;
+        if !may_change(&seen.state, now) {
+            return self.status(id, &seen.state, now);
+        }
+        let owners = &self.owners()?.checkouts;
+        owners.ask(id, Command::Look).await?;
+        // It may be paid before it is settled: the wait ends, and the reply says what is known.
+        let _ = owners.wait_idle(id, LOOKS_WITHIN).await;
+        let state = self.checkout(id)?;
+        let is_answered = state.looked_at.is_some_and(|at| at >= now);
+        let is_unreachable = state.problem.as_ref().is_some_and(|problem| problem.unreachable);
+        if may_change(&state, state.looked_at.unwrap_or(now) + FRESH)
+            && (!is_answered || is_unreachable)
+        {
+            return Err(Fault::Unavailable("the payment provider"));
+        }
+        self.status(id, &state, now)
+    }
+
+    /// What is known of a payment, without asking the provider.
+    pub fn checkout_status(
+        &self,
+        reference: Reference,
+        now: Timestamp,
+    ) -> Result<CheckoutStatus, Fault> {
+        let Reference(id) = reference;
+        self.status(id, &self.checkout(id)?, now)
+    }
+}
+
+/// Whether the provider may say something else than what is known.
+fn may_change(state: &State, now: Timestamp) -> bool {
+    use CheckoutState as S;
+    state.is_open()
+        && matches!(state.state, S::AwaitingPayment | S::Failed | S::Abandoned)
+        && state.looked_at.is_none_or(|looked| now >= looked + FRESH)
+}
+
+impl Platform {
+    fn status(
+        &self,
+        id: CheckoutId,
+        state: &State,
+        now: Timestamp,
+    ) -> Result<CheckoutStatus, Fault> {
+        let subscription = match state.subscription {
+            Some(subscription) => subscriptions::check(&self.world, subscription, now)?,
+            None => None,
+        };
+        status(id, state, subscription)
+    }
+}
+
+impl Serves<GetCheckouts> for Platform {
+    async fn serve(&self, _: &Call, p: GetCheckouts) -> Result<Page<Checkout>, Fault> {
+        let (store, entry) = (&self.world.store, Under::<Apps>(p.app_id));
+        pagination::page::<Checkouts, _>(store, &entry, (p.limit, p.cursor), |id, seen| {
+            let is_meant = p.state.is_none_or(|state| seen.state.state == state);
+            Ok(is_meant.then(|| view(id, &seen.state)))
+        })
+    }
+}
+
+impl Serves<GetCheckout> for Platform {
+    async fn serve(&self, cx: &Call, _: GetCheckout) -> Result<Checkout, Fault> {
+        let (id, seen) = cx.ancestry.checkout()?;
+        Ok(view(id, &seen.state))
+    }
+}
+
+impl Serves<SettleCheckout> for Platform {
+    async fn serve(&self, cx: &Call, p: SettleCheckout) -> Result<Checkout, Fault> {
+        let Reference(id) = p.reference;
+        let owners = &self.owners()?.checkouts;
+        let reply = move |state: &State| Ok(view(id, state));
+        cx.change(&self.world, owners, id, Command::Settle, reply).await?;
+        let _ = owners.wait_idle(id, LOOKS_WITHIN).await;
+        let settled = view(id, &self.checkout(id)?);
+        cx.finish(&self.world, &settled);
+        Ok(settled)
+    }
+}
+
+impl Serves<GetUnsettledCheckouts> for Platform {
+    async fn serve(&self, _: &Call, p: GetUnsettledCheckouts) -> Result<Page<Checkout>, Fault> {
+        let (store, entry) = (&self.world.store, CheckoutIndex::Unsettled);
+        pagination::page::<Checkouts, _>(store, &entry, (p.limit, p.cursor), |id, seen| {
+            Ok(Some(view(id, &seen.state)))
+        })
+    }
+}

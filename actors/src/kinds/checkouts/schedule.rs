@@ -1,0 +1,69 @@
+//! When the provider or the shop is asked next. Pure.
+
+use contract::Timestamp;
+use std::time::Duration;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// How long a buyer may take to pay. No provider keeps a page open for longer than a day.
+pub const PAYABLE: Duration = Duration::from_secs(24 * 3600 - 300);
+/// How long the attempts to open a page go on without an answer.
+pub const BEGINS_WITHIN: Duration = Duration::from_secs(120);
+/// The first pause after a failed attempt. Each further one is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = HOUR;
+/// For how long an unsettled payment is nobody's concern.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The next look at a payment for which the buyer has a page since `opened`. Notices of the provider
+/// usually come before it. `None`: nobody looks any more, unless somebody asks.
+///
+/// Some providers let a buyer pay days later, so the looks go on for three days.
+pub fn next_look(opened: Timestamp, now: Timestamp) -> Option<Timestamp> {
+    let pause = match now.since(opened) {
+        age if age < MINUTE * 10 => MINUTE,
+        age if age < HOUR * 2 => MINUTE * 10,
+        age if age < HOUR * 25 => HOUR,
+        age if age < HOUR * 72 => HOUR * 12,
+        _ => return None,
+    };
+    Some(now + pause)
+}
+
+/// The pause after this many failed attempts, of which the service asked for `at_least`.
+pub fn pause(attempts: u32, at_least: Duration) -> Duration {
+    let doubled = FIRST_PAUSE.saturating_mul(1 << attempts.saturating_sub(1).min(12));
+    doubled.max(at_least).min(LONGEST_PAUSE)
+}
+
+/// Whether people must hear that money that arrived at this time is not settled. A refusal does not
+/// go away by itself.
+pub fn is_alarming(paid_at: Timestamp, now: Timestamp, is_refused: bool) -> bool {
+    is_refused || now.since(paid_at) >= PATIENCE
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_become_rare_and_end() {
+        let opened = Timestamp::from_millis(1_800_000_000_000);
+        let (mut now, mut looks) = (opened, 0);
+        while let Some(next) = next_look(opened, now) {
+            assert!(next > now);
+            (now, looks) = (next, looks + 1);
+        }
+        assert!((HOUR * 72..HOUR * 96).contains(&now.since(opened)), "{:?}", now.since(opened));
+        assert!(looks < 60, "{looks} looks");
+    }
+
+    #[test]
+    fn pauses_double_up_to_an_hour() {
+        let pauses = [1, 2, 3, 20].map(|attempts| pause(attempts, Duration::ZERO).as_secs());
+        assert_eq!(pauses, [1, 2, 4, 3600]);
+        assert_eq!(pause(1, MINUTE), MINUTE);
+    }
+}

@@ -1,0 +1,461 @@
+//! The transitions of a checkout. Pure.
+
+use super::{
+    Checkouts, Command, Effect, New, Outcome, Price, Problem, Settlement, ShopOrder, State,
+    schedule::{BEGINS_WITHIN, PAYABLE, is_alarming, next_look, pause},
+};
+use crate::{
+    call::audit::Event,
+    runtime::resource::{Intent, Moment, Step},
+};
+use CheckoutState as S;
+use commerce::{Built, BuiltLine};
+use contract::{
+    Fault, Timestamp,
+    checkouts::{CheckoutState, Reference},
+    money::{Amount, Money},
+};
+use payments::{Line, Opened, Payment, PaymentStatus, Plan, RemoteError};
+use std::time::Duration;
+use store::Change;
+
+/// A pause up to this is waited in memory. A longer one is left to the sweeper.
+const SHORT: Duration = Duration::from_secs(60);
+
+impl State {
+    pub(super) fn begin(now: Timestamp, new: New) -> Step<Checkouts> {
+        let New { app_id, provider, ordered, request } = new;
+        State {
+            app_id,
+            provider,
+            ordered,
+            request,
+            state: S::Created,
+            total: None,
+            lines: Vec::new(),
+            building: commerce::Progress::default(),
+            order: None,
+            opened: None,
+            payment: None,
+            looked_at: None,
+            looking: false,
+            subscription: None,
+            problem: None,
+            attempts: 0,
+            begun_at: now,
+            due: None,
+            alarmed: false,
+            deleting: false,
+            settled_at: None,
+            created_at: now,
+            expires_at: now + PAYABLE,
+        }
+        .start(now)
+    }
+
+    /// The first step: the price.
+    fn start(mut self, now: Timestamp) -> Step<Checkouts> {
+        (self.attempts, self.begun_at, self.expires_at) = (0, now, now + PAYABLE);
+        (self.problem, self.due) = (None, None);
+        let effect = match self.ordered.price.clone() {
+            Price::Lines { lines, currency } => {
+                // The handler refused a sum that is not an amount.
+                let sum = lines.iter().map(|line| line.unit.minor() * u64::from(line.quantity));
+                let Some(amount) = Amount::new(sum.sum()) else {
+                    return self.fail("the sum of the lines is not an amount".into(), false);
+                };
+                return self.open(Money { amount, currency }, lines);
+            }
+            Price::Plan { .. } => {
+                self.state = S::Created;
+                Effect::Price
+            }
+            Price::Shop { .. } => {
+                self.state = S::OrderBuilding;
+                Effect::Build
+            }
+        };
+        Step::put(self).intend(Intent::Now(effect))
+    }
+
+    fn open(mut self, total: Money, lines: Vec<Line>) -> Step<Checkouts> {
+        (self.total, self.lines) = (Some(total), lines);
+        (self.state, self.attempts) = (S::Initialized, 0);
+        Step::put(self).intend(Intent::Now(Effect::Open))
+    }
+
+    pub(super) fn on_command(
+        mut self,
+        now: Timestamp,
+        command: Command,
+    ) -> Result<Step<Checkouts>, Fault> {
+        match (self.state, command) {
+            (_, Command::Remove) => Ok(self.remove()),
+            (S::Failed, Command::Again) if self.can_begin_again() => {
+                self.building = commerce::Progress::default();
+                Ok(self.start(now))
+            }
+            (_, Command::Again) => Ok(Step::keep()),
+            // Nobody has the address of the page yet.
+            (S::Created | S::OrderBuilding | S::Initialized, Command::Look | Command::Due) => {
+                Ok(Step::keep())
+            }
+            (S::Failed, Command::Look | Command::Due) if !self.is_open() => {
+                self.due = None;
+                Ok(Step::put(self))
+            }
+            (_, Command::Look) => Ok(self.look()),
+            (S::Paid | S::Settling, Command::Due | Command::Settle) => Ok(self.settle()),
+            (S::Settled | S::AmountMismatch, Command::Due) => {
+                self.due = None;
+                Ok(Step::put(self))
+            }
+            (_, Command::Due) => Ok(self.look()),
+            (S::Settled, Command::Settle) => {
+                Err(Fault::NotNow("this checkout is settled already".into()))
+            }
+            (S::AmountMismatch, Command::Settle) => Err(Fault::NotNow(
+                "what was paid for this checkout is not what was to be paid; give the money back \
+                 at the provider, or settle the order in the shop by hand"
+                    .into(),
+            )),
+            (_, Command::Settle) => Err(Fault::NotNow("this checkout is not paid".into())),
+        }
+    }
+
+    /// Whether the buyer has, or had, a page to pay on.
+    pub fn is_open(&self) -> bool {
+        self.opened.as_ref().is_some_and(|opened| opened.url.is_some())
+    }
+
+    /// Whether the same call may try again what failed because nobody answered.
+    pub fn can_begin_again(&self) -> bool {
+        let problem = self.problem.as_ref();
+        !self.is_open() && problem.is_some_and(|problem| problem.unreachable && !problem.lost)
+    }
+
+    /// Whether money arrived that is not settled, or does not match.
+    pub fn is_unsettled(&self) -> bool {
+        matches!(self.state, S::Paid | S::Settling | S::AmountMismatch)
+    }
+
+    /// Whether nothing is left to do, unless the provider changes its mind.
+    pub fn is_final(&self) -> bool {
+        match self.state {
+            S::Settled | S::Expired => true,
+            S::Failed => !self.is_open(),
+            _ => false,
+        }
+    }
+
+    /// Two looks at once would say the same.
+    fn look(mut self) -> Step<Checkouts> {
+        if self.looking {
+            return Step::keep();
+        }
+        self.looking = true;
+        Step::put(self).intend(Intent::Now(Effect::Look))
+    }
+
+    fn settle(mut self) -> Step<Checkouts> {
+        self.due = None;
+        Step::put(self).intend(Intent::Now(Effect::Settle))
+    }
+
+    /// The page is closed first, so that nobody pays for what is gone.
+    fn remove(mut self) -> Step<Checkouts> {
+        let is_payable = matches!(self.state, S::AwaitingPayment | S::Failed | S::Abandoned);
+        if !is_payable || !self.is_open() {
+            return Step::remove();
+        }
+        (self.deleting, self.due) = (true, None);
+        Step::put(self).intend(Intent::Now(Effect::Close))
+    }
+
+    pub(super) fn on_outcome(
+        mut self,
+        at: &Moment<Checkouts>,
+        outcome: Outcome,
+    ) -> Step<Checkouts> {
+        let now = at.now;
+        match outcome {
+            Outcome::Priced(Ok(plan)) => self.priced(plan),
+            Outcome::Built(Ok((progress, None))) => {
+                (self.building, self.attempts) = (progress, 0);
+                Step::put(self).intend(Intent::Now(Effect::Build))
+            }
+            Outcome::Built(Ok((progress, Some(built)))) => {
+                self.building = progress;
+                self.built(built)
+            }
+            Outcome::Opened(Ok(opened), used) => self.opened(now, opened).also(told(used)),
+            Outcome::Priced(Err(error)) => self.not_begun(now, Effect::Price, error),
+            Outcome::Built(Err(error)) => self.not_begun(now, Effect::Build, error),
+            Outcome::Opened(Err(error), used) => {
+                self.not_begun(now, Effect::Open, error).also(told(used))
+            }
+            Outcome::Looked(looked) => {
+                (self.looking, self.looked_at) = (false, Some(now));
+                match *looked {
+                    Ok(Some(payment)) => self.seen(at, payment),
+                    Ok(None) => self.not_seen(now, None),
+                    Err(error) => self.not_seen(now, Some(error)),
+                }
+            }
+            Outcome::Settled(settled) => self.tried_to_settle(now, settled),
+            Outcome::Alarmed => {
+                self.alarmed = true;
+                Step::put(self).intend(Intent::None)
+            }
+            Outcome::Cancelled => {
+                self.building = commerce::Progress::default();
+                Step::put(self).intend(Intent::None)
+            }
+            Outcome::Closed => Step::remove(),
+        }
+    }
+
+    fn priced(self, plan: Plan) -> Step<Checkouts> {
+        if let Price::Plan { expected: Some(expected), .. } = &self.ordered.price
+            && *expected != plan.price.amount
+        {
+            let currency = plan.price.currency.clone();
+            let expected = Money { amount: *expected, currency };
+            return self.fail(format!("the plan costs {}, not {expected}", plan.price), false);
+        }
+        let line = Line { name: plan.name, unit: plan.price.amount, quantity: 1 };
+        self.open(plan.price, vec![line])
+    }
+
+    fn built(mut self, built: Built) -> Step<Checkouts> {
+        let lines = lines_of(&built);
+        self.order = Some(ShopOrder { id: built.id, code: built.code });
+        self.open(built.total, lines)
+    }
+
+    fn opened(mut self, now: Timestamp, opened: Opened) -> Step<Checkouts> {
+        if opened.url.is_none() {
+            // The answer with the address was lost, and the provider does not open a second page.
+            self.opened = Some(opened);
+            return self.look();
+        }
+        if let Some(expires_at) = opened.expires_at {
+            self.expires_at = expires_at;
+        }
+        (self.opened, self.attempts) = (Some(opened), 0);
+        (self.state, self.due) = (S::AwaitingPayment, next_look(now, now));
+        Step::put(self).intend(Intent::None)
+    }
+
+    /// A step before the payment failed. While nobody has a page to pay on, nothing can be paid.
+    fn not_begun(mut self, now: Timestamp, effect: Effect, error: RemoteError) -> Step<Checkouts> {
+        let (why, after) = match error {
+            RemoteError::Refused(why) => return self.fail(why, false),
+            RemoteError::Busy { why, after } => (why, after),
+            RemoteError::Unclear(why) => (why, Duration::ZERO),
+        };
+        self.attempts = self.attempts.saturating_add(1);
+        // A service that asks for a longer pause than the caller waits is asked after the pause.
+        let pause = pause(self.attempts, after.min(SHORT));
+        if now.since(self.begun_at) + pause >= BEGINS_WITHIN {
+            return self.fail(why, true);
+        }
+        self.problem = Some(Problem { text: why, unreachable: true, lost: false });
+        Step::put(self).intend(Intent::After(pause, effect))
+    }
+
+    fn fail(mut self, text: String, unreachable: bool) -> Step<Checkouts> {
+        let lost = self.opened.is_some() && !self.is_open();
+        self.problem = Some(Problem { text, unreachable, lost });
+        (self.state, self.due) = (S::Failed, None);
+        let cancel = self.cancel();
+        Step::put(self).intend(cancel)
+    }
+
+    /// The order in the shop that nobody pays is cancelled.
+    fn cancel(&self) -> Intent<Effect> {
+        match self.building.order {
+            Some(_) => Intent::Now(Effect::Cancel),
+            None => Intent::None,
+        }
+    }
+
+    /// The provider knows the payment.
+    fn seen(mut self, at: &Moment<Checkouts>, payment: Payment) -> Step<Checkouts> {
+        let is_paid = payment.status == PaymentStatus::Paid;
+        let status = payment.status.clone();
+        let matches = self.matches(Reference(at.id), &payment);
+        self.payment = Some(payment);
+        match self.state {
+            // Paid money moves forward only; refunds and disputes are now in the payment.
+            S::Paid | S::Settling => return self.settle(),
+            S::Settled => return Step::put(self).intend(Intent::None),
+            S::AmountMismatch if !(is_paid && matches) => {
+                return Step::put(self).intend(Intent::None);
+            }
+            _ if is_paid => return if matches { self.paid() } else { self.mismatched() },
+            _ => {}
+        }
+        if !self.is_open() {
+            return self.lose(at.now);
+        }
+        (self.attempts, self.problem) = (0, None);
+        self.state = match status {
+            PaymentStatus::Pending | PaymentStatus::Paid => S::AwaitingPayment,
+            PaymentStatus::Abandoned => S::Abandoned,
+            PaymentStatus::Failed(why) => {
+                self.problem = Some(Problem { text: why, unreachable: false, lost: false });
+                S::Failed
+            }
+            PaymentStatus::Expired => {
+                (self.state, self.due) = (S::Expired, None);
+                let cancel = self.cancel();
+                return Step::put(self).intend(cancel);
+            }
+        };
+        self.wait(at.now)
+    }
+
+    /// The provider does not know the payment, or gave no answer.
+    fn not_seen(mut self, now: Timestamp, error: Option<RemoteError>) -> Step<Checkouts> {
+        match self.state {
+            S::Paid | S::Settling => return self.settle(),
+            S::Settled | S::AmountMismatch => return Step::put(self).intend(Intent::None),
+            _ => {}
+        }
+        let text = match error {
+            None => None,
+            Some(RemoteError::Refused(why)) => Some(why),
+            Some(RemoteError::Busy { why, .. } | RemoteError::Unclear(why)) => Some(why),
+        };
+        if !self.is_open() {
+            // Whether it was paid must be known before it is given up.
+            return match text {
+                None => self.lose(now),
+                Some(why) => {
+                    self.attempts = self.attempts.saturating_add(1);
+                    self.problem = Some(Problem { text: why, unreachable: true, lost: false });
+                    self.looking = true;
+                    let pause = pause(self.attempts, Duration::ZERO);
+                    Step::put(self).intend(Intent::After(pause, Effect::Look))
+                }
+            };
+        }
+        if let Some(text) = text {
+            self.problem = Some(Problem { text, unreachable: true, lost: false });
+        }
+        self.wait(now)
+    }
+
+    /// Nobody has the address of the page, and nobody paid.
+    fn lose(self, _: Timestamp) -> Step<Checkouts> {
+        self.fail("the answer of the provider with the page was lost; call again".into(), true)
+    }
+
+    fn wait(mut self, now: Timestamp) -> Step<Checkouts> {
+        self.due = next_look(self.begun_at, now);
+        if now > self.expires_at && self.state == S::AwaitingPayment {
+            self.state = S::Abandoned;
+        }
+        Step::put(self).intend(Intent::None)
+    }
+
+    /// Whether this is the payment that was asked for.
+    fn matches(&self, reference: Reference, payment: &Payment) -> bool {
+        payment.reference.as_deref() == Some(reference.to_string().as_str())
+            && payment.amount.is_some()
+            && payment.amount == self.total
+    }
+
+    fn paid(mut self) -> Step<Checkouts> {
+        (self.problem, self.attempts, self.alarmed) = (None, 0, false);
+        self.state = S::Paid;
+        match self.ordered.price {
+            Price::Lines { .. } => self.settled(None),
+            Price::Plan { .. } | Price::Shop { .. } => self.settle(),
+        }
+    }
+
+    fn mismatched(mut self) -> Step<Checkouts> {
+        let told = |money: Option<&Money>| money.map_or("nothing".into(), ToString::to_string);
+        let paid = self.payment.as_ref().and_then(|payment| payment.amount.as_ref());
+        let text = format!(
+            "the provider says that {} was paid, and {} was to be paid",
+            told(paid),
+            told(self.total.as_ref())
+        );
+        self.problem = Some(Problem { text, unreachable: false, lost: false });
+        (self.state, self.due) = (S::AmountMismatch, None);
+        Step::put(self).intend(Intent::Now(Effect::Alarm))
+    }
+
+    /// Everything is done. `now` is `None` at the moment of the payment.
+    fn settled(mut self, now: Option<Timestamp>) -> Step<Checkouts> {
+        (self.state, self.problem, self.due) = (S::Settled, None, None);
+        self.attempts = 0;
+        self.settled_at = now.or(self.looked_at);
+        Step::put(self).intend(Intent::None)
+    }
+
+    fn tried_to_settle(
+        mut self,
+        now: Timestamp,
+        settled: Result<Settlement, RemoteError>,
+    ) -> Step<Checkouts> {
+        let (text, is_refused, after) = match settled {
+            Ok(Settlement::Order) => return self.settled(Some(now)),
+            Ok(Settlement::Subscription(id)) => {
+                self.subscription = Some(id);
+                return self.settled(Some(now));
+            }
+            Ok(Settlement::NotYet) => {
+                ("the provider has not made the subscription yet".to_owned(), false, Duration::ZERO)
+            }
+            Err(RemoteError::Refused(why)) => (why, true, SHORT),
+            Err(RemoteError::Busy { why, after }) => (why, false, after),
+            Err(RemoteError::Unclear(why)) => (why, false, Duration::ZERO),
+        };
+        self.attempts = self.attempts.saturating_add(1);
+        self.state = S::Settling;
+        self.problem = Some(Problem { text, unreachable: !is_refused, lost: false });
+        let pause = pause(self.attempts, after);
+        let paid_at = self.payment.as_ref().and_then(|payment| payment.paid_at);
+        let is_alarming = is_alarming(paid_at.unwrap_or(self.begun_at), now, is_refused);
+        if is_alarming && !self.alarmed {
+            self.due = Some(now + pause);
+            return Step::put(self).intend(Intent::Now(Effect::Alarm));
+        }
+        if pause <= SHORT && !self.alarmed {
+            return Step::put(self).intend(Intent::After(pause, Effect::Settle));
+        }
+        self.due = Some(now + pause);
+        Step::put(self).intend(Intent::None)
+    }
+}
+
+/// The use of the credential, for the audit log.
+fn told(used: Option<Box<crate::kinds::credentials::Use>>) -> Change {
+    match used {
+        Some(used) => Change::new().append::<Event>(&used.event.0.id, &used.event),
+        None => Change::new(),
+    }
+}
+
+/// What the page of the provider shows. Providers know no lines below zero, and no fractions: an
+/// order with a discount, or a line that is not a whole number of equal prices, is one line.
+fn lines_of(built: &Built) -> Vec<Line> {
+    let line = |line: &BuiltLine| {
+        let total = u64::try_from(line.total).ok()?;
+        let quantity = u64::from(line.quantity);
+        let unit = (quantity > 0 && total % quantity == 0).then(|| total / quantity)?;
+        Some(Line { name: line.name.clone(), unit: Amount::new(unit)?, quantity: line.quantity })
+    };
+    let lines: Option<Vec<_>> = built.summary.iter().map(line).collect();
+    let sum = |lines: &Vec<Line>| -> u64 {
+        lines.iter().map(|line| line.unit.minor() * u64::from(line.quantity)).sum()
+    };
+    lines.filter(|lines| sum(lines) == built.total.amount.minor()).unwrap_or_else(|| {
+        let name = format!("Order {}", built.code);
+        vec![Line { name, unit: built.total.amount, quantity: 1 }]
+    })
+}

@@ -1,0 +1,132 @@
+//! The effects of subscriptions: the provider is asked, and the tier of an account follows.
+
+use super::{
+    Command, Effect, New, Outcome, State, SubscriptionIndex, Subscriptions,
+    rules::SubscriptionClaim,
+};
+use crate::{
+    kinds::{
+        accounts::{self, AccountClaim, Accounts},
+        checkouts::provider_key,
+    },
+    runtime::resource::{Kept, Retry},
+    world::World,
+};
+use contract::{
+    AppId, Email, Fault, SubscriptionId, authentication::Tier, checkouts::PaymentProvider,
+};
+use payments::{RemoteError, Subscription};
+use std::sync::Arc;
+
+pub(super) async fn perform(
+    effect: Effect,
+    kept: Arc<Kept<Subscriptions>>,
+    world: Arc<World>,
+) -> Result<Outcome, Retry> {
+    match effect {
+        Effect::Look => Ok(Outcome::Looked(Box::new(look(&kept.state, &world).await?))),
+        Effect::Tier => {
+            if let Some(seen) = &kept.state.seen {
+                follow(&world, kept.state.app_id, &seen.email).await?;
+            }
+            Ok(Outcome::Told)
+        }
+    }
+}
+
+async fn look(
+    state: &State,
+    world: &World,
+) -> Result<Result<Option<Subscription>, RemoteError>, Retry> {
+    let key = provider_key(world, state.app_id, state.provider)?;
+    let provider = world.ports.payments.get(&state.provider);
+    let (Some((key, _)), Some(provider)) = (key, provider) else {
+        let name = state.provider.name();
+        return Ok(Err(RemoteError::Refused(format!(
+            "the app has no credential of the kind {name} any more: store one with \
+             svc_setCredential (svc credential set {name})"
+        ))));
+    };
+    Ok(provider.subscription(&key, &state.provider_id).await)
+}
+
+/// Keeps what the provider said about a subscription of an app.
+pub async fn keep(
+    world: &World,
+    (app, provider): (AppId, PaymentProvider),
+    seen: Subscription,
+) -> Result<SubscriptionId, Fault> {
+    let owners = &world.owners()?.subscriptions;
+    match known(world, app, provider, &seen.id)? {
+        Some(id) => {
+            owners.ask(id, Command::Seen(Box::new(seen))).await?;
+            Ok(id)
+        }
+        None => {
+            let new = New { app_id: app, provider, provider_id: seen.id.clone(), seen: Some(seen) };
+            create(world, new).await
+        }
+    }
+}
+
+/// Lets the owner of a subscription of which the provider posted a notice ask the provider. One that
+/// was not known is kept: people may subscribe at the provider too.
+pub async fn noticed(
+    world: &World,
+    (app, provider): (AppId, PaymentProvider),
+    provider_id: &str,
+) -> Result<(), Fault> {
+    match known(world, app, provider, provider_id)? {
+        Some(id) => world.owners()?.subscriptions.ask_if_there(id, Command::Look).await,
+        None => {
+            let new =
+                New { app_id: app, provider, provider_id: provider_id.to_owned(), seen: None };
+            match create(world, new).await {
+                // Two notices came at once.
+                Ok(_) | Err(Fault::Stale) => Ok(()),
+                Err(fault) => Err(fault),
+            }
+        }
+    }
+}
+
+async fn create(world: &World, new: New) -> Result<SubscriptionId, Fault> {
+    let id: SubscriptionId = world.ports.random.id(world.ports.clock.now());
+    world.owners()?.subscriptions.create(id, new).await?;
+    Ok(id)
+}
+
+fn known(
+    world: &World,
+    app: AppId,
+    provider: PaymentProvider,
+    provider_id: &str,
+) -> Result<Option<SubscriptionId>, Fault> {
+    world.store.holder::<Subscriptions>(&SubscriptionClaim::of(app, provider, provider_id))
+}
+
+/// Lets an account have the highest tier that its address pays for in the app of the platform.
+async fn follow(world: &World, app: AppId, email: &Email) -> Result<(), Fault> {
+    if world.ports.site.platform_app != Some(app) {
+        return Ok(());
+    }
+    let claim = AccountClaim::email(email);
+    let Some(user) = world.store.holder::<Accounts>(&claim)? else { return Ok(()) };
+    let paid = paid_tier(world, email)?;
+    world.owners()?.accounts.ask_if_there(user, accounts::Command::SetPaidTier(paid)).await
+}
+
+/// The highest tier that an address pays for. `None`: it pays for none.
+pub fn paid_tier(world: &World, email: &Email) -> Result<Option<Tier>, Fault> {
+    let site = &world.ports.site;
+    let Some(app) = site.platform_app else { return Ok(None) };
+    let now = world.ports.clock.now();
+    let mut highest = None;
+    for id in world.store.all::<Subscriptions>(&SubscriptionIndex::of(app, email))? {
+        let Some(found) = world.store.get::<Subscriptions>(&id)? else { continue };
+        let plan = found.state.seen.as_ref().filter(|_| found.state.is_active(now));
+        let tier = plan.and_then(|seen| site.platform_plans.get(&seen.plan));
+        highest = highest.max(tier.copied());
+    }
+    Ok(highest)
+}

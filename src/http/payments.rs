@@ -1,0 +1,110 @@
+//! Receives notices of payment providers, and shows buyers whether their payment arrived.
+
+use super::{
+    Edge, functions,
+    html::{self, escape},
+    reply::{self, Heading},
+};
+use actix_http::RequestHead;
+use actix_web::{
+    HttpRequest, HttpResponse,
+    http::{StatusCode, header::HeaderName},
+    web,
+};
+use contract::{
+    AppId, Fault,
+    checkouts::{CheckoutStatus, NoticeReceived, PaymentProvider, PaymentStatus, Reference},
+    money::Money,
+};
+use payments::Signature;
+
+const PAYSTACK: HeaderName = HeaderName::from_static("x-paystack-signature");
+const STRIPE: HeaderName = HeaderName::from_static("stripe-signature");
+/// How often the page of a payment that is not decided is loaded again, in seconds.
+const REFRESH_AFTER: u8 = 4;
+
+/// A refused notice counts against the rate limit of its address.
+pub(super) async fn receive(
+    req: HttpRequest,
+    edge: web::Data<Edge>,
+    payload: web::Payload,
+) -> HttpResponse {
+    match received(&req, &edge, payload).await {
+        Ok(received) => Heading::uncounted(req.head(), &edge).value(StatusCode::OK, &received),
+        Err(fault) => reply::refuse(req.head(), &edge, fault),
+    }
+}
+
+async fn received(
+    req: &HttpRequest,
+    edge: &Edge,
+    payload: web::Payload,
+) -> Result<NoticeReceived, Fault> {
+    let part = |name: &str| req.match_info().get(name).unwrap_or_default();
+    let app: AppId = part("appId").parse().map_err(|_| Fault::NotFound("app"))?;
+    let provider = PaymentProvider::ALL.into_iter().find(|p| p.name() == part("provider"));
+    let provider = provider.ok_or(Fault::NotFound("payment provider"))?;
+    let signature = signature(req.head(), provider)?;
+    let (_permit, body) = functions::read(edge, req.head(), payload).await?;
+    edge.platform.payment_notice(app, provider, &signature, &body).await
+}
+
+fn signature(head: &RequestHead, provider: PaymentProvider) -> Result<Signature, Fault> {
+    let name = match provider {
+        PaymentProvider::Paystack => PAYSTACK,
+        PaymentProvider::Stripe => STRIPE,
+    };
+    let value = head.headers.get(&name).and_then(|value| value.to_str().ok());
+    value
+        .map(|value| Signature(value.to_owned()))
+        .ok_or_else(|| Fault::Unauthenticated(format!("the header {name} is missing or not valid")))
+}
+
+/// The page to which a provider sends a buyer whose checkout names no other page.
+pub(super) async fn page(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
+    let reference = req.match_info().get("reference").and_then(|text| text.parse().ok());
+    let found = match reference {
+        Some(reference) => status(&edge, reference).await,
+        None => Err(Fault::NotFound("checkout")),
+    };
+    match found {
+        Ok(status) => html::answer(render(&status)),
+        Err(fault) => Heading::uncounted(req.head(), &edge).fault(&fault),
+    }
+}
+
+async fn status(edge: &Edge, reference: Reference) -> Result<CheckoutStatus, Fault> {
+    let now = edge.platform.world.ports.clock.now();
+    match edge.platform.verify_checkout(reference, now).await {
+        // The provider does not answer: what is known is shown, and the page is loaded again.
+        Err(Fault::Unavailable(_)) => edge.platform.checkout_status(reference, now),
+        found => found,
+    }
+}
+
+fn render(status: &CheckoutStatus) -> String {
+    let total = Money { amount: status.amount, currency: status.currency.clone() };
+    let total = escape(&total.to_string());
+    let (title, text, refresh_after) = match status.status {
+        PaymentStatus::Paid => ("Thank you", format!("Your payment of {total} arrived."), None),
+        PaymentStatus::Pending => (
+            "One moment",
+            format!(
+                "Your payment of {total} is not confirmed yet. This page looks again by itself."
+            ),
+            Some(REFRESH_AFTER),
+        ),
+        PaymentStatus::Failed => {
+            ("Not paid", format!("The payment of {total} did not succeed."), None)
+        }
+        PaymentStatus::Abandoned => ("Not paid", format!("{total} was not paid."), None),
+    };
+    let order = status
+        .order_code
+        .as_ref()
+        .map_or(String::new(), |code| format!("<p>Your order: <b>{}</b></p>", escape(code)));
+    let reference = status.reference;
+    let content =
+        format!("<h1>{title}</h1><p>{text}</p>{order}<p class=\"facts\">Reference {reference}</p>");
+    html::page(title, refresh_after, &content)
+}
