@@ -71,6 +71,11 @@ impl Platform {
                 if state.request.as_ref() != Some(request) {
                     return Err(Fault::Malformed("this request id was used before with other parameters; use a new one for a new call".into()));
                 }
+                // What failed may still be cleaned up.
+                let state = match owners.wait_idle(id, OPENS_WITHIN).await {
+                    Ok(state) => state.ok_or(Fault::NotFound("checkout"))?,
+                    Err(_) => return Err(unreachable(&self.checkout(id)?)),
+                };
                 if state.can_begin_again() {
                     owners.ask(id, Command::Again).await?;
                 }

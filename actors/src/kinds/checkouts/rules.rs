@@ -55,6 +55,10 @@ pub struct State {
     pub looked_at: Option<Timestamp>,
     /// Whether the provider is being asked for the payment.
     pub looking: bool,
+    /// Whether the provider must be asked again: somebody asked for a look while a look or something
+    /// else was under way, or a look had no answer.
+    #[serde(default)]
+    pub look_owed: bool,
     pub subscription: Option<SubscriptionId>,
     pub problem: Option<Problem>,
     /// How many attempts at the present step failed.
@@ -257,7 +261,8 @@ impl Resource for Checkouts {
     }
 
     fn deadline(state: &State) -> Option<(Timestamp, Command)> {
-        state.due.map(|due| (due, Command::Due))
+        let command = if state.deleting { Command::Remove } else { Command::Due };
+        state.due.map(|due| (due, command))
     }
 
     fn events(at: &Moment<Self>, before: Option<&State>, after: &State, _: &World) -> Vec<Event> {

@@ -13,6 +13,8 @@ pub const BEGINS_WITHIN: Duration = Duration::from_secs(120);
 /// The first pause after a failed attempt. Each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = HOUR;
+/// The longest pause before a look that had no answer is repeated.
+const LONGEST_PAUSE_OF_LOOKS: Duration = Duration::from_secs(12 * 3600);
 /// For how long an unsettled payment is nobody's concern.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -33,8 +35,18 @@ pub fn next_look(opened: Timestamp, now: Timestamp) -> Option<Timestamp> {
 
 /// The pause after this many failed attempts, of which the service asked for `at_least`.
 pub fn pause(attempts: u32, at_least: Duration) -> Duration {
-    let doubled = FIRST_PAUSE.saturating_mul(1 << attempts.saturating_sub(1).min(12));
-    doubled.max(at_least).min(LONGEST_PAUSE)
+    growing(attempts, at_least, LONGEST_PAUSE)
+}
+
+/// The pause after this many looks in a row without an answer. The looks go on until the provider
+/// answers, however long that takes: the key may be revoked for days while buyers pay.
+pub fn pause_of_looks(attempts: u32, at_least: Duration) -> Duration {
+    growing(attempts, at_least, LONGEST_PAUSE_OF_LOOKS)
+}
+
+fn growing(attempts: u32, at_least: Duration, at_most: Duration) -> Duration {
+    let doubled = FIRST_PAUSE.saturating_mul(1 << attempts.saturating_sub(1).min(16));
+    doubled.max(at_least).min(at_most)
 }
 
 /// Whether people must hear that money that arrived at this time is not settled. A refusal does not

@@ -2,7 +2,7 @@
 
 use super::{
     Checkouts, Command, Effect, New, Outcome, Price, Problem, Settlement, ShopOrder, State,
-    schedule::{BEGINS_WITHIN, PAYABLE, is_alarming, next_look, pause},
+    schedule::{BEGINS_WITHIN, PAYABLE, is_alarming, next_look, pause, pause_of_looks},
 };
 use crate::{
     call::audit::Event,
@@ -39,6 +39,7 @@ impl State {
             payment: None,
             looked_at: None,
             looking: false,
+            look_owed: false,
             subscription: None,
             problem: None,
             attempts: 0,
@@ -80,7 +81,7 @@ impl State {
 
     fn open(mut self, total: Money, lines: Vec<Line>) -> Step<Checkouts> {
         (self.total, self.lines) = (Some(total), lines);
-        (self.state, self.attempts) = (S::Initialized, 0);
+        (self.state, self.attempts, self.problem) = (S::Initialized, 0, None);
         Step::put(self).intend(Intent::Now(Effect::Open))
     }
 
@@ -90,9 +91,9 @@ impl State {
         command: Command,
     ) -> Result<Step<Checkouts>, Fault> {
         match (self.state, command) {
-            (_, Command::Remove) => Ok(self.remove()),
+            (_, Command::Remove) => Ok(self.remove(now)),
             (S::Failed, Command::Again) if self.can_begin_again() => {
-                self.building = commerce::Progress::default();
+                (self.total, self.order, self.lines) = (None, None, Vec::new());
                 Ok(self.start(now))
             }
             (_, Command::Again) => Ok(Step::keep()),
@@ -104,13 +105,13 @@ impl State {
                 self.due = None;
                 Ok(Step::put(self))
             }
-            (_, Command::Look) => Ok(self.look()),
-            (S::Paid | S::Settling, Command::Due | Command::Settle) => Ok(self.settle()),
-            (S::Settled | S::AmountMismatch, Command::Due) => {
-                self.due = None;
-                Ok(Step::put(self))
+            // What the look finds is settled.
+            (S::Paid | S::Settling, Command::Due | Command::Settle) if self.looking => {
+                Ok(Step::keep())
             }
-            (_, Command::Due) => Ok(self.look()),
+            (S::Settling, Command::Due) if self.look_owed => Ok(self.look()),
+            (S::Paid | S::Settling, Command::Due | Command::Settle) => Ok(self.settle()),
+            (_, Command::Look | Command::Due) => Ok(self.ask()),
             (S::Settled, Command::Settle) => {
                 Err(Fault::NotNow("this checkout is settled already".into()))
             }
@@ -128,33 +129,76 @@ impl State {
         self.opened.as_ref().is_some_and(|opened| opened.url.is_some())
     }
 
-    /// Whether the same call may try again what failed because nobody answered.
+    /// Whether the same call may try again what failed because nobody answered. The order of the
+    /// first attempt is cancelled before another one is built.
     pub fn can_begin_again(&self) -> bool {
-        let problem = self.problem.as_ref();
-        !self.is_open() && problem.is_some_and(|problem| problem.unreachable && !problem.lost)
+        let is_unreachable = |problem: &Problem| problem.unreachable && !problem.lost;
+        self.state == S::Failed
+            && !self.is_open()
+            && self.building.order.is_none()
+            && self.problem.as_ref().is_some_and(is_unreachable)
     }
 
-    /// Whether money arrived that is not settled, or does not match.
+    /// Whether money arrived that is not settled, or does not match and was not given back.
     pub fn is_unsettled(&self) -> bool {
-        matches!(self.state, S::Paid | S::Settling | S::AmountMismatch)
-    }
-
-    /// Whether nothing is left to do, unless the provider changes its mind.
-    pub fn is_final(&self) -> bool {
         match self.state {
-            S::Settled | S::Expired => true,
-            S::Failed => !self.is_open(),
+            S::Paid | S::Settling => true,
+            S::AmountMismatch => !self.is_given_back(),
             _ => false,
         }
     }
 
-    /// Two looks at once would say the same.
-    fn look(mut self) -> Step<Checkouts> {
-        if self.looking {
+    fn is_given_back(&self) -> bool {
+        let payment = self.payment.as_ref();
+        payment.is_some_and(|Payment { amount, refunded, .. }| {
+            amount.as_ref().is_some_and(|paid| *refunded >= paid.amount.minor())
+        })
+    }
+
+    /// Whether nothing is left to do, unless the provider changes its mind. Nobody waits for a
+    /// payment any more when the regular looks have ended.
+    pub fn is_final(&self) -> bool {
+        let is_over = self.due.is_none() && !self.looking;
+        match self.state {
+            S::Settled | S::Expired => true,
+            S::AmountMismatch => self.is_given_back(),
+            S::Failed => !self.is_open() || is_over,
+            S::AwaitingPayment | S::Abandoned => is_over,
+            S::Created | S::OrderBuilding | S::Initialized | S::Paid | S::Settling => false,
+        }
+    }
+
+    /// Somebody asks for a look. What is under way ends first: a look that has begun may have missed
+    /// what the present one is asked for.
+    fn ask(mut self) -> Step<Checkouts> {
+        let is_busy = match self.state {
+            S::Paid => true,
+            S::Settling => !self.alarmed || self.due.is_none(),
+            S::AmountMismatch => !self.alarmed,
+            S::Expired => self.building.order.is_some(),
+            _ => false,
+        };
+        if !self.looking && !is_busy {
+            return self.look();
+        }
+        if self.look_owed {
             return Step::keep();
         }
-        self.looking = true;
+        self.look_owed = true;
+        Step::put(self)
+    }
+
+    fn look(mut self) -> Step<Checkouts> {
+        (self.looking, self.look_owed, self.due) = (true, false, None);
         Step::put(self).intend(Intent::Now(Effect::Look))
+    }
+
+    /// Nothing else is left to do.
+    fn rest(self) -> Step<Checkouts> {
+        match self.look_owed {
+            true => self.look(),
+            false => Step::put(self).intend(Intent::None),
+        }
     }
 
     fn settle(mut self) -> Step<Checkouts> {
@@ -162,13 +206,15 @@ impl State {
         Step::put(self).intend(Intent::Now(Effect::Settle))
     }
 
-    /// The page is closed first, so that nobody pays for what is gone.
-    fn remove(mut self) -> Step<Checkouts> {
+    /// The page is closed first, so that nobody pays for what is gone. One that cannot be closed
+    /// until its time is over is left.
+    fn remove(mut self, now: Timestamp) -> Step<Checkouts> {
         let is_payable = matches!(self.state, S::AwaitingPayment | S::Failed | S::Abandoned);
-        if !is_payable || !self.is_open() {
+        if !is_payable || !self.is_open() || now >= self.expires_at {
             return Step::remove();
         }
-        (self.deleting, self.due) = (true, None);
+        (self.deleting, self.due) = (true, Some(self.expires_at));
+        (self.looking, self.look_owed) = (false, false);
         Step::put(self).intend(Intent::Now(Effect::Close))
     }
 
@@ -205,11 +251,11 @@ impl State {
             Outcome::Settled(settled) => self.tried_to_settle(now, settled),
             Outcome::Alarmed => {
                 self.alarmed = true;
-                Step::put(self).intend(Intent::None)
+                self.rest()
             }
             Outcome::Cancelled => {
                 self.building = commerce::Progress::default();
-                Step::put(self).intend(Intent::None)
+                self.rest()
             }
             Outcome::Closed => Step::remove(),
         }
@@ -242,7 +288,7 @@ impl State {
         if let Some(expires_at) = opened.expires_at {
             self.expires_at = expires_at;
         }
-        (self.opened, self.attempts) = (Some(opened), 0);
+        (self.opened, self.attempts, self.problem) = (Some(opened), 0, None);
         (self.state, self.due) = (S::AwaitingPayment, next_look(now, now));
         Step::put(self).intend(Intent::None)
     }
@@ -285,21 +331,19 @@ impl State {
         let is_paid = payment.status == PaymentStatus::Paid;
         let status = payment.status.clone();
         let matches = self.matches(Reference(at.id), &payment);
-        self.payment = Some(payment);
+        self.remember(payment, matches);
         match self.state {
             // Paid money moves forward only; refunds and disputes are now in the payment.
             S::Paid | S::Settling => return self.settle(),
-            S::Settled => return Step::put(self).intend(Intent::None),
-            S::AmountMismatch if !(is_paid && matches) => {
-                return Step::put(self).intend(Intent::None);
-            }
+            S::Settled => return self.told(),
+            S::AmountMismatch if !(is_paid && matches) => return self.told(),
             _ if is_paid => return if matches { self.paid() } else { self.mismatched() },
             _ => {}
         }
         if !self.is_open() {
-            return self.lose(at.now);
+            return self.lose();
         }
-        (self.attempts, self.problem) = (0, None);
+        self.problem = None;
         self.state = match status {
             PaymentStatus::Pending | PaymentStatus::Paid => S::AwaitingPayment,
             PaymentStatus::Abandoned => S::Abandoned,
@@ -307,57 +351,94 @@ impl State {
                 self.problem = Some(Problem { text: why, unreachable: false, lost: false });
                 S::Failed
             }
-            PaymentStatus::Expired => {
-                (self.state, self.due) = (S::Expired, None);
-                let cancel = self.cancel();
-                return Step::put(self).intend(cancel);
-            }
+            PaymentStatus::Expired => S::Expired,
         };
         self.wait(at.now)
     }
 
+    /// What is known of money that arrived stays, except for refunds and disputes.
+    fn remember(&mut self, seen: Payment, matches: bool) {
+        let is_paid = seen.status == PaymentStatus::Paid;
+        let contradicts = match self.state {
+            S::Paid | S::Settling | S::Settled => !is_paid || !matches,
+            S::AmountMismatch => !is_paid,
+            _ => false,
+        };
+        match &mut self.payment {
+            Some(known) if contradicts => {
+                known.refunded = known.refunded.max(seen.refunded);
+                known.dispute = seen.dispute.or(known.dispute);
+            }
+            known => *known = Some(seen),
+        }
+    }
+
     /// The provider does not know the payment, or gave no answer.
     fn not_seen(mut self, now: Timestamp, error: Option<RemoteError>) -> Step<Checkouts> {
-        match self.state {
-            S::Paid | S::Settling => return self.settle(),
-            S::Settled | S::AmountMismatch => return Step::put(self).intend(Intent::None),
-            _ => {}
-        }
-        let text = match error {
-            None => None,
-            Some(RemoteError::Refused(why)) => Some(why),
-            Some(RemoteError::Busy { why, .. } | RemoteError::Unclear(why)) => Some(why),
-        };
-        if !self.is_open() {
-            // Whether it was paid must be known before it is given up.
-            return match text {
-                None => self.lose(now),
-                Some(why) => {
-                    self.attempts = self.attempts.saturating_add(1);
-                    self.problem = Some(Problem { text: why, unreachable: true, lost: false });
-                    self.looking = true;
-                    let pause = pause(self.attempts, Duration::ZERO);
-                    Step::put(self).intend(Intent::After(pause, Effect::Look))
+        let Some(error) = error else {
+            return match self.state {
+                S::Paid | S::Settling => self.settle(),
+                S::Settled | S::AmountMismatch => self.told(),
+                _ if !self.is_open() => self.lose(),
+                _ => {
+                    self.problem = self.problem.filter(|problem| !problem.unreachable);
+                    self.wait(now)
                 }
             };
+        };
+        if matches!(self.state, S::Paid | S::Settling) {
+            self.look_owed = true;
+            return self.settle();
         }
-        if let Some(text) = text {
+        let (text, after) = match error {
+            RemoteError::Refused(why) | RemoteError::Unclear(why) => (why, Duration::ZERO),
+            RemoteError::Busy { why, after } => (why, after),
+        };
+        self.attempts = self.attempts.saturating_add(1);
+        let pause = pause_of_looks(self.attempts, after);
+        if !matches!(self.state, S::Settled | S::AmountMismatch) {
             self.problem = Some(Problem { text, unreachable: true, lost: false });
         }
-        self.wait(now)
+        if self.state == S::Initialized {
+            // Whether it was paid must be known before it is given up.
+            self.looking = true;
+            return Step::put(self).intend(Intent::After(pause.min(SHORT), Effect::Look));
+        }
+        // The provider may know of money, so it is asked until it answers.
+        let again = now + pause;
+        self.due = Some(self.next_look(now).map_or(again, |regular| regular.min(again)));
+        Step::put(self).intend(Intent::None)
+    }
+
+    /// The provider told more of money that arrived.
+    fn told(mut self) -> Step<Checkouts> {
+        (self.attempts, self.due) = (0, None);
+        self.rest()
     }
 
     /// Nobody has the address of the page, and nobody paid.
-    fn lose(self, _: Timestamp) -> Step<Checkouts> {
+    fn lose(self) -> Step<Checkouts> {
         self.fail("the answer of the provider with the page was lost; call again".into(), true)
     }
 
+    /// The provider answered, and nobody paid yet.
     fn wait(mut self, now: Timestamp) -> Step<Checkouts> {
-        self.due = next_look(self.begun_at, now);
+        (self.attempts, self.due) = (0, self.next_look(now));
         if now > self.expires_at && self.state == S::AwaitingPayment {
             self.state = S::Abandoned;
         }
-        Step::put(self).intend(Intent::None)
+        match (self.state, self.cancel()) {
+            (S::Expired, cancel @ Intent::Now(_)) => Step::put(self).intend(cancel),
+            _ => self.rest(),
+        }
+    }
+
+    /// When the provider is asked next, if nobody pays and it answers.
+    fn next_look(&self, now: Timestamp) -> Option<Timestamp> {
+        match self.state {
+            S::AwaitingPayment | S::Failed | S::Abandoned => next_look(self.begun_at, now),
+            _ => None,
+        }
     }
 
     /// Whether this is the payment that was asked for.
@@ -394,7 +475,7 @@ impl State {
         (self.state, self.problem, self.due) = (S::Settled, None, None);
         self.attempts = 0;
         self.settled_at = now.or(self.looked_at);
-        Step::put(self).intend(Intent::None)
+        self.rest()
     }
 
     fn tried_to_settle(
@@ -451,10 +532,12 @@ fn lines_of(built: &Built) -> Vec<Line> {
         Some(Line { name: line.name.clone(), unit: Amount::new(unit)?, quantity: line.quantity })
     };
     let lines: Option<Vec<_>> = built.summary.iter().map(line).collect();
-    let sum = |lines: &Vec<Line>| -> u64 {
-        lines.iter().map(|line| line.unit.minor() * u64::from(line.quantity)).sum()
+    // Each total fits, their sum may not.
+    let sum = |lines: &Vec<Line>| {
+        let mut totals = lines.iter().map(|line| line.unit.minor() * u64::from(line.quantity));
+        totals.try_fold(0_u64, u64::checked_add)
     };
-    lines.filter(|lines| sum(lines) == built.total.amount.minor()).unwrap_or_else(|| {
+    lines.filter(|lines| sum(lines) == Some(built.total.amount.minor())).unwrap_or_else(|| {
         let name = format!("Order {}", built.code);
         vec![Line { name, unit: built.total.amount, quantity: 1 }]
     })

@@ -16,7 +16,7 @@ use payments::Dispute;
 /// The whole checkout.
 pub(super) fn view(id: CheckoutId, state: &State) -> Checkout {
     let (payment, price) = (state.payment.as_ref(), &state.ordered.price);
-    let is_paid = state.is_unsettled() || state.state == S::Settled;
+    let is_paid = matches!(state.state, S::Paid | S::Settling | S::Settled | S::AmountMismatch);
     Checkout {
         id,
         reference: Reference(id),

@@ -1,0 +1,541 @@
+//! The state machine of a checkout alone: every sequence of inputs, early and late, and what must
+//! hold after each.
+
+use actors::{
+    kinds::checkouts::{
+        Checkouts, Command, Effect, New, Ordered, Outcome, Price, RequestId, Settlement, State,
+    },
+    runtime::resource::{Input, Kept, Moment, Resource, step},
+};
+use contract::{
+    AppId, CheckoutId, Id, Timestamp,
+    checkouts::{CheckoutState as S, Customer, PaymentProvider, Reference},
+    money::{Amount, Money},
+};
+use payments::{Dispute, Opened, Payment, PaymentStatus, Plan, RemoteError};
+use std::{collections::BTreeSet, fmt, time::Duration};
+use ulid::Ulid;
+
+const CREATED: Timestamp = Timestamp::from_millis(1_000_000_000_000);
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+pub fn id() -> CheckoutId {
+    Id::of(Ulid(7))
+}
+
+fn eur(minor: u64) -> Money {
+    Money { amount: Amount::new(minor).unwrap(), currency: "EUR".parse().unwrap() }
+}
+
+fn lines() -> Price {
+    let line = payments::Line { name: "Tea".into(), unit: Amount::new(500).unwrap(), quantity: 2 };
+    Price::Lines { lines: vec![line], currency: "EUR".parse().unwrap() }
+}
+
+fn plan() -> Price {
+    Price::Plan { code: "PLN_gold".parse().unwrap(), expected: Amount::new(1000) }
+}
+
+fn shop() -> Price {
+    let tea = commerce::Variant::Sku("tea".into());
+    Price::Shop {
+        channel: Id::of(Ulid(5)),
+        lines: vec![commerce::Line { variant: tea, quantity: 2 }],
+        shipping_address: None,
+        shipping_method: None,
+    }
+}
+
+fn new(price: Price) -> New {
+    New {
+        app_id: AppId::of(Ulid(3)),
+        provider: PaymentProvider::Stripe,
+        ordered: Ordered {
+            price,
+            store_id: None,
+            customer: Customer {
+                email: "buyer@example.com".parse().unwrap(),
+                name: None,
+                phone: None,
+            },
+            return_to: "https://shop.example.com/thanks".parse().unwrap(),
+            metadata: Default::default(),
+        },
+        request: Some(RequestId { key: "k".into(), fingerprint: "f".into() }),
+    }
+}
+
+fn payment(status: PaymentStatus) -> Payment {
+    Payment {
+        reference: Some(Reference(id()).to_string()),
+        status,
+        amount: Some(eur(1000)),
+        paid_at: None,
+        id: Some("pi_1".into()),
+        customer: None,
+        plan: None,
+        subscription: None,
+        refunded: 0,
+        dispute: None,
+    }
+}
+
+fn paid() -> Payment {
+    Payment { paid_at: Some(CREATED), ..payment(PaymentStatus::Paid) }
+}
+
+/// What a look finds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Seen {
+    Unknown,
+    Pending,
+    Declined,
+    Abandoned,
+    Expired,
+    Paid,
+    Refunded,
+    Disputed,
+    OtherSum,
+    OtherSumGivenBack,
+    OtherCurrency,
+    OtherReference,
+    NoSum,
+}
+
+impl Seen {
+    fn payment(self) -> Option<Payment> {
+        Some(match self {
+            Seen::Unknown => return None,
+            Seen::Pending => payment(PaymentStatus::Pending),
+            Seen::Declined => payment(PaymentStatus::Failed("declined".into())),
+            Seen::Abandoned => payment(PaymentStatus::Abandoned),
+            Seen::Expired => payment(PaymentStatus::Expired),
+            Seen::Paid => paid(),
+            Seen::Refunded => Payment { refunded: 400, ..paid() },
+            Seen::Disputed => Payment { dispute: Some(Dispute::Open), ..paid() },
+            Seen::OtherSum => Payment { amount: Some(eur(1)), ..paid() },
+            Seen::OtherSumGivenBack => Payment { amount: Some(eur(1)), refunded: 1, ..paid() },
+            Seen::OtherCurrency => {
+                let amount = Some(Money { currency: "NGN".parse().unwrap(), ..eur(1000) });
+                Payment { amount, ..paid() }
+            }
+            Seen::OtherReference => Payment { reference: Some("another".into()), ..paid() },
+            Seen::NoSum => Payment { amount: None, ..paid() },
+        })
+    }
+}
+
+/// How a request ends that is not done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Not {
+    Refused,
+    /// Like a request with an unclear outcome, with a pause that the service asks for.
+    Busy,
+}
+
+impl Not {
+    fn error(self) -> RemoteError {
+        match self {
+            Not::Refused => RemoteError::Refused("no".into()),
+            Not::Busy => RemoteError::Busy { why: "wait".into(), after: Duration::from_secs(300) },
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Event {
+    Again,
+    Look,
+    Settle,
+    Due,
+    Remove,
+    Priced,
+    NotPriced(Not),
+    BuiltInPart,
+    Built,
+    NotBuilt(Not),
+    Opened,
+    /// The payment is under way: the answer with the page was lost.
+    OpenedBefore,
+    NotOpened(Not),
+    Looked(Seen),
+    NotLooked(Not),
+    Settled,
+    NotYet,
+    NotSettled(Not),
+    Alarmed,
+    Cancelled,
+    Closed,
+}
+
+const NOT: [Not; 2] = [Not::Refused, Not::Busy];
+const SEEN: [Seen; 13] = [
+    Seen::Unknown,
+    Seen::Pending,
+    Seen::Declined,
+    Seen::Abandoned,
+    Seen::Expired,
+    Seen::Paid,
+    Seen::Refunded,
+    Seen::Disputed,
+    Seen::OtherSum,
+    Seen::OtherSumGivenBack,
+    Seen::OtherCurrency,
+    Seen::OtherReference,
+    Seen::NoSum,
+];
+
+fn events() -> Vec<Event> {
+    use Event as E;
+    let mut all = vec![
+        E::Again,
+        E::Look,
+        E::Settle,
+        E::Due,
+        E::Remove,
+        E::Priced,
+        E::BuiltInPart,
+        E::Built,
+        E::Opened,
+        E::OpenedBefore,
+        E::Settled,
+        E::NotYet,
+        E::Alarmed,
+        E::Cancelled,
+        E::Closed,
+    ];
+    all.extend(SEEN.map(E::Looked));
+    for not in NOT {
+        let of = [E::NotPriced, E::NotBuilt, E::NotOpened, E::NotLooked, E::NotSettled];
+        all.extend(of.map(|event| event(not)));
+    }
+    all
+}
+
+/// The effect whose outcome it is. An outcome is possible only while its effect is pending.
+fn effect(event: Event) -> Option<Effect> {
+    use Event as E;
+    Some(match event {
+        E::Again | E::Look | E::Settle | E::Due | E::Remove => return None,
+        E::Priced | E::NotPriced(_) => Effect::Price,
+        E::BuiltInPart | E::Built | E::NotBuilt(_) => Effect::Build,
+        E::Opened | E::OpenedBefore | E::NotOpened(_) => Effect::Open,
+        E::Looked(_) | E::NotLooked(_) => Effect::Look,
+        E::Settled | E::NotYet | E::NotSettled(_) => Effect::Settle,
+        E::Alarmed => Effect::Alarm,
+        E::Cancelled => Effect::Cancel,
+        E::Closed => Effect::Close,
+    })
+}
+
+fn input(event: Event, state: &State) -> Input<Checkouts> {
+    use Event as E;
+    let progress = || commerce::Progress { order: Some("1".into()) };
+    let opened = |url: Option<&str>| Opened {
+        session: Some("cs_1".into()),
+        url: url.map(|url| url.parse().unwrap()),
+        access_code: None,
+        expires_at: None,
+    };
+    let outcome = match event {
+        E::Again => return Input::Command(Command::Again),
+        E::Look => return Input::Command(Command::Look),
+        E::Settle => return Input::Command(Command::Settle),
+        E::Due => return Input::Command(Command::Due),
+        E::Remove => return Input::Command(Command::Remove),
+        E::Priced => {
+            let code = "PLN_gold".parse().unwrap();
+            Outcome::Priced(Ok(Plan { code, name: "Gold".into(), price: eur(1000) }))
+        }
+        E::NotPriced(not) => Outcome::Priced(Err(not.error())),
+        E::BuiltInPart => Outcome::Built(Ok((progress(), None))),
+        E::Built => {
+            let built = commerce::Built {
+                id: "1".into(),
+                code: "T1".into(),
+                total: eur(1000),
+                summary: vec![],
+            };
+            Outcome::Built(Ok((progress(), Some(built))))
+        }
+        E::NotBuilt(not) => Outcome::Built(Err(not.error())),
+        E::Opened => Outcome::Opened(Ok(opened(Some("https://pay.example.com/1"))), None),
+        E::OpenedBefore => Outcome::Opened(Ok(opened(None)), None),
+        E::NotOpened(not) => Outcome::Opened(Err(not.error()), None),
+        E::Looked(seen) => Outcome::Looked(Box::new(Ok(seen.payment()))),
+        E::NotLooked(not) => Outcome::Looked(Box::new(Err(not.error()))),
+        E::Settled => Outcome::Settled(Ok(match state.ordered.price {
+            Price::Plan { .. } => Settlement::Subscription(Id::of(Ulid(9))),
+            Price::Lines { .. } | Price::Shop { .. } => Settlement::Order,
+        })),
+        E::NotYet => Outcome::Settled(Ok(Settlement::NotYet)),
+        E::NotSettled(not) => Outcome::Settled(Err(not.error())),
+        E::Alarmed => Outcome::Alarmed,
+        E::Cancelled => Outcome::Cancelled,
+        E::Closed => Outcome::Closed,
+    };
+    Input::Outcome(outcome)
+}
+
+/// A situation, and whether it is four days after the beginning.
+#[derive(Clone)]
+struct At {
+    kept: Kept<Checkouts>,
+    late: bool,
+}
+
+/// Tells of a step that is wrong.
+struct Told<'a> {
+    /// With whether it happens late.
+    event: Option<(Event, bool)>,
+    before: &'a At,
+}
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let before = serde_json::to_string(&self.before.kept).map_err(|_| fmt::Error)?;
+        write!(f, "{:?} after {before}", self.event)
+    }
+}
+
+/// Takes away what makes no new situation.
+fn reduce(state: &mut State) {
+    // A higher number of attempts makes only longer pauses.
+    if state.attempts > 1 {
+        state.attempts = 20;
+    }
+    (state.looked_at, state.settled_at) = (None, None);
+    if let Some(problem) = &mut state.problem {
+        problem.text.clear();
+    }
+    if !has_money(state) && state.state != S::AmountMismatch {
+        state.payment = None;
+    }
+    if let Some(due) = &mut state.due {
+        *due = CREATED;
+    }
+}
+
+fn moment(late: bool) -> Moment<Checkouts> {
+    let age = if late { DAY * 4 } else { Duration::from_secs(10) };
+    Moment { id: id(), now: CREATED + age }
+}
+
+/// The payment is the one that was asked for.
+fn matches(state: &State) -> bool {
+    let payment = state.payment.as_ref().filter(|p| p.status == PaymentStatus::Paid);
+    payment.is_some_and(|payment| {
+        payment.reference == Some(Reference(id()).to_string()) && payment.amount == state.total
+    })
+}
+
+fn has_money(state: &State) -> bool {
+    matches!(state.state, S::Paid | S::Settling | S::Settled)
+}
+
+/// What holds in every situation.
+fn is_sound(At { kept, late }: &At, told: &Told) {
+    let (state, intent) = (&kept.state, kept.intent);
+    let is_open = state.is_open();
+    assert_eq!(state.looking, intent == Some(Effect::Look), "looking: {told}");
+    if state.deleting {
+        assert!(intent == Some(Effect::Close) && state.due.is_some(), "{told}");
+        return;
+    }
+    match intent {
+        Some(Effect::Price | Effect::Build) => assert!(!is_open, "{told}"),
+        Some(Effect::Open) => {
+            assert!(!is_open, "no second page: {told}");
+            assert!(state.state == S::Initialized && state.total.is_some(), "{told}");
+        }
+        Some(Effect::Settle) => {
+            assert!(matches(state), "only what was paid is settled: {told}");
+            assert!(matches!(state.state, S::Paid | S::Settling), "{told}");
+        }
+        Some(Effect::Alarm) => {
+            assert!(matches!(state.state, S::Settling | S::AmountMismatch), "{told}");
+        }
+        Some(Effect::Cancel) => {
+            assert!(state.building.order.is_some(), "{told}");
+            let is_closed = matches!(state.state, S::Failed | S::Expired);
+            assert!(is_closed && (!is_open || state.state == S::Expired), "{told}");
+        }
+        Some(Effect::Close) => panic!("only what is deleted is closed: {told}"),
+        Some(Effect::Look) => {}
+        None => rests(state, *late, told),
+    }
+    if has_money(state) {
+        assert!(matches(state), "what arrived stays known: {told}");
+    }
+    let is_given_back = state.payment.as_ref().is_some_and(|p| {
+        p.amount.as_ref().is_some_and(|amount| p.refunded >= amount.amount.minor())
+    });
+    let unsettled = match state.state {
+        S::Paid | S::Settling => true,
+        S::AmountMismatch => !is_given_back,
+        _ => false,
+    };
+    assert_eq!(state.is_unsettled(), unsettled, "{told}");
+    if state.state == S::AmountMismatch && !state.alarmed {
+        assert_eq!(intent, Some(Effect::Alarm), "people hear of it: {told}");
+    }
+    if state.state == S::Settling && state.alarmed && intent.is_none() {
+        assert!(state.due.is_some(), "it is tried for ever: {told}");
+    }
+    let is_lost = state.problem.as_ref().is_some_and(|problem| problem.lost);
+    assert!(!is_lost || (state.state == S::Failed && !is_open), "{told}");
+    assert_eq!(Checkouts::claims(state).is_empty(), is_lost, "the request id: {told}");
+    let is_unreachable = state.problem.as_ref().is_some_and(|problem| problem.unreachable);
+    if is_unreachable && state.state != S::Failed {
+        assert!(intent.is_some() || state.due.is_some(), "it is tried again: {told}");
+    }
+    if state.is_final() {
+        assert!(!unsettled, "its channel stays: {told}");
+        assert!(*late || !matches!(state.state, S::AwaitingPayment | S::Abandoned), "{told}");
+    }
+}
+
+/// Nothing is under way: either the time of the next step is known, or nothing is left to do.
+fn rests(state: &State, late: bool, told: &Told) {
+    assert!(!state.look_owed || state.due.is_some(), "a look that was asked for: {told}");
+    if state.due.is_some() {
+        return;
+    }
+    match state.state {
+        S::Settled | S::Expired => {}
+        S::AmountMismatch => assert!(state.alarmed, "{told}"),
+        S::Failed if !state.is_open() => assert!(state.problem.is_some(), "{told}"),
+        // After three days, only a notice or a caller asks again.
+        S::Failed | S::Abandoned => assert!(late, "{told}"),
+        S::AwaitingPayment => panic!("after its time it is abandoned: {told}"),
+        other => panic!("it stands still as {other:?}: {told}"),
+    }
+}
+
+/// What holds for each step.
+fn goes_on(before: &At, event: Event, after: Option<&At>, told: &Told) {
+    let was = &before.kept.state;
+    let Some(At { kept, .. }) = after else {
+        let is_removed = matches!(event, Event::Remove | Event::Closed);
+        assert!(is_removed, "only what is deleted goes: {told}");
+        return;
+    };
+    let state = &kept.state;
+    if state.deleting {
+        return;
+    }
+    assert!(!was.deleting, "what is deleted does not come back: {told}");
+    let allowed: &[S] = match was.state {
+        S::Paid | S::Settling => &[S::Paid, S::Settling, S::Settled],
+        S::Settled => &[S::Settled],
+        S::AmountMismatch => &[S::AmountMismatch, S::Paid, S::Settling, S::Settled],
+        _ => &[],
+    };
+    assert!(allowed.is_empty() || allowed.contains(&state.state), "money goes forward: {told}");
+    assert!(!was.is_open() || state.opened == was.opened, "the page stays: {told}");
+    if let Event::Looked(seen) = event {
+        let given_back = seen.payment().map_or(0, |payment| payment.refunded);
+        let known = state.payment.as_ref().map_or(0, |payment| payment.refunded);
+        assert!(known >= given_back, "refunds are recorded: {told}");
+        if seen == Seen::Disputed {
+            let dispute = state.payment.as_ref().and_then(|payment| payment.dispute);
+            assert_eq!(dispute, Some(Dispute::Open), "{told}");
+        }
+        if seen.payment().is_some_and(|payment| payment.status == PaymentStatus::Paid) {
+            assert!(has_money(state) || state.state == S::AmountMismatch, "{told}");
+        }
+    }
+    if event == Event::Look && (was.is_open() || was.is_unsettled() || was.state == S::Settled) {
+        assert!(state.looking || state.look_owed, "a notice is heard: {told}");
+    }
+    let is_replaced = before.kept.intent != kept.intent;
+    if is_replaced && effect(event).is_none() {
+        let lost = match before.kept.intent {
+            Some(Effect::Cancel) => state.state != S::Paid && state.building.order.is_some(),
+            Some(Effect::Alarm) => state.state == S::AmountMismatch,
+            Some(Effect::Look) => event != Event::Remove,
+            _ => false,
+        };
+        assert!(!lost, "what is under way is not given up: {told}");
+    }
+    if matches!(event, Event::NotLooked(_)) && was.state != S::Failed && kept.intent.is_none() {
+        assert!(state.due.is_some(), "a look without an answer is repeated: {told}");
+    }
+}
+
+fn explore(price: Price) -> BTreeSet<String> {
+    let created = step::<Checkouts>(
+        &Moment { id: id(), now: CREATED },
+        None,
+        Input::Create(Box::new(new(price))),
+    );
+    let first = At { kept: created.unwrap().apply(None).unwrap().unwrap(), late: false };
+    is_sound(&first, &Told { event: None, before: &first });
+    let (mut seen, mut states) = (BTreeSet::new(), BTreeSet::new());
+    let mut open = vec![first];
+    let events = events();
+    while let Some(before) = open.pop() {
+        states.insert(format!("{:?}", before.kept.state.state));
+        let happens = events.iter().filter(|event| {
+            effect(**event).is_none_or(|effect| before.kept.intent == Some(effect))
+        });
+        for event in happens {
+            // It may become late, and never early again.
+            for late in [false, true].into_iter().filter(|late| *late || !before.late) {
+                let state = &before.kept.state;
+                let told = Told { event: Some((*event, late)), before: &before };
+                let taken = step(&moment(late), Some(state), input(*event, state));
+                let Ok(taken) = taken else { continue };
+                let Some(kept) = taken.apply(Some(&before.kept)).unwrap() else {
+                    goes_on(&before, *event, None, &told);
+                    continue;
+                };
+                let mut after = At { kept, late };
+                goes_on(&before, *event, Some(&after), &told);
+                is_sound(&after, &told);
+                reduce(&mut after.kept.state);
+                let known = (serde_json::to_string(&after.kept).unwrap(), after.late);
+                if seen.insert(known) {
+                    open.push(after);
+                }
+            }
+        }
+    }
+    println!("{} situations", seen.len());
+    states
+}
+
+const ALWAYS: [&str; 8] = [
+    "Abandoned",
+    "AmountMismatch",
+    "AwaitingPayment",
+    "Expired",
+    "Failed",
+    "Initialized",
+    "Settled",
+    "Settling",
+];
+
+/// The states that were reached, besides those that every checkout can reach.
+fn others(price: Price) -> Vec<String> {
+    let mut states = explore(price);
+    for state in ALWAYS {
+        assert!(states.remove(state) || state == "Settling", "{state}");
+    }
+    states.into_iter().collect()
+}
+
+#[test]
+fn every_situation_of_a_payment_of_lines_is_sound() {
+    assert!(others(lines()).is_empty(), "lines are settled when they are paid");
+}
+
+#[test]
+fn every_situation_of_a_payment_of_a_plan_is_sound() {
+    assert_eq!(others(plan()), ["Created", "Paid"]);
+}
+
+#[test]
+fn every_situation_of_a_payment_in_a_shop_is_sound() {
+    assert_eq!(others(shop()), ["OrderBuilding", "Paid"]);
+}
