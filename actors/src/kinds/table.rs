@@ -145,7 +145,10 @@ macro_rules! kinds {
             ) -> Result<usize, Retry> {
                 let mut asked = 0;
                 $($(if let Some(id) = id.downcast_ref::<<$parent as Record>::Key>() {
-                    asked += cascade::delete_some(store, &Under::<$parent>(*id), &self.$owners).await?;
+                    if asked == 0 || !<$kind as Child>::NEEDED_TO_THE_END {
+                        let entry = Under::<$parent>(*id);
+                        asked += cascade::delete_some(store, &entry, &self.$owners).await?;
+                    }
                 })?)+
                 Ok(asked)
             }

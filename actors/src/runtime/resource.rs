@@ -109,6 +109,9 @@ pub trait HasParent: Resource {
 
 /// A kind whose resources have a parent of another kind, and are deleted with it.
 pub trait Child: HasParent {
+    /// Whether children of the kinds before it in the table need it until they are gone, as an open
+    /// payment page needs the key that closes it.
+    const NEEDED_TO_THE_END: bool = false;
     fn parent(state: &Self::State) -> Option<<Self::Parent as Record>::Key>;
     /// The command that deletes a child when its parent is deleted.
     fn delete() -> Self::Command;

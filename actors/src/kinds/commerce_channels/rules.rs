@@ -95,6 +95,8 @@ impl Resource for CommerceChannels {
 }
 
 impl Child for CommerceChannels {
+    const NEEDED_TO_THE_END: bool = true;
+
     fn parent(state: &State) -> Option<AppId> {
         Some(state.registered.app_id)
     }

@@ -179,6 +179,8 @@ impl State {
 }
 
 impl Child for Credentials {
+    const NEEDED_TO_THE_END: bool = true;
+
     fn parent(state: &State) -> Option<AppId> {
         Some(state.credential.app_id)
     }
