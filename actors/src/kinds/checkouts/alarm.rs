@@ -3,6 +3,12 @@
 use super::State;
 use crate::{kinds::organizations, world::World};
 use contract::{checkouts::Reference, money::Money};
+use futures_util::future::join_all;
+use std::time::Duration;
+
+/// How long the mail server may take. Nobody is told twice because it does not answer for somebody
+/// else.
+const MAIL_WITHIN: Duration = Duration::from_secs(30);
 
 /// Writes to the log, and to the owner and the admins of the organization. A mail that cannot be
 /// sent does not stop anything: the log, the metric, the event and the list of unsettled checkouts
@@ -29,9 +35,14 @@ pub(super) async fn raise(state: &State, reference: Reference, world: &World) {
         state.ordered.customer.email,
         order.unwrap_or_default(),
     );
-    for email in people {
-        if let Err(error) = world.ports.mail.send(&email, &subject, &text).await {
-            tracing::warn!(%reference, %email, %error, "the mail about an unsettled payment was not sent");
-        }
-    }
+    let mails = people.iter().map(async |email| {
+        let sent = world.ports.mail.send(email, &subject, &text);
+        let error = match world.ports.clock.limit(MAIL_WITHIN, sent).await {
+            Some(Ok(())) => return,
+            Some(Err(error)) => error.to_string(),
+            None => "no answer of the mail server".into(),
+        };
+        tracing::warn!(%reference, %email, error, "the mail about an unsettled payment was not sent");
+    });
+    join_all(mails).await;
 }

@@ -5,6 +5,7 @@ use super::{
     rules::SubscriptionClaim,
 };
 use crate::{
+    call::redecide::redecided,
     kinds::{
         accounts::{self, AccountClaim, Accounts},
         checkouts::provider_key,
@@ -26,8 +27,11 @@ pub(super) async fn perform(
     match effect {
         Effect::Look => Ok(Outcome::Looked(Box::new(look(&kept.state, &world).await?))),
         Effect::Tier => {
-            if let Some(seen) = &kept.state.seen {
-                follow(&world, kept.state.app_id, &seen.email).await?;
+            let State { app_id, seen, told, .. } = &kept.state;
+            let email = seen.as_ref().map(|seen| &seen.email);
+            // The subscription may have passed from one address to another.
+            for email in told.iter().filter(|told| Some(*told) != email).chain(email) {
+                follow(&world, *app_id, email).await?;
             }
             Ok(Outcome::Told)
         }
@@ -76,18 +80,15 @@ pub async fn noticed(
     (app, provider): (AppId, PaymentProvider),
     provider_id: &str,
 ) -> Result<(), Fault> {
-    match known(world, app, provider, provider_id)? {
+    redecided(async || match known(world, app, provider, provider_id)? {
         Some(id) => world.owners()?.subscriptions.ask_if_there(id, Command::Look).await,
         None => {
-            let new =
-                New { app_id: app, provider, provider_id: provider_id.to_owned(), seen: None };
-            match create(world, new).await {
-                // Two notices came at once.
-                Ok(_) | Err(Fault::Stale) => Ok(()),
-                Err(fault) => Err(fault),
-            }
+            let provider_id = provider_id.to_owned();
+            // `Stale`: another notice made it meanwhile.
+            create(world, New { app_id: app, provider, provider_id, seen: None }).await.map(drop)
         }
-    }
+    })
+    .await
 }
 
 async fn create(world: &World, new: New) -> Result<SubscriptionId, Fault> {
@@ -112,8 +113,14 @@ async fn follow(world: &World, app: AppId, email: &Email) -> Result<(), Fault> {
     }
     let claim = AccountClaim::email(email);
     let Some(user) = world.store.holder::<Accounts>(&claim)? else { return Ok(()) };
-    let paid = paid_tier(world, email)?;
-    world.owners()?.accounts.ask_if_there(user, accounts::Command::SetPaidTier(paid)).await
+    let accounts = &world.owners()?.accounts;
+    // The owner of another subscription may have changed the tier after this one read it.
+    redecided(async || {
+        let paid = paid_tier(world, email)?;
+        accounts.ask_if_there(user, accounts::Command::SetPaidTier(paid)).await?;
+        if paid_tier(world, email)? == paid { Ok(()) } else { Err(Fault::Stale) }
+    })
+    .await
 }
 
 /// The highest tier that an address pays for. `None`: it pays for none.

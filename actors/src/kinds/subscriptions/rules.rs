@@ -50,6 +50,12 @@ pub struct State {
     pub attempts: u32,
     /// Whether the provider is being asked.
     pub looking: bool,
+    /// Whether it must be asked again: somebody asked for a look after the present one began.
+    #[serde(default)]
+    pub look_owed: bool,
+    /// The address whose account has the tier that is paid here.
+    #[serde(default)]
+    pub told: Option<Email>,
     /// When the provider is asked next.
     pub due: Option<Timestamp>,
     pub created_at: Timestamp,
@@ -108,6 +114,8 @@ impl Resource for Subscriptions {
             problem: None,
             attempts: 0,
             looking: false,
+            look_owed: false,
+            told: None,
             due: None,
             created_at: at.now,
         };
@@ -120,14 +128,19 @@ impl Resource for Subscriptions {
     fn on_command(state: State, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {
         Ok(match command {
             Command::Look => state.look(),
-            Command::Seen(seen) => state.seen(at.now, *seen),
+            // What is known may be newer than what a checkout found, so the provider is asked.
+            Command::Seen(_) if state.seen.is_some() => state.look(),
+            Command::Seen(seen) => {
+                let look_owed = state.look_owed || state.looking;
+                State { look_owed, ..state }.seen(at.now, *seen)
+            }
             Command::Remove => Step::remove(),
         })
     }
 
     fn on_outcome(state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         let (why, after) = match outcome {
-            Outcome::Told => return Step::keep().intend(Intent::None),
+            Outcome::Told => return state.told(),
             Outcome::Looked(looked) => match *looked {
                 Ok(Some(seen)) => return state.seen(at.now, seen),
                 // A provider does not forget: it is the key that belongs to another account.
@@ -192,12 +205,16 @@ impl Resource for Subscriptions {
 }
 
 impl State {
-    /// Two looks at once would say the same.
+    /// A look that has begun may have missed what the present one is asked for.
     fn look(mut self) -> Step<Subscriptions> {
-        if self.looking {
+        if self.looking && self.look_owed {
             return Step::keep();
         }
-        (self.looking, self.due) = (true, None);
+        if self.looking {
+            self.look_owed = true;
+            return Step::put(self);
+        }
+        (self.looking, self.look_owed, self.due) = (true, false, None);
         Step::put(self).intend(Intent::Now(Effect::Look))
     }
 
@@ -214,6 +231,14 @@ impl State {
         (self.looking, self.attempts, self.problem) = (false, 0, None);
         (self.checked_at, self.seen) = (Some(now), Some(seen));
         Step::put(self).intend(Intent::Now(Effect::Tier))
+    }
+
+    fn told(mut self) -> Step<Subscriptions> {
+        self.told = self.seen.as_ref().map(|seen| seen.email.clone());
+        match self.look_owed {
+            true => self.look(),
+            false => Step::put(self).intend(Intent::None),
+        }
     }
 
     fn not_seen(mut self, now: Timestamp, why: String, at_least: Duration) -> Step<Subscriptions> {
