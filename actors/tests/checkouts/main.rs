@@ -9,4 +9,12 @@
     reason = "tests say so by failing"
 )]
 
+#[path = "../support/life.rs"]
+mod life;
+
+mod market;
+mod owners;
+mod random;
 mod states;
+mod subscriptions;
+mod world;

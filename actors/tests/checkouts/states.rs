@@ -308,9 +308,12 @@ fn reduce(state: &mut State) {
     if let Some(problem) = &mut state.problem {
         problem.text.clear();
     }
-    if !has_money(state) && state.state != S::AmountMismatch {
-        state.payment = None;
-    }
+    state.payment = match state.state {
+        S::Paid | S::Settling | S::Settled => Seen::Paid.payment(),
+        S::AmountMismatch if state.is_unsettled() => Seen::OtherSum.payment(),
+        S::AmountMismatch => Seen::OtherSumGivenBack.payment(),
+        _ => None,
+    };
     if let Some(due) = &mut state.due {
         *due = CREATED;
     }
@@ -501,7 +504,6 @@ fn explore(price: Price) -> BTreeSet<String> {
             }
         }
     }
-    println!("{} situations", seen.len());
     states
 }
 

@@ -1,0 +1,473 @@
+//! A model of the world outside: a payment provider, a shop, and a mail server. Clones are the same
+//! world.
+
+use actors::ports::{Mail, ManualClock, PortError, Time};
+use async_trait::async_trait;
+use commerce::{Built, Channel, Progress, Shop};
+use contract::{
+    Email, Timestamp,
+    checkouts::{PaymentProvider, Reference},
+    money::{Amount, Money},
+    text::PlanCode,
+};
+use payments::{
+    Key, Opened, Payment, PaymentStatus, Plan, Provider, RemoteError, Subscription,
+    SubscriptionStatus,
+};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    future::pending,
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+/// How long after a payment the provider makes the subscription.
+const SUBSCRIBES_AFTER: Duration = Duration::from_secs(3);
+
+/// What is asked of the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Step {
+    Plan,
+    Build,
+    Open,
+    Look,
+    Settle,
+    FindSubscription,
+    LookAtSubscription,
+    Cancel,
+    Close,
+    Mail,
+}
+
+pub const STEPS: [Step; 10] = [
+    Step::Plan,
+    Step::Build,
+    Step::Open,
+    Step::Look,
+    Step::Settle,
+    Step::FindSubscription,
+    Step::LookAtSubscription,
+    Step::Cancel,
+    Step::Close,
+    Step::Mail,
+];
+
+/// How a step fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    UnclearBefore,
+    UnclearAfter,
+    Busy,
+    PanicsBefore,
+    PanicsAfter,
+    HangsBefore,
+    HangsAfter,
+}
+
+pub const FAULTS: [Fault; 7] = [
+    Fault::UnclearBefore,
+    Fault::UnclearAfter,
+    Fault::Busy,
+    Fault::PanicsBefore,
+    Fault::PanicsAfter,
+    Fault::HangsBefore,
+    Fault::HangsAfter,
+];
+
+/// A payment page, and the payment.
+#[derive(Debug, Clone)]
+pub struct Page {
+    order: payments::Order,
+    /// How often its address was told.
+    pub told: u32,
+    pub charges: u32,
+    pub paid: Option<(Money, Timestamp)>,
+    pub refunded: u64,
+    pub closed: bool,
+    /// When the page closes by itself.
+    ends: Option<Timestamp>,
+    declined: bool,
+}
+
+impl Page {
+    fn is_over(&self, now: Timestamp) -> bool {
+        self.closed || self.ends.is_some_and(|ends| ends <= now)
+    }
+}
+
+/// An order in the shop.
+#[derive(Debug, Clone, Default)]
+pub struct ShopOrder {
+    steps: u32,
+    pub settlements: u32,
+    pub cancelled: bool,
+}
+
+#[derive(Clone)]
+pub struct Market {
+    clock: ManualClock,
+    model: Arc<Mutex<Model>>,
+}
+
+#[derive(Default)]
+struct Model {
+    pages: BTreeMap<String, Page>,
+    /// By the reference and a number.
+    orders: BTreeMap<String, Vec<ShopOrder>>,
+    subscriptions: HashMap<String, Subscription>,
+    faults: Vec<(Step, Fault)>,
+    refused: HashSet<Step>,
+    asked: HashMap<Step, u32>,
+    mails: Vec<(String, String)>,
+}
+
+/// The price of everything.
+pub fn price() -> Money {
+    Money { amount: Amount::new(1000).unwrap(), currency: "EUR".parse().unwrap() }
+}
+
+impl Market {
+    pub fn new(clock: &ManualClock) -> Self {
+        Market { clock: clock.clone(), model: Arc::default() }
+    }
+
+    fn model(&self) -> MutexGuard<'_, Model> {
+        self.model.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Lets the next step of this sort fail.
+    pub fn inject(&self, step: Step, fault: Fault) {
+        self.model().faults.push((step, fault));
+    }
+
+    /// Whether every injected fault has happened.
+    pub fn has_failed(&self) -> bool {
+        self.model().faults.is_empty()
+    }
+
+    /// Refuses such steps until all is calm, as with a revoked key.
+    pub fn refuse(&self, step: Step) {
+        self.model().refused.insert(step);
+    }
+
+    /// Every step succeeds from now on.
+    pub fn calm(&self) {
+        let mut model = self.model();
+        model.faults.clear();
+        model.refused.clear();
+    }
+
+    /// How often such a step was asked for.
+    pub fn asked(&self, step: Step) -> u32 {
+        self.model().asked.get(&step).copied().unwrap_or(0)
+    }
+
+    pub fn page(&self, reference: Reference) -> Option<Page> {
+        self.model().pages.get(&reference.to_string()).cloned()
+    }
+
+    /// The orders that were built for a payment.
+    pub fn orders(&self, reference: Reference) -> Vec<ShopOrder> {
+        self.model().orders.get(&reference.to_string()).cloned().unwrap_or_default()
+    }
+
+    /// The addresses and subjects of the mails that were delivered.
+    pub fn mails(&self) -> Vec<(String, String)> {
+        self.model().mails.clone()
+    }
+
+    /// The buyer pays on the page. False: the page does not take money.
+    pub fn pay(&self, reference: Reference, sum: Money) -> bool {
+        let now = self.clock.now();
+        let mut model = self.model();
+        let Some(page) = model.pages.get_mut(&reference.to_string()) else { return false };
+        if page.told == 0 || page.paid.is_some() || page.is_over(now) {
+            return false;
+        }
+        page.charges += 1;
+        page.paid = Some((sum, now));
+        if let Some(plan) = page.order.plan.clone() {
+            let subscription = Subscription {
+                id: format!("sub-{reference}"),
+                plan,
+                email: page.order.customer.email.clone(),
+                status: SubscriptionStatus::Active,
+                period_end: Some(now + Duration::from_secs(30 * 24 * 3600)),
+                said: "active".into(),
+                renewal_failure: None,
+            };
+            model.subscriptions.insert(subscription.id.clone(), subscription);
+        }
+        true
+    }
+
+    /// The bank declines an attempt to pay.
+    pub fn decline(&self, reference: Reference) {
+        if let Some(page) = self.model().pages.get_mut(&reference.to_string()) {
+            page.declined = true;
+        }
+    }
+
+    /// Money is given back.
+    pub fn refund(&self, reference: Reference, minor: u64) -> bool {
+        let mut model = self.model();
+        let page = model.pages.get_mut(&reference.to_string()).filter(|page| page.paid.is_some());
+        page.map(|page| page.refunded = page.refunded.max(minor)).is_some()
+    }
+
+    /// Changes a subscription, or begins one at the provider itself.
+    pub fn subscribe(&self, subscription: Subscription) {
+        self.model().subscriptions.insert(subscription.id.clone(), subscription);
+    }
+
+    /// Asks for a step, which may fail.
+    async fn step<T>(
+        &self,
+        step: Step,
+        work: impl FnOnce(&mut Model) -> Result<T, RemoteError> + Send,
+    ) -> Result<T, RemoteError> {
+        let fault = {
+            let mut model = self.model();
+            *model.asked.entry(step).or_default() += 1;
+            if model.refused.contains(&step) {
+                return Err(RemoteError::Refused("the key is revoked".into()));
+            }
+            let found = model.faults.iter().position(|(of, _)| *of == step);
+            found.map(|at| model.faults.remove(at).1)
+        };
+        match fault {
+            Some(Fault::UnclearBefore) => return Err(RemoteError::Unclear("no answer".into())),
+            Some(Fault::Busy) => {
+                let after = Duration::from_secs(2);
+                return Err(RemoteError::Busy { why: "too many requests".into(), after });
+            }
+            Some(Fault::PanicsBefore) => panic!("the client has a fault"),
+            Some(Fault::HangsBefore) => pending().await,
+            _ => {}
+        }
+        // Another step of the same checkout would see the same here.
+        tokio::task::yield_now().await;
+        let done = work(&mut self.model());
+        match fault {
+            Some(Fault::UnclearAfter) => Err(RemoteError::Unclear("no answer".into())),
+            Some(Fault::PanicsAfter) => panic!("the client has a fault"),
+            Some(Fault::HangsAfter) => pending().await,
+            _ => done,
+        }
+    }
+}
+
+/// The two ways of providers.
+pub struct Till {
+    pub market: Market,
+    pub provider: PaymentProvider,
+}
+
+impl Till {
+    /// Stripe tells the address of a page again, closes pages, and says that they are closed.
+    /// Paystack does neither: a page takes money for ever.
+    fn is_stripe(&self) -> bool {
+        self.provider == PaymentProvider::Stripe
+    }
+}
+
+#[async_trait]
+impl Provider for Till {
+    async fn open(&self, _: &Key, order: &payments::Order) -> Result<Opened, RemoteError> {
+        let (is_stripe, now) = (self.is_stripe(), self.market.clock.now());
+        let open = |model: &mut Model| {
+            let reference = order.reference.to_string();
+            let known = model.pages.contains_key(&reference);
+            let page = model.pages.entry(reference.clone()).or_insert_with(|| Page {
+                order: order.clone(),
+                told: 0,
+                charges: 0,
+                paid: None,
+                refunded: 0,
+                closed: false,
+                ends: is_stripe.then_some(order.expires_at),
+                declined: false,
+            });
+            if is_stripe && page.order.total != order.total {
+                return Err(RemoteError::Refused("idempotency_error".into()));
+            }
+            let is_payable = page.paid.is_none() && !page.is_over(now);
+            let is_told = if is_stripe { is_payable } else { !known };
+            let url = format!("https://pay.example.com/{reference}").parse().unwrap();
+            if is_told {
+                page.told += 1;
+            }
+            Ok(Opened {
+                session: is_stripe.then(|| format!("cs_{reference}")),
+                url: is_told.then_some(url),
+                access_code: None,
+                expires_at: None,
+            })
+        };
+        self.market.step(Step::Open, open).await
+    }
+
+    async fn payment(
+        &self,
+        _: &Key,
+        reference: Reference,
+        session: Option<&str>,
+    ) -> Result<Option<Payment>, RemoteError> {
+        let (is_stripe, now) = (self.is_stripe(), self.market.clock.now());
+        let reference = reference.to_string();
+        assert!(!is_stripe || session == Some(&format!("cs_{reference}")) || session.is_none());
+        let look = |model: &mut Model| {
+            let Some(page) = model.pages.get(&reference) else { return Ok(None) };
+            let status = match page.paid {
+                Some(_) => PaymentStatus::Paid,
+                None if page.is_over(now) => PaymentStatus::Expired,
+                None if page.declined => PaymentStatus::Failed("declined".into()),
+                None if is_stripe => PaymentStatus::Pending,
+                None => PaymentStatus::Abandoned,
+            };
+            Ok(Some(Payment {
+                reference: Some(reference.clone()),
+                status,
+                amount: page.paid.as_ref().map(|(sum, _)| sum.clone()),
+                paid_at: page.paid.as_ref().map(|(_, at)| *at),
+                id: Some(format!("pi_{reference}")),
+                customer: None,
+                plan: page.order.plan.clone(),
+                subscription: None,
+                refunded: page.refunded,
+                dispute: None,
+            }))
+        };
+        self.market.step(Step::Look, look).await
+    }
+
+    async fn close(&self, _: &Key, session: &str) -> Result<bool, RemoteError> {
+        let is_stripe = self.is_stripe();
+        let close = |model: &mut Model| {
+            let page = model.pages.get_mut(session.trim_start_matches("cs_")).unwrap();
+            page.closed |= is_stripe && page.paid.is_none();
+            Ok(page.closed)
+        };
+        self.market.step(Step::Close, close).await
+    }
+
+    async fn plan(&self, _: &Key, code: &PlanCode) -> Result<Plan, RemoteError> {
+        let plan = Plan { code: code.clone(), name: "Gold".into(), price: price() };
+        self.market.step(Step::Plan, |_| Ok(plan)).await
+    }
+
+    async fn subscription(&self, _: &Key, id: &str) -> Result<Option<Subscription>, RemoteError> {
+        let look = |model: &mut Model| Ok(model.subscriptions.get(id).cloned());
+        self.market.step(Step::LookAtSubscription, look).await
+    }
+
+    async fn subscription_of(
+        &self,
+        _: &Key,
+        payment: &Payment,
+    ) -> Result<Option<Subscription>, RemoteError> {
+        let now = self.market.clock.now();
+        let id = format!("sub-{}", payment.reference.as_ref().unwrap());
+        let find = |model: &mut Model| {
+            let is_made = payment.paid_at.is_some_and(|paid| now >= paid + SUBSCRIBES_AFTER);
+            Ok(model.subscriptions.get(&id).filter(|_| is_made).cloned())
+        };
+        self.market.step(Step::FindSubscription, find).await
+    }
+
+    async fn reference_of(&self, _: &Key, id: &str) -> Result<Option<Reference>, RemoteError> {
+        Ok(id.trim_start_matches("pi_").parse().ok())
+    }
+
+    async fn check_access(&self, _: &Key) -> Result<String, RemoteError> {
+        Ok("A key for tests.".into())
+    }
+}
+
+#[async_trait]
+impl Shop for Market {
+    /// Looks for the order of the reference before it makes one. An order has three steps.
+    async fn build(
+        &self,
+        _: &Channel,
+        order: &commerce::Order,
+        progress: &Progress,
+    ) -> Result<(Progress, Option<Built>), RemoteError> {
+        let build = |model: &mut Model| {
+            let orders = model.orders.entry(order.reference.to_string()).or_default();
+            let known = match &progress.order {
+                Some(number) => Some(number.parse().unwrap()),
+                None => orders.iter().position(|order| !order.cancelled),
+            };
+            let number = known.unwrap_or_else(|| {
+                orders.push(ShopOrder::default());
+                orders.len() - 1
+            });
+            let made = &mut orders[number];
+            if made.cancelled {
+                return Err(RemoteError::Refused("the order is cancelled".into()));
+            }
+            made.steps = (made.steps + 1).min(3);
+            let built = (made.steps == 3).then(|| Built {
+                id: number.to_string(),
+                code: format!("T{number}"),
+                total: price(),
+                summary: vec![],
+            });
+            Ok((Progress { order: Some(number.to_string()) }, built))
+        };
+        self.step(Step::Build, build).await
+    }
+
+    async fn settle(
+        &self,
+        _: &Channel,
+        order: &str,
+        reference: Reference,
+        paid: &Money,
+    ) -> Result<(), RemoteError> {
+        let settle = |model: &mut Model| {
+            let orders = model.orders.get_mut(&reference.to_string()).unwrap();
+            let order = &mut orders[order.parse::<usize>().unwrap()];
+            if order.cancelled || *paid != price() {
+                return Err(RemoteError::Refused("the order does not take this payment".into()));
+            }
+            if order.settlements == 0 {
+                order.settlements += 1;
+            }
+            Ok(())
+        };
+        self.step(Step::Settle, settle).await
+    }
+
+    async fn cancel(
+        &self,
+        _: &Channel,
+        order: &str,
+        reference: Reference,
+    ) -> Result<(), RemoteError> {
+        let cancel = |model: &mut Model| {
+            let orders = model.orders.get_mut(&reference.to_string()).unwrap();
+            let order = &mut orders[order.parse::<usize>().unwrap()];
+            assert_eq!(order.settlements, 0, "nobody cancels what was paid");
+            order.cancelled = true;
+            Ok(())
+        };
+        self.step(Step::Cancel, cancel).await
+    }
+
+    async fn check_access(&self, _: &Channel) -> Result<String, RemoteError> {
+        Ok("The channel opens.".into())
+    }
+}
+
+#[async_trait]
+impl Mail for Market {
+    async fn send(&self, to: &Email, subject: &str, _: &str) -> Result<(), PortError> {
+        let deliver = |model: &mut Model| {
+            model.mails.push((to.to_string(), subject.to_owned()));
+            Ok(())
+        };
+        self.step(Step::Mail, deliver).await.map_err(|error| PortError(error.to_string()))
+    }
+}
