@@ -29,11 +29,12 @@ impl Serves<CreateCheckout> for Platform {
     async fn serve(&self, cx: &Call, p: CreateCheckout) -> Result<CheckoutSession, Fault> {
         let id = self.begin_checkout(cx, p).await?;
         let owners = &self.owners()?.checkouts;
-        let state = match owners.wait_idle(id, OPENS_WITHIN).await {
-            Ok(state) => state.ok_or(Fault::NotFound("checkout"))?,
-            // Nobody has a page to pay on yet, so the same call can wait for it again.
-            Err(_) => return Err(unreachable(&self.checkout(id)?)),
-        };
+        let mut state = self.checkout(id)?;
+        if !state.is_open() {
+            // Without a page after that time, the same call can wait for it again.
+            let _ = owners.wait_idle(id, OPENS_WITHIN).await;
+            state = self.checkout(id)?;
+        }
         let opened = session(id, &state).ok_or_else(|| match &state.problem {
             Some(problem) if !problem.unreachable => Fault::Refused(problem.text.clone()),
             _ => unreachable(&state),
@@ -71,11 +72,6 @@ impl Platform {
                 if state.request.as_ref() != Some(request) {
                     return Err(Fault::Malformed("this request id was used before with other parameters; use a new one for a new call".into()));
                 }
-                // What failed may still be cleaned up.
-                let state = match owners.wait_idle(id, OPENS_WITHIN).await {
-                    Ok(state) => state.ok_or(Fault::NotFound("checkout"))?,
-                    Err(_) => return Err(unreachable(&self.checkout(id)?)),
-                };
                 if state.can_begin_again() {
                     owners.ask(id, Command::Again).await?;
                 }

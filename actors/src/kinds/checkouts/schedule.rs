@@ -77,5 +77,6 @@ mod tests {
         let pauses = [1, 2, 3, 20].map(|attempts| pause(attempts, Duration::ZERO).as_secs());
         assert_eq!(pauses, [1, 2, 4, 3600]);
         assert_eq!(pause(1, MINUTE), MINUTE);
+        assert_eq!(pause_of_looks(u32::MAX, Duration::ZERO), HOUR * 12);
     }
 }
