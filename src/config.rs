@@ -161,6 +161,14 @@ pub struct ServeArgs {
     /// separated by commas. The service pulls from the mirror.
     #[arg(long, env = "SVC_IMAGE_MIRRORS", value_delimiter = ',', value_parser = parse_mirror)]
     pub image_mirrors: Vec<(String, String)>,
+    /// The image that the shipped recipes of images build upon: Node 22 or later with npm. It is
+    /// pulled without a login if it is not on the machine of the container engine.
+    #[arg(long, env = "SVC_RECIPE_BASE_IMAGE", default_value = "node:22-slim")]
+    pub recipe_base_image: String,
+    /// The npm registry of the shipped recipes, such as https://npm.example.com. The default is
+    /// npm's own. The history of the images shows it, so it must not contain a password.
+    #[arg(long, env = "SVC_RECIPE_NPM_REGISTRY")]
+    pub recipe_npm_registry: Option<WebUrl>,
     /// A file with logins for image registries, in the format that `docker login` writes.
     #[arg(long, env = "SVC_REGISTRY_LOGINS")]
     pub registry_logins: Option<PathBuf>,

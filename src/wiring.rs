@@ -4,7 +4,7 @@ use crate::{
     adapters::{
         attestations::TrustedRoots, binaries::Vault, clock, credential_files::Files,
         dumps::DumpFolder, git::Git, github::GithubApp, loopback::Loopback, mail::mail,
-        oidc::Issuers, parse::ParseClient, passwords::Argon2id, receivers::HttpReceivers,
+        oidc::Issuers, parse::ParseClient, passwords::Argon2id, receivers::HttpReceivers, recipes,
         registries,
     },
     config::ServeArgs,
@@ -87,6 +87,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         dumps: dumps.clone(),
         receivers: Arc::new(HttpReceivers::new(args.webhook_private_hosts.clone().into())?),
         registries: Arc::new(registries::read(args)?),
+        recipes: Arc::new(recipes::read(args).map_err(|e| format!("the recipes: {e}"))?),
         sealer: sealer(&keys)?,
         site: Arc::new(Site {
             installation: keys.application_id.clone(),

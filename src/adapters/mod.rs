@@ -13,4 +13,5 @@ pub mod oidc;
 pub mod parse;
 pub mod passwords;
 pub mod receivers;
+pub mod recipes;
 pub mod registries;

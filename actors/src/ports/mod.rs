@@ -17,7 +17,7 @@ pub use clock::{Clock, Time};
 pub use manual_clock::ManualClock;
 
 use crate::{
-    kinds::images::Registries,
+    kinds::images::{Recipes, Registries},
     ports::{
         attestations::Attestations, ci::Ci, credentials::CredentialFiles, parse::ParseServers,
         receivers::Receivers, sealed::Sealer,
@@ -96,6 +96,7 @@ pub struct Ports {
     pub dumps: Arc<dyn Dumps>,
     pub receivers: Arc<dyn Receivers>,
     pub registries: Arc<Registries>,
+    pub recipes: Arc<Recipes>,
     pub sealer: Sealer,
     pub site: Arc<Site>,
 }
@@ -103,7 +104,7 @@ pub struct Ports {
 /// The identity and the configuration of this installation.
 #[derive(Debug, Clone)]
 pub struct Site {
-    /// Labels the objects of this installation in the container engine.
+    /// The application id. Labels the objects of this installation in the container engine.
     pub installation: String,
     /// The base address for clients, without a slash at the end.
     pub api_url: String,
@@ -116,6 +117,11 @@ pub struct Site {
 }
 
 impl Site {
+    /// The base URL of functions.
+    pub fn functions_url(&self) -> String {
+        format!("{}{}", self.api_url, contract::endpoint::BASE_PATH)
+    }
+
     /// The public address of the server of an instance.
     pub fn instance_url(&self, id: InstanceId, app: AppId, kind: InstanceKind) -> String {
         match kind {

@@ -1,7 +1,7 @@
 //! Ports without an outside world, for tests and measurements: almost every call fails.
 
 use crate::{
-    kinds::images::Registries,
+    kinds::images::{Recipes, Registries},
     ports::{
         Binaries, Checkout, Clock, DumpError, Dumps, Examined, Identities, IdentityError,
         Inspected, KeyPair, Mail, Passwords, PortError, Ports, Proven, Random, Remote, Site,
@@ -56,6 +56,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         dumps: unavailable.clone(),
         receivers: unavailable,
         registries: Arc::new(Registries::default()),
+        recipes: Arc::new(Recipes::default()),
         sealer: Sealer::new([7; 32]),
         site: Arc::new(Site {
             installation: "svc_nothing".into(),

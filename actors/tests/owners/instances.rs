@@ -23,10 +23,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Creates an instance of the shipped template.
+/// Creates a backend of the shipped template.
 pub async fn create(world: &Arc<World>) -> InstanceId {
+    create_from(world, "parse-server-postgresql").await
+}
+
+/// Creates an instance of a shipped template, with database and server.
+pub async fn create_from(world: &Arc<World>, slug: &str) -> InstanceId {
     let now = world.ports.clock.now();
-    let claim = TemplateClaim::Slug { slug: "parse-server-postgresql".parse().unwrap() };
+    let claim = TemplateClaim::Slug { slug: slug.parse().unwrap() };
     let (_, template) = world.store.held_by(&claim).unwrap().unwrap();
     let mut instance = scene::instance(now);
     instance.template_id = template.state.id;
@@ -40,7 +45,7 @@ pub async fn create(world: &Arc<World>) -> InstanceId {
         service.live.image.reference = None;
     }
     let id: InstanceId = world.ports.random.id(now);
-    for name in ["sql_password", "master_key"] {
+    for name in ["sql_password", "master_key", "superadmin_password"] {
         let secret = world.ports.sealer.seal(&id.to_string(), "secret").unwrap();
         instance.secrets.insert(name.into(), secret);
     }

@@ -4,16 +4,18 @@
 use super::scene;
 use actors::{
     kinds::instances::{
-        Action, Command, Effect, Instances, Observation, ObservedContainer, Outcome, plan,
+        Action, Command, Effect, Instances, Observation, ObservedContainer, Outcome, ResolvedImage,
+        plan,
     },
     runtime::resource::{Input, Kept, Moment, Resource, step},
 };
 use contract::{
-    InstanceId, Timestamp,
+    Id, InstanceId, JobId, Timestamp,
     instances::{DesiredState, InstanceState as S, Role, ServiceHealth, ServiceState},
 };
 use proptest::prelude::*;
 use std::{collections::BTreeMap, time::Duration};
+use ulid::Ulid;
 
 /// A model of the engine's containers, and the record with its pending intent.
 struct World {
@@ -112,6 +114,11 @@ impl World {
         }
         let observation = Observation { containers: self.containers.clone() };
         let action = plan(&state, &observation, self.now);
+        if let (Fate::Building, Action::Provision(role, generation)) = (outcome, &action) {
+            let (role, generation, job) = (*role, *generation, JobId::of(Ulid(8)));
+            let building = Outcome::Building { observation, role, generation, job, progress: 20 };
+            return self.take(Input::Outcome(building));
+        }
         if outcome == Fate::Crash {
             // The action is carried out, but its outcome is lost.
             return self.perform(&action);
@@ -133,6 +140,8 @@ enum Fate {
     Unreachable,
     Crash,
     Refused,
+    /// The image is still being built, if the action needs one.
+    Building,
 }
 
 #[derive(Debug, Clone)]
@@ -159,6 +168,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => Just(Event::Work(Fate::Unreachable)),
         2 => Just(Event::Work(Fate::Crash)),
         1 => Just(Event::Work(Fate::Refused)),
+        1 => Just(Event::Work(Fate::Building)),
         1 => Just(Event::Start),
         1 => Just(Event::Stop),
         1 => Just(Event::Restart),
@@ -454,4 +464,31 @@ fn an_unreachable_engine_stops_the_clock() {
     world.take(Input::Command(Command::Overdue));
     until_idle(&mut world);
     assert_eq!(world.kept.unwrap().state.state, S::Running);
+}
+
+#[test]
+fn a_deadline_does_not_end_an_instance_whose_image_is_being_built() {
+    let mut world = World::new();
+    for _ in 0..3 {
+        world.work(Fate::Building);
+        world.now = world.now + Duration::from_secs(3600);
+        world.take(Input::Command(Command::Overdue));
+        assert_eq!(world.kept.as_ref().unwrap().state.state, S::Provisioning);
+    }
+    let reference = Some("sha256:0".to_owned());
+    let Kept { state, .. } = world.kept.clone().unwrap();
+    let action = plan(&state, &Observation::default(), world.now);
+    let Action::Provision(role, generation) = action else { panic!("{action:?}") };
+    let resolved = ResolvedImage { role, generation, reference: reference.clone().unwrap() };
+    world.take(Input::Outcome(Outcome::Reconciled {
+        observation: Observation::default(),
+        action,
+        result: Ok(Some(resolved)),
+        log: vec![],
+    }));
+    let instance = &world.kept.as_ref().unwrap().state;
+    let image = &instance.service(role).unwrap().live.image;
+    assert_eq!((&image.reference, image.build), (&reference, None));
+    let left = instance.deadline.unwrap().since(world.now);
+    assert_eq!(left, Duration::from_secs(600), "it still has its time to start");
 }

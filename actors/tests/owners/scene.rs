@@ -37,6 +37,7 @@ fn image() -> ServiceImage {
         name: "an-image".parse().unwrap(),
         version: "1.0.0".parse().unwrap(),
         reference: Some("an-image@sha256:0".into()),
+        build: None,
     }
 }
 

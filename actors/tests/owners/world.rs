@@ -5,7 +5,7 @@ use crate::life::open;
 use actix_rt::Arbiter;
 use actors::{
     background::instance_reconciler::{InstanceReconciler, Intervals},
-    kinds::templates::catalogue::Catalogue,
+    kinds::{images::Recipes, templates::catalogue::Catalogue},
     ports::{
         Checkout, DumpError, Dumps, Inspected, KeyPair, ManualClock, PortError, Ports, Remote,
         SourceError, Sources, Upstream, Written, unavailable,
@@ -61,7 +61,10 @@ pub async fn start_with(
     let upstream = Arc::new(Servers(engine.clone()));
     let (sources, dumps) = (Arc::new(Repository), Arc::new(InMemory::default()));
     let world = unavailable::ports(clock.port(), Arc::new(engine.clone()));
-    let ports = replace(Ports { upstream, sources, dumps, ..world });
+    let archive = Bytes::from_static(b"an archive");
+    let recipes = Recipes::new("node:22-slim".into(), None, [("vendure-server", archive)]);
+    let recipes = Arc::new(recipes);
+    let ports = replace(Ports { upstream, sources, dumps, recipes, ..world });
     let store = open(folder).await;
     let handles: Vec<_> = arbiters.iter().map(Arbiter::handle).collect();
     let world = World::start(store, ports, &handles, Rules::default()).await.unwrap();

@@ -100,6 +100,7 @@ fn service(role: Role, port: Option<u16>, health: &Value) -> Outcome<Service> {
         name: seed::text("an-image")?,
         version: seed::text("1.0.0")?,
         reference: Some(format!("an-image@sha256:{}", "5d".repeat(32))),
+        build: None,
     };
     let service = serde_json::from_value(service).or_say("a service")?;
     let definition = Definition { template_version: seed::text("1.0.0")?, service };

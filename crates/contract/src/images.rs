@@ -89,6 +89,7 @@ records! {
     pub struct DockerImage {
         id: ImageId,
         name: Slug,
+        /// The repository of the versions. Those from a recipe are in no registry.
         repository: ImageRepository,
         description: Option<Description>,
         /// In the order in which they were added.
@@ -101,8 +102,13 @@ records! {
     pub struct DockerImageVersion {
         version: VersionName,
         tag: ImageTag,
-        /// The digest that runs. The versions of built-in images have none until their first use.
+        /// The digest that runs. The versions of built-in images have none until their first use, and
+        /// those from a recipe never have one.
         digest: Option<ImageDigest>,
+        /// The recipe of the program from which the service builds the version on first use. Without
+        /// one, the version is pulled.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        recipe: Option<Slug>,
         state: ImageVersionState,
         deprecation_reason: Option<Reason>,
         created_at: Timestamp,

@@ -35,6 +35,10 @@ prepare() {
             --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
             bookworm rootfs.tar
     fi
+    if [ "$1" = recipe-base ]; then
+        [ -f /etc/ssl/certs/ca-certificates.crt ] || die "the package ca-certificates is missing; install it."
+        cp /etc/ssl/certs/ca-certificates.crt .
+    fi
     if [ -f package-lock.json ]; then
         # The machine's Node may be older than these packages want: none of their code runs on it.
         need npm npm

@@ -3,8 +3,12 @@
 use super::rules::State;
 use crate::{
     kinds::{
-        image_builds::from_source::{self, APP, DEPLOYMENT, MEMORY},
-        images, repositories,
+        image_builds::{
+            from_recipe::Availability,
+            from_source::{self, APP, DEPLOYMENT, Files, MEMORY},
+        },
+        instances::provide_image,
+        repositories,
     },
     ports::NotDone,
     runtime::progress_log::say,
@@ -15,7 +19,10 @@ use contract::{
     AppId, DeploymentId, Id,
     deployments::{AppSource, StepName},
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
+
+/// The pause before the build of a recipe is looked at again.
+const POLL: Duration = Duration::from_secs(1);
 
 /// The repository name of the images that deployments build for an app.
 pub fn repository(app: AppId) -> String {
@@ -39,17 +46,29 @@ pub(super) async fn image(
     id: DeploymentId,
     state: &State,
 ) -> Result<String, NotDone> {
-    let source = &state.image;
-    let reference = match (&source.reference, source.image_id, &state.deployment.source.git) {
-        (Some(reference), _, _) => reference.clone(),
-        (None, Some(image), _) => images::resolve_digest(world, image, &source.version).await?,
-        (None, None, Some(git)) => return of_git(world, id, state.deployment.app_id, git).await,
-        (None, None, None) => return Err(NotDone::Refused("it names no image".into())),
-    };
-    say(world, id, StepName::Build, [format!("having {reference} here")]);
-    let login = world.ports.registries.login(&reference);
-    world.ports.engine.ensure_image(&reference, login).await?;
-    Ok(reference)
+    if let (None, None, Some(git)) =
+        (&state.image.reference, state.image.image_id, &state.deployment.source.git)
+    {
+        return of_git(world, id, state.deployment.app_id, git).await;
+    }
+    let mut image = state.image.clone();
+    say(world, id, StepName::Build, [format!("having {} {} here", image.name, image.version)]);
+    loop {
+        match provide_image(world, &image).await? {
+            Availability::Here(reference) => return Ok(reference),
+            Availability::Building(job) => {
+                if image.build.replace(job.id) != Some(job.id) {
+                    say(
+                        world,
+                        id,
+                        StepName::Build,
+                        ["the image is being built from its recipe".to_owned()],
+                    );
+                }
+                world.ports.clock.sleep(POLL).await;
+            }
+        }
+    }
 }
 
 async fn of_git(
@@ -73,5 +92,5 @@ async fn of_git(
         memory: MEMORY,
     };
     let said = async |line| say(world, id, StepName::Build, [line]);
-    from_source::build(world, id.unique(), &remote, spec, said).await
+    from_source::build(world, id.unique(), Files::Repository(&remote), spec, said).await
 }

@@ -157,7 +157,9 @@ impl Platform {
             // The version is the commit, which is not known yet.
             let version: VersionName = "git".parse().map_err(|_| Fault::Internal)?;
             let name: Slug = "git".parse().map_err(|_| Fault::Internal)?;
-            return Ok((ServiceImage { image_id: None, name, version, reference: None }, None));
+            let image =
+                ServiceImage { image_id: None, name, version, reference: None, build: None };
+            return Ok((image, None));
         }
         let (id, version, definition) =
             match (&source.image_id, &source.version, &source.template_version) {
@@ -172,7 +174,7 @@ impl Platform {
                 _ => return Err(Fault::Invalid(source.problem().into_iter().collect())),
             };
         let name = images::usable(&self.world.store, id, &version)?.state.name.clone();
-        Ok((ServiceImage { image_id: Some(id), name, version, reference: None }, definition))
+        Ok((ServiceImage::registered(id, name, version), definition))
     }
 }
 

@@ -2,11 +2,14 @@
 
 use super::{
     progress::Steps,
-    rules::{Command, Effect, ImageBuilds, Outcome, State},
+    rules::{Command, Effect, ImageBuilds, Outcome, Source, State},
 };
 use crate::{
     kinds::{
-        image_builds::from_source::{self, JOB, MEMORY},
+        image_builds::{
+            from_recipe,
+            from_source::{self, Files, JOB, MEMORY},
+        },
         images::{self, Images},
     },
     ports::{NotDone, Remote, Revision},
@@ -20,6 +23,7 @@ use container_engine::{BuildSpec, EngineError, Labels};
 use contract::{
     Fault, Id, JobId,
     deployments::StepName,
+    image_builds::BuildSource,
     images::{DockerImage, DockerImageVersion, ImageVersionState},
     text::{ImageDigest, ImageTag},
 };
@@ -54,23 +58,46 @@ fn name(state: &State, world: &World) -> Result<Option<(DockerImage, String, Ima
 }
 
 async fn build(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry> {
-    let Some((_, repository, tag)) = name(state, world)? else {
-        return Ok(Outcome::Failed("the image was deleted".into()));
-    };
-    let source = &state.source;
+    match &state.source {
+        Source::Recipe { recipe } => match from_recipe::order(world, id, recipe) {
+            Ok((spec, archive)) => {
+                run(id, Files::Archive(archive), spec, Outcome::Ready, world).await
+            }
+            Err(why) => Ok(failed(id, why, world)),
+        },
+        Source::Repository(source) => {
+            let Some((_, repository, tag)) = name(state, world)? else {
+                return Ok(Outcome::Failed("the image was deleted".into()));
+            };
+            let revision = Revision::of(source.git.git_ref.clone());
+            let remote = Remote { url: source.git.url.clone(), revision, credential: None };
+            let spec = spec(id, source, format!("{repository}:{tag}"));
+            run(id, Files::Repository(&remote), spec, Outcome::Built, world).await
+        }
+    }
+}
+
+fn spec(id: JobId, source: &BuildSource, tag: String) -> BuildSpec {
     let dockerfile = source.dockerfile.clone().or_else(|| source.git.dockerfile.clone());
-    let revision = Revision::of(source.git.git_ref.clone());
-    let remote = Remote { url: source.git.url.clone(), revision, credential: None };
     let args = source.build_args.iter();
-    let spec = BuildSpec {
-        tag: format!("{repository}:{tag}"),
+    BuildSpec {
+        tag,
         dockerfile: dockerfile.map_or("Dockerfile".into(), String::from),
         args: args.map(|(name, value)| (name.to_string(), value.as_str().to_owned())).collect(),
         labels: Labels::from([(JOB.into(), id.to_string())]),
         // Never build upon a local image: it may belong to somebody else.
         pull: true,
         memory: MEMORY,
-    };
+    }
+}
+
+async fn run(
+    id: JobId,
+    files: Files<'_>,
+    spec: BuildSpec,
+    done: Outcome,
+    world: &World,
+) -> Result<Outcome, Retry> {
     let owners = &world.owners()?.image_builds;
     let steps = RefCell::new(Steps::default());
     let said = async |line: String| {
@@ -81,14 +108,16 @@ async fn build(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry
             let _ = owners.ask(id, Command::Reached(percent)).await;
         }
     };
-    match from_source::build(world, id.unique(), &remote, spec, said).await {
-        Ok(_) => Ok(Outcome::Built),
-        Err(NotDone::Refused(why)) => {
-            say(world, id, StepName::Build, [format!("failed: {why}")]);
-            Ok(Outcome::Failed(why))
-        }
+    match from_source::build(world, id.unique(), files, spec, said).await {
+        Ok(_) => Ok(done),
+        Err(NotDone::Refused(why)) => Ok(failed(id, why, world)),
         Err(NotDone::Unreachable(why)) => Err(Retry(why)),
     }
+}
+
+fn failed(id: JobId, why: String, world: &World) -> Outcome {
+    say(world, id, StepName::Build, [format!("failed: {why}")]);
+    Outcome::Failed(why)
 }
 
 async fn push(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry> {
@@ -108,6 +137,7 @@ async fn push(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry>
         version: state.job.version.clone(),
         tag,
         digest: Some(digest.clone()),
+        recipe: None,
         state: ImageVersionState::Active,
         deprecation_reason: None,
         created_at: world.ports.clock.now(),

@@ -1,13 +1,18 @@
-//! Builds an image from a git repository, on the container engine.
+//! Builds an image from a git repository or from an archive, on the container engine.
 
 use crate::{
     kinds::instances::names,
     ports::{Checkout, NotDone, Remote, SourceError},
     world::World,
 };
+use bytes::Bytes;
 use container_engine::{BuildEvent, BuildSpec, EngineError, Labels};
-use futures_util::{StreamExt, TryStreamExt};
+use futures_util::{
+    StreamExt, TryStreamExt,
+    stream::{self, BoxStream},
+};
 use std::{
+    io,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -28,9 +33,12 @@ pub const DEPLOYMENT: &str = "svc.deployment";
 /// Label: the image build that made an image.
 pub const JOB: &str = "svc.job";
 
+/// Label: the recipe that an image was built from.
+pub const RECIPE: &str = "svc.recipe";
+
 /// All labels of this service. The builder sets each of them in a separate step, after the steps of
 /// the Dockerfile.
-pub const LABELS: [&str; 8] = [
+pub const LABELS: [&str; 9] = [
     names::INSTALLATION,
     names::INSTANCE,
     names::BACKUP,
@@ -39,6 +47,7 @@ pub const LABELS: [&str; 8] = [
     APP,
     DEPLOYMENT,
     JOB,
+    RECIPE,
 ];
 
 /// The labels of an image. All other labels of this service are set to empty text, so that a
@@ -50,13 +59,21 @@ fn labels_of(world: &World, own: Labels) -> Labels {
     labels
 }
 
+/// The files of a build.
+pub enum Files<'a> {
+    /// A commit of a repository.
+    Repository(&'a Remote),
+    /// A tar archive.
+    Archive(Bytes),
+}
+
 /// Waits for a slot, builds the image, and returns its id. `say` takes the lines of the build. The
 /// labels of `spec` identify this build: an image that carries them was built before a crash, and
 /// is not built again.
 pub async fn build(
     world: &World,
     id: Ulid,
-    remote: &Remote,
+    files: Files<'_>,
     spec: BuildSpec,
     say: impl AsyncFn(String),
 ) -> Result<String, NotDone> {
@@ -67,17 +84,10 @@ pub async fn build(
     if let Some(image) = engine.images(&spec.labels).await?.into_iter().next() {
         return Ok(image.id);
     }
-    say(format!("fetching {}", remote.url)).await;
-    let sources = &world.ports.sources;
-    let fetched = sources.checkout(remote, &spec.dockerfile, CHECKOUT_WITHIN).await;
-    let Checkout { commit, context } = match fetched {
-        Ok(checkout) => checkout,
-        // No retry: an unreachable host may never have existed, so a person has to look.
-        Err(SourceError::Refused(why) | SourceError::Unreachable(why)) => {
-            return Err(NotDone::Refused(why));
-        }
+    let context = match files {
+        Files::Repository(remote) => checkout(world, remote, &spec.dockerfile, &say).await?,
+        Files::Archive(archive) => stream::iter([Ok(archive)]).boxed(),
     };
-    say(format!("building commit {commit}")).await;
     let broken = Arc::new(OnceLock::new());
     let seen = broken.clone();
     let context = context.inspect_err(move |e| {
@@ -85,7 +95,7 @@ pub async fn build(
     });
     // If the stream of files breaks, the engine reports only that the archive is incomplete.
     let meant = |e: EngineError| match broken.get() {
-        Some(why) => NotDone::Refused(format!("the repository was not sent whole: {why}")),
+        Some(why) => NotDone::Refused(format!("the files were not sent whole: {why}")),
         None => NotDone::from(e),
     };
     let mut events = engine.build(spec, context.boxed()).await.map_err(meant)?;
@@ -104,4 +114,23 @@ pub async fn build(
         }
     }
     Err(NotDone::Unreachable("the build was cut off".into()))
+}
+
+async fn checkout(
+    world: &World,
+    remote: &Remote,
+    dockerfile: &str,
+    say: &impl AsyncFn(String),
+) -> Result<BoxStream<'static, io::Result<Bytes>>, NotDone> {
+    say(format!("fetching {}", remote.url)).await;
+    match world.ports.sources.checkout(remote, dockerfile, CHECKOUT_WITHIN).await {
+        Ok(Checkout { commit, context }) => {
+            say(format!("building commit {commit}")).await;
+            Ok(context)
+        }
+        // No retry: an unreachable host may never have existed, so a person has to look.
+        Err(SourceError::Refused(why) | SourceError::Unreachable(why)) => {
+            Err(NotDone::Refused(why))
+        }
+    }
 }

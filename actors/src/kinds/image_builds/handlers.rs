@@ -1,6 +1,6 @@
 //! The handlers of the group Image builds.
 
-use super::{Command, ImageBuilds, State};
+use super::{Command, ImageBuilds, Source, State};
 use crate::{
     call::{
         context::Call,
@@ -16,8 +16,8 @@ use crate::{
 use contract::{
     Fault, JobId, Page, Serves,
     image_builds::{
-        BuildJob, BuildJobLine, BuildJobLogs, BuildJobState, BuildJobStatus, CancelDockerBuild,
-        GetBuildJobLogs, GetBuildJobStatus, ListBuildJobs, TriggerDockerBuild,
+        BuildJob, BuildJobLine, BuildJobLogs, BuildJobStatus, CancelDockerBuild, GetBuildJobLogs,
+        GetBuildJobStatus, ListBuildJobs, TriggerDockerBuild,
     },
     text::ImageTag,
 };
@@ -59,19 +59,8 @@ impl Serves<TriggerDockerBuild> for Platform {
         let tag: Result<ImageTag, String> = p.version.as_str().parse();
         tag.map_err(|problem| Fault::invalid("version", format!("{problem}: it becomes the tag")))?;
         let id: JobId = self.world.ports.random.id(cx.now);
-        let job = BuildJob {
-            id,
-            image_id: p.image_id,
-            version: p.version,
-            state: BuildJobState::Queued,
-            progress: 0,
-            digest: None,
-            error: None,
-            created_at: cx.now,
-            started_at: None,
-            finished_at: None,
-        };
-        let state = State { job, source: p.source, deadline: None };
+        let source = Source::Repository(Box::new(p.source));
+        let state = State::new(id, p.image_id, p.version, source, cx.now);
         let show = |state: &State| Ok(state.job.clone());
         cx.create(&self.world, &self.owners()?.image_builds, id, state, show).await
     }

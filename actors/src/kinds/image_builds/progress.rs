@@ -37,17 +37,17 @@ mod tests {
         let mut steps = Steps::default();
         let said = [
             "fetching",
-            "Step 1/12 : FROM a",
+            "Step 1/13 : FROM a",
             " ---> x",
-            "Step 2/12 : RUN b",
+            "Step 2/13 : RUN b",
             "Step 1/9 : printed by a step",
-            "Step 4/12 : printed by a step",
+            "Step 4/13 : printed by a step",
             "Step 3/0 : odd",
             "Step x",
-            "Step 3/12 : RUN c",
-            "Step 4/12 : RUN d",
-            "Step 5/12 : LABEL e",
-            "Step 6/12 : LABEL f",
+            "Step 3/13 : RUN c",
+            "Step 4/13 : RUN d",
+            "Step 5/13 : LABEL e",
+            "Step 6/13 : LABEL f",
         ];
         let reached = said.iter().filter_map(|line| steps.reached(line));
         assert_eq!(reached.collect::<Vec<_>>(), [0, 22, 45, 67, 90, 90]);

@@ -1,4 +1,5 @@
-//! The rules of a build: `queued → building → pushing → succeeded | failed | cancelled`.
+//! The rules of a build: `queued → building → pushing → succeeded | failed | cancelled`. The build of
+//! a recipe is not pushed.
 
 use crate::{
     kinds::images::Images,
@@ -11,7 +12,7 @@ use crate::{
 use contract::{
     Fault, ImageId, JobId, Timestamp, VersionName,
     image_builds::{BuildJob, BuildJobState as S, BuildSource},
-    text::ImageDigest,
+    text::{ImageDigest, Slug},
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
@@ -30,9 +31,43 @@ const POLL: Duration = Duration::from_millis(500);
 pub struct State {
     /// What callers see.
     pub job: BuildJob,
-    pub source: BuildSource,
+    pub source: Source,
     /// Set while the build is building or pushing.
     pub deadline: Option<Timestamp>,
+}
+
+/// What an image is built from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Source {
+    /// A repository. The image is pushed to its registry, and becomes a version.
+    Repository(Box<BuildSource>),
+    /// A recipe of the program. The version exists already, and its image stays on this machine.
+    Recipe { recipe: Slug },
+}
+
+impl State {
+    pub fn new(
+        id: JobId,
+        image_id: ImageId,
+        version: VersionName,
+        source: Source,
+        now: Timestamp,
+    ) -> State {
+        let job = BuildJob {
+            id,
+            image_id,
+            version,
+            state: S::Queued,
+            progress: 0,
+            digest: None,
+            error: None,
+            created_at: now,
+            started_at: None,
+            finished_at: None,
+        };
+        State { job, source, deadline: None }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -59,8 +94,10 @@ pub enum Outcome {
     Wait,
     /// The build may begin.
     Turn,
-    /// The image is on this machine.
+    /// The image of a repository is on this machine.
     Built,
+    /// The image of a recipe is on this machine.
+    Ready,
     /// The registered image has the version.
     Pushed(ImageDigest),
     /// Another attempt would fail too.
@@ -182,6 +219,10 @@ impl State {
                 self.job.state = S::Pushing;
                 self.job.progress = 90;
                 Step::put(self).intend(Intent::Now(Effect::Push))
+            }
+            (S::Building, Outcome::Ready) => {
+                self.job.progress = 100;
+                self.end(S::Succeeded, None, at)
             }
             (S::Pushing, Outcome::Pushed(digest)) => {
                 self.job.digest = Some(digest);

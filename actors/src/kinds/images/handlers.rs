@@ -155,6 +155,7 @@ impl Serves<AddDockerImageVersion> for Platform {
             version: p.version,
             tag,
             digest: Some(digest),
+            recipe: None,
             state: ImageVersionState::Active,
             deprecation_reason: None,
             created_at: cx.now,

@@ -1,10 +1,12 @@
 //! Registered container images. Templates and deployments use them.
 
 mod handlers;
+mod recipes;
 mod registries;
 mod resolve_digest;
 mod rules;
 
+pub use recipes::{Recipe, Recipes, repository};
 pub use registries::Registries;
-pub use resolve_digest::{resolve_digest, usable};
+pub use resolve_digest::{recipe_of, resolve_digest, usable};
 pub use rules::{Command, ImageClaim, ImageIndex, Images};

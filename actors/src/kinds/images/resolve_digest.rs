@@ -1,9 +1,9 @@
 //! Whether a version of an image may be used, and the digest that it is pinned to.
 
 use super::{Command, Images};
-use crate::{runtime::store::Store, world::World};
+use crate::{ports::NotDone, runtime::store::Store, world::World};
 use container_engine::EngineError;
-use contract::{Fault, ImageId, VersionName, images::ImageVersionState};
+use contract::{Fault, ImageId, VersionName, images::ImageVersionState, text::Slug};
 use store::Snapshot;
 
 /// Reads a registered image. Fails if this version does not exist or is deprecated.
@@ -26,6 +26,19 @@ pub fn usable(
         )));
     }
     Ok(seen)
+}
+
+/// The recipe of a version. `None`: the version is pulled, or is not registered any more.
+pub fn recipe_of(
+    store: &Store,
+    id: ImageId,
+    version: &VersionName,
+) -> Result<Option<Slug>, NotDone> {
+    let found = store.get::<Images>(&id).map_err(|e| NotDone::Unreachable(e.to_string()))?;
+    Ok(found.and_then(|found| {
+        let known = found.state.versions.iter().find(|known| known.version == *version);
+        known.and_then(|known| known.recipe.clone())
+    }))
 }
 
 /// The reference of a version by its digest. If the version has no digest, resolves its tag at the

@@ -169,6 +169,7 @@ impl Instance {
         }
         let late = self.deadline.is_some_and(|deadline| now >= deadline + OVERDUE);
         Ok(match self.state {
+            S::Provisioning | S::Starting | S::Restarting if self.awaits_build() => Step::keep(),
             // The plan fails the instance as well, and knows which service is late.
             S::Starting if !late => Step::keep(),
             S::Restarting if self.coming_up && !late => Step::keep(),

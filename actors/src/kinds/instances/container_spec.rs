@@ -117,6 +117,8 @@ pub(super) fn environment(
             Placeholder::InstanceId => Some(owner.clone()),
             Placeholder::AppId => Some(instance.app_id.to_string()),
             Placeholder::Url => Some(site.instance_url(id, instance.app_id, instance.kind)),
+            Placeholder::ServiceUrl => Some(site.functions_url()),
+            Placeholder::ApplicationId => Some(site.installation.clone()),
         });
         (name.to_string(), value)
     };

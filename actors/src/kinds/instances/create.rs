@@ -158,12 +158,8 @@ impl Platform {
         env: &Env,
     ) -> Result<Service, Fault> {
         let template = &definition.service;
-        let image = ServiceImage {
-            image_id: Some(template.image_id),
-            name: image.name.clone(),
-            version: template.image_version.clone(),
-            reference: None,
-        };
+        let version = template.image_version.clone();
+        let image = ServiceImage::registered(template.image_id, image.name.clone(), version);
         let env = self.seal_env(id, template, env)?;
         Ok(Service::new(Revision::new(1, definition, image, env)))
     }

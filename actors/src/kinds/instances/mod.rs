@@ -28,13 +28,15 @@
 //! with a reason; Observe in a transient state is ignored, because a step is already pending. A
 //! deadline that passes is the command Overdue.
 //!
-//! An engine that does not answer changes no state: deadlines stand still until it does.
+//! An engine that does not answer changes no state: deadlines stand still until it does. Nor does a
+//! deadline end an instance whose image is being built from its recipe: the build has its own.
 
 mod commands;
 mod container_spec;
 mod create;
 pub mod database;
 mod handlers;
+mod image;
 pub mod metrics;
 pub mod names;
 mod reconcile;
@@ -45,6 +47,7 @@ mod view;
 
 pub use container_spec::{container, secret};
 pub(crate) use create::missing_secrets;
+pub(crate) use image::provide as provide_image;
 pub use reconcile::{
     observe::{Observation, ObservedContainer},
     plan::{Action, plan},
@@ -56,4 +59,5 @@ pub use record::{
 pub use route::{Route, of_app, route};
 pub use rules::{
     Command, Creation, Effect, ForApp, InstanceClaim, InstanceIndex, Instances, Outcome,
+    ResolvedImage,
 };

@@ -2,7 +2,7 @@
 
 use crate::ports::sealed::Sealed;
 use contract::{
-    AppId, BackupId, DeploymentId, ImageId, Name, ProjectId, Sha256, TemplateId, Timestamp,
+    AppId, BackupId, DeploymentId, ImageId, JobId, Name, ProjectId, Sha256, TemplateId, Timestamp,
     VersionName,
     backups::BackupKind,
     instances::{
@@ -147,6 +147,9 @@ pub struct ServiceImage {
     pub version: VersionName,
     /// The reference with a digest, once it is resolved. It names the same bytes forever.
     pub reference: Option<String>,
+    /// The job that builds the image from its recipe. The revision waits for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<JobId>,
 }
 
 /// What the next revision of a service changes. Everything else is taken from the live revision.
@@ -216,6 +219,11 @@ impl Revision {
 }
 
 impl ServiceImage {
+    /// A registered image that is not resolved yet.
+    pub fn registered(image_id: ImageId, name: Slug, version: VersionName) -> ServiceImage {
+        ServiceImage { image_id: Some(image_id), name, version, reference: None, build: None }
+    }
+
     /// The digest of the resolved image. An image that a deployment built has an id instead.
     pub fn digest(&self) -> Option<&str> {
         let reference = self.reference.as_deref()?;
@@ -258,6 +266,13 @@ impl Service {
     /// The live revision or the candidate, whichever has this generation.
     pub fn revision(&self, generation: u32) -> Option<&Revision> {
         self.current().find(|revision| revision.generation == generation)
+    }
+
+    /// See [`Service::revision`].
+    pub fn revision_mut(&mut self, generation: u32) -> Option<&mut Revision> {
+        let candidate = self.candidate.as_mut().map(|candidate| &mut candidate.revision);
+        let mut current = std::iter::once(&mut self.live).chain(candidate);
+        current.find(|revision| revision.generation == generation)
     }
 
     /// The generations of all containers that the service may have.
@@ -309,6 +324,15 @@ impl Instance {
 
     pub fn service_mut(&mut self, role: Role) -> Option<&mut Service> {
         self.services.iter_mut().find(|service| service.role == role)
+    }
+
+    pub fn revision_mut(&mut self, role: Role, generation: u32) -> Option<&mut Revision> {
+        self.service_mut(role)?.revision_mut(generation)
+    }
+
+    /// Whether the image of a live revision is being built.
+    pub fn awaits_build(&self) -> bool {
+        self.services.iter().any(|service| service.live.image.build.is_some())
     }
 
     /// Whether the state is transient, or a service is being replaced.

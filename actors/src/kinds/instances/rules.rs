@@ -25,7 +25,7 @@ use crate::{
     world::World,
 };
 use contract::{
-    AppId, DeploymentId, Fault, ImageId, InstanceId, Name, Timestamp,
+    AppId, DeploymentId, Fault, ImageId, InstanceId, JobId, Name, Timestamp,
     instances::{InstanceKind, InstanceState, Resources, Role},
     text::EnvName,
     webhooks::EventType,
@@ -149,6 +149,8 @@ pub enum Outcome {
         /// The last output of a container that failed.
         log: Vec<String>,
     },
+    /// The image of this revision is still being built.
+    Building { observation: Observation, role: Role, generation: u32, job: JobId, progress: u8 },
 }
 
 /// The image of a revision, by its digest.

@@ -33,9 +33,19 @@ pub struct Catalogue {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ShippedImage {
     name: Slug,
-    repository: ImageRepository,
+    source: ImageSource,
     description: Description,
     versions: Vec<ShippedVersion>,
+}
+
+/// Where the versions of an image come from.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum ImageSource {
+    /// They are pulled from this repository.
+    Repository(ImageRepository),
+    /// They are built from this recipe.
+    Recipe(Slug),
 }
 
 #[derive(Debug, Deserialize)]
@@ -119,10 +129,16 @@ impl ShippedImage {
             }
             None => {
                 let id: ImageId = world.ports.random.id(now);
+                let repository = match &self.source {
+                    ImageSource::Repository(repository) => repository.clone(),
+                    ImageSource::Recipe(recipe) => {
+                        images::repository(recipe).parse().map_err(|_| Fault::Internal)?
+                    }
+                };
                 let image = DockerImage {
                     id,
                     name: self.name.clone(),
-                    repository: self.repository.clone(),
+                    repository,
                     description: Some(self.description.clone()),
                     versions: Vec::new(),
                     created_at: now,
@@ -132,8 +148,13 @@ impl ShippedImage {
                 id
             }
         };
+        let recipe = match &self.source {
+            ImageSource::Repository(_) => None,
+            ImageSource::Recipe(recipe) => Some(recipe.clone()),
+        };
         for shipped in &self.versions {
             let version = DockerImageVersion {
+                recipe: recipe.clone(),
                 version: shipped.version.clone(),
                 tag: shipped.tag.clone(),
                 digest: None,

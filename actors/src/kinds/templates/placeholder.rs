@@ -10,6 +10,10 @@ pub enum Placeholder<'a> {
     AppId,
     /// `${instance.url}`: the public address of the server.
     Url,
+    /// `${service.url}`: the base URL of this service's functions.
+    ServiceUrl,
+    /// `${service.applicationId}`: the application id that calls of this service's functions need.
+    ApplicationId,
 }
 
 /// A piece of a value.
@@ -41,12 +45,14 @@ fn placeholder(name: &str) -> Result<Placeholder<'_>, String> {
         "instance.id" => Ok(Placeholder::InstanceId),
         "instance.appId" => Ok(Placeholder::AppId),
         "instance.url" => Ok(Placeholder::Url),
+        "service.url" => Ok(Placeholder::ServiceUrl),
+        "service.applicationId" => Ok(Placeholder::ApplicationId),
         _ => match name.strip_prefix("secret.") {
             Some(secret) if secret.parse::<contract::text::Identifier>().is_ok() => {
                 Ok(Placeholder::Secret(secret))
             }
             _ => Err(format!(
-                "${{{name:.60}}} is not known; there are ${{secret.NAME}}, ${{instance.id}}, ${{instance.appId}} and ${{instance.url}}"
+                "${{{name:.60}}} is not known; there are ${{secret.NAME}}, ${{instance.id}}, ${{instance.appId}}, ${{instance.url}}, ${{service.url}} and ${{service.applicationId}}"
             )),
         },
     }

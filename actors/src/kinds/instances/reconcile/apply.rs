@@ -13,7 +13,7 @@ use crate::{
     runtime::resource::{Intent, Step},
 };
 use contract::{
-    InstanceId, Timestamp,
+    InstanceId, JobId, Timestamp,
     instances::{DesiredState, InstanceState, Role, ServiceHealth, ServiceState},
 };
 use std::time::Duration;
@@ -33,6 +33,8 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 pub const KEEP_DATA: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The pause before an action that the engine refused is tried again.
 const REFUSED_PAUSE: Duration = Duration::from_secs(5);
+/// The pause before a build is looked at again.
+const BUILD_POLL: Duration = Duration::from_secs(1);
 /// The shortest and the longest pause while the engine is unreachable.
 const UNREACHABLE_PAUSE: (Duration, Duration) =
     (Duration::from_millis(500), Duration::from_secs(30));
@@ -52,6 +54,11 @@ pub(in crate::kinds::instances) fn apply(
     let mut instance = before.clone();
     let intent = match outcome {
         Outcome::Unreachable(why) => instance.apply_unreachable(why, now),
+        Outcome::Building { observation, role, generation, job, progress } => {
+            instance.resume_deadlines(now);
+            instance.apply_observation(&observation);
+            instance.apply_building(role, generation, (job, progress))
+        }
         Outcome::Reconciled { observation, action, result, log } => {
             instance.resume_deadlines(now);
             instance.apply_observation(&observation);
@@ -61,7 +68,7 @@ pub(in crate::kinds::instances) fn apply(
                 }
                 Ok(resolved) => {
                     if let Some(image) = resolved {
-                        instance.pin_image(image);
+                        instance.pin_image(image, now);
                     }
                     instance.apply_action(action, log, now)
                 }
@@ -114,16 +121,40 @@ impl Instance {
         }
     }
 
-    /// Pins the revision to exactly this image.
-    fn pin_image(&mut self, image: ResolvedImage) {
+    /// The revision waits for its image. A person sees why.
+    fn apply_building(
+        &mut self,
+        role: Role,
+        generation: u32,
+        (job, progress): (JobId, u8),
+    ) -> Intent<Effect> {
+        if let Some(revision) = self.revision_mut(role, generation) {
+            revision.image.build = Some(job);
+        }
+        self.last_error = Some(format!(
+            "{}: its image is being built, which happens once ({progress} % are done)",
+            role.label()
+        ));
+        reconcile_after(BUILD_POLL)
+    }
+
+    /// Pins the revision to exactly this image. The time of a build is no part of the deadlines.
+    fn pin_image(&mut self, image: ResolvedImage, now: Timestamp) {
         let Some(service) = self.service_mut(image.role) else { return };
-        let revision = match &mut service.candidate {
-            Some(candidate) if candidate.revision.generation == image.generation => {
-                &mut candidate.revision
-            }
-            _ => &mut service.live,
-        };
+        let Some(revision) = service.revision_mut(image.generation) else { return };
         revision.image.reference = Some(image.reference);
+        if revision.image.build.take().is_none() {
+            return;
+        }
+        self.last_error = None;
+        let later = |deadline: Timestamp| deadline.max(now + PROVISION_WITHIN);
+        let service = self.service_mut(image.role);
+        match service.and_then(|service| service.candidate.as_mut()) {
+            Some(candidate) if candidate.revision.generation == image.generation => {
+                candidate.deadline = later(candidate.deadline);
+            }
+            _ => self.deadline = self.deadline.map(later),
+        }
     }
 
     /// The engine refused the action, and would refuse it again.
@@ -136,6 +167,9 @@ impl Instance {
     ) -> Intent<Effect> {
         match action {
             Action::Provision(role, generation) | Action::Start(role, generation) => {
+                if let Some(revision) = self.revision_mut(*role, *generation) {
+                    revision.image.build = None;
+                }
                 let candidate = self.service(*role).and_then(|s| s.candidate.as_ref());
                 if candidate.is_some_and(|c| c.revision.generation == *generation) {
                     self.reject(*role, why, log);
@@ -321,6 +355,7 @@ impl Instance {
         for service in &mut self.services {
             service.attempts = 0;
             service.live.passes = 0;
+            service.live.image.build = None;
         }
         if let Some(restore) = &mut self.initial_restore {
             (restore.begun, restore.failures) = (false, 0);

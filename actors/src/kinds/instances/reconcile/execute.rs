@@ -6,12 +6,12 @@ use super::{
 };
 use crate::{
     kinds::{
-        images,
+        image_builds::from_recipe::Availability,
         instances::{
             container_spec,
             database::RunningDatabase,
-            names,
-            record::{Instance, Service, ServiceImage},
+            image, names,
+            record::{Instance, Service},
             rules::{Instances, Outcome, ResolvedImage},
         },
     },
@@ -22,6 +22,7 @@ use crate::{
 use container_engine::{EngineError, LogQuery};
 use contract::{
     InstanceId,
+    image_builds::BuildJob,
     instances::{Role, ServiceState},
 };
 use std::{sync::Arc, time::Duration};
@@ -44,12 +45,26 @@ pub(in crate::kinds::instances) async fn reconcile(
     let action = plan(instance, &observation, world.ports.clock.now());
     let executor = Executor { id, instance, observation: &observation, world: &world };
     let result = match executor.execute(&action).await {
-        Ok(resolved) => Ok(resolved),
+        Ok(Done::Building(role, generation, job)) => {
+            let (job, progress) = (job.id, job.progress);
+            return Ok(Outcome::Building { observation, role, generation, job, progress });
+        }
+        Ok(Done::Resolved(image)) => Ok(Some(image)),
+        Ok(Done::Executed) => Ok(None),
         Err(NotDone::Unreachable(why)) => return Ok(Outcome::Unreachable(why)),
         Err(NotDone::Refused(why)) => Err(why),
     };
     let log = executor.output(&action, result.is_err()).await;
     Ok(Outcome::Reconciled { observation, action, result, log })
+}
+
+/// What came of an action.
+enum Done {
+    Executed,
+    /// A container of this image exists.
+    Resolved(ResolvedImage),
+    /// The image of this revision is still being built: nothing else was done.
+    Building(Role, u32, BuildJob),
 }
 
 struct Executor<'a> {
@@ -60,16 +75,14 @@ struct Executor<'a> {
 }
 
 impl Executor<'_> {
-    async fn execute(&self, action: &Action) -> Result<Option<ResolvedImage>, NotDone> {
+    async fn execute(&self, action: &Action) -> Result<Done, NotDone> {
         let engine = &self.world.ports.engine;
         let name = |role: Role, generation: u32| names::container(self.id, role, generation);
         match action {
             Action::Provision(role, generation) => {
-                let reference = self.provision(*role, *generation).await?;
-                let (role, generation) = (*role, *generation);
-                return Ok(Some(ResolvedImage { role, generation, reference }));
+                return self.provision(*role, *generation).await;
             }
-            Action::Start(role, generation) => self.start(*role, *generation).await?,
+            Action::Start(role, generation) => return self.start(*role, *generation).await,
             Action::Restore(role) => self.restore(*role).await?,
             Action::Stop(role, generation) => {
                 engine.stop(&name(*role, *generation), self.grace(*role)).await?;
@@ -89,21 +102,24 @@ impl Executor<'_> {
             | Action::Wait(_)
             | Action::Rest => {}
         }
-        Ok(None)
+        Ok(Done::Executed)
     }
 
     fn grace(&self, role: Role) -> Duration {
         self.instance.service(role).map_or(Duration::ZERO, Service::grace)
     }
 
-    /// Creates network, volume and image before the container, which refers to all three. Returns
-    /// the image's reference.
-    async fn provision(&self, role: Role, generation: u32) -> Result<String, EngineError> {
+    /// Creates network, volume and image before the container, which refers to all three.
+    async fn provision(&self, role: Role, generation: u32) -> Result<Done, NotDone> {
         let ports = &self.world.ports;
         let service = self.instance.service(role);
         let found = service.and_then(|service| Some((service, service.revision(generation)?)));
         let Some((service, revision)) = found else {
-            return Err(EngineError::Refused("this service does not exist any more".into()));
+            return Err(NotDone::Refused("this service does not exist any more".into()));
+        };
+        let reference = match image::provide(self.world, &revision.image).await? {
+            Availability::Here(reference) => reference,
+            Availability::Building(job) => return Ok(Done::Building(role, generation, job)),
         };
         let labels = names::of_instance(&ports.site.installation, self.id);
         ports.engine.ensure_network(&names::network(self.id), &labels).await?;
@@ -112,47 +128,40 @@ impl Executor<'_> {
             labels.insert(names::ROLE.into(), role.label().into());
             ports.engine.ensure_volume(&names::volume(self.id, role), &labels).await?;
         }
-        let reference = self.reference(&revision.image).await?;
-        ports.engine.ensure_image(&reference, ports.registries.login(&reference)).await?;
         let instance = self.instance;
         let spec =
             container_spec::container(ports, self.id, instance, service, revision, &reference);
-        let spec = spec.map_err(|e| EngineError::Refused(e.to_string()))?;
+        let spec = spec.map_err(|e| NotDone::Refused(e.to_string()))?;
         ports.engine.ensure_container(&spec).await?;
-        Ok(reference)
-    }
-
-    /// The reference of an image with its digest.
-    async fn reference(&self, image: &ServiceImage) -> Result<String, EngineError> {
-        if let Some(reference) = &image.reference {
-            return Ok(reference.clone());
-        }
-        let id = image.image_id.ok_or_else(|| EngineError::NoImage {
-            image: format!("{} {}", image.name, image.version),
-            why: "no deployment built it".into(),
-        })?;
-        images::resolve_digest(self.world, id, &image.version).await
+        Ok(Done::Resolved(ResolvedImage { role, generation, reference }))
     }
 
     /// Starts a container. A stopped container with an outdated configuration is created anew.
-    async fn start(&self, role: Role, generation: u32) -> Result<(), EngineError> {
+    async fn start(&self, role: Role, generation: u32) -> Result<Done, NotDone> {
         let engine = &self.world.ports.engine;
         let name = names::container(self.id, role, generation);
         let observed = self.observation.get(role, generation);
+        let mut done = Done::Executed;
         // A container that was never started was created a moment ago.
         if observed.is_none_or(|observed| observed.state != ServiceState::Created) {
-            self.provision(role, generation).await?;
+            done = self.provision(role, generation).await?;
+        }
+        if matches!(done, Done::Building(..)) {
+            return Ok(done);
         }
         match engine.start(&name).await {
             // The network or volume was removed from outside and created anew. The container still
             // refers to the old one, so it is created anew as well.
             Err(EngineError::Missing(_)) => {
                 engine.remove_container(&name).await?;
-                self.provision(role, generation).await?;
-                engine.start(&name).await
+                done = self.provision(role, generation).await?;
+                if !matches!(done, Done::Building(..)) {
+                    engine.start(&name).await?;
+                }
             }
-            started => started,
+            started => started?,
         }
+        Ok(done)
     }
 
     async fn restore(&self, role: Role) -> Result<(), NotDone> {

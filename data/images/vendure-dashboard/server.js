@@ -17,7 +17,7 @@ function config(published) {
 }
 
 // All of it is read at the start: a request names a file of the UI or gets its first page, and nothing else.
-const root = path.join(__dirname, 'admin-ui/browser');
+const root = path.join(__dirname, 'node_modules/@vendure/admin-ui-plugin/lib/admin-ui/browser');
 const files = new Map(
   fs.readdirSync(root, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())

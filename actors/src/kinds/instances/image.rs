@@ -1,0 +1,37 @@
+//! Provides the image of a service.
+
+use super::record::ServiceImage;
+use crate::{
+    kinds::{
+        image_builds::from_recipe::{self, Availability},
+        images,
+    },
+    ports::NotDone,
+    world::World,
+};
+
+/// Ensures that the image is on this machine: pulls it, or has a job build it from its recipe.
+pub async fn provide(world: &World, image: &ServiceImage) -> Result<Availability, NotDone> {
+    let (engine, registries) = (&world.ports.engine, &world.ports.registries);
+    if let Some(id) = image.image_id
+        && let Some(recipe) = images::recipe_of(&world.store, id, &image.version)?
+    {
+        // An image of an earlier recipe serves for as long as it is there.
+        if let Some(reference) = &image.reference
+            && engine.image(reference).await?.is_some()
+        {
+            return Ok(Availability::Here(reference.clone()));
+        }
+        return from_recipe::provide(world, (id, &image.version), &recipe, image.build).await;
+    }
+    let reference = match (&image.reference, image.image_id) {
+        (Some(reference), _) => reference.clone(),
+        (None, Some(id)) => images::resolve_digest(world, id, &image.version).await?,
+        (None, None) => {
+            let why = format!("no deployment built the image {} {}", image.name, image.version);
+            return Err(NotDone::Refused(why));
+        }
+    };
+    engine.ensure_image(&reference, registries.login(&reference)).await?;
+    Ok(Availability::Here(reference))
+}
