@@ -464,7 +464,7 @@ fn a_database_without_its_tools_makes_no_backup() {
         json!([
             {"role": "sqlDb", "image": "toolbox", "volume": "/data",
              "database": {"engine": "postgresql", "name": "parse", "user": "svc"}},
-            {"role": "server", "image": "storefront", "port": 8080, "healthCheck": {"http": "/health"}}
+            {"role": "server", "image": "web-server", "port": 8080, "healthCheck": {"http": "/health"}}
         ]),
     );
     let (ada, _, made) =

@@ -124,14 +124,15 @@ fn images_are_found_deprecated_and_deleted() {
     // A catalogue entry that an administrator deletes stays deleted.
     let vendure = service.call(None, "getTemplate", json!({"slug": "vendure"})).ok();
     service.call(Some(&admin), "deleteTemplate", json!({"templateId": vendure["id"]})).ok();
-    let storefront = service.call(None, "getDockerImage", json!({"name": "storefront"})).ok();
+    let storefront =
+        service.call(None, "getDockerImage", json!({"name": "vendure-storefront"})).ok();
     service.call(Some(&admin), "deleteDockerImage", json!({"imageId": storefront["id"]})).ok();
     service.stop();
     service.check();
     service.boot();
     let gone = service.call(None, "getTemplate", json!({"slug": "vendure"}));
     assert_eq!(gone.refusal(), (404, 101));
-    let gone = service.call(None, "getDockerImage", json!({"name": "storefront"}));
+    let gone = service.call(None, "getDockerImage", json!({"name": "vendure-storefront"}));
     assert_eq!(gone.refusal(), (404, 101));
 
     let call = |function: &str, params: Value| service.call(Some(&admin), function, params);

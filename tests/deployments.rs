@@ -147,13 +147,13 @@ fn a_version_of_the_template_brings_all_that_it_says() {
     let test = "a_version_of_the_template_brings_all_that_it_says";
     let Some(engine) = engine(test) else { return };
     let service = engine.service(&[]);
-    let server = json!({"role": "server", "image": "storefront", "port": 8080,
+    let server = json!({"role": "server", "image": "web-server", "port": 8080,
         "healthCheck": {"http": "/health"}});
     let template = template(&service, engine, json!([server]));
     let admin = service.administrator();
     let known = service.call(None, "getTemplate", json!({"templateId": template})).ok();
     let mut server = known["versions"][0]["services"][0].clone();
-    server["env"] = json!({"SHOP_API_URL": "the second", "TOKEN": "${secret.later}"});
+    server["env"] = json!({"WORDS": "the second", "TOKEN": "${secret.later}"});
     let second = json!({"templateId": template, "version": "2.0.0", "services": [server]});
     service.call(Some(&admin), "addTemplateDockerVersion", second).ok();
 

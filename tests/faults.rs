@@ -161,7 +161,7 @@ fn an_engine_that_is_away_fails_nothing() {
 /// Makes an instance of one small server, whose image is in this repository. Returns the person and
 /// the instance.
 fn small(service: &Installed, engine: &Engine, repository: &str) -> (Person, Value) {
-    let services = json!([{"role": "server", "image": "storefront", "repository": repository,
+    let services = json!([{"role": "server", "image": "web-server", "repository": repository,
         "port": 8080, "healthCheck": {"http": "/health"}}]);
     let template = template(service, engine, services);
     if repository == LOST {
@@ -222,7 +222,7 @@ fn an_image_that_is_gone_fails_the_instance_until_it_is_back() {
     let failed = until(&service, &ada, &made["id"], &["failed", "running"]);
     assert_eq!(failed["state"], "failed", "{failed}");
     assert!(failed["lastError"].as_str().unwrap().contains(LOST), "{failed}");
-    engine.publish("storefront", LOST, "1");
+    engine.publish("web-server", LOST, "1");
     let id = json!({"instanceId": made["id"]});
     service.call(Some(&ada), "svc_startBackendInstance", id).ok();
     until(&service, &ada, &made["id"], &["running"]);

@@ -20,7 +20,8 @@ pub fn until(service: &Installed, who: &Person, id: &Value, states: &[&str]) -> 
         if states.iter().any(|state| instance["state"] == *state) {
             return instance;
         }
-        assert!(begun.elapsed() < Duration::from_secs(120), "not {states:?}: {instance}");
+        // Its image may have to be built first.
+        assert!(begun.elapsed() < Duration::from_secs(300), "not {states:?}: {instance}");
         std::thread::sleep(Duration::from_millis(100));
     }
 }

@@ -49,6 +49,7 @@ mod releases;
 mod repositories;
 mod runners;
 mod ssh;
+mod storefront;
 mod stores;
 mod support;
 mod trusted_publishers;

@@ -1,24 +1,50 @@
-//! Market servers in real containers: a Vendure with PostgreSQL, dashboard and storefront.
+//! Market servers in real containers: a Vendure with PostgreSQL, dashboard and storefront, built from
+//! the shipped recipes.
 
 use crate::{
     backups::{finished, psql},
     instances::{deployed, made, until},
-    support::{engine::engine, load::under_load, service::eventually},
+    support::{
+        engine::{Installed, engine},
+        load::under_load,
+        service::eventually,
+    },
 };
 use serde_json::{Value, json};
 
 #[test]
-fn a_market_server_lives_with_dashboard_and_storefront() {
-    let Some(engine) = engine("a_market_server_lives_with_dashboard_and_storefront") else {
+fn a_shop_comes_up_with_nothing_prepared() {
+    let Some(engine) = engine("a_shop_comes_up_with_nothing_prepared") else {
         return;
     };
-    let service = engine.service(&[]);
+    // The base image of the recipes is not there yet.
+    let base = format!("{}/late-base:1", engine.registry);
+    let mut service = engine.service(&[("SVC_RECIPE_BASE_IMAGE", &base)]);
+    let admin = service.administrator();
     let (ada, _, made) = made(&service, "svc_deployMarketServer", json!({}));
-    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
     let (id, app) = (&made["id"], &made["appId"]);
     assert_eq!((&made["kind"], made["services"].as_array().unwrap().len()), (&json!("market"), 2));
+    let failed = until(&service, &ada, id, &["running", "failed"]);
+    let why = failed["lastError"].as_str().unwrap();
+    assert!(why.starts_with("server: its image was not built:") && why.contains(&base), "{why}");
+
+    // It is there now. The service is killed while it builds, and goes on.
+    engine.publish("recipe-base", "late-base", "1");
+    service.call(Some(&ada), "svc_startMarketServer", json!({"appId": app})).ok();
+    let jobs = |service: &Installed| {
+        let jobs = service.call(Some(&admin), "listBuildJobs", json!({})).ok()["items"].clone();
+        jobs.as_array().unwrap().iter().map(|job| job["state"].clone()).collect::<Vec<_>>()
+    };
+    eventually("it is being built", || jobs(&service) == ["building", "failed"]);
+    let waiting = service.call(Some(&ada), "svc_getMarketServerStatus", json!({"appId": app})).ok();
+    let waiting = &waiting["instance"];
+    assert_eq!(waiting["state"], "restarting", "{waiting}");
+    service.kill();
+    service.boot();
     let running = until(&service, &ada, id, &["running", "failed"]);
-    assert_eq!(running["state"], "running", "{running}");
+    assert_eq!((&running["state"], &running["lastError"]), (&json!("running"), &json!(null)));
+    assert_eq!(jobs(&service), ["succeeded", "failed"]);
+    let call = |function: &str, params: Value| service.call(Some(&ada), function, params);
     let shop = format!("{}/shop-api", running["url"].as_str().unwrap());
     let asked = service.http.post(&shop).json(&json!({"query": "{activeChannel{code}}"}));
     let asked: Value = asked.send().unwrap().json().unwrap();
@@ -36,6 +62,9 @@ fn a_market_server_lives_with_dashboard_and_storefront() {
         assert_eq!(page.status(), 200, "{service_of}");
         assert!(page.text().unwrap().contains("<html"), "{service_of}");
     }
+    let shop = whole["services"][3]["url"].as_str().unwrap();
+    let page = service.http.get(format!("{shop}/")).send().unwrap().text().unwrap();
+    assert!(page.contains("Ada&#39;s") && page.contains("Nothing is for sale yet"), "{page}");
     // The dashboard finds its files below its public path.
     let dashboard = whole["services"][2]["url"].as_str().unwrap();
     let page = service.http.get(format!("{dashboard}/")).send().unwrap().text().unwrap();
@@ -111,7 +140,7 @@ fn a_market_server_is_deployed_without_a_failed_request_and_its_data_comes_back(
         client.post(&shop).json(&json!({"query": "{activeChannel{code}}"}))
     };
     let deploy = |env: Value| {
-        let source = json!({"templateVersion": "1.0.0"});
+        let source = json!({"templateVersion": "1.1.0"});
         let params = json!({"appId": app, "target": "marketServer", "source": source, "env": env});
         deployed(&service, &ada, &call("triggerDeployment", params).ok())
     };

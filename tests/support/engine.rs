@@ -19,19 +19,21 @@ pub struct Engine {
     pub registry: String,
     /// The references of the built images, by name.
     pub images: BTreeMap<String, String>,
+    /// The npm registry of this machine, for recipes.
+    npm_registry: String,
     _registry: Child,
     folder: tempfile::TempDir,
 }
 
-/// The images of the shipped catalogue: the name in the catalogue, the repository and the tag in
+/// The pulled images of the shipped catalogue: the name in the catalogue, the repository and the tag in
 /// the registry, and the built image that stands for it.
-const SHIPPED: [(&str, &str, &str, &str); 5] = [
+const SHIPPED: [(&str, &str, &str, &str); 2] = [
     ("postgres", "postgres", "15", "postgresql"),
     ("parseplatform/parse-server", "parse-server", "9.10.0", "parse-server"),
-    ("127.0.0.1:5000/vendure-server", "vendure-server", "3.5.6", "vendure-server"),
-    ("127.0.0.1:5000/vendure-dashboard", "vendure-dashboard", "3.5.6", "vendure-dashboard"),
-    ("127.0.0.1:5000/storefront", "storefront", "1.0.0", "storefront"),
 ];
+
+/// The built image that shipped recipes build upon.
+const RECIPE_BASE: &str = "recipe-base";
 
 /// Base images of the tests. Builds ask the registry for them, even if the engine has them.
 const BASES: [&str; 2] = ["parse-server", "toolbox"];
@@ -83,9 +85,11 @@ impl Engine {
         let images = printed.lines().filter_map(|line| line.split_once(' '));
         let images: BTreeMap<String, String> =
             images.map(|(name, reference)| (name.to_owned(), reference.to_owned())).collect();
+        let npm = run(Command::new("npm").args(["config", "get", "registry"]))?;
+        let npm_registry = text(&npm.stdout);
         forget_registries();
         let (child, folder, registry) = start_registry()?;
-        let engine = Engine { registry, images, _registry: child, folder };
+        let engine = Engine { registry, images, npm_registry, _registry: child, folder };
         for (_, repository, tag, image) in SHIPPED {
             engine.publish(image, repository, tag);
         }
@@ -129,6 +133,8 @@ impl Engine {
         let mut all = vec![
             ("SVC_DOCKER_HOST", socket.as_str()),
             ("SVC_IMAGE_MIRRORS", &mirrors),
+            ("SVC_RECIPE_BASE_IMAGE", &self.images[RECIPE_BASE]),
+            ("SVC_RECIPE_NPM_REGISTRY", &self.npm_registry),
             ("SVC_WATCH_INTERVAL", "1"),
             ("SVC_ANONYMOUS_TIER", "enterprise"),
         ];
@@ -220,9 +226,12 @@ impl Drop for Installed {
     fn drop(&mut self) {
         self.0.kill();
         let filter = format!("label=svc.installation={}", self.0.application_id);
+        // The layers of recipes stay, so that the next build takes a moment.
         let sweep = "docker ps -aq --filter $F | xargs -r docker rm -fv; \
             docker network ls -q --filter $F | xargs -r docker network rm; \
             docker volume ls -q --filter $F | xargs -r docker volume rm; \
+            docker images --filter $F --filter 'reference=svc/recipes/*' --format '{{.Repository}}:{{.Tag}}' \
+            | xargs -r docker rmi -f --no-prune; \
             docker images -q --filter $F | sort -u | xargs -r docker rmi -f";
         let _ = Command::new("sh").args(["-c", sweep]).env("F", filter).output();
     }

@@ -54,7 +54,8 @@ functions! {
 }
 
 records! {
-    /// A build of an image.
+    /// A build of an image: of a new version from a repository, or of a version from a recipe, when an
+    /// instance needs it.
     pub struct BuildJob {
         id: JobId,
         image_id: ImageId,
@@ -62,6 +63,7 @@ records! {
         state: BuildJobState,
         /// Progress, in percent.
         progress: u8,
+        /// The digest in the registry. An image from a recipe has none.
         digest: Option<ImageDigest>,
         error: Option<String>,
         created_at: Timestamp,
@@ -113,9 +115,9 @@ pub enum BuildJobState {
     Building,
     /// The image is being pushed to its registry.
     Pushing,
-    /// The image has the new version.
+    /// The image has the new version. An image from a recipe is on the machine of the engine.
     Succeeded,
-    /// The build failed. The image has no new version.
+    /// The build failed.
     Failed,
     /// The build was cancelled.
     Cancelled,

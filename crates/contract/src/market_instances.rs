@@ -11,7 +11,9 @@ functions! {
 
     /// Create a market server and its database.
     ///
-    /// The call returns at once. The instance is in `provisioning` and starts as soon as possible.
+    /// The call returns at once. The instance is in `provisioning` and starts as soon as possible. The
+    /// service builds the images of the shipped template when they are needed for the first time; that
+    /// takes some minutes, and `lastError` says so meanwhile.
     "svc_deployMarketServer": DeployMarketServer {
         project_id: ProjectId,
         /// An app of the project without a market server. By default, the call creates an app.
