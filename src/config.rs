@@ -165,7 +165,7 @@ pub struct ServeArgs {
     /// pulled without a login if it is not on the machine of the container engine.
     #[arg(long, env = "SVC_RECIPE_BASE_IMAGE", default_value = "node:22-slim")]
     pub recipe_base_image: String,
-    /// The npm registry of the shipped recipes, such as https://npm.example.com. The default is
+    /// The npm registry of the shipped recipes, such as `https://npm.example.com`. The default is
     /// npm's own. The history of the images shows it, so it must not contain a password.
     #[arg(long, env = "SVC_RECIPE_NPM_REGISTRY")]
     pub recipe_npm_registry: Option<WebUrl>,
