@@ -7,7 +7,6 @@ use crate::{
     failure::Failure,
     lists,
     printer::{Fields, Table, cell, moment, word},
-    retry,
 };
 use contract::{
     BuildId, Limit,
@@ -17,6 +16,7 @@ use contract::{
     },
 };
 use std::{thread, time::Duration};
+use svc_client::Patience;
 
 /// The pause before a log that has no new lines is read again. The lowest tier has 60 requests a
 /// minute.
@@ -48,7 +48,7 @@ pub fn build(cx: &Context<'_>, command: args::Build) -> Result<(), Failure> {
                 cx.printer.note(line);
                 Ok(())
             };
-            read_log(&client.with_patience(retry::LASTING), build.id, true, line)?;
+            read_log(&client.with_patience(Patience::LASTING), build.id, true, line)?;
             let build = cx.client()?.call(&GetBuild { build_id: build.id })?;
             cx.printer.reply(&build, fields)?;
             outcome(cx, &build)
@@ -68,7 +68,7 @@ pub fn builds(cx: &Context<'_>, args: args::Builds) -> Result<(), Failure> {
     match args.command {
         None => list(cx, &args.listing),
         Some(BuildsCommand::Logs { build, follow }) => {
-            let client = cx.client()?.with_patience(retry::LASTING);
+            let client = cx.client()?.with_patience(Patience::LASTING);
             read_log(&client, build, follow, |line| cx.printer.text(line))?;
             match follow {
                 true => outcome(cx, &client.call(&GetBuild { build_id: build })?),

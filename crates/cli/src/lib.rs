@@ -39,7 +39,6 @@ mod publish;
 mod publisher;
 mod release;
 mod repo;
-mod retry;
 mod runner;
 mod settings;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::{
     client::Client,
     failure::Failure,
     printer::{Fields, word},
-    provenance, release, retry,
+    provenance, release,
     upload::upload,
     working_copy::WorkingCopy,
 };
@@ -25,6 +25,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
+use svc_client::Patience;
 
 /// The reply of `svc publish`.
 #[derive(Serialize)]
@@ -59,7 +60,7 @@ fn make(
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Published, Failure> {
     let app_id = cx.settings.app(args.app)?;
-    let client = cx.client()?.with_patience(retry::LASTING);
+    let client = cx.client()?.with_patience(Patience::LASTING);
     let file = match &args.file {
         Some(file) => file.clone(),
         None => build(cx, config, args)?,

@@ -2,7 +2,6 @@
 
 use crate::{
     client::Client,
-    retry::Patience,
     settings::{Credential, Settings},
 };
 use serde_json::{Value, json};
@@ -14,6 +13,7 @@ use std::{
     thread,
     time::Duration,
 };
+use svc_client::Patience;
 
 /// Several attempts, as in a command, but with short pauses.
 pub const IMPATIENT: Patience = Patience {

@@ -4,11 +4,7 @@
 //! After an answer without an offset, or no answer, the client asks for the offset. Stored bytes
 //! stay stored, so a repeated command continues where the interrupted one stopped.
 
-use crate::{
-    binary::Binary,
-    client::{self, Answer, Client},
-    failure::Failure,
-};
+use crate::{binary::Binary, client::Client, failure::Failure};
 use contract::{
     ArtifactId,
     endpoint::{PART_SIZE, Received, UploadUrlRequest},
@@ -18,6 +14,7 @@ use indicatif::ProgressBar;
 use reqwest::Method;
 use sha2::{Digest, Sha256};
 use std::{collections::BTreeMap, time::Duration};
+use svc_client::Answer;
 
 /// A part that takes longer has stalled. The next attempt sends half of it.
 const PART_LIMIT: Duration = Duration::from_secs(60);
@@ -144,16 +141,17 @@ impl Upload<'_> {
     fn rest(&mut self, attempt: Attempt) -> Result<(), Failure> {
         self.failures += 1;
         let told = attempt.as_ref().ok().and_then(Answer::retry_after);
-        if self.client.patience().rest(self.failures, told) {
-            return Ok(());
+        match self.client.patience().pause(self.failures, told) {
+            Some(pause) => std::thread::sleep(pause),
+            None => return Err(self.failure(attempt)),
         }
-        Err(self.failure(attempt))
+        Ok(())
     }
 
     fn failure(&self, attempt: Attempt) -> Failure {
         match attempt {
             Ok(answer) => self.client.refusal(&answer),
-            Err(error) => self.client.unreachable(&error),
+            Err(error) => self.client.unanswered(&error),
         }
     }
 
@@ -189,11 +187,11 @@ impl Upload<'_> {
             .header("Content-Range", format!("bytes {}-{last}/{total}", self.offset))
             .header("Content-Digest", content_digest(&part))
             .body(part);
-        Ok(client::send(request))
+        Ok(self.client.send(request))
     }
 
     fn ask_offset(&self) -> Result<Attempt, Failure> {
-        Ok(client::send(self.client.signed(Method::HEAD, &self.address)?))
+        Ok(self.client.send(self.client.signed(Method::HEAD, &self.address)?))
     }
 }
 

@@ -170,6 +170,10 @@ impl Writer {
             "requestBody": {"required": required, "content": {"application/json": {"schema": params}}},
             "responses": responses,
         });
+        if function.secret {
+            // The reply of a repetition lacks the secret, so clients do not repeat the call.
+            set(&mut operation, "x-secret", true.into());
+        }
         if function.effect == Effect::Change {
             let key = json!({"$ref": "#/components/parameters/IdempotencyKey"});
             set(&mut operation, "parameters", json!([key]));

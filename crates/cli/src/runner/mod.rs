@@ -9,7 +9,7 @@ mod folder;
 mod process;
 mod reporter;
 
-use crate::{Context, args, client::Client, failure::Failure, retry};
+use crate::{Context, args, client::Client, failure::Failure};
 use contract::{
     Name,
     builds::Labels,
@@ -19,12 +19,13 @@ use contract::{
 use data_encoding::HEXLOWER;
 use folder::WorkFolder;
 use std::{path::PathBuf, thread, time::Duration};
+use svc_client::Patience;
 
 /// The pause after the service could not be reached.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 pub fn runner(cx: &Context<'_>, args: args::Runner) -> Result<(), Failure> {
-    let client = cx.client()?.with_patience(retry::LASTING);
+    let client = cx.client()?.with_patience(Patience::LASTING);
     let base = args.work_dir.clone().unwrap_or_else(std::env::temp_dir);
     WorkFolder::remove_leftovers(&base).map_err(|error| Failure::file(&base, &error))?;
     let runner = Runner {
