@@ -22,6 +22,7 @@ mod cascades;
 mod catalogue;
 mod ci_jobs;
 mod ci_scripts;
+mod clients;
 mod command_line;
 mod connections;
 mod crashes;

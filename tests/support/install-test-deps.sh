@@ -20,6 +20,7 @@ need apksigner apksigner
 need zipalign zipalign
 need smali smali
 need zip zip
+need chromium chromium
 need curl curl
 need jq jq
 [ -e /usr/share/android-framework-res/framework-res.apk ] || missing+=(android-framework-res)

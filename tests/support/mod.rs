@@ -9,6 +9,7 @@ pub mod git;
 pub mod github;
 pub mod google;
 pub mod load;
+pub mod lossy;
 pub mod managed;
 pub mod oidc;
 pub mod requires;

@@ -5,6 +5,7 @@ use super::rig;
 use std::{
     collections::HashSet,
     io::Write,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::Mutex,
 };
@@ -12,17 +13,22 @@ use std::{
 /// Installs the node packages of a folder of `tests/support` if they are missing. Returns whether
 /// they are there; if not, prints which test is left out.
 pub fn node_packages(test: &str, folder: &str) -> bool {
-    static INSTALLED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
-    let path = rig::folder_of(folder);
+    node_packages_in(test, &rig::folder_of(folder))
+}
+
+/// Installs the node packages of this folder if they are missing. Returns whether they are there; if
+/// not, prints which test is left out.
+pub fn node_packages_in(test: &str, folder: &Path) -> bool {
+    static INSTALLED: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
     let mut installed = INSTALLED.lock().unwrap();
     let installed = installed.get_or_insert_default();
-    let is_here = installed.contains(folder) || path.join("node_modules").exists();
+    let is_here = installed.contains(folder) || folder.join("node_modules").exists();
     if !programs(test, if is_here { &["node"][..] } else { &["node", "npm"] }) {
         return false;
     }
     if !is_here {
         let mut npm = Command::new("npm");
-        npm.args(["ci", "--ignore-scripts", "--no-audit"]).current_dir(&path);
+        npm.args(["ci", "--ignore-scripts", "--no-audit"]).current_dir(folder);
         let done = npm.output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }
