@@ -192,10 +192,10 @@ pub struct ServeArgs {
     )]
     pub webhook_private_hosts: Vec<(String, u16)>,
     /// The address of Paystack.
-    #[arg(long, env = "SVC_PAYSTACK_URL", default_value = payments::PAYSTACK)]
+    #[arg(long, env = "SVC_PAYSTACK_URL", default_value = payments::paystack::ADDRESS)]
     pub paystack_url: String,
     /// The address of Stripe.
-    #[arg(long, env = "SVC_STRIPE_URL", default_value = payments::STRIPE)]
+    #[arg(long, env = "SVC_STRIPE_URL", default_value = payments::stripe::ADDRESS)]
     pub stripe_url: String,
     /// The app to whose plans people subscribe for a higher tier on this service.
     #[arg(long, env = "SVC_PLATFORM_APP", requires = "platform_plans")]

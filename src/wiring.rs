@@ -31,7 +31,7 @@ use app_stores::{
 use commerce::Vendure;
 use container_engine::docker::Docker;
 use contract::{Email, checkouts::PaymentProvider, releases::Target};
-use payments::{Paystack, Provider, Stripe};
+use payments::{Provider, paystack::Paystack, stripe::Stripe};
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use store::{Memory, Store as Database, StoreError};
 

@@ -20,6 +20,7 @@ mod buckets;
 mod builds;
 mod cascades;
 mod catalogue;
+mod checkouts;
 mod ci_jobs;
 mod ci_scripts;
 mod clients;

@@ -83,7 +83,7 @@ fn token(data: &[u8]) -> Result<Opened, Refused> {
 
 fn paystack(data: &[u8]) -> Result<Opened, Refused> {
     let key = PaystackKey::read(data).map_err(|why| refused("data", why.to_string()))?;
-    let (live, hint) = (key.is_live(), key.hint());
+    let (live, hint) = (key.is_live(), format!("…{}", key.last4()));
     Ok(provider_key(live, hint, Vec::new(), Secret::Paystack(key)))
 }
 
@@ -97,7 +97,7 @@ fn stripe(data: &[u8]) -> Result<Opened, Refused> {
         ],
         false => Vec::new(),
     };
-    let (live, hint) = (key.is_live(), key.hint());
+    let (live, hint) = (key.is_live(), format!("…{}", key.last4()));
     Ok(provider_key(live, hint, warnings, Secret::Stripe(key)))
 }
 

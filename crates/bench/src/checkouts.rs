@@ -121,6 +121,7 @@ async fn settled(store: &store::Store, app_id: AppId) -> Outcome<Reference> {
         payment: Some(payment),
         looked_at: Some(now()),
         looking: false,
+        look_owed: false,
         subscription: Some(subscription),
         problem: None,
         attempts: 0,
@@ -150,6 +151,8 @@ async fn settled(store: &store::Store, app_id: AppId) -> Outcome<Reference> {
         problem: None,
         attempts: 0,
         looking: false,
+        look_owed: false,
+        told: Some(seed::text(EMAIL)?),
         due: None,
         created_at: now(),
     };

@@ -1,0 +1,431 @@
+//! Checkouts with Paystack, and with a shop that runs on Vendure.
+
+use crate::support::{
+    load::together,
+    requires,
+    rig::Rig,
+    service::{Answer, Person, Service, eventually, holds},
+};
+use data_encoding::{BASE64, HEXLOWER};
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, time::Duration};
+
+const SECRET_KEY: &str = "sk_test_0123456789abcdef0123456789abcdef01234567";
+const BUYER: &str = "buyer@example.com";
+
+struct World {
+    paystack: Rig,
+    service: Service,
+    ada: Person,
+    app: Value,
+}
+
+impl World {
+    /// `None` where a program that the test needs is missing.
+    fn new(test: &str, settings: &[(&str, &str)]) -> Option<World> {
+        if !requires::node_packages(test, "payments") {
+            return None;
+        }
+        let paystack = Rig::start("payments/paystack", "paystack.mjs", &[]);
+        let ready = paystack.ask(&json!({"secretKey": SECRET_KEY}));
+        let ready: Value = serde_json::from_str(&ready).unwrap();
+        let address = ready["address"].as_str().unwrap();
+        let common = [("SVC_PAYSTACK_URL", address), ("SVC_ANONYMOUS_TIER", "enterprise")];
+        let service = Service::start_with(&[&common[..], settings].concat());
+        let ada = service.register("ada");
+        let (_, app) = service.project_with_app(&ada, None);
+        let world = World { paystack, service, ada, app };
+        world.store_key(SECRET_KEY);
+        world.listen();
+        Some(world)
+    }
+
+    fn store_key(&self, key: &str) -> Value {
+        let data = BASE64.encode(key.as_bytes());
+        let params = json!({"appId": self.app, "kind": "paystack", "name": "main", "data": data});
+        self.call("svc_setCredential", params)
+    }
+
+    fn call(&self, function: &str, params: Value) -> Value {
+        self.service.call(Some(&self.ada), function, params).ok()
+    }
+
+    /// The address to which Paystack posts.
+    fn webhook(&self) -> String {
+        format!("{}/api/v1/payments/{}/paystack", self.service.url, self.app.as_str().unwrap())
+    }
+
+    /// Lets Paystack post its notices to the service.
+    fn listen(&self) {
+        self.tell(json!({"do": "receiver", "url": self.webhook()}));
+    }
+
+    fn tell(&self, command: Value) -> Value {
+        let answer: Value = serde_json::from_str(&self.paystack.ask(&command)).unwrap();
+        assert_eq!(answer["error"], Value::Null, "{command}: {answer}");
+        answer
+    }
+
+    fn order(&self) -> Value {
+        json!({
+            "flow": "direct", "appId": self.app, "amount": 450_000, "currency": "NGN",
+            "customer": {"email": BUYER}, "callbackUrl": "https://shop.example.com/thanks",
+        })
+    }
+
+    /// Calls as a storefront does, with a request id.
+    fn create(&self, order: &Value, once: &str) -> Answer {
+        self.service.try_call(None, "svc_checkout_create", order.clone(), Some(once)).unwrap()
+    }
+
+    fn opened(&self, order: &Value, once: &str) -> Value {
+        self.create(order, once).ok()["reference"].clone()
+    }
+
+    fn verify(&self, reference: &Value) -> Value {
+        self.service.call(None, "svc_checkout_verify", json!({"reference": reference})).ok()
+    }
+
+    fn get(&self, reference: &Value) -> Value {
+        self.call("svc_getCheckout", json!({"reference": reference}))
+    }
+
+    fn reaches(&self, reference: &Value, state: &str) -> Value {
+        eventually(&format!("{reference} is {state}"), || self.get(reference)["state"] == state);
+        self.get(reference)
+    }
+
+    /// Posts a notice with this signature.
+    fn post(&self, body: &str, signature: &str) -> (u16, Value) {
+        let request = self.service.http.post(self.webhook()).body(body.to_owned());
+        let request = request.header("Content-Type", "application/json");
+        let answer = request.header("X-Paystack-Signature", signature).send().unwrap();
+        (answer.status().as_u16(), answer.json().unwrap())
+    }
+
+    /// How often Paystack was asked about payments.
+    fn looks(&self) -> usize {
+        let requests = self.tell(json!({"do": "requests"}))["requests"].clone();
+        let is_look = |r: &&Value| r["path"].as_str().unwrap().contains("/transaction/verify/");
+        requests.as_array().unwrap().iter().filter(is_look).count()
+    }
+
+    /// Fails if a request or an answer was not as Paystack's description says, if a payment was
+    /// charged twice, or if the store is not sound.
+    fn check(mut self) {
+        assert_eq!(self.tell(json!({"do": "violations"}))["violations"], json!([]));
+        let transactions = self.tell(json!({"do": "transactions"}))["transactions"].clone();
+        for transaction in transactions.as_array().unwrap() {
+            assert!(transaction["charges"].as_u64() <= Some(1), "{transaction}");
+        }
+        self.service.stop();
+        self.service.check();
+        assert!(!holds(&self.service.data(), SECRET_KEY.as_bytes()), "the key lies in the clear");
+        assert!(!self.service.log().contains(SECRET_KEY), "the key is in the log");
+    }
+}
+
+#[test]
+fn a_buyer_pays_and_a_closed_page_loses_nothing() {
+    let Some(world) = World::new("a_buyer_pays_and_a_closed_page_loses_nothing", &[]) else {
+        return;
+    };
+    let order = world.order();
+    let first = world.create(&order, "cart-1").ok();
+    assert_eq!((&first["amount"], &first["currency"]), (&json!(450_000), &json!("NGN")));
+    assert_eq!(world.create(&order, "cart-1").ok(), first, "the same call, the same checkout");
+    let mut other = order.clone();
+    other["amount"] = json!(1);
+    assert_eq!(world.create(&other, "cart-1").refusal(), (400, 142), "with other parameters");
+    let reference = &first["reference"];
+    assert_eq!(world.verify(reference)["status"], "pending");
+
+    // The buyer pays on the page, which sends the browser back with the reference.
+    let page = first["checkoutUrl"].as_str().unwrap();
+    let browser = reqwest::blocking::Client::builder().redirect(reqwest::redirect::Policy::none());
+    let paid = browser.build().unwrap().post(page).body("action=pay").send().unwrap();
+    let back = paid.headers()["location"].to_str().unwrap();
+    let expected = format!(
+        "https://shop.example.com/thanks?trxref={0}&reference={0}",
+        reference.as_str().unwrap()
+    );
+    assert_eq!(back, expected);
+    let status = world.verify(reference);
+    assert_eq!((&status["status"], &status["amount"]), (&json!("paid"), &json!(450_000)));
+    let checkout = world.reaches(reference, "settled");
+    assert_eq!(checkout["paid"], json!({"amount": 450_000, "currency": "NGN"}), "{checkout}");
+
+    // Another buyer closes the page after paying: the notice alone tells it.
+    let second = world.opened(&order, "cart-2");
+    world.tell(json!({"do": "pay", "reference": second}));
+    world.reaches(&second, "settled");
+
+    // A third one's notice is lost, the page is the service's own.
+    world.tell(json!({"do": "receiver", "url": null}));
+    let mut without = order.clone();
+    without.as_object_mut().unwrap().remove("callbackUrl");
+    let third = world.opened(&without, "cart-3");
+    let own = format!("{}/checkouts/{}", world.service.url, third.as_str().unwrap());
+    let shown = |text: &str| {
+        let page = world.service.http.get(&own).send().unwrap().text().unwrap();
+        page.contains(text)
+    };
+    assert!(shown("is not confirmed yet") && shown("4500.00 NGN"));
+    world.tell(json!({"do": "pay", "reference": third}));
+    eventually("the page thanks", || shown("Thank you"));
+
+    // A declined card, then another one.
+    let fourth = world.opened(&order, "cart-4");
+    world.tell(json!({"do": "decline", "reference": fourth}));
+    assert_eq!(world.verify(&fourth)["status"], "failed");
+    assert_eq!(world.get(&fourth)["problem"], "Insufficient Funds");
+    world.tell(json!({"do": "pay", "reference": fourth}));
+    eventually("it is paid", || world.verify(&fourth)["status"] == "paid");
+
+    // Refunds and disputes are recorded.
+    world.listen();
+    world.tell(json!({"do": "refund", "reference": fourth, "amount": 50_000}));
+    eventually("the refund", || world.get(&fourth)["refundedAmount"] == 50_000);
+    world.tell(json!({"do": "dispute", "reference": fourth}));
+    eventually("the dispute", || world.get(&fourth)["dispute"] == "open");
+    assert_eq!(world.verify(&fourth)["status"], "paid");
+    let listed = world.call("svc_getCheckouts", json!({"appId": world.app, "state": "settled"}));
+    assert_eq!(listed["items"].as_array().unwrap().len(), 4, "{listed}");
+    world.check();
+}
+
+#[test]
+fn what_is_not_the_payment_that_was_asked_for_settles_nothing() {
+    let test = "what_is_not_the_payment_that_was_asked_for_settles_nothing";
+    let Some(world) = World::new(test, &[]) else { return };
+    let order = world.order();
+
+    // Forged notices change nothing, and are refused.
+    let reference = world.opened(&order, "a");
+    let told =
+        json!({"event": "charge.success", "data": {"reference": reference, "status": "success"}});
+    let told = told.to_string();
+    let sign = |key: &str, body: &str| {
+        use hmac::{Hmac, KeyInit, Mac};
+        let mut mac = Hmac::<sha2::Sha512>::new_from_slice(key.as_bytes()).unwrap();
+        mac.update(body.as_bytes());
+        HEXLOWER.encode(&mac.finalize().into_bytes())
+    };
+    for signature in [sign("sk_test_another", &told), "00".repeat(64), "nonsense".into()] {
+        assert_eq!(world.post(&told, &signature).0, 401);
+    }
+    // One that the provider signed, and that says more than is true, lets the service look.
+    assert_eq!(world.post(&told, &sign(SECRET_KEY, &told)).0, 200);
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(world.get(&reference)["state"], "abandoned", "as Paystack says of who has not paid");
+    assert_eq!(world.verify(&reference)["status"], "abandoned");
+
+    // A replayed notice of a payment settles it once.
+    world.tell(json!({"do": "pay", "reference": reference}));
+    let settled = world.reaches(&reference, "settled");
+    for _ in 0..3 {
+        let again = world.tell(json!({"do": "redeliver", "index": -1}));
+        assert_eq!(again["delivery"]["status"], 200, "{again}");
+    }
+    let after = world.get(&reference);
+    assert_eq!((&after["state"], &after["settledAt"]), (&settled["state"], &settled["settledAt"]));
+
+    // Another sum, and another currency.
+    for (name, wrong) in [("b", json!({"amount": 449_999})), ("c", json!({"currency": "GHS"}))] {
+        let reference = world.opened(&order, name);
+        let mut pay = json!({"do": "pay", "reference": reference});
+        pay.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
+        // Paystack asks for what the page says.
+        if let Some(amount) = wrong.get("amount") {
+            world.tell(json!({"do": "change", "reference": reference, "requested_amount": amount}));
+        }
+        world.tell(pay);
+        let checkout = world.reaches(&reference, "amountMismatch");
+        assert!(checkout["problem"].as_str().unwrap().contains("was to be paid"), "{checkout}");
+        assert_eq!(world.verify(&reference)["status"], "failed");
+        let settle = json!({"reference": reference});
+        let refused = world.service.call(Some(&world.ada), "svc_settleCheckout", settle);
+        assert_eq!(refused.refusal(), (409, 119));
+    }
+    let administrator = world.service.administrator();
+    let unsettled = || {
+        let listed =
+            world.service.call(Some(&administrator), "svc_admin_getUnsettledCheckouts", json!({}));
+        listed.ok()["items"].as_array().unwrap().len()
+    };
+    assert_eq!(unsettled(), 2);
+    let metrics = world.service.http.get(format!("{}/metrics", world.service.url)).send().unwrap();
+    assert!(metrics.text().unwrap().contains("\nsvc_checkouts_unsettled 2\n"));
+    assert!(world.service.log().contains("is not settled"), "somebody is told");
+
+    // Somebody else's reference: of another app, and of nobody.
+    let (_, other) = world.service.project_with_app(&world.service.register("eve"), None);
+    let foreign = json!({"reference": "chk-01J9ZQ8F5W7V3T6M2K4N8R0P1S"});
+    assert_eq!(world.service.call(None, "svc_checkout_verify", foreign).refusal(), (404, 101));
+    let mut elsewhere = order.clone();
+    elsewhere["appId"] = other;
+    assert_eq!(world.create(&elsewhere, "d").refusal(), (409, 119), "that app takes no payments");
+
+    // Fifty clients that verify at once cost Paystack a look or two.
+    let reference = world.opened(&order, "e");
+    let before = world.looks();
+    let statuses = together(50, |_| world.verify(&reference)["status"].clone());
+    assert_eq!(statuses.into_iter().map(|s| s.to_string()).collect::<BTreeSet<_>>().len(), 1);
+    assert!(world.looks() - before <= 3, "{} looks", world.looks() - before);
+    // Sixteen callers with one request id get one checkout.
+    let made = together(16, |_| world.opened(&order, "f").to_string());
+    assert_eq!(made.into_iter().collect::<BTreeSet<_>>().len(), 1);
+    world.check();
+}
+
+#[test]
+fn a_refusal_says_what_to_do_and_an_absence_is_waited_for() {
+    let test = "a_refusal_says_what_to_do_and_an_absence_is_waited_for";
+    let Some(world) = World::new(test, &[]) else { return };
+    let order = world.order();
+    let with = |field: &str, value: Value| {
+        let mut order = order.clone();
+        order[field] = value;
+        order
+    };
+    for (params, field) in [
+        (with("currency", json!("QQQ")), "currency"),
+        (with("amount", json!(0)), "amount"),
+        (with("amount", json!(1.5)), "amount"),
+        (with("lineItems", json!([{"name": "Tea", "unitAmount": 1, "quantity": 1}])), "lineItems"),
+        (with("shippingMethod", json!("post")), "shippingMethod"),
+        (with("flow", json!("commerce")), "amount"),
+    ] {
+        let refused = world.create(&params, "x");
+        assert_eq!(refused.refusal(), (400, 142), "{params}");
+        assert_eq!(refused.body["details"][0]["field"], field, "{}", refused.body);
+    }
+    let refused = world.create(&with("currency", json!("EGP")), "y");
+    assert_eq!(refused.refusal(), (400, 141), "{}", refused.body);
+    assert!(refused.body["error"].as_str().unwrap().contains("Currency not supported"));
+
+    // Nobody answers; then the same call gets its checkout.
+    world.tell(json!({"do": "fail", "path": "initialize", "times": 1000, "how": {"status": 503}}));
+    let refused = world.create(&order, "z");
+    assert_eq!(refused.refusal(), (503, 100));
+    assert!(refused.headers.contains_key("retry-after"));
+    world.tell(json!({"do": "heal"}));
+    eventually("it is opened", || world.create(&order, "z").status == 200);
+
+    // The provider's answer is lost: the buyer gets a page all the same, and pays once.
+    world.tell(json!({"do": "fail", "path": "initialize", "how": "cutAfter"}));
+    let mut answer = world.create(&order, "lost");
+    for _ in 0..5 {
+        if answer.status == 200 {
+            break;
+        }
+        assert_eq!(answer.refusal(), (503, 100), "{}", answer.body);
+        answer = world.create(&order, "lost");
+    }
+    let reference = answer.ok()["reference"].clone();
+    world.tell(json!({"do": "pay", "reference": reference}));
+    world.reaches(&reference, "settled");
+
+    // A key that is revoked, and another one.
+    let reference = world.opened(&order, "revoked");
+    let another = "sk_test_89abcdef0123456789abcdef0123456789abcdef";
+    world.tell(json!({"do": "rotate", "secretKey": another}));
+    world.tell(json!({"do": "pay", "reference": reference}));
+    let verified = world.service.call(None, "svc_checkout_verify", json!({"reference": reference}));
+    assert_eq!(verified.refusal(), (503, 100), "{}", verified.body);
+    let stored = world.store_key(another);
+    let checked = world.call("svc_checkCredential", json!({"credentialId": stored["id"]}));
+    assert_eq!(checked["check"]["ok"], true, "{checked}");
+    assert_eq!(
+        (&checked["facts"]["live"], &checked["facts"]["keyHint"]),
+        (&json!(false), &json!("…cdef"))
+    );
+    eventually("it is paid", || {
+        let params = json!({"reference": reference});
+        let verified = world.service.call(None, "svc_checkout_verify", params);
+        verified.body["result"]["status"] == "paid"
+    });
+    let administrator = world.service.administrator();
+    let used = json!({"function": "useCredential", "resource": stored["id"]});
+    let uses = world.service.call(Some(&administrator), "svc_admin_getAuditLog", used).ok();
+    assert!(uses["items"].as_array().unwrap().len() >= 4, "{uses}");
+    world.check();
+}
+
+#[test]
+fn a_subscription_opens_a_gate_and_raises_a_tier() {
+    let test = "a_subscription_opens_a_gate_and_raises_a_tier";
+    let Some(mut world) = World::new(test, &[]) else { return };
+    world.service.stop();
+    let app = world.app.as_str().unwrap().to_owned();
+    world.service.set("SVC_PLATFORM_APP", &app);
+    world.service.set("SVC_PLATFORM_PLANS", "PLN_pro=professional,PLN_dev=developer");
+    world.service.boot();
+    let bob = world.service.register_free("bob");
+    let tier = |who: &Person| {
+        world.service.call(Some(who), "getCurrentUser", json!({})).ok()["tier"].clone()
+    };
+    assert_eq!(tier(&bob), "free");
+    world.tell(json!({"do": "plan", "code": "PLN_pro", "name": "Pro", "amount": 500_000, "currency": "NGN"}));
+    let check = |email: &str| {
+        world
+            .service
+            .call(None, "svc_subscriptions_check", json!({"email": email, "appId": world.app}))
+            .ok()
+    };
+    assert_eq!(
+        check(&bob.email),
+        json!({"active": false, "planCode": null, "status": null, "currentPeriodEnd": null})
+    );
+
+    let order = json!({
+        "flow": "direct", "appId": world.app, "paymentPlanCode": "PLN_pro",
+        "customer": {"email": bob.email},
+    });
+    let mut wrong = order.clone();
+    wrong["amount"] = json!(1);
+    let refused = world.create(&wrong, "wrong");
+    assert_eq!(refused.refusal(), (400, 141), "{}", refused.body);
+    let opened = world.create(&order, "bob").ok();
+    assert_eq!(opened["amount"], 500_000, "the price of the plan");
+    let reference = &opened["reference"];
+    world.tell(json!({"do": "pay", "reference": reference}));
+    let settled = world.reaches(reference, "settled");
+    assert!(settled["subscriptionId"].is_string(), "{settled}");
+    let status = world.verify(reference);
+    assert_eq!(status["subscription"]["active"], true, "{status}");
+    let active = check(&bob.email.to_uppercase());
+    assert_eq!(
+        (&active["active"], &active["planCode"]),
+        (&json!(true), &json!("PLN_pro")),
+        "{active}"
+    );
+    eventually("the tier is raised", || tier(&bob) == "professional");
+    let limit =
+        world.service.call(Some(&bob), "getCurrentUser", json!({})).headers["x-ratelimit-limit"]
+            .clone();
+    assert_eq!(limit, "1000", "with the next call");
+
+    // A renewal fails, and the buyer keeps the plan while Paystack tries again; then it is over.
+    let listed =
+        world.call("svc_getSubscriptions", json!({"appId": world.app, "email": bob.email}));
+    let code = listed["items"][0]["providerId"].clone();
+    world.tell(json!({"do": "renew", "code": code, "reason": "Insufficient Funds"}));
+    eventually("the renewal failed", || check(&bob.email)["status"] == "pastDue");
+    assert_eq!(
+        (check(&bob.email)["active"].clone(), tier(&bob)),
+        (json!(true), json!("professional"))
+    );
+    world.tell(json!({"do": "cancel", "code": code, "now": true}));
+    eventually("it is over", || check(&bob.email)["active"] == false);
+    eventually("the tier is lowered", || tier(&bob) == "free");
+
+    // Somebody pays before registering.
+    let mut early = order.clone();
+    early["customer"] = json!({"email": "carol@example.com"});
+    let reference = world.opened(&early, "carol");
+    world.tell(json!({"do": "pay", "reference": reference}));
+    world.reaches(&reference, "settled");
+    assert_eq!(tier(&world.service.register_free("carol")), "professional");
+    world.check();
+}
