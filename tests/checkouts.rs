@@ -13,16 +13,17 @@ use std::{collections::BTreeSet, time::Duration};
 const SECRET_KEY: &str = "sk_test_0123456789abcdef0123456789abcdef01234567";
 const BUYER: &str = "buyer@example.com";
 
-struct World {
+/// A service, and an app that takes payments with a stub of Paystack.
+pub struct World {
     paystack: Rig,
-    service: Service,
-    ada: Person,
-    app: Value,
+    pub service: Service,
+    pub ada: Person,
+    pub app: Value,
 }
 
 impl World {
     /// `None` where a program that the test needs is missing.
-    fn new(test: &str, settings: &[(&str, &str)]) -> Option<World> {
+    pub fn new(test: &str, settings: &[(&str, &str)]) -> Option<World> {
         if !requires::node_packages(test, "payments") {
             return None;
         }
@@ -112,7 +113,7 @@ impl World {
 
     /// Fails if a request or an answer was not as Paystack's description says, if a payment was
     /// charged twice, or if the store is not sound.
-    fn check(mut self) {
+    pub fn check(mut self) {
         assert_eq!(self.tell(json!({"do": "violations"}))["violations"], json!([]));
         let transactions = self.tell(json!({"do": "transactions"}))["transactions"].clone();
         for transaction in transactions.as_array().unwrap() {

@@ -1,10 +1,14 @@
 //! The clients in Rust and in TypeScript, against the real program.
 
-use crate::support::{lossy, requires, service::Service};
+use crate::{
+    checkouts::World,
+    support::{lossy, requires, service::Service},
+};
 use contract::{
     Cursor,
     apps::{CreateApp, GetApp},
     authentication::{ChangePassword, GetCurrentUser, LoginWithEmail, RegisterUser},
+    checkouts::{CheckSubscription, CreateCheckout, PaymentStatus, VerifyCheckout},
     projects::{CreateProject, GetProjects, Project},
 };
 use serde_json::json;
@@ -13,7 +17,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::OnceLock,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use svc_client::{Builder, Client, Error, Kind, Patience};
 
@@ -147,6 +151,34 @@ fn the_rust_client_makes_a_change_once() {
 }
 
 #[test]
+fn the_rust_client_takes_a_payment_once() {
+    let Some(world) = World::new("the_rust_client_takes_a_payment_once", &[]) else { return };
+    let buyer = client(&world.service, &lossy::gateway(&world.service.url)).build().unwrap();
+    run(async {
+        let order: CreateCheckout = serde_json::from_value(json!({
+            "flow": "direct", "appId": world.app, "amount": 450_000, "currency": "NGN",
+            "customer": {"email": "bob@example.com"},
+        }))
+        .unwrap();
+        let checkout = buyer.call_once("cart-1", &order).await.unwrap();
+        assert_eq!(buyer.call_once("cart-1", &order).await.unwrap(), checkout);
+        let paid = buyer.http().post(checkout.checkout_url.as_str()).body("action=pay");
+        assert!(paid.send().await.unwrap().status().is_redirection());
+        let verify = VerifyCheckout { reference: checkout.reference };
+        let patience = Instant::now() + Duration::from_secs(30);
+        while buyer.call(&verify).await.unwrap().status != PaymentStatus::Paid {
+            assert!(Instant::now() < patience, "it is not paid");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+
+        let (email, app_id) = ("bob@example.com".parse().unwrap(), order.app_id);
+        let check = buyer.call(&CheckSubscription { email, app_id }).await.unwrap();
+        assert!(!check.active);
+    });
+    world.check();
+}
+
+#[test]
 fn the_rust_client_tells_of_a_limit_or_waits_for_it() {
     let service = start();
     run(async {
@@ -192,20 +224,24 @@ fn built(test: &str) -> bool {
 }
 
 /// Runs a file of tests of the package against a service of its own.
-fn tested(file: &str) {
-    let service = start();
+fn tested(test: &str, file: &str) {
+    let Some(world) = World::new(test, &[]) else { return };
+    let World { service, ada, app, .. } = &world;
     let mut node = Command::new("node");
     node.args(["--test", "--test-timeout=120000", file]).current_dir(package());
     node.env("URL", &service.url).env("APP_ID", &service.application_id);
     node.env("LOSSY_URL", lossy::gateway(&service.url)).env("NOBODY_URL", nobody());
+    node.env("SELLER_TOKEN", &ada.token).env("SELLING_APP", app.as_str().unwrap());
     let printed = succeeded(&node.output().unwrap());
     assert!(!printed.contains("tests 0"), "{printed}");
+    world.check();
 }
 
 #[test]
 fn the_typescript_client_works_in_node() {
-    if built("the_typescript_client_works_in_node") {
-        tested("test/node.test.mjs");
+    let test = "the_typescript_client_works_in_node";
+    if built(test) {
+        tested(test, "test/node.test.mjs");
     }
 }
 
@@ -213,13 +249,14 @@ fn the_typescript_client_works_in_node() {
 fn the_typescript_client_works_in_chromium() {
     let test = "the_typescript_client_works_in_chromium";
     if built(test) && requires::programs(test, &["chromium"]) {
-        tested("test/browser.test.mjs");
+        tested(test, "test/browser.test.mjs");
     }
 }
 
 #[test]
 fn the_types_and_examples_of_the_typescript_client_hold() {
-    if built("the_types_and_examples_of_the_typescript_client_hold") {
-        tested("test/examples.test.mjs");
+    let test = "the_types_and_examples_of_the_typescript_client_hold";
+    if built(test) {
+        tested(test, "test/examples.test.mjs");
     }
 }

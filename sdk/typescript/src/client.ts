@@ -1,3 +1,4 @@
+import { Checkouts, CommerceChannels, Subscriptions } from "./checkout.js";
 import {
   SvcError,
   kindOfRefusal,
@@ -56,6 +57,12 @@ export type CallArguments<N extends FunctionName> =
 
 /** Calls the functions of one service. */
 export class Client {
+  /** Payments of buyers, with the orders of a shop that they pay for. */
+  readonly checkout: Checkouts;
+  /** Subscriptions of buyers. */
+  readonly subscriptions: Subscriptions;
+  /** The channels of shops in which orders are built. */
+  readonly commerceChannels: CommerceChannels;
   #sessionToken: string | undefined;
   readonly #options: ClientOptions;
   readonly #baseUrl: string;
@@ -70,6 +77,9 @@ export class Client {
     this.#baseUrl = options.baseUrl.replace(/\/+$/, "");
     this.#patience = { ...BRIEF, ...options.patience };
     this.#sessionToken = options.sessionToken;
+    this.checkout = new Checkouts(this);
+    this.subscriptions = new Subscriptions(this);
+    this.commerceChannels = new CommerceChannels(this);
   }
 
   /** The session of later calls. Keep it where your program keeps secrets. */

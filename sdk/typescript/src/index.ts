@@ -1,3 +1,4 @@
+export type { Checkouts, CommerceChannels, Subscriptions } from "./checkout.js";
 export { Client, type CallArguments, type CallOptions, type ClientOptions } from "./client.js";
 export {
   SvcError,

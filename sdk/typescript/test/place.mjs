@@ -1,6 +1,13 @@
 // The service under test, from the environment: tests/clients.rs starts it.
-const { URL: url, LOSSY_URL: lossy, NOBODY_URL: nobody, APP_ID: applicationId } = process.env;
-if (!url || !lossy || !nobody || !applicationId) {
+const { env } = process;
+export const place = {
+  url: env.URL,
+  lossy: env.LOSSY_URL,
+  nobody: env.NOBODY_URL,
+  applicationId: env.APP_ID,
+  sellerToken: env.SELLER_TOKEN,
+  sellingApp: env.SELLING_APP,
+};
+if (Object.values(place).some((value) => !value)) {
   throw new Error("run these tests with `cargo test --features failpoints --test it clients`");
 }
-export const place = { url, lossy, nobody, applicationId };

@@ -13,6 +13,15 @@ function check(holds, what) {
   if (!holds) throw new Error(what);
 }
 
+/** Waits until `holds` gives true, at most half a minute. */
+async function eventually(what, holds) {
+  const end = Date.now() + 30_000;
+  while (!(await holds())) {
+    check(Date.now() < end, `${what}: not within 30 s`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
 /** The error of a call that must fail. */
 async function failure(call) {
   return call.then(
@@ -185,6 +194,50 @@ export function suite({ Client, SvcError }, place) {
       for await (const project of svc.list("svc_getProjects", { limit: 2 }))
         listed.push(project.id);
       same(listed, made);
+    },
+
+    "a buyer pays once, even if the answer to the checkout is lost": async () => {
+      const buyer = client({ baseUrl: `${place.lossy}/backend`, patience: brief });
+      const email = unused();
+      const price = { amount: 450_000, currency: "NGN" };
+      const order = { flow: "direct", appId: place.sellingApp, ...price, customer: { email } };
+      const once = { idempotencyKey: `cart of ${email}` };
+      const checkout = await buyer.checkout.create(order, once);
+      same(await buyer.checkout.create(order, once), checkout);
+      const { reference, checkoutUrl } = checkout;
+      same([checkout.amount, checkout.currency], [450_000, "NGN"]);
+      // What the page of the provider does. A browser does not show its answer to other pages.
+      const pay = { method: "POST", body: "action=pay", redirect: "manual" };
+      await fetch(checkoutUrl, pay).catch(() => {});
+      const paid = async () => (await buyer.checkout.verify({ reference })).status === "paid";
+      await eventually("it is paid", paid);
+
+      const seller = client({ sessionToken: place.sellerToken });
+      const settled = async () => (await seller.checkout.get({ reference })).state === "settled";
+      await eventually("it is settled", settled);
+      const listed = [];
+      for await (const kept of seller.checkout.list({ appId: place.sellingApp, limit: 1 })) {
+        listed.push(kept.reference);
+      }
+      same(listed.filter((kept) => kept === reference).length, 1);
+      same((await failure(seller.checkout.settle({ reference }))).code, 119);
+    },
+
+    "subscriptions and channels of shops are asked for by methods": async () => {
+      const buyer = client();
+      const seller = client({ sessionToken: place.sellerToken });
+      const appId = place.sellingApp;
+      same((await buyer.subscriptions.check({ email: unused(), appId })).active, false);
+      for await (const subscription of seller.subscriptions.list({ appId })) {
+        throw new Error(`a subscription of nobody: ${subscription.id}`);
+      }
+      // They need the master key.
+      const channels = seller.commerceChannels;
+      const channel = { channelToken: "t", appId, storeId: "main", label: "Main" };
+      const shop = { adminApiUrl: "https://shop.example.com/admin-api", adminToken: "token" };
+      same((await failure(channels.register({ ...channel, ...shop }))).code, 403);
+      same((await failure(channels.list().next())).code, 403);
+      same((await failure(channels.delete({ channelToken: "t" }))).code, 403);
     },
 
     "a call ends with its signal": async () => {
