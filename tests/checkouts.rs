@@ -218,8 +218,8 @@ fn what_is_not_the_payment_that_was_asked_for_settles_nothing() {
     // One that the provider signed, and that says more than is true, lets the service look.
     assert_eq!(world.post(&told, &sign(SECRET_KEY, &told)).0, 200);
     std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(world.get(&reference)["state"], "abandoned", "as Paystack says of who has not paid");
-    assert_eq!(world.verify(&reference)["status"], "abandoned");
+    assert_eq!(world.get(&reference)["state"], "awaitingPayment");
+    assert_eq!(world.verify(&reference)["status"], "pending");
 
     // A replayed notice of a payment settles it once.
     world.tell(json!({"do": "pay", "reference": reference}));
@@ -297,7 +297,7 @@ fn a_refusal_says_what_to_do_and_an_absence_is_waited_for() {
         (with("shippingMethod", json!("post")), "shippingMethod"),
         (with("flow", json!("commerce")), "amount"),
     ] {
-        let refused = world.create(&params, "x");
+        let refused = world.service.call(None, "svc_checkout_create", params.clone());
         assert_eq!(refused.refusal(), (400, 142), "{params}");
         assert_eq!(refused.body["details"][0]["field"], field, "{}", refused.body);
     }

@@ -40,19 +40,20 @@ impl Platform {
         let Reference(id) = reference;
         let seen = self.world.store.get::<Checkouts>(&id)?;
         let seen = seen.filter(|seen| !seen.state.deleting).ok_or(Fault::NotFound("checkout"))?;
-        if !may_change(&seen.state, now) {
+        let is_fresh_in = |state: &State| state.looked_at.is_some_and(|at| now < at + FRESH);
+        let is_fresh = is_fresh_in(&seen.state);
+        if !is_undecided(&seen.state) || (is_fresh && !seen.state.looking) {
             return self.status(id, &seen.state, now);
         }
         let owners = &self.owners()?.checkouts;
-        owners.ask(id, Command::Look).await?;
+        if !is_fresh {
+            owners.ask(id, Command::Look).await?;
+        }
         // It may be paid before it is settled: the wait ends, and the reply says what is known.
         let _ = owners.wait_idle(id, LOOKS_WITHIN).await;
         let state = self.checkout(id)?;
-        let is_answered = state.looked_at.is_some_and(|at| at >= now);
         let is_unreachable = state.problem.as_ref().is_some_and(|problem| problem.unreachable);
-        if may_change(&state, state.looked_at.unwrap_or(now) + FRESH)
-            && (!is_answered || is_unreachable)
-        {
+        if is_undecided(&state) && (!is_fresh_in(&state) || is_unreachable) {
             return Err(Fault::Unavailable("the payment provider"));
         }
         self.status(id, &state, now)
@@ -70,11 +71,9 @@ impl Platform {
 }
 
 /// Whether the provider may say something else than what is known.
-fn may_change(state: &State, now: Timestamp) -> bool {
+fn is_undecided(state: &State) -> bool {
     use CheckoutState as S;
-    state.is_open()
-        && matches!(state.state, S::AwaitingPayment | S::Failed | S::Abandoned)
-        && state.looked_at.is_none_or(|looked| now >= looked + FRESH)
+    state.is_open() && matches!(state.state, S::AwaitingPayment | S::Failed | S::Abandoned)
 }
 
 impl Platform {

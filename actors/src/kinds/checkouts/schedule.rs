@@ -8,6 +8,9 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 /// How long a buyer may take to pay. No provider keeps a page open for longer than a day.
 pub const PAYABLE: Duration = Duration::from_secs(24 * 3600 - 300);
+/// How long a buyer may look for the card. Paystack calls a payment abandoned from the moment at which its
+/// page is opened.
+const LOOKS_FOR_THE_CARD: Duration = Duration::from_secs(900);
 /// How long the attempts to open a page go on without an answer.
 pub const BEGINS_WITHIN: Duration = Duration::from_secs(120);
 /// The first pause after a failed attempt. Each further one is twice as long.
@@ -31,6 +34,11 @@ pub fn next_look(opened: Timestamp, now: Timestamp) -> Option<Timestamp> {
         _ => return None,
     };
     Some(now + pause)
+}
+
+/// Whether a buyer who has not paid yet is probably still there.
+pub fn may_still_pay(opened: Timestamp, now: Timestamp) -> bool {
+    now.since(opened) < LOOKS_FOR_THE_CARD
 }
 
 /// The pause after this many failed attempts, of which the service asked for `at_least`.

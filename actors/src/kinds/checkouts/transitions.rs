@@ -2,7 +2,9 @@
 
 use super::{
     Checkouts, Command, Effect, New, Outcome, Price, Problem, Settlement, ShopOrder, State,
-    schedule::{BEGINS_WITHIN, PAYABLE, is_alarming, next_look, pause, pause_of_looks},
+    schedule::{
+        BEGINS_WITHIN, PAYABLE, is_alarming, may_still_pay, next_look, pause, pause_of_looks,
+    },
 };
 use crate::{
     call::audit::Event,
@@ -346,6 +348,7 @@ impl State {
         self.problem = None;
         self.state = match status {
             PaymentStatus::Pending | PaymentStatus::Paid => S::AwaitingPayment,
+            PaymentStatus::Abandoned if may_still_pay(self.begun_at, at.now) => S::AwaitingPayment,
             PaymentStatus::Abandoned => S::Abandoned,
             PaymentStatus::Failed(why) => {
                 self.problem = Some(Problem { text: why, unreachable: false, lost: false });
