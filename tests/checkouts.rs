@@ -2,48 +2,59 @@
 
 use crate::support::{
     load::together,
-    requires,
-    rig::Rig,
+    payments::{PaymentProvider, SECRET_KEY, WEBHOOK_SECRET, has_paystack, has_stripe},
     service::{Answer, Person, Service, eventually, holds},
 };
 use data_encoding::{BASE64, HEXLOWER};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, time::Duration};
 
-const SECRET_KEY: &str = "sk_test_0123456789abcdef0123456789abcdef01234567";
 const BUYER: &str = "buyer@example.com";
 
 /// A service, and an app that takes payments with a stub of Paystack.
 pub struct World {
-    paystack: Rig,
+    /// `paystack` or `stripe`.
+    name: &'static str,
+    provider: PaymentProvider,
     pub service: Service,
     pub ada: Person,
     pub app: Value,
 }
 
 impl World {
-    /// `None` where a program that the test needs is missing.
+    /// With Paystack. `None` where a program that the test needs is missing.
     pub fn new(test: &str, settings: &[(&str, &str)]) -> Option<World> {
-        if !requires::node_packages(test, "payments") {
-            return None;
-        }
-        let paystack = Rig::start("payments/paystack", "paystack.mjs", &[]);
-        let ready = paystack.ask(&json!({"secretKey": SECRET_KEY}));
-        let ready: Value = serde_json::from_str(&ready).unwrap();
-        let address = ready["address"].as_str().unwrap();
-        let common = [("SVC_PAYSTACK_URL", address), ("SVC_ANONYMOUS_TIER", "enterprise")];
+        let begin = || World::with("paystack", PaymentProvider::paystack(), settings);
+        has_paystack(test).then(begin)
+    }
+
+    /// With Stripe. `None` where a program that the test needs is missing.
+    fn stripe(test: &str) -> Option<World> {
+        has_stripe(test).then(|| World::with("stripe", PaymentProvider::stripe(), &[]))
+    }
+
+    fn with(name: &'static str, provider: PaymentProvider, settings: &[(&str, &str)]) -> World {
+        let address = format!("SVC_{}_URL", name.to_uppercase());
+        let common =
+            [(address.as_str(), provider.address.as_str()), ("SVC_ANONYMOUS_TIER", "enterprise")];
         let service = Service::start_with(&[&common[..], settings].concat());
         let ada = service.register("ada");
         let (_, app) = service.project_with_app(&ada, None);
-        let world = World { paystack, service, ada, app };
-        world.store_key(SECRET_KEY);
+        let world = World { name, provider, service, ada, app };
+        let key = match name {
+            "stripe" => {
+                json!({"secretKey": SECRET_KEY, "webhookSecrets": [WEBHOOK_SECRET]}).to_string()
+            }
+            _ => SECRET_KEY.to_owned(),
+        };
+        world.store_key(&key);
         world.listen();
-        Some(world)
+        world
     }
 
     fn store_key(&self, key: &str) -> Value {
         let data = BASE64.encode(key.as_bytes());
-        let params = json!({"appId": self.app, "kind": "paystack", "name": "main", "data": data});
+        let params = json!({"appId": self.app, "kind": self.name, "name": "main", "data": data});
         self.call("svc_setCredential", params)
     }
 
@@ -51,20 +62,19 @@ impl World {
         self.service.call(Some(&self.ada), function, params).ok()
     }
 
-    /// The address to which Paystack posts.
+    /// The address to which the provider posts.
     fn webhook(&self) -> String {
-        format!("{}/api/v1/payments/{}/paystack", self.service.url, self.app.as_str().unwrap())
+        let (url, app) = (&self.service.url, self.app.as_str().unwrap());
+        format!("{url}/api/v1/payments/{app}/{}", self.name)
     }
 
-    /// Lets Paystack post its notices to the service.
+    /// Lets the provider post its notices to the service.
     fn listen(&self) {
         self.tell(json!({"do": "receiver", "url": self.webhook()}));
     }
 
     fn tell(&self, command: Value) -> Value {
-        let answer: Value = serde_json::from_str(&self.paystack.ask(&command)).unwrap();
-        assert_eq!(answer["error"], Value::Null, "{command}: {answer}");
-        answer
+        self.provider.tell(&command)
     }
 
     fn order(&self) -> Value {
@@ -106,18 +116,18 @@ impl World {
 
     /// How often Paystack was asked about payments.
     fn looks(&self) -> usize {
-        let requests = self.tell(json!({"do": "requests"}))["requests"].clone();
-        let is_look = |r: &&Value| r["path"].as_str().unwrap().contains("/transaction/verify/");
-        requests.as_array().unwrap().iter().filter(is_look).count()
+        self.provider.requests("/transaction/verify/").len()
     }
 
-    /// Fails if a request or an answer was not as Paystack's description says, if a payment was
+    /// Fails if a request or an answer was not as the provider's description says, if a payment was
     /// charged twice, or if the store is not sound.
     pub fn check(mut self) {
-        assert_eq!(self.tell(json!({"do": "violations"}))["violations"], json!([]));
-        let transactions = self.tell(json!({"do": "transactions"}))["transactions"].clone();
-        for transaction in transactions.as_array().unwrap() {
-            assert!(transaction["charges"].as_u64() <= Some(1), "{transaction}");
+        self.provider.check();
+        let listed = json!({"appId": self.app, "limit": 200});
+        let checkouts = self.call("svc_getCheckouts", listed)["items"].clone();
+        for checkout in checkouts.as_array().unwrap() {
+            let charges = self.provider.charges(checkout["reference"].as_str().unwrap());
+            assert!(charges <= 1, "{charges} charges: {checkout}");
         }
         self.service.stop();
         self.service.check();
@@ -428,5 +438,60 @@ fn a_subscription_opens_a_gate_and_raises_a_tier() {
     world.tell(json!({"do": "pay", "reference": reference}));
     world.reaches(&reference, "settled");
     assert_eq!(tier(&world.service.register_free("carol")), "professional");
+    world.check();
+}
+
+#[test]
+fn a_buyer_pays_and_subscribes_with_stripe() {
+    let Some(world) = World::stripe("a_buyer_pays_and_subscribes_with_stripe") else { return };
+    let mut order = world.order();
+    order["currency"] = json!("EUR");
+    // Nobody asks for a look in these payments: the signed notices do.
+    let reference = world.opened(&order, "a");
+    world.provider.pay(reference.as_str().unwrap());
+    let settled = world.reaches(&reference, "settled");
+    assert_eq!(settled["paid"], json!({"amount": 450_000, "currency": "EUR"}), "{settled}");
+    let notices = world.provider.deliveries();
+    assert!(notices.iter().all(|notice| notice["status"] == 200), "{notices:?}");
+    let body = notices[0]["body"].as_str().unwrap().to_owned();
+    let post = |signature: &str| {
+        let request = world.service.http.post(world.webhook()).body(body.clone());
+        let request = request.header("Content-Type", "application/json");
+        request.header("Stripe-Signature", signature).send().unwrap().status().as_u16()
+    };
+    let signed = notices[0]["headers"]["stripe-signature"].as_str().unwrap();
+    assert_eq!(post(signed), 200, "twice");
+    assert_eq!(post(&signed.replace("v1=", "v1=0")), 401);
+    assert_eq!(post("t=1,v1=00"), 401);
+
+    // The answer of the provider is lost: the same page is opened again.
+    world.provider.fail("/v1/checkout/sessions", &json!("cutAfter"));
+    let mut answer = world.create(&order, "lost");
+    if answer.status != 200 {
+        assert_eq!(answer.refusal(), (503, 100), "{}", answer.body);
+        answer = world.create(&order, "lost");
+    }
+    let reference = answer.ok()["reference"].clone();
+    world.provider.pay(reference.as_str().unwrap());
+    world.reaches(&reference, "settled");
+    world.tell(json!({"do": "refund", "reference": reference, "amount": 1_000}));
+    eventually("the refund", || world.get(&reference)["refundedAmount"] == 1_000);
+
+    let price = json!({"do": "price", "id": "price_pro", "name": "Pro", "amount": 900, "currency": "eur", "interval": "month"});
+    world.tell(price);
+    let plan = json!({
+        "flow": "direct", "appId": world.app, "paymentPlanCode": "price_pro",
+        "customer": {"email": BUYER},
+    });
+    let reference = world.opened(&plan, "plan");
+    world.provider.pay(reference.as_str().unwrap());
+    let settled = world.reaches(&reference, "settled");
+    assert!(settled["subscriptionId"].is_string(), "{settled}");
+    let check = json!({"email": BUYER, "appId": world.app});
+    let check = || world.service.call(None, "svc_subscriptions_check", check.clone()).ok();
+    assert_eq!(
+        (check()["active"].clone(), check()["planCode"].clone()),
+        (json!(true), json!("price_pro"))
+    );
     world.check();
 }

@@ -12,6 +12,7 @@ pub mod load;
 pub mod lossy;
 pub mod managed;
 pub mod oidc;
+pub mod payments;
 pub mod requires;
 pub mod rig;
 pub mod service;

@@ -5,7 +5,8 @@ use crate::{
     server::local,
 };
 use actix_web::{App, HttpResponse, HttpServer, web};
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::json;
 
 /// Serves until the process ends.
 pub fn run(port: u16) -> Outcome<()> {
@@ -14,14 +15,20 @@ pub fn run(port: u16) -> Outcome<()> {
     actix_rt::System::new().block_on(server.run()).or_say("the payment provider")
 }
 
-async fn initialize(order: web::Json<Value>) -> HttpResponse {
-    let page =
-        format!("https://checkout.example.com/{}", order["reference"].as_str().unwrap_or(""));
+#[derive(Deserialize)]
+struct Order {
+    reference: String,
+}
+
+async fn initialize(order: web::Json<Order>) -> HttpResponse {
+    let Order { reference } = order.into_inner();
     HttpResponse::Ok().json(json!({
         "status": true,
         "message": "Authorization URL created",
         "data": {
-            "authorization_url": page, "access_code": "0peioxfhpn", "reference": order["reference"],
+            "authorization_url": format!("https://checkout.example.com/{reference}"),
+            "access_code": "0peioxfhpn",
+            "reference": reference,
         },
     }))
 }
