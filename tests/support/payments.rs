@@ -48,6 +48,37 @@ impl PaymentProvider {
         self.tell(&json!({"do": "pay", "reference": reference}));
     }
 
+    /// The buyer's card is declined.
+    pub fn decline(&self, reference: &str) {
+        self.tell(&json!({"do": "decline", "reference": reference}));
+    }
+
+    /// Gives money back, counted as the provider counts it.
+    pub fn refund(&self, reference: &str, amount: u64) {
+        self.tell(&json!({"do": "refund", "reference": reference, "amount": amount}));
+    }
+
+    /// The buyer's bank asks for the money back, `"open"`, or has decided, `"won"` or `"lost"`.
+    pub fn dispute(&self, reference: &str, status: &str) {
+        self.tell(&json!({"do": "dispute", "reference": reference, "status": status}));
+    }
+
+    /// A period of a subscription ends, and its renewal is paid or not.
+    pub fn renew(&self, subscription: &str, is_paid: bool) {
+        self.tell(&json!({"do": "renew", "id": subscription, "isDeclined": !is_paid}));
+    }
+
+    /// The buyer cancels a subscription, now or for the end of its period.
+    pub fn cancel(&self, subscription: &str, now: bool) {
+        self.tell(&json!({"do": "cancel", "id": subscription, "now": now}));
+    }
+
+    /// Where notices go from now on. They are delivered once, before the command that causes them
+    /// answers; those of the programs behind Stripe some time later.
+    pub fn notify(&self, url: &str) {
+        self.tell(&json!({"do": "receiver", "url": url}));
+    }
+
     /// How often the buyer of this reference was charged.
     pub fn charges(&self, reference: &str) -> u64 {
         let told = self.tell(&json!({"do": "charges", "reference": reference}));

@@ -33,14 +33,9 @@ async fn refunds_and_disputes_are_looked_up() {
     let refunded = world.payment(order.reference).await;
     assert_eq!((refunded.status, refunded.refunded), (PaymentStatus::Paid, 5000));
 
-    let dispute = |resolution: Value| json!({"do": "dispute", "reference": other.reference, "resolution": resolution});
-    let decisions = [
-        (json!(null), Dispute::Open),
-        (json!("declined"), Dispute::Won),
-        (json!("merchant-accepted"), Dispute::Lost),
-    ];
-    for (resolution, expected) in decisions {
-        world.tell(dispute(resolution));
+    let statuses = [("open", Dispute::Open), ("won", Dispute::Won), ("lost", Dispute::Lost)];
+    for (status, expected) in statuses {
+        world.rig.dispute(&other.reference.to_string(), status);
         assert_eq!(world.payment(other.reference).await.dispute, Some(expected));
     }
     let kept = world.payment(other.reference).await;

@@ -74,27 +74,27 @@ async fn a_payment_begins_a_subscription_which_renews_fails_and_ends() {
     let end = |subscription: &Subscription| subscription.period_end.map(Timestamp::as_millis);
 
     let first = look().await;
-    rig.tell(&json!({"do": "renew", "code": code}));
+    rig.renew(&code, true);
     let renewed = look().await;
     assert!(renewed.status == SubscriptionStatus::Active && end(&renewed) > end(&first));
 
-    rig.tell(&json!({"do": "renew", "code": code, "reason": "Insufficient Funds"}));
+    rig.renew(&code, false);
     let failed = look().await;
     assert_eq!((failed.status, failed.said.as_str()), (SubscriptionStatus::PastDue, "attention"));
     assert_eq!(failed.renewal_failure.as_deref(), Some("Insufficient Funds"));
     assert_eq!(end(&failed), end(&renewed), "an unpaid period is not paid until its end");
 
-    rig.tell(&json!({"do": "renew", "code": code}));
+    rig.renew(&code, true);
     let renewed = look().await;
     assert_eq!(
         (renewed.status, renewed.renewal_failure.as_ref()),
         (SubscriptionStatus::Active, None)
     );
 
-    rig.tell(&json!({"do": "cancel", "code": code}));
+    rig.cancel(&code, false);
     let ending = look().await;
     assert_eq!((ending.status, end(&ending)), (SubscriptionStatus::Ending, end(&renewed)));
-    rig.tell(&json!({"do": "cancel", "code": code, "now": true}));
+    rig.cancel(&code, true);
     assert_eq!(look().await.status, SubscriptionStatus::Ended);
     assert_eq!(paystack.subscription(&own, "SUB_none").await, Ok(None));
     assert_eq!(paystack.subscription(&own, "../balance").await, Ok(None));

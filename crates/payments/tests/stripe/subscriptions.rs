@@ -61,11 +61,11 @@ async fn a_payment_begins_a_subscription_which_renews_fails_and_ends() {
     let look =
         || async { world.stripe.subscription(&world.key, &begun.id).await.unwrap().unwrap() };
     let end = |subscription: &Subscription| subscription.period_end.map(Timestamp::as_millis);
-    world.tell(json!({"do": "renew", "id": begun.id}));
+    world.rig.renew(&begun.id, true);
     let renewed = look().await;
     assert!(renewed.status == SubscriptionStatus::Active && end(&renewed) > end(&begun));
 
-    world.tell(json!({"do": "renew", "id": begun.id, "card": "declined"}));
+    world.rig.renew(&begun.id, false);
     let failed = look().await;
     assert_eq!((failed.status, failed.said.as_str()), (SubscriptionStatus::PastDue, "past_due"));
     let words = failed.renewal_failure.as_deref();
@@ -77,7 +77,7 @@ async fn a_payment_begins_a_subscription_which_renews_fails_and_ends() {
     assert_eq!((settled.status, &settled.renewal_failure), (SubscriptionStatus::Active, &None));
     assert!(end(&settled) > end(&failed));
 
-    world.tell(json!({"do": "cancel", "id": begun.id, "now": true}));
+    world.rig.cancel(&begun.id, true);
     let ended = look().await;
     assert_eq!((ended.status, ended.said.as_str()), (SubscriptionStatus::Ended, "canceled"));
     assert_eq!(world.stripe.subscription(&world.key, "sub_none").await, Ok(None));
@@ -99,7 +99,7 @@ async fn a_cancelled_subscription_ends_with_its_period() {
     let order = Order { plan: silver, ..priced(reference(42), 900, "EUR") };
     let (_, paid) = world.paid(&order).await;
     let begun = world.stripe.subscription_of(&world.key, &paid).await.unwrap().unwrap();
-    world.tell(json!({"do": "cancel", "id": begun.id}));
+    world.rig.cancel(&begun.id, false);
     let ending = world.stripe.subscription(&world.key, &begun.id).await.unwrap().unwrap();
     assert_eq!((ending.status, ending.period_end), (SubscriptionStatus::Ending, begun.period_end));
     assert_eq!(ending.renewal_failure, None);

@@ -97,6 +97,8 @@ serve(async (config) => {
     change: ({ reference, ...changes }) => void Object.assign(stub.found(reference), changes),
     refund: (how) => stub.refund(how),
     dispute: (how) => stub.dispute(how),
+    // The subscriptions come that payments began.
+    begin: () => stub.begin(),
     renew: (how) => stub.renew(how),
     cancel: (how) => stub.cancel(how),
     // {charges} of a reference, 0 if it is unknown.

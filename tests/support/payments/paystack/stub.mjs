@@ -4,6 +4,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 
 const PERIODS = { hourly: 1 / 24, daily: 1, weekly: 7, monthly: 30, quarterly: 91, biannually: 182, annually: 365 };
+const RESOLUTIONS = { open: null, won: "declined", lost: "merchant-accepted" };
 const unique = (prefix) => prefix + randomBytes(8).toString("hex").slice(0, 15);
 const later = (time, plan, periods = 1) =>
   new Date(Date.parse(time) + periods * PERIODS[plan.interval] * 86_400_000).toISOString();
@@ -23,6 +24,8 @@ export class Stub {
   refunds = [];
   disputes = [];
   #customers = new Map();
+  /// After how many looks a subscription is there.
+  #looks = new Map();
   #last = 1_000;
 
   /// `deliver(body, headers)` sends a webhook. How often the list of subscriptions is asked for before a new one
@@ -99,7 +102,7 @@ export class Stub {
 
   subscription(code) {
     const found = this.subscriptions.get(code);
-    if (!found || found.hidden > 0)
+    if (!found || this.#looks.has(found))
       throw new Refusal(404, "Subscription with code/id not found", "not_found", "api_error");
     return found;
   }
@@ -168,7 +171,7 @@ export class Stub {
   /// Paystack makes the subscription some time after the charge.
   #subscribe(charge) {
     const plan = this.plans.get(charge.plan);
-    const { domain, customer, amount, paid_at } = charge;
+    const { domain, customer, paid_at } = charge;
     const made = {
       id: this.#id(),
       domain,
@@ -187,19 +190,29 @@ export class Stub {
       open_invoice: null,
       invoice_limit: 0,
       integration: 1,
-      hidden: this.looks,
     };
     this.subscriptions.set(made.subscription_code, made);
-    return { ...made, amount };
+    this.#looks.set(made, this.looks);
   }
 
-  /// A look at the list; what is made is in it from some look on.
+  /// The subscriptions come that are not there yet, without a look.
+  async begin() {
+    for (const it of this.#looks.keys()) {
+      this.#looks.delete(it);
+      await this.notify("subscription.create", it);
+    }
+  }
+
+  /// A look at the list. What is made comes after some looks.
   async looked(customer) {
     const all = [...this.subscriptions.values()].filter((it) => String(it.customer.id) === customer);
-    const seen = all.filter((it) => it.hidden <= 0);
-    for (const it of all) {
-      it.hidden -= 1;
-      if (it.hidden === 0) await this.notify("subscription.create", it);
+    const seen = all.filter((it) => !this.#looks.has(it));
+    for (const it of all.filter((it) => this.#looks.has(it))) {
+      const left = this.#looks.get(it) - 1;
+      this.#looks.set(it, left);
+      if (left > 0) continue;
+      this.#looks.delete(it);
+      await this.notify("subscription.create", it);
     }
     return seen;
   }
@@ -226,8 +239,9 @@ export class Stub {
     await this.notify(`refund.${status}`, { ...made, amount: String(made.amount) });
   }
 
-  /// The buyer's bank asks for the money back, or it is decided: {resolution: "merchant-accepted" | "declined"}.
-  async dispute({ reference, resolution = null }) {
+  /// The buyer's bank asks for the money back, or it is decided: {status: "open" | "won" | "lost"}.
+  async dispute({ reference, status = "open" }) {
+    const resolution = RESOLUTIONS[status];
     const it = this.found(reference);
     let about = this.disputes.find((of) => of.transaction.id === it.id);
     if (!about) {
@@ -247,9 +261,10 @@ export class Stub {
     await this.notify(`charge.dispute.${resolution ? "resolve" : "create"}`, about);
   }
 
-  /// A period ends: the renewal is paid, or fails for `reason`.
-  async renew({ code, reason }) {
-    const it = this.subscription(code);
+  /// A period of a subscription ends: the renewal is paid, or {isDeclined: true}.
+  async renew({ id, isDeclined = false }) {
+    const it = this.subscription(id);
+    const reason = isDeclined ? "Insufficient Funds" : null;
     const start = it.next_payment_date;
     const end = later(start, it.plan);
     const invoice = {
@@ -259,7 +274,7 @@ export class Stub {
       period_start: start,
       period_end: end,
       amount: it.amount,
-      description: reason ?? null,
+      description: reason,
     };
     Object.assign(it, {
       status: reason ? "attention" : "active",
@@ -270,15 +285,15 @@ export class Stub {
     if (!reason) it.payments_count += 1;
     await this.notify(event, {
       ...invoice,
-      subscription: { status: it.status, subscription_code: code },
+      subscription: { status: it.status, subscription_code: id },
       customer: it.customer,
       transaction: {},
     });
   }
 
   /// The buyer cancels: the subscription ends with its period, or {now: true}.
-  async cancel({ code, now = false }) {
-    const it = this.subscription(code);
+  async cancel({ id, now = false }) {
+    const it = this.subscription(id);
     Object.assign(it, { status: now ? "cancelled" : "non-renewing" });
     if (now) it.next_payment_date = null;
     await this.notify(now ? "subscription.disable" : "subscription.not_renew", it);

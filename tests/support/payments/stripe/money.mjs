@@ -159,7 +159,7 @@ export class Money {
     await this.#notify("charge.refunded", (await this.intent(payment_intent)).latest_charge);
   }
 
-  /// A dispute begins, or changes: {status} of Stripe, such as `needs_response`, `won` and `lost`.
+  /// A dispute begins, or changes to a status of Stripe.
   async dispute(charge, status) {
     let found = this.disputes.find((it) => it.charge === charge.id);
     if (!found) {
@@ -180,10 +180,10 @@ export class Money {
     await this.#notify(`charge.dispute.${isOver ? "closed" : "created"}`, found);
   }
 
-  /// A period of a subscription ends. The renewal is paid with a card, good or declined.
-  async renew({ id, card = "good" }) {
+  /// A period of a subscription ends: the renewal is paid, or {isDeclined: true}.
+  async renew({ id, isDeclined = false }) {
     const { customer } = await this.ask("GET", `subscriptions/${id}`);
-    await this.card(customer, card);
+    await this.card(customer, isDeclined ? "declined" : "good");
     const invoice = await this.ask("POST", "invoices", { customer, subscription: id });
     await declining(this.ask("POST", `invoices/${invoice.id}/pay`, {}));
     this.#periods.set(id, (this.#periods.get(id) ?? 0) + 1);

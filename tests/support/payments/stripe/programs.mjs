@@ -96,7 +96,16 @@ function installed() {
   mkdirSync(cache, { recursive: true });
   // Tests start in parallel, none shall see half an installation.
   const fresh = mkdtempSync(join(cache, "fresh-"));
-  const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes"];
+  const pip = [
+    "-m",
+    "pip",
+    "install",
+    "--quiet",
+    "--disable-pip-version-check",
+    "--root-user-action=ignore",
+    "--no-deps",
+    "--require-hashes",
+  ];
   execFileSync("python3", [...pip, "--target", fresh, "--requirement", requirements], {
     stdio: ["ignore", "ignore", "inherit"],
   });

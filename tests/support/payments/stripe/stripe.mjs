@@ -67,9 +67,9 @@ async function start(config) {
     decline: async ({ reference }) => ({ isPaid: await fake.pay(fake.sessionOf(reference)[0], "declined") }),
     // Gives back {amount} of {reference}, or all.
     refund: async ({ reference, amount }) => fake.money.refund(await fake.chargeOf(reference), amount),
-    // A dispute begins, or changes: {reference, status} with a status of Stripe, such as `won`.
-    dispute: async ({ reference, status = "needs_response" }) =>
-      fake.money.dispute(await fake.chargeOf(reference), status),
+    // A dispute begins, or changes: {reference, status}; `open`, or a status of Stripe, such as `won` and `lost`.
+    dispute: async ({ reference, status = "open" }) =>
+      fake.money.dispute(await fake.chargeOf(reference), status === "open" ? "needs_response" : status),
     renew: (how) => fake.money.renew(how),
     settle: (how) => fake.money.settle(how),
     cancel: (how) => fake.money.cancel(how),
