@@ -226,7 +226,53 @@ fn what_is_no_notice_is_unreadable() {
     }
 }
 
+/// JSON with the names that notices have, and any values.
+fn like_a_notice() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+        Just(json!(REFERENCE)),
+        Just(json!("charge.dispute.create")),
+        Just(json!("refund.processed")),
+        Just(json!("invoice")),
+        Just(json!("subscription.create")),
+    ];
+    let names = prop::sample::select(vec![
+        "event",
+        "type",
+        "data",
+        "object",
+        "id",
+        "reference",
+        "transaction",
+        "metadata",
+        "subscription",
+        "transaction_reference",
+        "subscription_code",
+        "payment_intent",
+        "client_reference_id",
+        "parent",
+    ]);
+    leaf.prop_recursive(5, 60, 8, move |inner| {
+        let object =
+            prop::collection::btree_map(names.clone().prop_map(str::to_owned), inner.clone(), 0..8);
+        prop_oneof![
+            object.prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            prop::collection::vec(inner, 0..4).prop_map(Value::from),
+        ]
+    })
+}
+
 proptest! {
+    #[test]
+    fn nothing_that_is_signed_makes_it_panic(body in like_a_notice()) {
+        for key in [paystack(), stripe()] {
+            let _ = signed(&key, body.to_string().as_bytes());
+        }
+    }
+
     #[test]
     fn no_bytes_make_it_panic(body: Vec<u8>, header: String) {
         for key in [paystack(), stripe()] {

@@ -125,9 +125,6 @@ pub(super) struct Customer {
     pub id: u64,
 }
 
-pub(super) type Refunds = Vec<Refund>;
-pub(super) type Disputes = Vec<DisputeData>;
-
 #[derive(Deserialize)]
 pub(super) struct Refund {
     transaction: Value,
@@ -188,7 +185,7 @@ impl Transaction {
 
     /// How much was given back, in our minor unit. A refund that is asked for counts when Paystack has
     /// processed it: until then it may fail. Source: "Refunds" in Paystack's documentation.
-    pub fn refunded(&self, refunds: &Refunds) -> Result<u64, RemoteError> {
+    pub fn refunded(&self, refunds: &[Refund]) -> Result<u64, RemoteError> {
         let done = refunds
             .iter()
             .filter(|refund| self.is_named_by(&refund.transaction) && refund.status == "processed");
@@ -199,7 +196,7 @@ impl Transaction {
     }
 
     /// The newest dispute.
-    pub fn dispute(&self, disputes: &Disputes) -> Option<Dispute> {
+    pub fn dispute(&self, disputes: &[DisputeData]) -> Option<Dispute> {
         let own = disputes.iter().filter(|dispute| self.is_named_by(&dispute.transaction));
         own.max_by_key(|dispute| dispute.created_at.clone()).map(DisputeData::dispute)
     }

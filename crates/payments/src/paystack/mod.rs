@@ -8,15 +8,14 @@ use crate::{
     Key, Opened, Order, Payment, PaymentStatus, PaystackKey, Plan, Provider, RemoteError,
     Subscription, amounts::Amounts,
 };
-use answers::{
-    Balance, Disputes, Failure, Initialized, PlanData, Read, Refunds, SubscriptionData, Transaction,
-};
+use answers::{Balance, Failure, Initialized, PlanData, Read, SubscriptionData, Transaction};
 use async_trait::async_trait;
 use contract::{
     checkouts::Reference,
     text::{PlanCode, WebUrl},
 };
 use remote::{Answer, Http, Repeat};
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 /// Where Paystack's API is.
@@ -57,9 +56,13 @@ impl Paystack {
         if failure.is_unknown() { Ok(None) } else { Err(failure.refused()) }
     }
 
-    async fn list<T: Read>(&self, key: &PaystackKey, path: &str) -> Result<T, RemoteError> {
-        let found = self.find(key, path).await?;
-        found.ok_or_else(|| RemoteError::Refused(format!("Paystack does not know {path}.")))
+    /// Asks for a list.
+    async fn list<T: DeserializeOwned>(
+        &self,
+        key: &PaystackKey,
+        path: &str,
+    ) -> Result<Vec<T>, RemoteError> {
+        Ok(self.find::<Vec<T>>(key, path).await?.unwrap_or_default())
     }
 
     /// What was given back, and the dispute, of a transaction that was paid.
@@ -71,10 +74,10 @@ impl Paystack {
     ) -> Result<(), RemoteError> {
         let id = transaction.id;
         let path = format!("/refund?transaction={id}&perPage=100");
-        let refunds: Refunds = self.list(key, &path).await?;
+        let refunds = self.list(key, &path).await?;
         payment.refunded = transaction.refunded(&refunds)?;
         let path = format!("/dispute?transaction={id}&perPage=100");
-        let disputes: Disputes = self.list(key, &path).await?;
+        let disputes = self.list(key, &path).await?;
         payment.dispute = transaction.dispute(&disputes);
         Ok(())
     }

@@ -68,6 +68,12 @@ async fn nobody_is_asked_to_pay_a_reference_twice() {
         let again = world.paystack.open(&world.key, &lost_one).await.unwrap();
         assert_eq!((again.url, again.access_code), (None, None));
     }
+    // Two at once: one gets the page.
+    let twice = super::world::order(reference(12));
+    let open = || world.paystack.open(&world.key, &twice);
+    let (one, other) = tokio::join!(open(), open());
+    assert!(one.unwrap().url.is_some() ^ other.unwrap().url.is_some());
+
     let known = world.payment(lost_one.reference).await;
     assert_eq!(known.status, PaymentStatus::Abandoned);
 

@@ -81,8 +81,17 @@ async fn a_reference_has_one_session_and_is_charged_once() {
         let paid = world.open(&order).await;
         assert_eq!((paid.session, paid.url), (first.session, None));
     }
+    // Two at once: the second one has the same session, or is asked to wait.
+    let twice = order(reference(9));
+    let open = || world.stripe.open(&world.key, &twice);
+    let (one, other) = tokio::join!(open(), open());
+    let opened: Vec<_> = [&one, &other].into_iter().flatten().collect();
+    assert!(!opened.is_empty() && opened.iter().all(|it| it.session == opened[0].session));
+    let is_busy = |it: &&Result<_, _>| matches!(it, Err(RemoteError::Busy { .. }));
+    assert_eq!(opened.len() + [&one, &other].into_iter().filter(is_busy).count(), 2);
+
     let sessions = world.tell(json!({"do": "sessions"}));
-    assert_eq!(sessions["sessions"].as_object().unwrap().len(), 2);
+    assert_eq!(sessions["sessions"].as_object().unwrap().len(), 3);
 
     let other = priced(reference(2), 4000, "EUR");
     let said = refusal(world.stripe.open(&world.key, &other).await);

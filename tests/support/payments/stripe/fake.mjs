@@ -17,6 +17,9 @@ import { unflattened } from "../checks.mjs";
 import { completed } from "./description.mjs";
 import { Money, Refusal, ask } from "./money.mjs";
 
+// Of which the description has the shapes.
+const VERSION = "2022-11-15";
+
 export class Fake {
   /// What ours is of a session, by its id.
   sessions = new Map();
@@ -41,7 +44,7 @@ export class Fake {
     const event = {
       id: `evt_${Date.now()}`,
       object: "event",
-      api_version: "2022-11-15",
+      api_version: VERSION,
       created: Math.floor(Date.now() / 1000),
       livemode: false,
       pending_webhooks: 1,
@@ -175,6 +178,9 @@ export class Fake {
     const { pathname, search } = new URL(url, "http://stripe");
     const query = unflattened(search.slice(1));
     const expand = query.expand ?? [];
+    if (headers["stripe-version"] !== VERSION) {
+      this.gate.violations.push({ method, path: url, detail: `the version is ${headers["stripe-version"]}` });
+    }
     const say = (object) => ({ status: 200, body: JSON.stringify(object) });
     try {
       if (headers.authorization !== `Bearer ${this.secretKey}`) {
