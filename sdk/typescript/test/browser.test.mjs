@@ -79,7 +79,10 @@ before(async () => {
   let said = "";
   chromium.stderr.on("data", (text) => (said += text));
   const ended = once(chromium, "exit");
+  // Sooner than the limit of the test program, which would leave Chromium behind.
+  const late = setTimeout(() => report({ chromium: `no results in time: ${said}` }), 90_000);
   results = await Promise.race([reported, ended.then(() => ({ chromium: said }))]);
+  clearTimeout(late);
   if (chromium.exitCode === null) {
     // The whole group: Chromium is several processes.
     process.kill(-chromium.pid, "SIGKILL");
