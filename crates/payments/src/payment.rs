@@ -96,7 +96,8 @@ pub enum PaymentStatus {
     Paid,
     /// The attempt failed, for this reason in the provider's words. The buyer may try again.
     Failed(String),
-    /// The buyer went away. Some providers let them come back.
+    /// Nobody has paid. It is not final: Paystack says so of each page from the moment when it is
+    /// opened until it is paid, and lets buyers come back.
     Abandoned,
     /// The page is closed, and was not paid. That is certain.
     Expired,

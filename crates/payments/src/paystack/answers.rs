@@ -9,19 +9,13 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::fmt;
 
-/// Something in `data` of an answer.
-pub(super) trait Read: Sized {
-    fn read(answer: &Answer) -> Result<Self, RemoteError>;
-}
-
-impl<T: DeserializeOwned> Read for T {
-    fn read(answer: &Answer) -> Result<T, RemoteError> {
-        #[derive(Deserialize)]
-        struct Body<T> {
-            data: T,
-        }
-        answer.read::<Body<T>>().map(|body| body.data)
+/// What an answer is about.
+pub(super) fn data<T: DeserializeOwned>(answer: &Answer) -> Result<T, RemoteError> {
+    #[derive(Deserialize)]
+    struct Body<T> {
+        data: T,
     }
+    answer.read::<Body<T>>().map(|body| body.data)
 }
 
 /// What a refusal says. Source: "Errors" in Paystack's API reference.
@@ -246,8 +240,6 @@ impl PlanData {
         Ok(Plan { code: code.clone(), name: self.name.clone(), price })
     }
 }
-
-pub(super) use super::subscriptions::SubscriptionData;
 
 /// A time in an answer. Paystack writes RFC 3339.
 pub(super) fn time(text: &str) -> Option<Timestamp> {

@@ -8,7 +8,7 @@ use crate::{
     Key, Opened, Order, Payment, PaymentStatus, PaystackKey, Plan, Provider, RemoteError,
     Subscription, amounts::Amounts,
 };
-use answers::{Balance, Failure, Initialized, PlanData, Read, SubscriptionData, Transaction};
+use answers::{Balance, Failure, Initialized, PlanData, Transaction, data};
 use async_trait::async_trait;
 use contract::{
     checkouts::Reference,
@@ -17,6 +17,7 @@ use contract::{
 use remote::{Answer, Http, Repeat};
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use subscriptions::SubscriptionData;
 
 /// Where Paystack's API is.
 pub const ADDRESS: &str = "https://api.paystack.co";
@@ -47,10 +48,14 @@ impl Paystack {
     }
 
     /// Asks for something of which `None` says that Paystack does not know it.
-    async fn find<T: Read>(&self, key: &PaystackKey, path: &str) -> Result<Option<T>, RemoteError> {
+    async fn find<T: DeserializeOwned>(
+        &self,
+        key: &PaystackKey,
+        path: &str,
+    ) -> Result<Option<T>, RemoteError> {
         let answer = self.get(key, path).await?;
         if answer.is_ok() {
-            return T::read(&answer).map(Some);
+            return data(&answer).map(Some);
         }
         let failure = Failure::of(&answer);
         if failure.is_unknown() { Ok(None) } else { Err(failure.refused()) }
@@ -65,8 +70,8 @@ impl Paystack {
         Ok(self.find::<Vec<T>>(key, path).await?.unwrap_or_default())
     }
 
-    /// What was given back, and the dispute, of a transaction that was paid.
-    async fn aftermath(
+    /// Adds what was given back, and the dispute, of a transaction that was paid.
+    async fn add_refunds_and_dispute(
         &self,
         key: &PaystackKey,
         transaction: &Transaction,
@@ -122,7 +127,7 @@ impl Provider for Paystack {
         let request = self.http.client().post(url).bearer_auth(&key.secret_key.0).json(&body);
         let answer = self.http.send(request, Repeat::AfterALook).await?;
         if answer.is_ok() {
-            let page = Initialized::read(&answer)?;
+            let page: Initialized = data(&answer)?;
             if page.reference != order.reference.to_string() {
                 return Err(RemoteError::Refused(format!(
                     "Paystack opened a page for the reference {}, which is another one.",
@@ -157,7 +162,7 @@ impl Provider for Paystack {
         let Some(found) = self.find::<Transaction>(key, &path).await? else { return Ok(None) };
         let mut payment = found.payment()?;
         if payment.status == PaymentStatus::Paid {
-            self.aftermath(key, &found, &mut payment).await?;
+            self.add_refunds_and_dispute(key, &found, &mut payment).await?;
         }
         Ok(Some(payment))
     }
@@ -207,7 +212,7 @@ impl Provider for Paystack {
         key: &Key,
         payment: &Payment,
     ) -> Result<Option<Subscription>, RemoteError> {
-        let key = own(key)?;
+        let account = own(key)?;
         let (Some(customer), Some(plan), Some(paid_at)) =
             (&payment.customer, &payment.plan, payment.paid_at)
         else {
@@ -217,10 +222,10 @@ impl Provider for Paystack {
             return Ok(None);
         }
         let path = format!("/subscription?customer={customer}&perPage=100");
-        let all: Vec<SubscriptionData> = self.list(key, &path).await?;
+        let all: Vec<SubscriptionData> = self.list(account, &path).await?;
         let Some(code) = subscriptions::first_since(&all, plan, paid_at) else { return Ok(None) };
         // The list does not have the last invoice.
-        self.subscription(&Key::Paystack(key.clone()), code).await
+        self.subscription(key, code).await
     }
 
     async fn check_access(&self, key: &Key) -> Result<String, RemoteError> {
