@@ -182,3 +182,38 @@ async fn amounts_are_counted_as_paystack_counts_them() {
     }
     world.rig.check();
 }
+
+#[tokio::test]
+async fn in_every_order_of_failures_a_reference_is_charged_once_at_most() {
+    if !has_paystack("in_every_order_of_failures_a_reference_is_charged_once_at_most") {
+        return;
+    }
+    const STEPS: u32 = 6;
+    let world = own_world();
+    for number in 0..STEPS.pow(3) {
+        let order = order(reference(1000 + number));
+        let text = order.reference.to_string();
+        let mut handed_out = false;
+        for step in [number % STEPS, number / STEPS % STEPS, number / STEPS.pow(2)] {
+            match step {
+                0 => {}
+                1 => world.rig.fail("/transaction/initialize", &json!("cutBefore")),
+                2 => world.rig.fail("/transaction/initialize", &json!("cutAfter")),
+                3 => world.rig.fail("/transaction/initialize", &json!({"status": 502})),
+                4 => world.rig.fail("/transaction/initialize", &json!({"status": 429})),
+                // Whoever has the page pays on it.
+                _ if handed_out => world.rig.pay(&text),
+                _ => {}
+            }
+            let opened = world.paystack.open(&world.key, &order).await;
+            world.tell(json!({"do": "heal"}));
+            handed_out |= matches!(&opened, Ok(opened) if opened.url.is_some());
+            let charges = world.rig.charges(&text);
+            assert!(charges <= 1, "{number}");
+            let payment = world.paystack.payment(&world.key, order.reference, None).await.unwrap();
+            let is_paid = payment.is_some_and(|payment| payment.status == PaymentStatus::Paid);
+            assert_eq!(is_paid, charges == 1, "{number}");
+        }
+    }
+    world.rig.check();
+}

@@ -222,3 +222,41 @@ async fn amounts_are_counted_as_stripe_counts_them() {
     assert!(!world.rig.requests("/v1/checkout/sessions").iter().any(asked));
     world.rig.check();
 }
+
+#[tokio::test]
+async fn in_every_order_of_failures_a_reference_has_one_session() {
+    if !has_stripe("in_every_order_of_failures_a_reference_has_one_session") {
+        return;
+    }
+    const STEPS: u32 = 5;
+    let world = own_world();
+    for number in 0..STEPS.pow(2) {
+        let order = order(reference(1000 + number));
+        let text = order.reference.to_string();
+        let mut session = None;
+        for step in [number % STEPS, number / STEPS, 0] {
+            match step {
+                0 => {}
+                1 => world.rig.fail("/v1/checkout/sessions$", &json!("cutBefore")),
+                2 => world.rig.fail("/v1/checkout/sessions$", &json!("cutAfter")),
+                3 => world.rig.fail("/v1/checkout/sessions$", &json!({"status": 502})),
+                // Whoever has the page pays on it.
+                _ if session.is_some() => world.rig.pay(&text),
+                _ => {}
+            }
+            let opened = world.stripe.open(&world.key, &order).await;
+            world.tell(json!({"do": "heal"}));
+            if let Ok(opened) = opened {
+                assert!(session.is_none() || session == opened.session, "{number}");
+                session = opened.session;
+            }
+        }
+        let charges = world.rig.charges(&text);
+        let payment = world.stripe.payment(&world.key, order.reference, session.as_deref()).await;
+        let is_paid = payment.unwrap().unwrap().status == PaymentStatus::Paid;
+        assert!(charges <= 1 && is_paid == (charges == 1), "{number}");
+    }
+    let sessions = world.tell(json!({"do": "sessions"}));
+    assert_eq!(sessions["sessions"].as_object().unwrap().len(), 25);
+    world.rig.check();
+}
