@@ -5,7 +5,10 @@
 use crate::{Dispute, Payment, PaymentStatus, Plan, RemoteError, amounts::Amounts};
 use contract::{Timestamp, text::PlanCode};
 use remote::{Answer, quotation};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error},
+};
 use serde_json::Value;
 use std::fmt;
 
@@ -115,13 +118,15 @@ pub(super) struct Transaction {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Customer {
-    pub id: u64,
+struct Customer {
+    #[serde(default)]
+    id: Option<u64>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Refund {
     transaction: Value,
+    #[serde(deserialize_with = "number_or_text")]
     amount: u64,
     status: String,
 }
@@ -134,6 +139,13 @@ pub(super) struct DisputeData {
     resolution: Option<String>,
     #[serde(default, rename = "createdAt")]
     created_at: Option<String>,
+}
+
+/// A number, also as text: Paystack's notices about refunds have the amount as text.
+fn number_or_text<'de, D: Deserializer<'de>>(d: D) -> Result<u64, D::Error> {
+    let value = Value::deserialize(d)?;
+    let number = value.as_u64().or_else(|| value.as_str()?.parse().ok());
+    number.ok_or_else(|| D::Error::custom("must be a whole number"))
 }
 
 impl Transaction {
@@ -160,7 +172,7 @@ impl Transaction {
             amount: amount.map_err(RemoteError::Refused)?,
             paid_at: self.paid_at.as_deref().and_then(time),
             id: Some(self.id.to_string()),
-            customer: self.customer.as_ref().map(|customer| customer.id.to_string()),
+            customer: self.customer.as_ref().and_then(|it| it.id).map(|id| id.to_string()),
             plan: self.plan_code(),
             subscription: None,
             refunded: 0,
@@ -244,4 +256,41 @@ impl PlanData {
 /// A time in an answer. Paystack writes RFC 3339.
 pub(super) fn time(text: &str) -> Option<Timestamp> {
     text.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_what_is_about_the_transaction_counts() {
+        let transaction = json!({
+            "id": 7, "status": "success", "reference": "chk-1", "amount": 5750, "requested_amount": 5000,
+            "currency": "NGN", "customer": {}, "metadata": 0, "plan": {"plan_code": "PLN_1"},
+        });
+        let transaction: Transaction = serde_json::from_value(transaction).unwrap();
+        let payment = transaction.payment().unwrap();
+        assert_eq!(payment.amount.unwrap().to_string(), "50.00 NGN");
+        assert_eq!((payment.plan.unwrap().as_str(), payment.customer), ("PLN_1", None));
+
+        let refunds = json!([
+            {"transaction": 7, "amount": 1000, "status": "processed"},
+            {"transaction": {"id": 7}, "amount": "500", "status": "processed"},
+            {"transaction": 7, "amount": 300, "status": "needs-attention"},
+            {"transaction": 8, "amount": 5000, "status": "processed"},
+        ]);
+        let refunds: Vec<Refund> = serde_json::from_value(refunds).unwrap();
+        assert_eq!(transaction.refunded(&refunds), Ok(1500));
+
+        let dispute = |transaction: u64, resolution: Value, at: &str| json!({"transaction": {"id": transaction}, "status": "resolved", "resolution": resolution, "createdAt": at});
+        let disputes = json!([
+            dispute(7, json!("declined"), "2026-01-02T00:00:00.000Z"),
+            dispute(7, json!("merchant-accepted"), "2026-01-01T00:00:00.000Z"),
+            dispute(8, json!("merchant-accepted"), "2026-01-03T00:00:00.000Z"),
+        ]);
+        let disputes: Vec<DisputeData> = serde_json::from_value(disputes).unwrap();
+        assert_eq!(transaction.dispute(&disputes), Some(Dispute::Won));
+        assert_eq!(transaction.dispute(&disputes[2..]), None);
+    }
 }

@@ -18,7 +18,10 @@ function page(it) {
 
 serve(async (config) => {
   let base = "";
-  const list = (rows) => ({ data: rows, meta: { total: rows.length, perPage: 100, page: 1, pageCount: 1 } });
+  const list = (rows) => ({
+    data: rows,
+    meta: { total: rows.length, skipped: 0, perPage: 100, page: 1, pageCount: 1 },
+  });
   const routes = [
     [
       /^POST \/transaction\/initialize$/,

@@ -5,6 +5,8 @@ import { createHmac, randomBytes } from "node:crypto";
 
 const PERIODS = { hourly: 1 / 24, daily: 1, weekly: 7, monthly: 30, quarterly: 91, biannually: 182, annually: 365 };
 const RESOLUTIONS = { open: null, won: "declined", lost: "merchant-accepted" };
+/// Properties that Paystack always has, and that say nothing here.
+const nothing = (...names) => Object.fromEntries(names.map((name) => [name, null]));
 const unique = (prefix) => prefix + randomBytes(8).toString("hex").slice(0, 15);
 const later = (time, plan, periods = 1) =>
   new Date(Date.parse(time) + periods * PERIODS[plan.interval] * 86_400_000).toISOString();
@@ -55,6 +57,7 @@ export class Stub {
       phone: null,
       metadata: null,
       risk_action: "default",
+      international_format_phone: null,
     });
     if (!this.#customers.has(email)) this.#customers.set(email, made());
     return this.#customers.get(email);
@@ -125,7 +128,7 @@ export class Stub {
       created_at: new Date().toISOString(),
       channel: "card",
       currency,
-      ip_address: null,
+      ip_address: "127.0.0.1",
       metadata,
       log: null,
       fees: null,
@@ -226,7 +229,19 @@ export class Stub {
       transaction: it.id,
       transaction_reference: it.reference,
       amount: amount ?? it.amount,
-      deducted_amount: null,
+      deducted_amount: 0,
+      fully_deducted: 0,
+      refunded_by: "merchant@example.com",
+      initiated_by: "merchant@example.com",
+      customer_note: "",
+      merchant_note: "",
+      reason: "",
+      refund_type: "partial",
+      refund_channel: "",
+      transaction_amount: it.amount,
+      collect_account_number: false,
+      customer: it.customer,
+      ...nothing("dispute", "settlement", "refunded_at", "bank_reference", "session_id"),
       currency: it.currency,
       status,
       createdAt: new Date().toISOString(),
@@ -252,8 +267,14 @@ export class Stub {
         domain: "test",
         transaction: shown(it),
         category: "chargeback",
+        bin: "408408",
+        last4: "4081",
+        history: [],
+        messages: [],
+        ...nothing("transaction_reference", "dueAt", "resolvedAt", "evidence", "attachments", "note"),
         customer: it.customer,
         createdAt: new Date().toISOString(),
+        updatedAt: new Date().toISOString(),
       };
       this.disputes.push(about);
     }
@@ -302,5 +323,15 @@ export class Stub {
 
 /// A transaction as Paystack shows it.
 export function shown({ access_code, callback_url, charges, ...seen }) {
-  return seen;
+  const { paid_at: paidAt, created_at: createdAt } = seen;
+  const rest = nothing(
+    "receipt_number",
+    "fees_split",
+    "order_id",
+    "pos_transaction_data",
+    "source",
+    "fees_breakdown",
+    "connect",
+  );
+  return { ...seen, ...rest, paidAt, createdAt, transaction_date: createdAt };
 }
