@@ -3,13 +3,14 @@
 
 mod answers;
 mod form;
+mod price;
 mod subscriptions;
 
 use crate::{
     Key, Opened, Order, Payment, Plan, Provider, RemoteError, StripeKey, Subscription,
     amounts::Amounts,
 };
-use answers::{Disputes, Failure, IntentOwner, Price, Session};
+use answers::{Disputes, Failure, IntentOwner, Session};
 use async_trait::async_trait;
 use contract::{
     Timestamp,
@@ -17,6 +18,7 @@ use contract::{
     text::{PlanCode, WebUrl},
 };
 use form::Form;
+use price::Price;
 use remote::{Answer, Http, Repeat};
 use serde::de::DeserializeOwned;
 use subscriptions::SubscriptionData;
