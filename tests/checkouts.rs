@@ -1,141 +1,16 @@
 //! Checkouts with Paystack, and with a shop that runs on Vendure.
 
 use crate::support::{
+    checkouts::{BUYER, World},
     load::together,
-    payments::{PaymentProvider, SECRET_KEY, WEBHOOK_SECRET, has_paystack, has_stripe},
-    service::{Answer, Person, Service, eventually, holds},
+    payments::SECRET_KEY,
+    service::{Person, eventually},
 };
-use data_encoding::{BASE64, HEXLOWER};
+use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, time::Duration};
 
-const BUYER: &str = "buyer@example.com";
-
 /// A service, and an app that takes payments with a stub of Paystack.
-pub struct World {
-    /// `paystack` or `stripe`.
-    name: &'static str,
-    provider: PaymentProvider,
-    pub service: Service,
-    pub ada: Person,
-    pub app: Value,
-}
-
-impl World {
-    /// With Paystack. `None` where a program that the test needs is missing.
-    pub fn new(test: &str, settings: &[(&str, &str)]) -> Option<World> {
-        let begin = || World::with("paystack", PaymentProvider::paystack(), settings);
-        has_paystack(test).then(begin)
-    }
-
-    /// With Stripe. `None` where a program that the test needs is missing.
-    fn stripe(test: &str) -> Option<World> {
-        has_stripe(test).then(|| World::with("stripe", PaymentProvider::stripe(), &[]))
-    }
-
-    fn with(name: &'static str, provider: PaymentProvider, settings: &[(&str, &str)]) -> World {
-        let address = format!("SVC_{}_URL", name.to_uppercase());
-        let common =
-            [(address.as_str(), provider.address.as_str()), ("SVC_ANONYMOUS_TIER", "enterprise")];
-        let service = Service::start_with(&[&common[..], settings].concat());
-        let ada = service.register("ada");
-        let (_, app) = service.project_with_app(&ada, None);
-        let world = World { name, provider, service, ada, app };
-        let key = match name {
-            "stripe" => {
-                json!({"secretKey": SECRET_KEY, "webhookSecrets": [WEBHOOK_SECRET]}).to_string()
-            }
-            _ => SECRET_KEY.to_owned(),
-        };
-        world.store_key(&key);
-        world.listen();
-        world
-    }
-
-    fn store_key(&self, key: &str) -> Value {
-        let data = BASE64.encode(key.as_bytes());
-        let params = json!({"appId": self.app, "kind": self.name, "name": "main", "data": data});
-        self.call("svc_setCredential", params)
-    }
-
-    fn call(&self, function: &str, params: Value) -> Value {
-        self.service.call(Some(&self.ada), function, params).ok()
-    }
-
-    /// The address to which the provider posts.
-    fn webhook(&self) -> String {
-        let (url, app) = (&self.service.url, self.app.as_str().unwrap());
-        format!("{url}/api/v1/payments/{app}/{}", self.name)
-    }
-
-    /// Lets the provider post its notices to the service.
-    fn listen(&self) {
-        self.tell(json!({"do": "receiver", "url": self.webhook()}));
-    }
-
-    fn tell(&self, command: Value) -> Value {
-        self.provider.tell(&command)
-    }
-
-    fn order(&self) -> Value {
-        json!({
-            "flow": "direct", "appId": self.app, "amount": 450_000, "currency": "NGN",
-            "customer": {"email": BUYER}, "callbackUrl": "https://shop.example.com/thanks",
-        })
-    }
-
-    /// Calls as a storefront does, with a request id.
-    fn create(&self, order: &Value, once: &str) -> Answer {
-        self.service.try_call(None, "svc_checkout_create", order.clone(), Some(once)).unwrap()
-    }
-
-    fn opened(&self, order: &Value, once: &str) -> Value {
-        self.create(order, once).ok()["reference"].clone()
-    }
-
-    fn verify(&self, reference: &Value) -> Value {
-        self.service.call(None, "svc_checkout_verify", json!({"reference": reference})).ok()
-    }
-
-    fn get(&self, reference: &Value) -> Value {
-        self.call("svc_getCheckout", json!({"reference": reference}))
-    }
-
-    fn reaches(&self, reference: &Value, state: &str) -> Value {
-        eventually(&format!("{reference} is {state}"), || self.get(reference)["state"] == state);
-        self.get(reference)
-    }
-
-    /// Posts a notice with this signature.
-    fn post(&self, body: &str, signature: &str) -> (u16, Value) {
-        let request = self.service.http.post(self.webhook()).body(body.to_owned());
-        let request = request.header("Content-Type", "application/json");
-        let answer = request.header("X-Paystack-Signature", signature).send().unwrap();
-        (answer.status().as_u16(), answer.json().unwrap())
-    }
-
-    /// How often Paystack was asked about payments.
-    fn looks(&self) -> usize {
-        self.provider.requests("/transaction/verify/").len()
-    }
-
-    /// Fails if a request or an answer was not as the provider's description says, if a payment was
-    /// charged twice, or if the store is not sound.
-    pub fn check(mut self) {
-        self.provider.check();
-        let listed = json!({"appId": self.app, "limit": 200});
-        let checkouts = self.call("svc_getCheckouts", listed)["items"].clone();
-        for checkout in checkouts.as_array().unwrap() {
-            let charges = self.provider.charges(checkout["reference"].as_str().unwrap());
-            assert!(charges <= 1, "{charges} charges: {checkout}");
-        }
-        self.service.stop();
-        self.service.check();
-        assert!(!holds(&self.service.data(), SECRET_KEY.as_bytes()), "the key lies in the clear");
-        assert!(!self.service.log().contains(SECRET_KEY), "the key is in the log");
-    }
-}
-
 #[test]
 fn a_buyer_pays_and_a_closed_page_loses_nothing() {
     let Some(world) = World::new("a_buyer_pays_and_a_closed_page_loses_nothing", &[]) else {
@@ -187,7 +62,7 @@ fn a_buyer_pays_and_a_closed_page_loses_nothing() {
 
     // A declined card, then another one.
     let fourth = world.opened(&order, "cart-4");
-    world.tell(json!({"do": "decline", "reference": fourth}));
+    world.provider.decline(fourth.as_str().unwrap());
     assert_eq!(world.verify(&fourth)["status"], "failed");
     assert_eq!(world.get(&fourth)["problem"], "Insufficient Funds");
     world.tell(json!({"do": "pay", "reference": fourth}));
@@ -195,9 +70,9 @@ fn a_buyer_pays_and_a_closed_page_loses_nothing() {
 
     // Refunds and disputes are recorded.
     world.listen();
-    world.tell(json!({"do": "refund", "reference": fourth, "amount": 50_000}));
+    world.provider.refund(fourth.as_str().unwrap(), 50_000);
     eventually("the refund", || world.get(&fourth)["refundedAmount"] == 50_000);
-    world.tell(json!({"do": "dispute", "reference": fourth}));
+    world.provider.dispute(fourth.as_str().unwrap(), "open");
     eventually("the dispute", || world.get(&fourth)["dispute"] == "open");
     assert_eq!(world.verify(&fourth)["status"], "paid");
     let listed = world.call("svc_getCheckouts", json!({"appId": world.app, "state": "settled"}));
@@ -421,13 +296,13 @@ fn a_subscription_opens_a_gate_and_raises_a_tier() {
     let listed =
         world.call("svc_getSubscriptions", json!({"appId": world.app, "email": bob.email}));
     let code = listed["items"][0]["providerId"].clone();
-    world.tell(json!({"do": "renew", "code": code, "reason": "Insufficient Funds"}));
+    world.provider.renew(code.as_str().unwrap(), false);
     eventually("the renewal failed", || check(&bob.email)["status"] == "pastDue");
     assert_eq!(
         (check(&bob.email)["active"].clone(), tier(&bob)),
         (json!(true), json!("professional"))
     );
-    world.tell(json!({"do": "cancel", "code": code, "now": true}));
+    world.provider.cancel(code.as_str().unwrap(), true);
     eventually("it is over", || check(&bob.email)["active"] == false);
     eventually("the tier is lowered", || tier(&bob) == "free");
 
@@ -474,7 +349,7 @@ fn a_buyer_pays_and_subscribes_with_stripe() {
     let reference = answer.ok()["reference"].clone();
     world.provider.pay(reference.as_str().unwrap());
     world.reaches(&reference, "settled");
-    world.tell(json!({"do": "refund", "reference": reference, "amount": 1_000}));
+    world.provider.refund(reference.as_str().unwrap(), 1_000);
     eventually("the refund", || world.get(&reference)["refundedAmount"] == 1_000);
 
     let price = json!({"do": "price", "id": "price_pro", "name": "Pro", "amount": 900, "currency": "eur", "interval": "month"});

@@ -1,7 +1,7 @@
 //! The clients in Rust and in TypeScript, against the real program.
 
 use crate::{
-    checkouts::World,
+    support::checkouts::World,
     support::{lossy, requires, service::Service},
 };
 use contract::{

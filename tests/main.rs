@@ -25,6 +25,7 @@ mod ci_jobs;
 mod ci_scripts;
 mod clients;
 mod command_line;
+mod commerce;
 mod connections;
 mod crashes;
 mod credentials;

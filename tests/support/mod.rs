@@ -2,6 +2,7 @@
 
 pub mod apple;
 pub mod builds;
+pub mod checkouts;
 pub mod credentials;
 pub mod declared;
 pub mod engine;
@@ -19,4 +20,5 @@ pub mod service;
 pub mod sigstore;
 pub mod ssh;
 pub mod stores;
+pub mod vendure;
 pub mod webhooks;

@@ -29,9 +29,10 @@ export class Front {
     return this.#requests.filter((request) => request.place === place);
   }
 
-  /// The request after the first `skip` ones goes wrong; with `each`, that of each operation.
-  fail({ place, skip = 0, each = false, how }) {
-    this.#faults.push({ place, skip, each, how, seen: new Map() });
+  /// The request after the first `skip` ones goes wrong, with `each` that of each operation, and with
+  /// `always` every one until the place is healed.
+  fail({ place, skip = 0, each = false, always = false, how }) {
+    this.#faults.push({ place, skip, each, always, how, seen: new Map() });
   }
 
   heal(place) {
@@ -41,6 +42,7 @@ export class Front {
   #fault(place, operation) {
     const isDue = (fault) => {
       if (fault.place !== place) return false;
+      if (fault.always) return true;
       const kind = fault.each ? operation : "any";
       const seen = fault.seen.get(kind) ?? 0;
       fault.seen.set(kind, seen + 1);
