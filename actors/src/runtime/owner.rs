@@ -72,6 +72,13 @@ enum Turn<R: Resource> {
     Leave(Leave),
 }
 
+/// Whether an effect runs for the first time, or an earlier run may be under way outside still.
+#[derive(Clone, Copy, PartialEq)]
+enum Run {
+    First,
+    Again,
+}
+
 /// A command. If the answer is lost, `begun` tells the sender whether to send the command again.
 #[derive(Message)]
 #[rtype(result = "()")]
@@ -144,7 +151,7 @@ impl<R: Resource> Owner<R> {
             )]
             Err(e) => panic!("{} {}: {e}", R::TREE, self.id),
         }
-        self.perform(Duration::ZERO, ctx);
+        self.perform(Duration::ZERO, Run::Again, ctx);
         self.go_on(ctx);
     }
 
@@ -260,15 +267,15 @@ impl<R: Resource> Owner<R> {
         let begins = result.as_ref().ok().and_then(|effective| effective.begins);
         if let Some(pause) = begins {
             self.failures = 0;
-            self.perform(pause, ctx);
+            self.perform(pause, Run::First, ctx);
         } else if overtaken {
-            self.perform(Duration::ZERO, ctx);
+            self.perform(Duration::ZERO, Run::Again, ctx);
         }
         result
     }
 
     /// Cancels the running effect, and starts the pending one after a pause.
-    fn perform(&mut self, pause: Duration, ctx: &mut Context<Self>) {
+    fn perform(&mut self, pause: Duration, run: Run, ctx: &mut Context<Self>) {
         if let Some(overtaken) = self.performing.take() {
             ctx.cancel_future(overtaken);
         }
@@ -279,6 +286,10 @@ impl<R: Resource> Owner<R> {
         let work = async move {
             let clock = world.ports.clock.clone();
             clock.sleep(pause).await;
+            let unanswered = || R::unanswered(&effect, &kept.state);
+            if let Some(outcome) = (run == Run::Again).then(unanswered).flatten() {
+                return Ok(outcome);
+            }
             let done = clock.limit(R::TIME_LIMIT, R::perform(effect, id, kept, world)).await;
             done.unwrap_or_else(|| Err(Retry(format!("not done within {:?}", R::TIME_LIMIT))))
         };
@@ -293,7 +304,7 @@ impl<R: Resource> Owner<R> {
         let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
         self.failures = self.failures.saturating_add(1);
         tracing::warn!(kind = R::TREE, id = %self.id, failures = self.failures, why, "an effect failed; trying again");
-        self.perform(pause, ctx);
+        self.perform(pause, Run::Again, ctx);
     }
 
     fn is_idle(&self) -> bool {

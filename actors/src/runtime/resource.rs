@@ -61,6 +61,13 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Self::Outcome, Retry>>;
 
+    /// The outcome of an effect that ran before without an answer, for effects that must not run twice
+    /// at the same time: what the first run asked for may be under way outside. `None`: the effect
+    /// runs again at once.
+    fn unanswered(_effect: &Self::Effect, _state: &Self::State) -> Option<Self::Outcome> {
+        None
+    }
+
     /// Whether callers no longer see the resource. Its record may stay until its removal ends, or
     /// for its retention.
     fn is_deleted(state: &Self::State) -> bool;

@@ -24,6 +24,10 @@ use std::{
 /// How long after a payment the provider makes the subscription.
 const SUBSCRIBES_AFTER: Duration = Duration::from_secs(3);
 
+/// How long the shop works on a request of which the answer is lost. Meanwhile it does not show what
+/// will come of it.
+const WORKS_ON: Duration = Duration::from_secs(45);
+
 /// What is asked of the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Step {
@@ -99,7 +103,8 @@ impl Page {
 #[derive(Debug, Clone, Default)]
 pub struct ShopOrder {
     steps: u32,
-    pub settlements: u32,
+    /// The payments of the order, by the moment from which the shop shows them.
+    pub payments: Vec<Timestamp>,
     pub cancelled: bool,
 }
 
@@ -119,6 +124,8 @@ struct Model {
     refused: HashSet<Step>,
     asked: HashMap<Step, u32>,
     mails: Vec<(String, String)>,
+    /// Whether the answer to the present request is lost.
+    loses_answer: bool,
 }
 
 /// The price of everything.
@@ -247,7 +254,12 @@ impl Market {
         }
         // Another step of the same checkout would see the same here.
         tokio::task::yield_now().await;
-        let done = work(&mut self.model());
+        let done = {
+            let mut model = self.model();
+            let after = [Fault::UnclearAfter, Fault::PanicsAfter, Fault::HangsAfter];
+            model.loses_answer = fault.is_some_and(|fault| after.contains(&fault));
+            work(&mut model)
+        };
         match fault {
             Some(Fault::UnclearAfter) => Err(RemoteError::Unclear("no answer".into())),
             Some(Fault::PanicsAfter) => panic!("the client has a fault"),
@@ -426,14 +438,16 @@ impl Shop for Market {
         reference: Reference,
         paid: &Money,
     ) -> Result<(), RemoteError> {
+        let now = self.clock.now();
         let settle = |model: &mut Model| {
+            let shown_at = if model.loses_answer { now + WORKS_ON } else { now };
             let orders = model.orders.get_mut(&reference.to_string()).unwrap();
             let order = &mut orders[order.parse::<usize>().unwrap()];
             if order.cancelled || *paid != price() {
                 return Err(RemoteError::Refused("the order does not take this payment".into()));
             }
-            if order.settlements == 0 {
-                order.settlements += 1;
+            if order.payments.iter().all(|shown_at| *shown_at > now) {
+                order.payments.push(shown_at);
             }
             Ok(())
         };
@@ -449,7 +463,7 @@ impl Shop for Market {
         let cancel = |model: &mut Model| {
             let orders = model.orders.get_mut(&reference.to_string()).unwrap();
             let order = &mut orders[order.parse::<usize>().unwrap()];
-            assert_eq!(order.settlements, 0, "nobody cancels what was paid");
+            assert!(order.payments.is_empty(), "nobody cancels what was paid");
             order.cancelled = true;
             Ok(())
         };

@@ -35,9 +35,9 @@ async fn is_paid(scene: &Scene, n: u128, told: &str) {
 fn is_settled_once(scene: &Scene, n: u128, of: Of, told: &str) {
     let page = scene.market.page(reference(n)).unwrap();
     assert_eq!(page.charges, 1, "{told}");
-    let settlements: u32 =
-        scene.market.orders(reference(n)).iter().map(|order| order.settlements).sum();
-    assert_eq!(u32::from(of == Of::Shop), settlements, "{told}");
+    let orders = scene.market.orders(reference(n));
+    let settlements: usize = orders.iter().map(|order| order.payments.len()).sum();
+    assert_eq!(usize::from(of == Of::Shop), settlements, "{told}");
     let state = scene.checkout(n).unwrap();
     assert_eq!(state.subscription.is_some(), of == Of::Plan, "{told}");
     if let Some(id) = state.subscription {

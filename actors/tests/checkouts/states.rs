@@ -3,7 +3,8 @@
 
 use actors::{
     kinds::checkouts::{
-        Checkouts, Command, Effect, New, Ordered, Outcome, Price, RequestId, Settlement, State,
+        Attempt, Checkouts, Command, Effect, New, Ordered, Outcome, Price, RequestId, Settlement,
+        State,
     },
     runtime::resource::{Input, Kept, Moment, Resource, step},
 };
@@ -129,8 +130,9 @@ impl Seen {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Not {
     Refused,
-    /// Like a request with an unclear outcome, with a pause that the service asks for.
+    /// With a pause that the service asks for.
     Busy,
+    Unclear,
 }
 
 impl Not {
@@ -138,6 +140,7 @@ impl Not {
         match self {
             Not::Refused => RemoteError::Refused("no".into()),
             Not::Busy => RemoteError::Busy { why: "wait".into(), after: Duration::from_secs(300) },
+            Not::Unclear => RemoteError::Unclear("no answer".into()),
         }
     }
 }
@@ -168,7 +171,7 @@ enum Event {
     Closed,
 }
 
-const NOT: [Not; 2] = [Not::Refused, Not::Busy];
+const NOT: [Not; 3] = [Not::Refused, Not::Busy, Not::Unclear];
 const SEEN: [Seen; 13] = [
     Seen::Unknown,
     Seen::Pending,
@@ -317,6 +320,9 @@ fn reduce(state: &mut State) {
     if let Some(due) = &mut state.due {
         *due = CREATED;
     }
+    if let Some(Attempt::Unanswered(at)) = &mut state.attempt {
+        *at = CREATED;
+    }
 }
 
 fn moment(late: bool) -> Moment<Checkouts> {
@@ -341,6 +347,8 @@ fn is_sound(At { kept, late }: &At, told: &Told) {
     let (state, intent) = (&kept.state, kept.intent);
     let is_open = state.is_open();
     assert_eq!(state.looking, intent == Some(Effect::Look), "looking: {told}");
+    let is_settling = state.attempt == Some(Attempt::Begun);
+    assert_eq!(is_settling, intent == Some(Effect::Settle), "settling: {told}");
     if state.deleting {
         assert!(intent == Some(Effect::Close) && state.due.is_some(), "{told}");
         return;
@@ -489,6 +497,12 @@ fn explore(price: Price) -> BTreeSet<String> {
                 let told = Told { event: Some((*event, late)), before: &before };
                 let taken = step(&moment(late), Some(state), input(*event, state));
                 let Ok(taken) = taken else { continue };
+                if before.kept.intent == Some(Effect::Settle)
+                    && effect(*event).is_none()
+                    && *event != Event::Remove
+                {
+                    assert_eq!(taken.intent.begins(), None, "no second one at a time: {told}");
+                }
                 let Some(kept) = taken.apply(Some(&before.kept)).unwrap() else {
                     goes_on(&before, *event, None, &told);
                     continue;

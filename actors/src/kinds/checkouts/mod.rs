@@ -13,6 +13,6 @@ mod view;
 
 pub use effects::provider_key;
 pub use rules::{
-    CheckoutClaim, CheckoutIndex, Checkouts, Command, Effect, New, Ordered, Outcome, Price,
-    Problem, RequestId, Settlement, ShopOrder, State,
+    Attempt, CheckoutClaim, CheckoutIndex, Checkouts, Command, Effect, New, Ordered, Outcome,
+    Price, Problem, RequestId, Settlement, ShopOrder, State,
 };

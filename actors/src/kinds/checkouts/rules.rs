@@ -59,6 +59,8 @@ pub struct State {
     /// else was under way, or a look had no answer.
     #[serde(default)]
     pub look_owed: bool,
+    #[serde(default)]
+    pub attempt: Option<Attempt>,
     pub subscription: Option<SubscriptionId>,
     pub problem: Option<Problem>,
     /// How many attempts at the present step failed.
@@ -122,6 +124,16 @@ pub struct ShopOrder {
     pub id: String,
     /// What buyers and shopkeepers see.
     pub code: String,
+}
+
+/// An attempt to settle of which the result is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Attempt {
+    /// It is under way, or begins after a pause.
+    Begun,
+    /// It got no answer until then. The shop may still be working on it.
+    Unanswered(Timestamp),
 }
 
 /// Why the checkout failed, or is not settled.
@@ -231,6 +243,13 @@ impl Resource for Checkouts {
 
     fn on_outcome(state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         state.on_outcome(at, outcome)
+    }
+
+    /// A shop may record two payments that arrive at the same time.
+    fn unanswered(effect: &Effect, state: &State) -> Option<Outcome> {
+        let is_of_shop = matches!(state.ordered.price, Price::Shop { .. });
+        let why = || RemoteError::Unclear("the service stopped before the shop answered".into());
+        (is_of_shop && *effect == Effect::Settle).then(|| Outcome::Settled(Err(why())))
     }
 
     fn is_deleted(state: &State) -> bool {

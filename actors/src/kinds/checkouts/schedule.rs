@@ -18,6 +18,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = HOUR;
 /// The longest pause before a look that had no answer is repeated.
 const LONGEST_PAUSE_OF_LOOKS: Duration = Duration::from_secs(12 * 3600);
+/// For how long a shop may work on a request that got no answer.
+pub const QUIET: Duration = MINUTE;
 /// For how long an unsettled payment is nobody's concern.
 const PATIENCE: Duration = Duration::from_secs(600);
 

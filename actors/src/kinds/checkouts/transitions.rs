@@ -1,9 +1,10 @@
 //! The transitions of a checkout. Pure.
 
 use super::{
-    Checkouts, Command, Effect, New, Outcome, Price, Problem, Settlement, ShopOrder, State,
+    Attempt, Checkouts, Command, Effect, New, Outcome, Price, Problem, Settlement, ShopOrder,
+    State,
     schedule::{
-        BEGINS_WITHIN, PAYABLE, is_alarming, may_still_pay, next_look, pause, pause_of_looks,
+        BEGINS_WITHIN, PAYABLE, QUIET, is_alarming, may_still_pay, next_look, pause, pause_of_looks,
     },
 };
 use crate::{
@@ -42,6 +43,7 @@ impl State {
             looked_at: None,
             looking: false,
             look_owed: false,
+            attempt: None,
             subscription: None,
             problem: None,
             attempts: 0,
@@ -108,11 +110,13 @@ impl State {
                 Ok(Step::put(self))
             }
             // What the look finds is settled.
-            (S::Paid | S::Settling, Command::Due | Command::Settle) if self.looking => {
+            (S::Paid | S::Settling, Command::Due | Command::Settle)
+                if self.looking || self.attempt == Some(Attempt::Begun) =>
+            {
                 Ok(Step::keep())
             }
             (S::Settling, Command::Due) if self.look_owed => Ok(self.look()),
-            (S::Paid | S::Settling, Command::Due | Command::Settle) => Ok(self.settle()),
+            (S::Paid | S::Settling, Command::Due | Command::Settle) => Ok(self.settle(now)),
             (_, Command::Look | Command::Due) => Ok(self.ask()),
             (S::Settled, Command::Settle) => {
                 Err(Fault::NotNow("this checkout is settled already".into()))
@@ -203,9 +207,18 @@ impl State {
         }
     }
 
-    fn settle(mut self) -> Step<Checkouts> {
-        self.due = None;
-        Step::put(self).intend(Intent::Now(Effect::Settle))
+    /// Begins an attempt to settle, unless one is under way or may be.
+    fn settle(self, now: Timestamp) -> Step<Checkouts> {
+        match self.attempt {
+            None => self.settle_after(Duration::ZERO),
+            Some(Attempt::Begun) => Step::put(self),
+            Some(Attempt::Unanswered(at)) => self.settle_after((at + QUIET).since(now)),
+        }
+    }
+
+    fn settle_after(mut self, pause: Duration) -> Step<Checkouts> {
+        (self.attempt, self.due) = (Some(Attempt::Begun), None);
+        Step::put(self).intend(Intent::After(pause, Effect::Settle))
     }
 
     /// The page is closed first, so that nobody pays for what is gone. One that cannot be closed
@@ -336,10 +349,10 @@ impl State {
         self.remember(payment, matches);
         match self.state {
             // Paid money moves forward only; refunds and disputes are now in the payment.
-            S::Paid | S::Settling => return self.settle(),
+            S::Paid | S::Settling => return self.settle(at.now),
             S::Settled => return self.told(),
             S::AmountMismatch if !(is_paid && matches) => return self.told(),
-            _ if is_paid => return if matches { self.paid() } else { self.mismatched() },
+            _ if is_paid => return if matches { self.paid(at.now) } else { self.mismatched() },
             _ => {}
         }
         if !self.is_open() {
@@ -380,7 +393,7 @@ impl State {
     fn not_seen(mut self, now: Timestamp, error: Option<RemoteError>) -> Step<Checkouts> {
         let Some(error) = error else {
             return match self.state {
-                S::Paid | S::Settling => self.settle(),
+                S::Paid | S::Settling => self.settle(now),
                 S::Settled | S::AmountMismatch => self.told(),
                 _ if !self.is_open() => self.lose(),
                 _ => {
@@ -391,7 +404,7 @@ impl State {
         };
         if matches!(self.state, S::Paid | S::Settling) {
             self.look_owed = true;
-            return self.settle();
+            return self.settle(now);
         }
         let (text, after) = match error {
             RemoteError::Refused(why) | RemoteError::Unclear(why) => (why, Duration::ZERO),
@@ -451,12 +464,12 @@ impl State {
             && payment.amount == self.total
     }
 
-    fn paid(mut self) -> Step<Checkouts> {
+    fn paid(mut self, now: Timestamp) -> Step<Checkouts> {
         (self.problem, self.attempts, self.alarmed) = (None, 0, false);
         self.state = S::Paid;
         match self.ordered.price {
             Price::Lines { .. } => self.settled(None),
-            Price::Plan { .. } | Price::Shop { .. } => self.settle(),
+            Price::Plan { .. } | Price::Shop { .. } => self.settle(now),
         }
     }
 
@@ -476,7 +489,7 @@ impl State {
     /// Everything is done. `now` is `None` at the moment of the payment.
     fn settled(mut self, now: Option<Timestamp>) -> Step<Checkouts> {
         (self.state, self.problem, self.due) = (S::Settled, None, None);
-        self.attempts = 0;
+        (self.attempt, self.attempts) = (None, 0);
         self.settled_at = now.or(self.looked_at);
         self.rest()
     }
@@ -486,6 +499,7 @@ impl State {
         now: Timestamp,
         settled: Result<Settlement, RemoteError>,
     ) -> Step<Checkouts> {
+        self.attempt = None;
         let (text, is_refused, after) = match settled {
             Ok(Settlement::Order) => return self.settled(Some(now)),
             Ok(Settlement::Subscription(id)) => {
@@ -497,6 +511,10 @@ impl State {
             }
             Err(RemoteError::Refused(why)) => (why, true, SHORT),
             Err(RemoteError::Busy { why, after }) => (why, false, after),
+            Err(RemoteError::Unclear(why)) if self.order.is_some() => {
+                self.attempt = Some(Attempt::Unanswered(now));
+                (why, false, QUIET)
+            }
             Err(RemoteError::Unclear(why)) => (why, false, Duration::ZERO),
         };
         self.attempts = self.attempts.saturating_add(1);
@@ -510,7 +528,7 @@ impl State {
             return Step::put(self).intend(Intent::Now(Effect::Alarm));
         }
         if pause <= SHORT && !self.alarmed {
-            return Step::put(self).intend(Intent::After(pause, Effect::Settle));
+            return self.settle_after(pause);
         }
         self.due = Some(now + pause);
         Step::put(self).intend(Intent::None)
