@@ -378,6 +378,43 @@ fn a_refund_of_which_the_first_look_fails_is_recorded() {
 }
 
 #[test]
+fn what_is_given_back_before_it_is_settled_is_not_settled() {
+    for of in ALL {
+        run(PaymentProvider::Stripe, |scene, market| async move {
+            market.refuse(Step::Settle);
+            market.refuse(Step::FindSubscription);
+            scene.open(1, PaymentProvider::Stripe, of).await.unwrap();
+            scene.comes_to(1, S::AwaitingPayment, "opened").await;
+            assert!(market.pay(reference(1), price()));
+            if of == Of::Lines {
+                // Given back before anybody looked.
+                assert!(market.refund(reference(1), 1000));
+            } else {
+                scene.ask(1, Command::Look).await.unwrap();
+                scene.comes_to(1, S::Settling, "refused").await;
+                scene.idles(1, "people are told").await;
+                assert!(market.refund(reference(1), 1000));
+            }
+            market.inject(Step::Cancel, Fault::UnclearBefore);
+            scene.ask(1, Command::Look).await.unwrap();
+            scene.comes_to(1, S::Failed, "given back").await;
+            scene.ask(1, Command::Look).await.unwrap();
+            market.calm();
+            for _ in 0..30 {
+                scene.later(HOUR * 4).await;
+                scene.idles(1, "it is asked").await;
+            }
+            assert_eq!(scene.checkout(1).unwrap().state, S::Failed);
+            assert!(scene.unsettled().is_empty());
+            assert_eq!(scene.open_in_channel(), 0, "the channel may go");
+            for order in market.orders(reference(1)) {
+                assert!(order.cancelled && order.payments.is_empty());
+            }
+        });
+    }
+}
+
+#[test]
 fn an_order_that_nobody_pays_is_cancelled_and_leaves_its_channel() {
     for provider in PaymentProvider::ALL {
         run(provider, |scene, market| async move {

@@ -95,6 +95,7 @@ enum Seen {
     Expired,
     Paid,
     Refunded,
+    GivenBack,
     Disputed,
     OtherSum,
     OtherSumGivenBack,
@@ -113,6 +114,7 @@ impl Seen {
             Seen::Expired => payment(PaymentStatus::Expired),
             Seen::Paid => paid(),
             Seen::Refunded => Payment { refunded: 400, ..paid() },
+            Seen::GivenBack => Payment { refunded: 1000, ..paid() },
             Seen::Disputed => Payment { dispute: Some(Dispute::Open), ..paid() },
             Seen::OtherSum => Payment { amount: Some(eur(1)), ..paid() },
             Seen::OtherSumGivenBack => Payment { amount: Some(eur(1)), refunded: 1, ..paid() },
@@ -172,7 +174,7 @@ enum Event {
 }
 
 const NOT: [Not; 3] = [Not::Refused, Not::Busy, Not::Unclear];
-const SEEN: [Seen; 13] = [
+const SEEN: [Seen; 14] = [
     Seen::Unknown,
     Seen::Pending,
     Seen::Declined,
@@ -180,6 +182,7 @@ const SEEN: [Seen; 13] = [
     Seen::Expired,
     Seen::Paid,
     Seen::Refunded,
+    Seen::GivenBack,
     Seen::Disputed,
     Seen::OtherSum,
     Seen::OtherSumGivenBack,
@@ -315,6 +318,7 @@ fn reduce(state: &mut State) {
         S::Paid | S::Settling | S::Settled => Seen::Paid.payment(),
         S::AmountMismatch if state.is_unsettled() => Seen::OtherSum.payment(),
         S::AmountMismatch => Seen::OtherSumGivenBack.payment(),
+        S::Failed if is_given_back(state) => Seen::GivenBack.payment(),
         _ => None,
     };
     if let Some(due) = &mut state.due {
@@ -335,6 +339,12 @@ fn matches(state: &State) -> bool {
     let payment = state.payment.as_ref().filter(|p| p.status == PaymentStatus::Paid);
     payment.is_some_and(|payment| {
         payment.reference == Some(Reference(id()).to_string()) && payment.amount == state.total
+    })
+}
+
+fn is_given_back(state: &State) -> bool {
+    state.payment.as_ref().is_some_and(|payment| {
+        payment.amount.as_ref().is_some_and(|paid| payment.refunded >= paid.amount.minor())
     })
 }
 
@@ -369,7 +379,8 @@ fn is_sound(At { kept, late }: &At, told: &Told) {
         Some(Effect::Cancel) => {
             assert!(state.building.order.is_some(), "{told}");
             let is_closed = matches!(state.state, S::Failed | S::Expired);
-            assert!(is_closed && (!is_open || state.state == S::Expired), "{told}");
+            let is_over = !is_open || state.state == S::Expired || is_given_back(state);
+            assert!(is_closed && is_over, "{told}");
         }
         Some(Effect::Close) => panic!("only what is deleted is closed: {told}"),
         Some(Effect::Look) => {}
@@ -378,12 +389,9 @@ fn is_sound(At { kept, late }: &At, told: &Told) {
     if has_money(state) {
         assert!(matches(state), "what arrived stays known: {told}");
     }
-    let is_given_back = state.payment.as_ref().is_some_and(|p| {
-        p.amount.as_ref().is_some_and(|amount| p.refunded >= amount.amount.minor())
-    });
     let unsettled = match state.state {
         S::Paid | S::Settling => true,
-        S::AmountMismatch => !is_given_back,
+        S::AmountMismatch => !is_given_back(state),
         _ => false,
     };
     assert_eq!(state.is_unsettled(), unsettled, "{told}");
@@ -417,7 +425,7 @@ fn rests(state: &State, late: bool, told: &Told) {
         S::AmountMismatch => assert!(state.alarmed, "{told}"),
         S::Failed if !state.is_open() => assert!(state.problem.is_some(), "{told}"),
         // After three days, only a notice or a caller asks again.
-        S::Failed | S::Abandoned => assert!(late, "{told}"),
+        S::Failed | S::Abandoned => assert!(late || is_given_back(state), "{told}"),
         S::AwaitingPayment => panic!("after its time it is abandoned: {told}"),
         other => panic!("it stands still as {other:?}: {told}"),
     }
@@ -442,7 +450,9 @@ fn goes_on(before: &At, event: Event, after: Option<&At>, told: &Told) {
         S::AmountMismatch => &[S::AmountMismatch, S::Paid, S::Settling, S::Settled],
         _ => &[],
     };
-    assert!(allowed.is_empty() || allowed.contains(&state.state), "money goes forward: {told}");
+    let is_allowed = allowed.is_empty() || allowed.contains(&state.state);
+    let is_refunded = was.state != S::Settled && state.state == S::Failed && is_given_back(state);
+    assert!(is_allowed || is_refunded, "money goes forward, or back to the buyer: {told}");
     assert!(!was.is_open() || state.opened == was.opened, "the page stays: {told}");
     if let Event::Looked(seen) = event {
         let given_back = seen.payment().map_or(0, |payment| payment.refunded);
@@ -453,7 +463,8 @@ fn goes_on(before: &At, event: Event, after: Option<&At>, told: &Told) {
             assert_eq!(dispute, Some(Dispute::Open), "{told}");
         }
         if seen.payment().is_some_and(|payment| payment.status == PaymentStatus::Paid) {
-            assert!(has_money(state) || state.state == S::AmountMismatch, "{told}");
+            let is_known = has_money(state) || state.state == S::AmountMismatch;
+            assert!(is_known || is_given_back(state), "{told}");
         }
     }
     if event == Event::Look && (was.is_open() || was.is_unsettled() || was.state == S::Settled) {

@@ -182,6 +182,7 @@ impl State {
             S::Settling => !self.alarmed || self.due.is_none(),
             S::AmountMismatch => !self.alarmed,
             S::Expired => self.building.order.is_some(),
+            S::Failed => self.is_given_back() && self.building.order.is_some(),
             _ => false,
         };
         if !self.looking && !is_busy {
@@ -333,6 +334,16 @@ impl State {
         Step::put(self).intend(cancel)
     }
 
+    fn given_back(mut self) -> Step<Checkouts> {
+        let text = "the payment was refunded before it was settled".into();
+        self.problem = Some(Problem { text, unreachable: false, lost: false });
+        (self.state, self.attempt, self.attempts, self.due) = (S::Failed, None, 0, None);
+        match self.cancel() {
+            Intent::None => self.rest(),
+            cancel => Step::put(self).intend(cancel),
+        }
+    }
+
     /// The order in the shop that nobody pays is cancelled.
     fn cancel(&self) -> Intent<Effect> {
         match self.building.order {
@@ -346,7 +357,19 @@ impl State {
         let is_paid = payment.status == PaymentStatus::Paid;
         let status = payment.status.clone();
         let matches = self.matches(Reference(at.id), &payment);
+        let was_given_back = self.is_given_back();
         self.remember(payment, matches);
+        match self.state {
+            S::Settled | S::AmountMismatch => {}
+            // Nobody delivers what was given back.
+            _ if is_paid && matches && self.is_given_back() => {
+                return match self.state {
+                    S::Failed if was_given_back => self.told(),
+                    _ => self.given_back(),
+                };
+            }
+            _ => {}
+        }
         match self.state {
             // Paid money moves forward only; refunds and disputes are now in the payment.
             S::Paid | S::Settling => return self.settle(at.now),
@@ -482,7 +505,7 @@ impl State {
             told(self.total.as_ref())
         );
         self.problem = Some(Problem { text, unreachable: false, lost: false });
-        (self.state, self.due) = (S::AmountMismatch, None);
+        (self.state, self.due, self.alarmed) = (S::AmountMismatch, None, false);
         Step::put(self).intend(Intent::Now(Effect::Alarm))
     }
 
