@@ -4,14 +4,18 @@ use super::{
     market::{FAULTS, Fault, Market, STEPS, Step, price},
     world::{ALL, HOUR, Of, Scene, a_moment, app, checkout, clock, life, reference, until},
 };
-use actors::kinds::{apps, checkouts::Command};
+use actors::kinds::{
+    apps,
+    checkouts::{Command, Whole},
+};
 use contract::{
-    Fault as Refusal,
+    Fault as Refusal, Id,
     checkouts::{CheckoutState as S, PaymentProvider, PaymentStatus},
     money::{Amount, Money},
 };
 use futures_util::future::{join, join_all};
 use std::{path::Path, time::Duration};
+use ulid::Ulid;
 
 /// Runs a test in one life, with an app that takes payments through a provider.
 fn run<F: Future<Output = ()>>(provider: PaymentProvider, test: impl FnOnce(Scene, Market) -> F) {
@@ -374,6 +378,63 @@ fn a_refund_of_which_the_first_look_fails_is_recorded() {
         assert_eq!(refunded(), 1000);
         assert_eq!(scene.checkout(1).unwrap().state, S::Settled);
         is_settled_once(&scene, 1, Of::Shop, "refunded");
+    });
+}
+
+#[test]
+fn what_a_person_settled_is_tried_no_more() {
+    run(PaymentProvider::Stripe, |scene, market| async move {
+        market.refuse(Step::Settle);
+        scene.open(1, PaymentProvider::Stripe, Of::Shop).await.unwrap();
+        let by_hand = || Command::SettledByHand("sent by post".parse().unwrap());
+        assert!(matches!(scene.ask(1, by_hand()).await, Err(Refusal::NotNow(_))), "nobody paid");
+        is_paid(&scene, 1, "refused").await;
+        scene.comes_to(1, S::Settling, "refused").await;
+        scene.idles(1, "people are told").await;
+        // A payment of another sum, which the shop would never take.
+        scene.open(2, PaymentProvider::Stripe, Of::Shop).await.unwrap();
+        scene.comes_to(2, S::AwaitingPayment, "opened").await;
+        assert!(market.pay(reference(2), Money { amount: Amount::new(1).unwrap(), ..price() }));
+        scene.ask(2, Command::Look).await.unwrap();
+        scene.comes_to(2, S::AmountMismatch, "another sum").await;
+        for whole in [
+            Whole::App(app()),
+            Whole::Project(Id::of(Ulid(2))),
+            Whole::Organization(Id::of(Ulid(1))),
+        ] {
+            let refused = scene.platform.refuse_unsettled(whole).unwrap_err().to_string();
+            assert!(refused.contains("and 1 more are not settled"), "{refused}");
+        }
+        market.calm();
+        for n in [1, 2] {
+            scene.ask(n, by_hand()).await.unwrap();
+            assert!(scene.ask(n, by_hand()).await.is_err(), "it is settled");
+        }
+        scene.platform.refuse_unsettled(Whole::App(app())).unwrap();
+        let tried = market.asked(Step::Settle);
+        scene.later(HOUR * 3).await;
+        for n in [1, 2] {
+            scene.idles(n, "nothing is left").await;
+            assert_eq!(scene.checkout(n).unwrap().state, S::Settled);
+        }
+        assert_eq!(market.asked(Step::Settle), tried);
+    });
+}
+
+#[test]
+fn the_end_of_an_app_tells_people_of_money_that_is_not_settled() {
+    run(PaymentProvider::Stripe, |scene, market| async move {
+        market.refuse(Step::Settle);
+        market.inject(Step::Mail, Fault::UnclearBefore);
+        scene.open(1, PaymentProvider::Stripe, Of::Shop).await.unwrap();
+        is_paid(&scene, 1, "refused").await;
+        scene.comes_to(1, S::Settling, "refused").await;
+        scene.idles(1, "nobody hears").await;
+        assert_eq!(scene.alarms(), 0);
+        scene.platform.owners().unwrap().apps.ask(app(), apps::Command::Delete).await.unwrap();
+        let store = &scene.world().store;
+        until("the app goes", || store.get::<apps::Apps>(&app()).unwrap().is_none()).await;
+        assert_eq!(scene.alarms(), 1);
     });
 }
 

@@ -152,6 +152,7 @@ enum Event {
     Again,
     Look,
     Settle,
+    ByHand,
     Due,
     Remove,
     Priced,
@@ -197,6 +198,7 @@ fn events() -> Vec<Event> {
         E::Again,
         E::Look,
         E::Settle,
+        E::ByHand,
         E::Due,
         E::Remove,
         E::Priced,
@@ -222,7 +224,7 @@ fn events() -> Vec<Event> {
 fn effect(event: Event) -> Option<Effect> {
     use Event as E;
     Some(match event {
-        E::Again | E::Look | E::Settle | E::Due | E::Remove => return None,
+        E::Again | E::Look | E::Settle | E::ByHand | E::Due | E::Remove => return None,
         E::Priced | E::NotPriced(_) => Effect::Price,
         E::BuiltInPart | E::Built | E::NotBuilt(_) => Effect::Build,
         E::Opened | E::OpenedBefore | E::NotOpened(_) => Effect::Open,
@@ -247,6 +249,10 @@ fn input(event: Event, state: &State) -> Input<Checkouts> {
         E::Again => return Input::Command(Command::Again),
         E::Look => return Input::Command(Command::Look),
         E::Settle => return Input::Command(Command::Settle),
+        E::ByHand => {
+            let what = "sent by post".parse().unwrap();
+            return Input::Command(Command::SettledByHand(what));
+        }
         E::Due => return Input::Command(Command::Due),
         E::Remove => return Input::Command(Command::Remove),
         E::Priced => {
@@ -315,6 +321,7 @@ fn reduce(state: &mut State) {
         problem.text.clear();
     }
     state.payment = match state.state {
+        S::Settled if state.by_hand.is_some() => None,
         S::Paid | S::Settling | S::Settled => Seen::Paid.payment(),
         S::AmountMismatch if state.is_unsettled() => Seen::OtherSum.payment(),
         S::AmountMismatch => Seen::OtherSumGivenBack.payment(),
@@ -360,7 +367,8 @@ fn is_sound(At { kept, late }: &At, told: &Told) {
     let is_settling = state.attempt == Some(Attempt::Begun);
     assert_eq!(is_settling, intent == Some(Effect::Settle), "settling: {told}");
     if state.deleting {
-        assert!(intent == Some(Effect::Close) && state.due.is_some(), "{told}");
+        let is_told = state.is_unsettled() && intent == Some(Effect::Alarm);
+        assert!(is_told || (intent == Some(Effect::Close) && state.due.is_some()), "{told}");
         return;
     }
     match intent {
@@ -386,7 +394,7 @@ fn is_sound(At { kept, late }: &At, told: &Told) {
         Some(Effect::Look) => {}
         None => rests(state, *late, told),
     }
-    if has_money(state) {
+    if has_money(state) && state.by_hand.is_none() {
         assert!(matches(state), "what arrived stays known: {told}");
     }
     let unsettled = match state.state {
@@ -435,7 +443,7 @@ fn rests(state: &State, late: bool, told: &Told) {
 fn goes_on(before: &At, event: Event, after: Option<&At>, told: &Told) {
     let was = &before.kept.state;
     let Some(At { kept, .. }) = after else {
-        let is_removed = matches!(event, Event::Remove | Event::Closed);
+        let is_removed = matches!(event, Event::Remove | Event::Closed | Event::Alarmed);
         assert!(is_removed, "only what is deleted goes: {told}");
         return;
     };

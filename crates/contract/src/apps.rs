@@ -68,7 +68,8 @@ functions! {
         errors: [NotNow "the app has 50 channel policies"] }
 
     /// Delete an app with its artifacts, releases and deploy tokens.
-    "deleteApp": DeleteApp { app_id: AppId } -> DeletedApp { who: OwnerOrAdmin of (app_id), effect: Change }
+    "deleteApp": DeleteApp { app_id: AppId } -> DeletedApp { who: OwnerOrAdmin of (app_id), effect: Change,
+        errors: [NotNow "a payment is not settled"] }
 
     /// List the apps of a project.
     "listApps": ListApps {

@@ -5,7 +5,7 @@ use crate::{
     metadata::Metadata,
     money::{Amount, Money},
     page::*,
-    text::{AccessToken, CountryCode, Currency, PlanCode, WebUrl},
+    text::{AccessToken, CountryCode, Currency, Description, PlanCode, WebUrl},
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
@@ -98,9 +98,18 @@ functions! {
     /// Settle a paid checkout now, after what prevented it was mended.
     ///
     /// The service tries by itself too, with growing pauses of up to an hour, for as long as it
-    /// takes.
-    "svc_settleCheckout": SettleCheckout { reference: Reference } -> Checkout
-    { who: Member of (reference), effect: Change, errors: [NotNow "the checkout is not paid, or is settled"] }
+    /// takes. What only a person can settle, such as a payment of another sum, is settled with
+    /// `byHand`.
+    "svc_settleCheckout": SettleCheckout {
+        reference: Reference,
+        /// What a person did instead, such as `sent by post, invoice 17`. The checkout then counts as
+        /// settled: it is not tried again, and the shop hears nothing of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by_hand: Option<Description>,
+    } -> Checkout
+    { who: Member of (reference), effect: Change, errors: [
+        NotNow "the checkout is not paid, or is settled, or is being settled",
+    ] }
 
     /// List the subscriptions of an app.
     "svc_getSubscriptions": GetSubscriptions {
@@ -222,6 +231,8 @@ records! {
         subscription_id: Option<SubscriptionId>,
         /// Why it failed, or why it is not settled.
         problem: Option<String>,
+        /// What a person did, if one settled it.
+        settled_by_hand: Option<Description>,
         /// When the service next asks the provider or the shop.
         next_attempt_at: Option<Timestamp>,
         settled_at: Option<Timestamp>,

@@ -35,7 +35,7 @@ functions! {
         #[serde(default)]
         cascade: bool,
     } -> DeletedOrganization { who: Owner of (organization_id), effect: Change,
-        errors: [NotNow "it still has projects, or it is the personal organization"] }
+        errors: [NotNow "it still has projects, or a payment is not settled, or it is the personal organization"] }
 
     /// List the caller's organizations. The master key lists all organizations.
     "listOrganizations": ListOrganizations {

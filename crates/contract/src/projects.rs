@@ -52,7 +52,7 @@ functions! {
     /// The project disappears at once. Its instances, apps, artifacts, releases and deploy tokens
     /// are deleted afterwards; a restart of the service does not stop this.
     "svc_deleteProject": DeleteProject { project_id: ProjectId } -> DeletedProject
-    { who: Owner of (project_id), effect: Change }
+    { who: Owner of (project_id), effect: Change, errors: [NotNow "a payment is not settled"] }
 }
 
 records! {

@@ -4,8 +4,8 @@ use super::{App, Apps, Command};
 use crate::{
     call::{context::Call, pagination},
     kinds::{
-        artifacts::Artifacts, instances::of_app, projects::Projects, releases::Releases,
-        repositories,
+        artifacts::Artifacts, checkouts::Whole, instances::of_app, projects::Projects,
+        releases::Releases, repositories,
     },
     platform::Platform,
     runtime::{entries::Under, store::Store},
@@ -95,6 +95,7 @@ impl Serves<SetChannelPolicy> for Platform {
 
 impl Serves<DeleteApp> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteApp) -> Result<DeletedApp, Fault> {
+        self.refuse_unsettled(Whole::App(p.app_id))?;
         let (store, entry) = (&self.world.store, Under::<Apps>(p.app_id));
         let artifacts = store.count::<Artifacts>(&entry)?;
         let releases = store.count::<Releases>(&entry)?;

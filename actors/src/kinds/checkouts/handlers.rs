@@ -113,7 +113,8 @@ impl Serves<SettleCheckout> for Platform {
         let Reference(id) = p.reference;
         let owners = &self.owners()?.checkouts;
         let reply = move |state: &State| Ok(view(id, state));
-        cx.change(&self.world, owners, id, Command::Settle, reply).await?;
+        let command = p.by_hand.map_or(Command::Settle, Command::SettledByHand);
+        cx.change(&self.world, owners, id, command, reply).await?;
         let _ = owners.wait_idle(id, LOOKS_WITHIN).await;
         let settled = view(id, &self.checkout(id)?);
         cx.finish(&self.world, &settled);

@@ -9,6 +9,7 @@ mod notices;
 mod rules;
 mod schedule;
 mod transitions;
+mod unsettled;
 mod view;
 
 pub use effects::provider_key;
@@ -16,3 +17,4 @@ pub use rules::{
     Attempt, CheckoutClaim, CheckoutIndex, Checkouts, Command, Effect, New, Ordered, Outcome,
     Price, Problem, RequestId, Settlement, ShopOrder, State,
 };
+pub use unsettled::Whole;

@@ -20,7 +20,7 @@ use contract::{
     checkouts::{CheckoutFlow, CheckoutState, Customer, PaymentProvider, ShippingAddress},
     metadata::Metadata,
     money::{Amount, Money},
-    text::{Currency, PlanCode, WebUrl},
+    text::{Currency, Description, PlanCode, WebUrl},
 };
 use futures_util::future::LocalBoxFuture;
 use payments::{Opened, Payment, Plan, RemoteError};
@@ -75,6 +75,9 @@ pub struct State {
     #[serde(default)]
     pub deleting: bool,
     pub settled_at: Option<Timestamp>,
+    /// What a person did instead of the service.
+    #[serde(default)]
+    pub by_hand: Option<Description>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
 }
@@ -173,6 +176,8 @@ pub enum Command {
     Look,
     /// Settle now.
     Settle,
+    /// A person has settled it.
+    SettledByHand(Description),
     /// The time of the next attempt has come.
     Due,
     Remove,

@@ -52,6 +52,7 @@ impl State {
             alarmed: false,
             deleting: false,
             settled_at: None,
+            by_hand: None,
             created_at: now,
             expires_at: now + PAYABLE,
         }
@@ -118,15 +119,24 @@ impl State {
             (S::Settling, Command::Due) if self.look_owed => Ok(self.look()),
             (S::Paid | S::Settling, Command::Due | Command::Settle) => Ok(self.settle(now)),
             (_, Command::Look | Command::Due) => Ok(self.ask()),
-            (S::Settled, Command::Settle) => {
+            (_, Command::SettledByHand(_)) if self.attempt == Some(Attempt::Begun) => {
+                Err(Fault::NotNow("this checkout is being settled; call again in a minute".into()))
+            }
+            (_, Command::SettledByHand(what)) if self.is_unsettled() => {
+                self.by_hand = Some(what);
+                Ok(self.settled(now))
+            }
+            (S::Settled, Command::Settle | Command::SettledByHand(_)) => {
                 Err(Fault::NotNow("this checkout is settled already".into()))
             }
             (S::AmountMismatch, Command::Settle) => Err(Fault::NotNow(
                 "what was paid for this checkout is not what was to be paid; give the money back \
-                 at the provider, or settle the order in the shop by hand"
+                 at the provider, or settle it yourself and say so with byHand"
                     .into(),
             )),
-            (_, Command::Settle) => Err(Fault::NotNow("this checkout is not paid".into())),
+            (_, Command::Settle | Command::SettledByHand(_)) => {
+                Err(Fault::NotNow("this checkout is not paid".into()))
+            }
         }
     }
 
@@ -222,9 +232,17 @@ impl State {
         Step::put(self).intend(Intent::After(pause, Effect::Settle))
     }
 
-    /// The page is closed first, so that nobody pays for what is gone. One that cannot be closed
-    /// until its time is over is left.
+    /// People hear of money that is not settled. The page is closed first, so that nobody pays for what
+    /// is gone. One that cannot be closed until its time is over is left.
     fn remove(mut self, now: Timestamp) -> Step<Checkouts> {
+        if self.is_unsettled() {
+            if self.deleting {
+                return Step::keep();
+            }
+            (self.deleting, self.due, self.attempt) = (true, None, None);
+            (self.looking, self.look_owed) = (false, false);
+            return Step::put(self).intend(Intent::Now(Effect::Alarm));
+        }
         let is_payable = matches!(self.state, S::AwaitingPayment | S::Failed | S::Abandoned);
         if !is_payable || !self.is_open() || now >= self.expires_at {
             return Step::remove();
@@ -265,6 +283,7 @@ impl State {
                 }
             }
             Outcome::Settled(settled) => self.tried_to_settle(now, settled),
+            Outcome::Alarmed if self.deleting => Step::remove(),
             Outcome::Alarmed => {
                 self.alarmed = true;
                 self.rest()
@@ -491,7 +510,7 @@ impl State {
         (self.problem, self.attempts, self.alarmed) = (None, 0, false);
         self.state = S::Paid;
         match self.ordered.price {
-            Price::Lines { .. } => self.settled(None),
+            Price::Lines { .. } => self.settled(now),
             Price::Plan { .. } | Price::Shop { .. } => self.settle(now),
         }
     }
@@ -509,12 +528,14 @@ impl State {
         Step::put(self).intend(Intent::Now(Effect::Alarm))
     }
 
-    /// Everything is done. `now` is `None` at the moment of the payment.
-    fn settled(mut self, now: Option<Timestamp>) -> Step<Checkouts> {
+    /// Everything is done.
+    fn settled(mut self, now: Timestamp) -> Step<Checkouts> {
         (self.state, self.problem, self.due) = (S::Settled, None, None);
-        (self.attempt, self.attempts) = (None, 0);
-        self.settled_at = now.or(self.looked_at);
-        self.rest()
+        (self.attempt, self.attempts, self.settled_at) = (None, 0, Some(now));
+        match self.looking {
+            true => Step::put(self),
+            false => self.rest(),
+        }
     }
 
     fn tried_to_settle(
@@ -524,10 +545,10 @@ impl State {
     ) -> Step<Checkouts> {
         self.attempt = None;
         let (text, is_refused, after) = match settled {
-            Ok(Settlement::Order) => return self.settled(Some(now)),
+            Ok(Settlement::Order) => return self.settled(now),
             Ok(Settlement::Subscription(id)) => {
                 self.subscription = Some(id);
-                return self.settled(Some(now));
+                return self.settled(now);
             }
             Ok(Settlement::NotYet) => {
                 ("the provider has not made the subscription yet".to_owned(), false, Duration::ZERO)

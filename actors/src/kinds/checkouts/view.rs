@@ -40,6 +40,7 @@ pub(super) fn view(id: CheckoutId, state: &State) -> Checkout {
         order_code: state.order.as_ref().map(|order| order.code.clone()),
         subscription_id: state.subscription,
         problem: state.problem.as_ref().map(|problem| problem.text.clone()),
+        settled_by_hand: state.by_hand.clone(),
         next_attempt_at: state.due,
         settled_at: state.settled_at,
         created_at: state.created_at,

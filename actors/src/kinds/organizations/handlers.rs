@@ -11,7 +11,7 @@ use crate::{
         context::Call,
         pagination,
     },
-    kinds::{accounts::digest, projects::Projects},
+    kinds::{accounts::digest, checkouts::Whole, projects::Projects},
     platform::Platform,
     runtime::entries::Under,
     world::World,
@@ -109,6 +109,7 @@ impl Serves<UpdateOrganization> for Platform {
 
 impl Serves<DeleteOrganization> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteOrganization) -> Result<DeletedOrganization, Fault> {
+        self.refuse_unsettled(Whole::Organization(p.organization_id))?;
         let id = p.organization_id;
         let has_projects = || {
             Fault::NotNow(

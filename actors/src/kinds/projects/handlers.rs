@@ -8,7 +8,10 @@ use crate::{
         lookup::Ancestry,
         pagination,
     },
-    kinds::{apps::Apps, artifacts::Artifacts, organizations::Organizations, releases::Releases},
+    kinds::{
+        apps::Apps, artifacts::Artifacts, checkouts::Whole, organizations::Organizations,
+        releases::Releases,
+    },
     platform::Platform,
     runtime::entries::Under,
 };
@@ -132,6 +135,7 @@ fn check_members(cx: &Call, members: &[UserId]) -> Result<(), Fault> {
 
 impl Serves<DeleteProject> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteProject) -> Result<DeletedProject, Fault> {
+        self.refuse_unsettled(Whole::Project(p.project_id))?;
         let store = &self.world.store;
         let apps = store.all::<Apps>(&Under::<Projects>(p.project_id))?;
         let mut contents =
