@@ -1,0 +1,220 @@
+//! The transitions of a checkout. Pure.
+
+mod opening;
+mod payment;
+mod settlement;
+
+use super::{Attempt, Checkouts, Command, Effect, New, Outcome, Problem, State, schedule::PAYABLE};
+use crate::{
+    call::audit::Event,
+    runtime::resource::{Intent, Moment, Step},
+};
+use CheckoutState as S;
+use contract::{Fault, Timestamp, checkouts::CheckoutState};
+use payments::Payment;
+use std::time::Duration;
+use store::Change;
+
+/// A pause up to this is waited in memory. A longer one is left to the sweeper.
+const SHORT: Duration = Duration::from_secs(60);
+
+impl State {
+    pub(in crate::kinds::checkouts) fn begin(now: Timestamp, new: New) -> Step<Checkouts> {
+        let New { app_id, provider, ordered, request } = new;
+        State {
+            app_id,
+            provider,
+            ordered,
+            request,
+            state: S::Created,
+            total: None,
+            lines: Vec::new(),
+            building: commerce::Progress::default(),
+            order: None,
+            opened: None,
+            payment: None,
+            looked_at: None,
+            looking: false,
+            look_owed: false,
+            attempt: None,
+            subscription: None,
+            problem: None,
+            attempts: 0,
+            begun_at: now,
+            due: None,
+            alarmed: false,
+            deleting: false,
+            settled_at: None,
+            by_hand: None,
+            created_at: now,
+            expires_at: now + PAYABLE,
+        }
+        .start(now)
+    }
+
+    pub(in crate::kinds::checkouts) fn on_command(
+        mut self,
+        now: Timestamp,
+        command: Command,
+    ) -> Result<Step<Checkouts>, Fault> {
+        match (self.state, command) {
+            (_, Command::Remove) => Ok(self.remove(now)),
+            (S::Failed, Command::Again) if self.can_begin_again() => {
+                (self.total, self.order, self.lines) = (None, None, Vec::new());
+                Ok(self.start(now))
+            }
+            (_, Command::Again) => Ok(Step::keep()),
+            // Nobody has the address of the page yet.
+            (S::Created | S::OrderBuilding | S::Initialized, Command::Look | Command::Due) => {
+                Ok(Step::keep())
+            }
+            (S::Failed, Command::Look | Command::Due) if !self.is_open() => {
+                self.due = None;
+                Ok(Step::put(self))
+            }
+            // What the look finds is settled.
+            (S::Paid | S::Settling, Command::Due | Command::Settle)
+                if self.looking || self.attempt == Some(Attempt::Begun) =>
+            {
+                Ok(Step::keep())
+            }
+            (S::Settling, Command::Due) if self.look_owed => Ok(self.look()),
+            (S::Paid | S::Settling, Command::Due | Command::Settle) => Ok(self.settle(now)),
+            (_, Command::Look | Command::Due) => Ok(self.ask()),
+            (_, Command::SettledByHand(_)) if self.attempt == Some(Attempt::Begun) => {
+                Err(Fault::NotNow("this checkout is being settled; call again in a minute".into()))
+            }
+            (_, Command::SettledByHand(what)) if self.is_unsettled() => {
+                self.by_hand = Some(what);
+                Ok(self.settled(now))
+            }
+            (S::Settled, Command::Settle | Command::SettledByHand(_)) => {
+                Err(Fault::NotNow("this checkout is settled already".into()))
+            }
+            (S::AmountMismatch, Command::Settle) => Err(Fault::NotNow(
+                "what was paid for this checkout is not what was to be paid; give the money back \
+                 at the provider, or settle it yourself and say so with byHand"
+                    .into(),
+            )),
+            (_, Command::Settle | Command::SettledByHand(_)) => {
+                Err(Fault::NotNow("this checkout is not paid".into()))
+            }
+        }
+    }
+
+    /// People hear of money that is not settled. The page is closed first, so that nobody pays for what
+    /// is gone. One that cannot be closed until its time is over is left.
+    fn remove(mut self, now: Timestamp) -> Step<Checkouts> {
+        if self.is_unsettled() {
+            if self.deleting {
+                return Step::keep();
+            }
+            (self.deleting, self.due, self.attempt) = (true, None, None);
+            (self.looking, self.look_owed) = (false, false);
+            return Step::put(self).intend(Intent::Now(Effect::Alarm));
+        }
+        let is_payable = matches!(self.state, S::AwaitingPayment | S::Failed | S::Abandoned);
+        if !is_payable || !self.is_open() || now >= self.expires_at {
+            return Step::remove();
+        }
+        (self.deleting, self.due) = (true, Some(self.expires_at));
+        (self.looking, self.look_owed) = (false, false);
+        Step::put(self).intend(Intent::Now(Effect::Close))
+    }
+
+    /// Whether the buyer has, or had, a page to pay on.
+    pub fn is_open(&self) -> bool {
+        self.opened.as_ref().is_some_and(|opened| opened.url.is_some())
+    }
+
+    /// Whether the same call may try again what failed because nobody answered. The order of the
+    /// first attempt is cancelled before another one is built.
+    pub fn can_begin_again(&self) -> bool {
+        let is_unreachable = |problem: &Problem| problem.unreachable && !problem.lost;
+        self.state == S::Failed
+            && !self.is_open()
+            && self.building.order.is_none()
+            && self.problem.as_ref().is_some_and(is_unreachable)
+    }
+
+    /// Whether money arrived that is not settled, or does not match and was not given back.
+    pub fn is_unsettled(&self) -> bool {
+        match self.state {
+            S::Paid | S::Settling => true,
+            S::AmountMismatch => !self.is_given_back(),
+            _ => false,
+        }
+    }
+
+    fn is_given_back(&self) -> bool {
+        let payment = self.payment.as_ref();
+        payment.is_some_and(|Payment { amount, refunded, .. }| {
+            amount.as_ref().is_some_and(|paid| *refunded >= paid.amount.minor())
+        })
+    }
+
+    /// Whether nothing is left to do, unless the provider changes its mind. Nobody waits for a
+    /// payment any more when the regular looks have ended.
+    pub fn is_final(&self) -> bool {
+        let is_over = self.due.is_none() && !self.looking;
+        match self.state {
+            S::Settled | S::Expired => true,
+            S::AmountMismatch => self.is_given_back(),
+            S::Failed => !self.is_open() || is_over,
+            S::AwaitingPayment | S::Abandoned => is_over,
+            S::Created | S::OrderBuilding | S::Initialized | S::Paid | S::Settling => false,
+        }
+    }
+
+    pub(in crate::kinds::checkouts) fn on_outcome(
+        mut self,
+        at: &Moment<Checkouts>,
+        outcome: Outcome,
+    ) -> Step<Checkouts> {
+        let now = at.now;
+        match outcome {
+            Outcome::Priced(Ok(plan)) => self.priced(plan),
+            Outcome::Built(Ok((progress, None))) => {
+                (self.building, self.attempts) = (progress, 0);
+                Step::put(self).intend(Intent::Now(Effect::Build))
+            }
+            Outcome::Built(Ok((progress, Some(built)))) => {
+                self.building = progress;
+                self.built(built)
+            }
+            Outcome::Opened(Ok(opened), used) => self.opened(now, opened).also(told(used)),
+            Outcome::Priced(Err(error)) => self.not_begun(now, Effect::Price, error),
+            Outcome::Built(Err(error)) => self.not_begun(now, Effect::Build, error),
+            Outcome::Opened(Err(error), used) => {
+                self.not_begun(now, Effect::Open, error).also(told(used))
+            }
+            Outcome::Looked(looked) => {
+                (self.looking, self.looked_at) = (false, Some(now));
+                match *looked {
+                    Ok(Some(payment)) => self.seen(at, payment),
+                    Ok(None) => self.not_seen(now, None),
+                    Err(error) => self.not_seen(now, Some(error)),
+                }
+            }
+            Outcome::Settled(settled) => self.tried_to_settle(now, settled),
+            Outcome::Alarmed if self.deleting => Step::remove(),
+            Outcome::Alarmed => {
+                self.alarmed = true;
+                self.rest()
+            }
+            Outcome::Cancelled => {
+                self.building = commerce::Progress::default();
+                self.rest()
+            }
+            Outcome::Closed => Step::remove(),
+        }
+    }
+}
+
+/// The use of the credential, for the audit log.
+fn told(used: Option<Box<crate::kinds::credentials::Use>>) -> Change {
+    match used {
+        Some(used) => Change::new().append::<Event>(&used.event.0.id, &used.event),
+        None => Change::new(),
+    }
+}

@@ -1,0 +1,89 @@
+//! Money that arrived is settled: the order is marked as paid in the shop, or the subscription is found.
+
+use super::SHORT;
+use crate::{
+    kinds::checkouts::{
+        Attempt, Checkouts, Effect, Price, Problem, Settlement, State,
+        schedule::{QUIET, is_alarming, pause},
+    },
+    runtime::resource::{Intent, Step},
+};
+use CheckoutState as S;
+use contract::{Timestamp, checkouts::CheckoutState};
+use payments::RemoteError;
+use std::time::Duration;
+
+impl State {
+    pub(super) fn paid(mut self, now: Timestamp) -> Step<Checkouts> {
+        (self.problem, self.attempts, self.alarmed) = (None, 0, false);
+        self.state = S::Paid;
+        match self.ordered.price {
+            Price::Lines { .. } => self.settled(now),
+            Price::Plan { .. } | Price::Shop { .. } => self.settle(now),
+        }
+    }
+
+    /// Begins an attempt to settle, unless one is under way or may be.
+    pub(super) fn settle(self, now: Timestamp) -> Step<Checkouts> {
+        match self.attempt {
+            None => self.settle_after(Duration::ZERO),
+            Some(Attempt::Begun) => Step::put(self),
+            Some(Attempt::Unanswered(at)) => self.settle_after((at + QUIET).since(now)),
+        }
+    }
+
+    pub(super) fn settle_after(mut self, pause: Duration) -> Step<Checkouts> {
+        (self.attempt, self.due) = (Some(Attempt::Begun), None);
+        Step::put(self).intend(Intent::After(pause, Effect::Settle))
+    }
+
+    pub(super) fn tried_to_settle(
+        mut self,
+        now: Timestamp,
+        settled: Result<Settlement, RemoteError>,
+    ) -> Step<Checkouts> {
+        self.attempt = None;
+        let (text, is_refused, after) = match settled {
+            Ok(Settlement::Order) => return self.settled(now),
+            Ok(Settlement::Subscription(id)) => {
+                self.subscription = Some(id);
+                return self.settled(now);
+            }
+            Ok(Settlement::NotYet) => {
+                ("the provider has not made the subscription yet".to_owned(), false, Duration::ZERO)
+            }
+            Err(RemoteError::Refused(why)) => (why, true, SHORT),
+            Err(RemoteError::Busy { why, after }) => (why, false, after),
+            Err(RemoteError::Unclear(why)) if self.order.is_some() => {
+                self.attempt = Some(Attempt::Unanswered(now));
+                (why, false, QUIET)
+            }
+            Err(RemoteError::Unclear(why)) => (why, false, Duration::ZERO),
+        };
+        self.attempts = self.attempts.saturating_add(1);
+        self.state = S::Settling;
+        self.problem = Some(Problem { text, unreachable: !is_refused, lost: false });
+        let pause = pause(self.attempts, after);
+        let paid_at = self.payment.as_ref().and_then(|payment| payment.paid_at);
+        let is_alarming = is_alarming(paid_at.unwrap_or(self.begun_at), now, is_refused);
+        if is_alarming && !self.alarmed {
+            self.due = Some(now + pause);
+            return Step::put(self).intend(Intent::Now(Effect::Alarm));
+        }
+        if pause <= SHORT && !self.alarmed {
+            return self.settle_after(pause);
+        }
+        self.due = Some(now + pause);
+        Step::put(self).intend(Intent::None)
+    }
+
+    /// Everything is done.
+    pub(super) fn settled(mut self, now: Timestamp) -> Step<Checkouts> {
+        (self.state, self.problem, self.due) = (S::Settled, None, None);
+        (self.attempt, self.attempts, self.settled_at) = (None, 0, Some(now));
+        match self.looking {
+            true => Step::put(self),
+            false => self.rest(),
+        }
+    }
+}
