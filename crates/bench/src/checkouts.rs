@@ -121,6 +121,8 @@ async fn settled(store: &store::Store, app_id: AppId) -> Outcome<Reference> {
         payment: Some(payment),
         looked_at: Some(now()),
         looking: false,
+        attempt: None,
+        by_hand: None,
         look_owed: false,
         subscription: Some(subscription),
         problem: None,
