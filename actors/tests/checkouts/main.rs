@@ -17,4 +17,5 @@ mod owners;
 mod random;
 mod states;
 mod subscriptions;
+mod unsettled;
 mod world;
