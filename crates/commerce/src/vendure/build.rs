@@ -138,7 +138,8 @@ impl Draft<'_> {
         let Some(said) = made.result.error() else { return Ok(()) };
         let ShopVariant { name, sku, .. } = variant;
         Err(match made.result.quantity_available {
-            Some(available) => said.refused(&format!(
+            // A buyer reads this.
+            Some(available) => RemoteError::Refused(format!(
                 "There are not enough of {name} (SKU {sku}): {asked} were asked for, and \
                  {available} can be had."
             )),
@@ -225,7 +226,7 @@ impl Draft<'_> {
                 Err(said.refused("The shop offers no shipping method for this order."))
             }
             Some(said) if said.message.contains("stock") => {
-                Err(said.refused("Something in the order is no longer in stock."))
+                Err(RemoteError::Refused("Something in the order is no longer in stock.".into()))
             }
             Some(said) => Err(said.refused("The shop does not accept the order.")),
             None => Ok(()),
