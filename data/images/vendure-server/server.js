@@ -27,7 +27,7 @@ const config = {
   },
   authOptions: {
     // No cookies: the instances of a platform share an origin.
-    tokenMethod: 'bearer',
+    tokenMethod: ['bearer', 'api-key'],
     superadminCredentials: { identifier: env.SUPERADMIN_USERNAME, password: env.SUPERADMIN_PASSWORD },
     requireVerification: false,
   },
