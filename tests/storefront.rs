@@ -160,7 +160,11 @@ fn a_refusal_is_a_sentence_and_only_an_order_of_unknown_fate_is_repeated() {
 
     shop.platform(&json!({"create": [400, {"code": 142, "error": "only 3 of Pen are left"}]}));
     let (status, page) = read(shop.buy(&form("9")));
-    assert!(status == 400 && page.contains("role=\"alert\">Only 3 of Pen are left."), "{page}");
+    assert!(
+        status == 400
+            && page.contains("role=\"alert\" tabindex=\"-1\" autofocus>Only 3 of Pen are left."),
+        "{page}"
+    );
     assert_ne!(request_id(&page), "first");
 
     shop.platform(&json!({"create": [503, {"code": 100, "error": "connection failed"}]}));

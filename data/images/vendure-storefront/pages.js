@@ -5,15 +5,22 @@ const { createHash } = require('node:crypto');
 const { SHOP_NAME = 'Shop' } = process.env;
 
 const STYLE = `
-body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 44rem; margin: 0 auto; padding: 1rem; }
-header a { font-size: 1.4rem; font-weight: bold; }
+body { font: 1.0625rem/1.5 system-ui, sans-serif; color: #1b1b1b; background: #fff; max-width: 40rem; margin: 0 auto; padding: 1rem 1rem 3rem; overflow-wrap: anywhere; }
+header { border-bottom: 1px solid #d0d0d0; padding-bottom: .75rem; }
+header a { font-size: 1.25rem; font-weight: bold; color: inherit; text-decoration: none; }
+a { color: #0b57a4; }
+h1 { font-size: 1.75rem; line-height: 1.25; }
 ul.products { list-style: none; padding: 0; }
-ul.products li { border-bottom: 1px solid #767676; padding: .6rem 0; }
-fieldset { border: 1px solid #767676; margin: 0 0 1rem; }
-label { display: block; margin: .6rem 0; }
-input, select, button { font: inherit; padding: .3rem .5rem; }
-label input, label select { display: block; width: 100%; box-sizing: border-box; }
-.error { border: 2px solid #b00020; padding: .6rem; }
+ul.products li { display: flex; justify-content: space-between; gap: 1rem; border-bottom: 1px solid #d0d0d0; padding: .75rem 0; }
+fieldset { border: 0; margin: 1.5rem 0; padding: 0; min-width: 0; }
+legend { font-weight: bold; padding: 0; }
+label { display: block; margin: 1rem 0; }
+input, select { margin-top: .25rem; font: inherit; color: inherit; background: #fff; display: block; width: 100%; box-sizing: border-box; border: 1px solid #767676; border-radius: 4px; padding: .5rem; }
+input[type=number] { width: 6rem; }
+button { font: inherit; font-weight: bold; color: #fff; background: #0b57a4; border: 0; border-radius: 4px; padding: .75rem 1.5rem; cursor: pointer; }
+:focus-visible { outline: 3px solid #0b57a4; outline-offset: 2px; }
+.error { border: 2px solid #b00020; border-radius: 4px; padding: .75rem; }
+.error:focus { outline: 0; }
 `;
 
 // Nothing is loaded from elsewhere, and only this style applies.
@@ -105,21 +112,22 @@ function variant(given, product) {
 
 // A product with the form to buy it. `given` is what the shopper entered before, and `error` why it was refused.
 function product(prefix, product, requestId, given = {}, error = '') {
-  const alert = error && `<p class="error" role="alert">${text(sentence(error))}</p>`;
+  const alert = error && `<p class="error" role="alert" tabindex="-1" autofocus>${text(sentence(error))}</p>`;
   const soldOut = product.variants.every(v => v.stockLevel === 'OUT_OF_STOCK');
   const form = soldOut ? '<p>This product is sold out.</p>' : `<form method="post" action="${prefix}/products/${encodeURIComponent(product.slug)}">
 <input type="hidden" name="requestId" value="${text(requestId)}">
 ${variant(given, product)}
 <label>Quantity <input name="quantity" type="number" min="1" max="999" required value="${text(given.quantity ?? 1)}"></label>
-<fieldset><legend>Who buys</legend>
+<fieldset><legend>You</legend>
 ${field(given, ['email', 'E-mail', 'email', true, 'email'])}
 ${field(given, ['name', 'Name', 'name', true])}
 </fieldset>
-<fieldset><legend>Where it goes</legend>
+<fieldset><legend>Delivery address</legend>
 ${ADDRESS.map(row => field(given, row)).join('\n')}
 ${country(given, product.countries)}
 </fieldset>
-<button>Buy</button>
+<p>The next page shows the total with delivery.</p>
+<button>Continue to payment</button>
 </form>`;
   return page(prefix, product.name, `${alert}<p>${text(plain(product.description))}</p>\n${form}`);
 }
@@ -136,8 +144,10 @@ function thanks(prefix, { status, amount, currency, orderCode }) {
   const [title, words] = ENDINGS[status] ?? ENDINGS.pending;
   const order = orderCode ? `<p>Your order is <b>${text(orderCode)}</b>.</p>` : '';
   const paid = status === 'paid' && Number.isInteger(amount) && currency ? `<p>Paid: <b>${text(total(amount, currency))}</b></p>` : '';
-  const again = ENDINGS[status] && status !== 'pending' ? '' : '<meta http-equiv="refresh" content="3">\n';
-  return page(prefix, title, `<p role="status" data-status="${text(status)}">${words}</p>\n${order}${paid}`, again);
+  const ended = ENDINGS[status] && status !== 'pending';
+  const again = ended ? '' : '<meta http-equiv="refresh" content="3">\n';
+  const back = ended ? `<p><a href="${prefix}/">Back to the products</a></p>` : '';
+  return page(prefix, title, `<p role="status" data-status="${text(status)}">${words}</p>\n${order}${paid}${back}`, again);
 }
 
 module.exports = { POLICY, list, message, product, sentence, thanks };
