@@ -7,7 +7,7 @@ use super::{
     guard::{Guard, Intensity},
     handle::shard_of,
     health::Health,
-    owner::{Answer, Ask, Leave, Owner, Retire, Rider, WaitIdle},
+    owner::{Answer, Ask, Leave, Owner, Retire, Rider, Wait, Waiter},
     permit::Permit,
     resource::{Input, Resource},
 };
@@ -79,12 +79,12 @@ pub(super) struct Deliver<R: Resource> {
     pub(super) answer: oneshot::Sender<Answer<R>>,
 }
 
-/// Asks for the state of the resource when no intent is pending.
+/// Asks for the state of the resource when it is what the waiter waits for.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Await<R: Resource> {
     pub(super) id: R::Key,
-    pub(super) idle: oneshot::Sender<Option<Arc<R::State>>>,
+    pub(super) waiter: Waiter<R>,
 }
 
 /// Wakes the owners with a pending intent. Sent once, at the start of the platform.
@@ -194,7 +194,7 @@ impl<R: Resource> Handler<Await<R>> for Directory<R> {
         let Some(entry) = self.find(wait.id) else { return };
         if let Some(permit) = Permit::take(entry.health.queue().clone()) {
             #[allow(clippy::disallowed_methods, reason = "the permit bounds it")]
-            entry.addr.do_send(WaitIdle { idle: wait.idle, permit });
+            entry.addr.do_send(Wait { waiter: wait.waiter, permit });
         }
     }
 }

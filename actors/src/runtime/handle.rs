@@ -3,7 +3,7 @@
 use super::{
     directory::{Await, Deliver, Directory, Restart, Resume, Rules},
     guard::Guard,
-    owner::{Answer, Rider},
+    owner::{Answer, Rider, Waiter},
     permit::{Permit, Permits},
     resource::{Input, Resource},
 };
@@ -27,7 +27,7 @@ use tokio::sync::oneshot;
 /// [`Fault::Busy`].
 const MOST_IN_FLIGHT: u64 = 8192;
 
-/// The pause before [`Handle::wait_idle`] asks again an owner that did not answer.
+/// The pause before [`Handle::wait_until`] asks again an owner that did not answer.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(20);
 
 pub struct Handle<R: Resource> {
@@ -149,12 +149,24 @@ impl<R: Resource> Handle<R> {
         id: R::Key,
         within: Duration,
     ) -> Result<Option<Arc<R::State>>, Fault> {
+        self.wait_until(id, within, |_| false).await
+    }
+
+    /// Waits until no intent is pending or the state is `enough`, and returns the state. `None`: there
+    /// is no such resource.
+    pub async fn wait_until(
+        &self,
+        id: R::Key,
+        within: Duration,
+        enough: fn(&R::State) -> bool,
+    ) -> Result<Option<Arc<R::State>>, Fault> {
         let shard = self.shard(id)?;
         let _permit = Permit::take(&shard.in_flight).ok_or(Fault::Busy)?;
         let wait = async {
             loop {
-                let (idle, told) = oneshot::channel();
-                let sent = shard.directory.send(Await { id, idle }).await;
+                let (answer, told) = oneshot::channel();
+                let waiter = Waiter { enough, answer };
+                let sent = shard.directory.send(Await { id, waiter }).await;
                 match (sent, told.await) {
                     (Ok(()), Ok(state)) => return state,
                     // The owner was restarted or could not read, or its queue was full: ask again.

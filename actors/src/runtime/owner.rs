@@ -40,7 +40,12 @@ pub struct Done<R: Resource> {
 pub type Answer<R> = Result<Done<R>, Fault>;
 
 /// Takes the state when no intent is pending. `None`: there is no such resource.
-type IdleSender<R> = oneshot::Sender<Option<Arc<<R as Resource>::State>>>;
+/// Who waits until no intent is pending or the state is `enough`.
+pub(super) struct Waiter<R: Resource> {
+    pub(super) enough: fn(&R::State) -> bool,
+    /// Gets the state. `None`: there is no such resource.
+    pub(super) answer: oneshot::Sender<Option<Arc<R::State>>>,
+}
 
 pub struct Owner<R: Resource> {
     id: R::Key,
@@ -57,7 +62,7 @@ pub struct Owner<R: Resource> {
     /// Counts the effects that have begun. An outcome with an older number is ignored.
     begun: u64,
     failures: u32,
-    waiting: Vec<IdleSender<R>>,
+    waiting: Vec<Waiter<R>>,
 }
 
 /// An entry of the queue.
@@ -67,8 +72,8 @@ enum Turn<R: Resource> {
         begun: u64,
         outcome: Result<R::Outcome, Retry>,
     },
-    /// Compare the record with the store, and register the sender that waits for idle.
-    Look(Option<WaitIdle<R>>),
+    /// Compare the record with the store, and register the waiter.
+    Look(Option<Wait<R>>),
     Leave(Leave),
 }
 
@@ -90,11 +95,11 @@ pub struct Ask<R: Resource> {
     pub(super) permit: Permit<Arc<Permits>>,
 }
 
-/// Asks for the state when no intent is pending.
+/// Asks for the state when it is what the waiter waits for.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct WaitIdle<R: Resource> {
-    pub(super) idle: IdleSender<R>,
+pub struct Wait<R: Resource> {
+    pub(super) waiter: Waiter<R>,
     pub(super) permit: Permit<Arc<Permits>>,
 }
 
@@ -209,12 +214,12 @@ impl<R: Resource> Owner<R> {
         }
     }
 
-    fn look(&mut self, wait: Option<WaitIdle<R>>, ctx: &mut Context<Self>) {
+    fn look(&mut self, wait: Option<Wait<R>>, ctx: &mut Context<Self>) {
         self.decide(None, None, ctx, |owner, result, ctx| match (result, wait) {
-            (Ok(_), Some(WaitIdle { idle, permit })) => {
+            (Ok(_), Some(Wait { waiter, permit })) => {
                 drop(permit);
-                owner.waiting.retain(|waiting| !waiting.is_closed());
-                owner.waiting.push(idle);
+                owner.waiting.retain(|waiting| !waiting.answer.is_closed());
+                owner.waiting.push(waiter);
             }
             // After an error the sender is dropped, and the handle asks again.
             (Ok(_), None) | (Err(_), Some(_)) => {}
@@ -247,7 +252,7 @@ impl<R: Resource> Owner<R> {
             let result = owner.adopt(decided, ctx);
             then(owner, result, ctx);
             owner.health.end();
-            owner.tell_idle();
+            owner.tell_waiting();
             owner.deciding = false;
             owner.go_on(ctx);
         }));
@@ -311,13 +316,16 @@ impl<R: Resource> Owner<R> {
         self.record.as_ref().is_none_or(|stored| stored.intent.is_none())
     }
 
-    fn tell_idle(&mut self) {
-        if self.doubtful || !self.is_idle() || self.waiting.is_empty() {
+    /// Answers those whose wait is over.
+    fn tell_waiting(&mut self) {
+        if self.doubtful || self.waiting.is_empty() {
             return;
         }
+        let is_idle = self.is_idle();
         let state = self.record.as_ref().map(|stored| Arc::new(stored.state.clone()));
-        for waiting in self.waiting.drain(..) {
-            let _ = waiting.send(state.clone());
+        let is_over = |it: &mut Waiter<R>| is_idle || state.as_deref().is_some_and(it.enough);
+        for waiter in self.waiting.extract_if(.., is_over) {
+            let _ = waiter.answer.send(state.clone());
         }
     }
 
@@ -354,9 +362,9 @@ impl<R: Resource> Handler<Ask<R>> for Owner<R> {
     }
 }
 
-impl<R: Resource> Handler<WaitIdle<R>> for Owner<R> {
+impl<R: Resource> Handler<Wait<R>> for Owner<R> {
     type Result = ();
-    fn handle(&mut self, wait: WaitIdle<R>, ctx: &mut Self::Context) {
+    fn handle(&mut self, wait: Wait<R>, ctx: &mut Self::Context) {
         self.queue(Turn::Look(Some(wait)), ctx);
     }
 }

@@ -291,6 +291,25 @@ fn a_record_that_somebody_else_wrote() {
 }
 
 #[test]
+fn who_waits_for_a_state_does_not_wait_for_the_effect_that_follows() {
+    Scene::run(|mut scene| async move {
+        let id = scene.create().await;
+        let wait = scene.owners.wait_until(id, WITHIN, |state| state.working);
+        assert!(!wait.await.unwrap().unwrap().working, "nothing is pending");
+        scene.owners.ask(id, Command::Begin).await.unwrap();
+        let counts = scene.owners.wait_until(id, WITHIN, |state| state.count == 1);
+        let add = async {
+            until_work_begins().await;
+            scene.owners.ask(id, Command::Add).await.unwrap();
+        };
+        let (counted, ()) = futures_util::future::join(counts, add).await;
+        assert_eq!(*counted.unwrap().unwrap(), State { working: true, count: 1 });
+        end_work();
+        scene.check(id, "the effect ends later").await;
+    });
+}
+
+#[test]
 fn commands_behind_one_that_panics_are_answered() {
     Scene::run(|mut scene| async move {
         let id = scene.create().await;

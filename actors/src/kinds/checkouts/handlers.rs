@@ -49,8 +49,8 @@ impl Platform {
         if !is_fresh {
             owners.ask(id, Command::Look).await?;
         }
-        // It may be paid before it is settled: the wait ends, and the reply says what is known.
-        let _ = owners.wait_idle(id, LOOKS_WITHIN).await;
+        // The buyer waits for what is known of the payment, and not for the shop.
+        let _ = owners.wait_until(id, LOOKS_WITHIN, |state| !is_undecided(state)).await;
         let state = self.checkout(id)?;
         let is_unreachable = state.problem.as_ref().is_some_and(|problem| problem.unreachable);
         if is_undecided(&state) && (!is_fresh_in(&state) || is_unreachable) {
