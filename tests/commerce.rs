@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Calls with the master key.
-fn as_master(service: &Service, function: &str, params: &Value) -> Answer {
+pub fn as_master(service: &Service, function: &str, params: &Value) -> Answer {
     let request = service.request(&service.http, function, params);
     let request = request.header("X-Backend-Master-Key", service.master_key());
     Service::answer(request.send().unwrap()).unwrap()
@@ -32,14 +32,6 @@ fn order(world: &World, store: &str, sku: &str, quantity: u32) -> Value {
         "customer": {"email": "ada@example.com", "name": "Ada Lovelace"},
         "shippingAddress": {"line1": "1 Long Street", "city": "Lagos", "country": "NG"},
     })
-}
-
-/// The order of a checkout, as the shop has it.
-fn in_shop(shop: &Vendure, code: &Value) -> Value {
-    let query = "query($code: String!) { orders(options: {filter: {code: {eq: $code}}}) {
-        items { id } } }";
-    let found = shop.admin("ng", query, &json!({"code": code}));
-    shop.order("ng", found["orders"]["items"][0]["id"].as_str().unwrap())
 }
 
 #[test]
@@ -99,10 +91,10 @@ fn an_order_is_built_in_the_shop_paid_and_settled_once() {
     let reference = opened[0]["reference"].clone();
     let code = world.get(&reference)["orderCode"].clone();
     assert!(opened[0]["amount"].as_u64() > Some(200_000), "with taxes and shipping: {}", opened[0]);
-    assert_eq!(in_shop(&shop, &code)["state"], "ArrangingPayment");
+    assert_eq!(shop.order_with_code("ng", &code)["state"], "ArrangingPayment");
     world.provider.pay(reference.as_str().unwrap());
     world.reaches(&reference, "settled");
-    let paid = in_shop(&shop, &code);
+    let paid = shop.order_with_code("ng", &code);
     assert_eq!(paid["state"], "PaymentSettled");
     assert_eq!(paid["payments"].as_array().unwrap().len(), 1, "{paid}");
     assert_eq!(paid["payments"][0]["transactionId"], reference);
@@ -124,7 +116,7 @@ fn an_order_is_built_in_the_shop_paid_and_settled_once() {
     world.provider.pay(reference.as_str().unwrap());
     eventually("it is paid", || world.verify(&reference)["status"] == "paid");
     eventually("it is tried", || !world.get(&reference)["problem"].is_null());
-    assert_eq!(in_shop(&shop, &code)["payments"], json!([]));
+    assert_eq!(shop.order_with_code("ng", &code)["payments"], json!([]));
     world.service.kill();
     world.service.boot();
     assert_eq!(world.verify(&reference)["status"], "paid");
@@ -135,6 +127,6 @@ fn an_order_is_built_in_the_shop_paid_and_settled_once() {
     shop.tell(&json!({"do": "heal", "place": "e2e"}));
     world.call("svc_settleCheckout", json!({"reference": reference}));
     world.reaches(&reference, "settled");
-    assert_eq!(in_shop(&shop, &code)["payments"].as_array().unwrap().len(), 1);
+    assert_eq!(shop.order_with_code("ng", &code)["payments"].as_array().unwrap().len(), 1);
     world.check();
 }

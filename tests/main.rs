@@ -53,6 +53,7 @@ mod repositories;
 mod runners;
 mod ssh;
 mod storefront;
+mod storefronts;
 mod stores;
 mod support;
 mod trusted_publishers;

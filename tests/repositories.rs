@@ -190,7 +190,8 @@ fn a_private_repository_is_read_with_its_token_and_nobody_sees_it() {
     assert_eq!(connect("two words").status.code(), Some(2));
 
     assert_eq!(world.check()["error"], Value::Null);
-    let known = world.call("svc_getRepository", json!({})).to_string() + &world.service.log();
+    let shown = world.call("svc_getRepository", json!({})).to_string();
+    let known = [shown, world.service.log()].concat();
     let data = world.service.data();
     assert!(holds(&data, world.ada.email.as_bytes()), "the search finds what lies in a file");
     // The token, and the header that carries it.

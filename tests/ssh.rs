@@ -216,7 +216,7 @@ fn a_runner_builds_from_an_ssh_repository_and_nobody_sees_the_key() {
     assert_eq!(artifact["state"], "verified");
     assert_eq!(artifact["provenance"]["repository"], told["url"]);
     assert!(runner.child.wait().unwrap().success(), "{}", runner.log());
-    let log = world.log(&build["id"]) + &runner.log();
+    let log = [world.log(&build["id"]), runner.log()].concat();
 
     // Whoever runs builds gets the key, and nobody else.
     let build = world.trigger();
@@ -230,13 +230,16 @@ fn a_runner_builds_from_an_ssh_repository_and_nobody_sees_the_key() {
     assert!(text(access, "hostKey").starts_with("ssh-ed25519 AAAA"));
     assert_eq!(claimed["job"]["token"], Value::Null);
 
-    let replies = world.call("svc_getRepository", json!({"appId": world.app})).to_string()
-        + &world.call("getApp", json!({"appId": world.app})).to_string()
-        + &world.build(&build["id"]).to_string();
+    let replies = [
+        world.call("svc_getRepository", json!({"appId": world.app})).to_string(),
+        world.call("getApp", json!({"appId": world.app})).to_string(),
+        world.build(&build["id"]).to_string(),
+    ]
+    .concat();
     world.service.stop();
     let data = world.service.data();
     assert!(holds(&data, public.as_bytes()), "the search finds what lies in a file");
-    let known = log + &replies + &world.service.log();
+    let known = [log, replies, world.service.log()].concat();
     for line in private.lines().filter(|line| line.len() >= 16) {
         assert!(!known.contains(line), "{known}");
         assert!(!holds(&data, line.as_bytes()), "the key lies in a file");

@@ -142,6 +142,15 @@ impl Engine {
         all.extend(settings);
         Installed(Service::start_with(&all))
     }
+
+    /// Like [`service`](Engine::service), with a public URL that containers and this machine reach.
+    pub fn service_for_containers(&self, settings: &[(&str, &str)]) -> Installed {
+        let gateway = "{{(index .IPAM.Config 0).Gateway}}";
+        let gateway = docker(&["network", "inspect", "bridge", "--format", gateway]);
+        let public = format!("http://{gateway}:{{port}}");
+        let reached = [("SVC_LISTEN", "0.0.0.0:{port}"), ("SVC_PUBLIC_URL", public.as_str())];
+        self.service(&[&reached[..], settings].concat())
+    }
 }
 
 /// Removes the names of images from registries of earlier runs.

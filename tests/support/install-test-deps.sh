@@ -21,6 +21,7 @@ need zipalign zipalign
 need smali smali
 need zip zip
 need chromium chromium
+need chromedriver chromium-driver
 need curl curl
 need jq jq
 [ -e /usr/share/android-framework-res/framework-res.apk ] || missing+=(android-framework-res)

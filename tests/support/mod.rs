@@ -1,6 +1,7 @@
 //! The support of the tests: the service as a process, people, an engine with images, git, ssh, load.
 
 pub mod apple;
+pub mod browser;
 pub mod builds;
 pub mod checkouts;
 pub mod credentials;

@@ -61,7 +61,8 @@ impl Service {
         Self::start_with(&[])
     }
 
-    /// Starts a service in a new empty directory, with these settings.
+    /// Starts a service in a new empty directory, with these settings. `{port}` in a setting stands for
+    /// the port of the service.
     pub fn start_with(settings: &[(&str, &str)]) -> Service {
         let home = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -73,7 +74,12 @@ impl Service {
                 .timeout(Duration::from_secs(60))
                 .build()
                 .unwrap(),
-            settings: settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+            settings: settings
+                .iter()
+                .map(|(name, value)| {
+                    ((*name).to_owned(), value.replace("{port}", &port.to_string()))
+                })
+                .collect(),
             child: None,
             port,
             _home: Some(home),

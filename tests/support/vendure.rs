@@ -1,11 +1,12 @@
-//! A Vendure for tests: `tests/support/vendure/vendure.mjs`.
+//! A Vendure for tests: one of its own, `tests/support/vendure/vendure.mjs`, or one that the service has
+//! deployed, `tests/support/vendure/deployed.mjs`.
 
 use super::{requires, rig::Rig};
 use serde_json::{Value, json};
 
 pub struct Vendure {
     rig: Rig,
-    /// What is told at the start: `base`, `channels` by name (`ng`, `eu`, `jp`, `kw`) with `id`,
+    /// What is told at the start: `base`, `channels` by name (`ng`, `eu`, `jp`, `gh`, `kw`) with `id`,
     /// `code`, `token`, `currency` and `country`, and `tokens`: `session` and `apiKey` with the
     /// permissions that checkouts need, and `superadmin`. The API key opens the channel `ng` only.
     pub ready: Value,
@@ -17,6 +18,25 @@ impl Vendure {
         let rig = Rig::start("vendure", "vendure.mjs", &[]);
         let ready = serde_json::from_str(&rig.line()).unwrap();
         Vendure { rig, ready }
+    }
+
+    /// The channels `ng` and `gh` in a Vendure that runs already, of whose superadmin these are name and
+    /// password. In `ready` are `channels` and `tokens` only.
+    pub fn deployed(address: &str, identifier: &str, password: &str) -> Vendure {
+        let rig = Rig::start("vendure", "deployed.mjs", &[]);
+        let config = json!({
+            "address": address, "identifier": identifier, "password": password,
+            "channels": ["ng", "gh"],
+        });
+        let ready: Value = serde_json::from_str(&rig.ask(&config)).unwrap();
+        assert_eq!(ready["error"], Value::Null, "{ready}");
+        Vendure { rig, ready }
+    }
+
+    /// A new API key for one channel of a deployed Vendure, with the permissions that checkouts need.
+    pub fn api_key(&self, channel: &str) -> String {
+        let made = self.tell(&json!({"do": "apiKey", "channel": channel}));
+        made["apiKey"].as_str().unwrap().to_owned()
     }
 
     /// The address of the admin API at a place: requests are counted, and go wrong, by place.
@@ -74,6 +94,14 @@ impl Vendure {
             history(options: {filter: {type: {eq: \"ORDER_NOTE\"}}}) { items { isPublic data } }
         } }";
         self.admin(channel, query, &json!({"id": id}))["order"].clone()
+    }
+
+    /// The order with this code, as the shop has it.
+    pub fn order_with_code(&self, channel: &str, code: &Value) -> Value {
+        let query = "query($code: String!) {
+            orders(options: {filter: {code: {eq: $code}}}) { items { id } } }";
+        let found = self.admin(channel, query, &json!({"code": code}));
+        self.order(channel, found["orders"]["items"][0]["id"].as_str().unwrap())
     }
 
     /// What was asked at a place, in order: `operation`, and `how` it went wrong.

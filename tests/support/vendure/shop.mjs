@@ -8,6 +8,7 @@ const CHANNELS = {
   ng: { currency: "NGN", country: ["NG", "Nigeria"], tax: 7.5 },
   eu: { currency: "EUR", country: ["DE", "Germany"], tax: 19 },
   jp: { currency: "JPY", country: ["JP", "Japan"], tax: 10 },
+  gh: { currency: "GHS", country: ["GH", "Ghana"], tax: 15 },
   kw: { currency: "KWD", country: ["KW", "Kuwait"], tax: 0 },
 };
 /// What checkouts need.
@@ -16,10 +17,11 @@ const PERMISSIONS = ["ReadOrder", "CreateOrder", "UpdateOrder", "DeleteOrder", "
 export class Shop {
   /// Tokens of channels, and what else tests name: by the key of CHANNELS.
   channels = {};
-  /// `session` and `apiKey` of an administrator with the permissions that checkouts need, and `superadmin`.
+  /// `session` of an administrator with the permissions that checkouts need, `apiKey` with the same for the first
+  /// channel, and `superadmin`.
   tokens = {};
   #send;
-  #administrators = 0;
+  #roles = 0;
 
   constructor(send) {
     this.#send = send;
@@ -48,18 +50,17 @@ export class Shop {
     return this.session;
   }
 
-  async open(superadmin) {
+  /// Sets up these channels, by the keys of CHANNELS.
+  async open(superadmin, names = Object.keys(CHANNELS)) {
     this.tokens.superadmin = await this.#signIn(superadmin);
     const { sellers, stockLocations } = await this.ask("{ sellers { items { id } } stockLocations { items { id } } }");
     const sellerId = sellers.items[0].id;
     this.stockLocationId = stockLocations.items[0].id;
     const made = await this.ask(`mutation { createTaxCategory(input: {name: "Standard", isDefault: true}) { id } }`);
     this.taxCategoryId = made.createTaxCategory.id;
-    for (const [name, like] of Object.entries(CHANNELS)) await this.#channel(name, like, sellerId);
-    const all = Object.keys(CHANNELS);
-    this.tokens.session = await this.administrator({ permissions: PERMISSIONS, channels: all });
-    const keeper = await this.administrator({ permissions: [...PERMISSIONS, "CreateApiKey"], channels: all });
-    this.tokens.apiKey = await this.#apiKey(keeper);
+    for (const name of names) await this.#channel(name, CHANNELS[name], sellerId);
+    this.tokens.session = await this.administrator({ permissions: PERMISSIONS, channels: names });
+    this.tokens.apiKey = await this.apiKey(names[0]);
   }
 
   async #channel(name, { currency, country: [code, land], tax }, sellerId) {
@@ -169,25 +170,30 @@ export class Shop {
     await this.ask(query, { i: promotion }, channel);
   }
 
-  async administrator({ permissions, channels }) {
-    this.#administrators += 1;
-    const name = `administrator-${this.#administrators}`;
+  async #role({ permissions, channels }) {
+    this.#roles += 1;
+    const name = `role-${this.#roles}`;
     const { createRole: role } = await this.ask("mutation($i: CreateRoleInput!) { createRole(input: $i) { id } }", {
       i: { code: name, description: name, permissions, channelIds: channels.map((it) => this.channels[it].id) },
     });
+    return { name, id: role.id };
+  }
+
+  async administrator(like) {
+    const { name, id } = await this.#role(like);
     const password = "a password of tests";
-    const who = { firstName: name, lastName: name, emailAddress: `${name}@example.com`, password, roleIds: [role.id] };
+    const who = { firstName: name, lastName: name, emailAddress: `${name}@example.com`, password, roleIds: [id] };
     await this.ask("mutation($i: CreateAdministratorInput!) { createAdministrator(input: $i) { id } }", { i: who });
-    this.lastRoleId = role.id;
     return this.#signIn({ identifier: who.emailAddress, password });
   }
 
-  async #apiKey(token) {
+  /// An API key for this channel alone, with the permissions that checkouts need.
+  async apiKey(channel) {
+    const { id } = await this.#role({ permissions: PERMISSIONS, channels: [channel] });
     const { createApiKey: made } = await this.ask(
       "mutation($i: CreateApiKeyInput!) { createApiKey(input: $i) { apiKey } }",
-      { i: { roleIds: [this.lastRoleId], translations: translations("Checkouts") } },
-      Object.keys(CHANNELS)[0],
-      token,
+      { i: { roleIds: [id], translations: translations("Checkouts") } },
+      channel,
     );
     return made.apiKey;
   }

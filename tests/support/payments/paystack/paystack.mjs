@@ -13,7 +13,8 @@ function page(it) {
   const price = `${escaped(it.currency)} ${(it.requested_amount / 100).toFixed(2)}`;
   const form = `<form method="post"><button name="action" value="pay">Pay ${price}</button> <button name="action" value="decline">Use a card without money</button></form>`;
   const said = it.status === "failed" ? `<p role="alert">${escaped(it.gateway_response)}</p>` : "";
-  return `<!doctype html><title>Paystack Checkout</title><h1>Pay ${price}</h1><p>${escaped(it.customer.email)}</p>${said}${form}`;
+  // Without an icon of its own, browsers ask for /favicon.ico.
+  return `<!doctype html><title>Paystack Checkout</title><link rel="icon" href="data:,"><h1>Pay ${price}</h1><p>${escaped(it.customer.email)}</p>${said}${form}`;
 }
 
 serve(async (config) => {
