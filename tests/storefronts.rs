@@ -14,7 +14,7 @@ use crate::{
 };
 use data_encoding::BASE64;
 use serde_json::{Value, json};
-use std::{collections::HashMap, net::TcpListener};
+use std::{collections::HashMap, net::TcpListener, process::Command};
 use thirtyfour::Key;
 
 /// The shop and who sells there.
@@ -67,7 +67,7 @@ struct Elsewhere(String);
 
 impl Drop for Elsewhere {
     fn drop(&mut self) {
-        docker(&["rm", "--force", &self.0]);
+        let _ = Command::new("docker").args(["rm", "--force", &self.0]).output();
     }
 }
 
@@ -167,7 +167,8 @@ fn buyers_pay_in_a_browser_for_orders_of_two_channels() {
     for _ in 0..2 {
         let verified = service.call(None, "svc_checkout_verify", json!({"reference": paid})).ok();
         assert_eq!(verified["status"], "paid");
-        service.call(Some(ada), "svc_settleCheckout", json!({"reference": paid}));
+        let again = service.call(Some(ada), "svc_settleCheckout", json!({"reference": paid}));
+        assert_eq!(again.refusal(), (409, 119), "it is settled already");
     }
     market.settles("ng", &paid);
 
