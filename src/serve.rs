@@ -55,7 +55,7 @@ pub fn run(args: &ServeArgs) -> Result<(), String> {
 async fn serve(args: &ServeArgs) -> Result<(), String> {
     let owners: Vec<Arbiter> = (0..ARBITERS).map(|_| Arbiter::new()).collect();
     let handles: Vec<_> = owners.iter().map(Arbiter::handle).collect();
-    let Wired { platform, vault, dumps, first_start } = wiring::start(args, &handles).await?;
+    let Wired { platform, vault, dumps, folders, first_start } = wiring::start(args, &handles).await?;
     Sweeper::start(platform.clone());
     FanOut::start(platform.world.clone());
     let round = Duration::from_secs(args.watch_interval.max(1));
@@ -82,6 +82,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
             router,
             vault: vault.clone(),
             dumps: dumps.clone(),
+            folders: folders.clone(),
             shared: app_shared.clone(),
         };
         let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);

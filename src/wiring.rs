@@ -3,7 +3,7 @@
 use crate::{
     adapters::{
         attestations::TrustedRoots, binaries::Vault, clock, credential_files::Files,
-        dumps::DumpFolder, git::Git, github::GithubApp, loopback::Loopback, mail::mail,
+        dumps::DumpFolder, folders::FolderStore, git::Git, github::GithubApp, loopback::Loopback, mail::mail,
         oidc::Issuers, parse::ParseClient, passwords::Argon2id, receivers::HttpReceivers, recipes,
         registries,
     },
@@ -40,6 +40,7 @@ pub struct Wired {
     pub platform: Platform,
     pub vault: Arc<Vault>,
     pub dumps: Arc<DumpFolder>,
+    pub folders: Arc<FolderStore>,
     /// Whether this start created the first administrator.
     pub first_start: bool,
 }
@@ -60,6 +61,8 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     let vault = Arc::new(Vault::open(&args.data, args.artifact_store.as_deref())?);
     let dumps = DumpFolder::open(args.data.join("backups")).map_err(|e| format!("backups: {e}"))?;
     let dumps = Arc::new(dumps);
+    let folders = FolderStore::open(args.data.join("folders")).map_err(|e| format!("folders: {e}"))?;
+    let folders = Arc::new(folders);
     let api_url = args.api_url();
     let ports = Ports {
         clock: clock::system(),
@@ -78,6 +81,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
             Git::new(args.data.join("checkouts"), args.git_private_hosts.clone().into())
                 .map_err(|e| format!("checkouts: {e}"))?,
         ),
+        folders: folders.clone(),
         ci: github_app(args)?,
         identities: Arc::new(Issuers::new(&args.oidc_issuers)?),
         attestations: Arc::new(
@@ -126,7 +130,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     let catalogue = Catalogue::read(include_str!("../data/catalogue.json"))?;
     catalogue.register(&platform.world).await?;
     let first_start = make_administrator(args, &platform, &random).await?;
-    Ok(Wired { platform, vault, dumps, first_start })
+    Ok(Wired { platform, vault, dumps, folders, first_start })
 }
 
 /// Whether the store holds something that the encryption key sealed.

@@ -33,6 +33,7 @@ mod daemons;
 mod deployments;
 mod every_function;
 mod faults;
+mod folders;
 mod github;
 mod headers;
 mod idempotency;

@@ -1,10 +1,12 @@
 //! Implementations of the platform's ports.
 
+pub mod archive;
 pub mod attestations;
 pub mod binaries;
 pub mod clock;
 pub mod credential_files;
 pub mod dumps;
+pub mod folders;
 pub mod git;
 pub mod github;
 pub mod loopback;

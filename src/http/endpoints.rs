@@ -4,7 +4,7 @@
 use super::{
     Edge, download, functions, install, operators, parse_rest, payments, push,
     reply::{self, Heading},
-    upload,
+    source, upload,
 };
 use actix_web::{
     HttpRequest, HttpResponse, Resource,
@@ -23,6 +23,7 @@ use contract::{
         payments::{self as paid, CheckoutPage, PaymentNotice},
         pushes::{self, RepositoryPush},
         session_routes,
+        sources::{self, PutSource},
     },
 };
 
@@ -55,6 +56,7 @@ answers! {
     HeadArtifactContent: |it| upload::head(it.req, it.edge);
     DownloadArtifact: |it| download::get(it.req, it.edge);
     DownloadBackup: |it| download::get_backup(it.req, it.edge);
+    PutSource: |it| source::put(it.req, it.edge, it.payload);
     InstallPage: |it| install::page(it.req, it.edge);
     InstallManifest: |it| install::manifest(it.req, it.edge);
     PaymentNotice: |it| payments::receive(it.req, it.edge, it.payload);
@@ -69,12 +71,13 @@ answers! {
 pub fn configure(app: &mut web::ServiceConfig) {
     let answered = files::edge_routes().into_iter().chain(pages::edge_routes());
     let answered = answered.chain(watched::edge_routes()).chain(pushes::edge_routes());
-    let answered = answered.chain(paid::edge_routes());
+    let answered = answered.chain(paid::edge_routes()).chain(sources::edge_routes());
     let mut resources = Resources::default();
     for route in answered {
         resources.serve_itself(route);
     }
-    for endpoint in [endpoint::OPERATIONS, oidc::OPERATIONS].iter().flat_map(|g| g.endpoints) {
+    let operations = [endpoint::OPERATIONS, oidc::OPERATIONS, sources::OPERATIONS];
+    for endpoint in operations.iter().flat_map(|g| g.endpoints) {
         resources.serve(endpoint);
     }
     for group in [session_routes::OPERATIONS, session_routes::GROUP] {

@@ -18,11 +18,12 @@ pub mod proxy;
 mod push;
 mod reply;
 mod request;
+mod source;
 mod staging;
 mod upload;
 
 use crate::{
-    adapters::{binaries::Vault, dumps::DumpFolder},
+    adapters::{binaries::Vault, dumps::DumpFolder, folders::FolderStore},
     config::ServeArgs,
     telemetry::Figures,
 };
@@ -51,6 +52,7 @@ pub struct Edge {
     pub router: actix::Addr<Router>,
     pub vault: Arc<Vault>,
     pub dumps: Arc<DumpFolder>,
+    pub folders: Arc<FolderStore>,
     pub shared: Arc<Shared>,
 }
 

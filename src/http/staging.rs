@@ -133,7 +133,7 @@ impl Writer<'_> {
 }
 
 /// Moves bytes from the connection into the queue.
-async fn send(
+pub(super) async fn send(
     mut payload: web::Payload,
     chunks: mpsc::Sender<Bytes>,
     most: u64,

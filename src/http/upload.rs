@@ -32,8 +32,20 @@ const COMPLETE: HeaderName = HeaderName::from_static("upload-complete");
 
 #[derive(Deserialize)]
 pub(super) struct Signed {
-    expires: i64,
-    signature: String,
+    pub(super) expires: i64,
+    pub(super) signature: String,
+}
+
+impl Signed {
+    /// Reads the query of a signed URL.
+    pub(super) fn of(req: &HttpRequest) -> Result<Signed, Fault> {
+        let signed = web::Query::<Signed>::from_query(req.query_string());
+        signed.map(web::Query::into_inner).map_err(|_| {
+            Fault::Unauthenticated(
+                "this address is not whole: expires and signature are missing".into(),
+            )
+        })
+    }
 }
 
 /// The id in a signed URL. Fails if the signature is wrong or has expired.
@@ -46,12 +58,7 @@ pub(super) fn signed<I: Id>(
     let platform = &edge.platform;
     let id = req.match_info().iter().next().and_then(|(_, id)| id.parse::<I>().ok());
     let id = id.ok_or(Fault::NotFound(noun))?;
-    let signed = web::Query::<Signed>::from_query(req.query_string());
-    let signed = signed.map_err(|_| {
-        Fault::Unauthenticated(
-            "this address is not whole: expires and signature are missing".into(),
-        )
-    })?;
+    let signed = Signed::of(req)?;
     let (key, now) = (&platform.settings.signing_key, platform.world.ports.clock.now());
     address::check(key, used, id, signed.expires, &signed.signature, now)?;
     Ok(id)

@@ -4,6 +4,7 @@ pub mod attestations;
 pub mod ci;
 mod clock;
 pub mod credentials;
+pub mod folders;
 #[cfg(feature = "nothing")]
 mod manual_clock;
 pub mod parse;
@@ -19,8 +20,8 @@ pub use manual_clock::ManualClock;
 use crate::{
     kinds::images::{Recipes, Registries},
     ports::{
-        attestations::Attestations, ci::Ci, credentials::CredentialFiles, parse::ParseServers,
-        receivers::Receivers, sealed::Sealer,
+        attestations::Attestations, ci::Ci, credentials::CredentialFiles, folders::Folders,
+        parse::ParseServers, receivers::Receivers, sealed::Sealer,
     },
 };
 use app_stores::Store;
@@ -89,6 +90,7 @@ pub struct Ports {
     pub upstream: Arc<dyn Upstream>,
     pub parse: Arc<dyn ParseServers>,
     pub sources: Arc<dyn Sources>,
+    pub folders: Arc<dyn Folders>,
     /// `None`: the service is not registered as an application at a host of repositories.
     pub ci: Option<Arc<dyn Ci>>,
     pub identities: Arc<dyn Identities>,

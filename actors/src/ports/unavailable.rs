@@ -8,6 +8,7 @@ use crate::{
         SourceError, Sources, Upstream, Written,
         attestations::{Attestations, Attested},
         credentials::{CredentialFiles, Opened, Refused, Upload},
+        folders::Folders,
         parse::{FunctionCall, ParseError, ParseServer, ParseServers, UserCounts},
         receivers::{Posted, Receivers},
         sealed::Sealer,
@@ -26,6 +27,7 @@ use contract::{
     text::{GitUrl, IdentityToken},
 };
 use futures_util::stream::BoxStream;
+use repository::folder::FolderKind;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -50,6 +52,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         upstream: unavailable.clone(),
         parse: unavailable.clone(),
         sources: unavailable.clone(),
+        folders: unavailable.clone(),
         ci: None,
         identities: unavailable.clone(),
         attestations: unavailable.clone(),
@@ -131,6 +134,24 @@ impl CredentialFiles for Unavailable {
 impl Attestations for Unavailable {
     async fn verify(&self, _: Vec<u8>, _: &Sha256) -> Result<Attested, String> {
         Err("there is no world outside".into())
+    }
+}
+
+#[async_trait]
+impl Folders for Unavailable {
+    async fn renew(&self, _: AppId, _: &Sha256) -> Result<Option<FolderKind>, PortError> {
+        refused()
+    }
+    async fn context(
+        &self,
+        _: AppId,
+        _: &Sha256,
+        _: FolderKind,
+    ) -> Result<BoxStream<'static, std::io::Result<Bytes>>, PortError> {
+        refused()
+    }
+    async fn forget(&self) -> Result<u64, PortError> {
+        refused()
     }
 }
 

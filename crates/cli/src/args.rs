@@ -13,7 +13,7 @@ use crate::values::{Expiry, FunctionName, one_of};
 use clap::{Args, Subcommand};
 use contract::{
     AppId, Channel, Email, Name, Notes, OrganizationId, ProjectId, ReleaseId, Scope, TokenId,
-    VersionName, apps::Platform,
+    VersionName, apps::Platform, deployments::DeploymentTarget,
 };
 use std::path::PathBuf;
 
@@ -67,6 +67,8 @@ pub enum Command {
     Artifacts(Listing),
     /// List the releases of an app
     Releases(Releases),
+    /// Deploy the cloud code of a folder, or a folder with a Dockerfile
+    Deploy(Deploy),
     /// Upload a file and make a release of it
     Publish(Publish),
     /// Create, publish, roll out and roll back releases
@@ -200,6 +202,22 @@ pub struct Releases {
     /// List all releases, not only the newest
     #[arg(long)]
     pub all: bool,
+}
+
+/// `svc deploy`.
+#[derive(Debug, Args)]
+pub struct Deploy {
+    /// The folder with cloud/main.js or with a Dockerfile; by default the current one
+    pub folder: Option<PathBuf>,
+    /// The app [env: SVC_APP_ID]
+    #[arg(long)]
+    pub app: Option<AppId>,
+    /// The service to replace; needed only if the app has two instances
+    #[arg(long, value_parser = one_of::<DeploymentTarget>())]
+    pub target: Option<DeploymentTarget>,
+    /// Do not wait until it serves
+    #[arg(long, short)]
+    pub detach: bool,
 }
 
 /// `svc publish`.

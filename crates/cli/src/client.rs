@@ -5,9 +5,12 @@ use crate::{
     settings::{Credential, Settings},
 };
 use contract::{
-    ArtifactId, Function, Page, Spec,
+    AppId, ArtifactId, Function, Page, Spec,
     artifacts::Artifact,
-    endpoint::{self, FinalizeRequest, Readiness, UploadUrl, UploadUrlRequest},
+    endpoint::{
+        self, FinalizeRequest, Readiness, UploadUrl, UploadUrlRequest,
+        sources::{SourceUrl, SourceUrlRequest},
+    },
     page::Cursor,
 };
 use reqwest::{Method, RequestBuilder};
@@ -112,6 +115,12 @@ impl Client {
     /// Opens or resumes an upload.
     pub fn open_upload(&self, request: &UploadUrlRequest) -> Result<UploadUrl, Failure> {
         let url = format!("{}/api/v1/artifacts/upload-url", self.api_url());
+        self.wait(self.service.post(&url, request))
+    }
+
+    /// Opens the upload of a folder's archive.
+    pub fn open_source(&self, app: AppId, request: &SourceUrlRequest) -> Result<SourceUrl, Failure> {
+        let url = format!("{}/api/v1/apps/{app}/sources", self.api_url());
         self.wait(self.service.post(&url, request))
     }
 

@@ -23,6 +23,7 @@ mod client;
 mod completions;
 mod create;
 mod credential;
+mod deploy;
 mod doctor;
 mod failure;
 mod findings;
@@ -125,6 +126,7 @@ fn execute(command: Command, global: &Global, printer: &Printer) -> Result<(), F
         Command::Apps(args) => lists::apps(&cx, args),
         Command::Artifacts(args) => lists::artifacts(&cx, args),
         Command::Releases(args) => lists::releases(&cx, args),
+        Command::Deploy(args) => deploy::deploy(&cx, args),
         Command::Publish(args) => publish::publish(&cx, config.as_ref(), args, &environment),
         Command::Release(command) => release::release(&cx, command),
         Command::Build(command) => builds::build(&cx, command),

@@ -1,7 +1,8 @@
 //! Deployments: each replaces a service of an instance with a new version.
 
 use crate::{
-    AppId, DeploymentId, FieldProblem, ImageId, InstanceId, Page, Timestamp, UserId, VersionName,
+    AppId, DeploymentId, FieldProblem, ImageId, InstanceId, Page, Sha256, Timestamp, UserId,
+    VersionName,
     env::Env,
     page::*,
     templates::SemanticVersion,
@@ -28,7 +29,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         env: Option<Env>,
     } -> Deployment { who: Member of (app_id), effect: Change,
-        errors: [NotFound "the app has no such service", NotNow "the image version is deprecated, the instance is stopped, or repositories are not built here"] }
+        errors: [NotFound "the app has no such service", NotNow "the image version is deprecated, the instance is stopped, the folder was not sent, or such sources are not built here"] }
 
     /// Read a deployment.
     "getDeployment": GetDeployment { deployment_id: DeploymentId } -> Deployment
@@ -117,8 +118,8 @@ records! {
     pub struct DeploymentLine { at: Timestamp, step: StepName, text: String }
 }
 
-/// The source of a deployment: an image version, a git repository or a template version. Give
-/// exactly one of them.
+/// The source of a deployment: an image version, a git repository, a folder or a template version.
+/// Give exactly one of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeploymentSource {
@@ -131,6 +132,9 @@ pub struct DeploymentSource {
     /// A repository with a Dockerfile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<AppSource>,
+    /// A folder of the caller, which was sent before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<FolderSource>,
     /// A version of the instance's template: its image, and its other settings for the service.
     /// Databases stay as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,13 +146,23 @@ impl DeploymentSource {
     pub fn problem(&self) -> Option<FieldProblem> {
         let image = self.image_id.is_some() && self.version.is_some();
         let half = self.image_id.is_some() != self.version.is_some();
-        let given = [image, self.git.is_some(), self.template_version.is_some()];
+        let given =
+            [image, self.git.is_some(), self.folder.is_some(), self.template_version.is_some()];
         let one = given.iter().filter(|given| **given).count() == 1 && !half;
         (!one).then(|| FieldProblem {
             field: "source".into(),
-            problem: "must be one of {imageId, version}, {git} and {templateVersion}".into(),
+            problem: "must be one of {imageId, version}, {git}, {folder} and {templateVersion}".into(),
         })
     }
+}
+
+/// A folder with a Dockerfile, or with the cloud code of a Parse Server in `cloud/main.js`. Cloud
+/// code is put onto the image that the service runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FolderSource {
+    /// The hash of the archive that was sent to the URL of `POST /api/v1/apps/{appId}/sources`.
+    pub sha256: Sha256,
 }
 
 /// A git repository of an app. Its token is used if this is the app's connected repository.

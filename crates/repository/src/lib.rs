@@ -10,6 +10,7 @@
 mod access;
 pub mod config;
 mod document;
+pub mod folder;
 pub mod ssh;
 mod workflow;
 

@@ -28,7 +28,7 @@ pub struct Intervals {
     pub round: Duration,
     /// How often the resource usage is sampled.
     pub sample: Duration,
-    /// How often unused images are removed.
+    /// How often unused images and old archives of folders are removed.
     pub prune: Duration,
 }
 
@@ -67,7 +67,7 @@ impl Actor for InstanceReconciler {
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.spawn(rounds(self.world.clone(), self.intervals).into_actor(self));
         ctx.spawn(listen(self.world.clone()).into_actor(self));
-        ctx.spawn(prune_images(self.world.clone(), self.intervals.prune).into_actor(self));
+        ctx.spawn(prune_unused(self.world.clone(), self.intervals.prune).into_actor(self));
     }
 }
 
@@ -165,9 +165,12 @@ async fn take_samples(world: &World, instances: &[Recorded]) {
 }
 
 /// Removes unused images at each interval. A failure is tried again at the next interval.
-async fn prune_images(world: Arc<World>, every: Duration) {
+async fn prune_unused(world: Arc<World>, every: Duration) {
     loop {
         world.ports.clock.sleep(every).await;
+        if let Err(e) = world.ports.folders.forget().await {
+            tracing::warn!(error = %e, "old archives of folders were not removed");
+        }
         if let Err(e) = prune(&world).await {
             tracing::warn!(error = %e, "unused images were not removed");
         }

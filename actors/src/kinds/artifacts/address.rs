@@ -2,7 +2,8 @@
 //! credential.
 
 use crate::kinds::accounts::keyed_digest;
-use contract::{Fault, Id, Timestamp};
+use contract::{Fault, Timestamp};
+use std::fmt::Display;
 use subtle::ConstantTimeEq;
 
 /// What a signed address permits.
@@ -14,12 +15,14 @@ pub enum Use {
     Download,
     /// Fetch the bytes of a backup.
     Backup,
+    /// Send the archive of a folder. The object is `<app>/<SHA-256>`.
+    Source,
 }
 
 impl Use {
     fn name(self) -> &'static str {
         match self {
-            Use::Upload => "content",
+            Use::Upload | Use::Source => "content",
             Use::Download | Use::Backup => "download",
         }
     }
@@ -28,14 +31,15 @@ impl Use {
         match self {
             Use::Upload | Use::Download => "artifacts",
             Use::Backup => "backups",
+            Use::Source => "sources",
         }
     }
 }
 
 /// Signs an address with HMAC-SHA256. It permits `used` of the object `id` until `until`.
-pub fn sign(key: &[u8; 32], api_url: &str, used: Use, id: impl Id, until: Timestamp) -> String {
+pub fn sign(key: &[u8; 32], api_url: &str, used: Use, id: impl Display, until: Timestamp) -> String {
     let expires = until.as_seconds();
-    let signature = signature(key, used, id, expires);
+    let signature = signature(key, used, &id, expires);
     format!(
         "{api_url}/api/v1/{}/{id}/{}?expires={expires}&signature={signature}",
         used.folder(),
@@ -47,7 +51,7 @@ pub fn sign(key: &[u8; 32], api_url: &str, used: Use, id: impl Id, until: Timest
 pub fn check(
     key: &[u8; 32],
     used: Use,
-    id: impl Id,
+    id: impl Display,
     expires: i64,
     signature: &str,
     now: Timestamp,
@@ -65,7 +69,7 @@ pub fn check(
     Ok(())
 }
 
-fn signature(key: &[u8; 32], used: Use, id: impl Id, expires: i64) -> String {
+fn signature(key: &[u8; 32], used: Use, id: impl Display, expires: i64) -> String {
     keyed_digest(key, &format!("{}\n{id}\n{expires}", used.name()))
 }
 

@@ -63,10 +63,12 @@ impl Work<'_> {
     }
 
     async fn build(&self) -> Result<Outcome, Retry> {
-        match build::image(self.world, self.id, self.state).await {
-            Ok(reference) => {
+        let instance = self.instance()?;
+        let service = instance.as_ref().and_then(|instance| instance.service(self.state.role));
+        match build::image(self.world, self.id, self.state, service).await {
+            Ok(build::Image { reference, base }) => {
                 self.say(StepName::Build, format!("the image is {reference}"));
-                Ok(Outcome::Built(reference, self.replaces()?))
+                Ok(Outcome::Built { reference, replaces: self.replaces()?, base })
             }
             Err(NotDone::Refused(why)) => {
                 self.say(StepName::Build, format!("failed: {why}"));

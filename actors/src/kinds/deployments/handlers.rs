@@ -61,6 +61,7 @@ struct Plan {
     env: Option<BTreeMap<EnvName, Sealed>>,
     rollback_of: Option<DeploymentId>,
     restores: Option<Earlier>,
+    base: Option<ServiceImage>,
 }
 
 impl Platform {
@@ -140,6 +141,7 @@ impl Platform {
             failing: false,
             restores: plan.restores,
             replaces: None,
+            base: plan.base,
         };
         let show = |state: &State| Ok(state.deployment.clone());
         cx.create(&self.world, &self.owners()?.deployments, id, state, show).await
@@ -153,10 +155,15 @@ impl Platform {
         instance: &Instance,
         role: Role,
     ) -> Result<(ServiceImage, Option<Definition>), Fault> {
-        if source.git.is_some() {
-            // The version is the commit, which is not known yet.
-            let version: VersionName = "git".parse().map_err(|_| Fault::Internal)?;
-            let name: Slug = "git".parse().map_err(|_| Fault::Internal)?;
+        // The version is the commit, which is not known yet, or the beginning of the hash.
+        let built = match (&source.git, &source.folder) {
+            (Some(_), _) => Some(("git", "git".to_owned())),
+            (_, Some(folder)) => Some(("folder", folder.sha256.as_str().chars().take(12).collect())),
+            _ => None,
+        };
+        if let Some((name, version)) = built {
+            let version: VersionName = version.parse().map_err(|_| Fault::Internal)?;
+            let name: Slug = name.parse().map_err(|_| Fault::Internal)?;
             let image =
                 ServiceImage { image_id: None, name, version, reference: None, build: None };
             return Ok((image, None));
@@ -192,6 +199,9 @@ impl Serves<TriggerDeployment> for Platform {
         let (instance, role) = (&seen.state, place(target).1);
         let (image, definition) = self.sourced(&source, instance, role)?;
         let service = instance.service(role).ok_or(Fault::NotFound("service of this instance"))?;
+        if let Some(folder) = &source.folder {
+            self.check_folder(p.app_id, folder, service, p.env.as_ref()).await?;
+        }
         let becomes = definition.as_ref().unwrap_or(&service.live.definition);
         let env = p.env.as_ref().map(|env| self.seal_env(id, &becomes.service, env)).transpose()?;
         let plan = Plan {
@@ -204,6 +214,7 @@ impl Serves<TriggerDeployment> for Platform {
             env,
             rollback_of: None,
             restores: None,
+            base: None,
         };
         self.deploy(cx, plan).await
     }
@@ -266,16 +277,17 @@ impl Serves<RollbackDeployment> for Platform {
             None if serves.is_none() => Some(Earlier::Deployment(last)),
             None => before(&self.past(&served)?),
         };
-        let (source, definition, image, env) = match (restores, &served.created) {
+        let (source, definition, image, env, base) = match (restores, &served.created) {
             (Some(Earlier::Deployment(id)), _) => {
                 let to = self.deployment(id)?.state.clone();
-                (to.deployment.source, to.definition, to.image, to.env)
+                (to.deployment.source, to.definition, to.image, to.env, to.base)
             }
             (Some(Earlier::Created), Some(created)) => {
                 let definition = created.definition.clone();
                 let template_version = Some(definition.template_version.clone());
                 let source = DeploymentSource { template_version, ..Default::default() };
-                (source, Some(definition), created.image.clone(), Some(created.env.clone()))
+                let (image, env) = (created.image.clone(), Some(created.env.clone()));
+                (source, Some(definition), image, env, None)
             }
             (Some(Earlier::Created) | None, _) => {
                 return Err(nothing(
@@ -294,6 +306,7 @@ impl Serves<RollbackDeployment> for Platform {
             env,
             rollback_of: serves,
             restores,
+            base,
         };
         self.deploy(cx, plan).await
     }
@@ -318,7 +331,7 @@ impl Platform {
         match self.world.ports.engine.image(reference).await {
             Ok(None) => Err(Fault::NotNow(
                 "the image of that deployment was removed: those of the last five versions are \
-                 kept; deploy its commit again"
+                 kept; deploy its commit or folder again"
                     .into(),
             )),
             _ => Ok(()),

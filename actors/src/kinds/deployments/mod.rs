@@ -2,6 +2,7 @@
 
 mod build;
 mod effects;
+pub mod folder;
 mod rules;
 
 mod handlers;

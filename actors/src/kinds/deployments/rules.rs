@@ -67,6 +67,9 @@ pub struct State {
     /// What the deployment replaces, if no deployment brought that.
     #[serde(default)]
     pub replaces: Option<Box<Created>>,
+    /// The image below that of a folder with cloud code.
+    #[serde(default)]
+    pub base: Option<ServiceImage>,
 }
 
 #[derive(Debug, Clone)]
@@ -106,8 +109,15 @@ pub enum Outcome {
     /// The effect is tried again after a pause.
     Wait,
     Turn,
-    /// The reference of the image, and what the deployment replaces ([`State::replaces`]).
-    Built(String, Option<Box<Created>>),
+    /// The image is on this machine.
+    Built {
+        /// Of the image.
+        reference: String,
+        /// [`State::replaces`].
+        replaces: Option<Box<Created>>,
+        /// [`State::base`].
+        base: Option<ServiceImage>,
+    },
     /// The instance accepted a revision with this definition and these variables. `None`: the
     /// revision is rejected already.
     Offered(Option<(Box<Definition>, BTreeMap<EnvName, Sealed>)>),
@@ -230,9 +240,10 @@ impl State {
         DeploymentIndex::Queue { service: self.service() }
     }
 
-    /// Whether the image is still to be built from a repository.
+    /// Whether the image is still to be built, from a repository or a folder.
     pub fn is_built(&self) -> bool {
-        self.image.reference.is_none() && self.deployment.source.git.is_some()
+        let source = &self.deployment.source;
+        self.image.reference.is_none() && (source.git.is_some() || source.folder.is_some())
     }
 
     /// Whether the deployment serves or has ended.
@@ -303,8 +314,9 @@ impl State {
                 self.deadline = Some(at.now + WITHIN);
                 Step::put(self).intend(Intent::Now(Effect::Build))
             }
-            (S::Building, Outcome::Built(reference, replaces)) => {
+            (S::Building, Outcome::Built { reference, replaces, base }) => {
                 self.replaces = replaces;
+                self.base = base.or(self.base);
                 self.image.reference = Some(reference.clone());
                 self.deployment.image_ref = Some(reference);
                 self.enter(S::Deploying, StepName::Start, at);

@@ -1,4 +1,4 @@
-//! Builds an image from a git repository or from an archive, on the container engine.
+//! Builds an image from a git repository, a folder or an archive, on the container engine.
 
 use crate::{
     kinds::instances::names,
@@ -7,10 +7,12 @@ use crate::{
 };
 use bytes::Bytes;
 use container_engine::{BuildEvent, BuildSpec, EngineError, Labels};
+use contract::{AppId, Sha256};
 use futures_util::{
     StreamExt, TryStreamExt,
     stream::{self, BoxStream},
 };
+use repository::folder::FolderKind;
 use std::{
     io,
     sync::{Arc, OnceLock},
@@ -63,6 +65,8 @@ fn labels_of(world: &World, own: Labels) -> Labels {
 pub enum Files<'a> {
     /// A commit of a repository.
     Repository(&'a Remote),
+    /// The folder of an app with this hash.
+    Folder(AppId, &'a Sha256, FolderKind),
     /// A tar archive.
     Archive(Bytes),
 }
@@ -86,6 +90,10 @@ pub async fn build(
     }
     let context = match files {
         Files::Repository(remote) => checkout(world, remote, &spec.dockerfile, &say).await?,
+        Files::Folder(app, sha256, kind) => {
+            let files = world.ports.folders.context(app, sha256, kind).await;
+            files.map_err(|e| NotDone::Refused(e.to_string()))?
+        }
         Files::Archive(archive) => stream::iter([Ok(archive)]).boxed(),
     };
     let broken = Arc::new(OnceLock::new());

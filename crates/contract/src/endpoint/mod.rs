@@ -12,6 +12,7 @@ pub mod operators;
 pub mod payments;
 pub mod pushes;
 pub mod session_routes;
+pub mod sources;
 
 pub use declaration::*;
 pub use operators::{ActorsCheck, Checks, EngineCheck, Readiness, ReadyState, StoreCheck};
@@ -48,7 +49,9 @@ pub const fn is_below_base(path: &str) -> bool {
 pub const GROUPS: &[EndpointGroup] = &[
     OPERATIONS,
     oidc::OPERATIONS,
+    sources::OPERATIONS,
     files::GROUP,
+    sources::GROUP,
     install::GROUP,
     payments::GROUP,
     pushes::GROUP,
@@ -64,12 +67,13 @@ pub fn all() -> impl Iterator<Item = &'static Endpoint> {
 }
 
 /// A server of every endpoint of the platform.
-pub trait ServesAll: Served + oidc::Served + session_routes::Served {}
-impl<P: Served + oidc::Served + session_routes::Served> ServesAll for P {}
+pub trait ServesAll: Served + oidc::Served + sources::Served + session_routes::Served {}
+impl<P: Served + oidc::Served + sources::Served + session_routes::Served> ServesAll for P {}
 
 /// The routes of every endpoint of the platform.
 pub fn all_routes<P: ServesAll>() -> impl Iterator<Item = Route<P>> {
-    routes().into_iter().chain(oidc::routes()).chain(session_routes::routes())
+    let routes = routes().into_iter().chain(oidc::routes()).chain(sources::routes());
+    routes.chain(session_routes::routes())
 }
 
 endpoints! {
