@@ -55,7 +55,8 @@ pub fn run(args: &ServeArgs) -> Result<(), String> {
 async fn serve(args: &ServeArgs) -> Result<(), String> {
     let owners: Vec<Arbiter> = (0..ARBITERS).map(|_| Arbiter::new()).collect();
     let handles: Vec<_> = owners.iter().map(Arbiter::handle).collect();
-    let Wired { platform, vault, dumps, folders, first_start } = wiring::start(args, &handles).await?;
+    let Wired { platform, vault, dumps, folders, first_start } =
+        wiring::start(args, &handles).await?;
     Sweeper::start(platform.clone());
     FanOut::start(platform.world.clone());
     let round = Duration::from_secs(args.watch_interval.max(1));

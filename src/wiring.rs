@@ -3,9 +3,9 @@
 use crate::{
     adapters::{
         attestations::TrustedRoots, binaries::Vault, clock, credential_files::Files,
-        dumps::DumpFolder, folders::FolderStore, git::Git, github::GithubApp, loopback::Loopback, mail::mail,
-        oidc::Issuers, parse::ParseClient, passwords::Argon2id, receivers::HttpReceivers, recipes,
-        registries,
+        dumps::DumpFolder, folders::FolderStore, git::Git, github::GithubApp, loopback::Loopback,
+        mail::mail, oidc::Issuers, parse::ParseClient, passwords::Argon2id,
+        receivers::HttpReceivers, recipes, registries,
     },
     config::ServeArgs,
     secrets::{self, Keys},
@@ -61,7 +61,8 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     let vault = Arc::new(Vault::open(&args.data, args.artifact_store.as_deref())?);
     let dumps = DumpFolder::open(args.data.join("backups")).map_err(|e| format!("backups: {e}"))?;
     let dumps = Arc::new(dumps);
-    let folders = FolderStore::open(args.data.join("folders")).map_err(|e| format!("folders: {e}"))?;
+    let folders =
+        FolderStore::open(args.data.join("folders")).map_err(|e| format!("folders: {e}"))?;
     let folders = Arc::new(folders);
     let api_url = args.api_url();
     let ports = Ports {

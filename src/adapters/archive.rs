@@ -304,7 +304,8 @@ mod tests {
                 header.uid().unwrap(),
             ));
         }
-        let names: Vec<_> = found.iter().map(|(name, mode, uid)| (name.as_str(), *mode, *uid)).collect();
+        let names: Vec<_> =
+            found.iter().map(|(name, mode, uid)| (name.as_str(), *mode, *uid)).collect();
         assert_eq!(
             names,
             [

@@ -1,8 +1,9 @@
 //! Takes the archives of folders.
 
 use super::{
-    Edge, request,
+    Edge,
     reply::Heading,
+    request,
     staging::{disk, on_disk, send},
     upload::Signed,
 };
@@ -84,8 +85,7 @@ fn open(req: &HttpRequest, edge: &Edge) -> Result<(AppId, Sha256), Fault> {
     let app: AppId = part("appId").parse().map_err(|_| Fault::NotFound("app"))?;
     let sha256: Sha256 = part("sha256").parse().map_err(|_| Fault::NotFound("folder"))?;
     let Signed { expires, signature } = Signed::of(req)?;
-    let (key, now) =
-        (&edge.platform.settings.signing_key, edge.platform.world.ports.clock.now());
+    let (key, now) = (&edge.platform.settings.signing_key, edge.platform.world.ports.clock.now());
     address::check(key, Use::Source, signed_object(app, &sha256), expires, &signature, now)?;
     Ok((app, sha256))
 }

@@ -69,7 +69,11 @@ fn a_deployment_ends_and_leaves_its_lane() {
         command("remove", Command::Remove),
         outcome("turn", Effect::AwaitTurn, Outcome::Turn),
         outcome("not its turn", Effect::AwaitTurn, Outcome::Wait),
-        outcome("built", Effect::Build, Outcome::Built { reference: "sha256:0".into(), replaces: None, base: None }),
+        outcome(
+            "built",
+            Effect::Build,
+            Outcome::Built { reference: "sha256:0".into(), replaces: None, base: None },
+        ),
         outcome("not built", Effect::Build, failed()),
         outcome(
             "offered",

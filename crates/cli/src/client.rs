@@ -119,7 +119,11 @@ impl Client {
     }
 
     /// Opens the upload of a folder's archive.
-    pub fn open_source(&self, app: AppId, request: &SourceUrlRequest) -> Result<SourceUrl, Failure> {
+    pub fn open_source(
+        &self,
+        app: AppId,
+        request: &SourceUrlRequest,
+    ) -> Result<SourceUrl, Failure> {
         let url = format!("{}/api/v1/apps/{app}/sources", self.api_url());
         self.wait(self.service.post(&url, request))
     }

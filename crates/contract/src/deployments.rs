@@ -151,7 +151,8 @@ impl DeploymentSource {
         let one = given.iter().filter(|given| **given).count() == 1 && !half;
         (!one).then(|| FieldProblem {
             field: "source".into(),
-            problem: "must be one of {imageId, version}, {git}, {folder} and {templateVersion}".into(),
+            problem: "must be one of {imageId, version}, {git}, {folder} and {templateVersion}"
+                .into(),
         })
     }
 }

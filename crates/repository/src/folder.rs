@@ -112,7 +112,9 @@ mod tests {
         assert_eq!(kind(&[code, ("cloud/package.json", packages)]), Ok(CloudCodeWithPackages));
         assert_eq!(kind(&[code, ("other/package.json", packages)]), Ok(CloudCode));
         assert_eq!(kind(&[code, ("package.json", "{"), ("Dockerfile", "")]), Ok(Dockerfile));
-        assert!(kind(&[code, ("package.json", "{")]).is_err_and(|why| why.contains("package.json")));
+        assert!(
+            kind(&[code, ("package.json", "{")]).is_err_and(|why| why.contains("package.json"))
+        );
         for files in [&[][..], &[("main.js", "")], &[("docker/Dockerfile", "")]] {
             assert!(kind(files).is_err_and(|why| why.contains("neither cloud/main.js")));
         }

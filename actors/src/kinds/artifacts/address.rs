@@ -37,7 +37,13 @@ impl Use {
 }
 
 /// Signs an address with HMAC-SHA256. It permits `used` of the object `id` until `until`.
-pub fn sign(key: &[u8; 32], api_url: &str, used: Use, id: impl Display, until: Timestamp) -> String {
+pub fn sign(
+    key: &[u8; 32],
+    api_url: &str,
+    used: Use,
+    id: impl Display,
+    until: Timestamp,
+) -> String {
     let expires = until.as_seconds();
     let signature = signature(key, used, &id, expires);
     format!(

@@ -36,11 +36,9 @@ pub(super) fn allowed(world: &World) -> Result<(), &'static str> {
     if world.ports.site.builds_repositories {
         return Ok(());
     }
-    Err(
-        "this installation builds nothing that runs programs of users, such as repositories, \
+    Err("this installation builds nothing that runs programs of users, such as repositories, \
          Dockerfiles and npm packages: it is reachable from other machines, and builds are not \
-         isolated from its own; an operator can allow them with SVC_TRUST_BUILDS=true",
-    )
+         isolated from its own; an operator can allow them with SVC_TRUST_BUILDS=true")
 }
 
 /// The image of a deployment.

@@ -158,7 +158,9 @@ impl Platform {
         // The version is the commit, which is not known yet, or the beginning of the hash.
         let built = match (&source.git, &source.folder) {
             (Some(_), _) => Some(("git", "git".to_owned())),
-            (_, Some(folder)) => Some(("folder", folder.sha256.as_str().chars().take(12).collect())),
+            (_, Some(folder)) => {
+                Some(("folder", folder.sha256.as_str().chars().take(12).collect()))
+            }
             _ => None,
         };
         if let Some((name, version)) = built {

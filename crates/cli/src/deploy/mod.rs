@@ -12,7 +12,7 @@ use contract::{
     AppId, DeploymentId,
     deployments::{
         Deployment, DeploymentSource, DeploymentState, FolderSource, GetDeployment,
-        GetDeploymentLogs, TriggerDeployment,
+        GetDeploymentLogs, StepName, TriggerDeployment,
     },
     endpoint::sources::SourceUrlRequest,
 };
@@ -56,8 +56,7 @@ pub fn deploy(cx: &Context<'_>, args: args::Deploy) -> Result<(), Failure> {
         return Ok(());
     }
     cx.printer.note(format_args!("deployment {id}; it goes on if this command is stopped"));
-    follow(cx, &client, id)?;
-    let deployment = client.call(&GetDeployment { deployment_id: id })?;
+    let deployment = follow(cx, &client, id)?;
     cx.printer.reply(&deployment, fields)?;
     outcome(&deployment)
 }
@@ -85,16 +84,26 @@ fn send(client: &Client, app: AppId, archive: &Archive) -> Result<bool, Failure>
     }
 }
 
-/// Prints the log until the deployment has ended.
-fn follow(cx: &Context<'_>, client: &Client, deployment_id: DeploymentId) -> Result<(), Failure> {
+/// Prints the log until the deployment serves or has ended. Does not wait for the container before
+/// it, which finishes its requests.
+fn follow(
+    cx: &Context<'_>,
+    client: &Client,
+    deployment_id: DeploymentId,
+) -> Result<Deployment, Failure> {
     let mut cursor = None;
+    let mut is_switched = false;
     loop {
         let page = client.call(&GetDeploymentLogs { deployment_id, cursor })?;
         for line in &page.lines {
             cx.printer.note(&line.text);
+            is_switched |= line.step == StepName::Switch;
         }
-        if page.done {
-            return Ok(());
+        if is_switched || page.done {
+            let deployment = client.call(&GetDeployment { deployment_id })?;
+            if page.done || deployment.finished_at.is_some() {
+                return Ok(deployment);
+            }
         }
         if page.lines.is_empty() {
             thread::sleep(LOOK_EVERY);

@@ -104,7 +104,10 @@ fn files(root: &Path) -> Result<Vec<Packed>, Failure> {
         }
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
             return Err(Failure::usage(
-                format!("{} is a link or a special file, which is not sent", entry.path().display()),
+                format!(
+                    "{} is a link or a special file, which is not sent",
+                    entry.path().display()
+                ),
                 format!("put the file itself there, or list it in {SVCIGNORE}"),
             ));
         }
