@@ -4,9 +4,12 @@
 //! an archive is a whole and checked one. How its folder is built is part of the name.
 
 use super::archive::{self, ArchiveError};
-use actors::ports::{
-    PortError,
-    folders::{Folders, KEPT_FOR, KEPT_OF_APP},
+use actors::{
+    ports::{
+        PortError,
+        folders::{Folders, KEPT_FOR, KEPT_OF_APP},
+    },
+    runtime::turns::Turns,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -17,6 +20,7 @@ use futures_util::{
 };
 use repository::folder::FolderKind;
 use std::{
+    error::Error,
     fs::{self, File},
     io::{self, BufReader, BufWriter, Seek, Write},
     path::{Path, PathBuf},
@@ -31,69 +35,81 @@ const PIECE: usize = 64 << 10;
 /// The temporary files, whose folder has the name of no app.
 const PARTIAL: &str = "partial";
 
-pub struct FolderStore(PathBuf);
+pub struct FolderStore {
+    root: PathBuf,
+    checks: Turns<AppId>,
+}
 
 impl FolderStore {
     /// Opens the folder, or creates it. What a crash left unfinished is removed.
-    pub fn open(folder: PathBuf) -> io::Result<FolderStore> {
-        let partial = folder.join(PARTIAL);
+    pub fn open(root: PathBuf) -> io::Result<FolderStore> {
+        let partial = root.join(PARTIAL);
         match fs::remove_dir_all(&partial) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
             _ => {}
         }
         fs::create_dir_all(&partial)?;
-        Ok(FolderStore(folder))
+        Ok(FolderStore { root, checks: Turns::two_for_each_processor() })
     }
 
     /// A file for an archive that arrives. It is removed when it is dropped.
     pub fn begin(&self) -> io::Result<NamedTempFile> {
-        NamedTempFile::new_in(self.0.join(PARTIAL))
+        NamedTempFile::new_in(self.root.join(PARTIAL))
     }
 
     /// Checks an archive that has arrived, and stores it durably. Then removes the oldest of the app
     /// beyond [`KEPT_OF_APP`].
-    pub fn keep(
+    pub async fn keep(
         &self,
         app: AppId,
         sha256: &Sha256,
-        mut arrived: NamedTempFile,
-    ) -> Result<(), ArchiveError> {
-        let file = arrived.as_file_mut();
-        let size = file.stream_position().map_err(ArchiveError::Io)?;
-        file.rewind().map_err(ArchiveError::Io)?;
-        let kind = archive::check(BufReader::new(&*file), size)?;
-        self.place(app, sha256, kind, arrived).map_err(ArchiveError::Io)
-    }
-
-    fn place(
-        &self,
-        app: AppId,
-        sha256: &Sha256,
-        kind: FolderKind,
         arrived: NamedTempFile,
-    ) -> io::Result<()> {
-        let path = self.path(app, sha256, kind);
-        let folder = self.0.join(app.to_string());
-        fs::create_dir_all(&folder)?;
-        arrived.as_file().sync_all()?;
-        arrived.persist(&path).map_err(|e| e.error)?;
-        File::open(&folder)?.sync_all()?;
-        File::open(&self.0)?.sync_all()?;
-        let mut others = files(&folder)?;
-        others.retain(|(_, other)| *other != path);
-        others.sort();
-        let surplus = others.len().saturating_sub(KEPT_OF_APP - 1);
-        others.iter().take(surplus).try_for_each(|(_, path)| remove(path))
+    ) -> Result<(), ArchiveError> {
+        let failed = |e: Box<dyn Error + Send + Sync>| ArchiveError::Io(io::Error::other(e));
+        let turn = self.checks.take(app).await.map_err(|e| failed(e.into()))?;
+        let (root, sha256) = (self.root.clone(), sha256.clone());
+        let kept = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            keep(&root, app, &sha256, arrived)
+        });
+        kept.await.map_err(|e| failed(e.into()))?
     }
+}
 
-    fn path(&self, app: AppId, sha256: &Sha256, kind: FolderKind) -> PathBuf {
-        let kind = match kind {
-            FolderKind::Dockerfile => "dockerfile",
-            FolderKind::CloudCode => "cloud",
-            FolderKind::CloudCodeWithPackages => "cloud-npm",
-        };
-        self.0.join(app.to_string()).join(format!("{sha256}.{kind}"))
-    }
+fn keep(
+    root: &Path,
+    app: AppId,
+    sha256: &Sha256,
+    mut arrived: NamedTempFile,
+) -> Result<(), ArchiveError> {
+    let file = arrived.as_file_mut();
+    let size = file.stream_position().map_err(ArchiveError::Io)?;
+    file.rewind().map_err(ArchiveError::Io)?;
+    let kind = archive::check(BufReader::new(&*file), size)?;
+    place(root, app, &path(root, app, sha256, kind), arrived).map_err(ArchiveError::Io)
+}
+
+fn place(root: &Path, app: AppId, path: &Path, arrived: NamedTempFile) -> io::Result<()> {
+    let folder = root.join(app.to_string());
+    fs::create_dir_all(&folder)?;
+    arrived.as_file().sync_all()?;
+    arrived.persist(path).map_err(|e| e.error)?;
+    File::open(&folder)?.sync_all()?;
+    File::open(root)?.sync_all()?;
+    let mut others = files(&folder)?;
+    others.retain(|(_, other)| other != path);
+    others.sort();
+    let surplus = (others.len() + 1).saturating_sub(KEPT_OF_APP);
+    others.iter().take(surplus).try_for_each(|(_, path)| remove(path))
+}
+
+fn path(root: &Path, app: AppId, sha256: &Sha256, kind: FolderKind) -> PathBuf {
+    let kind = match kind {
+        FolderKind::Dockerfile => "dockerfile",
+        FolderKind::CloudCode => "cloud",
+        FolderKind::CloudCodeWithPackages => "cloud-npm",
+    };
+    root.join(app.to_string()).join(format!("{sha256}.{kind}"))
 }
 
 /// The files of a folder, each with the time of its last use.
@@ -122,7 +138,7 @@ async fn blocking<T: Send + 'static>(
 #[async_trait]
 impl Folders for FolderStore {
     async fn renew(&self, app: AppId, sha256: &Sha256) -> Result<Option<FolderKind>, PortError> {
-        let paths = FolderKind::ALL.map(|kind| (kind, self.path(app, sha256, kind)));
+        let paths = FolderKind::ALL.map(|kind| (kind, path(&self.root, app, sha256, kind)));
         blocking(move || {
             for (kind, path) in paths {
                 match File::options().append(true).open(&path) {
@@ -142,7 +158,7 @@ impl Folders for FolderStore {
         sha256: &Sha256,
         kind: FolderKind,
     ) -> Result<BoxStream<'static, io::Result<Bytes>>, PortError> {
-        let path = self.path(app, sha256, kind);
+        let path = path(&self.root, app, sha256, kind);
         let (file, size) = blocking(move || {
             let file = File::open(path)?;
             let size = file.metadata()?.len();
@@ -165,7 +181,7 @@ impl Folders for FolderStore {
     }
 
     async fn forget(&self) -> Result<u64, PortError> {
-        let all = self.0.clone();
+        let all = self.root.clone();
         blocking(move || {
             let mut gone = 0;
             for app in fs::read_dir(&all)? {
@@ -201,5 +217,56 @@ impl Write for Pieces {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use flate2::{Compression, write::GzEncoder};
+    use std::time::Duration;
+
+    /// An archive of cloud code, and its hash, which only has to be unique here.
+    fn archive(n: usize) -> (Vec<u8>, Sha256) {
+        let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        let mut header = tar::Header::new_gnu();
+        header.set_size(0);
+        tar.append_data(&mut header, "cloud/main.js", io::empty()).unwrap();
+        (tar.into_inner().unwrap().finish().unwrap(), format!("{n:064x}").parse().unwrap())
+    }
+
+    #[tokio::test]
+    async fn an_archive_is_kept_for_a_day_and_the_last_ones_of_an_app() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FolderStore::open(folder.path().into()).unwrap();
+        let app: AppId = "app_01J9ZQ8F5W7V3T6M2K4N8R0P1S".parse().unwrap();
+        let of_age = |n: usize, age: Duration| {
+            let path = path(folder.path(), app, &archive(n).1, FolderKind::CloudCode);
+            let file = File::options().append(true).open(path).unwrap();
+            file.set_modified(now() - age).unwrap();
+        };
+        for n in 0..=KEPT_OF_APP {
+            let (bytes, sha256) = archive(n);
+            let mut arrived = store.begin().unwrap();
+            arrived.write_all(&bytes).unwrap();
+            store.keep(app, &sha256, arrived).await.unwrap();
+            // The first is the oldest.
+            of_age(n, KEPT_FOR / 2 - Duration::from_secs(60 * n as u64));
+        }
+        let is_here = async |n: usize| store.renew(app, &archive(n).1).await.unwrap();
+        assert_eq!(is_here(0).await, None);
+        assert_eq!(is_here(1).await, Some(FolderKind::CloudCode));
+        for n in 1..4 {
+            of_age(n, KEPT_FOR + Duration::from_secs(60));
+        }
+        // A use counts.
+        assert!(is_here(3).await.is_some());
+        assert_eq!(store.forget().await.unwrap(), 2);
+        let mut left = Vec::new();
+        for n in 0..=KEPT_OF_APP {
+            left.extend(is_here(n).await.map(|_| n));
+        }
+        assert_eq!(left, (3..=KEPT_OF_APP).collect::<Vec<_>>());
     }
 }

@@ -4,7 +4,7 @@ use super::{
     Edge,
     reply::Heading,
     request,
-    staging::{disk, on_disk, send},
+    staging::{disk, send},
     upload::Signed,
 };
 use crate::adapters::archive::ArchiveError;
@@ -71,8 +71,7 @@ async fn receive(
     if found != sha256.as_str() {
         return Err(Fault::invalid("sha256", "is not the hash of the bytes that arrived"));
     }
-    let (folders, named) = (edge.folders.clone(), sha256.clone());
-    on_disk(move || folders.keep(app, &named, file)).await?.map_err(|e| match e {
+    edge.folders.keep(app, &sha256, file).await.map_err(|e| match e {
         ArchiveError::Refused(why) => Fault::invalid("archive", why),
         ArchiveError::Io(e) => disk(&e),
     })?;
