@@ -78,11 +78,11 @@ fn run(service: &Installed, who: &Person, app: &Value, function: &str) -> Value 
 #[test]
 fn a_folder_is_deployed_with_nothing_prepared() {
     let Some(engine) = engine("a_folder_is_deployed_with_nothing_prepared") else { return };
-    let service = engine.service(&[]);
+    let mut service = engine.service(&[]);
     let (ada, _, instance) = backend(&service);
     let app = &instance["appId"];
     sign_in(&service, &ada);
-    let version = || run(&service, &ada, app, "version");
+    let version = |service: &Installed| run(service, &ada, app, "version");
     let shop = Folder::new(
         &service,
         "shop",
@@ -100,7 +100,7 @@ fn a_folder_is_deployed_with_nothing_prepared() {
     assert_eq!((code, &first["state"]), (Some(0), &json!("live")), "{first}\n{notes}");
     assert!(notes.contains("sent 5 files"), "{notes}");
     assert!(notes.contains("npm \"$command\"") && notes.contains("requests go to"), "{notes}");
-    assert_eq!(version(), "the-first");
+    assert_eq!(version(&service), "the-first");
     assert_eq!(run(&service, &ada, app, "secrets"), json!(false));
     assert_eq!(run(&service, &ada, app, "page"), "a page");
 
@@ -113,13 +113,13 @@ fn a_folder_is_deployed_with_nothing_prepared() {
             let (code, second, notes) = deploy(&service, app, shop.path());
             assert_eq!((code, &second["state"]), (Some(0), &json!("live")), "{second}\n{notes}");
             assert_eq!(second["previousDeploymentId"], first["id"]);
-            assert_eq!(version(), "the-second");
+            assert_eq!(version(&service), "the-second");
             let back = service.call(Some(&ada), "rollbackDeployment", json!({"appId": app})).ok();
             let back = deployed(&service, &ada, &back);
             assert_eq!((&back["state"], &back["imageRef"]), (&json!("live"), &first["imageRef"]));
         },
     );
-    assert_eq!(version(), "the-first");
+    assert_eq!(version(&service), "the-first");
 
     // Code that does not start fails with its own words, and the version before serves on.
     let broken =
@@ -132,7 +132,7 @@ fn a_folder_is_deployed_with_nothing_prepared() {
     let (code, failed, notes) = deploy(&service, app, broken.path());
     assert_eq!((code, &failed["state"]), (Some(1), &json!("failed")), "{failed}");
     assert!(notes.contains("No matching version found for slugify"), "{notes}");
-    assert_eq!(version(), "the-first");
+    assert_eq!(version(&service), "the-first");
 
     // A Dockerfile in the folder is used. Cloud code after it stands on the image of the template.
     let own = Folder::new(
@@ -144,10 +144,26 @@ fn a_folder_is_deployed_with_nothing_prepared() {
         ],
     );
     let (code, live, notes) = deploy(&service, app, own.path());
-    assert_eq!((code, version()), (Some(0), json!("own")), "{live}\n{notes}");
+    assert_eq!((code, version(&service)), (Some(0), json!("own")), "{live}\n{notes}");
     let (code, live, notes) = deploy(&service, app, shop.path());
-    assert_eq!((code, version()), (Some(0), json!("the-second")), "{live}\n{notes}");
+    assert_eq!((code, version(&service)), (Some(0), json!("the-second")), "{live}\n{notes}");
     assert!(notes.contains("has these files already"), "{notes}");
+
+    // Where others reach the service, a folder brings cloud code and no programs for the build.
+    let (_, port) = service.url.rsplit_once(':').unwrap();
+    let everywhere = format!("0.0.0.0:{port}");
+    service.stop();
+    service.set("SVC_LISTEN", &everywhere);
+    service.boot();
+    for folder in [&shop, &own] {
+        let (code, refused, _) = deploy(&service, app, folder.path());
+        assert_eq!((code, &refused["code"]), (Some(1), &json!(119)), "{refused}");
+        assert!(refused["error"].as_str().unwrap().contains("SVC_TRUST_BUILDS"), "{refused}");
+    }
+    let plain = "Parse.Cloud.define('version', () => 'plain')";
+    let plain = Folder::new(&service, "plain", &[("cloud/main.js", plain)]);
+    let (code, live, notes) = deploy(&service, app, plain.path());
+    assert_eq!((code, version(&service)), (Some(0), json!("plain")), "{live}\n{notes}");
 
     // Other cloud code is named by a variable, so that of the folder would not run.
     let env = json!({"PARSE_SERVER_CLOUD": "/parse-server/cloud/main.js"});
@@ -155,7 +171,7 @@ fn a_folder_is_deployed_with_nothing_prepared() {
     let params = json!({"appId": app, "source": source, "env": env});
     let named = service.call(Some(&ada), "triggerDeployment", params).ok();
     assert_eq!(deployed(&service, &ada, &named)["state"], "live");
-    let (code, refused, _) = deploy(&service, app, shop.path());
+    let (code, refused, _) = deploy(&service, app, plain.path());
     assert_eq!((code, &refused["code"]), (Some(1), &json!(119)), "{refused}");
     assert!(refused["error"].as_str().unwrap().contains("PARSE_SERVER_CLOUD"), "{refused}");
 }
