@@ -13,9 +13,9 @@ use crate::{
     },
 };
 use data_encoding::BASE64;
+use fantoccini::key::Key;
 use serde_json::{Value, json};
 use std::{collections::HashMap, net::TcpListener, process::Command};
-use thirtyfour::Key;
 
 /// The shop and who sells there.
 struct Market {
@@ -198,7 +198,7 @@ fn buyers_pay_in_a_browser_for_orders_of_two_channels() {
     eventually("it serves", || service.http.get(&health).send().is_ok());
     browser.open(&format!("{accra}/"));
     browser.tab_to("link", "The cup");
-    browser.keys(Key::Enter);
+    browser.keys(&Key::Enter.to_string());
     browser.find("spinbutton", "Quantity");
     for (field, text) in [
         ("E-mail", "bob@example.com"),
@@ -212,7 +212,7 @@ fn buyers_pay_in_a_browser_for_orders_of_two_channels() {
     browser.tab_to("combobox", "Country");
     browser.keys("Gh");
     browser.tab_to("button", "Continue to payment");
-    browser.keys(Key::Enter);
+    browser.keys(&Key::Enter.to_string());
 
     // The whole shop is down between the payment and the settlement.
     browser.find("button", "Pay GHS 1028.75");

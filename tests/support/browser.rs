@@ -2,22 +2,24 @@
 //! screen readers find them: by role and accessible name.
 
 use super::requires;
-use serde_json::json;
+use fantoccini::{
+    Client, ClientBuilder, Locator, elements::Element, error::CmdError, key::Key,
+    wd::WebDriverCompatibleCommand,
+};
+use hyper_util::client::legacy::connect::HttpConnector;
+use reqwest::Method;
+use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Read},
     path::Path,
     process::{Child, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
 };
-use thirtyfour::{
-    By, ChromeCapabilities, ChromiumLikeCapabilities, Key, RequestData, SessionId, TypingData,
-    WebDriver, WebElement, common::command::FormatRequestData, error::WebDriverResult,
-};
 use tokio::runtime::{Builder, Runtime};
+use url::{ParseError, Url};
 
 pub struct Browser {
-    /// `None` when the browser is being closed.
-    driver: Option<WebDriver>,
+    driver: Client,
     runtime: Runtime,
     chromedriver: Child,
     /// Open for as long as chromedriver may write to it.
@@ -31,15 +33,20 @@ const PARTS: &str =
 /// The widths of a phone and of a computer, in CSS pixels.
 const WIDTHS: [u32; 2] = [390, 1280];
 
-/// `Get Computed Role` or `Get Computed Label` of WebDriver, by the last part of the path.
+/// A command that the client library does not know: the rest of its path, and its body.
 #[derive(Debug)]
-struct Computed<'a>(&'a WebElement, &'static str);
+struct Other(String, Option<Value>);
 
-impl FormatRequestData for Computed<'_> {
-    fn format_request(&self, session: &SessionId) -> RequestData {
-        let (element, what) = (self.0.element_id(), self.1);
-        let path = format!("session/{session}/element/{element}/{what}");
-        RequestData::new(reqwest::Method::GET, path)
+impl WebDriverCompatibleCommand for Other {
+    fn endpoint(&self, base: &Url, session: Option<&str>) -> Result<Url, ParseError> {
+        base.join(&format!("session/{}/{}", session.unwrap_or_default(), self.0))
+    }
+
+    fn method_and_body(&self, _: &Url) -> (Method, Option<String>) {
+        match &self.1 {
+            None => (Method::GET, None),
+            Some(body) => (Method::POST, Some(body.to_string())),
+        }
     }
 }
 
@@ -47,9 +54,15 @@ impl FormatRequestData for Computed<'_> {
 const WITHIN: Duration = Duration::from_secs(60);
 
 /// Whether an element has this role and name.
-async fn fits(element: &WebElement, role: &str, name: &str) -> WebDriverResult<bool> {
-    let computed = async |what| -> WebDriverResult<String> {
-        element.handle().cmd(Computed(element, what)).await?.value()
+async fn fits(
+    driver: &Client,
+    element: &Element,
+    role: &str,
+    name: &str,
+) -> Result<bool, CmdError> {
+    let computed = async |what| {
+        let path = format!("element/{}/{what}", &*element.element_id());
+        driver.issue_cmd(Other(path, None)).await
     };
     Ok(computed("computedrole").await? == role && computed("computedlabel").await? == name)
 }
@@ -68,35 +81,32 @@ impl Browser {
             let (_, rest) = line.split_once("started successfully on port ")?;
             Some(rest.trim_end_matches('.').to_owned())
         });
-        let mut wanted = ChromeCapabilities::new();
-        wanted.set_headless().unwrap();
         // Chromium refuses root with its sandbox, and containers have a small /dev/shm.
-        wanted.set_no_sandbox().unwrap();
-        wanted.set_disable_dev_shm_usage().unwrap();
+        let args = ["--headless", "--no-sandbox", "--disable-dev-shm-usage"];
+        let options = json!({"args": args});
+        let wanted = [("goog:chromeOptions".to_owned(), options)].into_iter().collect();
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let address = format!("http://127.0.0.1:{}", port.unwrap());
-        let driver = runtime.block_on(WebDriver::new(address, wanted)).unwrap();
-        let browser = Browser { driver: Some(driver), runtime, chromedriver, _output: output };
+        let mut session = ClientBuilder::new(HttpConnector::new());
+        session.capabilities(wanted);
+        let driver = runtime.block_on(session.connect(&address)).unwrap();
+        let browser = Browser { driver, runtime, chromedriver, _output: output };
         browser.set_size(WIDTHS[1], 900);
         Some(browser)
     }
 
-    fn driver(&self) -> &WebDriver {
-        self.driver.as_ref().unwrap()
-    }
-
     /// Goes to an address, and waits until its page is loaded.
     pub fn open(&self, url: &str) {
-        self.runtime.block_on(self.driver().goto(url)).unwrap();
+        self.runtime.block_on(self.driver.goto(url)).unwrap();
     }
 
     pub fn url(&self) -> String {
-        self.runtime.block_on(self.driver().current_url()).unwrap().into()
+        self.runtime.block_on(self.driver.current_url()).unwrap().into()
     }
 
     /// What the page says.
     pub fn text(&self) -> String {
-        let text = async { self.driver().find(By::Tag("body")).await?.text().await };
+        let text = async { self.driver.find(Locator::Css("body")).await?.text().await };
         // The page may just be replaced by the next one.
         self.runtime.block_on(text).unwrap_or_default()
     }
@@ -112,10 +122,10 @@ impl Browser {
     }
 
     /// Waits until the page has a part with this role and name.
-    pub fn find(&self, role: &str, name: &str) -> WebElement {
-        let look = async || -> WebDriverResult<Option<WebElement>> {
-            for element in self.driver().find_all(By::Css(PARTS)).await? {
-                if fits(&element, role, name).await? {
+    pub fn find(&self, role: &str, name: &str) -> Element {
+        let look = async || -> Result<Option<Element>, CmdError> {
+            for element in self.driver.find_all(Locator::Css(PARTS)).await? {
+                if fits(&self.driver, &element, role, name).await? {
                     return Ok(Some(element));
                 }
             }
@@ -152,21 +162,23 @@ impl Browser {
     pub fn choose(&self, name: &str, option: &str) {
         let list = self.find("combobox", name);
         let option = format!("./option[normalize-space() = '{option}']");
-        let chosen = async { list.find(By::XPath(option)).await?.click().await };
+        let chosen = async { list.find(Locator::XPath(&option)).await?.click().await };
         self.runtime.block_on(chosen).unwrap();
     }
 
     /// Presses keys.
-    pub fn keys(&self, keys: impl Into<TypingData>) {
-        let typed = async { self.driver().active_element().await?.send_keys(keys).await };
+    pub fn keys(&self, keys: &str) {
+        let typed = async { self.driver.active_element().await?.send_keys(keys).await };
         self.runtime.block_on(typed).unwrap();
     }
 
     /// Presses the Tab key until this part has the focus.
     pub fn tab_to(&self, role: &str, name: &str) {
         let reached = (0..100).any(|_| {
-            self.keys(Key::Tab);
-            let fits = async { fits(&self.driver().active_element().await?, role, name).await };
+            self.keys(&Key::Tab.to_string());
+            let fits = async {
+                fits(&self.driver, &self.driver.active_element().await?, role, name).await
+            };
             self.runtime.block_on(fits).unwrap()
         });
         assert!(reached, "no key leads to the {role} {name:?}");
@@ -175,8 +187,8 @@ impl Browser {
     fn set_size(&self, width: u32, height: u32) {
         let size =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
-        let cdp = self.driver().cdp();
-        let set = cdp.send_raw("Emulation.setDeviceMetricsOverride", size);
+        let command = json!({"cmd": "Emulation.setDeviceMetricsOverride", "params": size});
+        let set = self.driver.issue_cmd(Other("goog/cdp/execute".into(), Some(command)));
         self.runtime.block_on(set).unwrap();
     }
 
@@ -189,12 +201,12 @@ impl Browser {
             self.set_size(width, 900);
             let root = "const root = document.documentElement;";
             let measure = format!("{root} return [root.scrollWidth, root.scrollHeight];");
-            let measured = self.runtime.block_on(self.driver().execute(measure, vec![])).unwrap();
-            let [wide, high]: [u32; 2] = measured.convert().unwrap();
+            let measured = self.runtime.block_on(self.driver.execute(&measure, vec![])).unwrap();
+            let [wide, high]: [u32; 2] = serde_json::from_value(measured).unwrap();
             assert!(wide <= width, "{name} is {wide} wide on a screen of {width}");
             self.set_size(width, high);
-            let picture = folder.join(format!("{name}-{width}.png"));
-            self.runtime.block_on(self.driver().screenshot(&picture)).unwrap();
+            let picture = self.runtime.block_on(self.driver.screenshot()).unwrap();
+            std::fs::write(folder.join(format!("{name}-{width}.png")), picture).unwrap();
         }
         self.set_size(WIDTHS[1], 900);
     }
@@ -202,9 +214,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        if let Some(driver) = self.driver.take() {
-            let _ = self.runtime.block_on(driver.quit());
-        }
+        let _ = self.runtime.block_on(self.driver.clone().close());
         let _ = self.chromedriver.kill();
         let _ = self.chromedriver.wait();
     }
