@@ -151,7 +151,6 @@ async fn each_refusal_of_firebase_says_what_to_do() {
     let table: Vec<(Value, Change, &[&str], usize)> = vec![
         (json!({}), Box::new(move |it| it.wanted = half), &["no staged rollout"], 0),
         (json!({}), Box::new(|it| it.wanted = Wanted::Halted), &["cannot halt"], 0),
-        (json!({}), Box::new(with(json!({"appId": null}))), &["`appId`"], 0),
         (
             json!({}),
             Box::new(with(json!({"appId": "1:1:android:ff"}))),
