@@ -79,8 +79,8 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         upstream: Arc::new(Loopback),
         parse: Arc::new(ParseClient),
         sources: Arc::new(
-            Git::new(args.data.join("checkouts"), args.git_private_hosts.clone().into())
-                .map_err(|e| format!("checkouts: {e}"))?,
+            Git::new(args.data.join("repositories"), args.git_private_hosts.clone().into())
+                .map_err(|e| format!("repositories: {e}"))?,
         ),
         folders: folders.clone(),
         ci: github_app(args)?,

@@ -370,7 +370,7 @@ fn an_instance_begins_with_the_content_of_a_backup() {
     for id in [&copy["id"], &instance["id"]] {
         let gone = json!({"instanceId": id, "deleteData": true});
         call(&service, "svc_deleteBackendInstance", gone).ok();
-        eventually("nothing is left of it", || service.objects(id.as_str()).is_empty());
+        service.has_objects(id.as_str(), 0);
     }
     let restore = call(&service, "svc_restoreBackup", json!({"backupId": backup["id"]}));
     assert_eq!(restore.refusal(), (409, 119));

@@ -354,5 +354,5 @@ fn a_check_goes_on_after_a_crash() {
         let repository = world.call("svc_getRepository", json!({}));
         repository["mode"] == "managed" && repository["checking"] == false
     });
-    assert_eq!(std::fs::read_dir(world.service.data().join("checkouts")).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(world.service.data().join("repositories")).unwrap().count(), 0);
 }

@@ -229,6 +229,24 @@ impl Installed {
             .flat_map(|args| list(args).lines().map(str::to_owned).collect::<Vec<_>>())
             .collect()
     }
+
+    /// Waits until so many objects are left, of this installation or of one instance.
+    pub fn has_objects(&self, instance: Option<&str>, count: usize) {
+        let begun = Instant::now();
+        while self.objects(instance).len() != count {
+            if begun.elapsed() > Duration::from_secs(60) {
+                let format = "{{.Names}} {{.Image}} {{.Status}} {{.Labels}}";
+                let label = format!("label=svc.installation={}", self.application_id);
+                let all = docker(&["ps", "--all", "--filter", &label, "--format", format]);
+                let found = self.objects(instance);
+                panic!(
+                    "{} objects, not {count}: {found:?}, of these containers:\n{all}",
+                    found.len()
+                );
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
 }
 
 impl Drop for Installed {

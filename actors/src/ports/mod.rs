@@ -259,12 +259,12 @@ pub struct Content {
 #[async_trait]
 pub trait Sources: Send + Sync {
     /// Checks a repository out. Refuses one without this Dockerfile.
-    async fn checkout(
+    async fn fetch(
         &self,
         remote: &Remote,
         dockerfile: &str,
         within: Duration,
-    ) -> Result<Checkout, SourceError>;
+    ) -> Result<Fetched, SourceError>;
     /// Reads the files that make a repository managed, without its history.
     async fn inspect(&self, remote: &Remote, within: Duration) -> Result<Inspected, SourceError>;
     /// Asks the host of an ssh address for its key, without signing in.
@@ -327,7 +327,7 @@ pub struct Inspected {
 }
 
 /// A repository at one commit.
-pub struct Checkout {
+pub struct Fetched {
     pub commit: String,
     /// The files as a tar archive.
     pub context: BoxStream<'static, std::io::Result<Bytes>>,

@@ -3,9 +3,9 @@
 use crate::{
     kinds::images::{Recipes, Registries},
     ports::{
-        Binaries, Checkout, Clock, DumpError, Dumps, Examined, Identities, IdentityError,
-        Inspected, KeyPair, Mail, Passwords, PortError, Ports, Proven, Random, Remote, Site,
-        SourceError, Sources, Upstream, Written,
+        Binaries, Clock, DumpError, Dumps, Examined, Fetched, Identities, IdentityError, Inspected,
+        KeyPair, Mail, Passwords, PortError, Ports, Proven, Random, Remote, Site, SourceError,
+        Sources, Upstream, Written,
         attestations::{Attestations, Attested},
         credentials::{CredentialFiles, Opened, Refused, Upload},
         folders::Folders,
@@ -157,7 +157,7 @@ impl Folders for Unavailable {
 
 #[async_trait]
 impl Sources for Unavailable {
-    async fn checkout(&self, _: &Remote, _: &str, _: Duration) -> Result<Checkout, SourceError> {
+    async fn fetch(&self, _: &Remote, _: &str, _: Duration) -> Result<Fetched, SourceError> {
         Err(SourceError::Unreachable("there is no world outside".into()))
     }
     async fn inspect(&self, _: &Remote, _: Duration) -> Result<Inspected, SourceError> {

@@ -7,7 +7,7 @@ use actors::{
     background::instance_reconciler::{InstanceReconciler, Intervals},
     kinds::{images::Recipes, templates::catalogue::Catalogue},
     ports::{
-        Checkout, DumpError, Dumps, Inspected, KeyPair, ManualClock, PortError, Ports, Remote,
+        DumpError, Dumps, Fetched, Inspected, KeyPair, ManualClock, PortError, Ports, Remote,
         SourceError, Sources, Upstream, Written, unavailable,
     },
     runtime::directory::Rules,
@@ -101,9 +101,9 @@ struct Repository;
 
 #[async_trait]
 impl Sources for Repository {
-    async fn checkout(&self, _: &Remote, _: &str, _: Duration) -> Result<Checkout, SourceError> {
+    async fn fetch(&self, _: &Remote, _: &str, _: Duration) -> Result<Fetched, SourceError> {
         let context = stream::iter([Ok(Bytes::from_static(b"an archive"))]).boxed();
-        Ok(Checkout { commit: "0".repeat(40), context })
+        Ok(Fetched { commit: "0".repeat(40), context })
     }
 
     async fn inspect(&self, _: &Remote, _: Duration) -> Result<Inspected, SourceError> {

@@ -13,7 +13,7 @@ mod refusals;
 
 use actors::{
     ports::{
-        Checkout, Credential, Inspected, KeyPair, PortError, Remote, Revision, SourceError, Sources,
+        Credential, Fetched, Inspected, KeyPair, PortError, Remote, Revision, SourceError, Sources,
     },
     runtime::turns::Turns,
 };
@@ -113,18 +113,18 @@ fn usable(answered: io::Result<std::process::Output>) -> Result<(), String> {
 
 #[async_trait]
 impl Sources for Git {
-    async fn checkout(
+    async fn fetch(
         &self,
         remote: &Remote,
         dockerfile: &str,
         within: Duration,
-    ) -> Result<Checkout, SourceError> {
+    ) -> Result<Fetched, SourceError> {
         if let Some(why) = &self.unusable {
             return Err(SourceError::Unreachable(why.clone()));
         }
         let slot = self.slots.clone().acquire_owned().await;
         let slot = slot.map_err(|e| SourceError::Unreachable(e.to_string()))?;
-        let done = tokio::time::timeout(within, self.fetch(remote, dockerfile, slot)).await;
+        let done = tokio::time::timeout(within, self.fetch_in(slot, remote, dockerfile)).await;
         done.unwrap_or_else(|_| {
             Err(SourceError::Unreachable("the repository was not fetched in time".into()))
         })
@@ -228,12 +228,12 @@ impl Git {
         self.resolve(server.host, server.port).await
     }
 
-    async fn fetch(
+    async fn fetch_in(
         &self,
+        slot: OwnedSemaphorePermit,
         remote: &Remote,
         dockerfile: &str,
-        slot: OwnedSemaphorePermit,
-    ) -> Result<Checkout, SourceError> {
+    ) -> Result<Fetched, SourceError> {
         let repository = self.open(remote, Some(slot)).await?;
         let wanted = match &remote.revision {
             Revision::DefaultBranch => "HEAD".to_owned(),
@@ -254,7 +254,7 @@ impl Git {
         }
         let archive =
             repository.start(&["archive", "--format=tar", &commit]).map_err(cannot_run)?;
-        Ok(Checkout { commit, context: stream_of(repository, archive, LARGEST_ARCHIVE) })
+        Ok(Fetched { commit, context: stream_of(repository, archive, LARGEST_ARCHIVE) })
     }
 }
 

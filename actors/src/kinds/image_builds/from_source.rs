@@ -2,7 +2,7 @@
 
 use crate::{
     kinds::instances::names,
-    ports::{Checkout, NotDone, Remote, SourceError},
+    ports::{Fetched, NotDone, Remote, SourceError},
     world::World,
 };
 use bytes::Bytes;
@@ -22,8 +22,8 @@ use ulid::Ulid;
 
 /// Bytes of memory that one step of a build may use.
 pub const MEMORY: u64 = 2 << 30;
-/// How long the checkout of the repository may take.
-const CHECKOUT_WITHIN: Duration = Duration::from_secs(5 * 60);
+/// How long it may take to fetch the repository.
+const FETCHED_WITHIN: Duration = Duration::from_secs(5 * 60);
 
 /// How many lines of a build are kept. A step that writes for ever must not fill the store.
 const MOST_LINES: u32 = 10_000;
@@ -89,7 +89,7 @@ pub async fn build(
         return Ok(image.id);
     }
     let context = match files {
-        Files::Repository(remote) => checkout(world, remote, &spec.dockerfile, &say).await?,
+        Files::Repository(remote) => fetch(world, remote, &spec.dockerfile, &say).await?,
         Files::Folder(app, sha256, kind) => {
             let files = world.ports.folders.context(app, sha256, kind).await;
             files.map_err(|e| NotDone::Refused(e.to_string()))?
@@ -124,15 +124,15 @@ pub async fn build(
     Err(NotDone::Unreachable("the build was cut off".into()))
 }
 
-async fn checkout(
+async fn fetch(
     world: &World,
     remote: &Remote,
     dockerfile: &str,
     say: &impl AsyncFn(String),
 ) -> Result<BoxStream<'static, io::Result<Bytes>>, NotDone> {
     say(format!("fetching {}", remote.url)).await;
-    match world.ports.sources.checkout(remote, dockerfile, CHECKOUT_WITHIN).await {
-        Ok(Checkout { commit, context }) => {
+    match world.ports.sources.fetch(remote, dockerfile, FETCHED_WITHIN).await {
+        Ok(Fetched { commit, context }) => {
             say(format!("building commit {commit}")).await;
             Ok(context)
         }
