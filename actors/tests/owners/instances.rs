@@ -8,12 +8,15 @@ use actix_rt::{Arbiter, System};
 use actors::{
     kinds::{
         apps::App,
-        instances::{Command, Creation, ForApp, Instance, Instances},
+        instances::{Command, Creation, ForApp, Instance, Instances, names},
         templates::TemplateClaim,
     },
     world::World,
 };
-use container_engine::fake::{Fake, Operation};
+use container_engine::{
+    Engine,
+    fake::{Fake, Operation},
+};
 use contract::{
     InstanceId,
     instances::{InstanceState as S, Role},
@@ -125,6 +128,35 @@ fn each_operation_may_be_done_twice_because_its_owner_was_restarted() {
             live,
         )
         .await;
+    });
+}
+
+/// The engine may carry out a request after its owner turned to something else, such as the end of a
+/// cancelled deployment.
+#[test]
+fn a_container_that_the_engine_makes_too_late_is_removed() {
+    run(|world, engine| async move {
+        let told = "a late container";
+        let id = create(&world).await;
+        until(&world, id, S::Running, told).await;
+        let first = names::container(id, Role::Server, 1);
+        let late = engine.spec(&first).unwrap();
+        let owners = &world.owners().unwrap().instances;
+        let image = state(&world, id).unwrap().service(Role::Server).unwrap().live.image.clone();
+        owners.ask(id, scene::replace_with(1, image)).await.unwrap();
+        comes_to::<Instances>(&world, id, told, |instance| {
+            let server = instance.and_then(|instance| instance.service(Role::Server));
+            server.is_some_and(|server| server.live.generation == 2 && server.retired.is_empty())
+        })
+        .await;
+        assert!(engine.peek(&first).is_none());
+        let kept = engine.containers();
+        engine.ensure_container(&late).await.unwrap();
+        let begun = Instant::now();
+        while engine.containers() != kept {
+            assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", engine.containers());
+            world::a_moment().await;
+        }
     });
 }
 

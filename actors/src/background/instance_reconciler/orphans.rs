@@ -5,11 +5,11 @@ use crate::{
     kinds::{backups::Backups, instances::names},
     world::World,
 };
-use container_engine::{Inventory, Labels};
+use container_engine::{Container, Inventory, Labels};
 use contract::{BackupId, Timestamp};
 use std::{collections::HashSet, time::Duration};
 
-/// A younger orphan stays, because a record may yet name it.
+/// A younger orphan stays, because a record may yet name it. One that no record will name goes at once.
 const KEEP_ORPHANS: Duration = Duration::from_secs(24 * 3600);
 
 /// Removes containers that no record names. It removes no volumes.
@@ -33,7 +33,7 @@ pub(super) async fn remove_orphans(
     let mut count = 0;
     for orphan in orphans {
         count += 1;
-        if now.since(orphan.created_at) < KEEP_ORPHANS {
+        if !is_past(orphan, instances) && now.since(orphan.created_at) < KEEP_ORPHANS {
             continue;
         }
         match world.ports.engine.remove_container(&orphan.name).await {
@@ -44,6 +44,20 @@ pub(super) async fn remove_orphans(
         }
     }
     world.engine_health.set_orphans(count);
+}
+
+/// Whether the container is of a generation that its instance gave up. Generations only rise, so no
+/// record will name it again: the engine made it after the owner had turned to something else, such as
+/// the end of a cancelled deployment.
+fn is_past(container: &Container, instances: &[Recorded]) -> bool {
+    let generation = container.labels.get(names::GENERATION).and_then(|text| text.parse().ok());
+    let Some(generation) = generation else { return false };
+    instances.iter().any(|(id, seen)| {
+        seen.services.iter().any(|service| {
+            generation <= service.generation
+                && container.name == names::container(*id, service.role, generation)
+        })
+    })
 }
 
 /// The containers of all generations that a record names.
