@@ -1,7 +1,7 @@
 # A newcomer needs only `make run` and `make test`. CI runs `make test`: fmt, lint and doc, then every
 # test, also those of `openapi`.
 
-.PHONY: run test test-deps fmt lint doc deny openapi bench soak
+.PHONY: run test test-deps fmt lint doc deny openapi bench screenshots soak
 
 DATA ?= data/run
 
@@ -48,6 +48,10 @@ openapi:
 bench:
 	cargo build --profile dist -p svc -p bench
 	./target/dist/bench
+
+# Make pictures of every page of the dashboard, in light and dark, for a phone and for a computer.
+screenshots:
+	SVC_SCREENSHOTS="$(CURDIR)/target/screenshots" cargo test --features failpoints --test it dashboard::
 
 # Kill the service a thousand times under load.
 soak:

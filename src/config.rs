@@ -12,6 +12,7 @@ use std::{
     path::PathBuf,
     time::Duration,
 };
+use url::Url;
 
 /// How the server runs. Every setting is a flag and an environment variable.
 #[derive(Debug, Clone, Args)]
@@ -26,6 +27,15 @@ pub struct ServeArgs {
     /// address.
     #[arg(long, env = "SVC_PUBLIC_URL")]
     pub public_url: Option<String>,
+    /// The address on which the dashboard listens. It is never that of the service, which forwards
+    /// requests to instances: their pages must not reach the sessions of the dashboard.
+    #[arg(long, env = "SVC_DASHBOARD_LISTEN", default_value = "127.0.0.1:8090")]
+    pub dashboard_listen: SocketAddr,
+    /// The address at which people reach the dashboard. The default is `http://localhost` with the
+    /// port, or `http://` and the listening address. From other machines, browsers keep a session only
+    /// over https.
+    #[arg(long, env = "SVC_DASHBOARD_URL")]
+    pub dashboard_url: Option<Url>,
     /// The number of HTTP worker threads. The default is the number of processors.
     #[arg(long, env = "SVC_WORKERS")]
     pub workers: Option<usize>,
@@ -292,6 +302,26 @@ impl ServeArgs {
             Some(url) => url.trim_end_matches('/').to_owned(),
             None => format!("http://{}", self.listen),
         }
+    }
+
+    /// The address at which people reach the dashboard. On this machine it is `localhost`, so that
+    /// browsers keep its session apart from the pages of instances at `127.0.0.1`: ports share cookies.
+    pub fn dashboard_url(&self) -> Result<Url, String> {
+        let listen = self.dashboard_listen;
+        let default = if listen.ip().is_loopback() {
+            format!("http://localhost:{}", listen.port())
+        } else {
+            format!("http://{listen}")
+        };
+        let wrong = |e| format!("the address of the dashboard or of the service: {e}");
+        let url = self.dashboard_url.clone().map_or_else(|| Url::parse(&default), Ok);
+        let (url, service) = (url.map_err(wrong)?, Url::parse(&self.api_url()).map_err(wrong)?);
+        if url.origin() == service.origin() {
+            return Err(format!(
+                "the dashboard cannot be at {url}: there is the service, which forwards to instances, and their pages must not reach the sessions of the dashboard; choose another --dashboard-url"
+            ));
+        }
+        Ok(url)
     }
 
     /// Whether the service builds users' repositories: if only this machine can reach the service,

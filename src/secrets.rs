@@ -26,23 +26,18 @@ pub struct Keys {
     pub older_encryption_keys: Vec<String>,
 }
 
-/// The e-mail address of the first administrator.
-pub const ADMINISTRATOR: &str = "admin@localhost";
-
-/// The credentials of the first administrator.
+/// What the person needs who creates the first administrator.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct FirstAdministrator {
-    pub email: String,
-    /// The initial password.
-    pub password: String,
+pub struct FirstStart {
+    pub token: String,
 }
 
 pub fn keys_path(data: &Path) -> PathBuf {
     data.join("secrets/keys.json")
 }
 
-pub fn administrator_path(data: &Path) -> PathBuf {
-    data.join("secrets/superadmin.json")
+pub fn first_start_path(data: &Path) -> PathBuf {
+    data.join("secrets/first-start.json")
 }
 
 /// Reads the application id from the key file.
@@ -106,12 +101,19 @@ pub fn end_rekey(data: &Path, keys: Keys) -> io::Result<()> {
     write(&keys_path(data), &serde_json::to_vec_pretty(&keys)?)
 }
 
-/// Reads the first administrator, or creates the file with a random password.
-pub fn administrator(data: &Path, random: &Random) -> io::Result<FirstAdministrator> {
-    read_or_make(&administrator_path(data), || {
-        let password = random.secret("", 24).map_err(io::Error::other)?;
-        Ok(FirstAdministrator { email: ADMINISTRATOR.into(), password })
+/// Makes the token for the first administrator, or reads it if an earlier start made it.
+pub fn first_start(data: &Path, random: &Random) -> io::Result<FirstStart> {
+    read_or_make(&first_start_path(data), || {
+        Ok(FirstStart { token: random.secret("svc_fs_", 40).map_err(io::Error::other)? })
     })
+}
+
+/// Removes the token: the first administrator exists.
+pub fn end_first_start(data: &Path) -> io::Result<()> {
+    match std::fs::remove_file(first_start_path(data)) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    }
 }
 
 fn read_or_make<T: Serialize + serde::de::DeserializeOwned>(

@@ -3,7 +3,9 @@
 use crate::{
     config::ServeArgs,
     http::{
-        self, Edge, Shared, fast_path,
+        self, Edge, Shared,
+        dashboard::Pages,
+        fast_path,
         proxy::{HalfClose, Watched},
     },
     process, secrets, telemetry,
@@ -15,7 +17,7 @@ use actix_http::{
 use actix_rt::{Arbiter, System, net::TcpStream};
 use actix_server::Server;
 use actix_service::{ServiceFactory, ServiceFactoryExt, fn_service, map_config};
-use actix_web::{App, dev::AppConfig, web};
+use actix_web::{App, HttpServer, dev::AppConfig, web};
 use actors::{
     background::{
         fan_out::FanOut,
@@ -23,18 +25,23 @@ use actors::{
         sweeper::Sweeper,
     },
     call::router::Router,
+    platform::Platform,
     runtime::guard::Guard,
     world::World,
 };
 use rustix::net::Shutdown;
 use std::{
     net::SocketAddr,
+    rc::Rc,
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
+use url::Url;
 
 /// Arbiters that run the owners.
 const ARBITERS: usize = 2;
+/// Threads that serve the pages of the dashboard.
+const DASHBOARD_WORKERS: usize = 1;
 /// How long running calls may take to end after the service stops, in seconds.
 const STOP_WITHIN: u64 = 30;
 /// How long a client may take to send its headers.
@@ -55,7 +62,7 @@ pub fn run(args: &ServeArgs) -> Result<(), String> {
 async fn serve(args: &ServeArgs) -> Result<(), String> {
     let owners: Vec<Arbiter> = (0..ARBITERS).map(|_| Arbiter::new()).collect();
     let handles: Vec<_> = owners.iter().map(Arbiter::handle).collect();
-    let Wired { platform, vault, dumps, folders, first_start } =
+    let Wired { platform, vault, dumps, folders, first_start_token } =
         wiring::start(args, &handles).await?;
     Sweeper::start(platform.clone());
     FanOut::start(platform.world.clone());
@@ -67,7 +74,8 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
         .workers
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(2, std::num::NonZero::get));
     let (app_platform, app_shared) = (platform.clone(), shared.clone());
-    let app = move || {
+    // The state of one worker, with a router of its own.
+    let edge = move || {
         let clock = app_platform.world.ports.clock.clone();
         let name = format!("router-{}", app_shared.requests.fetch_add(1, Relaxed));
         let health = app_platform.world.registry.add(
@@ -78,26 +86,74 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
         );
         let router =
             Guard::start(Router::new(app_platform.clone()), Default::default(), health, clock);
-        let edge = Edge {
+        Edge {
             platform: app_platform.clone(),
             router,
             vault: vault.clone(),
             dumps: dumps.clone(),
             folders: folders.clone(),
             shared: app_shared.clone(),
-        };
+        }
+    };
+    let dashboard_url = args.dashboard_url()?;
+    let pages = pages(args, dashboard_url.clone(), &platform, edge.clone())?;
+    let stop_pages = pages.handle();
+    actix_rt::spawn(pages);
+    let app = move || {
+        let edge = edge();
         let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);
         fast_path::before(edge, map_config(app, |()| AppConfig::default()))
     };
     let server = listen(args.listen, workers, shared.clone(), platform.world.clone(), app)?;
-    announce(args, &platform.settings.application_id, first_start);
+    announce(
+        args,
+        dashboard_url.as_str().trim_end_matches('/'),
+        &platform.settings.application_id,
+        first_start_token.as_deref(),
+    );
     let stopped = server.await.map_err(|e| e.to_string());
+    stop_pages.stop(true).await;
     tracing::info!("stopping: closing the store");
     for arbiter in &owners {
         arbiter.stop();
     }
     platform.world.store.raw().close();
     stopped
+}
+
+/// The dashboard, on an address of its own.
+fn pages(
+    args: &ServeArgs,
+    url: Url,
+    platform: &Platform,
+    edge: impl Fn() -> Edge + Send + Clone + 'static,
+) -> Result<Server, String> {
+    let settings = dashboard::Settings {
+        url,
+        api_url: args.api_url(),
+        application_id: platform.settings.application_id.clone(),
+    };
+    let listen = args.listen;
+    let app = move || {
+        let (edge, settings) = (edge(), settings.clone());
+        App::new().configure(move |app| match Pages::new(edge, listen) {
+            Ok(service) => dashboard::configure(Rc::new(service), settings, app),
+            Err(e) => tracing::error!(error = %e, "the dashboard has no client for files"),
+        })
+    };
+    let address = args.dashboard_listen;
+    let cannot = |e| {
+        format!(
+            "the dashboard cannot listen on {address}: {e}; choose another address with --dashboard-listen"
+        )
+    };
+    let server = HttpServer::new(app)
+        .workers(DASHBOARD_WORKERS)
+        .client_request_timeout(HEADERS_WITHIN)
+        .keep_alive(KEEP_ALIVE)
+        .shutdown_timeout(STOP_WITHIN)
+        .disable_signals();
+    Ok(server.bind(address).map_err(cannot)?.run())
 }
 
 /// Accepts connections and serves the app on them. `actix_web::HttpServer` offers no hook for the
@@ -163,21 +219,22 @@ fn shared(args: &ServeArgs) -> Result<Shared, String> {
 
 /// Tells the operator what to do next.
 #[allow(clippy::print_stdout, reason = "it is for the person at the terminal, not for the log")]
-fn announce(args: &ServeArgs, application_id: &str, first_start: bool) {
+fn announce(
+    args: &ServeArgs,
+    dashboard: &str,
+    application_id: &str,
+    first_start_token: Option<&str>,
+) {
     let api_url = args.api_url();
     println!("svc {} is ready", env!("CARGO_PKG_VERSION"));
     println!("  service         {api_url}");
+    println!("  dashboard       {dashboard}");
     println!("  functions       {api_url}/backend/functions/{{name}}");
     println!("  document        {api_url}/openapi.json");
     println!("  application id  {application_id}");
     println!("  keys            {}", secrets::keys_path(&args.data).display());
-    println!("  administrator   {}", secrets::administrator_path(&args.data).display());
-    if first_start {
-        println!("\nTry it:");
-        println!(
-            "  svc login --api-url {api_url} --application-id {application_id} --email {}",
-            secrets::ADMINISTRATOR
-        );
-        println!("  svc whoami");
+    if let Some(token) = first_start_token {
+        println!("\nThis server has no administrator yet. Open this link once, and become it:");
+        println!("  {dashboard}/first-start?token={token}");
     }
 }

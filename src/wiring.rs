@@ -4,7 +4,7 @@ use crate::{
     adapters::{
         attestations::TrustedRoots, binaries::Vault, clock, credential_files::Files,
         dumps::DumpFolder, folders::FolderStore, git::Git, github::GithubApp, loopback::Loopback,
-        mail::mail, oidc::Issuers, parse::ParseClient, passwords::Argon2id,
+        machine::ThisMachine, mail::mail, oidc::Issuers, parse::ParseClient, passwords::Argon2id,
         receivers::HttpReceivers, recipes, registries,
     },
     config::ServeArgs,
@@ -13,8 +13,12 @@ use crate::{
 use actix_rt::ArbiterHandle;
 use actors::{
     kinds::{
-        commerce_channels::CommerceChannels, credentials::Credentials, instances::InstanceIndex,
-        repositories::Repositories, templates::catalogue::Catalogue,
+        accounts::{AccountClaim, Accounts},
+        commerce_channels::CommerceChannels,
+        credentials::Credentials,
+        instances::InstanceIndex,
+        repositories::Repositories,
+        templates::catalogue::Catalogue,
     },
     platform::{DefaultTemplates, Platform, Settings, kinds},
     ports::{
@@ -30,7 +34,7 @@ use app_stores::{
 };
 use commerce::Vendure;
 use container_engine::docker::Docker;
-use contract::{Email, checkouts::PaymentProvider, releases::Target};
+use contract::{checkouts::PaymentProvider, releases::Target};
 use payments::{Provider, paystack::Paystack, stripe::Stripe};
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use store::{Memory, Store as Database, StoreError};
@@ -41,8 +45,8 @@ pub struct Wired {
     pub vault: Arc<Vault>,
     pub dumps: Arc<DumpFolder>,
     pub folders: Arc<FolderStore>,
-    /// Whether this start created the first administrator.
-    pub first_start: bool,
+    /// The token for the first administrator, if there is none yet.
+    pub first_start_token: Option<String>,
 }
 
 /// Opens the store and starts the platform on the arbiters.
@@ -58,6 +62,8 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     let has_secrets = || has_secrets(&store).map_err(std::io::Error::other);
     let keys =
         secrets::keys(&args.data, &random, has_secrets).map_err(|e| format!("the keys: {e}"))?;
+    let first_start_token = first_start(args, &store, &random)
+        .map_err(|e| format!("the token for the first administrator: {e}"))?;
     let vault = Arc::new(Vault::open(&args.data, args.artifact_store.as_deref())?);
     let dumps = DumpFolder::open(args.data.join("backups")).map_err(|e| format!("backups: {e}"))?;
     let dumps = Arc::new(dumps);
@@ -76,6 +82,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         payments: Arc::new(payment_providers(args)?),
         shop: Arc::new(Vendure::new(args.shop_private_hosts.clone().into())?),
         engine: Arc::new(Docker::connect(args.docker_host.as_deref()).map_err(|e| e.to_string())?),
+        machine: Arc::new(ThisMachine { data: args.data.clone() }),
         upstream: Arc::new(Loopback),
         parse: Arc::new(ParseClient),
         sources: Arc::new(
@@ -108,6 +115,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         javascript_key: args.javascript_key.clone(),
         require_javascript_key: args.require_javascript_key,
         master_key: keys.master_key,
+        first_start_token: first_start_token.clone(),
         master_key_addresses: args
             .master_key_addresses
             .iter()
@@ -130,8 +138,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         .map_err(|e| e.to_string())?;
     let catalogue = Catalogue::read(include_str!("../data/catalogue.json"))?;
     catalogue.register(&platform.world).await?;
-    let first_start = make_administrator(args, &platform, &random).await?;
-    Ok(Wired { platform, vault, dumps, folders, first_start })
+    Ok(Wired { platform, vault, dumps, folders, first_start_token })
 }
 
 /// Whether the store holds something that the encryption key sealed.
@@ -216,27 +223,22 @@ fn derived_key(text: &str) -> Result<[u8; 32], String> {
     Ok(Sha256::digest(text).into())
 }
 
-/// Creates the first administrator unless its file or its account exists. Returns whether it did.
-async fn make_administrator(
+/// The token for the first administrator, if there is none yet. A token from an earlier start stays
+/// valid until it is used; people who register meanwhile change nothing.
+fn first_start(
     args: &ServeArgs,
-    platform: &Platform,
+    store: &Database,
     random: &Random,
-) -> Result<bool, String> {
-    let email: Email = secrets::ADMINISTRATOR.parse()?;
-    if platform.account_of(&email).map_err(|e| e.to_string())?.is_some() {
-        return Ok(false);
+) -> Result<Option<String>, Box<dyn std::error::Error>> {
+    let claim = AccountClaim::FirstAdministrator;
+    if store.holder::<Accounts>(&claim)?.is_some() {
+        secrets::end_first_start(&args.data)?;
+        return Ok(None);
     }
-    // A crash may have left the file without the account: its password counts.
-    let first = secrets::administrator(&args.data, random)
-        .map_err(|e| format!("the first administrator: {e}"))?;
-    let now = platform.world.ports.clock.now();
-    let password = first.password.parse()?;
-    let hash = platform.world.ports.passwords.hash(password).await.map_err(|e| e.to_string())?;
-    let user = platform.world.ports.random.id(now);
-    let mut registration = platform.registration(user, email, None, hash, now);
-    registration.account.superadmin = true;
-    registration.account.tier = contract::authentication::Tier::Enterprise;
-    let owners = platform.owners().map_err(|e| e.to_string())?;
-    owners.accounts.create(user, registration).await.map_err(|e| e.to_string())?;
-    Ok(true)
+    let begun = secrets::first_start_path(&args.data).exists();
+    let is_new = store.keys::<Accounts>(None, 1)?.is_empty();
+    if !begun && !is_new {
+        return Ok(None);
+    }
+    Ok(Some(secrets::first_start(&args.data, random)?.token))
 }

@@ -44,26 +44,40 @@ fn what_the_service_writes_only_its_user_reads() {
 }
 
 #[test]
-fn the_first_administrator_is_made_once() {
+fn sixteen_callers_with_the_token_make_one_first_administrator() {
     let mut service = Service::start();
-    let file = service.data().join("secrets/superadmin.json");
-    let signs_in = |service: &Service, password: &str| {
-        let params = json!({"email": "admin@localhost", "password": password});
-        service.call(None, "loginWithEmail", params).status == 200
-    };
-    let told: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    let password = told["password"].as_str().unwrap().to_owned();
-    // A file that was removed is not written again.
-    std::fs::remove_file(&file).unwrap();
+    let token = service.first_start_token().unwrap();
+    let params = |i: usize, token: &str| json!({"token": token, "email": format!("a{i}@example.com"), "password": "correct horse"});
+    let make =
+        |i, token: &str| service.call(None, "svc_createFirstAdministrator", params(i, token));
+    assert_eq!(make(0, "svc_fs_wrong").status, 401);
+    // People who register before change nothing.
+    service.register_free("early");
     service.stop();
     service.boot();
-    assert!(!file.exists() && signs_in(&service, &password));
-    // A crash before the account is written leaves the file alone.
+    assert_eq!(service.first_start_token(), Some(token.clone()));
+    let make =
+        |i, token: &str| service.call(None, "svc_createFirstAdministrator", params(i, token));
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..16)
+            .map(|i| {
+                scope.spawn({
+                    let make = &make;
+                    let token = &token;
+                    move || make(i, token).status
+                })
+            })
+            .collect();
+        calls.into_iter().map(|call| call.join().unwrap()).collect()
+    });
+    assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
+    assert_eq!(statuses.iter().filter(|status| **status == 409).count(), 15, "{statuses:?}");
+    // From the next start on, nothing asks for one.
     service.stop();
-    std::fs::remove_dir_all(service.data().join("store")).unwrap();
-    std::fs::write(&file, told.to_string()).unwrap();
     service.boot();
-    assert!(signs_in(&service, &password));
+    assert_eq!(service.first_start_token(), None);
+    let again = service.call(None, "svc_createFirstAdministrator", params(20, &token));
+    assert_eq!(again.status, 401);
 }
 
 #[test]

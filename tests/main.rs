@@ -30,6 +30,7 @@ mod connections;
 mod crashes;
 mod credentials;
 mod daemons;
+mod dashboard;
 mod deployments;
 mod every_function;
 mod faults;

@@ -29,6 +29,8 @@ pub struct Settings {
     pub require_javascript_key: bool,
     /// Passes every authorization check.
     pub master_key: String,
+    /// Who has it may create the first administrator.
+    pub first_start_token: Option<String>,
     /// Addresses that may use the master key.
     pub master_key_addresses: Vec<IpAddr>,
     /// Signs upload and download addresses, and keys the stored digests of client addresses and

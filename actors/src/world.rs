@@ -5,6 +5,7 @@ use crate::{
     kinds::{
         backup_schedules,
         builds::Asked,
+        credentials,
         image_builds::queue::BuildQueue,
         instances::metrics::LastReadings,
         table::Owners,
@@ -72,6 +73,9 @@ impl World {
         // Owners remember their records, so this runs before any owner exists.
         if let Err(fault) = backup_schedules::carry_over(&world).await {
             tracing::error!(error = %fault, "schedules of an earlier version were not carried over");
+        }
+        if let Err(fault) = credentials::carry_over(&world).await {
+            tracing::error!(error = %fault, "the credentials that expire are not listed for operators");
         }
         if let Err(fault) = world.webhooks.read(&world.store) {
             tracing::error!(error = %fault, "the webhooks were not read; their events are missed");

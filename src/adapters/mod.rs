@@ -10,6 +10,7 @@ pub mod folders;
 pub mod git;
 pub mod github;
 pub mod loopback;
+pub mod machine;
 pub mod mail;
 pub mod oidc;
 pub mod parse;

@@ -74,17 +74,23 @@ pub async fn invoke(
     target: Target,
     body: Bytes,
 ) -> Result<Exchange, Fault> {
-    let begun = Instant::now();
-    let request_id = request::request_id(head, edge);
     let request = Request {
         target,
         credentials: request::credentials(head, &body)?,
         body,
         origin: request::origin(head, edge),
-        request_id: request_id.clone(),
+        request_id: request::request_id(head, edge),
         idempotency_key: request::idempotency_key(head)?,
         user_agent: request::user_agent(head),
+        counts: true,
     };
+    Ok(send(head, edge, request).await)
+}
+
+/// Sends a call whose parts are read to this worker's router, and logs the outcome.
+pub async fn send(head: &RequestHead, edge: &Edge, request: Request) -> Exchange {
+    let begun = Instant::now();
+    let request_id = request.request_id.clone();
     // The router panicked: the call may have been executed.
     let lost = |_| Response {
         reply: Err(Fault::Uncertain),
@@ -97,7 +103,7 @@ pub async fn invoke(
     let fault = response.reply.as_ref().err();
     edge.shared.figures.called(response.operation, took, fault);
     log(&request_id, &response, took);
-    Ok(Exchange { request_id, reply: response.reply, allowance: response.allowance })
+    Exchange { request_id, reply: response.reply, allowance: response.allowance }
 }
 
 fn log(request_id: &str, response: &Response, took: std::time::Duration) {

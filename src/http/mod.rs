@@ -4,6 +4,7 @@
 mod body;
 mod budget;
 mod cors;
+pub mod dashboard;
 mod download;
 mod endpoints;
 pub mod fast_path;
@@ -89,7 +90,7 @@ impl Shared {
         Ok(Shared {
             figures: Figures::default(),
             openapi: OnceLock::new(),
-            origins: args.cors_origins.iter().cloned().collect(),
+            origins: origins(args),
             trusted_proxies: args.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
             in_flight: Permits::new(MOST_IN_FLIGHT),
             process: u32::from_be_bytes(process),
@@ -147,4 +148,16 @@ async fn nothing_here(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
 /// The path exists, but not with this method.
 async fn refuse_method(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
     reply::refuse(req.head(), &edge, Fault::Method(req.method().to_string()))
+}
+
+/// The origins that browsers may call from: with those that are configured, the dashboard, whose pages
+/// send files.
+fn origins(args: &ServeArgs) -> HashSet<String> {
+    let mut origins: HashSet<String> = args.cors_origins.iter().cloned().collect();
+    if !origins.is_empty()
+        && let Ok(url) = args.dashboard_url()
+    {
+        origins.insert(url.origin().ascii_serialization());
+    }
+    origins
 }

@@ -4,92 +4,33 @@ use super::Edge;
 use crate::telemetry::{self, Gauges};
 use actix_web::{HttpResponse, http::StatusCode, web};
 use actors::kinds::{checkouts::CheckoutIndex, webhooks::outbox::OutboxIndex};
-use contract::{
-    endpoint::{
-        ActorsCheck, Checks, EngineCheck, Readiness, ReadyState, StoreCheck, operators::Alive,
-    },
-    operators::ActorState,
-};
+use contract::endpoint::{ReadyState, operators::Alive};
 
 pub(super) async fn healthz() -> HttpResponse {
     HttpResponse::Ok().json(Alive { status: "ok".into() })
 }
 
-/// The number of actors in memory, in total and by trouble.
-#[derive(Default)]
-struct Census {
-    all: u64,
-    restarting: u64,
-    gave_up: u64,
-    stuck: u64,
-}
-
-fn census(edge: &Edge) -> Census {
-    let now = edge.platform.world.ports.clock.now();
-    let mut census = Census::default();
-    edge.platform.world.registry.each(|health| {
-        census.all += 1;
-        match health.state(now) {
-            ActorState::Running => {}
-            ActorState::Restarting => census.restarting += 1,
-            ActorState::GaveUp => census.gave_up += 1,
-            ActorState::Stuck => census.stuck += 1,
-        }
-    });
-    census
-}
-
 pub(super) async fn readyz(edge: web::Data<Edge>) -> HttpResponse {
-    let platform = &edge.platform;
-    let flush = platform.world.store.raw().last_flush_ms();
-    let census = census(&edge);
-    let actors_ok = census.gave_up == 0 && census.stuck == 0;
-    let engine = platform.world.engine_health.status();
-    let status = match (&flush, actors_ok && engine.unreachable.is_none()) {
-        _ if platform.world.is_stopping() || !engine.checked => ReadyState::Starting,
-        (Err(_), _) => ReadyState::Starting,
-        (Ok(_), true) => ReadyState::Ready,
-        (Ok(_), false) => ReadyState::Degraded,
-    };
-    let readiness = Readiness {
-        status,
-        checks: Checks {
-            store: StoreCheck { ok: flush.is_ok(), flush_ms: flush.ok().flatten() },
-            actors: ActorsCheck {
-                ok: actors_ok,
-                restarting: census.restarting,
-                gave_up: census.gave_up,
-            },
-            engine: EngineCheck {
-                ok: engine.unreachable.is_none(),
-                since: engine.unreachable.as_ref().map(|(since, _)| *since),
-                // The engine's own error names paths of this machine: only the log has it.
-                error: engine
-                    .unreachable
-                    .map(|_| "the container engine does not answer; the log says why".into()),
-                orphans: engine.orphans,
-            },
-        },
-        version: env!("CARGO_PKG_VERSION").into(),
-        uptime_ms: platform.world.ports.clock.now().since(platform.world.started_at).as_millis()
-            as u64,
-    };
-    let code = if status == ReadyState::Starting {
-        StatusCode::SERVICE_UNAVAILABLE
-    } else {
-        StatusCode::OK
+    let readiness = edge.platform.readiness(edge.platform.world.ports.clock.now());
+    let code = match readiness.status {
+        ReadyState::Starting => StatusCode::SERVICE_UNAVAILABLE,
+        ReadyState::Ready | ReadyState::Degraded => StatusCode::OK,
     };
     HttpResponse::build(code).json(readiness)
 }
 
 pub(super) async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
-    let census = census(&edge);
+    let (mut actors, mut parked) = (0, 0);
+    edge.platform.world.registry.each(|health| {
+        actors += 1;
+        parked += i64::from(health.has_given_up());
+    });
     let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let store = &edge.platform.world.store;
     let engine = edge.platform.world.engine_health.status();
     let gauges = Gauges {
-        actors: count(census.all),
-        parked: count(census.gave_up),
+        actors,
+        parked,
         waiting: count(store.raw().waiting()),
         store_bytes: count(store.raw().size_on_disk()),
         buckets: count(edge.platform.authn.limiter.len() as u64),

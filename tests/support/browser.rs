@@ -28,7 +28,7 @@ pub struct Browser {
 
 /// Elements that may have a role.
 const PARTS: &str =
-    "a, button, h1, h2, h3, input:not([type=hidden]), select, summary, textarea, [role]";
+    "a, button, dialog, h1, h2, h3, input:not([type=hidden]), select, summary, textarea, [role]";
 
 /// The widths of a phone and of a computer, in CSS pixels.
 const WIDTHS: [u32; 2] = [390, 1280];
@@ -70,6 +70,15 @@ async fn fits(
 impl Browser {
     /// A new browser, without cookies. `None` where a program that it needs is missing.
     pub fn start(test: &str) -> Option<Browser> {
+        Browser::start_with(test, json!({}))
+    }
+
+    /// A browser that runs no scripts of pages.
+    pub fn start_without_scripts(test: &str) -> Option<Browser> {
+        Browser::start_with(test, json!({"profile.managed_default_content_settings.javascript": 2}))
+    }
+
+    fn start_with(test: &str, preferences: Value) -> Option<Browser> {
         if !requires::programs(test, &["chromium", "chromedriver"]) {
             return None;
         }
@@ -83,7 +92,7 @@ impl Browser {
         });
         // Chromium refuses root with its sandbox, and containers have a small /dev/shm.
         let args = ["--headless", "--no-sandbox", "--disable-dev-shm-usage"];
-        let options = json!({"args": args});
+        let options = json!({"args": args, "prefs": preferences});
         let wanted = [("goog:chromeOptions".to_owned(), options)].into_iter().collect();
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let address = format!("http://127.0.0.1:{}", port.unwrap());
@@ -158,12 +167,52 @@ impl Browser {
         self.runtime.block_on(filled).unwrap();
     }
 
+    /// Replaces what is in a field at once, as people paste a long text.
+    pub fn paste(&self, role: &str, name: &str, text: &str) {
+        let field = self.find(role, name);
+        let set = "arguments[0].value = arguments[1];";
+        let given = vec![json!(field), json!(text)];
+        self.runtime.block_on(self.driver.execute(set, given)).unwrap();
+    }
+
+    /// What is in a field.
+    pub fn value(&self, role: &str, name: &str) -> String {
+        let field = self.find(role, name);
+        self.runtime.block_on(field.prop("value")).unwrap().unwrap_or_default()
+    }
+
     /// Chooses an option of a list.
     pub fn choose(&self, name: &str, option: &str) {
         let list = self.find("combobox", name);
         let option = format!("./option[normalize-space() = '{option}']");
         let chosen = async { list.find(Locator::XPath(&option)).await?.click().await };
         self.runtime.block_on(chosen).unwrap();
+    }
+
+    /// Chooses a file in the first field for files.
+    pub fn choose_file(&self, file: &Path) {
+        self.choose_file_of("input[type=file]", file);
+    }
+
+    /// Chooses a file in the field that a CSS selector names: fields for files have no role.
+    pub fn choose_file_of(&self, field: &str, file: &Path) {
+        let field = self.runtime.block_on(self.driver.find(Locator::Css(field))).unwrap();
+        self.runtime.block_on(field.send_keys(&file.display().to_string())).unwrap();
+    }
+
+    /// Loads the page again until it says this.
+    pub fn comes_to_say(&self, words: &str) {
+        let begun = Instant::now();
+        while !self.text().contains(words) {
+            assert!(
+                begun.elapsed() < WITHIN,
+                "{} does not say {words:?}: {}",
+                self.url(),
+                self.text()
+            );
+            std::thread::sleep(Duration::from_millis(500));
+            self.runtime.block_on(self.driver.refresh()).unwrap();
+        }
     }
 
     /// Presses keys.
@@ -184,12 +233,48 @@ impl Browser {
         assert!(reached, "no key leads to the {role} {name:?}");
     }
 
-    fn set_size(&self, width: u32, height: u32) {
+    /// Sets the size of the screen, in CSS pixels.
+    pub fn set_size(&self, width: u32, height: u32) {
         let size =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         let command = json!({"cmd": "Emulation.setDeviceMetricsOverride", "params": size});
         let set = self.driver.issue_cmd(Other("goog/cdp/execute".into(), Some(command)));
         self.runtime.block_on(set).unwrap();
+    }
+
+    /// Runs a script that ends with a call of its last argument, and returns what it gives.
+    pub fn run_async(&self, script: &str) -> Value {
+        self.runtime.block_on(self.driver.execute_async(script, vec![])).unwrap()
+    }
+
+    /// Makes the browser prefer a colour scheme: `light` or `dark`.
+    pub fn prefer(&self, scheme: &str) {
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        let params = json!({"features": features});
+        let command = json!({"cmd": "Emulation.setEmulatedMedia", "params": params});
+        let prefer = self.driver.issue_cmd(Other("goog/cdp/execute".to_owned(), Some(command)));
+        self.runtime.block_on(prefer).unwrap();
+    }
+
+    /// Asserts that the page fits a screen of this width without scrolling sideways, and returns its
+    /// height.
+    pub fn fits(&self, name: &str, width: u32) -> u32 {
+        self.set_size(width, 900);
+        let root = "const root = document.documentElement;";
+        let measure = format!("{root} return [root.scrollWidth, root.scrollHeight];");
+        let measured = self.runtime.block_on(self.driver.execute(&measure, vec![])).unwrap();
+        let [wide, high]: [u32; 2] = serde_json::from_value(measured).unwrap();
+        assert!(wide <= width, "{name} is {wide} wide on a screen of {width}");
+        high
+    }
+
+    /// Makes a picture of the page, which is as high as given.
+    pub fn picture(&self, file: &Path, high: u32) {
+        let inner = "return window.innerWidth;";
+        let width = self.runtime.block_on(self.driver.execute(inner, vec![])).unwrap();
+        self.set_size(serde_json::from_value(width).unwrap(), high);
+        let picture = self.runtime.block_on(self.driver.screenshot()).unwrap();
+        std::fs::write(file, picture).unwrap();
     }
 
     /// Asserts that the page fits phones and computers without scrolling sideways. Leaves a picture
@@ -198,15 +283,8 @@ impl Browser {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
         std::fs::create_dir_all(&folder).unwrap();
         for width in WIDTHS {
-            self.set_size(width, 900);
-            let root = "const root = document.documentElement;";
-            let measure = format!("{root} return [root.scrollWidth, root.scrollHeight];");
-            let measured = self.runtime.block_on(self.driver.execute(&measure, vec![])).unwrap();
-            let [wide, high]: [u32; 2] = serde_json::from_value(measured).unwrap();
-            assert!(wide <= width, "{name} is {wide} wide on a screen of {width}");
-            self.set_size(width, high);
-            let picture = self.runtime.block_on(self.driver.screenshot()).unwrap();
-            std::fs::write(folder.join(format!("{name}-{width}.png")), picture).unwrap();
+            let high = self.fits(name, width);
+            self.picture(&folder.join(format!("{name}-{width}.png")), high);
         }
         self.set_size(WIDTHS[1], 900);
     }

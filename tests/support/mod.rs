@@ -14,6 +14,7 @@ pub mod load;
 pub mod lossy;
 pub mod managed;
 pub mod oidc;
+pub mod pages;
 pub mod payments;
 pub mod requires;
 pub mod rig;

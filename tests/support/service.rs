@@ -21,6 +21,7 @@ pub struct Service {
     settings: Vec<(String, String)>,
     child: Option<Child>,
     port: u16,
+    dashboard_port: u16,
     _home: Option<tempfile::TempDir>,
 }
 
@@ -65,7 +66,7 @@ impl Service {
     /// the port of the service.
     pub fn start_with(settings: &[(&str, &str)]) -> Service {
         let home = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let mut service = Service {
             home: home.path().to_owned(),
             url: format!("http://127.0.0.1:{port}"),
@@ -82,6 +83,7 @@ impl Service {
                 .collect(),
             child: None,
             port,
+            dashboard_port: free_port(),
             _home: Some(home),
         };
         service.boot();
@@ -99,6 +101,11 @@ impl Service {
         self.settings.push((name.to_owned(), value.to_owned()));
     }
 
+    /// The address of the dashboard.
+    pub fn dashboard(&self) -> String {
+        format!("http://localhost:{}", self.dashboard_port)
+    }
+
     /// The data directory.
     pub fn data(&self) -> PathBuf {
         self.home.join("data/run")
@@ -111,6 +118,7 @@ impl Service {
         let mut command = Command::new(SVC);
         command.arg("serve").current_dir(&self.home).stdin(Stdio::null());
         command.env("SVC_LISTEN", format!("127.0.0.1:{}", self.port)).env("SVC_LOG", "info");
+        command.env("SVC_DASHBOARD_LISTEN", format!("127.0.0.1:{}", self.dashboard_port));
         // Only tests of containers use the engine of this machine.
         command.env("SVC_DOCKER_HOST", "unix:///nonexistent/docker.sock");
         command.envs(self.settings.iter().cloned()).stdout(log.try_clone().unwrap()).stderr(log);
@@ -130,6 +138,13 @@ impl Service {
     fn is_ready(&self) -> bool {
         let answer = self.http.get(format!("{}/readyz", self.url)).send();
         answer.is_ok_and(|answer| answer.status() == 200)
+    }
+
+    /// The printed line with this text.
+    pub fn printed(&self, text: &str) -> String {
+        let log = self.log();
+        let line = log.lines().find(|line| line.contains(text));
+        line.unwrap_or_else(|| panic!("no {text} in {log}")).trim().to_owned()
     }
 
     pub fn log(&self) -> String {
@@ -225,13 +240,24 @@ impl Service {
         Ok(Answer { status, body, headers })
     }
 
-    /// The first administrator.
+    /// The token of the link that the server prints until it has an administrator.
+    pub fn first_start_token(&self) -> Option<String> {
+        let file = std::fs::read(self.data().join("secrets/first-start.json")).ok()?;
+        let first: Value = serde_json::from_slice(&file).unwrap();
+        first["token"].as_str().map(str::to_owned)
+    }
+
+    /// A new session of the first administrator, who is made if there is none.
     pub fn administrator(&self) -> Person {
-        let first: Value = serde_json::from_slice(
-            &std::fs::read(self.data().join("secrets/superadmin.json")).unwrap(),
-        )
-        .unwrap();
-        let signed_in = self.call(None, "loginWithEmail", first).ok();
+        let mut first = administrator();
+        if let Some(token) = self.first_start_token() {
+            first["token"] = token.into();
+            let made = self.call(None, "svc_createFirstAdministrator", first.clone());
+            if made.status == 200 {
+                return person(&made.ok());
+            }
+        }
+        let signed_in = self.call(None, "loginWithEmail", administrator()).ok();
         person(&signed_in)
     }
 
@@ -390,6 +416,10 @@ pub fn holds(folder: &Path, bytes: &[u8]) -> bool {
     })
 }
 
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
 /// Waits until `holds` is true, at most a minute: builds and containers take long on a busy machine.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -399,7 +429,12 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-fn person(signed_in: &Value) -> Person {
+/// Who the first administrator of tests is.
+pub fn administrator() -> Value {
+    json!({"email": "admin@localhost", "password": "a password of tests"})
+}
+
+pub fn person(signed_in: &Value) -> Person {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     Person {
         id: text(&signed_in["user"]["id"]),

@@ -45,6 +45,8 @@ pub struct Request {
     /// The client's request id. A change with it happens once.
     pub idempotency_key: Option<String>,
     pub user_agent: Option<String>,
+    /// Whether the call is taken from the allowance. Of the calls that make one page, the first is.
+    pub counts: bool,
 }
 
 pub enum Target {
@@ -95,11 +97,12 @@ impl Operations {
 /// Runs all steps of a call.
 pub async fn run(platform: &Platform, operations: &Operations, request: Request) -> Response {
     let Admission { allowance, caller } =
-        platform.authn.admit(&platform.world, &request.credentials, request.origin);
+        platform.authn.admit(&platform.world, &request.credentials, request.origin, request.counts);
     let user = caller.as_ref().ok().and_then(|c| c.user.as_ref()).map(|user| user.id);
     let route = operations.find(&request.target);
     let operation = route.map(|route| route.spec.name);
-    let reply = match allowance.check() {
+    let allowed = if request.counts { allowance.check() } else { Ok(()) };
+    let reply = match allowed {
         Ok(()) => admitted(platform, route, caller, request).await,
         Err(fault) => Err(fault),
     };

@@ -36,6 +36,7 @@ use contract::{
     authentication::Tier,
     checkouts::PaymentProvider,
     instances::InstanceKind,
+    operators::DiskUsage,
     releases::Target,
     runners::SshAccess,
     ssh::{SshHostKey, SshPrivateKey, SshPublicKey},
@@ -87,6 +88,7 @@ pub struct Ports {
     /// The shops in which orders are built.
     pub shop: Arc<dyn Shop>,
     pub engine: Arc<dyn Engine>,
+    pub machine: Arc<dyn Machine>,
     pub upstream: Arc<dyn Upstream>,
     pub parse: Arc<dyn ParseServers>,
     pub sources: Arc<dyn Sources>,
@@ -385,6 +387,12 @@ pub enum DumpError {
     /// The disk failed, or the file is missing or damaged.
     #[error("{0}")]
     Disk(String),
+}
+
+/// The machine that the service runs on.
+pub trait Machine: Send + Sync {
+    /// The disk of the data directory. `None` if the system does not tell.
+    fn disk(&self) -> Option<DiskUsage>;
 }
 
 /// The servers in the containers of this service, at ports of the loopback address.

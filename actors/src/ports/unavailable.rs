@@ -4,8 +4,8 @@ use crate::{
     kinds::images::{Recipes, Registries},
     ports::{
         Binaries, Clock, DumpError, Dumps, Examined, Fetched, Identities, IdentityError, Inspected,
-        KeyPair, Mail, Passwords, PortError, Ports, Proven, Random, Remote, Site, SourceError,
-        Sources, Upstream, Written,
+        KeyPair, Machine, Mail, Passwords, PortError, Ports, Proven, Random, Remote, Site,
+        SourceError, Sources, Upstream, Written,
         attestations::{Attestations, Attested},
         credentials::{CredentialFiles, Opened, Refused, Upload},
         folders::Folders,
@@ -23,6 +23,7 @@ use contract::{
     artifacts::ArtifactKind,
     checkouts::Reference,
     money::Money,
+    operators::DiskUsage,
     ssh::SshHostKey,
     text::{GitUrl, IdentityToken},
 };
@@ -49,6 +50,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         payments: Arc::default(),
         shop: unavailable.clone(),
         engine,
+        machine: unavailable.clone(),
         upstream: unavailable.clone(),
         parse: unavailable.clone(),
         sources: unavailable.clone(),
@@ -72,6 +74,12 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
 }
 
 struct Unavailable;
+
+impl Machine for Unavailable {
+    fn disk(&self) -> Option<DiskUsage> {
+        None
+    }
+}
 
 fn refused<T>() -> Result<T, PortError> {
     Err(PortError("there is no world outside".into()))

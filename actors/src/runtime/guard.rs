@@ -59,7 +59,7 @@ impl<A: Supervised + Actor<Context = Context<A>>> Guard<A> {
         let ctx = Context::new();
         let addr = ctx.address();
         let actor = Box::pin(ctx.into_future(actor));
-        health.restarted();
+        health.started();
         actix_rt::spawn(Guard {
             actor,
             pause: None,

@@ -2,6 +2,7 @@
 //! not wait for the actor.
 
 use super::permit::Permits;
+use crate::kinds::table::STORED;
 use contract::{
     Timestamp,
     operators::{Actor, ActorState, Handling, Mailbox, Panic},
@@ -30,6 +31,8 @@ pub struct Health {
     life: AtomicU8,
     /// When the actor took the message in hand, in milliseconds since the epoch. 0: no message.
     begun: AtomicI64,
+    /// The name of the last message that the actor took in hand.
+    message: Mutex<String>,
     last_panic: Mutex<Option<Panic>>,
 }
 
@@ -53,6 +56,7 @@ impl Health {
             crashes: AtomicU64::new(0),
             life: AtomicU8::new(RUNNING),
             begun: AtomicI64::new(0),
+            message: Mutex::default(),
             last_panic: Mutex::new(None),
         }
     }
@@ -63,8 +67,9 @@ impl Health {
         &self.queue
     }
 
-    /// The actor took a message in hand.
-    pub fn begin(&self, now: Timestamp) {
+    /// The actor took this message in hand.
+    pub fn begin(&self, now: Timestamp, message: String) {
+        *self.message.lock().unwrap_or_else(PoisonError::into_inner) = message;
         self.begun.store(now.as_millis(), Relaxed);
         self.handled.fetch_add(1, Relaxed);
     }
@@ -80,6 +85,13 @@ impl Health {
         self.begun.store(0, Relaxed);
         let panic = Panic { at, message: message.to_owned() };
         *self.last_panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+    }
+
+    /// The actor was started: for the first time, or by an operator, who then knows of the crashes so
+    /// far.
+    pub fn started(&self) {
+        self.crashes.store(0, Relaxed);
+        self.restarted();
     }
 
     pub fn restarted(&self) {
@@ -99,6 +111,11 @@ impl Health {
     /// The id that operators use: the id of the resource if there is one, otherwise the kind.
     pub fn id(&self) -> &str {
         self.resource.as_deref().unwrap_or(self.kind)
+    }
+
+    /// How often the actor was restarted after a panic.
+    pub fn restarts(&self) -> u64 {
+        self.crashes.load(Relaxed)
     }
 
     pub fn kind(&self) -> &'static str {
@@ -130,10 +147,11 @@ impl Health {
             restarts: self.crashes.load(Relaxed),
             last_panic: self.last_panic.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             handling: (begun > 0).then(|| Handling {
-                message: self.kind.to_owned(),
+                message: self.message.lock().unwrap_or_else(PoisonError::into_inner).clone(),
                 elapsed_ms: now.since(Timestamp::from_millis(begun)).as_millis() as u64,
             }),
             uptime_ms: now.since(self.since).as_millis() as u64,
+            restartable: STORED.contains(&self.kind),
         }
     }
 }

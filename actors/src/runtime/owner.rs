@@ -244,7 +244,8 @@ impl<R: Resource> Owner<R> {
     ) {
         self.deciding = true;
         let at = Moment { id: self.id, now: self.world.ports.clock.now() };
-        self.health.begin(at.now);
+        let message = input.as_ref().map_or_else(|| "Look".to_owned(), Input::name);
+        self.health.begin(at.now, message);
         let (world, doubtful) = (self.world.clone(), self.doubtful);
         let (remembered, write_within) = (self.record.clone(), self.rules.write_within);
         let question = Question { world, at, remembered, doubtful, input, rider, write_within };

@@ -6,7 +6,7 @@ use contract::{Fault, Id, Timestamp};
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
-    fmt::{self, Debug, Display},
+    fmt::{self, Debug, Display, Write as _},
     marker::PhantomData,
     ops::Deref,
     sync::Arc,
@@ -189,6 +189,31 @@ pub enum Input<R: Resource> {
     Create(Box<R::New>),
     Command(R::Command),
     Outcome(R::Outcome),
+}
+
+impl<R: Resource> Input<R> {
+    /// The name of the command or the outcome, without what it contains: that may be a secret.
+    pub fn name(&self) -> String {
+        let mut name = FirstWord(String::new());
+        // The error only says that the word has ended.
+        let _ = match self {
+            Input::Create(_) => return "Create".to_owned(),
+            Input::Command(command) => write!(name, "{command:?}"),
+            Input::Outcome(outcome) => write!(name, "{outcome:?}"),
+        };
+        name.0
+    }
+}
+
+/// Takes the first word of what is written, and then no more.
+struct FirstWord(String);
+
+impl fmt::Write for FirstWord {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = text.find(|c: char| !c.is_alphanumeric());
+        self.0.push_str(text.get(..end.unwrap_or(text.len())).unwrap_or_default());
+        end.map_or(Ok(()), |_| Err(fmt::Error))
+    }
 }
 
 impl<R: Resource> Clone for Input<R> {

@@ -361,6 +361,7 @@ fn settings() -> Settings {
         javascript_key: None,
         require_javascript_key: false,
         master_key: "svc_mk_test".into(),
+        first_start_token: None,
         master_key_addresses: vec![],
         signing_key: [7; 32],
         anonymous_tier: Tier::Free,

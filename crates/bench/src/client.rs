@@ -65,6 +65,13 @@ impl Client {
         self.exchange(&format!("GET {path}"), &[], 0, |_| Ok(())).ok()
     }
 
+    /// The number of bytes at an address, with its head. Fails if the status is not 200.
+    pub fn size(&self, path: &str, headers: &[(&str, &str)]) -> Outcome<usize> {
+        let answer = self.answer(&format!("GET {path}"), headers, 0, |_| Ok(()))?;
+        let ok = answer.starts_with("HTTP/1.1 200");
+        ok.then_some(answer.len()).ok_or_else(|| format!("{path} was answered {answer}"))
+    }
+
     /// Sends a whole file. The kernel copies the bytes from the file to the connection.
     pub fn put_file(&self, path: &str, file: &Path) -> Outcome<Answer> {
         let mut bytes = File::open(file).or_say("the file")?;
@@ -82,21 +89,33 @@ impl Client {
         length: u64,
         send: impl FnOnce(&mut TcpStream) -> std::io::Result<()>,
     ) -> Outcome<Answer> {
+        let answer = self.answer(line, headers, length, send)?;
+        let (head, body) = answer.split_once("\r\n\r\n").or_say("the answer's head")?;
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let body = serde_json::from_str(body).unwrap_or_default();
+        Ok(Answer { status: status.or_say("the answer's status")?, body })
+    }
+
+    /// The answer as it comes. A header `Host` replaces the address.
+    fn answer(
+        &self,
+        line: &str,
+        headers: &[(&str, &str)],
+        length: u64,
+        send: impl FnOnce(&mut TcpStream) -> std::io::Result<()>,
+    ) -> Outcome<String> {
         let mut stream = TcpStream::connect(self.address).or_say(self.address)?;
         stream.set_read_timeout(Some(WITHIN)).or_say(line)?;
+        let named = headers.iter().any(|(name, _)| *name == "Host");
+        let host = if named { String::new() } else { format!("Host: {}\r\n", self.address) };
         let headers: String = headers.iter().map(|(k, v)| format!("{k}: {v}\r\n")).collect();
         let head = format!(
-            "{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n",
-            self.address
+            "{line} HTTP/1.1\r\n{host}Connection: close\r\nContent-Length: {length}\r\n{headers}\r\n",
         );
         stream.write_all(head.as_bytes()).or_say(line)?;
         send(&mut stream).or_say(line)?;
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).or_say(line)?;
-        let answer = String::from_utf8_lossy(&answer);
-        let (head, body) = answer.split_once("\r\n\r\n").or_say("the answer's head")?;
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        let body = serde_json::from_str(body).unwrap_or_default();
-        Ok(Answer { status: status.or_say("the answer's status")?, body })
+        Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 }

@@ -21,6 +21,7 @@ mod limiter;
 mod machine;
 mod outcome;
 mod owners;
+mod pages;
 mod payment_provider;
 mod proxy;
 mod publications;
@@ -104,6 +105,8 @@ enum What {
     Publications,
     /// Checkouts that are opened, and gates that ask about payments.
     Checkouts,
+    /// Pages of the dashboard, against a bare web server.
+    Pages,
     /// The start of a backend in real containers, against the same containers started by hand.
     Backend,
     /// The engine of `instances` and `proxy`, which lists the containers in the file.
@@ -128,7 +131,7 @@ enum What {
 }
 
 /// The figures with their methods, in the order of the report.
-const FIGURES: [(&str, &str); 13] = [
+const FIGURES: [(&str, &str); 14] = [
     ("calls", calls::METHOD),
     ("writes", writes::METHOD),
     ("upload", upload::METHOD),
@@ -141,6 +144,7 @@ const FIGURES: [(&str, &str); 13] = [
     ("webhooks", webhooks::METHOD),
     ("publications", publications::METHOD),
     ("checkouts", checkouts::METHOD),
+    ("pages", pages::METHOD),
     ("backend", backend::METHOD),
 ];
 
@@ -177,6 +181,7 @@ fn run(bench: &Bench) -> Outcome<()> {
         Some(What::Publications) => publications::measure(bench.pace)?,
         Some(What::PaymentProvider { port }) => return payment_provider::run(*port),
         Some(What::Checkouts) => checkouts::measure(bench.pace)?,
+        Some(What::Pages) => pages::measure(bench.pace)?,
         Some(What::Backend) => backend::measure(bench.pace)?,
         None => return run_all(bench.pace),
     };

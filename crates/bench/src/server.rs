@@ -8,6 +8,7 @@ use crate::{
 use serde_json::{Value, json};
 use std::{
     fs::File,
+    io::{Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -20,6 +21,8 @@ const START_WITHIN: Duration = Duration::from_secs(60);
 /// A running service. Dropping the value kills it.
 pub struct Server {
     pub client: Client,
+    /// The address of the dashboard.
+    dashboard: SocketAddr,
     /// The time until the service was ready.
     pub started_in: Duration,
     home: PathBuf,
@@ -43,6 +46,8 @@ impl Server {
         let log = File::create(home.join("log")).or_say("the log")?;
         let mut command = Command::new(program);
         command.arg("serve").current_dir(home).env("SVC_LISTEN", format!("127.0.0.1:{port}"));
+        let dashboard = local(free_port()?);
+        command.env("SVC_DASHBOARD_LISTEN", dashboard.to_string());
         command.env("SVC_LOG", "warn").env("SVC_WORKERS", workers.to_string());
         command.env("SVC_ANONYMOUS_TIER", "enterprise").stdin(Stdio::null());
         command.envs(settings.iter().copied());
@@ -51,7 +56,7 @@ impl Server {
         let child = command.spawn().or_say("the service")?;
         let client = Client { address: local(port), application_id: String::new() };
         let mut server =
-            Server { client, started_in: Duration::ZERO, home: home.to_owned(), child };
+            Server { client, dashboard, started_in: Duration::ZERO, home: home.to_owned(), child };
         while server.client.get("/readyz").is_none_or(|answer| answer.status != 200) {
             let ended = server.child.try_wait().or_say("the service")?.is_some();
             if ended || begun.elapsed() > START_WITHIN {
@@ -75,13 +80,52 @@ impl Server {
         Ok(secrets.get(field).and_then(Value::as_str).or_say(field)?.to_owned())
     }
 
-    /// Registers users without a rate limit, and returns their sessions.
+    /// The size of a page of the dashboard, for who has this session.
+    pub fn page(&self, path: &str, session: &str) -> Outcome<usize> {
+        let dashboard = Client { address: self.dashboard, application_id: String::new() };
+        let host = format!("localhost:{}", self.dashboard.port());
+        let cookie = format!("__Host-svc-session={session}");
+        dashboard.size(path, &[("Host", &host), ("Cookie", &cookie)])
+    }
+
+    /// Opens a page or a stream of the dashboard, for who has this session, and keeps the connection
+    /// after the first bytes of the answer.
+    pub fn follow(&self, path: &str, session: &str) -> Outcome<TcpStream> {
+        let mut connection = TcpStream::connect(self.dashboard).or_say("the dashboard")?;
+        let port = self.dashboard.port();
+        let cookie = format!("__Host-svc-session={session}");
+        let head =
+            format!("GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\nCookie: {cookie}\r\n\r\n");
+        connection.write_all(head.as_bytes()).or_say("the dashboard")?;
+        let mut first = [0; 512];
+        let length = connection.read(&mut first).or_say("the dashboard")?;
+        let first = first.get(..length).unwrap_or_default();
+        match first.starts_with(b"HTTP/1.1 200") {
+            true => Ok(connection),
+            false => Err(format!("{path}: {}", String::from_utf8_lossy(first))),
+        }
+    }
+
+    /// A session of the first administrator, whom [`register`](Server::register) made, without a rate
+    /// limit.
+    pub fn administrator(&self) -> Outcome<String> {
+        let who = json!({"email": "admin@example.com", "password": "a password"});
+        let signed_in = self.client.call(None, "loginWithEmail", &who)?;
+        let session = signed_in.text("/result/sessionToken")?.to_owned();
+        let tier = json!({"userId": signed_in.text("/result/user/id")?, "tier": "enterprise"});
+        self.client.call(Some(&session), "svc_admin_setTier", &tier)?;
+        Ok(session)
+    }
+
+    /// Makes the first administrator, registers users without a rate limit, and returns their
+    /// sessions. A server does it once.
     pub fn register(&self, users: usize) -> Outcome<Vec<String>> {
-        let administrator = json!({
-            "email": self.secret("superadmin", "email")?,
-            "password": self.secret("superadmin", "password")?,
+        let first = json!({
+            "token": self.secret("first-start", "token")?,
+            "email": "admin@example.com",
+            "password": "a password",
         });
-        let signed_in = self.client.call(None, "loginWithEmail", &administrator)?;
+        let signed_in = self.client.call(None, "svc_createFirstAdministrator", &first)?;
         let administrator = signed_in.text("/result/sessionToken")?;
         let register = |n: usize| {
             let user = json!({"email": format!("user{n}@example.com"), "password": "a password"});

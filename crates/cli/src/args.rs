@@ -98,6 +98,8 @@ pub enum Command {
     /// Send the events of an organization to an address
     #[command(subcommand)]
     Webhook(Webhook),
+    /// Show operators the state of the service, and what needs attention, until q is pressed
+    Top(Top),
     /// Write the files that let an app be built in its own repository
     Init(Init),
     /// Check this repository, the service and the sign-in
@@ -112,6 +114,14 @@ pub struct Register {
     /// Your name, as others see it
     #[arg(long)]
     pub name: Option<Name>,
+}
+
+/// `svc top`.
+#[derive(Debug, Args)]
+pub struct Top {
+    /// Print the state once, and end
+    #[arg(long)]
+    pub once: bool,
 }
 
 /// `svc project`.

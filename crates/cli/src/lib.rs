@@ -46,6 +46,7 @@ mod settings;
 mod testing;
 mod token;
 mod tools;
+mod top;
 mod upload;
 mod values;
 mod webhooks;
@@ -138,6 +139,7 @@ fn execute(command: Command, global: &Global, printer: &Printer) -> Result<(), F
         Command::Open(args) => open::open(&cx, args),
         Command::Publisher(command) => publisher::publisher(&cx, command),
         Command::Webhook(command) => webhooks::webhook(&cx, command),
+        Command::Top(args) => top::top(&cx, &args),
         Command::Init(args) => init::init(&cx, &args),
         Command::Doctor => doctor::doctor(&cx),
     }

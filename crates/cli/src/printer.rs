@@ -58,6 +58,11 @@ impl Printer {
         write_out(text)
     }
 
+    /// Whether a person reads the replies.
+    pub fn is_for_people(&self) -> bool {
+        self.reply == Form::Text
+    }
+
     /// Prints a remark that is not part of the reply.
     pub fn note(&self, text: impl Display) {
         if !self.quiet {
@@ -173,6 +178,14 @@ impl Table {
     }
 }
 
+impl Table {
+    /// Adds a row whose cells have colours, and come from [`on_one_line`] where others wrote them.
+    pub fn coloured<const N: usize>(mut self, cells: [String; N]) -> Self {
+        self.rows.push(cells.to_vec());
+        self
+    }
+}
+
 impl Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_columns(f, &self.rows)
@@ -225,7 +238,7 @@ fn write_columns(f: &mut fmt::Formatter<'_>, rows: &[Vec<String>]) -> fmt::Resul
 
 /// Replaces control characters, so that foreign text can neither break a table nor control a
 /// terminal.
-fn on_one_line(text: &str) -> String {
+pub fn on_one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

@@ -1,8 +1,8 @@
 //! Accounts, sessions and passwords.
 
 use crate::{
-    Email, Name, Page, Password, PasswordAttempt, SessionId, Timestamp, UserId, WebUrl, page::*,
-    patch::Patch,
+    Email, Name, Page, Password, PasswordAttempt, SessionId, Timestamp, UserId, WebUrl,
+    operators::AuditEvent, page::*, patch::Patch,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,25 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<Name>,
     } -> SignedIn { who: Public, effect: Change, session: ignored, secret: true, errors: [Exists "an account with this e-mail exists"] }
+
+    /// Create the first administrator, once.
+    ///
+    /// The account is a superadmin. The token is that of the link which the server prints when it
+    /// starts without an administrator; the file `secrets/first-start.json` in its data directory
+    /// holds it, too. Only this reply contains the session token.
+    "svc_createFirstAdministrator": CreateFirstAdministrator {
+        token: String,
+        email: Email,
+        password: Password,
+        /// The display name. The default is the part of the e-mail address before the `@`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<Name>,
+    } -> SignedIn
+    { who: Public, effect: Change, session: ignored, secret: true,
+        errors: [
+            Unauthenticated "the token is wrong, or this server needs no first administrator",
+            Exists "there is a first administrator, or an account with this e-mail",
+        ] }
 
     /// Sign in with e-mail and password.
     ///
@@ -76,6 +95,26 @@ functions! {
     /// End one of the caller's sessions.
     "svc_revokeSession": RevokeSession { session_id: SessionId } -> Empty
     { who: User, effect: Change, person: required, errors: [NotFound "no such session of this account"] }
+
+    /// Read how much of the caller's rate limit is left.
+    "svc_getUsage": GetUsage {} -> Usage { who: User, effect: Read, person: required }
+
+    /// List the changes that were made with the caller's sessions and deploy tokens.
+    "svc_getAuditLog": GetOwnAuditLog {
+        /// Return only calls of this function.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        function: Option<Name>,
+        /// Return only events of the object with this id.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resource: Option<Name>,
+        /// Return only events at or after this time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since: Option<Timestamp>,
+        #[serde(default)]
+        limit: Limit,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cursor: Option<Cursor>,
+    } -> Page<AuditEvent> { who: User, effect: Read, person: required }
 
     /// Send a mail with a token for a new password.
     ///
@@ -143,6 +182,15 @@ records! {
         last_used_at: Timestamp,
         expires_at: Timestamp,
         user_agent: Option<String>,
+    }
+
+    /// How much of a rate limit is left.
+    pub struct Usage {
+        tier: Tier,
+        /// The calls that the tier allows in a minute. Null if there is no limit.
+        calls_per_minute: Option<u32>,
+        /// The calls that pass now, before others have to wait. Null if there is no limit.
+        calls_left: Option<u32>,
     }
 
     /// An empty object. It confirms that the call succeeded.

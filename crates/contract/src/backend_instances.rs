@@ -86,7 +86,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<Name>,
         /// Replaces the environment of the server. Variables that the template sets cannot be
-        /// replaced.
+        /// replaced. A masked value, as replies show it, keeps the present one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         env: Option<Env>,
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -21,6 +21,7 @@ pub mod credentials;
 pub mod deployments;
 pub mod endpoint;
 pub mod env;
+pub mod example;
 #[cfg(feature = "failpoints")]
 pub mod failpoints;
 pub mod fault;

@@ -1,8 +1,9 @@
 //! Functions for the administrators of the platform.
 
 use crate::{
-    EventId, Name, Page, Timestamp, UserId,
+    AppId, EventId, Name, Page, Timestamp, UserId,
     authentication::{Tier, User},
+    endpoint::Readiness,
     organizations::Organization,
     page::*,
     projects::Project,
@@ -13,6 +14,11 @@ use serde::{Deserialize, Serialize};
 
 functions! {
     group "Operators";
+
+    /// Read the state of the installation, and what needs the attention of an operator.
+    ///
+    /// `attention` begins with the most urgent entry, and has at most 200 entries.
+    "svc_admin_getOverview": GetOverview {} -> Overview { who: SuperAdmin, effect: Read }
 
     /// List the actors in memory with their health.
     "svc_admin_getActors": GetActors {
@@ -105,6 +111,59 @@ functions! {
 }
 
 records! {
+    /// The state of the installation.
+    pub struct Overview {
+        at: Timestamp,
+        /// The reply of `GET /readyz`.
+        readiness: Readiness,
+        store: StoreUsage,
+        /// The disk of the data directory. Null if the system does not tell.
+        disk: Option<DiskUsage>,
+        /// The actors in memory, by kind.
+        actors: Vec<ActorCount>,
+        /// What needs the attention of an operator.
+        attention: Vec<Attention>,
+    }
+
+    /// What the store uses, and what waits in it.
+    pub struct StoreUsage {
+        /// The size on the disk.
+        bytes: u64,
+        /// Changes that wait for the disk.
+        changes_waiting: u64,
+        /// Events that wait for their deliveries to webhooks.
+        events_waiting: u64,
+    }
+
+    /// The size of a disk, and what is free for the service.
+    #[derive(Copy, Eq)]
+    pub struct DiskUsage { bytes: u64, free_bytes: u64 }
+
+    /// The actors of one kind.
+    pub struct ActorCount {
+        kind: String,
+        running: u64,
+        restarting: u64,
+        gave_up: u64,
+        stuck: u64,
+        /// Messages that wait in their mailboxes.
+        messages: u64,
+        /// How often they were restarted after a panic.
+        restarts: u64,
+    }
+
+    /// Something that needs the attention of an operator.
+    pub struct Attention {
+        reason: AttentionReason,
+        /// The id of the actor or the object. Null if the entry is about the installation.
+        subject: Option<String>,
+        app_id: Option<AppId>,
+        /// What is wrong, in a sentence.
+        detail: String,
+        since: Option<Timestamp>,
+        action: AttentionAction,
+    }
+
     /// Actors in memory.
     pub struct ActorList {
         items: Vec<Actor>,
@@ -124,12 +183,15 @@ records! {
         mailbox: Mailbox,
         /// Messages handled since the actor was loaded.
         handled: u64,
-        /// How often the actor was restarted after a panic.
+        /// How often the actor was restarted after a panic, since it was loaded or an operator
+        /// restarted it.
         restarts: u64,
         last_panic: Option<Panic>,
         /// The message that the actor handles at the moment.
         handling: Option<Handling>,
         uptime_ms: u64,
+        /// Whether `svc_admin_restartActor` can restart it: the owners of objects, but no other actor.
+        restartable: bool,
     }
 
     /// The messages that wait in a mailbox.
@@ -139,7 +201,11 @@ records! {
     pub struct Panic { at: Timestamp, message: String }
 
     /// A message that an actor handles at the moment.
-    pub struct Handling { message: String, elapsed_ms: u64 }
+    pub struct Handling {
+        /// The name of the message, such as `Overdue`.
+        message: String,
+        elapsed_ms: u64,
+    }
 
     /// A change, or a request for a download URL.
     pub struct AuditEvent {
@@ -188,4 +254,92 @@ pub enum ActorState {
     GaveUp,
     /// The actor has handled one message for too long.
     Stuck,
+}
+
+/// Why something needs the attention of an operator, the most urgent first.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum AttentionReason {
+    /// The store takes no changes.
+    StoreReadOnly,
+    /// The disk is nearly full.
+    DiskNearlyFull,
+    /// The container engine does not answer.
+    EngineUnreachable,
+    /// An actor panicked too often, and waits for a restart.
+    ActorGaveUp,
+    /// An actor has handled one message for too long.
+    ActorStuck,
+    /// Money arrived, and is not settled.
+    CheckoutNotSettled,
+    /// An actor or a container restarts again and again.
+    CrashLoop,
+    /// An instance did not start or did not stay up.
+    InstanceFailed,
+    /// Work passed its deadline, and nothing happened.
+    WorkStuck,
+    /// The last build or deployment of its kind failed.
+    WorkFailed,
+    /// The last backup of a database failed.
+    BackupFailed,
+    /// No recent backup of a database is verified.
+    BackupNotVerified,
+    /// A credential has expired, or expires within 30 days.
+    CredentialExpiring,
+    /// Containers belong to no instance.
+    Orphans,
+}
+
+impl AttentionReason {
+    /// The reason in the words of pages and terminals.
+    pub const fn label(self) -> &'static str {
+        match self {
+            AttentionReason::StoreReadOnly => "Store takes no changes",
+            AttentionReason::DiskNearlyFull => "Disk nearly full",
+            AttentionReason::EngineUnreachable => "Engine unreachable",
+            AttentionReason::ActorGaveUp => "Parked actor",
+            AttentionReason::ActorStuck => "Stuck actor",
+            AttentionReason::CheckoutNotSettled => "Unsettled payment",
+            AttentionReason::CrashLoop => "Crash loop",
+            AttentionReason::InstanceFailed => "Failed instance",
+            AttentionReason::WorkStuck => "Stuck work",
+            AttentionReason::WorkFailed => "Failed work",
+            AttentionReason::BackupFailed => "Failed backup",
+            AttentionReason::BackupNotVerified => "Unverified backup",
+            AttentionReason::CredentialExpiring => "Expiring credential",
+            AttentionReason::Orphans => "Orphaned containers",
+        }
+    }
+}
+
+impl ActorState {
+    /// The state in the words of pages and terminals.
+    pub const fn label(self) -> &'static str {
+        match self {
+            ActorState::Running => "running",
+            ActorState::Restarting => "restarting",
+            ActorState::GaveUp => "parked",
+            ActorState::Stuck => "stuck",
+        }
+    }
+}
+
+/// The one thing to do about an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum AttentionAction {
+    /// Call `svc_admin_restartActor`.
+    RestartActor,
+    /// Call `svc_settleCheckout`.
+    SettleCheckout,
+    /// Call `svc_verifyBackup`.
+    VerifyBackup,
+    /// Look at the app.
+    OpenApp,
+    /// Look at this machine: no function helps.
+    CheckMachine,
+    /// Wait: the service does it by itself.
+    Wait,
 }

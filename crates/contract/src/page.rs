@@ -10,6 +10,9 @@ use std::borrow::Cow;
 pub struct Limit(u16);
 
 impl Limit {
+    /// The largest limit.
+    pub const MOST: Limit = Limit(200);
+
     /// The limit as a count.
     pub fn get(self) -> usize {
         usize::from(self.0)

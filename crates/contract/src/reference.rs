@@ -202,8 +202,8 @@ fn records(page: &mut String, definitions: Map<String, Value>) {
     }
 }
 
-/// The values of an enumeration, with their meanings.
-fn values(schema: &Value) -> Option<Vec<(String, String)>> {
+/// The values of an enumeration, in Markdown, with their meanings.
+pub fn values(schema: &Value) -> Option<Vec<(String, String)>> {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return Some(values.iter().map(|value| (code(value), String::new())).collect());
     }
@@ -232,7 +232,7 @@ fn code(value: &Value) -> String {
 }
 
 /// The type and the constraints of a plain value.
-fn text(schema: &Value) -> String {
+pub fn text(schema: &Value) -> String {
     let mut told = kind(schema);
     for (key, name) in [
         ("format", "format"),
@@ -250,15 +250,38 @@ fn text(schema: &Value) -> String {
     told
 }
 
-fn description(schema: &Value) -> String {
+/// The meaning of a value, on one line.
+pub fn description(schema: &Value) -> String {
     schema.get("description").and_then(Value::as_str).unwrap_or_default().replace('\n', " ")
 }
 
 fn fields(page: &mut String, heading: &str, schema: &Value) {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
-    if properties.is_empty() {
+    let fields = fields_of(schema);
+    if fields.is_empty() {
         return;
     }
+    let _ = write!(page, "\n| {heading} | type | meaning |\n|---|---|---|\n");
+    for Field { name, optional, kind, meaning } in fields {
+        let optional = if optional { "?" } else { "" };
+        let _ = writeln!(page, "| `{name}`{optional} | {kind} | {meaning} |");
+    }
+}
+
+/// A field of parameters or of a record.
+pub struct Field {
+    /// Its name on the wire.
+    pub name: String,
+    /// Whether it may be missing or null.
+    pub optional: bool,
+    /// Its type, as [`kind`] writes it.
+    pub kind: String,
+    /// What it says, on one line.
+    pub meaning: String,
+}
+
+/// The fields of an object, in their order.
+pub fn fields_of(schema: &Value) -> Vec<Field> {
+    let properties = schema.get("properties").and_then(Value::as_object);
     let required: Vec<_> = schema
         .get("required")
         .and_then(Value::as_array)
@@ -266,17 +289,13 @@ fn fields(page: &mut String, heading: &str, schema: &Value) {
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    let _ = write!(page, "\n| {heading} | type | meaning |\n|---|---|---|\n");
-    for (name, property) in properties {
-        let optional =
-            if required.contains(&name.as_str()) && !may_be_null(property) { "" } else { "?" };
-        let _ = writeln!(
-            page,
-            "| `{name}`{optional} | {} | {} |",
-            kind(property),
-            description(property)
-        );
-    }
+    let field = |(name, property): (&String, &Value)| Field {
+        name: name.clone(),
+        optional: !required.contains(&name.as_str()) || may_be_null(property),
+        kind: kind(property),
+        meaning: description(property),
+    };
+    properties.into_iter().flatten().map(field).collect()
 }
 
 fn may_be_null(schema: &Value) -> bool {

@@ -106,6 +106,17 @@ impl Change {
         self
     }
 
+    /// Writes the index entries of a record again. For records that an earlier version of the program
+    /// wrote, which knew fewer entries. [`StoreError::Stale`] if the record is no longer `seen`.
+    pub fn index_again<R: Record>(mut self, key: &R::Key, seen: &Stored<R>) -> Self {
+        let key = key.to_string();
+        self.expect::<R>(&key, seen.version());
+        for entry in R::index(seen).0 {
+            self.point(R::TREE, &entry, &key, true);
+        }
+        self
+    }
+
     /// Requires that this record is still `seen`, else [`StoreError::Stale`]. Does not write it.
     pub fn require<R: Record>(mut self, key: &R::Key, seen: &Stored<R>) -> Self {
         self.expect::<R>(&key.to_string(), seen.version());

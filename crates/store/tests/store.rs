@@ -243,6 +243,11 @@ async fn older_records_are_upgraded_and_newer_ones_refused() {
     let refused = store.get::<Item>(&k("new")).unwrap_err().to_string();
     assert!(refused.contains("schema 3") && refused.contains("newer version"), "{refused}");
     assert!(store.get::<Item>(&k("cut")).is_err());
+    // The index entries that the older version did not write.
+    let of_group = || store.newest::<Item>(&group("x"), None, 9).unwrap();
+    assert!(of_group().is_empty());
+    store.commit(Change::new().index_again::<Item>(&k("old"), &old)).await.unwrap();
+    assert_eq!(of_group(), [k("old")]);
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use hyper::{
     header as onwards,
     http::{response, uri::PathAndQuery},
 };
+use std::borrow::Cow;
 
 /// How the end of a request's body is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +81,24 @@ fn is_credential(name: &str, value: &[u8]) -> bool {
     }
 }
 
+/// How the names of the dashboard's cookies begin. Browsers send them to every port of a host.
+const COOKIES: &[u8] = b"__Host-svc-";
+
+/// The cookies for an instance: without those of the dashboard. `None` if none are left.
+fn cookies_onward(value: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let cookies = || value.split(|byte| *byte == b';');
+    if !cookies().any(is_of_the_dashboard) {
+        return Some(Cow::Borrowed(value));
+    }
+    let kept: Vec<&[u8]> = cookies().filter(|cookie| !is_of_the_dashboard(cookie)).collect();
+    (!kept.is_empty()).then(|| Cow::Owned(kept.join(&b";"[..])))
+}
+
+fn is_of_the_dashboard(cookie: &[u8]) -> bool {
+    let cookie = cookie.trim_ascii_start();
+    cookie.get(..COOKIES.len()).is_some_and(|name| name.eq_ignore_ascii_case(COOKIES))
+}
+
 /// The names that `Connection` fields list. These fields, too, are for one hop only.
 fn listed<'a>(values: impl Iterator<Item = &'a [u8]>) -> Vec<&'a [u8]> {
     let names = values.flat_map(|value| value.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
@@ -117,8 +136,11 @@ pub fn onward(
         {
             continue;
         }
+        let value =
+            if known == "cookie" { cookies_onward(value) } else { Some(Cow::Borrowed(value)) };
+        let Some(value) = value else { continue };
         let name = onwards::HeaderName::from_bytes(name.as_bytes()).map_err(|_| unfit())?;
-        let value = onwards::HeaderValue::from_bytes(value).map_err(|_| unfit())?;
+        let value = onwards::HeaderValue::from_bytes(&value).map_err(|_| unfit())?;
         fields.append(name, value);
     }
     let text = |text: &str| onwards::HeaderValue::from_str(text).map_err(|_| unfit());
@@ -175,6 +197,7 @@ pub fn back(head: &response::Parts) -> Result<Response<()>, ProxyFault> {
         let passes = match known {
             "upgrade" => says_upgrade,
             "content-length" => says_length,
+            "set-cookie" => !is_of_the_dashboard(value.as_bytes()),
             _ if is_of_the_origin(known) => false,
             _ => !is_of_one_hop(known) && !is_listed(&listed, known),
         };

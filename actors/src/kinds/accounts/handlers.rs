@@ -4,11 +4,11 @@ use super::{
     Account, AccountClaim, Accounts, Command, Guesser, Registration, Reset, Session, SessionClaim,
     SessionIndex,
     lockout::Guess,
-    rules::{RESET_LIFETIME, no_such_reset, taken},
+    rules::{RESET_LIFETIME, has_administrator, no_such_reset, taken},
     session::{digest, keyed_digest},
 };
 use crate::{
-    call::{authz, context::Call, pagination, rate_limit::network},
+    call::{authn::same, authz, context::Call, pagination, rate_limit::network},
     kinds::{
         organizations::{Member, Organization},
         subscriptions,
@@ -19,9 +19,9 @@ use crate::{
 use contract::{
     Email, Fault, Name, OrganizationId, Page, Password, PasswordAttempt, Serves, Timestamp, UserId,
     authentication::{
-        self as auth, ChangePassword, Empty, GetCurrentUser, GetSessions, LoginWithEmail, Logout,
-        NewSession, RegisterUser, RequestPasswordReset, ResetPassword, RevokeSession, Role,
-        SignedIn, Tier, UpdateProfile, User,
+        self as auth, ChangePassword, CreateFirstAdministrator, Empty, GetCurrentUser, GetSessions,
+        GetUsage, LoginWithEmail, Logout, NewSession, RegisterUser, RequestPasswordReset,
+        ResetPassword, RevokeSession, Role, SignedIn, Tier, UpdateProfile, Usage, User,
     },
 };
 use store::Snapshot;
@@ -91,6 +91,33 @@ impl Platform {
         keyed_digest(&self.settings.signing_key, &text)
     }
 
+    /// Creates an account with a session.
+    async fn register(
+        &self,
+        cx: &Call,
+        person: Person,
+        complete: impl FnOnce(&mut Account),
+    ) -> Result<SignedIn, Fault> {
+        if self.account_of(&person.email)?.is_some() {
+            return Err(taken());
+        }
+        let user: UserId = self.world.ports.random.id(cx.now);
+        let password_hash = self.hash(person.password).await?;
+        let (session_token, key, session) = self.begin_session(cx, user, 0)?;
+        let expires_at = session.expires_at;
+        let mut registration =
+            self.registration(user, person.email, person.name, password_hash, cx.now);
+        registration.account.known_addresses.push(self.address_digest(user, cx));
+        registration.session = Some((key, session));
+        complete(&mut registration.account);
+        let platform = self.clone();
+        cx.create(&self.world, &self.owners()?.accounts, user, registration, move |account| {
+            let user = view(&platform, user, account)?;
+            Ok(SignedIn { user, session_token: session_token.clone(), expires_at })
+        })
+        .await
+    }
+
     /// A new account and its personal organization, without a session.
     pub fn registration(
         &self,
@@ -116,6 +143,7 @@ impl Platform {
             tier: Tier::Free,
             paid_tier,
             superadmin: false,
+            first_administrator: false,
             epoch: 0,
             personal,
             known_addresses: Vec::new(),
@@ -154,22 +182,38 @@ fn busy(e: &PortError) -> Fault {
     Fault::Busy
 }
 
+/// Who registers.
+struct Person {
+    email: Email,
+    password: Password,
+    name: Option<Name>,
+}
+
 impl Serves<RegisterUser> for Platform {
     async fn serve(&self, cx: &Call, p: RegisterUser) -> Result<SignedIn, Fault> {
-        if self.account_of(&p.email)?.is_some() {
-            return Err(taken());
+        let person = Person { email: p.email, password: p.password, name: p.name };
+        self.register(cx, person, |_| ()).await
+    }
+}
+
+impl Serves<CreateFirstAdministrator> for Platform {
+    async fn serve(&self, cx: &Call, p: CreateFirstAdministrator) -> Result<SignedIn, Fault> {
+        let expected = self.settings.first_start_token.as_deref();
+        if !expected.is_some_and(|token| same(&p.token, token)) {
+            return Err(Fault::Unauthenticated(
+                "this is not the token of a link that the server printed; its file secrets/first-start.json has the token"
+                    .into(),
+            ));
         }
-        let user: UserId = self.world.ports.random.id(cx.now);
-        let password_hash = self.hash(p.password).await?;
-        let (session_token, key, session) = self.begin_session(cx, user, 0)?;
-        let expires_at = session.expires_at;
-        let mut registration = self.registration(user, p.email, p.name, password_hash, cx.now);
-        registration.account.known_addresses.push(self.address_digest(user, cx));
-        registration.session = Some((key, session));
-        let platform = self.clone();
-        cx.create(&self.world, &self.owners()?.accounts, user, registration, move |account| {
-            let user = view(&platform, user, account)?;
-            Ok(SignedIn { user, session_token: session_token.clone(), expires_at })
+        let claim = AccountClaim::FirstAdministrator;
+        if self.world.store.held_by::<Accounts>(&claim)?.is_some() {
+            return Err(has_administrator());
+        }
+        let person = Person { email: p.email, password: p.password, name: p.name };
+        self.register(cx, person, |account| {
+            account.superadmin = true;
+            account.first_administrator = true;
+            account.tier = Tier::Enterprise;
         })
         .await
     }
@@ -275,6 +319,16 @@ impl Serves<Logout> for Platform {
         let command = Command::SignOut { key: key.to_owned(), session };
         cx.change(&self.world, &self.owners()?.accounts, cx.user()?.id, command, |_| Ok(Empty {}))
             .await
+    }
+}
+
+impl Serves<GetUsage> for Platform {
+    async fn serve(&self, cx: &Call, _: GetUsage) -> Result<Usage, Fault> {
+        let user = cx.user()?;
+        let tier = user.account.state.tier();
+        let calls_per_minute = tier.per_minute();
+        let left = self.authn.peek_user(&self.world, user.id).map(|allowance| allowance.remaining);
+        Ok(Usage { tier, calls_per_minute, calls_left: calls_per_minute.and(left) })
     }
 }
 

@@ -37,6 +37,9 @@ pub struct Account {
     pub paid_tier: Option<Tier>,
     /// Whether the user is one of the platform's own administrators.
     pub superadmin: bool,
+    /// Whether this is the account of the first administrator. There is one at most.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub first_administrator: bool,
     /// Grows when all sessions end. A session of an earlier epoch is not valid.
     pub epoch: u32,
     /// The personal organization, created with the account.
@@ -177,7 +180,9 @@ impl Resource for Accounts {
     fn claims(account: &Account) -> Vec<Unique<Self>> {
         let resets = account.resets.iter().map(|reset| AccountClaim::reset(&reset.digest));
         let all = [AccountClaim::email(&account.email)].into_iter().chain(resets);
-        all.map(|claim| Unique::new(claim, taken)).collect()
+        let first = account.first_administrator.then_some(AccountClaim::FirstAdministrator);
+        let first = first.map(|claim| Unique::new(claim, has_administrator));
+        all.map(|claim| Unique::new(claim, taken)).chain(first).collect()
     }
 
     fn perform(
@@ -197,6 +202,8 @@ store::claims! {
         Email { key: String } = "email",
         /// The token of a password reset.
         Reset { digest: String } = "reset",
+        /// The first administrator.
+        FirstAdministrator = "firstAdministrator",
     }
 }
 
@@ -208,6 +215,11 @@ impl AccountClaim {
     pub fn reset(digest: &str) -> Self {
         AccountClaim::Reset { digest: digest.to_owned() }
     }
+}
+
+/// The fault for a second first administrator.
+pub fn has_administrator() -> Fault {
+    Fault::Exists("this server has a first administrator; sign in, or register an account".into())
 }
 
 /// The fault for an e-mail that already has an account.

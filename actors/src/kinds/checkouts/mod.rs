@@ -18,3 +18,4 @@ pub use rules::{
     Price, Problem, RequestId, Settlement, ShopOrder, State,
 };
 pub use unsettled::Whole;
+pub(crate) use view::view;

@@ -14,7 +14,7 @@ use contract::{
 use payments::Dispute;
 
 /// The whole checkout.
-pub(super) fn view(id: CheckoutId, state: &State) -> Checkout {
+pub(crate) fn view(id: CheckoutId, state: &State) -> Checkout {
     let (payment, price) = (state.payment.as_ref(), &state.ordered.price);
     let is_paid = matches!(state.state, S::Paid | S::Settling | S::Settled | S::AmountMismatch);
     Checkout {

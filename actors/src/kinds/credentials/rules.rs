@@ -17,6 +17,7 @@ use contract::{
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
+use store::Entries;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Credentials;
@@ -132,6 +133,10 @@ impl Resource for Credentials {
         false
     }
 
+    fn index(state: &State) -> Entries<Self> {
+        Entries::default().and_all(state.warned.is_some().then_some(CredentialIndex::Expiring))
+    }
+
     /// `Stale`: the call is decided again, and replaces the credential that exists.
     fn claims(state: &State) -> Vec<Unique<Self>> {
         vec![Unique::new(CredentialClaim::of(&state.credential), || Fault::Stale)]
@@ -187,6 +192,13 @@ impl Child for Credentials {
 
     fn delete() -> Command {
         Command::Remove
+    }
+}
+
+store::entries! {
+    pub enum CredentialIndex of Credentials {
+        /// Credentials of whose expiry somebody was warned, and those that were stored that late.
+        Expiring = "expiring",
     }
 }
 

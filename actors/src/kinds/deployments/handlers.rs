@@ -205,7 +205,9 @@ impl Serves<TriggerDeployment> for Platform {
             self.check_folder(p.app_id, folder, service, p.env.as_ref()).await?;
         }
         let becomes = definition.as_ref().unwrap_or(&service.live.definition);
-        let env = p.env.as_ref().map(|env| self.seal_env(id, &becomes.service, env)).transpose()?;
+        let present = &service.live.env;
+        let seal = |env| self.seal_env(id, &becomes.service, env, present);
+        let env = p.env.as_ref().map(seal).transpose()?;
         let plan = Plan {
             app: p.app_id,
             instance: id,

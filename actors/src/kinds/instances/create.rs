@@ -24,7 +24,7 @@ use contract::{
     images::DockerImage,
     instances::{DesiredState, InstanceKind, InstanceState, Resources, Role},
     templates::{SemanticVersion, TemplateService, TemplateStatus},
-    text::EnvName,
+    text::{EnvName, EnvValue, MASK},
 };
 use std::collections::{BTreeMap, BTreeSet};
 use store::Snapshot;
@@ -160,7 +160,7 @@ impl Platform {
         let template = &definition.service;
         let version = template.image_version.clone();
         let image = ServiceImage::registered(template.image_id, image.name.clone(), version);
-        let env = self.seal_env(id, template, env)?;
+        let env = self.seal_env(id, template, env, &BTreeMap::new())?;
         Ok(Service::new(Revision::new(1, definition, image, env)))
     }
 
@@ -196,24 +196,39 @@ impl Platform {
         Ok(service.map(|service| Definition { template_version, service }))
     }
 
-    /// Seals the variables that a caller sets. A caller cannot set a variable of the template.
+    /// Seals the variables that a caller sets. A caller cannot set a variable of the template. A
+    /// masked value stands for the present one.
     pub(crate) fn seal_env(
         &self,
         id: InstanceId,
         template: &TemplateService,
         env: &Env,
+        present: &BTreeMap<EnvName, Sealed>,
     ) -> Result<BTreeMap<EnvName, Sealed>, Fault> {
-        let taken = env.keys().filter(|name| template.env.contains_key(*name));
-        let problem = |name: &EnvName| FieldProblem {
-            field: format!("env.{name}"),
-            problem: "is set by the template and cannot be replaced".into(),
+        let problem = |name: &EnvName, value: &EnvValue| {
+            if template.env.contains_key(name) {
+                Some("is set by the template and cannot be replaced")
+            } else if value.as_str() == MASK && !present.contains_key(name) {
+                Some("is masked, and there is no present value to keep; enter the value")
+            } else {
+                None
+            }
         };
-        let problems: Vec<_> = taken.map(problem).collect();
+        let problems = env.iter().filter_map(|(name, value)| {
+            let field = format!("env.{name}");
+            problem(name, value).map(|problem| FieldProblem { field, problem: problem.into() })
+        });
+        let problems: Vec<_> = problems.collect();
         if !problems.is_empty() {
             return Err(Fault::Invalid(problems));
         }
-        let seal = |(name, value): (&EnvName, &contract::text::EnvValue)| {
-            Ok((name.clone(), seal(&self.world, id, value.as_str())?))
+        let seal = |(name, value): (&EnvName, &EnvValue)| {
+            let kept = present.get(name).filter(|_| value.as_str() == MASK);
+            let sealed = match kept {
+                Some(kept) => kept.clone(),
+                None => seal(&self.world, id, value.as_str())?,
+            };
+            Ok((name.clone(), sealed))
         };
         env.iter().map(seal).collect()
     }

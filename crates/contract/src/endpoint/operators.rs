@@ -36,7 +36,7 @@ pub struct Alive {
 }
 
 /// The reply of `GET /readyz`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Readiness {
     /// Whether the service answers calls.
@@ -63,7 +63,7 @@ pub enum ReadyState {
 }
 
 /// The parts of [`Readiness`].
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Checks {
     /// The store.
@@ -75,7 +75,7 @@ pub struct Checks {
 }
 
 /// The state of the container engine.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EngineCheck {
     /// Whether the engine is reachable.
@@ -90,7 +90,7 @@ pub struct EngineCheck {
 }
 
 /// The state of the store.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StoreCheck {
     /// Whether the store accepts changes.
@@ -100,7 +100,7 @@ pub struct StoreCheck {
 }
 
 /// The state of the actors.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ActorsCheck {
     /// Whether no actor has given up and none is stuck.

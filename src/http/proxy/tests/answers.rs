@@ -12,7 +12,7 @@ fn a_head_passes_but_for_what_is_of_one_hop() {
     server.send(
         "HTTP/1.1 418 I'm a teapot\r\nContent-Length: 2\r\nConnection: keep-alive, x-hop\r\n\
          Keep-Alive: timeout=5\r\nX-Hop: 1\r\nProxy-Authenticate: Basic\r\nTrailer: X-T\r\n\
-         Upgrade: h2\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d\r\nServer: s\r\nX-Latin: \u{e9}\r\n\
+         Upgrade: h2\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d\r\nSet-Cookie: __Host-svc-session=s; Secure; Path=/\r\nServer: s\r\nX-Latin: \u{e9}\r\n\
          Location: /x\r\nVia: 1.1 other\r\n\r\nhi",
     );
     assert_eq!(

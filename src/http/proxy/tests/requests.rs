@@ -60,6 +60,17 @@ fn credentials_of_the_platform_do_not_pass_and_those_of_an_instance_do() {
             "x-parse-session-token: ps",
         ]
     );
+    for (sent, passed) in [
+        ("__Host-svc-session=s", None),
+        ("a=b; __Host-svc-session=s;c=d;__host-svc-note=n", Some("a=b;c=d")),
+        ("__Host-other=s;  a=b", Some("__Host-other=s;  a=b")),
+    ] {
+        let _client = proxy
+            .send(&format!("GET /instances/i1/ HTTP/1.1\r\nHost: a\r\nCookie: {sent}\r\n\r\n"));
+        let got = upstream.accept().head();
+        let cookie = got.lines().find_map(|line| line.strip_prefix("cookie: "));
+        assert_eq!(cookie, passed, "{sent}");
+    }
     for own in ["Bearer abc", "Basic svc_dt_", "Bearer", "svc_dt_"] {
         let _client = proxy.send(&format!(
             "GET /instances/i1/ HTTP/1.1\r\nHost: a\r\nAuthorization: {own}\r\n\r\n"

@@ -87,7 +87,7 @@ impl Serves<UpdateBackendInstance> for Platform {
             Some(env) => {
                 let server = seen.state.service(Role::Server);
                 let server = server.ok_or(Fault::NotFound("server of this instance"))?;
-                Some(self.seal_env(id, server.live.template(), env)?)
+                Some(self.seal_env(id, server.live.template(), env, &server.live.env)?)
             }
             None => None,
         };

@@ -49,7 +49,9 @@ impl Platform {
                 Command::AddService { service, secrets }
             }
             Some(Service { live, .. }) => {
-                let env = env.map(|env| self.seal_env(id, live.template(), &env)).transpose()?;
+                let env = env
+                    .map(|env| self.seal_env(id, live.template(), &env, &live.env))
+                    .transpose()?;
                 let change = Box::new(ServiceChange { env, ..ServiceChange::default() });
                 let secrets = BTreeMap::new();
                 Command::Replace { role, change, secrets, deployment: None, within: DEPLOY_WITHIN }

@@ -1,5 +1,8 @@
 //! The handlers of the group Operators.
 
+mod attention;
+mod overview;
+
 use crate::{
     call::{
         audit::{Event, EventIndex},
@@ -12,7 +15,7 @@ use crate::{
 };
 use contract::{
     Cursor, Email, EventId, Fault, Name, Page, Serves, Timestamp,
-    authentication::User,
+    authentication::{GetOwnAuditLog, User},
     operators::{
         Actor, ActorList, ActorState, AuditEvent, GetActors, GetAllProjects, GetAuditLog,
         GetOrganizations, GetUsers, RestartActor, SetTier,
@@ -134,6 +137,20 @@ impl Serves<SetTier> for Platform {
 
 impl Serves<GetAuditLog> for Platform {
     async fn serve(&self, _: &Call, p: GetAuditLog) -> Result<Page<AuditEvent>, Fault> {
+        self.audit_log(p)
+    }
+}
+
+impl Serves<GetOwnAuditLog> for Platform {
+    async fn serve(&self, cx: &Call, p: GetOwnAuditLog) -> Result<Page<AuditEvent>, Fault> {
+        let GetOwnAuditLog { function, resource, since, limit, cursor } = p;
+        let user_id = Some(cx.user()?.id);
+        self.audit_log(GetAuditLog { user_id, function, resource, since, limit, cursor })
+    }
+}
+
+impl Platform {
+    fn audit_log(&self, p: GetAuditLog) -> Result<Page<AuditEvent>, Fault> {
         let store = &self.world.store;
         let keys = |after: Option<&EventId>, limit| match p.user_id {
             Some(user) => store.newest(&EventIndex::User { user }, after, limit),

@@ -1,0 +1,170 @@
+//! The decision over plain facts.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+use super::*;
+use contract::{
+    InstanceId,
+    backups::{BackupKind, Restore},
+    operators::{Handling, Mailbox, Panic},
+};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn now() -> Timestamp {
+    Timestamp::from_millis(1_800_000_000_000)
+}
+
+fn id<T: std::str::FromStr<Err: std::fmt::Debug>>(prefix: &str, n: u8) -> T {
+    format!("{prefix}_01J000000000000000000000{n:02}").parse().unwrap()
+}
+
+fn actor(n: u8, state: ActorState, restarts: u64, panicked: Duration) -> Actor {
+    Actor {
+        id: format!("actor {n}"),
+        kind: "backupSchedule".into(),
+        resource: None,
+        state,
+        mailbox: Mailbox { length: 0, capacity: 1 },
+        handled: 1,
+        restarts,
+        last_panic: Some(Panic { at: now() - panicked, message: "no room".into() }),
+        handling: Some(Handling { message: "Overdue".into(), elapsed_ms: 90_000 }),
+        uptime_ms: 0,
+        restartable: n != 2,
+    }
+}
+
+fn backup(n: u8, state: BackupState, checked: Option<RestoreState>) -> Backup {
+    Backup {
+        id: id("bak", n),
+        instance_id: id::<InstanceId>("ins", 1),
+        app_id: id("app", 1),
+        kind: BackupKind::SqlDb,
+        state,
+        scheduled: true,
+        size: None,
+        sha256: None,
+        error: None,
+        restore: None,
+        verification: checked.map(|state| Restore {
+            state,
+            error: None,
+            started_at: now(),
+            finished_at: None,
+        }),
+        created_at: now(),
+        finished_at: None,
+    }
+}
+
+fn work(series: &str, failed: Option<Duration>) -> Work {
+    Work {
+        id: series.into(),
+        app_id: Some(id("app", 1)),
+        noun: "build",
+        series: series.into(),
+        failed: failed.map(|age| (now() - age, Some("exit code 1".into()))),
+    }
+}
+
+fn told(facts: &Facts) -> Vec<(Why, Option<String>, Act)> {
+    let list = decide(facts, now());
+    list.into_iter().map(|entry| (entry.reason, entry.subject, entry.action)).collect()
+}
+
+fn about(reason: Why, subject: impl Into<String>, action: Act) -> (Why, Option<String>, Act) {
+    (reason, Some(subject.into()), action)
+}
+
+#[test]
+fn a_calm_installation_needs_nobody() {
+    let facts = Facts {
+        disk: Some(DiskUsage { bytes: 100 << 30, free_bytes: 10 << 30 }),
+        actors: vec![
+            actor(1, ActorState::Running, LOOP - 1, Duration::ZERO),
+            actor(2, ActorState::Running, 50, RECENT),
+        ],
+        ..Facts::default()
+    };
+    assert!(told(&facts).is_empty(), "{:?}", told(&facts));
+}
+
+#[test]
+fn the_most_urgent_comes_first_and_each_trouble_once() {
+    let late = |id: &str| Overdue { id: id.into(), noun: "build", due: now() - HOUR };
+    let facts = Facts {
+        store_refuses: true,
+        disk: Some(DiskUsage { bytes: 100 << 30, free_bytes: 9 << 30 }),
+        engine_away: Some(now()),
+        orphans: 2,
+        actors: vec![
+            actor(1, ActorState::Restarting, LOOP, Duration::ZERO),
+            actor(2, ActorState::Stuck, 0, HOUR),
+            actor(3, ActorState::GaveUp, 5, HOUR),
+        ],
+        overdue: vec![late("actor 3"), late("bld")],
+        ..Facts::default()
+    };
+    let whole = |reason, action| (reason, None, action);
+    assert_eq!(
+        told(&facts),
+        [
+            whole(Why::StoreReadOnly, Act::CheckMachine),
+            whole(Why::DiskNearlyFull, Act::CheckMachine),
+            whole(Why::EngineUnreachable, Act::CheckMachine),
+            about(Why::ActorGaveUp, "actor 3", Act::RestartActor),
+            about(Why::ActorStuck, "actor 2", Act::CheckMachine),
+            about(Why::CrashLoop, "actor 1", Act::RestartActor),
+            about(Why::WorkStuck, "bld", Act::RestartActor),
+            whole(Why::Orphans, Act::Wait),
+        ]
+    );
+    let list = decide(&facts, now());
+    assert_eq!(
+        list[3].detail,
+        "The backup schedule panicked too often and waits for a restart. It said: no room"
+    );
+    assert_eq!(list[4].since, Some(now() - Duration::from_secs(90)));
+}
+
+#[test]
+fn a_database_needs_a_last_backup_that_is_ready_and_a_recent_one_that_is_verified() {
+    use BackupState::{Failed, Ready, Running};
+    use RestoreState::Succeeded;
+    let unverified = |n: u8| vec![about(Why::BackupNotVerified, id_of(n), Act::VerifyBackup)];
+    let failed = |n: u8| vec![about(Why::BackupFailed, id_of(n), Act::OpenApp)];
+    fn id_of(n: u8) -> String {
+        id::<contract::BackupId>("bak", n).to_string()
+    }
+    for (newest, expected) in [
+        (vec![], vec![]),
+        (vec![backup(1, Running, None)], vec![]),
+        (vec![backup(1, Ready, None)], unverified(1)),
+        (vec![backup(1, Ready, Some(Succeeded))], vec![]),
+        (vec![backup(2, Ready, None), backup(1, Ready, Some(Succeeded))], vec![]),
+        (
+            vec![backup(2, Ready, Some(RestoreState::Failed)), backup(1, Ready, Some(Succeeded))],
+            unverified(2),
+        ),
+        (vec![backup(2, Failed, None), backup(1, Ready, Some(Succeeded))], failed(2)),
+        (vec![backup(3, Running, None), backup(2, Failed, None)], failed(2)),
+    ] {
+        let facts = Facts { backups: vec![newest], ..Facts::default() };
+        assert_eq!(told(&facts), expected, "{facts:?}");
+    }
+}
+
+#[test]
+fn only_the_last_of_a_series_counts_and_only_for_a_day() {
+    let facts = Facts {
+        work: vec![
+            work("mended", None),
+            work("mended", Some(HOUR)),
+            work("broken", Some(HOUR)),
+            work("broken", Some(HOUR * 2)),
+            work("long ago", Some(HOUR * 25)),
+        ],
+        ..Facts::default()
+    };
+    assert_eq!(told(&facts), [about(Why::WorkFailed, "broken", Act::OpenApp)]);
+}

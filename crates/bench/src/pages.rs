@@ -1,0 +1,102 @@
+//! Pages of the dashboard, and connections that wait for live updates.
+
+use crate::{
+    Pace,
+    builds::{own, rate},
+    client::Client,
+    echo, machine,
+    outcome::{Explain, Outcome},
+    server::Server,
+    table::Row,
+};
+use serde_json::json;
+use std::{
+    sync::Mutex,
+    time::{Duration, Instant},
+};
+
+pub const METHOD: &str = "Sixteen browsers ask for a page without scripts, each over a new \
+    connection: the start page of somebody with fifty projects, and the reference of all functions. \
+    The yardstick is a bare web server that answers as many bytes. The time of a page is that of one \
+    browser alone, at the 95th percentile. Live connections follow the state of the installation; their \
+    yardstick are as many connections that got a page and stay open.";
+
+const BROWSERS: usize = 16;
+const PROJECTS: usize = 50;
+/// The streams that may be open at a time are some more.
+const LIVE: usize = 500;
+const SLOWEST: Duration = Duration::from_millis(20);
+const HEAVIEST: usize = 100 * 1024;
+const BINDS: &str = "processor time: each page calls functions and renders.";
+
+pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
+    let home = machine::scratch()?;
+    let server = Server::start(home.path(), pace.http_workers())?;
+    let session = own(&server)?.session;
+    for n in 0..PROJECTS {
+        let project = json!({"name": format!("Project {n}")});
+        server.client.call(Some(&session), "svc_createProject", &project)?;
+    }
+    // The pages have one worker.
+    let echo = echo::start(1)?;
+    let bare = Client { address: echo.address, application_id: String::new() };
+    let mut rows = Vec::new();
+    for (name, path) in [("start page", "/"), ("reference", "/reference")] {
+        let page = || server.page(path, &session);
+        let weight = page()?;
+        let same = format!("/bytes/{weight}");
+        let blank = || bare.size(&same, &[]).map(drop);
+        let ours = rate(BROWSERS, pace.seconds, |_, _| page().map(drop))?;
+        let theirs = rate(BROWSERS, pace.seconds, |_, _| blank())?;
+        let text = |rate: f64, who: &str| (rate, format!("{rate:.0}/s{who}"));
+        let yardstick = text(theirs, ", a bare web server");
+        rows.push(Row::new(&format!("pages: {name}"), text(ours, ""), yardstick));
+        let (ours, theirs) = (slow(pace, || page().map(drop))?, slow(pace, blank)?);
+        let millis =
+            |time: Duration| (time.as_secs_f64(), format!("{:.1} ms", time.as_secs_f64() * 1e3));
+        let row = Row::new(&format!("time of the {name}, p95"), millis(ours), millis(theirs));
+        rows.push(row.aim("under 20 ms".into(), ours < SLOWEST, BINDS));
+        let kib = |bytes: usize| (bytes as f64, format!("{:.1} KiB", bytes as f64 / 1024.0));
+        let row = Row::new(&format!("weight of the {name}"), kib(weight), kib(HEAVIEST));
+        rows.push(row.aim("under 100 KiB".into(), weight < HEAVIEST, "what it lists."));
+    }
+    rows.extend(live(&server, pace)?);
+    Ok(rows)
+}
+
+/// Connections that wait for live updates: their memory, and the processor time that all of them take.
+fn live(server: &Server, pace: Pace) -> Outcome<[Row; 2]> {
+    let session = server.administrator()?;
+    let opened = |path: &str| -> Outcome<(f64, f64)> {
+        let before = machine::resident(Some(server.process()))?;
+        let open: Outcome<Vec<_>> = (0..LIVE).map(|_| server.follow(path, &session)).collect();
+        let open = open?;
+        let bytes = machine::resident(Some(server.process()))?.saturating_sub(before);
+        let (begun, worked) = (Instant::now(), machine::processor_time(server.process())?);
+        std::thread::sleep(Duration::from_secs(pace.seconds));
+        let worked = machine::processor_time(server.process())? - worked;
+        drop(open);
+        Ok((bytes as f64 / LIVE as f64, 100.0 * worked / begun.elapsed().as_secs_f64()))
+    };
+    let (idle, resting) = opened("/account")?;
+    let (live, following) = opened("/operations/state")?;
+    let kib = |bytes: f64, who: &str| (bytes.max(1.0), format!("{:.1} KiB{who}", bytes / 1024.0));
+    let memory = Row::new("memory of a live connection", kib(live, ""), kib(idle, ", an idle one"));
+    let percent =
+        |share: f64, who: &str| (share.max(0.1), format!("{share:.1} % of a processor{who}"));
+    let what = format!("{LIVE} live connections");
+    Ok([memory, Row::new(&what, percent(following, ""), percent(resting, ", idle ones"))])
+}
+
+/// The time of one in twenty that is slower than the others.
+fn slow(pace: Pace, work: impl Fn() -> Outcome<()> + Sync) -> Outcome<Duration> {
+    let times = Mutex::new(Vec::new());
+    rate(1, pace.seconds, |_, _| {
+        let begun = Instant::now();
+        work()?;
+        times.lock().map(|mut times| times.push(begun.elapsed())).or_say("the times")
+    })?;
+    let mut times = times.into_inner().or_say("the times")?;
+    times.sort_unstable();
+    times.get(times.len() * 95 / 100).copied().or_say("a measurement")
+}

@@ -1,0 +1,133 @@
+//! Answers: pages, redirections, and refusals.
+
+use crate::{
+    cookies,
+    form::Form,
+    visitor::{Visitor, form_token},
+};
+use actix_web::{
+    HttpResponse, ResponseError,
+    cookie::Cookie,
+    http::{StatusCode, header},
+};
+use askama::Template;
+use contract::{
+    Fault, Timestamp,
+    authentication::{Role, User},
+};
+use std::fmt;
+
+/// What a handler answers.
+pub type Answer = Result<HttpResponse, Refused>;
+
+/// A call was refused. The guard makes a page of it.
+#[derive(Debug)]
+pub struct Refused(pub Fault);
+
+impl From<Fault> for Refused {
+    fn from(fault: Fault) -> Self {
+        Refused(fault)
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl ResponseError for Refused {
+    fn status_code(&self) -> StatusCode {
+        StatusCode::from_u16(self.0.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+}
+
+/// What all pages show around their content.
+pub struct Frame {
+    /// The title in the browser.
+    pub title: String,
+    /// The way from the start to this page: labels and addresses.
+    pub trail: Vec<(String, String)>,
+    /// The person, if they are signed in.
+    pub user: Option<User>,
+    /// What the last form did.
+    pub note: Option<String>,
+    pub form_token: String,
+    pub now: Timestamp,
+    /// Whether the browser will keep a session.
+    pub keeps_sessions: bool,
+    /// Distinguishes this showing of a form from others.
+    pub form_key: String,
+}
+
+impl Frame {
+    /// The frame for anybody.
+    pub fn open(visitor: &Visitor, title: &str) -> Frame {
+        Frame {
+            title: title.to_owned(),
+            trail: Vec::new(),
+            user: None,
+            note: cookies::note(visitor.request()),
+            form_token: visitor.form_token(),
+            now: visitor.now(),
+            keeps_sessions: visitor.settings().keeps_sessions(),
+            form_key: format!("{:032x}", fastrand::u128(..)),
+        }
+    }
+
+    /// The frame for a person who is signed in.
+    pub async fn of(visitor: &Visitor, title: &str) -> Result<Frame, Refused> {
+        let user = Some(visitor.user().await?);
+        Ok(Frame { user, ..Frame::open(visitor, title) })
+    }
+
+    /// The frame in which the session of these forms has just begun.
+    pub fn for_session(self, session: &str) -> Frame {
+        Frame { form_token: form_token(Some(session)), ..self }
+    }
+
+    /// Whether the person is a superadmin. The service decides what they may do; this decides what is
+    /// shown.
+    pub fn is_superadmin(&self) -> bool {
+        self.user.as_ref().is_some_and(|user| user.role == Role::Superadmin)
+    }
+
+    /// Adds a step to the way to this page.
+    pub fn below(mut self, label: impl fmt::Display, address: impl fmt::Display) -> Frame {
+        self.trail.push((label.to_string(), address.to_string()));
+        self
+    }
+}
+
+/// A page.
+pub fn page(content: &impl Template) -> Answer {
+    page_with(StatusCode::OK, content)
+}
+
+/// A page with a form, with the status that the service gave what was entered.
+pub fn form_page(form: &Form, content: &impl Template) -> Answer {
+    page_with(StatusCode::from_u16(form.status()).unwrap_or(StatusCode::BAD_REQUEST), content)
+}
+
+pub fn page_with(status: StatusCode, content: &impl Template) -> Answer {
+    let html = content.render().map_err(|_| Refused(Fault::Internal))?;
+    let mut answer = HttpResponse::build(status);
+    answer.content_type("text/html; charset=utf-8");
+    Ok(answer.body(html))
+}
+
+/// Leads to another page after a form, and says there what the form did.
+pub fn done(to: &str, note: &str) -> Answer {
+    Ok(see(to).cookie(cookies::noted(note)).finish())
+}
+
+/// Leads to another page with a new session, or without one.
+pub fn with_session(to: &str, session: Cookie<'static>) -> Answer {
+    Ok(see(to).cookie(session).finish())
+}
+
+fn see(to: &str) -> actix_web::HttpResponseBuilder {
+    let mut answer = HttpResponse::SeeOther();
+    answer.insert_header((header::LOCATION, to.to_owned()));
+    answer
+}

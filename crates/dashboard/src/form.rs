@@ -1,0 +1,219 @@
+//! Forms: what a person entered, and what is wrong with it.
+
+use crate::{answer::Refused, cookies, visitor::form_token};
+use actix_web::{FromRequest, HttpMessage, HttpRequest, dev::Payload, web};
+use bytes::Bytes;
+use contract::Fault;
+use futures_util::future::{FutureExt, LocalBoxFuture};
+use serde_json::{Map, Value};
+
+/// The name of the field with the form token.
+pub const TOKEN: &str = "formToken";
+/// The name of the field that makes a form that is sent twice one change.
+pub const KEY: &str = "formKey";
+
+/// Parts of the names of fields that hold secrets.
+const SECRET: [&str; 4] = ["password", "secret", "token", "masterkey"];
+
+/// What a person entered, in the order of the fields, and what the service says about it.
+#[derive(Debug, Clone, Default)]
+pub struct Form {
+    fields: Vec<(String, String)>,
+    fault: Option<Fault>,
+}
+
+impl Form {
+    pub fn new(fields: Vec<(String, String)>) -> Form {
+        Form { fields, fault: None }
+    }
+
+    /// A form that already says something, such as the present name.
+    pub fn filled<'a>(fields: impl IntoIterator<Item = (&'a str, String)>) -> Form {
+        Form::new(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    /// Adds a field.
+    pub fn push(&mut self, name: String, value: String) {
+        self.fields.push((name, value));
+    }
+
+    /// Checks that a page of this session made the form.
+    pub fn check(&self, req: &HttpRequest) -> Result<(), Refused> {
+        if self.value(TOKEN) == form_token(cookies::session(req).as_deref()) {
+            return Ok(());
+        }
+        Err(Refused(Fault::Unauthenticated("this form was made for another session".into())))
+    }
+
+    /// What is in a field, or nothing.
+    pub fn value(&self, name: &str) -> &str {
+        let field = self.fields.iter().find(|(field, _)| field == name);
+        field.map_or("", |(_, value)| value.as_str())
+    }
+
+    /// Whether a box is ticked, or one of several values is chosen.
+    pub fn has(&self, name: &str, value: &str) -> bool {
+        self.fields.iter().any(|(field, given)| field == name && given == value)
+    }
+
+    /// All values of a field, such as the ticked boxes of a group.
+    pub fn values(&self, name: &str) -> Vec<&str> {
+        let given = self.fields.iter().filter(|(field, _)| field == name);
+        given.map(|(_, value)| value.as_str()).collect()
+    }
+
+    /// The parameters of a function: the fields with something in them, as text.
+    pub fn params(&self, names: &[&str]) -> Map<String, Value> {
+        let given = names.iter().map(|name| (*name, self.value(name)));
+        let given = given.filter(|(_, value)| !value.is_empty());
+        given.map(|(name, value)| (name.to_owned(), value.into())).collect()
+    }
+
+    /// The lines `NAME=value` of a field, as a function takes variables. Empty lines say nothing.
+    pub fn pairs(&self, name: &str) -> Result<Map<String, Value>, Fault> {
+        let lines = self.value(name).lines().map(|line| line.trim_end_matches('\r'));
+        let lines = lines.filter(|line| !line.trim().is_empty());
+        let pair = |line: &str| {
+            let (name, value) = line.split_once('=')?;
+            Some((name.trim().to_owned(), value.into()))
+        };
+        let pairs: Option<_> = lines.map(pair).collect();
+        pairs.ok_or_else(|| Fault::invalid(name, "must have lines such as NAME=value"))
+    }
+
+    pub fn key(&self) -> Option<String> {
+        Some(self.value(KEY)).filter(|key| !key.is_empty()).map(str::to_owned)
+    }
+
+    /// The form again, with what the service says about it.
+    pub fn refused(mut self, fault: Fault) -> Form {
+        self.fault = Some(fault);
+        self
+    }
+
+    /// The form again, where the service has other names for some fields: the name that the service
+    /// has, and the name in the form. A problem is then shown at the field in which it was entered.
+    pub fn refused_as(self, fault: Fault, names: &[(&str, &str)]) -> Form {
+        let Fault::Invalid(mut problems) = fault else { return self.refused(fault) };
+        for problem in &mut problems {
+            let name = names.iter().find_map(|(theirs, ours)| {
+                let rest = problem.field.strip_prefix(theirs)?;
+                (rest.is_empty() || rest.starts_with(['[', '.'])).then(|| format!("{ours}{rest}"))
+            });
+            if let Some(name) = name {
+                problem.field = name;
+            }
+        }
+        self.refused(Fault::Invalid(problems))
+    }
+
+    /// This form on a page with others: they say what they said before. A field of this form that is
+    /// in `others` too keeps what the person entered.
+    pub fn beside(mut self, others: Form) -> Form {
+        for (name, value) in others.fields {
+            if !self.fields.iter().any(|(field, _)| *field == name) {
+                self.fields.push((name, value));
+            }
+        }
+        self
+    }
+
+    /// What is wrong with a field.
+    pub fn problem(&self, name: &str) -> Option<&str> {
+        let Some(Fault::Invalid(problems)) = &self.fault else { return None };
+        let of_field = problems.iter().find(|problem| {
+            let rest = problem.field.strip_prefix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.']))
+        });
+        of_field.map(|problem| problem.problem.as_str())
+    }
+
+    /// What is wrong with the whole.
+    pub fn fault(&self) -> Option<String> {
+        self.fault.as_ref().map(ToString::to_string)
+    }
+
+    /// The status of the page that shows the form.
+    pub fn status(&self) -> u16 {
+        self.fault.as_ref().map_or(200, Fault::status)
+    }
+
+    /// The fields that may stand in a page: no secrets, and nothing of the form itself.
+    pub fn kept(&self) -> Vec<(String, String)> {
+        let is_secret = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            name == "data" || SECRET.iter().any(|part| name.contains(part))
+        };
+        let kept =
+            self.fields.iter().filter(|(name, _)| name != TOKEN && name != KEY && !is_secret(name));
+        kept.cloned().collect()
+    }
+}
+
+/// The parameters of a search: the fields with something in them.
+pub fn search<'a>(fields: impl IntoIterator<Item = (&'a str, &'a String)>) -> Map<String, Value> {
+    let given = fields.into_iter().map(|(name, value)| (name, value.trim()));
+    let given = given.filter(|(_, value)| !value.is_empty());
+    given.map(|(name, value)| (name.to_owned(), value.into())).collect()
+}
+
+impl FromRequest for Form {
+    type Error = actix_web::Error;
+    type Future = LocalBoxFuture<'static, Result<Self, Self::Error>>;
+
+    fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let (req, body) = (req.clone(), Bytes::from_request(req, payload));
+        async move {
+            let body = body.await?;
+            let form = Form::new(
+                web::Query::<Vec<(String, String)>>::from_query(
+                    str::from_utf8(&body).map_err(|_| malformed())?,
+                )
+                .map_err(|_| malformed())?
+                .into_inner(),
+            );
+            // Kept for the page that asks to sign in again.
+            req.extensions_mut().insert(form.clone());
+            form.check(&req)?;
+            Ok(form)
+        }
+        .boxed_local()
+    }
+}
+
+fn malformed() -> Refused {
+    Refused(Fault::Malformed("this is not a form".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_form_leaves_the_others_as_they_were() {
+        let entered = Form::filled([("amount", "lots".to_owned()), ("featured", String::new())]);
+        let others = Form::filled([
+            ("amount", "5".to_owned()),
+            ("featured", "yes".to_owned()),
+            ("name", "Games".to_owned()),
+        ]);
+        let form = entered.beside(others);
+        assert_eq!((form.value("amount"), form.value("name")), ("lots", "Games"));
+        assert!(!form.has("featured", "yes"));
+    }
+
+    #[test]
+    fn a_problem_stands_at_the_field_in_which_it_was_entered() {
+        let names = [("version", "newVersion"), ("source.git.url", "url")];
+        for (theirs, ours, not) in [
+            ("version", "newVersion", "version"),
+            ("source.git.url", "url", "ref"),
+            ("versions", "versions", "newVersion"),
+        ] {
+            let fault = Fault::invalid(theirs, "is wrong");
+            let form = Form::default().refused_as(fault, &names);
+            assert_eq!(form.problem(ours), Some("is wrong"), "{theirs}");
+            assert_eq!(form.problem(not), None, "{theirs}");
+        }
+    }
+}

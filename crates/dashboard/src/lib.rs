@@ -1,0 +1,122 @@
+//! The pages for people who prefer looking to typing.
+//!
+//! A page calls the same functions as any client, with the session of the person who looks, and so
+//! with the same authorization, limits and errors. This crate cannot do anything else: it knows the
+//! contract and a [`Service`] to call, and neither the store nor the owners.
+//!
+//! - [`visitor`] reads who looks, and calls functions for them.
+//! - [`form`] reads what they send, and shows it again when it is refused.
+//! - [`guard`] checks the host and the origin of each request, and puts the security headers and the
+//!   pages of errors on each answer.
+//! - [`live`] sends what changes while a page is open.
+//! - [`pages`] has one module for each group of pages.
+//!
+//! Every page works without scripts, and names the command that does the same.
+
+mod answer;
+mod assets;
+mod chart;
+mod cookies;
+mod files;
+mod form;
+mod guard;
+mod live;
+mod pages;
+mod text;
+mod visitor;
+
+use actix_web::{dev::RequestHead, middleware::from_fn, web};
+use bytes::Bytes;
+use contract::{Fault, Reply, Timestamp};
+use futures_util::{future::LocalBoxFuture, stream::LocalBoxStream};
+use std::{rc::Rc, time::Duration};
+
+/// What the pages call.
+pub trait Service: 'static {
+    fn now(&self) -> Timestamp;
+
+    /// Waits.
+    fn sleep(&self, time: Duration) -> LocalBoxFuture<'static, ()>;
+
+    /// Whether the service is about to stop.
+    fn is_stopping(&self) -> bool;
+
+    /// Calls a function for the person who looks at the page.
+    fn call<'a>(&'a self, call: Call<'a>) -> LocalBoxFuture<'a, Result<Reply, Fault>>;
+
+    /// Sends a file to an upload address that the service gave. The bytes go on as they come.
+    fn upload<'a>(
+        &'a self,
+        address: &'a str,
+        file: LocalBoxStream<'static, Result<Bytes, Fault>>,
+    ) -> LocalBoxFuture<'a, Result<(), Fault>>;
+}
+
+/// A call of a function or of an endpoint.
+pub struct Call<'a> {
+    pub target: Target,
+    /// The parameters, as JSON.
+    pub params: Vec<u8>,
+    /// The session of the person, if there is one.
+    pub session: Option<&'a str>,
+    /// The master key, if the person entered it for this call.
+    pub master_key: Option<String>,
+    /// A change with this key happens once, also if the person sends the form twice.
+    pub idempotency_key: Option<String>,
+    /// Whether the call counts against the rate limit. Of the calls that make a page, one does.
+    pub counts: bool,
+    /// The request of the person: the rate limit depends on its address.
+    pub head: &'a RequestHead,
+}
+
+/// What is called.
+pub enum Target {
+    /// The name of a function.
+    Function(&'static str),
+    /// The name of an endpoint, and the values in its path.
+    Endpoint(&'static str, Vec<String>),
+}
+
+/// Where the pages are, and what they tell people about the service.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The address of the pages, such as `https://dashboard.example.com`. Only requests to its host
+    /// are answered.
+    pub url: url::Url,
+    /// The address of the service for clients.
+    pub api_url: String,
+    /// The application id that clients send.
+    pub application_id: String,
+}
+
+impl Settings {
+    /// Whether browsers keep a session: over https, or on the machine itself.
+    fn keeps_sessions(&self) -> bool {
+        let is_local = match self.url.host() {
+            Some(url::Host::Domain(name)) => name == "localhost",
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        self.url.scheme() == "https" || is_local
+    }
+}
+
+/// One worker's pages.
+struct Site {
+    service: Rc<dyn Service>,
+    settings: Settings,
+}
+
+/// Registers all pages.
+pub fn configure(service: Rc<dyn Service>, settings: Settings, app: &mut web::ServiceConfig) {
+    let site = web::Data::new(Site { service, settings });
+    app.service(
+        web::scope("")
+            .app_data(site)
+            .wrap(from_fn(guard::guard))
+            .configure(assets::configure)
+            .configure(pages::configure)
+            .default_service(web::to(pages::nothing_here)),
+    );
+}

@@ -1,0 +1,193 @@
+//! Live updates of a page, by server-sent events (HTML standard, section 9.2).
+//!
+//! An element with `data-live` names the address of a stream. The stream calls functions for the
+//! person who looks, at intervals, and sends what is new as a piece of HTML. Each event has an id, from
+//! which a stream goes on after an interruption. A page without scripts shows the same when it is
+//! loaded again.
+
+use crate::{
+    answer::{Answer, Refused},
+    visitor::Visitor,
+};
+use actix_web::{HttpResponse, http::header};
+use askama::Template;
+use bytes::Bytes;
+use contract::Fault;
+use data_encoding::HEXLOWER;
+use futures_util::stream;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::{
+    convert::Infallible,
+    fmt::Write,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
+
+/// The streams that may be open at a time.
+const MOST: usize = 512;
+/// How long a stream lasts. The browser then opens the next one.
+const LASTS: Duration = Duration::from_secs(600);
+/// The longest silence. A comment then shows whether somebody still reads.
+const QUIET: Duration = Duration::from_secs(15);
+
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// What is new on a page.
+pub enum Update {
+    /// Nothing.
+    None,
+    /// A piece of HTML after what the element has, and the id of this state.
+    Append(String, String),
+    /// A piece of HTML in place of what the element has, and the id of this state.
+    Replace(String, String),
+}
+
+/// Whether more will come.
+pub enum Next {
+    Later,
+    /// Nothing changes any more.
+    Never,
+}
+
+/// Streams what `look` finds, one look each `interval`. It gets the id of the last event.
+pub fn stream<L>(visitor: Visitor, interval: Duration, look: L) -> Answer
+where
+    L: AsyncFn(&Visitor, Option<&str>) -> Result<(Update, Next), Refused> + 'static,
+{
+    let place = Place::take().ok_or(Refused(Fault::Busy))?;
+    let last = visitor.request().headers().get("last-event-id");
+    let last = last.and_then(|id| id.to_str().ok()).map(str::to_owned);
+    let begun = Instant::now();
+    let state = Some((visitor, look, last, place, Instant::now(), true));
+    let events = stream::unfold(state, move |state| async move {
+        let (visitor, look, mut last, place, mut spoke, mut first) = state?;
+        loop {
+            if !std::mem::take(&mut first) {
+                visitor.sleep(interval).await;
+            }
+            if begun.elapsed() > LASTS || visitor.is_stopping() {
+                return None;
+            }
+            visitor.look_again();
+            let Ok((update, next)) = look(&visitor, last.as_deref()).await else {
+                // The page shows why when it is loaded again.
+                return Some((event("end", "", ""), None));
+            };
+            let mut text = match update {
+                Update::None => String::new(),
+                Update::Append(html, id) => keep(&mut last, id, |id| written("append", id, &html)),
+                Update::Replace(html, id) => {
+                    keep(&mut last, id, |id| written("replace", id, &html))
+                }
+            };
+            if matches!(next, Next::Never) {
+                text.push_str(&written("end", "", ""));
+                return Some((Ok(text.into()), None));
+            }
+            if text.is_empty() && spoke.elapsed() > QUIET {
+                text.push_str(":\n\n");
+            }
+            if !text.is_empty() {
+                spoke = Instant::now();
+                return Some((Ok(text.into()), Some((visitor, look, last, place, spoke, false))));
+            }
+        }
+    });
+    Ok(HttpResponse::Ok()
+        .insert_header((header::CONTENT_TYPE, "text/event-stream"))
+        .insert_header((header::CACHE_CONTROL, "no-store"))
+        .streaming(events))
+}
+
+/// The update to what a template shows now, unless the last event was the same.
+pub fn replaced(
+    shown: &impl Template,
+    last: Option<&str>,
+    next: Next,
+) -> Result<(Update, Next), Refused> {
+    let html = shown.render().map_err(|_| Refused(Fault::Internal))?;
+    let id = HEXLOWER.encode(&Sha256::digest(&html));
+    match last == Some(id.as_str()) {
+        true => Ok((Update::None, next)),
+        false => Ok((Update::Replace(html, id), next)),
+    }
+}
+
+/// Where a page ends that shows a log.
+#[derive(Deserialize)]
+pub struct Seen {
+    #[serde(default)]
+    pub after: String,
+}
+
+/// The update to the next lines of a log, and the position after them. The log is followed until it
+/// is complete and has no more lines.
+pub fn appended<T>(
+    lines: Vec<T>,
+    position: String,
+    is_complete: bool,
+    shown: impl FnOnce(Vec<T>) -> askama::Result<String>,
+) -> Result<(Update, Next), Refused> {
+    match (lines.is_empty(), is_complete) {
+        (true, true) => Ok((Update::None, Next::Never)),
+        (true, false) => Ok((Update::None, Next::Later)),
+        (false, _) => {
+            let html = shown(lines).map_err(|_| Refused(Fault::Internal))?;
+            Ok((Update::Append(html, position), Next::Later))
+        }
+    }
+}
+
+fn keep(last: &mut Option<String>, id: String, text: impl FnOnce(&str) -> String) -> String {
+    let text = text(&id);
+    *last = Some(id);
+    text
+}
+
+fn event(kind: &str, id: &str, html: &str) -> Result<Bytes, Infallible> {
+    Ok(written(kind, id, html).into())
+}
+
+/// An event. Each line of the HTML is a line of data.
+fn written(kind: &str, id: &str, html: &str) -> String {
+    let mut text = format!("event: {kind}\n");
+    if !id.is_empty() {
+        // A string takes all that is written.
+        let _ = writeln!(text, "id: {}", id.replace(['\n', '\r', '\0'], ""));
+    }
+    for line in html.split(['\n', '\r']) {
+        let _ = writeln!(text, "data: {line}");
+    }
+    text.push('\n');
+    text
+}
+
+/// One of the open streams.
+struct Place;
+
+impl Place {
+    fn take() -> Option<Place> {
+        let taken = OPEN.fetch_update(Relaxed, Relaxed, |open| (open < MOST).then_some(open + 1));
+        taken.ok().map(|_| Place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::written;
+
+    #[test]
+    fn an_event_cannot_contain_another() {
+        assert_eq!(
+            written("append", "7\nid: 8", "a\r\n\nevent: end"),
+            "event: append\nid: 7id: 8\ndata: a\ndata: \ndata: \ndata: event: end\n\n"
+        );
+    }
+}

@@ -1,0 +1,110 @@
+//! The account of the person: profile, password, sessions and limits. [`tokens`] has the deploy tokens
+//! and the trusted publishers, [`webhooks`] the webhooks of organizations, [`audit`] the changes of the
+//! person.
+
+mod audit;
+mod tokens;
+mod webhooks;
+
+use crate::{
+    answer::{Answer, Frame, done, form_page, with_session},
+    cookies,
+    form::Form,
+    visitor::Visitor,
+};
+use actix_web::web;
+use askama::Template;
+use contract::{
+    Limit,
+    authentication::{
+        ChangePassword, GetSessions, GetUsage, RevokeSession, Session, UpdateProfile, Usage,
+    },
+};
+use serde_json::{Value, json};
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    app.route("/account", web::get().to(show))
+        .route("/account", web::post().to(change))
+        .route("/account/password", web::post().to(set_password))
+        .route("/account/sessions", web::post().to(end_session));
+    audit::configure(app);
+    tokens::configure(app);
+    webhooks::configure(app);
+}
+
+/// The pages of the account: the address, and the label.
+const TABS: &[(&str, &str)] = &[
+    ("/account", "Profile"),
+    ("/account/tokens", "Deploy tokens"),
+    ("/account/webhooks", "Webhooks"),
+    ("/account/audit", "Audit log"),
+];
+
+#[derive(Template)]
+#[template(path = "account.html")]
+struct Account {
+    frame: Frame,
+    sessions: Vec<Session>,
+    usage: Usage,
+    form: Form,
+}
+
+impl Account {
+    fn tabs(&self) -> &'static [(&'static str, &'static str)] {
+        TABS
+    }
+
+    fn is_here(&self, address: &str) -> bool {
+        address == "/account"
+    }
+
+    /// How much of the rate limit is left.
+    fn calls(&self) -> String {
+        match (self.usage.calls_left, self.usage.calls_per_minute) {
+            (Some(left), Some(all)) => format!("{left} of {all} calls a minute are left"),
+            _ => "unlimited".to_owned(),
+        }
+    }
+}
+
+async fn show(visitor: Visitor) -> Answer {
+    show_with(&visitor, Form::default()).await
+}
+
+/// Shows the account with a form that was refused, or an empty one. The other forms have what is set
+/// now.
+async fn show_with(visitor: &Visitor, form: Form) -> Answer {
+    let user = visitor.user().await?;
+    let company = user.company.as_ref().map(ToString::to_string).unwrap_or_default();
+    let form = form.beside(Form::filled([("name", user.name.to_string()), ("company", company)]));
+    let frame = Frame::of(visitor, "Account").await?;
+    let sessions = visitor.read(&GetSessions { limit: Limit::default(), cursor: None }).await?;
+    let usage = visitor.read(&GetUsage {}).await?;
+    form_page(&form.clone(), &Account { frame, sessions: sessions.items, usage, form })
+}
+
+async fn change(visitor: Visitor, form: Form) -> Answer {
+    let company = Some(form.value("company")).filter(|text| !text.is_empty());
+    let params = json!({"name": form.value("name"), "company": company});
+    match visitor.send::<UpdateProfile>(&params, form.key()).await {
+        Ok(_) => done("/account", "The profile is changed."),
+        Err(fault) => show_with(&visitor, form.refused(fault)).await,
+    }
+}
+
+async fn set_password(visitor: Visitor, form: Form) -> Answer {
+    let mut params = form.params(&["currentPassword", "newPassword"]);
+    params.insert("revokeTokens".into(), form.has("revokeTokens", "yes").into());
+    match visitor.send::<ChangePassword>(&Value::Object(params), form.key()).await {
+        Ok(new) => with_session("/account", cookies::signed_in(new.session_token)),
+        Err(fault) => show_with(&visitor, form.refused(fault)).await,
+    }
+}
+
+async fn end_session(visitor: Visitor, form: Form) -> Answer {
+    let params = Value::Object(form.params(&["sessionId"]));
+    match visitor.send::<RevokeSession>(&params, form.key()).await {
+        Ok(_) => done("/account", "The session is over."),
+        Err(fault) => show_with(&visitor, form.refused(fault)).await,
+    }
+}

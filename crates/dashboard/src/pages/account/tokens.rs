@@ -1,0 +1,211 @@
+//! Deploy tokens of a person and of an app, and the trusted publishers of an app.
+
+use super::TABS;
+use crate::{
+    answer::{Answer, Frame, Refused, done, form_page, page},
+    form::Form,
+    visitor::Visitor,
+};
+use actix_web::web;
+use askama::Template;
+use contract::{
+    AppId, Cursor, Limit, Page, Scope,
+    apps::{App, GetApp},
+    tokens::{CreateDeployToken, DeployToken, GetDeployTokens, NewDeployToken, RevokeDeployToken},
+    trusted_publishers::{
+        AddTrustedPublisher, GetTrustedPublishers, RemoveTrustedPublisher, TrustedPublisher,
+    },
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    app.route("/account/tokens", web::get().to(show_own))
+        .route("/account/tokens", web::post().to(create_own))
+        .route("/account/tokens/revoke", web::post().to(revoke_own))
+        .route("/apps/{id}/access", web::get().to(show_app))
+        .route("/apps/{id}/access", web::post().to(create_for_app))
+        .route("/apps/{id}/access/revoke", web::post().to(revoke_of_app))
+        .route("/apps/{id}/access/publishers", web::post().to(add_publisher))
+        .route("/apps/{id}/access/remove", web::post().to(remove_publisher));
+}
+
+/// The scopes, and what each allows.
+const SCOPES: [(Scope, &str); 4] = [
+    (Scope::ArtifactUpload, "uploads artifacts"),
+    (Scope::ReleaseCreate, "creates releases, and publishes those that it created"),
+    (Scope::ReleasePublish, "publishes and rolls back all releases of the app"),
+    (Scope::BuildRun, "runs builds; a runner also needs artifact:upload"),
+];
+
+/// A part of a list.
+#[derive(Debug, Default, Deserialize)]
+struct Part {
+    cursor: Option<Cursor>,
+}
+
+/// The tokens that a page lists, and the form for a new one.
+struct Tokens {
+    /// The address of the page, and of the form for a new token.
+    at: String,
+    page: Page<DeployToken>,
+}
+
+impl Tokens {
+    fn scopes(&self) -> [(&'static str, &'static str); 4] {
+        SCOPES.map(|(scope, what)| (scope.name(), what))
+    }
+}
+
+#[derive(Template)]
+#[template(path = "tokens.html")]
+struct Own {
+    frame: Frame,
+    tokens: Tokens,
+    form: Form,
+}
+
+impl Own {
+    fn tabs(&self) -> &'static [(&'static str, &'static str)] {
+        TABS
+    }
+
+    fn is_here(&self, address: &str) -> bool {
+        address == "/account/tokens"
+    }
+}
+
+/// The page after a token was made: the only one that shows it.
+#[derive(Template)]
+#[template(path = "token_made.html")]
+struct Made {
+    frame: Frame,
+    made: NewDeployToken,
+    back: String,
+}
+
+async fn read(
+    visitor: &Visitor,
+    app_id: Option<AppId>,
+    cursor: Option<Cursor>,
+) -> Result<Page<DeployToken>, Refused> {
+    visitor.read(&GetDeployTokens { app_id, limit: Limit::default(), cursor }).await
+}
+
+async fn show_own(visitor: Visitor, part: web::Query<Part>) -> Answer {
+    own_with(&visitor, Form::default(), part.into_inner().cursor).await
+}
+
+async fn own_with(visitor: &Visitor, form: Form, cursor: Option<Cursor>) -> Answer {
+    let frame = Frame::of(visitor, "Account").await?;
+    let tokens = Tokens { at: "/account/tokens".into(), page: read(visitor, None, cursor).await? };
+    form_page(&form.clone(), &Own { frame, tokens, form })
+}
+
+/// The parameters of a new token. A day begins at midnight, UTC.
+fn wanted(form: &Form) -> serde_json::Map<String, Value> {
+    let mut params = form.params(&["name", "appId"]);
+    params.insert("scopes".into(), form.values("scopes").into());
+    let day = form.value("expiresAt");
+    if !day.is_empty() {
+        params.insert("expiresAt".into(), format!("{day}T00:00:00Z").into());
+    }
+    params
+}
+
+async fn made(visitor: &Visitor, made: NewDeployToken, back: String) -> Answer {
+    let frame = Frame::of(visitor, "New deploy token").await?;
+    page(&Made { frame, made, back })
+}
+
+async fn create_own(visitor: Visitor, form: Form) -> Answer {
+    let params = Value::Object(wanted(&form));
+    match visitor.send::<CreateDeployToken>(&params, form.key()).await {
+        Ok(new) => made(&visitor, new, "/account/tokens".into()).await,
+        Err(fault) => own_with(&visitor, form.refused(fault), None).await,
+    }
+}
+
+async fn revoke_own(visitor: Visitor, form: Form) -> Answer {
+    let params = Value::Object(form.params(&["tokenId"]));
+    match visitor.send::<RevokeDeployToken>(&params, form.key()).await {
+        Ok(token) => done("/account/tokens", &format!("The token {} is revoked.", token.name)),
+        Err(fault) => own_with(&visitor, form.refused(fault), None).await,
+    }
+}
+
+#[derive(Template)]
+#[template(path = "access.html")]
+struct Access {
+    frame: Frame,
+    app: App,
+    tokens: Tokens,
+    publishers: Vec<TrustedPublisher>,
+    form: Form,
+}
+
+async fn show_app(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
+    let app_id = crate::pages::id(path, "app")?;
+    app_with(&visitor, app_id, Form::default(), part.into_inner().cursor).await
+}
+
+async fn app_with(visitor: &Visitor, app_id: AppId, form: Form, cursor: Option<Cursor>) -> Answer {
+    let app = visitor.read(&GetApp { app_id }).await?;
+    let tokens = Tokens {
+        at: format!("/apps/{app_id}/access"),
+        page: read(visitor, Some(app_id), cursor).await?,
+    };
+    // An app has at most twenty.
+    let all = GetTrustedPublishers { app_id, limit: Limit::default(), cursor: None };
+    let publishers = visitor.read(&all).await?.items;
+    let frame = Frame::of(visitor, "Access").await?;
+    let frame = frame.below("Projects", "/").below(&app.name, format!("/apps/{app_id}"));
+    form_page(&form.clone(), &Access { frame, app, tokens, publishers, form })
+}
+
+async fn create_for_app(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let app_id: AppId = crate::pages::id(path, "app")?;
+    let mut params = wanted(&form);
+    params.insert("appId".into(), json!(app_id));
+    match visitor.send::<CreateDeployToken>(&Value::Object(params), form.key()).await {
+        Ok(new) => made(&visitor, new, format!("/apps/{app_id}/access")).await,
+        Err(fault) => app_with(&visitor, app_id, form.refused(fault), None).await,
+    }
+}
+
+async fn revoke_of_app(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let app_id: AppId = crate::pages::id(path, "app")?;
+    let params = Value::Object(form.params(&["tokenId"]));
+    match visitor.send::<RevokeDeployToken>(&params, form.key()).await {
+        Ok(token) => done(
+            &format!("/apps/{app_id}/access"),
+            &format!("The token {} is revoked.", token.name),
+        ),
+        Err(fault) => app_with(&visitor, app_id, form.refused(fault), None).await,
+    }
+}
+
+async fn add_publisher(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let app_id: AppId = crate::pages::id(path, "app")?;
+    let mut params = form.params(&["repository", "workflow", "environment"]);
+    params.insert("appId".into(), json!(app_id));
+    match visitor.send::<AddTrustedPublisher>(&Value::Object(params), form.key()).await {
+        Ok(trusted) => done(
+            &format!("/apps/{app_id}/access"),
+            &format!("The workflow {} of {} is trusted.", trusted.workflow, trusted.repository),
+        ),
+        Err(fault) => app_with(&visitor, app_id, form.refused(fault), None).await,
+    }
+}
+
+async fn remove_publisher(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let app_id: AppId = crate::pages::id(path, "app")?;
+    let params = Value::Object(form.params(&["publisherId"]));
+    match visitor.send::<RemoveTrustedPublisher>(&params, form.key()).await {
+        Ok(_) => done(
+            &format!("/apps/{app_id}/access"),
+            "The workflow is trusted no longer. Tokens that it has live on for at most 30 minutes.",
+        ),
+        Err(fault) => app_with(&visitor, app_id, form.refused(fault), None).await,
+    }
+}

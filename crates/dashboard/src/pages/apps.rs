@@ -1,0 +1,90 @@
+//! An app: what there is, its artifacts and its releases.
+
+use super::{artifacts, instances, releases};
+use crate::{
+    answer::{Answer, Frame, Refused, page},
+    visitor::Visitor,
+};
+use actix_web::web;
+use askama::Template;
+use contract::{
+    AppId,
+    apps::{App, GetApp},
+    instances::{Instance, InstanceKind},
+    projects::GetProject,
+};
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    app.route("/apps/{id}", web::get().to(show));
+}
+
+/// The tabs of an app: the last part of the address, and the label.
+const TABS: &[(&str, &str)] = &[
+    ("", "Overview"),
+    ("/source", "Source"),
+    ("/builds", "Builds"),
+    ("/artifacts", "Artifacts"),
+    ("/releases", "Releases"),
+    ("/publishing", "Publishing"),
+    ("/credentials", "Credentials"),
+];
+
+/// What all tabs show around their content.
+pub struct Tab {
+    pub app: App,
+    /// The last part of the address of this tab.
+    here: &'static str,
+}
+
+impl Tab {
+    /// Reads what the tab shows around its content.
+    pub async fn open(
+        visitor: &Visitor,
+        app_id: AppId,
+        here: &'static str,
+    ) -> Result<(Frame, Tab), Refused> {
+        let app = visitor.read(&GetApp { app_id }).await?;
+        let project = visitor.read(&GetProject { project_id: app.project_id }).await?;
+        let frame = Frame::of(visitor, app.name.as_str()).await?;
+        let frame = frame.below("Projects", "/");
+        let frame = frame.below(&project.name, format!("/projects/{}", project.id));
+        Ok((frame, Tab { app, here }))
+    }
+
+    /// Whether this is the tab with that address.
+    pub fn is_here(&self, part: &str) -> bool {
+        self.here == part
+    }
+
+    /// All tabs.
+    pub fn tabs(&self) -> &'static [(&'static str, &'static str)] {
+        TABS
+    }
+}
+
+#[derive(Template)]
+#[template(path = "app.html")]
+struct Show {
+    frame: Frame,
+    tab: Tab,
+    api_url: String,
+    application_id: String,
+    has_artifacts: bool,
+    has_releases: bool,
+    backend: Option<Instance>,
+    market: Option<Instance>,
+}
+
+async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+    let app_id = super::id(path, "app")?;
+    let (frame, tab) = Tab::open(&visitor, app_id, "").await?;
+    let has_artifacts = !artifacts::verified(&visitor, app_id).await?.is_empty();
+    let has_releases = !releases::of_app(&visitor, app_id).await?.is_empty();
+    let backend = instances::of_app(&visitor, app_id, InstanceKind::Backend).await?;
+    let market = instances::of_app(&visitor, app_id, InstanceKind::Market).await?;
+    let settings = visitor.settings();
+    let (api_url, application_id) = (settings.api_url.clone(), settings.application_id.clone());
+    let show =
+        Show { frame, tab, api_url, application_id, has_artifacts, has_releases, backend, market };
+    page(&show)
+}

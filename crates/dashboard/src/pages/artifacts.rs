@@ -1,0 +1,240 @@
+//! The artifacts of an app, and uploads.
+
+use super::apps::Tab;
+use crate::{
+    answer::{Answer, Frame, Refused, done, form_page},
+    form::Form,
+    visitor::Visitor,
+};
+use actix_multipart::Multipart;
+use actix_web::{HttpResponse, http::header, web};
+use askama::Template;
+use bytes::Bytes;
+use contract::{
+    AppId, ArtifactId, Fault, Limit, Operation, Page, Sha256,
+    artifacts::{
+        Artifact, ArtifactKind, ArtifactState, DeleteArtifact, GetArtifact, GetArtifactDownloadUrl,
+        GetArtifacts,
+    },
+    endpoint::{CreateUploadUrl, FinalizeArtifact, FinalizeRequest, UploadUrl},
+};
+use data_encoding::HEXLOWER;
+use futures_util::StreamExt;
+use serde::Deserialize;
+use serde_json::json;
+use sha2::Digest;
+use std::{cell::RefCell, rc::Rc};
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    app.route("/apps/{id}/artifacts", web::get().to(list))
+        .route("/apps/{id}/artifacts", web::post().to(upload))
+        .route("/apps/{id}/artifacts/open", web::post().to(open))
+        .route("/artifacts/{id}", web::get().to(show))
+        .route("/artifacts/{id}/finalize", web::post().to(finalize))
+        .route("/artifacts/{id}/download", web::get().to(download))
+        .route("/artifacts/{id}/delete", web::post().to(delete));
+}
+
+/// The part of a list that a person wants.
+#[derive(Deserialize)]
+struct Part {
+    cursor: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "artifacts.html")]
+struct List {
+    frame: Frame,
+    tab: Tab,
+    artifacts: Page<Artifact>,
+    form: Form,
+}
+
+async fn list(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
+    let app_id = super::id(path, "app")?;
+    list_with(&visitor, app_id, part.into_inner().cursor, Form::default()).await
+}
+
+async fn list_with(visitor: &Visitor, app_id: AppId, cursor: Option<String>, form: Form) -> Answer {
+    let (frame, tab) = Tab::open(visitor, app_id, "/artifacts").await?;
+    let part = json!({"appId": app_id, "cursor": cursor});
+    let artifacts = visitor.send::<GetArtifacts>(&part, None).await?;
+    form_page(&form.clone(), &List { frame, tab, artifacts, form })
+}
+
+/// Takes a file from a form, without scripts. Its bytes go on to the service while they come, and are
+/// hashed on their way.
+async fn upload(visitor: Visitor, path: web::Path<String>, mut parts: Multipart) -> Answer {
+    let app_id: AppId = super::id(path, "app")?;
+    let mut form = Form::default();
+    let malformed = |_| Refused(Fault::Malformed("this is not a form with a file".into()));
+    while let Some(part) = parts.next().await {
+        let mut part = part.map_err(malformed)?;
+        let name = part.name().unwrap_or_default().to_owned();
+        if name != "file" {
+            let value = part.bytes(MOST_TEXT).await.map_err(|_| too_long())?.map_err(malformed)?;
+            form.push(name, String::from_utf8_lossy(&value).into_owned());
+            continue;
+        }
+        form.check(visitor.request())?;
+        let disposition = part.content_disposition();
+        let file_name = disposition.and_then(|d| d.get_filename()).unwrap_or_default().to_owned();
+        let file = part.map(|bytes| {
+            bytes.map_err(|_| Fault::Malformed("the file did not arrive whole".into()))
+        });
+        return match receive(&visitor, app_id, &file_name, file).await {
+            Ok(artifact) => {
+                done(&format!("/artifacts/{}", artifact.id), "The artifact is verified.")
+            }
+            Err(fault) => list_with(&visitor, app_id, None, form.refused(fault)).await,
+        };
+    }
+    Err(Refused(Fault::Malformed("the form has no file: choose one".into())))
+}
+
+/// The most bytes of a field beside the file.
+const MOST_TEXT: usize = 1024;
+
+fn too_long() -> Refused {
+    Refused(Fault::Malformed("a field of this form is too long".into()))
+}
+
+async fn receive(
+    visitor: &Visitor,
+    app_id: AppId,
+    file_name: &str,
+    file: impl futures_util::Stream<Item = Result<Bytes, Fault>> + 'static,
+) -> Result<Artifact, Fault> {
+    let opened = open_upload(visitor, app_id, file_name, None).await?;
+    let Some(address) = opened.upload_url else { return Err(Fault::Internal) };
+    let seen = Rc::new(RefCell::new((sha2::Sha256::new(), 0_u64)));
+    let counted = {
+        let seen = seen.clone();
+        file.inspect(move |bytes| {
+            if let Ok(bytes) = bytes {
+                let mut seen = seen.borrow_mut();
+                seen.0.update(bytes);
+                seen.1 += bytes.len() as u64;
+            }
+        })
+    };
+    visitor.upload(&address, counted.boxed_local()).await?;
+    let (hasher, size) = seen.replace((sha2::Sha256::new(), 0));
+    let hash: Sha256 = HEXLOWER.encode(&hasher.finalize()).parse().map_err(|_| Fault::Internal)?;
+    verify(visitor, opened.artifact_id, FinalizeRequest::of(hash, Some(size))).await
+}
+
+/// Opens an upload. With size and hash, the service goes on with an open one of the same bytes.
+async fn open_upload(
+    visitor: &Visitor,
+    app_id: AppId,
+    file_name: &str,
+    known: Option<(&str, &str)>,
+) -> Result<UploadUrl, Fault> {
+    let Some(kind) = ArtifactKind::of_file_name(file_name) else {
+        return Err(Fault::invalid("file", "choose an .apk, .aab or .ipa"));
+    };
+    let mut request = json!({
+        "appId": app_id,
+        "platform": kind.platform(),
+        "fileName": file_name,
+        "provenance": {"path": "manual-upload"},
+    });
+    if let (Some((size, sha256)), Some(request)) = (known, request.as_object_mut()) {
+        request.insert("size".into(), json!(size.parse::<u64>().unwrap_or_default()));
+        request.insert("sha256".into(), json!(sha256));
+    }
+    visitor.ask(CreateUploadUrl::NAME, Vec::new(), &request).await
+}
+
+async fn verify(
+    visitor: &Visitor,
+    id: ArtifactId,
+    request: FinalizeRequest,
+) -> Result<Artifact, Fault> {
+    visitor.ask(FinalizeArtifact::NAME, vec![id.to_string()], &request).await
+}
+
+/// Opens an upload for a script, which sends the bytes in parts itself. Answers JSON.
+async fn open(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let app_id: AppId = super::id(path, "app")?;
+    let known = (form.value("size"), form.value("sha256"));
+    let opened = open_upload(&visitor, app_id, form.value("fileName"), Some(known)).await;
+    Ok(match opened {
+        Ok(opened) => HttpResponse::Ok().json(opened),
+        Err(fault) => told(&fault),
+    })
+}
+
+/// Verifies what a script sent. Answers JSON.
+async fn finalize(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let id: ArtifactId = super::id(path, "artifact")?;
+    let hash = form.value("sha256").parse().map_err(|_| Fault::invalid("sha256", "is no hash"))?;
+    Ok(match verify(&visitor, id, FinalizeRequest::of(hash, None)).await {
+        Ok(artifact) => HttpResponse::Ok().json(artifact),
+        Err(fault) => told(&fault),
+    })
+}
+
+fn told(fault: &Fault) -> HttpResponse {
+    let status = actix_web::http::StatusCode::from_u16(fault.status()).unwrap_or_default();
+    HttpResponse::build(status).json(json!({"error": fault.to_string()}))
+}
+
+#[derive(Template)]
+#[template(path = "artifact.html")]
+struct Show {
+    frame: Frame,
+    artifact: Artifact,
+    form: Form,
+}
+
+impl Show {
+    fn is_verified(&self) -> bool {
+        self.artifact.state == ArtifactState::Verified
+    }
+}
+
+async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+    show_with(&visitor, super::id(path, "artifact")?, Form::default()).await
+}
+
+async fn show_with(visitor: &Visitor, artifact_id: ArtifactId, form: Form) -> Answer {
+    let artifact = visitor.read(&GetArtifact { artifact_id }).await?;
+    let frame = Frame::of(visitor, artifact.file_name.as_str()).await?;
+    let app = format!("/apps/{}", artifact.app_id);
+    let frame = frame.below("App", &app).below("Artifacts", format!("{app}/artifacts"));
+    form_page(&form.clone(), &Show { frame, artifact, form })
+}
+
+async fn download(visitor: Visitor, path: web::Path<String>) -> Answer {
+    let artifact_id = super::id(path, "artifact")?;
+    let found = visitor.read(&GetArtifactDownloadUrl { artifact_id }).await?;
+    Ok(HttpResponse::SeeOther().insert_header((header::LOCATION, found.url)).finish())
+}
+
+async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let artifact_id: ArtifactId = super::id(path, "artifact")?;
+    let artifact = visitor.read(&GetArtifact { artifact_id }).await?;
+    if form.value("confirmation") != artifact.file_name.as_str() {
+        let fault = Fault::invalid("confirmation", "is not the name of the file");
+        return show_with(&visitor, artifact_id, form.refused(fault)).await;
+    }
+    match visitor.send::<DeleteArtifact>(&json!({"artifactId": artifact_id}), form.key()).await {
+        Ok(_) => done(&format!("/apps/{}/artifacts", artifact.app_id), "The artifact is deleted."),
+        Err(fault) => show_with(&visitor, artifact_id, form.refused(fault)).await,
+    }
+}
+
+/// The verified artifacts of an app, newest first, to make releases of.
+pub async fn verified(visitor: &Visitor, app_id: AppId) -> Result<Vec<Artifact>, Refused> {
+    let all = GetArtifacts {
+        app_id,
+        platform: None,
+        version: None,
+        state: Some(ArtifactState::Verified),
+        limit: Limit::default(),
+        cursor: None,
+    };
+    Ok(visitor.read(&all).await?.items)
+}

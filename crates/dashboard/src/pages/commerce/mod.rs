@@ -1,0 +1,181 @@
+//! What an app sells: its checkouts and its subscriptions. [`channels`] has the channels of shops.
+
+mod channels;
+
+use super::apps::Tab;
+use crate::{
+    answer::{Answer, Frame, done, form_page, page},
+    form::{Form, search},
+    visitor::Visitor,
+};
+use actix_web::web;
+use askama::Template;
+use contract::{
+    Page,
+    apps::{App, GetApp},
+    checkouts::{
+        Checkout, CheckoutState, GetCheckout, GetCheckouts, GetSubscriptions,
+        GetUnsettledCheckouts, Reference, SettleCheckout, Subscription,
+    },
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    app.route("/apps/{id}/checkouts", web::get().to(list))
+        .route("/apps/{id}/subscriptions", web::get().to(subscriptions))
+        .route("/checkouts/{reference}", web::get().to(show))
+        .route("/checkouts/{reference}/settle", web::post().to(settle))
+        .route("/operations/checkouts", web::get().to(unsettled));
+    channels::configure(app);
+}
+
+/// The states by which a person may look for checkouts.
+const STATES: [CheckoutState; 11] = [
+    CheckoutState::Created,
+    CheckoutState::OrderBuilding,
+    CheckoutState::Initialized,
+    CheckoutState::AwaitingPayment,
+    CheckoutState::Paid,
+    CheckoutState::Settling,
+    CheckoutState::Settled,
+    CheckoutState::Failed,
+    CheckoutState::Abandoned,
+    CheckoutState::Expired,
+    CheckoutState::AmountMismatch,
+];
+
+/// What a person looks for. Each list uses its own fields.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Wanted {
+    state: String,
+    email: String,
+    cursor: String,
+}
+
+impl Wanted {
+    /// The parameters of a list: what is not empty.
+    fn params(&self) -> Map<String, Value> {
+        let Wanted { state, email, cursor } = self;
+        search([("state", state), ("email", email), ("cursor", cursor)])
+    }
+}
+
+#[derive(Template)]
+#[template(path = "checkouts.html")]
+struct List {
+    frame: Frame,
+    tab: Tab,
+    checkouts: Page<Checkout>,
+    wanted: Wanted,
+}
+
+impl List {
+    /// The states: the name on the wire, and in words.
+    fn states(&self) -> [(String, String); 11] {
+        STATES.map(|state| (super::wire(&state), super::name(&state)))
+    }
+}
+
+async fn list(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
+    let app_id = super::id(path, "app")?;
+    let (frame, tab) = Tab::open(&visitor, app_id, "/checkouts").await?;
+    let mut params = wanted.params();
+    params.insert("appId".into(), json!(app_id));
+    let checkouts = visitor.send::<GetCheckouts>(&Value::Object(params), None).await?;
+    page(&List { frame, tab, checkouts, wanted: wanted.into_inner() })
+}
+
+#[derive(Template)]
+#[template(path = "subscriptions.html")]
+struct Subscriptions {
+    frame: Frame,
+    tab: Tab,
+    subscriptions: Page<Subscription>,
+    wanted: Wanted,
+}
+
+async fn subscriptions(
+    visitor: Visitor,
+    path: web::Path<String>,
+    wanted: web::Query<Wanted>,
+) -> Answer {
+    let app_id = super::id(path, "app")?;
+    let (frame, tab) = Tab::open(&visitor, app_id, "/subscriptions").await?;
+    let mut params = wanted.params();
+    params.insert("appId".into(), json!(app_id));
+    let subscriptions = visitor.send::<GetSubscriptions>(&Value::Object(params), None).await?;
+    page(&Subscriptions { frame, tab, subscriptions, wanted: wanted.into_inner() })
+}
+
+#[derive(Template)]
+#[template(path = "checkout.html")]
+struct Show {
+    frame: Frame,
+    app: App,
+    checkout: Checkout,
+    form: Form,
+}
+
+impl Show {
+    /// Whether a person may try to settle it.
+    fn may_be_settled(&self) -> bool {
+        use CheckoutState::{AmountMismatch, Paid, Settling};
+        matches!(self.checkout.state, Paid | Settling | AmountMismatch)
+    }
+
+    /// What the provider gave back, in the currency of the checkout.
+    fn refunded(&self) -> Option<String> {
+        let amount = contract::money::Amount::new(self.checkout.refunded_amount)?;
+        let currency = self.checkout.paid.as_ref()?.currency.clone();
+        Some(contract::money::Money { amount, currency }.to_string())
+    }
+}
+
+async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+    show_with(&visitor, super::id(path, "checkout")?, Form::default()).await
+}
+
+async fn show_with(visitor: &Visitor, reference: Reference, form: Form) -> Answer {
+    let checkout = visitor.read(&GetCheckout { reference }).await?;
+    let app = visitor.read(&GetApp { app_id: checkout.app_id }).await?;
+    let frame = Frame::of(visitor, &checkout.reference.to_string()).await?;
+    let at = format!("/apps/{}", app.id);
+    let frame = frame.below(&app.name, &at).below("Checkouts", format!("{at}/checkouts"));
+    form_page(&form.clone(), &Show { frame, app, checkout, form })
+}
+
+async fn settle(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let reference: Reference = super::id(path, "checkout")?;
+    let mut params = form.params(&["byHand"]);
+    params.insert("reference".into(), json!(reference));
+    match visitor.send::<SettleCheckout>(&Value::Object(params), form.key()).await {
+        Ok(_) => done(&format!("/checkouts/{reference}"), "The checkout is being settled."),
+        Err(fault) => show_with(&visitor, reference, form.refused(fault)).await,
+    }
+}
+
+#[derive(Template)]
+#[template(path = "operations_checkouts.html")]
+struct Unsettled {
+    frame: Frame,
+    checkouts: Page<Checkout>,
+}
+
+impl Unsettled {
+    fn tabs(&self) -> &'static [(&'static str, &'static str)] {
+        super::operations::TABS
+    }
+
+    fn is_here(&self, address: &str) -> bool {
+        address == "/operations/checkouts"
+    }
+}
+
+async fn unsettled(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
+    let params = Value::Object(wanted.params());
+    let checkouts = visitor.send::<GetUnsettledCheckouts>(&params, None).await?;
+    let frame = Frame::of(&visitor, "Operations").await?;
+    page(&Unsettled { frame, checkouts })
+}

@@ -1,0 +1,31 @@
+//! The page of a refusal.
+
+use crate::{
+    answer::{Answer, Frame, page_with},
+    visitor::Visitor,
+};
+use actix_web::http::StatusCode;
+use askama::Template;
+use contract::Fault;
+
+#[derive(Template)]
+#[template(path = "error.html")]
+struct Error {
+    frame: Frame,
+    fault: String,
+}
+
+pub async fn page_of(visitor: &Visitor, fault: &Fault) -> Answer {
+    let title = match fault {
+        Fault::NotFound(_) => "Not found",
+        Fault::Forbidden(_) => "Not allowed",
+        fault if fault.status() >= 500 => "Something went wrong",
+        _ => "Not done",
+    };
+    let frame = match Frame::of(visitor, title).await {
+        Ok(frame) => frame,
+        Err(_) => Frame::open(visitor, title),
+    };
+    let status = StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    page_with(status, &Error { frame, fault: fault.to_string() })
+}

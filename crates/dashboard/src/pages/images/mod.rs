@@ -1,0 +1,209 @@
+//! The container images of templates and deployments, for superadmins. [`builds`] has their builds.
+
+mod builds;
+
+use crate::{
+    answer::{Answer, Frame, done, form_page},
+    form::{Form, search},
+    visitor::Visitor,
+};
+use actix_web::web;
+use askama::Template;
+use contract::{
+    Fault, ImageId, Limit, Page,
+    image_builds::{BuildJob, ListBuildJobs, TriggerDockerBuild},
+    images::{
+        AddDockerImageVersion, DeleteDockerImage, DeprecateDockerImageVersion, DockerImage,
+        DockerImageVersion, GetDockerImage, ImageVersionState, RegisterDockerImage,
+        SearchDockerImages, UpdateDockerImage,
+    },
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+const HERE: &str = "/operations/images";
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    app.route(HERE, web::get().to(list))
+        .route(HERE, web::post().to(register))
+        .route("/operations/images/{id}", web::get().to(show))
+        .route("/operations/images/{id}", web::post().to(change))
+        .route("/operations/images/{id}/versions", web::post().to(add_version))
+        .route("/operations/images/{id}/deprecate", web::post().to(deprecate))
+        .route("/operations/images/{id}/build", web::post().to(build))
+        .route("/operations/images/{id}/delete", web::post().to(delete));
+    builds::configure(app);
+}
+
+fn at(image: ImageId) -> String {
+    format!("{HERE}/{image}")
+}
+
+/// What a person looks for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Wanted {
+    query: String,
+    cursor: String,
+}
+
+#[derive(Template)]
+#[template(path = "images.html")]
+struct List {
+    frame: Frame,
+    images: Page<DockerImage>,
+    wanted: Wanted,
+    form: Form,
+}
+
+impl List {
+    fn tabs(&self) -> &'static [(&'static str, &'static str)] {
+        super::operations::TABS
+    }
+
+    fn is_here(&self, address: &str) -> bool {
+        address == HERE
+    }
+}
+
+async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
+    list_with(&visitor, wanted.into_inner(), Form::default()).await
+}
+
+async fn list_with(visitor: &Visitor, wanted: Wanted, form: Form) -> Answer {
+    let params = search([("query", &wanted.query), ("cursor", &wanted.cursor)]);
+    let images = visitor.send::<SearchDockerImages>(&Value::Object(params), None).await?;
+    let frame = Frame::of(visitor, "Operations").await?;
+    form_page(&form.clone(), &List { frame, images, wanted, form })
+}
+
+async fn register(visitor: Visitor, form: Form) -> Answer {
+    let params = Value::Object(form.params(&["name", "repository", "description"]));
+    match visitor.send::<RegisterDockerImage>(&params, form.key()).await {
+        Ok(image) => done(&at(image.id), "The image is registered. Add its first version."),
+        Err(fault) => list_with(&visitor, Wanted::default(), form.refused(fault)).await,
+    }
+}
+
+#[derive(Template)]
+#[template(path = "image.html")]
+struct Show {
+    frame: Frame,
+    image: DockerImage,
+    builds: Page<BuildJob>,
+    form: Form,
+}
+
+impl Show {
+    /// The versions that something new may use.
+    fn active(&self) -> impl Iterator<Item = &DockerImageVersion> {
+        let is_active = |version: &&DockerImageVersion| version.state == ImageVersionState::Active;
+        self.image.versions.iter().filter(is_active)
+    }
+}
+
+async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+    show_with(&visitor, super::id(path, "image")?, Form::default()).await
+}
+
+/// Shows an image with a form that was refused, or an empty one. The other forms have what is set
+/// now.
+async fn show_with(visitor: &Visitor, image_id: ImageId, form: Form) -> Answer {
+    let image = visitor.read(&GetDockerImage { image_id: Some(image_id), name: None }).await?;
+    let builds = ListBuildJobs {
+        image_id: Some(image_id),
+        state: None,
+        limit: Limit::default(),
+        cursor: None,
+    };
+    let builds = visitor.read(&builds).await?;
+    let frame = Frame::of(visitor, image.name.as_str()).await?;
+    let frame = frame.below("Operations", "/operations").below("Images", HERE);
+    let form = form.beside(filled(&image));
+    form_page(&form.clone(), &Show { frame, image, builds, form })
+}
+
+/// The forms of an image with what is set now.
+fn filled(image: &DockerImage) -> Form {
+    Form::filled([
+        ("name", image.name.to_string()),
+        ("repository", image.repository.to_string()),
+        ("description", image.description.as_ref().map(ToString::to_string).unwrap_or_default()),
+    ])
+}
+
+/// The fields of a build as the service names them, and as the page does. Another form of the page has
+/// a version too.
+const OF_A_BUILD: [(&str, &str); 5] = [
+    ("version", "newVersion"),
+    ("source.git.url", "url"),
+    ("source.git.ref", "ref"),
+    ("source.dockerfile", "dockerfile"),
+    ("source.buildArgs", "buildArgs"),
+];
+
+async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let image_id: ImageId = super::id(path, "image")?;
+    let description = Some(form.value("description")).filter(|text| !text.is_empty());
+    let mut params = form.params(&["name", "repository"]);
+    params.insert("imageId".into(), json!(image_id));
+    params.insert("description".into(), json!(description));
+    match visitor.send::<UpdateDockerImage>(&Value::Object(params), form.key()).await {
+        Ok(_) => done(&at(image_id), "The image is changed."),
+        Err(fault) => show_with(&visitor, image_id, form.refused(fault)).await,
+    }
+}
+
+async fn add_version(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let image_id: ImageId = super::id(path, "image")?;
+    let mut params = form.params(&["version", "tag", "digest"]);
+    params.insert("imageId".into(), json!(image_id));
+    match visitor.send::<AddDockerImageVersion>(&Value::Object(params), form.key()).await {
+        Ok(_) => done(&at(image_id), "The version is there, with the digest of its tag."),
+        Err(fault) => show_with(&visitor, image_id, form.refused(fault)).await,
+    }
+}
+
+async fn deprecate(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let image_id: ImageId = super::id(path, "image")?;
+    let mut params = form.params(&["reason"]);
+    params.insert("imageId".into(), json!(image_id));
+    params.insert("version".into(), json!(form.value("deprecated")));
+    match visitor.send::<DeprecateDockerImageVersion>(&Value::Object(params), form.key()).await {
+        Ok(_) => done(&at(image_id), "Nothing new gets this version."),
+        Err(fault) => {
+            let form = form.refused_as(fault, &[("version", "deprecated")]);
+            show_with(&visitor, image_id, form).await
+        }
+    }
+}
+
+async fn build(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let image_id: ImageId = super::id(path, "image")?;
+    match triggered(&visitor, image_id, &form).await {
+        Ok(job) => done(&format!("/operations/image-builds/{}", job.id), "The build is queued."),
+        Err(fault) => show_with(&visitor, image_id, form.refused_as(fault, &OF_A_BUILD)).await,
+    }
+}
+
+async fn triggered(visitor: &Visitor, image_id: ImageId, form: &Form) -> Result<BuildJob, Fault> {
+    let mut source = form.params(&["dockerfile"]);
+    source.insert("git".into(), Value::Object(form.params(&["url", "ref"])));
+    source.insert("buildArgs".into(), form.pairs("buildArgs")?.into());
+    let params =
+        json!({"imageId": image_id, "version": form.value("newVersion"), "source": source});
+    visitor.send::<TriggerDockerBuild>(&params, form.key()).await
+}
+
+async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let image_id: ImageId = super::id(path, "image")?;
+    let image = visitor.read(&GetDockerImage { image_id: Some(image_id), name: None }).await?;
+    if form.value("confirmation") != image.name.as_str() {
+        let fault = Fault::invalid("confirmation", "is not the name of the image");
+        return show_with(&visitor, image_id, form.refused(fault)).await;
+    }
+    match visitor.send::<DeleteDockerImage>(&json!({"imageId": image_id}), form.key()).await {
+        Ok(_) => done(HERE, "The image is deleted."),
+        Err(fault) => show_with(&visitor, image_id, form.refused(fault)).await,
+    }
+}

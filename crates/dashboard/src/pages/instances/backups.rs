@@ -1,0 +1,217 @@
+//! The backups of an instance: made, verified, restored and scheduled.
+
+use super::Tab;
+use crate::{
+    answer::{Answer, Frame, Refused, done, form_page},
+    form::Form,
+    visitor::Visitor,
+};
+use actix_web::{HttpResponse, http::header, web};
+use askama::Template;
+use contract::{
+    BackupId, Fault, InstanceId, Limit,
+    backend_instances::GetBackendInstance,
+    backups::{
+        Backup, BackupKind, BackupSchedule, BackupState, CreateDocumentDbBackup, CreateSqlDbBackup,
+        DeleteBackup, GetBackupDownloadUrl, GetBackupSchedule, GetBackups, Restore, RestoreBackup,
+        RestoreState, ScheduleBackups, UnscheduleBackups, VerifyBackup,
+    },
+    instances::{Instance, Role},
+};
+use serde_json::{Map, Value, json};
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    app.route("/instances/{id}/backups", web::get().to(show))
+        .route("/instances/{id}/backups", web::post().to(create))
+        .route("/instances/{id}/backups/verify", web::post().to(verify))
+        .route("/instances/{id}/backups/restore", web::post().to(restore))
+        .route("/instances/{id}/backups/delete", web::post().to(delete))
+        .route("/instances/{id}/backups/schedule", web::post().to(schedule))
+        .route("/instances/{id}/backups/unschedule", web::post().to(unschedule))
+        .route("/backups/{id}/download", web::get().to(download));
+}
+
+#[derive(Template)]
+#[template(path = "instance_backups.html")]
+struct Show {
+    frame: Frame,
+    tab: Tab,
+    backups: Vec<Backup>,
+    schedules: Vec<(BackupKind, Option<BackupSchedule>)>,
+    form: Form,
+}
+
+impl Show {
+    fn is_ready(backup: &Backup) -> bool {
+        backup.state == BackupState::Ready
+    }
+
+    fn has_ready(&self) -> bool {
+        self.backups.iter().any(Self::is_ready)
+    }
+
+    /// What a database is called.
+    fn label(database: &BackupKind) -> &'static str {
+        match database {
+            BackupKind::DocumentDb => super::service(&Role::DocumentDb),
+            BackupKind::SqlDb => super::service(&Role::SqlDb),
+        }
+    }
+
+    /// Whether something is under way, so that another look shows more.
+    fn changes(&self) -> bool {
+        let runs = |restore: &Option<Restore>| {
+            restore.as_ref().is_some_and(|restore| restore.state == RestoreState::Running)
+        };
+        let changes = |backup: &Backup| {
+            backup.state == BackupState::Running
+                || runs(&backup.restore)
+                || runs(&backup.verification)
+        };
+        self.backups.iter().any(changes)
+    }
+}
+
+/// The databases of an instance that can be backed up.
+fn databases(instance: &Instance) -> Vec<BackupKind> {
+    let kind = |role| match role {
+        Role::DocumentDb => Some(BackupKind::DocumentDb),
+        Role::SqlDb => Some(BackupKind::SqlDb),
+        _ => None,
+    };
+    instance.services.iter().filter_map(|service| kind(service.role)).collect()
+}
+
+async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+    show_with(&visitor, super::super::id(path, "instance")?, Form::default()).await
+}
+
+async fn show_with(visitor: &Visitor, instance_id: InstanceId, form: Form) -> Answer {
+    let (frame, tab) = Tab::open(visitor, instance_id, "/backups").await?;
+    let (app_id, kind) = (tab.instance.app_id, tab.instance.kind);
+    let all = GetBackups { app_id, state: None, limit: Limit::MOST, cursor: None };
+    let mut backups = visitor.read(&all).await?.items;
+    backups.retain(|backup| backup.instance_id == instance_id);
+    let mut schedules = Vec::new();
+    for database in databases(&tab.instance) {
+        let of = GetBackupSchedule { app_id, kind: Some(kind), database: Some(database) };
+        let schedule = match visitor.read(&of).await {
+            Ok(schedule) => Some(schedule),
+            Err(Refused(Fault::NotFound(_))) => None,
+            Err(refused) => return Err(refused),
+        };
+        schedules.push((database, schedule));
+    }
+    let usual = [("cron", "0 3 * * *".to_owned()), ("keep", "7".to_owned())];
+    let form = form.beside(Form::filled(usual));
+    form_page(&form.clone(), &Show { frame, tab, backups, schedules, form })
+}
+
+fn at(instance: InstanceId) -> String {
+    format!("/instances/{instance}/backups")
+}
+
+/// The parameters that name the database of a form.
+fn of_database(instance: &Instance, form: &Form) -> Map<String, Value> {
+    let mut params = form.params(&["database"]);
+    params.insert("appId".into(), json!(instance.app_id));
+    params.insert("kind".into(), json!(instance.kind));
+    params
+}
+
+async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let instance_id: InstanceId = super::super::id(path, "instance")?;
+    let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
+    let verify = form.has("verify", "yes");
+    let params = json!({"appId": instance.app_id, "kind": instance.kind, "verify": verify});
+    let made = match form.value("database") {
+        "documentDb" => visitor.send::<CreateDocumentDbBackup>(&params, form.key()).await,
+        _ => visitor.send::<CreateSqlDbBackup>(&params, form.key()).await,
+    };
+    match made {
+        Ok(_) => done(&at(instance_id), "The backup is being written."),
+        Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
+    }
+}
+
+async fn verify(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let instance_id: InstanceId = super::super::id(path, "instance")?;
+    let params = Value::Object(form.params(&["backupId"]));
+    match visitor.send::<VerifyBackup>(&params, form.key()).await {
+        Ok(_) => {
+            done(&at(instance_id), "The backup is restored into an empty database, as a test.")
+        }
+        Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
+    }
+}
+
+/// Whether the person entered the name of the instance. A restore replaces its data.
+fn confirmed(form: &Form, instance: &Instance) -> Result<(), Fault> {
+    match form.value("confirmation") == instance.name.as_str() {
+        true => Ok(()),
+        false => Err(Fault::invalid("confirmation", "is not the name of the instance")),
+    }
+}
+
+async fn restore(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let instance_id: InstanceId = super::super::id(path, "instance")?;
+    let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
+    let params = Value::Object(form.params(&["backupId"]));
+    let restored = match confirmed(&form, &instance) {
+        Ok(()) => visitor.send::<RestoreBackup>(&params, form.key()).await.map(drop),
+        Err(fault) => Err(fault),
+    };
+    match restored {
+        Ok(()) => done(&at(instance_id), "The backup is being restored."),
+        Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
+    }
+}
+
+async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let instance_id: InstanceId = super::super::id(path, "instance")?;
+    let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
+    let params = Value::Object(form.params(&["backupId"]));
+    let deleted = match confirmed(&form, &instance) {
+        Ok(()) => visitor.send::<DeleteBackup>(&params, form.key()).await.map(drop),
+        Err(fault) => Err(fault),
+    };
+    match deleted {
+        Ok(()) => done(&at(instance_id), "The backup is deleted."),
+        Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
+    }
+}
+
+async fn schedule(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let instance_id: InstanceId = super::super::id(path, "instance")?;
+    let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
+    let mut params = of_database(&instance, &form);
+    params.insert("cron".into(), json!(form.value("cron")));
+    params.insert("verify".into(), json!(form.has("verify", "yes")));
+    // What is no number goes on as text, so that the service says what is wrong.
+    let keep = form.value("keep").trim();
+    if !keep.is_empty() {
+        let number = keep.parse::<u32>().map_or_else(|_| json!(keep), |keep| json!(keep));
+        params.insert("keep".into(), number);
+    }
+    match visitor.send::<ScheduleBackups>(&Value::Object(params), form.key()).await {
+        Ok(_) => done(&at(instance_id), "Backups are made at these times."),
+        Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
+    }
+}
+
+async fn unschedule(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let instance_id: InstanceId = super::super::id(path, "instance")?;
+    let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
+    let params = Value::Object(of_database(&instance, &form));
+    match visitor.send::<UnscheduleBackups>(&params, form.key()).await {
+        Ok(_) => done(&at(instance_id), "No more backups are made by themselves."),
+        Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
+    }
+}
+
+/// Leads to the signed address of a backup, which is made for this request only.
+async fn download(visitor: Visitor, path: web::Path<String>) -> Answer {
+    let backup_id: BackupId = super::super::id(path, "backup")?;
+    let url = visitor.read(&GetBackupDownloadUrl { backup_id }).await?.url;
+    Ok(HttpResponse::SeeOther().insert_header((header::LOCATION, url)).finish())
+}

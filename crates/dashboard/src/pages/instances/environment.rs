@@ -1,0 +1,56 @@
+//! The variables of an instance's server.
+
+use super::Tab;
+use crate::{
+    answer::{Answer, Frame, done, form_page},
+    form::Form,
+    visitor::Visitor,
+};
+use actix_web::web;
+use askama::Template;
+use contract::{Fault, InstanceId, backend_instances::UpdateBackendInstance};
+use serde_json::json;
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    app.route("/instances/{id}/environment", web::get().to(show))
+        .route("/instances/{id}/environment", web::post().to(change));
+}
+
+#[derive(Template)]
+#[template(path = "instance_environment.html")]
+struct Show {
+    frame: Frame,
+    tab: Tab,
+    form: Form,
+}
+
+async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+    show_with(&visitor, super::super::id(path, "instance")?, None).await
+}
+
+/// Shows the variables: as they were entered, or as they are.
+async fn show_with(visitor: &Visitor, instance_id: InstanceId, form: Option<Form>) -> Answer {
+    let (frame, tab) = Tab::open(visitor, instance_id, "/environment").await?;
+    let form = form.unwrap_or_else(|| {
+        let lines = tab.instance.env.iter().map(|(name, value)| format!("{name}={value}\n"));
+        Form::filled([("env", lines.collect())])
+    });
+    form_page(&form.clone(), &Show { frame, tab, form })
+}
+
+async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let instance_id: InstanceId = super::super::id(path, "instance")?;
+    match changed(&visitor, instance_id, &form).await {
+        Ok(()) => done(
+            &format!("{}/environment", super::at(instance_id)),
+            "A container with these variables replaces the running one when it is healthy.",
+        ),
+        Err(fault) => show_with(&visitor, instance_id, Some(form.refused(fault))).await,
+    }
+}
+
+async fn changed(visitor: &Visitor, instance_id: InstanceId, form: &Form) -> Result<(), Fault> {
+    let params = json!({"instanceId": instance_id, "env": form.pairs("env")?});
+    visitor.send::<UpdateBackendInstance>(&params, form.key()).await?;
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! What runs inside of an instance: its cloud functions, and the connection to its SQL database.
+
+use super::Tab;
+use crate::{
+    answer::{Answer, Frame, Refused, form_page, page},
+    form::Form,
+    visitor::Visitor,
+};
+use actix_web::web;
+use askama::Template;
+use contract::{
+    Fault, InstanceId,
+    backend_instances::GetBackendInstance,
+    instance_helpers::{
+        AppMetrics, GetAppMetrics, ListCloudFunctions, RunCloudFunction, SqlConnection,
+        TestSqlConnection,
+    },
+};
+use serde_json::{Value, json};
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    app.route("/instances/{id}/functions", web::get().to(functions))
+        .route("/instances/{id}/functions", web::post().to(run))
+        .route("/instances/{id}/database", web::get().to(database));
+}
+
+#[derive(Template)]
+#[template(path = "instance_functions.html")]
+struct Functions {
+    frame: Frame,
+    tab: Tab,
+    /// The names, or why they are not known.
+    functions: Result<Vec<String>, String>,
+    form: Form,
+    /// What the function that was run gave, as JSON.
+    result: Option<String>,
+}
+
+async fn functions(visitor: Visitor, path: web::Path<String>) -> Answer {
+    let form = Form::filled([("parameters", "{}".to_owned())]);
+    functions_with(&visitor, super::super::id(path, "instance")?, form, None).await
+}
+
+async fn functions_with(
+    visitor: &Visitor,
+    instance_id: InstanceId,
+    form: Form,
+    result: Option<String>,
+) -> Answer {
+    let (frame, tab) = Tab::open(visitor, instance_id, "/functions").await?;
+    let all = ListCloudFunctions { app_id: tab.instance.app_id, kind: Some(tab.instance.kind) };
+    let functions = match visitor.read(&all).await {
+        Ok(all) => Ok(all.functions),
+        Err(Refused(fault)) => Err(fault.to_string()),
+    };
+    form_page(&form.clone(), &Functions { frame, tab, functions, form, result })
+}
+
+async fn run(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let instance_id: InstanceId = super::super::id(path, "instance")?;
+    match ran(&visitor, instance_id, &form).await {
+        Ok(result) => {
+            let text = serde_json::to_string_pretty(&result).unwrap_or_default();
+            functions_with(&visitor, instance_id, form, Some(text)).await
+        }
+        Err(fault) => functions_with(&visitor, instance_id, form.refused(fault), None).await,
+    }
+}
+
+async fn ran(visitor: &Visitor, instance_id: InstanceId, form: &Form) -> Result<Value, Fault> {
+    let parameters: Value = serde_json::from_str(form.value("parameters"))
+        .map_err(|e| Fault::invalid("parameters", format!("is not JSON: {e}")))?;
+    let instance =
+        visitor.read(&GetBackendInstance { instance_id }).await.map_err(|Refused(fault)| fault)?;
+    let mut params = form.params(&["functionName", "sessionToken"]);
+    params.insert("appId".into(), json!(instance.app_id));
+    params.insert("parameters".into(), parameters);
+    visitor.send::<RunCloudFunction>(&Value::Object(params), form.key()).await
+}
+
+#[derive(Template)]
+#[template(path = "instance_database.html")]
+struct Database {
+    frame: Frame,
+    tab: Tab,
+    /// The connection test, or why there is none.
+    test: Result<SqlConnection, String>,
+    /// The number of users and sessions, or why they are not known.
+    metrics: Result<AppMetrics, String>,
+}
+
+async fn database(visitor: Visitor, path: web::Path<String>) -> Answer {
+    let instance_id = super::super::id(path, "instance")?;
+    let (frame, tab) = Tab::open(&visitor, instance_id, "/database").await?;
+    let (app_id, kind) = (tab.instance.app_id, Some(tab.instance.kind));
+    let test = visitor.read(&TestSqlConnection { app_id, kind, database: None }).await;
+    let metrics = visitor.read(&GetAppMetrics { app_id, kind }).await;
+    let test = test.map_err(|Refused(fault)| fault.to_string());
+    let metrics = metrics.map_err(|Refused(fault)| fault.to_string());
+    page(&Database { frame, tab, test, metrics })
+}

@@ -1,0 +1,102 @@
+//! What the containers of an instance print.
+
+use super::Tab;
+use crate::{
+    answer::{Answer, Frame, Refused, page},
+    form::search,
+    live::{self, Next},
+    visitor::Visitor,
+};
+use actix_web::web;
+use askama::Template;
+use contract::{
+    Fault, InstanceId,
+    backend_instances::GetBackendInstance,
+    instance_helpers::{GetInstanceLogs, InstanceLogs},
+    instances::Instance,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// The pause between looks at the output.
+const INTERVAL: Duration = Duration::from_secs(3);
+/// The lines that a page shows.
+const LINES: u32 = 300;
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    app.route("/instances/{id}/logs", web::get().to(show))
+        .route("/instances/{id}/logs/live", web::get().to(follow));
+}
+
+/// The output that a person wants. Empty: all of it.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+struct Wanted {
+    service: String,
+    stream: String,
+}
+
+impl Wanted {
+    async fn read(&self, visitor: &Visitor, of: &Instance) -> Result<Lines, Refused> {
+        let mut params = search([("service", &self.service), ("stream", &self.stream)]);
+        params.insert("appId".into(), json!(of.app_id));
+        params.insert("kind".into(), json!(of.kind));
+        params.insert("tail".into(), json!(LINES));
+        match visitor.send::<GetInstanceLogs>(&Value::Object(params), None).await {
+            Ok(logs) => Ok(Lines { logs: Ok(logs) }),
+            Err(fault @ (Fault::NotNow(_) | Fault::Unavailable(_))) => {
+                Ok(Lines { logs: Err(fault.to_string()) })
+            }
+            Err(fault) => Err(Refused(fault)),
+        }
+    }
+}
+
+/// The end of the output, or why there is none.
+#[derive(Template)]
+#[template(path = "instance_lines.html")]
+struct Lines {
+    logs: Result<InstanceLogs, String>,
+}
+
+#[derive(Template)]
+#[template(path = "instance_logs.html")]
+struct Show {
+    frame: Frame,
+    tab: Tab,
+    lines: Lines,
+    wanted: Wanted,
+    /// The address of the live output.
+    live: String,
+}
+
+impl Show {
+    /// The services of the instance: the name on the wire, and what they are called.
+    fn services(&self) -> Vec<(String, &'static str)> {
+        let services = self.tab.instance.services.iter().map(|service| service.role);
+        let named = |role| (crate::pages::wire(&role), super::service(&role));
+        services.map(named).collect()
+    }
+}
+
+async fn show(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
+    let (frame, tab) = Tab::open(&visitor, super::super::id(path, "instance")?, "/logs").await?;
+    let wanted = wanted.into_inner();
+    let lines = wanted.read(&visitor, &tab.instance).await?;
+    let query = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs([("service", &wanted.service), ("stream", &wanted.stream)])
+        .finish();
+    let live = format!("/instances/{}/logs/live?{query}", tab.instance.id);
+    page(&Show { frame, tab, lines, wanted, live })
+}
+
+async fn follow(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
+    let instance_id: InstanceId = super::super::id(path, "instance")?;
+    let wanted = wanted.into_inner();
+    let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
+    live::stream(visitor, INTERVAL, async move |visitor, last| {
+        let lines = wanted.read(visitor, &instance).await?;
+        live::replaced(&lines, last, Next::Later)
+    })
+}

@@ -1,0 +1,167 @@
+//! What an instance does now, and did in the last 24 hours.
+
+use super::{Tab, at};
+use crate::{
+    answer::{Answer, Frame, done, form_page},
+    chart::Chart,
+    form::Form,
+    live::{self, Next},
+    text::size,
+    visitor::Visitor,
+};
+use actix_web::web;
+use askama::Template;
+use contract::{
+    Fault, Function, InstanceId, Timestamp,
+    backend_instances::{
+        DeleteBackendInstance, GetBackendInstance, GetServerMetrics, RestartBackendInstance,
+        ServerMetrics, StartBackendInstance, StopBackendInstance, UpdateBackendInstance,
+    },
+    instances::{DesiredState, Instance},
+    market_instances::{DeployMarketDashboard, DeployMarketStorefront},
+};
+use serde_json::json;
+use std::time::Duration;
+
+/// The pause between looks at an instance.
+const INTERVAL: Duration = Duration::from_secs(3);
+/// The time that the charts show.
+const CHARTED: Duration = Duration::from_secs(24 * 60 * 60);
+const CHARTED_MINUTES: u32 = 24 * 60;
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    app.route("/instances/{id}", web::get().to(show))
+        .route("/instances/{id}/state", web::get().to(follow))
+        .route("/instances/{id}/start", web::post().to(act::<StartBackendInstance>))
+        .route("/instances/{id}/stop", web::post().to(act::<StopBackendInstance>))
+        .route("/instances/{id}/restart", web::post().to(act::<RestartBackendInstance>))
+        .route("/instances/{id}/dashboard", web::post().to(add::<DeployMarketDashboard>))
+        .route("/instances/{id}/storefront", web::post().to(add::<DeployMarketStorefront>))
+        .route("/instances/{id}/settings", web::post().to(change))
+        .route("/instances/{id}/delete", web::post().to(delete));
+}
+
+#[derive(Template)]
+#[template(path = "instance.html")]
+struct Show {
+    frame: Frame,
+    tab: Tab,
+    state: State,
+    charts: Vec<Chart>,
+    form: Form,
+}
+
+impl Show {
+    fn wants_to_run(&self) -> bool {
+        self.tab.instance.desired_state == DesiredState::Running
+    }
+}
+
+/// What changes while an instance is watched.
+#[derive(Template)]
+#[template(path = "instance_state.html")]
+struct State {
+    instance: Instance,
+    now: Timestamp,
+}
+
+async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+    show_with(&visitor, super::super::id(path, "instance")?, Form::default()).await
+}
+
+/// Shows an instance with a form that was refused, or an empty one. The other forms have what is set
+/// now.
+async fn show_with(visitor: &Visitor, instance_id: InstanceId, form: Form) -> Answer {
+    let (frame, tab) = Tab::open(visitor, instance_id, "").await?;
+    let past = GetServerMetrics { instance_id, minutes: Some(CHARTED_MINUTES) };
+    // Without the engine there is nothing to draw, and the page says what it knows.
+    let past = visitor.read(&past).await;
+    let charts = past.map(|past| charts(&past, frame.now)).unwrap_or_default();
+    let state = State { instance: tab.instance.clone(), now: frame.now };
+    let instance = &tab.instance;
+    let form = form.beside(Form::filled([
+        ("name", instance.name.to_string()),
+        ("memoryMb", instance.resources.memory_mb.to_string()),
+        ("cpus", instance.resources.cpus.to_string()),
+    ]));
+    form_page(&form.clone(), &Show { frame, tab, state, charts, form })
+}
+
+fn charts(metrics: &ServerMetrics, now: Timestamp) -> Vec<Chart> {
+    let past = &metrics.history;
+    let cpu = past.iter().filter_map(|sample| Some((sample.sampled_at, sample.cpu_percent?)));
+    let memory = past.iter().map(|sample| (sample.sampled_at, sample.memory_bytes as f64));
+    let limit = past.last().map_or(0, |sample| sample.memory_limit_bytes);
+    let percent = |value: f64| format!("{value:.1} %");
+    let bytes = |value: f64| size(value as u64);
+    let cpu = Chart::draw("CPU", cpu, (now, CHARTED), 10.0, percent);
+    let memory = Chart::draw("Memory", memory, (now, CHARTED), limit as f64, bytes);
+    cpu.into_iter().chain(memory).collect()
+}
+
+async fn follow(visitor: Visitor, path: web::Path<String>) -> Answer {
+    let instance_id: InstanceId = super::super::id(path, "instance")?;
+    live::stream(visitor, INTERVAL, async move |visitor, last| {
+        let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
+        let state = State { instance, now: visitor.now() };
+        live::replaced(&state, last, Next::Later)
+    })
+}
+
+/// An action that needs only the instance.
+async fn act<F: Function>(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let instance_id: InstanceId = super::super::id(path, "instance")?;
+    match visitor.send::<F>(&json!({"instanceId": instance_id}), form.key()).await {
+        Ok(_) => done(&at(instance_id), "It is under way."),
+        Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
+    }
+}
+
+/// Adds a part of a market server, or deploys it again.
+async fn add<F: Function>(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let instance_id: InstanceId = super::super::id(path, "instance")?;
+    let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
+    match visitor.send::<F>(&json!({"appId": instance.app_id}), form.key()).await {
+        Ok(_) => done(&at(instance_id), "It is under way."),
+        Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
+    }
+}
+
+async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let instance_id: InstanceId = super::super::id(path, "instance")?;
+    // What is no number goes on as text, so that the service says what is wrong.
+    let number = |name: &str| match form.value(name).trim().parse::<f64>() {
+        Ok(number) if number.fract() == 0.0 && number.abs() < 1e9 => json!(number as i64),
+        Ok(number) => json!(number),
+        Err(_) => json!(form.value(name)),
+    };
+    let params = json!({
+        "instanceId": instance_id,
+        "name": form.value("name"),
+        "resources": {"memoryMb": number("memoryMb"), "cpus": number("cpus")},
+    });
+    match visitor.send::<UpdateBackendInstance>(&params, form.key()).await {
+        Ok(_) => done(&at(instance_id), "The instance is changed."),
+        Err(fault) => {
+            let names = [("resources.memoryMb", "memoryMb"), ("resources.cpus", "cpus")];
+            show_with(&visitor, instance_id, form.refused_as(fault, &names)).await
+        }
+    }
+}
+
+async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let instance_id: InstanceId = super::super::id(path, "instance")?;
+    let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
+    if form.value("confirmation") != instance.name.as_str() {
+        let fault = Fault::invalid("confirmation", "is not the name of the instance");
+        return show_with(&visitor, instance_id, form.refused(fault)).await;
+    }
+    let data = form.has("deleteData", "yes");
+    let params = json!({"instanceId": instance_id, "deleteData": data});
+    let to = format!("/projects/{}/instances", instance.project_id);
+    match visitor.send::<DeleteBackendInstance>(&params, form.key()).await {
+        Ok(_) if data => done(&to, "The instance and its data are being deleted."),
+        Ok(_) => done(&to, "The instance is being deleted. Its data is kept for seven days."),
+        Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
+    }
+}

@@ -1,0 +1,90 @@
+//! The pages, in groups. Each page is a `GET`; each of its forms is a `POST` to the page itself or to
+//! an action below it.
+
+mod account;
+mod apps;
+mod artifacts;
+mod builds;
+mod commerce;
+mod credentials;
+mod deployments;
+pub mod errors;
+mod images;
+mod instances;
+mod operations;
+mod organizations;
+mod projects;
+mod publishing;
+mod reference;
+mod releases;
+mod search;
+pub mod sign_in;
+mod source;
+mod templates;
+
+use crate::{
+    answer::{Answer, Refused},
+    visitor::Visitor,
+};
+use actix_web::web;
+use contract::Fault;
+use serde::Serialize;
+use std::str::FromStr;
+
+/// The main menu: labels and addresses.
+pub const MENU: &[(&str, &str)] = &[
+    ("Projects", "/"),
+    ("Organizations", "/organizations"),
+    ("Templates", "/templates"),
+    ("Reference", "/reference"),
+];
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    sign_in::configure(app);
+    account::configure(app);
+    organizations::configure(app);
+    operations::configure(app);
+    projects::configure(app);
+    apps::configure(app);
+    source::configure(app);
+    builds::configure(app);
+    artifacts::configure(app);
+    releases::configure(app);
+    publishing::configure(app);
+    credentials::configure(app);
+    instances::configure(app);
+    deployments::configure(app);
+    commerce::configure(app);
+    templates::configure(app);
+    images::configure(app);
+    reference::configure(app);
+    search::configure(app);
+}
+
+pub async fn nothing_here(_: Visitor) -> Answer {
+    Err(Refused(Fault::NotFound("page")))
+}
+
+/// The id in an address. What is no id names nothing.
+fn id<T: FromStr>(path: web::Path<String>, noun: &'static str) -> Result<T, Refused> {
+    path.into_inner().parse().map_err(|_| Refused(Fault::NotFound(noun)))
+}
+
+/// The name of a state or a kind on the wire, such as `partiallyPublished`.
+pub fn wire(value: &impl Serialize) -> String {
+    let value = serde_json::to_value(value).ok();
+    value.as_ref().and_then(|value| value.as_str()).unwrap_or_default().to_owned()
+}
+
+/// The name of a state or a kind in words, such as `partially published`.
+pub fn name(value: &impl Serialize) -> String {
+    let name = wire(value);
+    let mut words = String::with_capacity(name.len() + 2);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            words.push(' ');
+        }
+        words.push(c.to_ascii_lowercase());
+    }
+    words.replace('-', " ")
+}

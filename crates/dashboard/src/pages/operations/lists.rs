@@ -1,0 +1,185 @@
+//! All users, organizations and projects, and the audit log.
+
+use super::{TABS, address};
+use crate::{
+    answer::{Answer, Frame, Refused, done, form_page},
+    form::Form,
+    visitor::Visitor,
+};
+use actix_web::web;
+use askama::Template;
+use contract::{
+    Fault, Function, Page,
+    authentication::{Tier, User},
+    operators::{AuditEvent, GetAllProjects, GetAuditLog, GetOrganizations, GetUsers, SetTier},
+    organizations::Organization,
+    projects::Project,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    app.route("/operations/users", web::get().to(users))
+        .route("/operations/users", web::post().to(set_tier))
+        .route("/operations/organizations", web::get().to(organizations))
+        .route("/operations/projects", web::get().to(projects))
+        .route("/operations/audit", web::get().to(audit));
+}
+
+/// What a person looks for. Each list uses its own fields.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Wanted {
+    query: String,
+    user_id: String,
+    function: String,
+    resource: String,
+    since: String,
+    cursor: String,
+}
+
+impl Wanted {
+    fn fields(&self) -> [(&'static str, String); 6] {
+        let Wanted { query, user_id, function, resource, since, cursor } = self;
+        [
+            ("query", query),
+            ("userId", user_id),
+            ("function", function),
+            ("resource", resource),
+            ("since", since),
+            ("cursor", cursor),
+        ]
+        .map(|(name, value)| (name, value.trim().to_owned()))
+    }
+}
+
+/// One of the lists: a part of it, and how somebody found it.
+#[derive(Template)]
+#[template(path = "operations_list.html")]
+struct List {
+    frame: Frame,
+    here: &'static str,
+    form: Form,
+    items: Items,
+    next: Option<String>,
+}
+
+enum Items {
+    /// The search was refused.
+    None,
+    Users(Vec<User>),
+    Organizations(Vec<Organization>),
+    Projects(Vec<Project>),
+    Audit(Vec<AuditEvent>),
+}
+
+impl List {
+    fn tabs(&self) -> &'static [(&'static str, &'static str)] {
+        TABS
+    }
+
+    fn is_here(&self, address: &str) -> bool {
+        address == self.here
+    }
+
+    fn tiers(&self) -> [(Tier, &'static str); 4] {
+        [
+            (Tier::Free, "free"),
+            (Tier::Developer, "developer"),
+            (Tier::Professional, "professional"),
+            (Tier::Enterprise, "enterprise"),
+        ]
+    }
+
+    fn is_empty(&self) -> bool {
+        match &self.items {
+            Items::None => false,
+            Items::Users(items) => items.is_empty(),
+            Items::Organizations(items) => items.is_empty(),
+            Items::Projects(items) => items.is_empty(),
+            Items::Audit(items) => items.is_empty(),
+        }
+    }
+
+    /// The command that shows the same.
+    fn command(&self) -> &'static str {
+        match self.here {
+            "/operations/users" => "svc call svc_admin_getUsers --param query=TEXT",
+            "/operations/organizations" => "svc call svc_admin_getOrganizations --param query=TEXT",
+            "/operations/projects" => "svc call svc_admin_getProjects --param query=TEXT",
+            _ => "svc call svc_admin_getAuditLog --param function=NAME",
+        }
+    }
+}
+
+/// Reads a part of a list and shows it.
+async fn show<F, T>(
+    visitor: &Visitor,
+    here: &'static str,
+    wanted: Wanted,
+    refused: Option<Fault>,
+    items: fn(Vec<T>) -> Items,
+) -> Answer
+where
+    F: Function<Reply = Page<T>>,
+{
+    let fields = wanted.fields();
+    let mut form = Form::filled(fields.clone());
+    let names = fields.each_ref().map(|(name, _)| *name);
+    let read = visitor.send::<F>(&Value::Object(form.params(&names)), None).await;
+    let (items, next) = match read {
+        Ok(page) => {
+            let next = page.next_cursor.map(|cursor| {
+                let [query, user, function, resource, since, _] = fields;
+                let cursor = ("cursor", cursor.encode());
+                address(here, &[query, user, function, resource, since, cursor])
+            });
+            (items(page.items), next)
+        }
+        Err(fault @ Fault::Invalid(_)) => {
+            form = form.refused(fault);
+            (Items::None, None)
+        }
+        Err(fault) => return Err(Refused(fault)),
+    };
+    if let Some(fault) = refused {
+        form = form.refused(fault);
+    }
+    let frame = Frame::of(visitor, "Operations").await?;
+    form_page(&form.clone(), &List { frame, here, form, items, next })
+}
+
+async fn users(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
+    users_with(&visitor, wanted.into_inner(), None).await
+}
+
+async fn users_with(visitor: &Visitor, wanted: Wanted, refused: Option<Fault>) -> Answer {
+    show::<GetUsers, _>(visitor, "/operations/users", wanted, refused, Items::Users).await
+}
+
+async fn set_tier(visitor: Visitor, form: Form) -> Answer {
+    let params = Value::Object(form.params(&["userId", "tier"]));
+    match visitor.send::<SetTier>(&params, form.key()).await {
+        Ok(user) => {
+            let note = format!("{} has the tier {}.", user.email, crate::pages::name(&user.tier));
+            done(&address("/operations/users", &[("query", user.email.to_string())]), &note)
+        }
+        Err(fault) => users_with(&visitor, Wanted::default(), Some(fault)).await,
+    }
+}
+
+async fn organizations(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
+    let here = "/operations/organizations";
+    let wanted = wanted.into_inner();
+    show::<GetOrganizations, _>(&visitor, here, wanted, None, Items::Organizations).await
+}
+
+async fn projects(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
+    let here = "/operations/projects";
+    show::<GetAllProjects, _>(&visitor, here, wanted.into_inner(), None, Items::Projects).await
+}
+
+async fn audit(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
+    let here = "/operations/audit";
+    show::<GetAuditLog, _>(&visitor, here, wanted.into_inner(), None, Items::Audit).await
+}

@@ -1,0 +1,297 @@
+//! The pages for operators: the state of the installation, what needs attention, and the actors.
+//! [`lists`] has the users, organizations, projects and the audit log.
+
+mod lists;
+
+use crate::{
+    answer::{Answer, Frame, Refused, done, form_page},
+    form::Form,
+    live::{self, Next},
+    visitor::Visitor,
+};
+use actix_web::web;
+use askama::Template;
+use contract::{
+    Fault,
+    backups::VerifyBackup,
+    checkouts::SettleCheckout,
+    operators::{
+        Actor, ActorList, ActorState, Attention, AttentionAction, AttentionReason, GetActors,
+        GetOverview, Overview, RestartActor,
+    },
+};
+use serde::Deserialize;
+use serde_json::Value;
+use std::time::Duration;
+
+/// The pauses between two looks at the state and at the actors. Each look is a call of the person, so
+/// one page makes thirty calls a minute.
+const STATE_EVERY: Duration = Duration::from_secs(3);
+const ACTORS_EVERY: Duration = Duration::from_secs(6);
+
+/// The actors that a page shows.
+const ACTORS: usize = 25;
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    app.route("/operations", web::get().to(show))
+        .route("/operations/state", web::get().to(state))
+        .route("/operations/actors", web::get().to(actors))
+        .route("/operations/restart", web::post().to(restart))
+        .route("/operations/settle", web::post().to(settle))
+        .route("/operations/verify", web::post().to(verify));
+    lists::configure(app);
+}
+
+/// The pages of operators: the address, and the label.
+pub const TABS: &[(&str, &str)] = &[
+    ("/operations", "State"),
+    ("/operations/users", "Users"),
+    ("/operations/organizations", "All organizations"),
+    ("/operations/projects", "All projects"),
+    ("/operations/images", "Images"),
+    ("/operations/image-builds", "Image builds"),
+    ("/operations/checkouts", "Unsettled checkouts"),
+    ("/operations/channels", "Commerce channels"),
+    ("/operations/audit", "Audit log"),
+];
+
+/// The actors that a person looks for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Wanted {
+    kind: String,
+    state: String,
+    query: String,
+    cursor: String,
+}
+
+impl Wanted {
+    fn fields(&self) -> [(&'static str, String); 4] {
+        let Wanted { kind, state, query, cursor } = self;
+        [("kind", kind), ("state", state), ("query", query), ("cursor", cursor)]
+            .map(|(name, value)| (name, value.clone()))
+    }
+}
+
+/// An address with the fields that have a value.
+fn address(path: &str, fields: &[(&str, String)]) -> String {
+    let given = fields.iter().filter(|(_, value)| !value.is_empty());
+    let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
+}
+
+/// What is replaced while the page is open: the attention list and the figures.
+#[derive(Template)]
+#[template(path = "operations_state.html")]
+struct State<'a> {
+    frame: &'a Frame,
+    overview: &'a Overview,
+}
+
+impl State<'_> {
+    /// When the service started, to the second.
+    fn started(&self) -> contract::Timestamp {
+        let up = Duration::from_millis(self.overview.readiness.uptime_ms);
+        let started = (self.overview.at - up).as_millis();
+        contract::Timestamp::from_millis(started - started.rem_euclid(1000))
+    }
+
+    /// The page on which a person can do something about an entry, and what its link says.
+    fn place(entry: &Attention) -> Option<(String, &'static str)> {
+        let app = format!("/apps/{}", entry.app_id?);
+        let subject = entry.subject.as_deref().unwrap_or_default();
+        Some(match (entry.reason, subject.split_once('_').map(|(kind, _)| kind)) {
+            (AttentionReason::CheckoutNotSettled, _) => {
+                (format!("/checkouts/{subject}"), "Open the checkout")
+            }
+            (_, Some("ins")) => (format!("/instances/{subject}"), "Open the instance"),
+            (_, Some("dep")) => (format!("/deployments/{subject}"), "Open the deployment"),
+            (_, Some("bld")) => (format!("/builds/{subject}"), "Open the build"),
+            (_, Some("rel")) => (format!("/releases/{subject}"), "Open the release"),
+            (_, Some("crd")) => (format!("{app}/credentials"), "Open the credentials"),
+            _ => (app, "Open the app"),
+        })
+    }
+
+    /// The form that does something about an entry: its address, its field, and its label.
+    fn form(entry: &Attention) -> Option<(&'static str, &'static str, &'static str)> {
+        match entry.action {
+            AttentionAction::RestartActor => Some(("/operations/restart", "actorId", "Restart")),
+            AttentionAction::SettleCheckout => Some(("/operations/settle", "reference", "Settle")),
+            AttentionAction::VerifyBackup => Some(("/operations/verify", "backupId", "Verify")),
+            AttentionAction::OpenApp | AttentionAction::CheckMachine | AttentionAction::Wait => {
+                None
+            }
+        }
+    }
+}
+
+/// The actors, which are replaced while the page is open.
+#[derive(Template)]
+#[template(path = "operations_actors.html")]
+struct Actors<'a> {
+    frame: &'a Frame,
+    actors: &'a ActorList,
+}
+
+impl Actors<'_> {
+    /// The message in hand, and for how long.
+    fn handling(actor: &Actor) -> String {
+        actor.handling.as_ref().map_or_else(String::new, |handling| {
+            format!("{}, {}", handling.message, lasted(handling.elapsed_ms))
+        })
+    }
+}
+
+/// A time in milliseconds, such as `1.5 s`.
+fn lasted(ms: u64) -> String {
+    match ms {
+        0..1000 => format!("{ms} ms"),
+        1000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        _ => format!("{} min", ms / 60_000),
+    }
+}
+
+#[derive(Template)]
+#[template(path = "operations.html")]
+struct Show {
+    frame: Frame,
+    overview: Overview,
+    /// `None` if the search was refused.
+    actors: Option<ActorList>,
+    form: Form,
+    wanted: Wanted,
+}
+
+impl Show {
+    fn tabs(&self) -> &'static [(&'static str, &'static str)] {
+        TABS
+    }
+
+    fn is_here(&self, address: &str) -> bool {
+        address == "/operations"
+    }
+
+    fn states(&self) -> [(&'static str, &'static str); 4] {
+        [
+            ("running", ActorState::Running),
+            ("restarting", ActorState::Restarting),
+            ("gaveUp", ActorState::GaveUp),
+            ("stuck", ActorState::Stuck),
+        ]
+        .map(|(name, state)| (name, state.label()))
+    }
+
+    fn state_html(&self) -> askama::Result<String> {
+        State { frame: &self.frame, overview: &self.overview }.render()
+    }
+
+    fn actors_html(&self, actors: &ActorList) -> askama::Result<String> {
+        Actors { frame: &self.frame, actors }.render()
+    }
+
+    fn actors_address(&self) -> String {
+        address("/operations/actors", &self.wanted.fields())
+    }
+
+    fn next(&self) -> Option<String> {
+        let cursor = self.actors.as_ref()?.next_cursor.as_ref()?.encode();
+        let [kind, state, query, _] = self.wanted.fields();
+        Some(address("/operations", &[kind, state, query, ("cursor", cursor)]))
+    }
+}
+
+async fn show(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
+    show_with(&visitor, wanted.into_inner(), None).await
+}
+
+async fn show_with(visitor: &Visitor, wanted: Wanted, refused: Option<Fault>) -> Answer {
+    let overview = visitor.read(&GetOverview {}).await?;
+    let mut form = Form::filled(wanted.fields());
+    let actors = match read_actors(visitor, &wanted).await {
+        Ok(actors) => Some(actors),
+        Err(fault @ Fault::Invalid(_)) => {
+            form = form.refused(fault);
+            None
+        }
+        Err(fault) => return Err(Refused(fault)),
+    };
+    if let Some(fault) = refused {
+        form = form.refused(fault);
+    }
+    let frame = Frame::of(visitor, "Operations").await?;
+    form_page(&form.clone(), &Show { frame, overview, actors, form, wanted })
+}
+
+async fn read_actors(visitor: &Visitor, wanted: &Wanted) -> Result<ActorList, Fault> {
+    let mut params = Form::filled(wanted.fields()).params(&["kind", "state", "query", "cursor"]);
+    params.insert("limit".into(), ACTORS.into());
+    visitor.send::<GetActors>(&Value::Object(params), None).await
+}
+
+async fn state(visitor: Visitor) -> Answer {
+    live::stream(visitor, STATE_EVERY, async |visitor, last| {
+        let overview = visitor.read(&GetOverview {}).await?;
+        let frame = Frame::of(visitor, "").await?;
+        live::replaced(&State { frame: &frame, overview: &overview }, last, Next::Later)
+    })
+}
+
+async fn actors(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
+    let wanted = wanted.into_inner();
+    live::stream(visitor, ACTORS_EVERY, async move |visitor, last| {
+        let actors = read_actors(visitor, &wanted).await.map_err(Refused)?;
+        let frame = Frame::of(visitor, "").await?;
+        live::replaced(&Actors { frame: &frame, actors: &actors }, last, Next::Later)
+    })
+}
+
+async fn restart(visitor: Visitor, form: Form) -> Answer {
+    let params = Value::Object(form.params(&["actorId"]));
+    match visitor.send::<RestartActor>(&params, form.key()).await {
+        Ok(actor) => done("/operations", &format!("The actor {} is restarted.", actor.id)),
+        Err(fault) => show_with(&visitor, Wanted::default(), Some(fault)).await,
+    }
+}
+
+async fn settle(visitor: Visitor, form: Form) -> Answer {
+    let params = Value::Object(form.params(&["reference"]));
+    match visitor.send::<SettleCheckout>(&params, form.key()).await {
+        Ok(checkout) => {
+            done("/operations", &format!("The payment {} is being settled.", checkout.reference))
+        }
+        Err(fault) => show_with(&visitor, Wanted::default(), Some(fault)).await,
+    }
+}
+
+async fn verify(visitor: Visitor, form: Form) -> Answer {
+    let params = Value::Object(form.params(&["backupId"]));
+    match visitor.send::<VerifyBackup>(&params, form.key()).await {
+        Ok(backup) => done("/operations", &format!("The backup {} is being verified.", backup.id)),
+        Err(fault) => show_with(&visitor, Wanted::default(), Some(fault)).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_keeps_what_is_searched_for() {
+        let field = |value: &str| ("query", value.to_owned());
+        assert_eq!(address("/operations", &[field("")]), "/operations");
+        assert_eq!(
+            address("/operations", &[field("a&b=<c>"), ("kind", "app".into())]),
+            "/operations?query=a%26b%3D%3Cc%3E&kind=app"
+        );
+    }
+
+    #[test]
+    fn times_are_as_exact_as_they_are_long() {
+        for (ms, words) in
+            [(999, "999 ms"), (1_550, "1.5 s"), (59_999, "59.9 s"), (150_000, "2 min")]
+        {
+            assert_eq!(lasted(ms), words);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The reference of the functions, made from their declarations, with a console that calls them.
+
+use crate::{
+    answer::{Answer, Frame, Refused, form_page, page},
+    form::Form,
+    visitor::Visitor,
+};
+use actix_web::web;
+use askama::Template;
+use contract::{
+    Effect, Fault, PUBLISHED, Spec, example,
+    fault::Failure,
+    reference::{self, Field},
+};
+use schemars::generate::SchemaSettings;
+use serde::Deserialize;
+use serde_json::Value;
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    app.route("/reference", web::get().to(list))
+        .route("/reference/{name}", web::get().to(show))
+        .route("/reference/{name}", web::post().to(call));
+}
+
+/// What a person looks for.
+#[derive(Deserialize)]
+pub struct Wanted {
+    #[serde(default)]
+    pub q: String,
+}
+
+/// A group of functions that fit what a person looks for.
+pub struct Found {
+    pub name: &'static str,
+    pub functions: Vec<Summary>,
+}
+
+/// A function in a list.
+pub struct Summary {
+    pub name: &'static str,
+    pub text: String,
+}
+
+/// The functions whose name or summary contains all words.
+pub fn find(wanted: &str) -> Vec<Found> {
+    let words: Vec<String> = wanted.split_whitespace().map(str::to_lowercase).collect();
+    let groups = PUBLISHED.iter().map(|group| {
+        let summaries = group.functions.iter().map(|f| Summary { name: f.name, text: f.summary() });
+        let fits = |summary: &Summary| {
+            let text = format!("{} {}", summary.name, summary.text).to_lowercase();
+            words.iter().all(|word| text.contains(word))
+        };
+        Found { name: group.name, functions: summaries.filter(fits).collect() }
+    });
+    groups.filter(|group| !group.functions.is_empty()).collect()
+}
+
+#[derive(Template)]
+#[template(path = "reference.html")]
+struct List {
+    frame: Frame,
+    wanted: String,
+    groups: Vec<Found>,
+    api_url: String,
+}
+
+async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
+    let wanted = wanted.into_inner().q;
+    let frame = Frame::of(&visitor, "API reference").await?;
+    let api_url = visitor.settings().api_url.clone();
+    page(&List { frame, groups: find(&wanted), wanted, api_url })
+}
+
+/// A type that parameters name, with what it allows.
+struct Named {
+    name: String,
+    meaning: String,
+    fields: Vec<Field>,
+}
+
+/// What the console answered.
+struct Outcome {
+    status: u16,
+    json: String,
+}
+
+#[derive(Template)]
+#[template(path = "function.html")]
+struct Show {
+    frame: Frame,
+    spec: &'static Spec,
+    paragraphs: Vec<String>,
+    fields: Vec<Field>,
+    types: Vec<Named>,
+    reply: String,
+    /// The example in curl, the command line, Parse and TypeScript: label and text.
+    examples: [(&'static str, String); 4],
+    form: Form,
+    outcome: Option<Outcome>,
+}
+
+impl Show {
+    fn is_change(&self) -> bool {
+        self.spec.effect == Effect::Change
+    }
+}
+
+async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+    let spec = named(&path)?;
+    let example = pretty(&example::params(spec));
+    show_with(&visitor, spec, Form::filled([("parameters", example)]), None).await
+}
+
+async fn show_with(
+    visitor: &Visitor,
+    spec: &'static Spec,
+    form: Form,
+    outcome: Option<Outcome>,
+) -> Answer {
+    let frame = Frame::of(visitor, spec.name).await?.below("API reference", "/reference");
+    let mut schemas = SchemaSettings::draft2020_12().into_generator();
+    let params = (spec.params)(&mut schemas).to_value();
+    let types =
+        schemas.take_definitions(true).into_iter().map(|(name, schema)| named_type(name, &schema));
+    let types = types.collect();
+    let reply = plain(&reference::kind((spec.reply)(&mut schemas).as_value()));
+    let documentation = spec.documentation();
+    let paragraphs = documentation.split("\n\n").map(|text| text.replace('\n', " ")).collect();
+    let fields = fields(&params);
+    let examples = examples(visitor, spec);
+    form_page(
+        &form.clone(),
+        &Show { frame, spec, paragraphs, fields, types, reply, examples, form, outcome },
+    )
+}
+
+/// Calls the function with the session of the person.
+async fn call(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let spec = named(&path)?;
+    let parameters = form.value("parameters").as_bytes().to_vec();
+    let outcome = match visitor.call_named(spec.name, parameters, form.key()).await {
+        Ok(reply) => {
+            let json: Value = serde_json::from_slice(&reply.json).unwrap_or_default();
+            Outcome { status: if reply.created { 201 } else { 200 }, json: pretty(&json) }
+        }
+        Err(fault) => {
+            let failure = serde_json::to_value(Failure::new(&fault, "of this page"));
+            Outcome { status: fault.status(), json: pretty(&failure.unwrap_or_default()) }
+        }
+    };
+    show_with(&visitor, spec, form, Some(outcome)).await
+}
+
+fn named(name: &str) -> Result<&'static Spec, Refused> {
+    let all = PUBLISHED.iter().flat_map(|group| group.functions);
+    all.into_iter().find(|spec| spec.name == name).ok_or(Refused(Fault::NotFound("function")))
+}
+
+fn named_type(name: String, schema: &Value) -> Named {
+    let mut meaning = reference::description(schema);
+    let values = reference::values(schema).unwrap_or_default();
+    if schema.get("properties").is_none() {
+        let told: Vec<_> = values.iter().map(|(value, _)| plain(value)).collect();
+        let told = if told.is_empty() { plain(&reference::text(schema)) } else { told.join(", ") };
+        meaning = format!("{meaning} {told}").trim().to_owned();
+    }
+    Named { name, meaning, fields: fields(schema) }
+}
+
+fn fields(schema: &Value) -> Vec<Field> {
+    let fields = reference::fields_of(schema).into_iter();
+    fields
+        .map(|field| Field { kind: plain(&field.kind), meaning: plain(&field.meaning), ..field })
+        .collect()
+}
+
+/// Markdown without its marks: names of types are links there, and values are code.
+fn plain(markdown: &str) -> String {
+    let mut text = String::with_capacity(markdown.len());
+    let mut rest = markdown;
+    while let Some(at) = rest.find("](#") {
+        text.push_str(&rest[..at].replace(['[', '`'], ""));
+        rest = rest[at..].split_once(')').map_or("", |(_, after)| after);
+    }
+    text.push_str(&rest.replace('`', ""));
+    text
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+fn examples(visitor: &Visitor, spec: &Spec) -> [(&'static str, String); 4] {
+    let (name, settings) = (spec.name, visitor.settings());
+    let (url, id) = (&settings.api_url, &settings.application_id);
+    let params = example::params(spec);
+    let (line, lines) = (params.to_string(), pretty(&params));
+    [
+        (
+            "curl",
+            format!(
+                "curl {url}/backend/functions/{name} \\\n  -H 'X-Backend-Application-Id: {id}' \\\n  \
+                 -H \"X-Backend-Session-Token: $SESSION_TOKEN\" \\\n  \
+                 -H 'Content-Type: application/json' \\\n  -d '{line}'"
+            ),
+        ),
+        ("Command line", format!("svc call {name} '{line}'")),
+        (
+            "Parse library",
+            format!(
+                "Parse.initialize(\"{id}\");\nParse.serverURL = \"{url}/backend\";\n\
+                 const reply = await Parse.Cloud.run(\"{name}\", {lines}, {{ sessionToken }});"
+            ),
+        ),
+        (
+            "TypeScript",
+            format!(
+                "const svc = new Client({{ baseUrl: \"{url}/backend\", applicationId: \"{id}\", sessionToken }});\n\
+                 const reply = await svc.call(\"{name}\", {lines});"
+            ),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_text() {
+        assert_eq!(plain("list of [AppId](#appid) or `null`"), "list of AppId or null");
+    }
+
+    #[test]
+    fn each_function_is_found_by_its_name_and_its_words() {
+        for spec in contract::all().filter(|spec| named(spec.name).is_ok()) {
+            let found = find(spec.name);
+            assert!(found.iter().flat_map(|group| &group.functions).any(|f| f.name == spec.name));
+        }
+        assert!(find("roll back release").iter().any(|group| group.name == "Releases"));
+        assert!(find("no such words").is_empty());
+    }
+}

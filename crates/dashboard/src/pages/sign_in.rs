@@ -1,0 +1,237 @@
+//! Signing in and out, new accounts, and forgotten passwords.
+
+use crate::{
+    answer::{Answer, Frame, done, form_page, page, page_with, with_session},
+    cookies,
+    form::Form,
+    visitor::Visitor,
+};
+use actix_web::{http::StatusCode, web};
+use askama::Template;
+use contract::authentication::{
+    CreateFirstAdministrator, LoginWithEmail, Logout, RegisterUser, RequestPasswordReset,
+    ResetPassword,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    app.route("/first-start", web::get().to(show_first))
+        .route("/first-start", web::post().to(first))
+        .route("/sign-in", web::get().to(show))
+        .route("/sign-in", web::post().to(sign_in))
+        .route("/sign-out", web::post().to(sign_out))
+        .route("/register", web::get().to(show_register))
+        .route("/register", web::post().to(register))
+        .route("/forgot-password", web::get().to(show_forgot))
+        .route("/forgot-password", web::post().to(forgot))
+        .route("/reset-password", web::get().to(show_reset))
+        .route("/reset-password", web::post().to(reset));
+}
+
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+struct SignIn {
+    frame: Frame,
+    form: Form,
+    /// Whether the person was signed in before.
+    again: bool,
+}
+
+#[derive(Template)]
+#[template(path = "go_on.html")]
+struct GoOn {
+    frame: Frame,
+    to: String,
+    kept: Vec<(String, String)>,
+}
+
+#[derive(Template)]
+#[template(path = "register.html")]
+struct Register {
+    frame: Frame,
+    form: Form,
+}
+
+#[derive(Template)]
+#[template(path = "first_start.html")]
+struct First {
+    frame: Frame,
+    form: Form,
+}
+
+#[derive(Template)]
+#[template(path = "forgot_password.html")]
+struct Forgot {
+    frame: Frame,
+    form: Form,
+}
+
+#[derive(Template)]
+#[template(path = "reset_password.html")]
+struct Reset {
+    frame: Frame,
+    form: Form,
+}
+
+/// Where a person wanted to go.
+#[derive(Deserialize)]
+struct Wanted {
+    #[serde(default)]
+    to: String,
+}
+
+async fn show(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
+    let form = Form::filled([("to", own_address(&wanted.to))]);
+    page(&SignIn { frame: Frame::open(&visitor, "Sign in"), form, again: false })
+}
+
+/// Asks a person to sign in whose session is missing or over. What they entered is kept, and can be
+/// sent again.
+pub fn again(visitor: &Visitor, sent: Option<Form>) -> Answer {
+    let req = visitor.request();
+    let to = req.uri().path_and_query().map_or("/", |path| path.as_str());
+    let mut fields = vec![("to".to_owned(), to.to_owned())];
+    if let Some(sent) = sent {
+        let kept =
+            url::form_urlencoded::Serializer::new(String::new()).extend_pairs(sent.kept()).finish();
+        fields.push(("kept".to_owned(), kept));
+    }
+    let content = SignIn {
+        frame: Frame::open(visitor, "Sign in"),
+        form: Form::new(fields),
+        again: visitor.is_signed_in(),
+    };
+    page_with(StatusCode::UNAUTHORIZED, &content)
+}
+
+async fn sign_in(visitor: Visitor, form: Form) -> Answer {
+    let params = form.params(&["email", "password"]);
+    match visitor.send::<LoginWithEmail>(&Value::Object(params), None).await {
+        Ok(signed_in) => {
+            let session = signed_in.session_token;
+            let to = own_address(form.value("to"));
+            let kept = form.value("kept");
+            if kept.is_empty() {
+                return with_session(&to, cookies::signed_in(session));
+            }
+            let kept = url::form_urlencoded::parse(kept.as_bytes()).into_owned().collect();
+            let frame = Frame::open(&visitor, "You are signed in again").for_session(&session);
+            let mut answer = page(&GoOn { frame, to, kept })?;
+            // A cookie that cannot be added would only ask to sign in once more.
+            let _ = answer.add_cookie(&cookies::signed_in(session));
+            Ok(answer)
+        }
+        Err(fault) => {
+            let frame = Frame::open(&visitor, "Sign in");
+            let form = form.refused(fault);
+            form_page(&form.clone(), &SignIn { frame, form, again: false })
+        }
+    }
+}
+
+async fn sign_out(visitor: Visitor, _: Form) -> Answer {
+    // A session that is over already is as good.
+    let _ = visitor.read(&Logout {}).await;
+    with_session("/sign-in", cookies::signed_out())
+}
+
+async fn show_register(visitor: Visitor) -> Answer {
+    let frame = Frame::open(&visitor, "New account");
+    page(&Register { frame, form: Form::default() })
+}
+
+async fn register(visitor: Visitor, form: Form) -> Answer {
+    let params = form.params(&["email", "password", "name"]);
+    match visitor.send::<RegisterUser>(&Value::Object(params), form.key()).await {
+        Ok(signed_in) => with_session("/", cookies::signed_in(signed_in.session_token)),
+        Err(fault) => {
+            let (frame, form) = (Frame::open(&visitor, "New account"), form.refused(fault));
+            form_page(&form.clone(), &Register { frame, form })
+        }
+    }
+}
+
+async fn show_first(visitor: Visitor, linked: web::Query<Linked>) -> Answer {
+    let form = Form::filled([("token", linked.into_inner().token)]);
+    page(&First { frame: Frame::open(&visitor, "First administrator"), form })
+}
+
+async fn first(visitor: Visitor, form: Form) -> Answer {
+    let params = Value::Object(form.params(&["token", "email", "password", "name"]));
+    match visitor.send::<CreateFirstAdministrator>(&params, form.key()).await {
+        Ok(signed_in) => with_session("/", cookies::signed_in(signed_in.session_token)),
+        Err(fault) => {
+            let (frame, form) = (Frame::open(&visitor, "First administrator"), form.refused(fault));
+            form_page(&form.clone(), &First { frame, form })
+        }
+    }
+}
+
+async fn show_forgot(visitor: Visitor) -> Answer {
+    let frame = Frame::open(&visitor, "Forgotten password");
+    page(&Forgot { frame, form: Form::default() })
+}
+
+async fn forgot(visitor: Visitor, form: Form) -> Answer {
+    let params = Value::Object(form.params(&["email"]));
+    match visitor.send::<RequestPasswordReset>(&params, form.key()).await {
+        Ok(_) => done(
+            "/reset-password",
+            "If there is an account with this e-mail, a mail with a token is on its way to it.",
+        ),
+        Err(fault) => {
+            let (frame, form) = (Frame::open(&visitor, "Forgotten password"), form.refused(fault));
+            form_page(&form.clone(), &Forgot { frame, form })
+        }
+    }
+}
+
+/// The token of a link, if the person followed one.
+#[derive(Deserialize)]
+struct Linked {
+    #[serde(default)]
+    token: String,
+}
+
+async fn show_reset(visitor: Visitor, linked: web::Query<Linked>) -> Answer {
+    let form = Form::filled([("token", linked.into_inner().token)]);
+    page(&Reset { frame: Frame::open(&visitor, "New password"), form })
+}
+
+async fn reset(visitor: Visitor, form: Form) -> Answer {
+    let params = Value::Object(form.params(&["token", "newPassword"]));
+    match visitor.send::<ResetPassword>(&params, form.key()).await {
+        Ok(_) => done("/sign-in", "The new password holds from now on. Sign in with it."),
+        Err(fault) => {
+            let (frame, form) = (Frame::open(&visitor, "New password"), form.refused(fault));
+            form_page(&form.clone(), &Reset { frame, form })
+        }
+    }
+}
+
+/// An address of this site. Anything else leads to the start.
+fn own_address(to: &str) -> String {
+    let is_own = to.starts_with('/') && !to.starts_with("//") && !to.contains('\\');
+    if is_own && !to.starts_with("/sign-") { to.to_owned() } else { "/".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::own_address;
+
+    #[test]
+    fn only_addresses_of_this_site_are_followed() {
+        assert_eq!(own_address("/projects/p_1?a=b"), "/projects/p_1?a=b");
+        for other in [
+            "",
+            "https://evil.example",
+            "//evil.example",
+            "/\\evil.example",
+            "javascript:a",
+            "/sign-out",
+        ] {
+            assert_eq!(own_address(other), "/", "{other}");
+        }
+    }
+}

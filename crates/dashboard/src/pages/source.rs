@@ -1,0 +1,127 @@
+//! The repository of an app, what the service found in it, and the trigger of builds.
+
+use super::apps::Tab;
+use crate::{
+    answer::{Answer, Frame, done, form_page, page},
+    form::Form,
+    visitor::Visitor,
+};
+use actix_web::web;
+use askama::Template;
+use contract::{
+    AppId, Fault, Function,
+    builds::TriggerBuild,
+    repositories::{
+        CheckRepository, ConnectRepository, DisconnectRepository, GetRepository,
+        GetRepositoryWebhook, Repository, RepositoryMode, RepositoryWebhook,
+    },
+};
+use serde_json::{Value, json};
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    app.route("/apps/{id}/source", web::get().to(show))
+        .route("/apps/{id}/source", web::post().to(connect))
+        .route("/apps/{id}/source/check", web::post().to(check))
+        .route("/apps/{id}/source/webhook", web::post().to(webhook))
+        .route("/apps/{id}/source/disconnect", web::post().to(disconnect))
+        .route("/apps/{id}/source/build", web::post().to(build));
+}
+
+#[derive(Template)]
+#[template(path = "source.html")]
+struct Source {
+    frame: Frame,
+    tab: Tab,
+    /// `None` if the app has no repository.
+    repository: Option<Repository>,
+    form: Form,
+}
+
+impl Source {
+    /// What the badge at the trigger of builds says, by the mode of the repository.
+    fn badge(&self, repository: &Repository) -> &'static str {
+        match repository.mode {
+            RepositoryMode::Managed => "Managed, runs in client repo",
+            RepositoryMode::ArtifactOnly => "Artifact-only",
+            RepositoryMode::Unclassified => "Not classified yet",
+        }
+    }
+}
+
+async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+    show_with(&visitor, super::id(path, "app")?, Form::default()).await
+}
+
+async fn show_with(visitor: &Visitor, app_id: AppId, form: Form) -> Answer {
+    let (frame, tab) = Tab::open(visitor, app_id, "/source").await?;
+    let repository = match visitor.read(&GetRepository { app_id }).await {
+        Ok(repository) => Some(repository),
+        Err(refused) if matches!(refused.0, Fault::NotFound(_)) => None,
+        Err(refused) => return Err(refused),
+    };
+    form_page(&form.clone(), &Source { frame, tab, repository, form })
+}
+
+/// Sends a form of this page with the id of its app.
+async fn sent<F: Function>(
+    visitor: &Visitor,
+    app_id: AppId,
+    form: Form,
+    fields: &[&str],
+    note: &str,
+) -> Answer {
+    let mut params = form.params(fields);
+    params.insert("appId".into(), json!(app_id));
+    match visitor.send::<F>(&Value::Object(params), form.key()).await {
+        Ok(_) => done(&format!("/apps/{app_id}/source"), note),
+        Err(fault) => show_with(visitor, app_id, form.refused(fault)).await,
+    }
+}
+
+async fn connect(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let fields = ["url", "branch", "token", "hostKey"];
+    let app_id = super::id(path, "app")?;
+    sent::<ConnectRepository>(&visitor, app_id, form, &fields, "The repository is connected.").await
+}
+
+async fn check(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let app_id = super::id(path, "app")?;
+    sent::<CheckRepository>(&visitor, app_id, form, &[], "The repository was read again.").await
+}
+
+async fn build(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let app_id: AppId = super::id(path, "app")?;
+    let mut params = form.params(&["platform", "profile", "ref"]);
+    params.insert("appId".into(), json!(app_id));
+    match visitor.send::<TriggerBuild>(&Value::Object(params), form.key()).await {
+        Ok(build) => done(&format!("/builds/{}", build.id), "The build is triggered."),
+        Err(fault) => show_with(&visitor, app_id, form.refused(fault)).await,
+    }
+}
+
+async fn disconnect(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let app_id: AppId = super::id(path, "app")?;
+    let repository = visitor.read(&GetRepository { app_id }).await?;
+    if form.value("confirmation") != repository.url.to_string() {
+        let fault = Fault::invalid("confirmation", "is not the address of the repository");
+        return show_with(&visitor, app_id, form.refused(fault)).await;
+    }
+    sent::<DisconnectRepository>(&visitor, app_id, form, &[], "The repository is disconnected.")
+        .await
+}
+
+#[derive(Template)]
+#[template(path = "repository_webhook.html")]
+struct Webhook {
+    frame: Frame,
+    tab: Tab,
+    webhook: RepositoryWebhook,
+}
+
+/// Shows the secret of the webhook of pushes, to who presses for it.
+async fn webhook(visitor: Visitor, path: web::Path<String>, _: Form) -> Answer {
+    let app_id = super::id(path, "app")?;
+    let (frame, tab) = Tab::open(&visitor, app_id, "/source").await?;
+    let webhook = visitor.read(&GetRepositoryWebhook { app_id }).await?;
+    page(&Webhook { frame, tab, webhook })
+}

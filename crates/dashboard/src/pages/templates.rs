@@ -1,0 +1,290 @@
+//! The gallery of templates, from which instances are made, and the forms with which superadmins
+//! change it.
+
+use crate::{
+    answer::{Answer, Frame, Refused, done, form_page},
+    form::{Form, search},
+    visitor::Visitor,
+};
+use actix_web::web;
+use askama::Template;
+use contract::{
+    Fault, Page,
+    instances::InstanceKind,
+    templates::{
+        AddTemplateDockerVersion, CreateTemplate, DeleteTemplate, GetTemplate, GetTemplateStats,
+        GetTemplates, HealthCheck, PricingModel, Template as Blueprint, TemplateService,
+        TemplateStats, TemplateStatus, TemplateVersion, UpdateTemplate, UpdateTemplatePricing,
+        UpdateTemplateStatus, UpdateTemplateVersion,
+    },
+    text::Slug,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+pub fn configure(app: &mut web::ServiceConfig) {
+    app.route("/templates", web::get().to(list))
+        .route("/templates", web::post().to(create))
+        .route("/templates/{slug}", web::get().to(show))
+        .route("/templates/{slug}", web::post().to(change))
+        .route("/templates/{slug}/status", web::post().to(set_status))
+        .route("/templates/{slug}/version", web::post().to(set_version))
+        .route("/templates/{slug}/pricing", web::post().to(set_pricing))
+        .route("/templates/{slug}/versions", web::post().to(add_version))
+        .route("/templates/{slug}/delete", web::post().to(delete));
+}
+
+/// What a person looks for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Wanted {
+    query: String,
+    kind: String,
+    cursor: String,
+}
+
+/// What a template costs.
+pub fn price(template: &Blueprint) -> String {
+    let pricing = &template.pricing;
+    match (pricing.model, pricing.amount, &pricing.currency, &pricing.plan_code) {
+        (PricingModel::Free, ..) => "free".to_owned(),
+        (PricingModel::OneTime, Some(amount), Some(currency), _) => {
+            contract::money::Amount::new(amount).map_or_else(String::new, |amount| {
+                contract::money::Money { amount, currency: currency.clone() }.to_string()
+            })
+        }
+        (PricingModel::Subscription, _, _, Some(plan)) => format!("subscription, {plan}"),
+        _ => String::new(),
+    }
+}
+
+#[derive(Template)]
+#[template(path = "templates.html")]
+struct List {
+    frame: Frame,
+    templates: Page<Blueprint>,
+    wanted: Wanted,
+    form: Form,
+}
+
+async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
+    list_with(&visitor, wanted.into_inner(), Form::default()).await
+}
+
+async fn list_with(visitor: &Visitor, wanted: Wanted, form: Form) -> Answer {
+    let Wanted { query, kind, cursor } = &wanted;
+    let params = search([("query", query), ("kind", kind), ("cursor", cursor)]);
+    let templates = visitor.send::<GetTemplates>(&Value::Object(params), None).await?;
+    let frame = Frame::of(visitor, "Templates").await?;
+    form_page(&form.clone(), &List { frame, templates, wanted, form })
+}
+
+/// The tags of a form: words.
+fn tags(form: &Form) -> Vec<&str> {
+    form.value("tags").split_whitespace().collect()
+}
+
+async fn create(visitor: Visitor, form: Form) -> Answer {
+    let mut params = form.params(&["name", "slug", "kind", "category", "description"]);
+    params.insert("tags".into(), json!(tags(&form)));
+    match visitor.send::<CreateTemplate>(&Value::Object(params), form.key()).await {
+        Ok(made) => {
+            done(&at(&made.slug), "The template is a draft. Add a version, then publish it.")
+        }
+        Err(fault) => list_with(&visitor, Wanted::default(), form.refused(fault)).await,
+    }
+}
+
+fn at(slug: &Slug) -> String {
+    format!("/templates/{slug}")
+}
+
+#[derive(Template)]
+#[template(path = "template.html")]
+struct Show {
+    frame: Frame,
+    template: Blueprint,
+    /// How often it is used. Only administrators see it.
+    stats: Option<TemplateStats>,
+    form: Form,
+}
+
+impl Show {
+    /// The function that makes an instance of the template.
+    fn maker(&self) -> &'static str {
+        match self.template.kind {
+            InstanceKind::Backend => "svc_createBackendInstance",
+            InstanceKind::Market => "svc_deployMarketServer",
+        }
+    }
+
+    /// The instances that were made in the days that the service counts.
+    fn made(stats: &TemplateStats) -> u64 {
+        stats.installs_by_day.values().sum()
+    }
+
+    /// The instances of each version, in words.
+    fn by_version(stats: &TemplateStats) -> String {
+        let words = stats.by_version.iter().map(|(version, count)| format!("{version}: {count}"));
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// How the service learns whether it is healthy.
+    fn health(service: &TemplateService) -> String {
+        match &service.health_check {
+            None => "it runs".to_owned(),
+            Some(HealthCheck::Http(path)) => format!("GET {path}"),
+            Some(HealthCheck::Command(words)) => {
+                words.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+            }
+        }
+    }
+
+    /// Where a service listens and what it keeps, in words.
+    fn details(service: &TemplateService) -> String {
+        let port = service.port.map(|port| format!("port {port}"));
+        let volume = service.volume.as_ref().map(|folder| format!("data in {folder}"));
+        let database = service.database.as_ref().map(|database| super::name(&database.engine));
+        [port, volume, database].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Reads the template that an address names.
+async fn read(visitor: &Visitor, path: web::Path<String>) -> Result<Blueprint, Refused> {
+    let slug: Slug = super::id(path, "template")?;
+    visitor.read(&GetTemplate { template_id: None, slug: Some(slug) }).await
+}
+
+async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+    let template = read(&visitor, path).await?;
+    show_with(&visitor, template, Form::default()).await
+}
+
+/// Shows a template with a form that was refused, or an empty one. The other forms have what is set
+/// now.
+async fn show_with(visitor: &Visitor, template: Blueprint, form: Form) -> Answer {
+    let frame = Frame::of(visitor, template.name.as_str()).await?.below("Templates", "/templates");
+    let stats = match frame.is_superadmin() {
+        true => Some(visitor.read(&GetTemplateStats { template_id: template.id }).await?),
+        false => None,
+    };
+    let form = form.beside(filled(&template));
+    form_page(&form.clone(), &Show { frame, template, stats, form })
+}
+
+/// The forms of a template with what is set now.
+fn filled(template: &Blueprint) -> Form {
+    let words = |slugs: &[Slug]| slugs.iter().map(Slug::as_str).collect::<Vec<_>>().join(" ");
+    let is_current =
+        |version: &&TemplateVersion| template.current_version.as_ref() == Some(&version.version);
+    let current = template.versions.iter().find(is_current);
+    let services = current.map(|version| serde_json::to_string_pretty(&version.services));
+    let pricing = &template.pricing;
+    Form::filled([
+        ("name", template.name.to_string()),
+        ("slug", template.slug.to_string()),
+        ("category", template.category.to_string()),
+        ("description", template.description.as_ref().map(ToString::to_string).unwrap_or_default()),
+        ("tags", words(&template.tags)),
+        ("status", super::wire(&template.status)),
+        (
+            "currentVersion",
+            template.current_version.as_ref().map(ToString::to_string).unwrap_or_default(),
+        ),
+        ("services", services.and_then(Result::ok).unwrap_or_else(|| "[]".to_owned())),
+        ("model", super::wire(&pricing.model)),
+        ("amount", pricing.amount.map(|amount| amount.to_string()).unwrap_or_default()),
+        ("currency", pricing.currency.as_ref().map(ToString::to_string).unwrap_or_default()),
+        ("planCode", pricing.plan_code.as_ref().map(ToString::to_string).unwrap_or_default()),
+        ("featured", if template.featured { "yes" } else { "" }.to_owned()),
+    ])
+}
+
+async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let template = read(&visitor, path).await?;
+    let description = Some(form.value("description")).filter(|text| !text.is_empty());
+    let mut params = form.params(&["name", "slug", "category"]);
+    params.insert("templateId".into(), json!(template.id));
+    params.insert("description".into(), json!(description));
+    params.insert("tags".into(), json!(tags(&form)));
+    match visitor.send::<UpdateTemplate>(&Value::Object(params), form.key()).await {
+        Ok(changed) => done(&at(&changed.slug), "The template is changed."),
+        Err(fault) => show_with(&visitor, template, form.refused(fault)).await,
+    }
+}
+
+async fn set_status(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let template = read(&visitor, path).await?;
+    let params = json!({"templateId": template.id, "status": form.value("status")});
+    match visitor.send::<UpdateTemplateStatus>(&params, form.key()).await {
+        Ok(changed) => {
+            done(&at(&changed.slug), &format!("It is {}.", super::name(&changed.status)))
+        }
+        Err(fault) => show_with(&visitor, template, form.refused(fault)).await,
+    }
+}
+
+async fn set_version(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let template = read(&visitor, path).await?;
+    let params = json!({"templateId": template.id, "version": form.value("currentVersion")});
+    match visitor.send::<UpdateTemplateVersion>(&params, form.key()).await {
+        Ok(changed) => done(&at(&changed.slug), "New instances get this version."),
+        Err(fault) => {
+            // The form for a new version has a field `version`.
+            let form = form.refused_as(fault, &[("version", "currentVersion")]);
+            show_with(&visitor, template, form).await
+        }
+    }
+}
+
+async fn set_pricing(visitor: Visitor, path: web::Path<String>, mut form: Form) -> Answer {
+    let template = read(&visitor, path).await?;
+    let mut pricing = form.params(&["model", "currency", "planCode"]);
+    let amount = form.value("amount").trim();
+    if !amount.is_empty() {
+        // What is no number goes on as text, so that the service says what is wrong.
+        let number = amount.parse::<u64>();
+        pricing.insert("amount".into(), number.map_or_else(|_| json!(amount), |n| json!(n)));
+    }
+    let featured = form.has("featured", "yes");
+    if !featured {
+        // A browser does not send a box that is not ticked, and a refused form keeps it so.
+        form.push("featured".to_owned(), String::new());
+    }
+    let params = json!({"templateId": template.id, "pricing": pricing, "featured": featured});
+    match visitor.send::<UpdateTemplatePricing>(&params, form.key()).await {
+        Ok(changed) => done(&at(&changed.slug), "The price is set."),
+        Err(fault) => show_with(&visitor, template, form.refused(fault)).await,
+    }
+}
+
+async fn add_version(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let template = read(&visitor, path).await?;
+    match added(&visitor, &template, &form).await {
+        Ok(()) => done(&at(&template.slug), "The version is there."),
+        Err(fault) => show_with(&visitor, template, form.refused(fault)).await,
+    }
+}
+
+async fn added(visitor: &Visitor, template: &Blueprint, form: &Form) -> Result<(), Fault> {
+    let services: Value = serde_json::from_str(form.value("services"))
+        .map_err(|e| Fault::invalid("services", format!("is not JSON: {e}")))?;
+    let mut params = form.params(&["version", "notes"]);
+    params.insert("templateId".into(), json!(template.id));
+    params.insert("services".into(), services);
+    visitor.send::<AddTemplateDockerVersion>(&Value::Object(params), form.key()).await?;
+    Ok(())
+}
+
+async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let template = read(&visitor, path).await?;
+    if form.value("confirmation") != template.name.as_str() {
+        let fault = Fault::invalid("confirmation", "is not the name of the template");
+        return show_with(&visitor, template, form.refused(fault)).await;
+    }
+    let params = json!({"templateId": template.id});
+    match visitor.send::<DeleteTemplate>(&params, form.key()).await {
+        Ok(_) => done("/templates", "The template is deleted."),
+        Err(fault) => show_with(&visitor, template, form.refused(fault)).await,
+    }
+}

@@ -1,0 +1,19 @@
+//! What the operating system tells about the machine.
+
+use actors::ports::Machine;
+use contract::operators::DiskUsage;
+use std::path::PathBuf;
+
+/// The machine, as seen from the data directory.
+pub struct ThisMachine {
+    pub data: PathBuf,
+}
+
+impl Machine for ThisMachine {
+    fn disk(&self) -> Option<DiskUsage> {
+        let told = rustix::fs::statvfs(&self.data).ok()?;
+        let bytes = |blocks: u64| blocks.saturating_mul(told.f_frsize);
+        // Some of the free blocks are kept for root, so the service counts those that it may use.
+        Some(DiskUsage { bytes: bytes(told.f_blocks), free_bytes: bytes(told.f_bavail) })
+    }
+}

@@ -1,0 +1,141 @@
+//! Calls functions for the pages of the dashboard, as the router does for any client.
+
+use super::{Edge, functions, request};
+use actors::{
+    call::{
+        authn::Credentials,
+        pipeline::{Request, Target},
+    },
+    runtime::permit::Permit,
+};
+use bytes::Bytes;
+use contract::{Fault, Reply, Timestamp, fault::Failure};
+use dashboard::{Call, Service};
+use futures_util::{
+    StreamExt,
+    future::{self, FutureExt, LocalBoxFuture},
+    stream::{self, LocalBoxStream},
+};
+use reqwest::{Body, Client};
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
+use tokio::sync::mpsc;
+
+/// The service, for one worker's pages.
+pub struct Pages {
+    edge: Edge,
+    /// Sends files to the service itself, at this address.
+    files: Client,
+    service: String,
+}
+
+/// How long a file may pause on its way.
+const PAUSE: Duration = Duration::from_secs(60);
+/// Chunks of a file between the browser and the service.
+const QUEUE: usize = 8;
+
+impl Pages {
+    /// `listen` is the address on which the service listens.
+    pub fn new(edge: Edge, listen: SocketAddr) -> Result<Pages, reqwest::Error> {
+        let address = match listen.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        let service = format!("http://{}", SocketAddr::new(address, listen.port()));
+        let files = Client::builder().no_proxy().read_timeout(PAUSE).build()?;
+        Ok(Pages { edge, files, service })
+    }
+}
+
+impl Service for Pages {
+    fn now(&self) -> Timestamp {
+        self.edge.platform.world.ports.clock.now()
+    }
+
+    fn sleep(&self, time: Duration) -> LocalBoxFuture<'static, ()> {
+        let clock = self.edge.platform.world.ports.clock.clone();
+        async move { clock.sleep(time).await }.boxed_local()
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.edge.platform.world.is_stopping()
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> LocalBoxFuture<'a, Result<Reply, Fault>> {
+        async move {
+            let edge = &self.edge;
+            let _permit = Permit::take(&edge.shared.in_flight).ok_or(Fault::Busy)?;
+            let request = Request {
+                target: match call.target {
+                    dashboard::Target::Function(name) => Target::Function(name.to_owned()),
+                    dashboard::Target::Endpoint(name, path) => Target::Endpoint { name, path },
+                },
+                credentials: credentials(edge, call.session, call.master_key),
+                body: call.params.into(),
+                origin: request::origin(call.head, edge),
+                request_id: request::request_id(call.head, edge),
+                idempotency_key: call.idempotency_key,
+                user_agent: request::user_agent(call.head),
+                counts: call.counts,
+            };
+            functions::send(call.head, edge, request).await.reply
+        }
+        .boxed_local()
+    }
+
+    fn upload<'a>(
+        &'a self,
+        address: &'a str,
+        mut file: LocalBoxStream<'static, Result<Bytes, Fault>>,
+    ) -> LocalBoxFuture<'a, Result<(), Fault>> {
+        async move {
+            let api_url = &self.edge.platform.settings.api_url;
+            let path = address.strip_prefix(api_url.as_str()).ok_or(Fault::Internal)?;
+            let (to, from) = mpsc::channel::<io::Result<Bytes>>(QUEUE);
+            let body =
+                stream::unfold(from, async |mut from| from.recv().await.map(|bytes| (bytes, from)));
+            let put = self.files.put(format!("{}{path}", self.service));
+            let answer = put.body(Body::wrap_stream(body)).send();
+            // The file comes on this thread; the client may send on another.
+            let pass = async {
+                while let Some(bytes) = file.next().await {
+                    let broken = bytes.as_ref().err().cloned();
+                    let bytes = bytes.map_err(|fault| io::Error::other(fault.to_string()));
+                    if to.send(bytes).await.is_err() || broken.is_some() {
+                        return broken;
+                    }
+                }
+                drop(to);
+                None
+            };
+            let (answer, broken) = future::join(answer, pass).await;
+            if let Some(fault) = broken {
+                return Err(fault);
+            }
+            let answer = answer.map_err(|_| Fault::NoAnswer("the upload"))?;
+            if answer.status().is_success() {
+                return Ok(());
+            }
+            let failure: Failure =
+                answer.json().await.map_err(|_| Fault::NoAnswer("the upload"))?;
+            Err(Fault::NotNow(failure.error))
+        }
+        .boxed_local()
+    }
+}
+
+/// A page needs no application id of its own: it is this installation's.
+fn credentials(edge: &Edge, session: Option<&str>, master_key: Option<String>) -> Credentials {
+    let settings = &edge.platform.settings;
+    Credentials {
+        application_id: Some(settings.application_id.clone()),
+        javascript_key: settings.javascript_key.clone(),
+        session_token: session.map(str::to_owned),
+        master_key,
+        ..Credentials::default()
+    }
+}
