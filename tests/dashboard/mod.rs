@@ -207,8 +207,11 @@ fn pages_of_other_sites_and_rebound_names_are_refused() {
         assert_eq!(refused.status(), 400, "{name}");
         assert!(!refused.headers().contains_key(SET_COOKIE), "{name}");
     }
-    let rebound = client.get(format!("{at}/sign-in")).header(HOST, "evil.example");
-    assert_eq!(sent(rebound).status(), 400);
+    let own = at.trim_start_matches("http://").to_owned();
+    let rebound = || client.get(format!("{at}/sign-in")).header(HOST, "evil.example");
+    assert_eq!(sent(rebound()).status(), 400);
+    assert_eq!(sent(rebound().header("X-Forwarded-Host", &own)).status(), 400);
+    assert_eq!(sent(rebound().header("Forwarded", format!("host={own}"))).status(), 400);
     // The token of the form of somebody else's session.
     let forged = form().header(ORIGIN, &at).header(COOKIE, "__Host-svc-session=r%3Aother");
     assert_eq!(sent(forged).status(), 401);

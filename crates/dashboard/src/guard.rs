@@ -70,9 +70,13 @@ pub async fn guard(
 fn is_local_address(req: &ServiceRequest, site: &Site) -> bool {
     let url = &site.settings.url;
     let local = |host: &str| url.port().is_some_and(|port| host == format!("127.0.0.1:{port}"));
-    req.method() == Method::GET
-        && url.host_str() == Some("localhost")
-        && local(req.connection_info().host())
+    req.method() == Method::GET && url.host_str() == Some("localhost") && local(asked_host(req))
+}
+
+/// The host that the client asked. A proxy passes it on; other headers are what anybody says.
+fn asked_host(req: &ServiceRequest) -> &str {
+    let host = req.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    host.unwrap_or_default()
 }
 
 /// Leads to the same page at the address of the site.
@@ -87,8 +91,7 @@ fn to_own_address(req: ServiceRequest, site: &Site) -> ServiceResponse {
 /// Why a request is not let through: another host's name leads here, as with a rebound name, or a
 /// page of another site sends a form.
 fn refusal(req: &ServiceRequest, site: &Site) -> Option<Fault> {
-    let host = req.connection_info().host().to_owned();
-    if host != host_of(site) {
+    if asked_host(req) != host_of(site) {
         return Some(Fault::Malformed(format!("the dashboard is at {}", site.settings.url)));
     }
     if req.method() == Method::GET || req.method() == Method::HEAD {

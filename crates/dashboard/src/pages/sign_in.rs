@@ -212,7 +212,9 @@ async fn reset(visitor: Visitor, form: Form) -> Answer {
 
 /// An address of this site. Anything else leads to the start.
 fn own_address(to: &str) -> String {
-    let is_own = to.starts_with('/') && !to.starts_with("//") && !to.contains('\\');
+    // Browsers leave out tabs and line ends, and take a backslash for a slash.
+    let is_plain = to.bytes().all(|b| b.is_ascii_graphic() && b != b'\\');
+    let is_own = is_plain && to.starts_with('/') && !to.starts_with("//");
     if is_own && !to.starts_with("/sign-") { to.to_owned() } else { "/".to_owned() }
 }
 
@@ -228,6 +230,8 @@ mod tests {
             "https://evil.example",
             "//evil.example",
             "/\\evil.example",
+            "/\t/evil.example",
+            "/\n/evil.example",
             "javascript:a",
             "/sign-out",
         ] {
