@@ -4,14 +4,14 @@ mod channels;
 
 use super::apps::Tab;
 use crate::{
-    answer::{Answer, Frame, done, form_page, page},
+    answer::{Answer, Frame, Refused, done, form_page, page},
     form::{Form, search},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    Page,
+    AppId, Fault, Function, Page,
     apps::{App, GetApp},
     checkouts::{
         Checkout, CheckoutState, GetCheckout, GetCheckouts, GetSubscriptions,
@@ -62,13 +62,35 @@ impl Wanted {
     }
 }
 
+/// A part of a list of an app, and the form that asked for it. The part is `None` if the service
+/// refused what was looked for.
+async fn found<F, T>(
+    visitor: &Visitor,
+    app_id: AppId,
+    wanted: &Wanted,
+) -> Result<(Option<Page<T>>, Form), Refused>
+where
+    F: Function<Reply = Page<T>>,
+{
+    let mut params = wanted.params();
+    params.insert("appId".into(), json!(app_id));
+    let form = [("state", wanted.state.clone()), ("email", wanted.email.clone())];
+    let form = Form::filled(form);
+    match visitor.send::<F>(&Value::Object(params), None).await {
+        Ok(found) => Ok((Some(found), form)),
+        Err(fault @ Fault::Invalid(_)) => Ok((None, form.refused(fault))),
+        Err(fault) => Err(Refused(fault)),
+    }
+}
+
 #[derive(Template)]
 #[template(path = "checkouts.html")]
 struct List {
     frame: Frame,
     tab: Tab,
-    checkouts: Page<Checkout>,
-    wanted: Wanted,
+    /// `None` if the search was refused.
+    checkouts: Option<Page<Checkout>>,
+    form: Form,
 }
 
 impl List {
@@ -81,10 +103,8 @@ impl List {
 async fn list(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
     let app_id = super::id(path, "app")?;
     let (frame, tab) = Tab::open(&visitor, app_id, "/checkouts").await?;
-    let mut params = wanted.params();
-    params.insert("appId".into(), json!(app_id));
-    let checkouts = visitor.send::<GetCheckouts>(&Value::Object(params), None).await?;
-    page(&List { frame, tab, checkouts, wanted: wanted.into_inner() })
+    let (checkouts, form) = found::<GetCheckouts, _>(&visitor, app_id, &wanted).await?;
+    form_page(&form.clone(), &List { frame, tab, checkouts, form })
 }
 
 #[derive(Template)]
@@ -92,8 +112,9 @@ async fn list(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Want
 struct Subscriptions {
     frame: Frame,
     tab: Tab,
-    subscriptions: Page<Subscription>,
-    wanted: Wanted,
+    /// `None` if the search was refused.
+    subscriptions: Option<Page<Subscription>>,
+    form: Form,
 }
 
 async fn subscriptions(
@@ -103,10 +124,8 @@ async fn subscriptions(
 ) -> Answer {
     let app_id = super::id(path, "app")?;
     let (frame, tab) = Tab::open(&visitor, app_id, "/subscriptions").await?;
-    let mut params = wanted.params();
-    params.insert("appId".into(), json!(app_id));
-    let subscriptions = visitor.send::<GetSubscriptions>(&Value::Object(params), None).await?;
-    page(&Subscriptions { frame, tab, subscriptions, wanted: wanted.into_inner() })
+    let (subscriptions, form) = found::<GetSubscriptions, _>(&visitor, app_id, &wanted).await?;
+    form_page(&form.clone(), &Subscriptions { frame, tab, subscriptions, form })
 }
 
 #[derive(Template)]
