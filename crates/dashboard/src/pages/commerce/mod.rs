@@ -14,7 +14,7 @@ use contract::{
     AppId, Fault, Function, Page,
     apps::{App, GetApp},
     checkouts::{
-        Checkout, CheckoutState, GetCheckout, GetCheckouts, GetSubscriptions,
+        Checkout, CheckoutFlow, CheckoutState, GetCheckout, GetCheckouts, GetSubscriptions,
         GetUnsettledCheckouts, Reference, SettleCheckout, Subscription,
     },
 };
@@ -142,6 +142,15 @@ impl Show {
     fn may_be_settled(&self) -> bool {
         use CheckoutState::{AmountMismatch, Paid, Settling};
         matches!(self.checkout.state, Paid | Settling | AmountMismatch)
+    }
+
+    /// Who names the sum that is to be paid.
+    fn price_from(&self) -> &'static str {
+        match self.checkout.flow {
+            CheckoutFlow::Commerce => "the shop",
+            CheckoutFlow::Direct if self.checkout.payment_plan_code.is_some() => "the plan",
+            CheckoutFlow::Direct => "the caller",
+        }
     }
 
     /// What the provider gave back, in the currency of the checkout.
