@@ -83,4 +83,11 @@ fn checkouts_are_seen_and_settled_by_a_person() {
     browser.click("button", "Register the channel");
     browser.find("alert", "");
     assert_eq!(browser.value("textbox", "Label"), "Tea & <b>cake</b>");
+    browser.fill("textbox", "Token of the channel", "tea & cake");
+    browser.fill("textbox", "The token again, to confirm", "tea");
+    browser.fill("textbox", "Master key to forget it", &service.master_key());
+    browser.click("button", "Forget the channel");
+    browser.says("is not the token of this channel");
+    assert_eq!(browser.value("textbox", "Token of the channel"), "tea & cake");
+    assert_eq!(browser.value("textbox", "Channel token"), "");
 }

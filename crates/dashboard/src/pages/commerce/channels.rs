@@ -11,7 +11,8 @@ use askama::Template;
 use contract::{
     Fault, Page,
     checkouts::{
-        CommerceChannel, DeleteCommerceChannel, GetCommerceChannels, RegisterCommerceChannel,
+        CommerceChannel, DeleteCommerceChannel, DeletedCommerceChannel, GetCommerceChannels,
+        RegisterCommerceChannel,
     },
 };
 use serde_json::{Value, json};
@@ -25,6 +26,22 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/operations/channels/delete", web::post().to(delete));
 }
 
+/// The forms of the page: what was entered in each, and what is wrong with it.
+#[derive(Default)]
+struct Forms {
+    list: Form,
+    register: Form,
+    delete: Form,
+}
+
+impl Forms {
+    /// The form that was refused, or the first one.
+    fn last(&self) -> &Form {
+        let all = [&self.list, &self.register, &self.delete];
+        all.into_iter().find(|form| form.fault().is_some()).unwrap_or(&self.list)
+    }
+}
+
 #[derive(Template)]
 #[template(path = "channels.html")]
 struct Show {
@@ -33,7 +50,9 @@ struct Show {
     channels: Option<Page<CommerceChannel>>,
     /// What the last form did.
     said: Option<&'static str>,
-    form: Form,
+    forms: Forms,
+    api_url: String,
+    application_id: String,
 }
 
 impl Show {
@@ -47,58 +66,82 @@ impl Show {
 }
 
 async fn ask(visitor: Visitor) -> Answer {
-    let frame = Frame::of(&visitor, "Operations").await?;
-    form_page(&Form::default(), &Show { frame, channels: None, said: None, form: Form::default() })
+    answer(&visitor, None, Forms::default(), None).await
 }
 
 async fn list(visitor: Visitor, form: Form) -> Answer {
-    show(&visitor, form, None).await
+    show(&visitor, form.value("masterKey"), Forms::default(), None).await
 }
 
-/// Shows the channels with the master key of the form. What was refused before stays refused.
-async fn show(visitor: &Visitor, form: Form, said: Option<&'static str>) -> Answer {
-    let frame = Frame::of(visitor, "Operations").await?;
+/// Shows the channels with this master key. If another form was refused, its words stay.
+async fn show(
+    visitor: &Visitor,
+    key: &str,
+    mut forms: Forms,
+    said: Option<&'static str>,
+) -> Answer {
     let all = json!({"limit": 200});
-    let key = form.value("masterKey");
     let channels = visitor.send_with_master_key::<GetCommerceChannels>(&all, None, key).await;
-    let (channels, form) = match channels {
-        Ok(channels) => (Some(channels), form),
-        Err(fault) if form.fault().is_none() => (None, form.refused(fault)),
-        Err(_) => (None, form),
+    let channels = match channels {
+        Ok(channels) => Some(channels),
+        Err(fault) => {
+            if forms.last().fault().is_none() {
+                forms.list = forms.list.refused(fault);
+            }
+            None
+        }
     };
-    form_page(&form.clone(), &Show { frame, channels, said, form })
+    answer(visitor, channels, forms, said).await
+}
+
+async fn answer(
+    visitor: &Visitor,
+    channels: Option<Page<CommerceChannel>>,
+    forms: Forms,
+    said: Option<&'static str>,
+) -> Answer {
+    let frame = Frame::of(visitor, "Operations").await?;
+    let settings = visitor.settings();
+    let (api_url, application_id) = (settings.api_url.clone(), settings.application_id.clone());
+    let form = forms.last().clone();
+    form_page(&form, &Show { frame, channels, said, forms, api_url, application_id })
 }
 
 async fn register(visitor: Visitor, form: Form) -> Answer {
     let fields = ["channelToken", "appId", "storeId", "adminApiUrl", "adminToken", "label"];
     let params = Value::Object(form.params(&fields));
-    let key = form.value("masterKey");
+    let key = form.value("masterKey").to_owned();
     let made =
-        visitor.send_with_master_key::<RegisterCommerceChannel>(&params, form.key(), key).await;
+        visitor.send_with_master_key::<RegisterCommerceChannel>(&params, form.key(), &key).await;
     match made {
-        Ok(_) => {
-            // The next channel begins with an empty form.
-            let form = Form::filled([("masterKey", key.to_owned())]);
-            show(&visitor, form, Some("The channel is registered.")).await
+        Ok(_) => show(&visitor, &key, Forms::default(), Some("The channel is registered.")).await,
+        Err(fault) => {
+            let forms = Forms { register: form.refused(fault), ..Forms::default() };
+            show(&visitor, &key, forms, None).await
         }
-        Err(fault) => show(&visitor, form.refused(fault), None).await,
     }
 }
 
 async fn delete(visitor: Visitor, form: Form) -> Answer {
+    let key = form.value("masterKey").to_owned();
+    match forget(&visitor, &form, &key).await {
+        Ok(_) => show(&visitor, &key, Forms::default(), Some("The channel is forgotten.")).await,
+        Err(fault) => {
+            let forms = Forms { delete: form.refused(fault), ..Forms::default() };
+            show(&visitor, &key, forms, None).await
+        }
+    }
+}
+
+async fn forget(
+    visitor: &Visitor,
+    form: &Form,
+    key: &str,
+) -> Result<DeletedCommerceChannel, Fault> {
     let name = form.value("channelToken");
     if form.value("confirmation") != name {
-        let fault = Fault::invalid("confirmation", "is not the token of this channel");
-        return show(&visitor, form.refused(fault), None).await;
+        return Err(Fault::invalid("confirmation", "is not the token of this channel"));
     }
-    let (params, key) = (json!({"channelToken": name}), form.value("masterKey"));
-    let gone =
-        visitor.send_with_master_key::<DeleteCommerceChannel>(&params, form.key(), key).await;
-    match gone {
-        Ok(_) => {
-            let form = Form::filled([("masterKey", key.to_owned())]);
-            show(&visitor, form, Some("The channel is forgotten.")).await
-        }
-        Err(fault) => show(&visitor, form.refused(fault), None).await,
-    }
+    let params = json!({"channelToken": name});
+    visitor.send_with_master_key::<DeleteCommerceChannel>(&params, form.key(), key).await
 }
