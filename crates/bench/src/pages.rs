@@ -23,8 +23,9 @@ pub const METHOD: &str = "Sixteen browsers ask for a page without scripts, each 
 
 const BROWSERS: usize = 16;
 const PROJECTS: usize = 50;
-/// The streams that may be open at a time are some more.
+/// Live connections in all, and of each session. The service allows some more of both.
 const LIVE: usize = 500;
+const OF_A_SESSION: usize = 25;
 const SLOWEST: Duration = Duration::from_millis(20);
 const HEAVIEST: usize = 100 * 1024;
 const BINDS: &str = "processor time: each page calls functions and renders.";
@@ -66,10 +67,13 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
 
 /// Connections that wait for live updates: their memory, and the processor time that all of them take.
 fn live(server: &Server, pace: Pace) -> Outcome<[Row; 2]> {
-    let session = server.administrator()?;
+    let sessions: Outcome<Vec<_>> =
+        (0..LIVE / OF_A_SESSION).map(|_| server.administrator()).collect();
+    let sessions = sessions?;
     let opened = |path: &str| -> Outcome<(f64, f64)> {
         let before = machine::resident(Some(server.process()))?;
-        let open: Outcome<Vec<_>> = (0..LIVE).map(|_| server.follow(path, &session)).collect();
+        let each = sessions.iter().flat_map(|session| std::iter::repeat_n(session, OF_A_SESSION));
+        let open: Outcome<Vec<_>> = each.map(|session| server.follow(path, session)).collect();
         let open = open?;
         let bytes = machine::resident(Some(server.process()))?.saturating_sub(before);
         let (begun, worked) = (Instant::now(), machine::processor_time(server.process())?);

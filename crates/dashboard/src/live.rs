@@ -18,20 +18,23 @@ use futures_util::stream;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::{
+    collections::BTreeMap,
     convert::Infallible,
     fmt::Write,
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-/// The streams that may be open at a time.
+/// The streams that may be open at a time, and those of one session.
 const MOST: usize = 512;
+const MOST_OF_ONE: usize = 32;
 /// How long a stream lasts. The browser then opens the next one.
 const LASTS: Duration = Duration::from_secs(600);
 /// The longest silence. A comment then shows whether somebody still reads.
 const QUIET: Duration = Duration::from_secs(15);
 
-static OPEN: AtomicUsize = AtomicUsize::new(0);
+/// The open streams of each session. The name of a session is its form token.
+static OPEN: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
 
 /// What is new on a page.
 pub enum Update {
@@ -55,7 +58,7 @@ pub fn stream<L>(visitor: Visitor, interval: Duration, look: L) -> Answer
 where
     L: AsyncFn(&Visitor, Option<&str>) -> Result<(Update, Next), Refused> + 'static,
 {
-    let place = Place::take().ok_or(Refused(Fault::Busy))?;
+    let place = Place::take(visitor.form_token()).ok_or(Refused(Fault::Busy))?;
     let last = visitor.request().headers().get("last-event-id");
     let last = last.and_then(|id| id.to_str().ok()).map(str::to_owned);
     let begun = Instant::now();
@@ -163,25 +166,46 @@ fn written(kind: &str, id: &str, html: &str) -> String {
     text
 }
 
-/// One of the open streams.
-struct Place;
+/// One of the open streams of a session.
+struct Place(String);
 
 impl Place {
-    fn take() -> Option<Place> {
-        let taken = OPEN.fetch_update(Relaxed, Relaxed, |open| (open < MOST).then_some(open + 1));
-        taken.ok().map(|_| Place)
+    fn take(session: String) -> Option<Place> {
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: usize = open.values().sum();
+        let own = open.get(&session).copied().unwrap_or(0);
+        if all >= MOST || own >= MOST_OF_ONE {
+            return None;
+        }
+        open.insert(session.clone(), own + 1);
+        Some(Place(session))
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        OPEN.fetch_sub(1, Relaxed);
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        match open.get_mut(&self.0) {
+            Some(own) if *own > 1 => *own -= 1,
+            _ => {
+                open.remove(&self.0);
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::written;
+    use super::{MOST_OF_ONE, Place, written};
+
+    #[test]
+    fn one_session_leaves_streams_for_others() {
+        let taken: Vec<_> = (0..).map_while(|_| Place::take("ada".to_owned())).collect();
+        assert_eq!(taken.len(), MOST_OF_ONE);
+        assert!(Place::take("grace".to_owned()).is_some());
+        drop(taken);
+        assert!(Place::take("ada".to_owned()).is_some());
+    }
 
     #[test]
     fn an_event_cannot_contain_another() {
