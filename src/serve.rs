@@ -40,8 +40,9 @@ use url::Url;
 
 /// Arbiters that run the owners.
 const ARBITERS: usize = 2;
-/// Threads that serve the pages of the dashboard.
+/// Threads that serve the pages of the dashboard, and the connections of each.
 const DASHBOARD_WORKERS: usize = 1;
+const DASHBOARD_CONNECTIONS: usize = 2_048;
 /// How long running calls may take to end after the service stops, in seconds.
 const STOP_WITHIN: u64 = 30;
 /// How long a client may take to send its headers.
@@ -149,6 +150,7 @@ fn pages(
     };
     let server = HttpServer::new(app)
         .workers(DASHBOARD_WORKERS)
+        .max_connections(DASHBOARD_CONNECTIONS)
         .client_request_timeout(HEADERS_WITHIN)
         .keep_alive(KEEP_ALIVE)
         .shutdown_timeout(STOP_WITHIN)

@@ -13,13 +13,14 @@ use contract::{Fault, Reply, Timestamp, fault::Failure};
 use dashboard::{Call, Service};
 use futures_util::{
     StreamExt,
-    future::{self, FutureExt, LocalBoxFuture},
+    future::{self, Either, FutureExt, LocalBoxFuture},
     stream::{self, LocalBoxStream},
 };
 use reqwest::{Body, Client};
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    pin::pin,
     time::Duration,
 };
 use tokio::sync::mpsc;
@@ -32,7 +33,7 @@ pub struct Pages {
     service: String,
 }
 
-/// How long a file may pause on its way.
+/// How long a file may pause on its way, and the answer after it.
 const PAUSE: Duration = Duration::from_secs(60);
 /// Chunks of a file between the browser and the service.
 const QUEUE: usize = 8;
@@ -46,7 +47,7 @@ impl Pages {
             ip => ip,
         };
         let service = format!("http://{}", SocketAddr::new(address, listen.port()));
-        let files = Client::builder().no_proxy().read_timeout(PAUSE).build()?;
+        let files = Client::builder().no_proxy().build()?;
         Ok(Pages { edge, files, service })
     }
 }
@@ -100,23 +101,29 @@ impl Service for Pages {
                 stream::unfold(from, async |mut from| from.recv().await.map(|bytes| (bytes, from)));
             let put = self.files.put(format!("{}{path}", self.service));
             let answer = put.body(Body::wrap_stream(body)).send();
+            let clock = &self.edge.platform.world.ports.clock;
             // The file comes on this thread; the client may send on another.
-            let pass = async {
-                while let Some(bytes) = file.next().await {
+            let pass = async move {
+                loop {
+                    let next = clock.limit(PAUSE, file.next()).await;
+                    let paused = || Some(Err(Fault::Malformed("the file stopped to come".into())));
+                    // At the end of the file, nothing is broken.
+                    let bytes = next.unwrap_or_else(paused)?;
                     let broken = bytes.as_ref().err().cloned();
                     let bytes = bytes.map_err(|fault| io::Error::other(fault.to_string()));
-                    if to.send(bytes).await.is_err() || broken.is_some() {
+                    let sent = clock.limit(PAUSE, to.send(bytes)).await;
+                    if broken.is_some() || !matches!(sent, Some(Ok(()))) {
                         return broken;
                     }
                 }
-                drop(to);
-                None
             };
-            let (answer, broken) = future::join(answer, pass).await;
-            if let Some(fault) = broken {
-                return Err(fault);
-            }
-            let answer = answer.map_err(|_| Fault::NoAnswer("the upload"))?;
+            let answer = match future::select(pin!(answer), pin!(pass)).await {
+                // The service has refused the file, and takes no more of it.
+                Either::Left((answer, _)) => Some(answer),
+                Either::Right((Some(fault), _)) => return Err(fault),
+                Either::Right((None, answer)) => clock.limit(PAUSE, answer).await,
+            };
+            let answer = answer.and_then(Result::ok).ok_or(Fault::NoAnswer("the upload"))?;
             if answer.status().is_success() {
                 return Ok(());
             }

@@ -6,6 +6,7 @@
 use actix_web::{
     HttpRequest,
     cookie::{Cookie, SameSite, time::Duration},
+    http::header,
 };
 use data_encoding::BASE64URL_NOPAD;
 
@@ -26,9 +27,21 @@ fn cookie(name: &'static str, value: String, kept_for: Duration) -> Cookie<'stat
         .finish()
 }
 
+/// What a request has under this very name. Names are compared byte for byte, as browsers do for the
+/// prefix: others, such as `%5F%5FHost-…`, may be set by any page of the same domain.
+fn value(req: &HttpRequest, name: &str) -> Option<String> {
+    let pairs = req.headers().get_all(header::COOKIE);
+    let pairs = pairs.flat_map(|header| header.as_bytes().split(|byte| *byte == b';'));
+    let own = pairs.map(|pair| pair.strip_prefix(b" ").unwrap_or(pair)).find(|pair| {
+        pair.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="))
+    })?;
+    let cookie = Cookie::parse_encoded(str::from_utf8(own).ok()?).ok()?;
+    Some(cookie.value().to_owned()).filter(|value| !value.is_empty())
+}
+
 /// The session token of a request.
 pub fn session(req: &HttpRequest) -> Option<String> {
-    req.cookie(SESSION).map(|cookie| cookie.value().to_owned()).filter(|value| !value.is_empty())
+    value(req, SESSION)
 }
 
 /// Keeps a session.
@@ -43,10 +56,8 @@ pub fn signed_out() -> Cookie<'static> {
 
 /// The note of a request. It is text of this site, and shown as text.
 pub fn note(req: &HttpRequest) -> Option<String> {
-    let cookie = req.cookie(NOTE)?;
-    let note = BASE64URL_NOPAD.decode(cookie.value().as_bytes()).ok()?;
-    let note = String::from_utf8(note).ok()?;
-    (!note.is_empty()).then_some(note)
+    let note = BASE64URL_NOPAD.decode(value(req, NOTE)?.as_bytes()).ok()?;
+    String::from_utf8(note).ok()
 }
 
 /// Shows a note on the next page.
@@ -57,4 +68,36 @@ pub fn noted(text: &str) -> Cookie<'static> {
 /// Forgets the note, which was shown.
 pub fn shown() -> Cookie<'static> {
     cookie(NOTE, String::new(), Duration::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::test::TestRequest;
+
+    #[test]
+    fn only_the_very_name_is_a_session() {
+        let read = |header: &[u8]| {
+            let value = header::HeaderValue::from_bytes(header).unwrap();
+            session(
+                &TestRequest::default().insert_header((header::COOKIE, value)).to_http_request(),
+            )
+        };
+        let own = Some("r:1".to_owned());
+        assert_eq!(read(b"__Host-svc-session=r%3A1"), own);
+        assert_eq!(read(b"%5F%5FHost-svc-session=evil; __Host-svc-session=r%3A1"), own);
+        assert_eq!(
+            read(b"a=\xff; \xe2\x80\x80__Host-svc-session=evil; __Host-svc-session=r:1"),
+            own
+        );
+        for other in [
+            &b"%5F%5FHost-svc-session=evil"[..],
+            b"__host-svc-session=evil",
+            b"=__Host-svc-session=evil",
+            b"\xe2\x80\x80__Host-svc-session=evil",
+            b"__Host-svc-session=",
+        ] {
+            assert_eq!(read(other), None);
+        }
+    }
 }

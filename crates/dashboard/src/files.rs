@@ -10,6 +10,9 @@ use futures_util::StreamExt;
 /// The most bytes of a form with all its files.
 const MOST: usize = 1 << 20;
 
+/// What a part takes beside its name and its bytes.
+const OF_A_PART: usize = 256;
+
 /// Reads a form whose files become fields in base64, as functions take them. A field without a file is
 /// left out.
 pub async fn form_with_files(req: &HttpRequest, mut parts: Multipart) -> Result<Form, Refused> {
@@ -21,7 +24,7 @@ pub async fn form_with_files(req: &HttpRequest, mut parts: Multipart) -> Result<
         let name = part.name().unwrap_or_default().to_owned();
         let is_file = part.content_disposition().is_some_and(|d| d.get_filename().is_some());
         let bytes = part.bytes(left).await.map_err(|_| too_large())?.map_err(|_| malformed())?;
-        left = left.saturating_sub(bytes.len());
+        left = left.checked_sub(bytes.len() + name.len() + OF_A_PART).ok_or_else(too_large)?;
         match is_file {
             true if bytes.is_empty() => {}
             true => form.push(name, BASE64.encode(&bytes)),

@@ -1,19 +1,23 @@
 //! Forms: what a person entered, and what is wrong with it.
 
-use crate::{answer::Refused, cookies, visitor::form_token};
+use crate::{Site, answer::Refused, cookies, visitor::form_token};
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev::Payload, web};
 use bytes::Bytes;
 use contract::Fault;
-use futures_util::future::{FutureExt, LocalBoxFuture};
+use futures_util::future::{Either, FutureExt, LocalBoxFuture, select};
 use serde_json::{Map, Value};
+use std::time::Duration;
 
 /// The name of the field with the form token.
 pub const TOKEN: &str = "formToken";
 /// The name of the field that makes a form that is sent twice one change.
 pub const KEY: &str = "formKey";
 
-/// Parts of the names of fields that hold secrets.
-const SECRET: [&str; 4] = ["password", "secret", "token", "masterkey"];
+/// Parts of the names of fields that hold secrets, or may.
+const SECRET: [&str; 7] =
+    ["password", "secret", "token", "masterkey", "env", "buildargs", "parameters"];
+/// How long a form may take to arrive.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(30);
 
 /// What a person entered, in the order of the fields, and what the service says about it.
 #[derive(Debug, Clone, Default)]
@@ -164,7 +168,12 @@ impl FromRequest for Form {
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (req, body) = (req.clone(), Bytes::from_request(req, payload));
         async move {
-            let body = body.await?;
+            let site = req.app_data::<web::Data<Site>>().ok_or(Refused(Fault::Internal))?;
+            let late = site.service.sleep(ARRIVES_WITHIN);
+            let body = match select(body, late).await {
+                Either::Left((body, _)) => body?,
+                Either::Right(_) => return Err(late_form().into()),
+            };
             let form = Form::new(
                 web::Query::<Vec<(String, String)>>::from_query(
                     str::from_utf8(&body).map_err(|_| malformed())?,
@@ -179,6 +188,10 @@ impl FromRequest for Form {
         }
         .boxed_local()
     }
+}
+
+fn late_form() -> Refused {
+    Refused(Fault::Malformed("this form did not arrive whole; send it again".into()))
 }
 
 fn malformed() -> Refused {

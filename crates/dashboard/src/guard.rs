@@ -57,7 +57,9 @@ pub async fn guard(
         }
         None => answered(next.call(req).await?).await?,
     };
-    if note.is_some() && response.status() != StatusCode::SEE_OTHER {
+    let is_page = response.headers().get(header::CONTENT_TYPE);
+    let is_page = is_page.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    if note.is_some() && is_page && response.status() != StatusCode::SEE_OTHER {
         // A cookie that stays shows its note twice.
         let _ = response.response_mut().add_cookie(&cookies::shown());
     }

@@ -19,6 +19,8 @@ use std::{
 
 /// A call of this request was counted.
 struct Counted;
+/// The counted call was refused, because none is left. The others are, too.
+struct Spent(Fault);
 
 /// The person who looks, with their session if they have one.
 pub struct Visitor {
@@ -130,15 +132,24 @@ impl Visitor {
         idempotency_key: Option<String>,
         master_key: Option<String>,
     ) -> Result<Reply, Fault> {
+        if let Some(Spent(fault)) = self.req.extensions().get::<Spent>() {
+            return Err(fault.clone());
+        }
         let counts = self.req.extensions_mut().insert(Counted).is_none();
         let (session, head) = (self.session.as_deref(), self.req.head());
         let call = Call { target, params, session, master_key, idempotency_key, counts, head };
-        self.site.service.call(call).await
+        let reply = self.site.service.call(call).await;
+        if let Err(fault @ Fault::RateLimited { .. }) = &reply {
+            self.req.extensions_mut().insert(Spent(fault.clone()));
+        }
+        reply
     }
 
     /// Makes the next call count again: it shows what is new on an open page.
     pub fn look_again(&self) {
-        self.req.extensions_mut().remove::<Counted>();
+        let mut extensions = self.req.extensions_mut();
+        extensions.remove::<Counted>();
+        extensions.remove::<Spent>();
     }
 
     /// Sends a file to an upload address.

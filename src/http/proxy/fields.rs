@@ -95,7 +95,9 @@ fn cookies_onward(value: &[u8]) -> Option<Cow<'_, [u8]>> {
 }
 
 fn is_of_the_dashboard(cookie: &[u8]) -> bool {
+    // A browser sends a cookie without a name as its value.
     let cookie = cookie.trim_ascii_start();
+    let cookie = cookie.strip_prefix(b"=").unwrap_or(cookie);
     cookie.get(..COOKIES.len()).is_some_and(|name| name.eq_ignore_ascii_case(COOKIES))
 }
 

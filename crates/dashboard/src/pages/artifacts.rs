@@ -66,13 +66,16 @@ async fn list_with(visitor: &Visitor, app_id: AppId, cursor: Option<String>, for
 /// hashed on their way.
 async fn upload(visitor: Visitor, path: web::Path<String>, mut parts: Multipart) -> Answer {
     let app_id: AppId = super::id(path, "app")?;
+    visitor.user().await?;
     let mut form = Form::default();
+    let mut left = MOST_TEXT;
     let malformed = |_| Refused(Fault::Malformed("this is not a form with a file".into()));
     while let Some(part) = parts.next().await {
         let mut part = part.map_err(malformed)?;
         let name = part.name().unwrap_or_default().to_owned();
         if name != "file" {
-            let value = part.bytes(MOST_TEXT).await.map_err(|_| too_long())?.map_err(malformed)?;
+            let value = part.bytes(left).await.map_err(|_| too_long())?.map_err(malformed)?;
+            left = left.checked_sub(value.len() + name.len()).ok_or_else(too_long)?;
             form.push(name, String::from_utf8_lossy(&value).into_owned());
             continue;
         }
@@ -92,11 +95,11 @@ async fn upload(visitor: Visitor, path: web::Path<String>, mut parts: Multipart)
     Err(Refused(Fault::Malformed("the form has no file: choose one".into())))
 }
 
-/// The most bytes of a field beside the file.
-const MOST_TEXT: usize = 1024;
+/// The most bytes of all fields beside the file, with their names.
+const MOST_TEXT: usize = 4096;
 
 fn too_long() -> Refused {
-    Refused(Fault::Malformed("a field of this form is too long".into()))
+    Refused(Fault::Malformed("the fields of this form are too long".into()))
 }
 
 async fn receive(

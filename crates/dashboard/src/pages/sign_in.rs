@@ -1,16 +1,19 @@
 //! Signing in and out, new accounts, and forgotten passwords.
 
 use crate::{
-    answer::{Answer, Frame, done, form_page, page, page_with, with_session},
+    answer::{Answer, Frame, Refused, done, form_page, page, page_with, with_session},
     cookies,
     form::Form,
     visitor::Visitor,
 };
 use actix_web::{http::StatusCode, web};
 use askama::Template;
-use contract::authentication::{
-    CreateFirstAdministrator, LoginWithEmail, Logout, RegisterUser, RequestPasswordReset,
-    ResetPassword,
+use contract::{
+    Fault,
+    authentication::{
+        CreateFirstAdministrator, LoginWithEmail, Logout, RegisterUser, RequestPasswordReset,
+        ResetPassword,
+    },
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -131,9 +134,13 @@ async fn sign_in(visitor: Visitor, form: Form) -> Answer {
 }
 
 async fn sign_out(visitor: Visitor, _: Form) -> Answer {
-    // A session that is over already is as good.
-    let _ = visitor.read(&Logout {}).await;
-    with_session("/sign-in", cookies::signed_out())
+    match visitor.read(&Logout {}).await {
+        // A session that is over already is as good.
+        Ok(_) | Err(Refused(Fault::Unauthenticated(_))) => {
+            with_session("/sign-in", cookies::signed_out())
+        }
+        Err(refused) => Err(refused),
+    }
 }
 
 async fn show_register(visitor: Visitor) -> Answer {
