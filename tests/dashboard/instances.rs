@@ -164,8 +164,12 @@ fn a_backend_is_made_used_deployed_and_restored() {
     browser.find("heading", "Deployment of the backend");
     browser.says("live");
 
-    // Deleted by its name, and brought back.
+    // The charts have samples of the first minutes.
     browser.open(&at);
+    browser.comes_to_say("CPU:");
+    judge.page(&browser, "instance-charts");
+
+    // Deleted by its name, and brought back.
     browser.fill("textbox", "Name of the instance", NAME);
     browser.click("button", "Delete the instance");
     browser.says("Its data is kept for seven days.");

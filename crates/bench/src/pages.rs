@@ -11,6 +11,7 @@ use crate::{
 };
 use serde_json::json;
 use std::{
+    net::TcpStream,
     sync::Mutex,
     time::{Duration, Instant},
 };
@@ -38,10 +39,16 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
         let project = json!({"name": format!("Project {n}")});
         server.client.call(Some(&session), "svc_createProject", &project)?;
     }
+    let watching: Outcome<Vec<_>> =
+        (0..LIVE / OF_A_SESSION).map(|_| server.administrator()).collect();
+    let watching = watching?;
+    // Signing in takes much memory for a moment, which would hide that of connections.
+    server.stop()?;
+    let server = Server::start(home.path(), pace.http_workers())?;
     // The pages have one worker.
     let echo = echo::start(1)?;
     let bare = Client { address: echo.address, application_id: String::new() };
-    let mut rows = Vec::new();
+    let mut rows: Vec<Row> = live(&server, &watching, pace)?.into();
     for (name, path) in [("start page", "/"), ("reference", "/reference")] {
         let page = || server.page(path, &session);
         let weight = page()?;
@@ -61,16 +68,12 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
         let row = Row::new(&format!("weight of the {name}"), kib(weight), kib(HEAVIEST));
         rows.push(row.aim("under 100 KiB".into(), weight < HEAVIEST, "what it lists."));
     }
-    rows.extend(live(&server, pace)?);
     Ok(rows)
 }
 
 /// Connections that wait for live updates: their memory, and the processor time that all of them take.
-fn live(server: &Server, pace: Pace) -> Outcome<[Row; 2]> {
-    let sessions: Outcome<Vec<_>> =
-        (0..LIVE / OF_A_SESSION).map(|_| server.administrator()).collect();
-    let sessions = sessions?;
-    let opened = |path: &str| -> Outcome<(f64, f64)> {
+fn live(server: &Server, sessions: &[String], pace: Pace) -> Outcome<[Row; 2]> {
+    let opened = |path: &str| -> Outcome<(Vec<TcpStream>, f64, f64)> {
         let before = machine::resident(Some(server.process()))?;
         let each = sessions.iter().flat_map(|session| std::iter::repeat_n(session, OF_A_SESSION));
         let open: Outcome<Vec<_>> = each.map(|session| server.follow(path, session)).collect();
@@ -79,11 +82,12 @@ fn live(server: &Server, pace: Pace) -> Outcome<[Row; 2]> {
         let (begun, worked) = (Instant::now(), machine::processor_time(server.process())?);
         std::thread::sleep(Duration::from_secs(pace.seconds));
         let worked = machine::processor_time(server.process())? - worked;
-        drop(open);
-        Ok((bytes as f64 / LIVE as f64, 100.0 * worked / begun.elapsed().as_secs_f64()))
+        let share = 100.0 * worked / begun.elapsed().as_secs_f64();
+        Ok((open, bytes as f64 / LIVE as f64, share))
     };
-    let (idle, resting) = opened("/account")?;
-    let (live, following) = opened("/operations/state")?;
+    // The idle ones stay open, so that the others do not get their memory.
+    let (_idle, idle, resting) = opened("/account")?;
+    let (_live, live, following) = opened("/operations/state")?;
     let kib = |bytes: f64, who: &str| (bytes.max(1.0), format!("{:.1} KiB{who}", bytes / 1024.0));
     let memory = Row::new("memory of a live connection", kib(live, ""), kib(idle, ", an idle one"));
     let percent =
