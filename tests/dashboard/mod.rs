@@ -146,7 +146,36 @@ fn begin(browser: &Browser, judge: impl Fn(&str)) {
     browser.click("button", "Send it");
     browser.says("Open at night");
 
+    // A form of secrets is sent again, and asks for them.
+    browser.click("link", "Ada <script>alert(1)</script>");
+    browser.fill("textbox", "Present password", PASSWORD);
+    browser.fill("textbox", "New password", "another password");
+    end_sessions(&service, "ada@example.com");
+    browser.click("button", "Change the password");
+    browser.fill("textbox", "E-mail", "ada@example.com");
+    browser.fill("textbox", "Password", PASSWORD);
+    browser.click("button", "Sign in");
+    browser.click("button", "Send it");
+    browser.find("alert", "");
+    browser.find("heading", "Account");
+
+    // The token of an invitation stands on one page, once.
+    browser.click("link", "Organizations");
+    browser.fill("textbox", "Name", "Acme \"&<b>");
+    browser.click("button", "Make the organization");
+    browser.find("heading", "Acme \"&<b>");
+    browser.fill("textbox", "E-mail", "grace@example.com");
+    browser.click("button", "Send the invitation");
+    browser.find("heading", "grace@example.com is invited");
+    judge("invited");
+    browser.click("link", "Back to the organization");
+    browser.click("button", "Withdraw the invitation of grace@example.com");
+    browser.says("The invitation is withdrawn.");
+    judge("organization");
+
     // Only its name deletes it.
+    browser.click("link", "Projects");
+    browser.click("link", "Shop \"&<b>");
     browser.click("link", "Settings");
     browser.fill("textbox", "Name of the project", "Shop");
     browser.click("button", "Delete the project");
@@ -212,6 +241,9 @@ fn pages_of_other_sites_and_rebound_names_are_refused() {
     assert_eq!(sent(rebound()).status(), 400);
     assert_eq!(sent(rebound().header("X-Forwarded-Host", &own)).status(), 400);
     assert_eq!(sent(rebound().header("Forwarded", format!("host={own}"))).status(), 400);
+    // What is no cursor is told on a page.
+    let cursor = sent(client.get(format!("{at}/account/tokens?cursor=..")));
+    assert_eq!(cursor.headers()[CONTENT_TYPE], "text/html; charset=utf-8");
     // The token of the form of somebody else's session.
     let forged = form().header(ORIGIN, &at).header(COOKIE, "__Host-svc-session=r%3Aother");
     assert_eq!(sent(forged).status(), 401);

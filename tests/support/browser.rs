@@ -115,9 +115,18 @@ impl Browser {
 
     /// What the page says.
     pub fn text(&self) -> String {
-        let text = async { self.driver.find(Locator::Css("body")).await?.text().await };
-        // The page may just be replaced by the next one.
-        self.runtime.block_on(text).unwrap_or_default()
+        let text = async || self.driver.find(Locator::Css("body")).await?.text().await;
+        let begun = Instant::now();
+        loop {
+            // The page may just be replaced by the next one.
+            match self.runtime.block_on(text()) {
+                Ok(text) if !text.is_empty() => return text,
+                nothing => {
+                    assert!(begun.elapsed() < WITHIN, "{} says nothing: {nothing:?}", self.url())
+                }
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Waits until the page says this.

@@ -42,12 +42,24 @@ impl ResponseError for Refused {
     }
 }
 
+/// Pages that belong together.
+pub struct Tabs {
+    /// What they are about, for screen readers.
+    pub label: &'static str,
+    /// Their addresses and labels.
+    pub all: Vec<(String, &'static str)>,
+    /// The address of this page.
+    pub here: String,
+}
+
 /// What all pages show around their content.
 pub struct Frame {
     /// The title in the browser.
     pub title: String,
     /// The way from the start to this page: labels and addresses.
     pub trail: Vec<(String, String)>,
+    /// The tabs among which this page is, if it is a tab.
+    pub tabs: Option<Tabs>,
     /// The person, if they are signed in.
     pub user: Option<User>,
     /// What the last form did.
@@ -66,6 +78,7 @@ impl Frame {
         Frame {
             title: title.to_owned(),
             trail: Vec::new(),
+            tabs: None,
             user: None,
             note: cookies::note(visitor.request()),
             form_token: visitor.form_token(),
@@ -96,6 +109,17 @@ impl Frame {
     pub fn below(mut self, label: impl fmt::Display, address: impl fmt::Display) -> Frame {
         self.trail.push((label.to_string(), address.to_string()));
         self
+    }
+
+    /// Shows tabs: the last part of each address after `base`, and its label.
+    pub fn with_tabs<'a>(
+        self,
+        label: &'static str,
+        (base, here): (&str, &str),
+        all: impl IntoIterator<Item = &'a (&'static str, &'static str)>,
+    ) -> Frame {
+        let all = all.into_iter().map(|(part, label)| (format!("{base}{part}"), *label)).collect();
+        Frame { tabs: Some(Tabs { label, all, here: format!("{base}{here}") }), ..self }
     }
 }
 

@@ -16,6 +16,8 @@ pub const KEY: &str = "formKey";
 /// Parts of the names of fields that hold secrets, or may.
 const SECRET: [&str; 7] =
     ["password", "secret", "token", "masterkey", "env", "buildargs", "parameters"];
+/// The most bytes of a form: what the web framework takes.
+const LARGEST: u64 = 256 << 10;
 /// How long a form may take to arrive.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(30);
 
@@ -122,6 +124,15 @@ impl Form {
         self
     }
 
+    /// Says that boxes are empty if none of them is ticked: a browser does not send such boxes.
+    pub fn say_boxes(&mut self, names: &[&str]) {
+        for name in names {
+            if !self.fields.iter().any(|(field, _)| field == name) {
+                self.push((*name).to_owned(), String::new());
+            }
+        }
+    }
+
     /// What is wrong with a field.
     pub fn problem(&self, name: &str) -> Option<&str> {
         let Some(Fault::Invalid(problems)) = &self.fault else { return None };
@@ -171,7 +182,7 @@ impl FromRequest for Form {
             let site = req.app_data::<web::Data<Site>>().ok_or(Refused(Fault::Internal))?;
             let late = site.service.sleep(ARRIVES_WITHIN);
             let body = match select(body, late).await {
-                Either::Left((body, _)) => body?,
+                Either::Left((body, _)) => body.map_err(|_| too_large())?,
                 Either::Right(_) => return Err(late_form().into()),
             };
             let form = Form::new(
@@ -188,6 +199,10 @@ impl FromRequest for Form {
         }
         .boxed_local()
     }
+}
+
+fn too_large() -> Refused {
+    Refused(Fault::TooLarge { limit: LARGEST })
 }
 
 fn late_form() -> Refused {

@@ -8,10 +8,10 @@
 //! - [`form`] reads what they send, and shows it again when it is refused.
 //! - [`guard`] checks the host and the origin of each request, and puts the security headers and the
 //!   pages of errors on each answer.
-//! - [`live`] sends what changes while a page is open.
+//! - [`live`] sends what changes while a page is open, and [`log`] what a log has more.
 //! - [`pages`] has one module for each group of pages.
 //!
-//! Every page works without scripts, and names the command that does the same.
+//! Every page works without scripts. Where a command does the same, the page names it.
 
 mod answer;
 mod assets;
@@ -21,6 +21,7 @@ mod files;
 mod form;
 mod guard;
 mod live;
+mod log;
 mod pages;
 mod text;
 mod visitor;

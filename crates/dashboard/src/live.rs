@@ -12,10 +12,9 @@ use crate::{
 use actix_web::{HttpResponse, http::header};
 use askama::Template;
 use bytes::Bytes;
-use contract::Fault;
+use contract::{Fault, UserId};
 use data_encoding::HEXLOWER;
 use futures_util::stream;
-use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::{
     collections::BTreeMap,
@@ -25,7 +24,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The streams that may be open at a time, and those of one session.
+/// The streams that may be open at a time, and those of one account.
 const MOST: usize = 512;
 const MOST_OF_ONE: usize = 32;
 /// How long a stream lasts. The browser then opens the next one.
@@ -33,8 +32,8 @@ const LASTS: Duration = Duration::from_secs(600);
 /// The longest silence. A comment then shows whether somebody still reads.
 const QUIET: Duration = Duration::from_secs(15);
 
-/// The open streams of each session. The name of a session is its form token.
-static OPEN: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
+/// The open streams of each account.
+static OPEN: Mutex<BTreeMap<UserId, usize>> = Mutex::new(BTreeMap::new());
 
 /// What is new on a page.
 pub enum Update {
@@ -54,11 +53,11 @@ pub enum Next {
 }
 
 /// Streams what `look` finds, one look each `interval`. It gets the id of the last event.
-pub fn stream<L>(visitor: Visitor, interval: Duration, look: L) -> Answer
+pub async fn stream<L>(visitor: Visitor, interval: Duration, look: L) -> Answer
 where
     L: AsyncFn(&Visitor, Option<&str>) -> Result<(Update, Next), Refused> + 'static,
 {
-    let place = Place::take(visitor.form_token()).ok_or(Refused(Fault::Busy))?;
+    let place = Place::take(visitor.user().await?.id).ok_or(Refused(Fault::Busy))?;
     let last = visitor.request().headers().get("last-event-id");
     let last = last.and_then(|id| id.to_str().ok()).map(str::to_owned);
     let begun = Instant::now();
@@ -117,31 +116,6 @@ pub fn replaced(
     }
 }
 
-/// Where a page ends that shows a log.
-#[derive(Deserialize)]
-pub struct Seen {
-    #[serde(default)]
-    pub after: String,
-}
-
-/// The update to the next lines of a log, and the position after them. The log is followed until it
-/// is complete and has no more lines.
-pub fn appended<T>(
-    lines: Vec<T>,
-    position: String,
-    is_complete: bool,
-    shown: impl FnOnce(Vec<T>) -> askama::Result<String>,
-) -> Result<(Update, Next), Refused> {
-    match (lines.is_empty(), is_complete) {
-        (true, true) => Ok((Update::None, Next::Never)),
-        (true, false) => Ok((Update::None, Next::Later)),
-        (false, _) => {
-            let html = shown(lines).map_err(|_| Refused(Fault::Internal))?;
-            Ok((Update::Append(html, position), Next::Later))
-        }
-    }
-}
-
 fn keep(last: &mut Option<String>, id: String, text: impl FnOnce(&str) -> String) -> String {
     let text = text(&id);
     *last = Some(id);
@@ -166,19 +140,19 @@ fn written(kind: &str, id: &str, html: &str) -> String {
     text
 }
 
-/// One of the open streams of a session.
-struct Place(String);
+/// One of the open streams of an account.
+struct Place(UserId);
 
 impl Place {
-    fn take(session: String) -> Option<Place> {
+    fn take(user: UserId) -> Option<Place> {
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = open.values().sum();
-        let own = open.get(&session).copied().unwrap_or(0);
+        let own = open.get(&user).copied().unwrap_or(0);
         if all >= MOST || own >= MOST_OF_ONE {
             return None;
         }
-        open.insert(session.clone(), own + 1);
-        Some(Place(session))
+        open.insert(user, own + 1);
+        Some(Place(user))
     }
 }
 
@@ -199,12 +173,15 @@ mod tests {
     use super::{MOST_OF_ONE, Place, written};
 
     #[test]
-    fn one_session_leaves_streams_for_others() {
-        let taken: Vec<_> = (0..).map_while(|_| Place::take("ada".to_owned())).collect();
+    fn one_account_leaves_streams_for_others() {
+        let user = |text: &str| text.parse().unwrap();
+        let ada = user("usr_01J9ZQ8F5W7V3T6M2K4N8R0P1S");
+        let grace = user("usr_01J9ZQ8F5W7V3T6M2K4N8R0P1T");
+        let taken: Vec<_> = (0..).map_while(|_| Place::take(ada)).collect();
         assert_eq!(taken.len(), MOST_OF_ONE);
-        assert!(Place::take("grace".to_owned()).is_some());
+        assert!(Place::take(grace).is_some());
         drop(taken);
-        assert!(Place::take("ada".to_owned()).is_some());
+        assert!(Place::take(ada).is_some());
     }
 
     #[test]

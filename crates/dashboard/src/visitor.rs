@@ -1,6 +1,6 @@
 //! Who looks at a page, and the calls that are made for them.
 
-use crate::{Call, Site, Target, answer::Refused, cookies};
+use crate::{Call, Site, Target, answer::Refused, cookies, form::Form};
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev::Payload, web::Data};
 use bytes::Bytes;
 use contract::{
@@ -10,7 +10,7 @@ use contract::{
 use data_encoding::BASE64URL_NOPAD;
 use futures_util::stream::LocalBoxStream;
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::{
     future::{Ready, ready},
@@ -80,6 +80,19 @@ impl Visitor {
         key: Option<String>,
     ) -> Result<F::Reply, Fault> {
         self.call::<F>(params.to_string().into_bytes(), key).await
+    }
+
+    /// Searches. If the service refuses what was looked for, nothing is found, and the form says why.
+    pub async fn search<F: Function>(
+        &self,
+        params: Map<String, Value>,
+        form: Form,
+    ) -> Result<(Option<F::Reply>, Form), Refused> {
+        match self.send::<F>(&Value::Object(params), None).await {
+            Ok(found) => Ok((Some(found), form)),
+            Err(fault @ Fault::Invalid(_)) => Ok((None, form.refused(fault))),
+            Err(fault) => Err(Refused(fault)),
+        }
     }
 
     async fn call<F: Function>(

@@ -29,36 +29,25 @@ const TABS: &[(&str, &str)] = &[
     ("/credentials", "Credentials"),
 ];
 
-/// What all tabs show around their content.
+/// The app that all tabs are about.
 pub struct Tab {
     pub app: App,
-    /// The last part of the address of this tab.
-    here: &'static str,
 }
 
 impl Tab {
-    /// Reads what the tab shows around its content.
+    /// Reads the app. `here` is the last part of the address of the tab.
     pub async fn open(
         visitor: &Visitor,
         app_id: AppId,
-        here: &'static str,
+        here: &str,
     ) -> Result<(Frame, Tab), Refused> {
         let app = visitor.read(&GetApp { app_id }).await?;
         let project = visitor.read(&GetProject { project_id: app.project_id }).await?;
         let frame = Frame::of(visitor, app.name.as_str()).await?;
         let frame = frame.below("Projects", "/");
         let frame = frame.below(&project.name, format!("/projects/{}", project.id));
-        Ok((frame, Tab { app, here }))
-    }
-
-    /// Whether this is the tab with that address.
-    pub fn is_here(&self, part: &str) -> bool {
-        self.here == part
-    }
-
-    /// All tabs.
-    pub fn tabs(&self) -> &'static [(&'static str, &'static str)] {
-        TABS
+        let frame = frame.with_tabs("App", (&format!("/apps/{app_id}"), here), TABS);
+        Ok((frame, Tab { app }))
     }
 }
 

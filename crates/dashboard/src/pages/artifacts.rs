@@ -1,6 +1,6 @@
 //! The artifacts of an app, and uploads.
 
-use super::apps::Tab;
+use super::{Part, apps::Tab};
 use crate::{
     answer::{Answer, Frame, Refused, done, form_page},
     form::Form,
@@ -11,7 +11,7 @@ use actix_web::{HttpResponse, http::header, web};
 use askama::Template;
 use bytes::Bytes;
 use contract::{
-    AppId, ArtifactId, Fault, Limit, Operation, Page, Sha256,
+    AppId, ArtifactId, Cursor, Fault, Limit, Operation, Page, Sha256,
     artifacts::{
         Artifact, ArtifactKind, ArtifactState, DeleteArtifact, GetArtifact, GetArtifactDownloadUrl,
         GetArtifacts,
@@ -20,7 +20,6 @@ use contract::{
 };
 use data_encoding::HEXLOWER;
 use futures_util::StreamExt;
-use serde::Deserialize;
 use serde_json::json;
 use sha2::Digest;
 use std::{cell::RefCell, rc::Rc};
@@ -33,12 +32,6 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/artifacts/{id}/finalize", web::post().to(finalize))
         .route("/artifacts/{id}/download", web::get().to(download))
         .route("/artifacts/{id}/delete", web::post().to(delete));
-}
-
-/// The part of a list that a person wants.
-#[derive(Deserialize)]
-struct Part {
-    cursor: Option<String>,
 }
 
 #[derive(Template)]
@@ -55,7 +48,7 @@ async fn list(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>)
     list_with(&visitor, app_id, part.into_inner().cursor, Form::default()).await
 }
 
-async fn list_with(visitor: &Visitor, app_id: AppId, cursor: Option<String>, form: Form) -> Answer {
+async fn list_with(visitor: &Visitor, app_id: AppId, cursor: Option<Cursor>, form: Form) -> Answer {
     let (frame, tab) = Tab::open(visitor, app_id, "/artifacts").await?;
     let part = json!({"appId": app_id, "cursor": cursor});
     let artifacts = visitor.send::<GetArtifacts>(&part, None).await?;

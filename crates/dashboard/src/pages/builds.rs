@@ -1,21 +1,19 @@
 //! The builds of an app, and their logs as they grow.
 
-use super::apps::Tab;
+use super::{Part, apps::Tab};
 use crate::{
-    answer::{Answer, Frame, Refused, done, form_page, page},
+    answer::{Answer, Frame, done, form_page, page},
     form::Form,
-    live::{self, Next, Seen},
+    live::{self, Next},
+    log::{self, Log, Seen},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
     BuildId, Page, Timestamp,
-    builds::{
-        Build, BuildLine, BuildLogs, BuildState, CancelBuild, GetBuild, GetBuildLogs, GetBuilds,
-    },
+    builds::{Build, BuildState, CancelBuild, GetBuild, GetBuildLogs, GetBuilds},
 };
-use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
 
@@ -29,12 +27,6 @@ pub fn configure(app: &mut web::ServiceConfig) {
 
 /// The pause between looks at a build.
 const INTERVAL: Duration = Duration::from_secs(3);
-
-/// The part of a list that a person wants.
-#[derive(Deserialize)]
-struct Part {
-    cursor: Option<String>,
-}
 
 #[derive(Template)]
 #[template(path = "builds.html")]
@@ -58,10 +50,6 @@ struct Show {
     frame: Frame,
     state: State,
     log: Log,
-    /// The position after the lines that the page shows.
-    seen: String,
-    /// Whether the log has no more lines. The log of one that ended can have more than one part.
-    is_whole: bool,
     form: Form,
 }
 
@@ -80,38 +68,18 @@ impl State {
     }
 }
 
-#[derive(Template)]
-#[template(path = "build_log.html")]
-struct Log {
-    lines: Vec<BuildLine>,
-}
-
 async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
     show_with(&visitor, super::id(path, "build")?, Form::default()).await
 }
 
 async fn show_with(visitor: &Visitor, build_id: BuildId, form: Form) -> Answer {
     let build = visitor.read(&GetBuild { build_id }).await?;
-    let (logs, seen) = lines(visitor, build_id, "").await?;
+    let log = Log::read::<GetBuildLogs>(visitor, build_id, "").await?;
     let frame = Frame::of(visitor, &format!("{} build", super::name(&build.platform))).await?;
     let app = format!("/apps/{}", build.app_id);
     let frame = frame.below("App", &app).below("Builds", format!("{app}/builds"));
     let state = State { build, now: frame.now };
-    let (is_whole, log) = (logs.done, Log { lines: logs.lines });
-    form_page(&form.clone(), &Show { frame, state, log, seen, is_whole, form })
-}
-
-/// The log after a position, and the position after that.
-async fn lines(
-    visitor: &Visitor,
-    build_id: BuildId,
-    after: &str,
-) -> Result<(BuildLogs, String), Refused> {
-    let cursor = Some(after).filter(|after| !after.is_empty());
-    let part = json!({"buildId": build_id, "cursor": cursor});
-    let logs = visitor.send::<GetBuildLogs>(&part, None).await?;
-    let seen = logs.next_cursor.as_ref().map_or_else(|| after.to_owned(), |next| next.encode());
-    Ok((logs, seen))
+    form_page(&form.clone(), &Show { frame, state, log, form })
 }
 
 async fn follow_state(visitor: Visitor, path: web::Path<String>) -> Answer {
@@ -122,15 +90,12 @@ async fn follow_state(visitor: Visitor, path: web::Path<String>) -> Answer {
         let next = if state.has_ended() { Next::Never } else { Next::Later };
         live::replaced(&state, last, next)
     })
+    .await
 }
 
 async fn follow_log(visitor: Visitor, path: web::Path<String>, seen: web::Query<Seen>) -> Answer {
     let build_id: BuildId = super::id(path, "build")?;
-    let seen = seen.into_inner().after;
-    live::stream(visitor, INTERVAL, async move |visitor, last| {
-        let (logs, position) = lines(visitor, build_id, last.unwrap_or(&seen)).await?;
-        live::appended(logs.lines, position, logs.done, |lines| Log { lines }.render())
-    })
+    log::follow::<GetBuildLogs>(visitor, build_id, seen, INTERVAL).await
 }
 
 async fn cancel(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {

@@ -2,9 +2,10 @@
 
 use super::instances::Tab;
 use crate::{
-    answer::{Answer, Frame, Refused, done, form_page},
+    answer::{Answer, Frame, done, form_page},
     form::Form,
-    live::{self, Next, Seen},
+    live::{self, Next},
+    log::{self, Log, Seen},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -13,9 +14,8 @@ use contract::{
     DeploymentId, InstanceId, Limit, Timestamp,
     backend_instances::GetBackendInstance,
     deployments::{
-        CancelDeployment, Deployment, DeploymentLine, DeploymentLogs, DeploymentState,
-        DeploymentTarget, GetDeployment, GetDeploymentLogs, ListDeployments, RollbackDeployment,
-        StepState, TriggerDeployment,
+        CancelDeployment, Deployment, DeploymentState, DeploymentTarget, GetDeployment,
+        GetDeploymentLogs, ListDeployments, RollbackDeployment, StepState, TriggerDeployment,
     },
     images::{DockerImage, SearchDockerImages},
     instances::{Instance, InstanceKind, Role},
@@ -160,10 +160,6 @@ struct Show {
     frame: Frame,
     state: State,
     log: Log,
-    /// The position after the lines that the page shows.
-    seen: String,
-    /// Whether the log has no more lines. The log of one that ended can have more than one part.
-    is_whole: bool,
     form: Form,
 }
 
@@ -201,39 +197,19 @@ impl State {
     }
 }
 
-#[derive(Template)]
-#[template(path = "deployment_log.html")]
-struct Log {
-    lines: Vec<DeploymentLine>,
-}
-
 async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
     show_with(&visitor, super::id(path, "deployment")?, Form::default()).await
 }
 
 async fn show_with(visitor: &Visitor, deployment_id: DeploymentId, form: Form) -> Answer {
     let deployment = visitor.read(&GetDeployment { deployment_id }).await?;
-    let (logs, seen) = lines(visitor, deployment_id, "").await?;
+    let log = Log::read::<GetDeploymentLogs>(visitor, deployment_id, "").await?;
     let frame = Frame::of(visitor, "Deployment").await?;
     let instance = format!("/instances/{}", deployment.instance_id);
     let frame = frame.below("Instance", &instance);
     let frame = frame.below("Deployments", format!("{instance}/deployments"));
     let state = State { deployment, now: frame.now };
-    let (is_whole, log) = (logs.done, Log { lines: logs.lines });
-    form_page(&form.clone(), &Show { frame, state, log, seen, is_whole, form })
-}
-
-/// The log after a position, and the position after that.
-async fn lines(
-    visitor: &Visitor,
-    deployment_id: DeploymentId,
-    after: &str,
-) -> Result<(DeploymentLogs, String), Refused> {
-    let cursor = Some(after).filter(|after| !after.is_empty());
-    let part = json!({"deploymentId": deployment_id, "cursor": cursor});
-    let logs = visitor.send::<GetDeploymentLogs>(&part, None).await?;
-    let seen = logs.next_cursor.as_ref().map_or_else(|| after.to_owned(), |next| next.encode());
-    Ok((logs, seen))
+    form_page(&form.clone(), &Show { frame, state, log, form })
 }
 
 async fn follow_state(visitor: Visitor, path: web::Path<String>) -> Answer {
@@ -244,15 +220,12 @@ async fn follow_state(visitor: Visitor, path: web::Path<String>) -> Answer {
         let next = if state.is_under_way() { Next::Later } else { Next::Never };
         live::replaced(&state, last, next)
     })
+    .await
 }
 
 async fn follow_log(visitor: Visitor, path: web::Path<String>, seen: web::Query<Seen>) -> Answer {
     let deployment_id: DeploymentId = super::id(path, "deployment")?;
-    let seen = seen.into_inner().after;
-    live::stream(visitor, INTERVAL, async move |visitor, last| {
-        let (logs, position) = lines(visitor, deployment_id, last.unwrap_or(&seen)).await?;
-        live::appended(logs.lines, position, logs.done, |lines| Log { lines }.render())
-    })
+    log::follow::<GetDeploymentLogs>(visitor, deployment_id, seen, INTERVAL).await
 }
 
 async fn cancel(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {

@@ -27,8 +27,8 @@ use crate::{
     visitor::Visitor,
 };
 use actix_web::web;
-use contract::Fault;
-use serde::Serialize;
+use contract::{Cursor, Fault};
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 /// The main menu: labels and addresses.
@@ -40,6 +40,9 @@ pub const MENU: &[(&str, &str)] = &[
 ];
 
 pub fn configure(app: &mut web::ServiceConfig) {
+    app.app_data(web::QueryConfig::default().error_handler(|e, _| {
+        Refused(Fault::Malformed(format!("this address is not whole: {e}"))).into()
+    }));
     sign_in::configure(app);
     account::configure(app);
     organizations::configure(app);
@@ -63,6 +66,12 @@ pub fn configure(app: &mut web::ServiceConfig) {
 
 pub async fn nothing_here(_: Visitor) -> Answer {
     Err(Refused(Fault::NotFound("page")))
+}
+
+/// The part of a list that an address names.
+#[derive(Deserialize)]
+pub struct Part {
+    pub cursor: Option<Cursor>,
 }
 
 /// The id in an address. What is no id names nothing.

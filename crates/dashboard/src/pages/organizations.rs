@@ -1,7 +1,7 @@
 //! Organizations, their members and invitations.
 
 use crate::{
-    answer::{Answer, Frame, done, form_page},
+    answer::{Answer, Frame, done, form_page, page},
     form::Form,
     visitor::Visitor,
 };
@@ -102,18 +102,22 @@ async fn rename(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     }
 }
 
+/// The page after an invitation: the only one that shows its token.
+#[derive(Template)]
+#[template(path = "invited.html")]
+struct Invited {
+    frame: Frame,
+    invitation: Invitation,
+}
+
 async fn invite(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let organization_id: OrganizationId = super::id(path, "organization")?;
     let mut params = form.params(&["email", "role"]);
     params.insert("organizationId".into(), json!(organization_id));
     match visitor.send::<InviteMember>(&Value::Object(params), form.key()).await {
-        Ok(sent) => {
-            let token = sent.accept_token.unwrap_or_default();
-            let note = format!(
-                "{} is invited. The mail has this token, which is shown only now: {token}",
-                sent.email
-            );
-            done(&at(organization_id), &note)
+        Ok(invitation) => {
+            let frame = Frame::of(&visitor, "Invitation").await?;
+            page(&Invited { frame, invitation })
         }
         Err(fault) => show_with(&visitor, organization_id, form.refused(fault)).await,
     }

@@ -6,7 +6,10 @@ use crate::{
     form::Form,
     visitor::Visitor,
 };
-use actix_web::{http::StatusCode, web};
+use actix_web::{
+    http::{Method, StatusCode},
+    web,
+};
 use askama::Template;
 use contract::{
     Fault,
@@ -95,6 +98,9 @@ pub fn again(visitor: &Visitor, sent: Option<Form>) -> Answer {
     let req = visitor.request();
     let to = req.uri().path_and_query().map_or("/", |path| path.as_str());
     let mut fields = vec![("to".to_owned(), to.to_owned())];
+    if req.method() == Method::POST {
+        fields.push(("sent".to_owned(), "yes".to_owned()));
+    }
     if let Some(sent) = sent {
         let kept =
             url::form_urlencoded::Serializer::new(String::new()).extend_pairs(sent.kept()).finish();
@@ -114,11 +120,11 @@ async fn sign_in(visitor: Visitor, form: Form) -> Answer {
         Ok(signed_in) => {
             let session = signed_in.session_token;
             let to = own_address(form.value("to"));
-            let kept = form.value("kept");
-            if kept.is_empty() {
+            if !form.has("sent", "yes") {
                 return with_session(&to, cookies::signed_in(session));
             }
-            let kept = url::form_urlencoded::parse(kept.as_bytes()).into_owned().collect();
+            let kept = form.value("kept").as_bytes();
+            let kept = url::form_urlencoded::parse(kept).into_owned().collect();
             let frame = Frame::open(&visitor, "You are signed in again").for_session(&session);
             let mut answer = page(&GoOn { frame, to, kept })?;
             // A cookie that cannot be added would only ask to sign in once more.

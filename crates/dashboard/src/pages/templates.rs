@@ -62,8 +62,9 @@ pub fn price(template: &Blueprint) -> String {
 #[template(path = "templates.html")]
 struct List {
     frame: Frame,
-    templates: Page<Blueprint>,
-    wanted: Wanted,
+    /// `None` if the search was refused.
+    templates: Option<Page<Blueprint>>,
+    search: Form,
     form: Form,
 }
 
@@ -72,11 +73,13 @@ async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
 }
 
 async fn list_with(visitor: &Visitor, wanted: Wanted, form: Form) -> Answer {
-    let Wanted { query, kind, cursor } = &wanted;
-    let params = search([("query", query), ("kind", kind), ("cursor", cursor)]);
-    let templates = visitor.send::<GetTemplates>(&Value::Object(params), None).await?;
+    let Wanted { query, kind, cursor } = wanted;
+    let params = search([("query", &query), ("kind", &kind), ("cursor", &cursor)]);
+    let search = Form::filled([("query", query), ("kind", kind)]);
+    let (templates, search) = visitor.search::<GetTemplates>(params, search).await?;
     let frame = Frame::of(visitor, "Templates").await?;
-    form_page(&form.clone(), &List { frame, templates, wanted, form })
+    let shown = if form.fault().is_some() { &form } else { &search };
+    form_page(&shown.clone(), &List { frame, templates, search, form })
 }
 
 /// The tags of a form: words.
@@ -247,14 +250,13 @@ async fn set_pricing(visitor: Visitor, path: web::Path<String>, mut form: Form) 
         pricing.insert("amount".into(), number.map_or_else(|_| json!(amount), |n| json!(n)));
     }
     let featured = form.has("featured", "yes");
-    if !featured {
-        // A browser does not send a box that is not ticked, and a refused form keeps it so.
-        form.push("featured".to_owned(), String::new());
-    }
     let params = json!({"templateId": template.id, "pricing": pricing, "featured": featured});
     match visitor.send::<UpdateTemplatePricing>(&params, form.key()).await {
         Ok(changed) => done(&at(&changed.slug), "The price is set."),
-        Err(fault) => show_with(&visitor, template, form.refused(fault)).await,
+        Err(fault) => {
+            form.say_boxes(&["featured"]);
+            show_with(&visitor, template, form.refused(fault)).await
+        }
     }
 }
 

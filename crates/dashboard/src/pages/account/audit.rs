@@ -1,16 +1,15 @@
 //! The audit log of the person: what was changed with their sessions and deploy tokens.
 
-use super::TABS;
+use super::tab;
 use crate::{
-    answer::{Answer, Frame, page},
-    form::search,
+    answer::{Answer, Frame, form_page},
+    form::{Form, search},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{Page, authentication::GetOwnAuditLog, operators::AuditEvent};
 use serde::Deserialize;
-use serde_json::Value;
 
 const HERE: &str = "/account/audit";
 
@@ -31,25 +30,16 @@ struct Wanted {
 #[template(path = "account_audit.html")]
 struct List {
     frame: Frame,
-    events: Page<AuditEvent>,
-    wanted: Wanted,
-}
-
-impl List {
-    fn tabs(&self) -> &'static [(&'static str, &'static str)] {
-        TABS
-    }
-
-    fn is_here(&self, address: &str) -> bool {
-        address == HERE
-    }
+    /// `None` if the search was refused.
+    events: Option<Page<AuditEvent>>,
+    form: Form,
 }
 
 async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    let wanted = wanted.into_inner();
-    let Wanted { function, resource, cursor } = &wanted;
-    let params = search([("function", function), ("resource", resource), ("cursor", cursor)]);
-    let events = visitor.send::<GetOwnAuditLog>(&Value::Object(params), None).await?;
-    let frame = Frame::of(&visitor, "Account").await?;
-    page(&List { frame, events, wanted })
+    let Wanted { function, resource, cursor } = wanted.into_inner();
+    let params = search([("function", &function), ("resource", &resource), ("cursor", &cursor)]);
+    let form = Form::filled([("function", function), ("resource", resource)]);
+    let (events, form) = visitor.search::<GetOwnAuditLog>(params, form).await?;
+    let frame = tab(&visitor, "/audit").await?;
+    form_page(&form.clone(), &List { frame, events, form })
 }

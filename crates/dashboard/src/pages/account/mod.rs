@@ -7,7 +7,7 @@ mod tokens;
 mod webhooks;
 
 use crate::{
-    answer::{Answer, Frame, done, form_page, with_session},
+    answer::{Answer, Frame, Refused, done, form_page, with_session},
     cookies,
     form::Form,
     visitor::Visitor,
@@ -32,13 +32,19 @@ pub fn configure(app: &mut web::ServiceConfig) {
     webhooks::configure(app);
 }
 
-/// The pages of the account: the address, and the label.
+/// The pages of the account: the last part of the address, and the label.
 const TABS: &[(&str, &str)] = &[
-    ("/account", "Profile"),
-    ("/account/tokens", "Deploy tokens"),
-    ("/account/webhooks", "Webhooks"),
-    ("/account/audit", "Audit log"),
+    ("", "Profile"),
+    ("/tokens", "Deploy tokens"),
+    ("/webhooks", "Webhooks"),
+    ("/audit", "Audit log"),
 ];
+
+/// The frame of the tab with this last part of the address.
+async fn tab(visitor: &Visitor, here: &str) -> Result<Frame, Refused> {
+    let frame = Frame::of(visitor, "Account").await?;
+    Ok(frame.with_tabs("Account settings", ("/account", here), TABS))
+}
 
 #[derive(Template)]
 #[template(path = "account.html")]
@@ -50,14 +56,6 @@ struct Account {
 }
 
 impl Account {
-    fn tabs(&self) -> &'static [(&'static str, &'static str)] {
-        TABS
-    }
-
-    fn is_here(&self, address: &str) -> bool {
-        address == "/account"
-    }
-
     /// How much of the rate limit is left.
     fn calls(&self) -> String {
         match (self.usage.calls_left, self.usage.calls_per_minute) {
@@ -77,7 +75,7 @@ async fn show_with(visitor: &Visitor, form: Form) -> Answer {
     let user = visitor.user().await?;
     let company = user.company.as_ref().map(ToString::to_string).unwrap_or_default();
     let form = form.beside(Form::filled([("name", user.name.to_string()), ("company", company)]));
-    let frame = Frame::of(visitor, "Account").await?;
+    let frame = tab(visitor, "").await?;
     let sessions = visitor.read(&GetSessions { limit: Limit::default(), cursor: None }).await?;
     let usage = visitor.read(&GetUsage {}).await?;
     form_page(&form.clone(), &Account { frame, sessions: sessions.items, usage, form })

@@ -1,9 +1,10 @@
 //! Deploy tokens of a person and of an app, and the trusted publishers of an app.
 
-use super::TABS;
+use super::tab;
 use crate::{
     answer::{Answer, Frame, Refused, done, form_page, page},
     form::Form,
+    pages::Part,
     visitor::Visitor,
 };
 use actix_web::web;
@@ -16,7 +17,6 @@ use contract::{
         AddTrustedPublisher, GetTrustedPublishers, RemoveTrustedPublisher, TrustedPublisher,
     },
 };
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
@@ -38,12 +38,6 @@ const SCOPES: [(Scope, &str); 4] = [
     (Scope::BuildRun, "runs builds; a runner also needs artifact:upload"),
 ];
 
-/// A part of a list.
-#[derive(Debug, Default, Deserialize)]
-struct Part {
-    cursor: Option<Cursor>,
-}
-
 /// The tokens that a page lists, and the form for a new one.
 struct Tokens {
     /// The address of the page, and of the form for a new token.
@@ -63,16 +57,6 @@ struct Own {
     frame: Frame,
     tokens: Tokens,
     form: Form,
-}
-
-impl Own {
-    fn tabs(&self) -> &'static [(&'static str, &'static str)] {
-        TABS
-    }
-
-    fn is_here(&self, address: &str) -> bool {
-        address == "/account/tokens"
-    }
 }
 
 /// The page after a token was made: the only one that shows it.
@@ -97,7 +81,7 @@ async fn show_own(visitor: Visitor, part: web::Query<Part>) -> Answer {
 }
 
 async fn own_with(visitor: &Visitor, form: Form, cursor: Option<Cursor>) -> Answer {
-    let frame = Frame::of(visitor, "Account").await?;
+    let frame = tab(visitor, "/tokens").await?;
     let tokens = Tokens { at: "/account/tokens".into(), page: read(visitor, None, cursor).await? };
     form_page(&form.clone(), &Own { frame, tokens, form })
 }

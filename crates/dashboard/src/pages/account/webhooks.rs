@@ -1,9 +1,10 @@
 //! Webhooks of organizations, and their deliveries.
 
-use super::TABS;
+use super::tab;
 use crate::{
     answer::{Answer, Frame, done, form_page, page},
     form::Form,
+    pages::Part,
     visitor::Visitor,
 };
 use actix_web::web;
@@ -17,7 +18,6 @@ use contract::{
         UpdateWebhook, Webhook, WebhookDelivery, WebhookWithSecret,
     },
 };
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
@@ -33,12 +33,6 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/deliveries/{id}/redeliver", web::post().to(redeliver));
 }
 
-/// A part of a list.
-#[derive(Debug, Default, Deserialize)]
-struct Part {
-    cursor: Option<Cursor>,
-}
-
 /// The organizations, each with a link to its webhooks.
 #[derive(Template)]
 #[template(path = "webhooks_all.html")]
@@ -47,21 +41,11 @@ struct Organizations {
     organizations: Page<Organization>,
 }
 
-impl Organizations {
-    fn tabs(&self) -> &'static [(&'static str, &'static str)] {
-        TABS
-    }
-
-    fn is_here(&self, address: &str) -> bool {
-        address == "/account/webhooks"
-    }
-}
-
 async fn organizations(visitor: Visitor, part: web::Query<Part>) -> Answer {
     let cursor = part.into_inner().cursor;
     let all = ListOrganizations { limit: Limit::default(), cursor };
     let organizations = visitor.read(&all).await?;
-    page(&Organizations { frame: Frame::of(&visitor, "Account").await?, organizations })
+    page(&Organizations { frame: tab(&visitor, "/webhooks").await?, organizations })
 }
 
 /// All event types, for the boxes of a form.
@@ -156,19 +140,20 @@ fn filled(webhook: &Webhook) -> Form {
 
 async fn show(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
     let webhook_id = crate::pages::id(path, "webhook")?;
-    let webhook = visitor.read(&GetWebhook { webhook_id }).await?;
-    let form = filled(&webhook);
-    show_with(&visitor, webhook, form, part.into_inner().cursor).await
+    show_with(&visitor, webhook_id, Form::default(), part.into_inner().cursor).await
 }
 
+/// Shows a webhook with a form that was refused, or an empty one. Fields that it does not have say what
+/// is set now.
 async fn show_with(
     visitor: &Visitor,
-    webhook: Webhook,
+    webhook_id: WebhookId,
     form: Form,
     cursor: Option<Cursor>,
 ) -> Answer {
-    let (webhook_id, limit) = (webhook.id, Limit::default());
-    let all = GetWebhookDeliveries { webhook_id, state: None, limit, cursor };
+    let webhook = visitor.read(&GetWebhook { webhook_id }).await?;
+    let form = form.beside(filled(&webhook));
+    let all = GetWebhookDeliveries { webhook_id, state: None, limit: Limit::default(), cursor };
     let deliveries = visitor.read(&all).await?;
     let frame = Frame::of(visitor, "Webhook").await?.below("Organizations", "/organizations");
     let at = format!("/organizations/{}/webhooks", webhook.organization_id);
@@ -176,20 +161,7 @@ async fn show_with(
     form_page(&form.clone(), &Show { frame, webhook, deliveries, form })
 }
 
-/// Shows the webhook again, with what the service says.
-async fn refused(visitor: &Visitor, webhook_id: WebhookId, form: Form, fault: Fault) -> Answer {
-    let webhook = visitor.read(&GetWebhook { webhook_id }).await?;
-    show_with(visitor, webhook, form.refused(fault), None).await
-}
-
-/// What the service refused of a button, over a form with the present settings.
-async fn button_refused(visitor: &Visitor, webhook_id: WebhookId, fault: Fault) -> Answer {
-    let webhook = visitor.read(&GetWebhook { webhook_id }).await?;
-    let form = filled(&webhook).refused(fault);
-    show_with(visitor, webhook, form, None).await
-}
-
-async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+async fn change(visitor: Visitor, path: web::Path<String>, mut form: Form) -> Answer {
     let webhook_id: WebhookId = crate::pages::id(path, "webhook")?;
     let events = form.values("events");
     let description = Some(form.value("description")).filter(|text| !text.is_empty());
@@ -202,7 +174,10 @@ async fn change(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     });
     match visitor.send::<UpdateWebhook>(&params, form.key()).await {
         Ok(_) => done(&format!("/webhooks/{webhook_id}"), "The webhook is changed."),
-        Err(fault) => refused(&visitor, webhook_id, form, fault).await,
+        Err(fault) => {
+            form.say_boxes(&["enabled", "events"]);
+            show_with(&visitor, webhook_id, form.refused(fault), None).await
+        }
     }
 }
 
@@ -215,7 +190,7 @@ async fn test(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let webhook_id: WebhookId = crate::pages::id(path, "webhook")?;
     match visitor.send::<TestWebhook>(&of(webhook_id), form.key()).await {
         Ok(delivery) => done(&format!("/deliveries/{}", delivery.id), "The test is sent."),
-        Err(fault) => button_refused(&visitor, webhook_id, fault).await,
+        Err(fault) => show_with(&visitor, webhook_id, form.refused(fault), None).await,
     }
 }
 
@@ -223,7 +198,7 @@ async fn rotate(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     let webhook_id: WebhookId = crate::pages::id(path, "webhook")?;
     match visitor.send::<RotateWebhookSecret>(&of(webhook_id), form.key()).await {
         Ok(made) => with_secret(&visitor, made).await,
-        Err(fault) => button_refused(&visitor, webhook_id, fault).await,
+        Err(fault) => show_with(&visitor, webhook_id, form.refused(fault), None).await,
     }
 }
 
@@ -232,18 +207,14 @@ async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     let webhook = visitor.read(&GetWebhook { webhook_id }).await?;
     if form.value("confirmation") != webhook.url.as_str() {
         let fault = Fault::invalid("confirmation", "is not the address of the webhook");
-        let form = filled(&webhook).refused(fault);
-        return show_with(&visitor, webhook, form, None).await;
+        return show_with(&visitor, webhook_id, form.refused(fault), None).await;
     }
     match visitor.send::<DeleteWebhook>(&of(webhook_id), form.key()).await {
         Ok(_) => done(
             &format!("/organizations/{}/webhooks", webhook.organization_id),
             "The webhook is deleted.",
         ),
-        Err(fault) => {
-            let form = filled(&webhook).refused(fault);
-            show_with(&visitor, webhook, form, None).await
-        }
+        Err(fault) => show_with(&visitor, webhook_id, form.refused(fault), None).await,
     }
 }
 

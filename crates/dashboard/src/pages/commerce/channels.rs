@@ -55,16 +55,6 @@ struct Show {
     application_id: String,
 }
 
-impl Show {
-    fn tabs(&self) -> &'static [(&'static str, &'static str)] {
-        crate::pages::operations::TABS
-    }
-
-    fn is_here(&self, address: &str) -> bool {
-        address == HERE
-    }
-}
-
 async fn ask(visitor: Visitor) -> Answer {
     answer(&visitor, None, Forms::default(), None).await
 }
@@ -100,7 +90,7 @@ async fn answer(
     forms: Forms,
     said: Option<&'static str>,
 ) -> Answer {
-    let frame = Frame::of(visitor, "Operations").await?;
+    let frame = crate::pages::operations::tab(visitor, "/channels").await?;
     let settings = visitor.settings();
     let (api_url, application_id) = (settings.api_url.clone(), settings.application_id.clone());
     let form = forms.last().clone();

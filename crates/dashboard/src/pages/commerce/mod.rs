@@ -11,7 +11,7 @@ use crate::{
 use actix_web::web;
 use askama::Template;
 use contract::{
-    AppId, Fault, Function, Page,
+    AppId, Function, Page,
     apps::{App, GetApp},
     checkouts::{
         Checkout, CheckoutFlow, CheckoutState, GetCheckout, GetCheckouts, GetSubscriptions,
@@ -60,26 +60,17 @@ impl Wanted {
         let Wanted { state, email, cursor } = self;
         search([("state", state), ("email", email), ("cursor", cursor)])
     }
-}
 
-/// A part of a list of an app, and the form that asked for it. The part is `None` if the service
-/// refused what was looked for.
-async fn found<F, T>(
-    visitor: &Visitor,
-    app_id: AppId,
-    wanted: &Wanted,
-) -> Result<(Option<Page<T>>, Form), Refused>
-where
-    F: Function<Reply = Page<T>>,
-{
-    let mut params = wanted.params();
-    params.insert("appId".into(), json!(app_id));
-    let form = [("state", wanted.state.clone()), ("email", wanted.email.clone())];
-    let form = Form::filled(form);
-    match visitor.send::<F>(&Value::Object(params), None).await {
-        Ok(found) => Ok((Some(found), form)),
-        Err(fault @ Fault::Invalid(_)) => Ok((None, form.refused(fault))),
-        Err(fault) => Err(Refused(fault)),
+    /// Searches a list of an app.
+    async fn find<F: Function>(
+        &self,
+        visitor: &Visitor,
+        app_id: AppId,
+    ) -> Result<(Option<F::Reply>, Form), Refused> {
+        let mut params = self.params();
+        params.insert("appId".into(), json!(app_id));
+        let form = [("state", self.state.clone()), ("email", self.email.clone())];
+        visitor.search::<F>(params, Form::filled(form)).await
     }
 }
 
@@ -103,7 +94,7 @@ impl List {
 async fn list(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
     let app_id = super::id(path, "app")?;
     let (frame, tab) = Tab::open(&visitor, app_id, "/checkouts").await?;
-    let (checkouts, form) = found::<GetCheckouts, _>(&visitor, app_id, &wanted).await?;
+    let (checkouts, form) = wanted.find::<GetCheckouts>(&visitor, app_id).await?;
     form_page(&form.clone(), &List { frame, tab, checkouts, form })
 }
 
@@ -124,7 +115,7 @@ async fn subscriptions(
 ) -> Answer {
     let app_id = super::id(path, "app")?;
     let (frame, tab) = Tab::open(&visitor, app_id, "/subscriptions").await?;
-    let (subscriptions, form) = found::<GetSubscriptions, _>(&visitor, app_id, &wanted).await?;
+    let (subscriptions, form) = wanted.find::<GetSubscriptions>(&visitor, app_id).await?;
     form_page(&form.clone(), &Subscriptions { frame, tab, subscriptions, form })
 }
 
@@ -191,19 +182,9 @@ struct Unsettled {
     checkouts: Page<Checkout>,
 }
 
-impl Unsettled {
-    fn tabs(&self) -> &'static [(&'static str, &'static str)] {
-        super::operations::TABS
-    }
-
-    fn is_here(&self, address: &str) -> bool {
-        address == "/operations/checkouts"
-    }
-}
-
 async fn unsettled(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
     let params = Value::Object(wanted.params());
     let checkouts = visitor.send::<GetUnsettledCheckouts>(&params, None).await?;
-    let frame = Frame::of(&visitor, "Operations").await?;
+    let frame = super::operations::tab(&visitor, "/checkouts").await?;
     page(&Unsettled { frame, checkouts })
 }

@@ -51,19 +51,10 @@ struct Wanted {
 #[template(path = "images.html")]
 struct List {
     frame: Frame,
-    images: Page<DockerImage>,
-    wanted: Wanted,
+    /// `None` if the search was refused.
+    images: Option<Page<DockerImage>>,
+    search: Form,
     form: Form,
-}
-
-impl List {
-    fn tabs(&self) -> &'static [(&'static str, &'static str)] {
-        super::operations::TABS
-    }
-
-    fn is_here(&self, address: &str) -> bool {
-        address == HERE
-    }
 }
 
 async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
@@ -71,10 +62,13 @@ async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
 }
 
 async fn list_with(visitor: &Visitor, wanted: Wanted, form: Form) -> Answer {
-    let params = search([("query", &wanted.query), ("cursor", &wanted.cursor)]);
-    let images = visitor.send::<SearchDockerImages>(&Value::Object(params), None).await?;
-    let frame = Frame::of(visitor, "Operations").await?;
-    form_page(&form.clone(), &List { frame, images, wanted, form })
+    let Wanted { query, cursor } = wanted;
+    let params = search([("query", &query), ("cursor", &cursor)]);
+    let search = Form::filled([("query", query)]);
+    let (images, search) = visitor.search::<SearchDockerImages>(params, search).await?;
+    let frame = super::operations::tab(visitor, "/images").await?;
+    let shown = if form.fault().is_some() { &form } else { &search };
+    form_page(&shown.clone(), &List { frame, images, search, form })
 }
 
 async fn register(visitor: Visitor, form: Form) -> Answer {

@@ -99,4 +99,5 @@ async fn follow(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wa
         let lines = wanted.read(visitor, &instance).await?;
         live::replaced(&lines, last, Next::Later)
     })
+    .await
 }

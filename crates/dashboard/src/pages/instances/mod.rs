@@ -49,37 +49,28 @@ const TABS: &[(&str, &str)] = &[
     ("/functions", "Cloud functions"),
 ];
 
-/// What all tabs of an instance show around their content.
+/// The instance that all tabs are about.
 pub struct Tab {
     pub instance: Instance,
-    /// The last part of the address of this tab.
-    here: &'static str,
 }
 
 impl Tab {
-    /// Reads what the tab shows around its content.
+    /// Reads the instance. `here` is the last part of the address of the tab.
     pub async fn open(
         visitor: &Visitor,
         instance_id: InstanceId,
-        here: &'static str,
+        here: &str,
     ) -> Result<(Frame, Tab), Refused> {
         let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
         let frame = Frame::of(visitor, instance.name.as_str()).await?;
         let frame = frame.below("Projects", "/");
         let instances = format!("/projects/{}/instances", instance.project_id);
         let frame = frame.below("Instances", instances);
-        Ok((frame, Tab { instance, here }))
-    }
-
-    /// Whether this is the tab with that address.
-    pub fn is_here(&self, part: &str) -> bool {
-        self.here == part
-    }
-
-    /// The tabs of this instance. Market servers have no cloud functions.
-    pub fn tabs(&self) -> Vec<(&'static str, &'static str)> {
-        let has = |(part, _): &&_| *part != "/functions" || self.is_backend();
-        TABS.iter().filter(has).copied().collect()
+        let tab = Tab { instance };
+        // Market servers have no cloud functions.
+        let has = |(part, _): &&_| *part != "/functions" || tab.is_backend();
+        let tabs = TABS.iter().filter(has);
+        Ok((frame.with_tabs("Instance", (&at(instance_id), here), tabs), tab))
     }
 
     pub fn is_backend(&self) -> bool {

@@ -106,6 +106,7 @@ async fn follow(visitor: Visitor, path: web::Path<String>) -> Answer {
         let state = State { instance, now: visitor.now() };
         live::replaced(&state, last, Next::Later)
     })
+    .await
 }
 
 /// An action that needs only the instance.

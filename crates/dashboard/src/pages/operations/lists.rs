@@ -1,9 +1,9 @@
 //! All users, organizations and projects, and the audit log.
 
-use super::{TABS, address};
+use super::{address, tab};
 use crate::{
-    answer::{Answer, Frame, Refused, done, form_page},
-    form::Form,
+    answer::{Answer, Frame, done, form_page},
+    form::{Form, search},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -74,14 +74,6 @@ enum Items {
 }
 
 impl List {
-    fn tabs(&self) -> &'static [(&'static str, &'static str)] {
-        TABS
-    }
-
-    fn is_here(&self, address: &str) -> bool {
-        address == self.here
-    }
-
     fn tiers(&self) -> [(Tier, &'static str); 4] {
         [
             (Tier::Free, "free"),
@@ -124,11 +116,11 @@ where
     F: Function<Reply = Page<T>>,
 {
     let fields = wanted.fields();
-    let mut form = Form::filled(fields.clone());
-    let names = fields.each_ref().map(|(name, _)| *name);
-    let read = visitor.send::<F>(&Value::Object(form.params(&names)), None).await;
-    let (items, next) = match read {
-        Ok(page) => {
+    let params = search(fields.each_ref().map(|(name, value)| (*name, value)));
+    let (found, mut form) = visitor.search::<F>(params, Form::filled(fields.clone())).await?;
+    let (items, next) = match found {
+        None => (Items::None, None),
+        Some(page) => {
             let next = page.next_cursor.map(|cursor| {
                 let [query, user, function, resource, since, _] = fields;
                 let cursor = ("cursor", cursor.encode());
@@ -136,16 +128,11 @@ where
             });
             (items(page.items), next)
         }
-        Err(fault @ Fault::Invalid(_)) => {
-            form = form.refused(fault);
-            (Items::None, None)
-        }
-        Err(fault) => return Err(Refused(fault)),
     };
     if let Some(fault) = refused {
         form = form.refused(fault);
     }
-    let frame = Frame::of(visitor, "Operations").await?;
+    let frame = tab(visitor, here.trim_start_matches("/operations")).await?;
     form_page(&form.clone(), &List { frame, here, form, items, next })
 }
 

@@ -5,14 +5,14 @@ mod lists;
 
 use crate::{
     answer::{Answer, Frame, Refused, done, form_page},
-    form::Form,
-    live::{self, Next},
+    form::{Form, search},
+    live::{self, Next, Update},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    Fault,
+    BuildId, CredentialId, DeploymentId, Fault, Id, InstanceId, ReleaseId,
     backups::VerifyBackup,
     checkouts::SettleCheckout,
     operators::{
@@ -42,18 +42,24 @@ pub fn configure(app: &mut web::ServiceConfig) {
     lists::configure(app);
 }
 
-/// The pages of operators: the address, and the label.
-pub const TABS: &[(&str, &str)] = &[
-    ("/operations", "State"),
-    ("/operations/users", "Users"),
-    ("/operations/organizations", "All organizations"),
-    ("/operations/projects", "All projects"),
-    ("/operations/images", "Images"),
-    ("/operations/image-builds", "Image builds"),
-    ("/operations/checkouts", "Unsettled checkouts"),
-    ("/operations/channels", "Commerce channels"),
-    ("/operations/audit", "Audit log"),
+/// The pages of operators: the last part of the address, and the label.
+const TABS: &[(&str, &str)] = &[
+    ("", "State"),
+    ("/users", "Users"),
+    ("/organizations", "All organizations"),
+    ("/projects", "All projects"),
+    ("/images", "Images"),
+    ("/image-builds", "Image builds"),
+    ("/checkouts", "Unsettled checkouts"),
+    ("/channels", "Commerce channels"),
+    ("/audit", "Audit log"),
 ];
+
+/// The frame of the tab with this last part of the address.
+pub async fn tab(visitor: &Visitor, here: &str) -> Result<Frame, Refused> {
+    let frame = Frame::of(visitor, "Operations").await?;
+    Ok(frame.with_tabs("Operations", ("/operations", here), TABS))
+}
 
 /// The actors that a person looks for.
 #[derive(Debug, Default, Deserialize)]
@@ -104,11 +110,15 @@ impl State<'_> {
             (AttentionReason::CheckoutNotSettled, _) => {
                 (format!("/checkouts/{subject}"), "Open the checkout")
             }
-            (_, Some("ins")) => (format!("/instances/{subject}"), "Open the instance"),
-            (_, Some("dep")) => (format!("/deployments/{subject}"), "Open the deployment"),
-            (_, Some("bld")) => (format!("/builds/{subject}"), "Open the build"),
-            (_, Some("rel")) => (format!("/releases/{subject}"), "Open the release"),
-            (_, Some("crd")) => (format!("{app}/credentials"), "Open the credentials"),
+            (_, Some(InstanceId::PREFIX)) => (format!("/instances/{subject}"), "Open the instance"),
+            (_, Some(DeploymentId::PREFIX)) => {
+                (format!("/deployments/{subject}"), "Open the deployment")
+            }
+            (_, Some(BuildId::PREFIX)) => (format!("/builds/{subject}"), "Open the build"),
+            (_, Some(ReleaseId::PREFIX)) => (format!("/releases/{subject}"), "Open the release"),
+            (_, Some(CredentialId::PREFIX)) => {
+                (format!("{app}/credentials"), "Open the credentials")
+            }
             _ => (app, "Open the app"),
         })
     }
@@ -164,14 +174,6 @@ struct Show {
 }
 
 impl Show {
-    fn tabs(&self) -> &'static [(&'static str, &'static str)] {
-        TABS
-    }
-
-    fn is_here(&self, address: &str) -> bool {
-        address == "/operations"
-    }
-
     fn states(&self) -> [(&'static str, &'static str); 4] {
         [
             ("running", ActorState::Running),
@@ -207,26 +209,22 @@ async fn show(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
 
 async fn show_with(visitor: &Visitor, wanted: Wanted, refused: Option<Fault>) -> Answer {
     let overview = visitor.read(&GetOverview {}).await?;
-    let mut form = Form::filled(wanted.fields());
-    let actors = match read_actors(visitor, &wanted).await {
-        Ok(actors) => Some(actors),
-        Err(fault @ Fault::Invalid(_)) => {
-            form = form.refused(fault);
-            None
-        }
-        Err(fault) => return Err(Refused(fault)),
-    };
+    let (actors, mut form) = find_actors(visitor, &wanted).await?;
     if let Some(fault) = refused {
         form = form.refused(fault);
     }
-    let frame = Frame::of(visitor, "Operations").await?;
+    let frame = tab(visitor, "").await?;
     form_page(&form.clone(), &Show { frame, overview, actors, form, wanted })
 }
 
-async fn read_actors(visitor: &Visitor, wanted: &Wanted) -> Result<ActorList, Fault> {
-    let mut params = Form::filled(wanted.fields()).params(&["kind", "state", "query", "cursor"]);
+async fn find_actors(
+    visitor: &Visitor,
+    wanted: &Wanted,
+) -> Result<(Option<ActorList>, Form), Refused> {
+    let fields = wanted.fields();
+    let mut params = search(fields.each_ref().map(|(name, value)| (*name, value)));
     params.insert("limit".into(), ACTORS.into());
-    visitor.send::<GetActors>(&Value::Object(params), None).await
+    visitor.search::<GetActors>(params, Form::filled(fields)).await
 }
 
 async fn state(visitor: Visitor) -> Answer {
@@ -235,15 +233,18 @@ async fn state(visitor: Visitor) -> Answer {
         let frame = Frame::of(visitor, "").await?;
         live::replaced(&State { frame: &frame, overview: &overview }, last, Next::Later)
     })
+    .await
 }
 
 async fn actors(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
     let wanted = wanted.into_inner();
     live::stream(visitor, ACTORS_EVERY, async move |visitor, last| {
-        let actors = read_actors(visitor, &wanted).await.map_err(Refused)?;
+        let (actors, _) = find_actors(visitor, &wanted).await?;
+        let Some(actors) = actors else { return Ok((Update::None, Next::Never)) };
         let frame = Frame::of(visitor, "").await?;
         live::replaced(&Actors { frame: &frame, actors: &actors }, last, Next::Later)
     })
+    .await
 }
 
 async fn restart(visitor: Visitor, form: Form) -> Answer {
