@@ -5,8 +5,12 @@ use crate::support::{
     declared::{Declared, declared, parameters, scene},
     service::{Answer, Service, administrator},
 };
+use contract::endpoint::Access;
 use serde_json::{Map, Value, json};
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 #[test]
 fn the_document_lists_what_is_declared_and_all_of_it_is_served() {
@@ -142,6 +146,48 @@ fn every_function_refuses_every_lower_standing() {
             .status,
         200
     );
+}
+
+/// The standing of a deploy token is that of its maker's memberships, and a superadmin is no member
+/// here.
+#[test]
+fn a_token_of_a_superadmin_reaches_nothing_of_others() {
+    let service = Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise")]);
+    let scene = scene(&service);
+    let functions = declared(&service);
+    let scoped: Vec<_> = functions.iter().filter(|f| f.scope.is_some()).collect();
+    let scopes: BTreeSet<_> = scoped.iter().filter_map(|f| f.scope.clone()).collect();
+    let all = json!({"name": "operator", "scopes": scopes});
+    let mut bound = all.clone();
+    bound["appId"] = scene.ids["appId"].clone();
+    let refused = service.call(Some(&scene.superadmin), "svc_createDeployToken", bound);
+    assert_eq!(refused.refusal(), (409, 119), "{}", refused.body);
+    let token = service.with_token(&scene.superadmin, all);
+    for function in scoped {
+        let params = parameters(&scene, function);
+        let answer = service.call(Some(&token), &function.name, params.clone().into());
+        assert_eq!(answer.refusal(), (404, 101), "{}: {}", function.name, answer.body);
+        let missing = service.call(Some(&token), &function.name, elsewhere(params));
+        assert_eq!(missing.body, answer.body, "{}", function.name);
+    }
+    for endpoint in contract::endpoint::all() {
+        let Access::Operation(spec) = endpoint.access else { continue };
+        if spec.scopes.is_empty() {
+            continue;
+        }
+        let id = |field: &str| scene.ids[field].as_str().unwrap().to_owned();
+        let body = match endpoint.name {
+            "createUploadUrl" => {
+                json!({"appId": id("appId"), "platform": "android", "fileName": "app.apk"})
+            }
+            "finalizeArtifact" => json!({"sha256": "0".repeat(64)}),
+            other => panic!("teach this test a body for {other}"),
+        };
+        let path = endpoint.path.replace("{artifactId}", &id("artifactId"));
+        let request = service.http.post(format!("{}{path}", service.url)).bearer_auth(&token.token);
+        let answer = Service::answer(request.json(&body).send().unwrap()).unwrap();
+        assert_eq!(answer.refusal(), (404, 101), "{}: {}", endpoint.name, answer.body);
+    }
 }
 
 /// The same parameters with ids of missing resources.

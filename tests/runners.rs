@@ -41,6 +41,32 @@ fn only_those_who_lead_an_organization_run_its_builds() {
     assert_eq!(refused.refusal(), (404, 101));
 }
 
+/// The operator's own runner executes no command of a stranger.
+#[test]
+fn a_token_of_a_superadmin_gets_no_builds_of_others() {
+    let Some(world) = World::new("a_token_of_a_superadmin_gets_no_builds_of_others") else {
+        return;
+    };
+    let commit = world.git.commit(&[config("make")]);
+    world.connect();
+    let build = world.trigger();
+    eventually("the repository was read", || world.build(&build["id"])["commit"] == json!(commit));
+    let superadmin = world.service.administrator();
+    let scopes = json!({"name": "operator", "scopes": ["build:run", "artifact:upload"]});
+    let operator = world.service.with_token(&superadmin, scopes);
+    let nothing = together(2, |n| match n {
+        0 => claim(&world, &operator, &key(1), &["android"]),
+        _ => {
+            let params = json!({"runner": key(2), "name": "operator", "labels": ["android"], "appId": world.app});
+            let refused = world.service.call(Some(&operator), "svc_claimBuild", params);
+            assert_eq!(refused.refusal(), (404, 101));
+            Value::Null
+        }
+    });
+    assert_eq!(nothing, [Value::Null, Value::Null]);
+    assert_eq!(world.build(&build["id"])["state"], "queued");
+}
+
 /// What a runner says without the program `svc runner`.
 fn claim(world: &World, who: &Person, key: &str, labels: &[&str]) -> Value {
     let params = json!({"runner": key, "name": key, "labels": labels});

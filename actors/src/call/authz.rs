@@ -101,11 +101,10 @@ fn check_standing(
     subject: Subject,
     place: &Ancestry,
 ) -> Result<(), Fault> {
-    let superadmin = user.account.state.superadmin;
     let may = match who {
         Standing::Public | Standing::User => true,
         Standing::Master => false,
-        _ if superadmin => true,
+        _ if user.is_superadmin() => true,
         Standing::SuperAdmin => false,
         Standing::Admin => leads_a_team(world, &*memberships(world, user.id)?)?,
         Standing::Member | Standing::OwnerOrAdmin | Standing::Owner => {
@@ -176,6 +175,22 @@ fn check_membership(
         _ => false,
     };
     if may { Ok(()) } else { Err(Fault::Forbidden(who)) }
+}
+
+/// Refuses to make a deploy token for an app that its maker reaches as a superadmin only: the token
+/// would reach nothing.
+pub fn check_maker(world: &World, maker: &SignedIn, place: &Ancestry) -> Result<(), Fault> {
+    let Some((app, _)) = &place.app else { return Ok(()) };
+    let memberships = memberships(world, maker.id)?;
+    let member = check_membership(place, Subject::App(*app), &memberships, maker, Standing::Member);
+    member.map_err(|fault| match fault {
+        Fault::NotFound(_) => Fault::NotNow(
+            "a deploy token has the standing of its maker's memberships, and you are no member of \
+             this app's organization or project: join it first"
+                .into(),
+        ),
+        fault => fault,
+    })
 }
 
 fn leads(membership: &Membership) -> bool {

@@ -57,6 +57,14 @@ pub struct SignedIn {
     pub credential: Credential,
 }
 
+impl SignedIn {
+    /// Whether the call has the standing of a superadmin. A deploy token never has it: it has the
+    /// standing of its maker's memberships.
+    pub fn is_superadmin(&self) -> bool {
+        self.account.state.superadmin && matches!(self.credential, Credential::Session(..))
+    }
+}
+
 /// The proof of who a user is.
 #[derive(Clone)]
 pub enum Credential {

@@ -7,8 +7,8 @@ functions! {
 
     /// Create a deploy token.
     ///
-    /// Only this reply contains the token. A token can do what its scopes allow, as long as its
-    /// creator may do it.
+    /// Only this reply contains the token. A token can do what its scopes allow, as long as the
+    /// memberships of its creator allow it: the token of a superadmin reaches no further.
     "svc_createDeployToken": CreateDeployToken {
         name: Name,
         scopes: BoundedSet<Scope, 1, 4>,
@@ -19,7 +19,8 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires_at: Option<Timestamp>,
     } -> NewDeployToken
-    { who: Member of (app_id), effect: Change, person: required, secret: true }
+    { who: Member of (app_id), effect: Change, person: required, secret: true,
+      errors: [NotNow "the caller is a superadmin and no member of the app's organization"] }
 
     /// List the deploy tokens of an app, or the caller's own. The master key lists all tokens.
     "svc_getDeployTokens": GetDeployTokens {

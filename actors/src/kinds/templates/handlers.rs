@@ -3,7 +3,7 @@
 use super::{Command, TemplateClaim, TemplateIndex, Templates, check};
 use crate::{
     call::{
-        context::{Call, Caller},
+        context::{Call, Caller, SignedIn},
         pagination,
     },
     kinds::{images::Images, instances::Instances},
@@ -29,8 +29,7 @@ const INSTALL_DAYS: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Whether the caller may see and use templates that are not published.
 pub(crate) fn sees_all(caller: &Caller) -> bool {
-    let superadmin = |user: &crate::call::context::SignedIn| user.account.state.superadmin;
-    caller.master || caller.user.as_ref().is_some_and(superadmin)
+    caller.master || caller.user.as_ref().is_some_and(SignedIn::is_superadmin)
 }
 
 impl Platform {

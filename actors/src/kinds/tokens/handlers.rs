@@ -41,6 +41,7 @@ impl Serves<CreateDeployToken> for Platform {
         let secret =
             self.world.ports.random.secret(TOKEN_PREFIX, 40).map_err(|_| Fault::Internal)?;
         let maker = cx.user()?;
+        authz::check_maker(&self.world, maker, &cx.ancestry)?;
         let token = Token {
             name: p.name,
             scopes,
