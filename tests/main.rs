@@ -54,6 +54,7 @@ mod releases;
 mod repositories;
 mod runners;
 mod ssh;
+mod starts;
 mod storefront;
 mod storefronts;
 mod stores;

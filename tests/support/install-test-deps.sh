@@ -24,6 +24,7 @@ need chromium chromium
 need chromedriver chromium-driver
 need curl curl
 need jq jq
+need strace strace
 [ -e /usr/share/android-framework-res/framework-res.apk ] || missing+=(android-framework-res)
 need docker docker.io
 need dockerd docker.io

@@ -111,18 +111,24 @@ impl Service {
         self.home.join("data/run")
     }
 
-    /// Starts the program and waits until it is ready.
-    pub fn boot(&mut self) {
+    /// The program as `boot` starts it, under these programs.
+    pub fn command(&self, under: &[&str]) -> Command {
         let log =
             std::fs::File::options().create(true).append(true).open(self.home.join("log")).unwrap();
-        let mut command = Command::new(SVC);
-        command.arg("serve").current_dir(&self.home).stdin(Stdio::null());
+        let mut words = under.iter().chain(&[SVC, "serve"]);
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words).current_dir(&self.home).stdin(Stdio::null());
         command.env("SVC_LISTEN", format!("127.0.0.1:{}", self.port)).env("SVC_LOG", "info");
         command.env("SVC_DASHBOARD_LISTEN", format!("127.0.0.1:{}", self.dashboard_port));
         // Only tests of containers use the engine of this machine.
         command.env("SVC_DOCKER_HOST", "unix:///nonexistent/docker.sock");
         command.envs(self.settings.iter().cloned()).stdout(log.try_clone().unwrap()).stderr(log);
-        self.child = Some(command.spawn().unwrap());
+        command
+    }
+
+    /// Starts the program and waits until it is ready.
+    pub fn boot(&mut self) {
+        self.child = Some(self.command(&[]).spawn().unwrap());
         let begun = Instant::now();
         while !self.is_ready() {
             let exited = self.child.as_mut().unwrap().try_wait().unwrap();
@@ -135,7 +141,7 @@ impl Service {
         }
     }
 
-    fn is_ready(&self) -> bool {
+    pub fn is_ready(&self) -> bool {
         let answer = self.http.get(format!("{}/readyz", self.url)).send();
         answer.is_ok_and(|answer| answer.status() == 200)
     }

@@ -12,6 +12,7 @@ pub struct Event(pub AuditEvent);
 impl Record for Event {
     const TREE: &'static str = "audit";
     const SCHEMA: u16 = 1;
+    const CACHED: bool = false;
     type Key = EventId;
     type Content = Self;
 

@@ -20,6 +20,7 @@ const LONGEST: usize = 2_000;
 impl Record for Line {
     const TREE: &'static str = "logLine";
     const SCHEMA: u16 = 1;
+    const CACHED: bool = false;
     type Key = EventId;
     type Content = Self;
 

@@ -143,7 +143,10 @@ pub(crate) fn refused(what: &str, e: &StoreError) -> Fault {
     match e {
         StoreError::Stale { .. } | StoreError::Taken { .. } => Fault::Stale,
         StoreError::Busy(_) => Fault::Busy,
-        StoreError::Unreadable(_) | StoreError::Unwritable(_) | StoreError::InUse(_) => {
+        StoreError::Unreadable(_)
+        | StoreError::Unwritable(_)
+        | StoreError::InUse(_)
+        | StoreError::Damaged(_) => {
             tracing::error!(what, error = %e, "a record cannot be read or written");
             Fault::Internal
         }

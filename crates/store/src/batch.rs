@@ -2,10 +2,7 @@
 //! changes of the batch, and enters the batch whole or not at all.
 
 use crate::{
-    Change, Inner, StoreError,
-    change::{Cached, Write},
-    io, keys,
-    record::version_of,
+    Change, Inner, StoreError, cache::Cached, change::Write, io, keys, record::version_of,
 };
 use std::{collections::HashMap, sync::PoisonError};
 
@@ -18,8 +15,7 @@ pub(crate) struct Batch<'a> {
 
 /// A record that was written or removed, for the cache.
 struct Seen {
-    tree: &'static str,
-    key: String,
+    row: Vec<u8>,
     cached: Option<Cached>,
 }
 
@@ -59,9 +55,10 @@ impl<'a> Batch<'a> {
     /// The version of a record as the earlier changes of the batch left it.
     fn version(&self, tree: &'static str, key: &str) -> Result<u64, StoreError> {
         let row = keys::record(tree, key);
-        match (self.rows.get(&row), self.inner.kind(tree)?.cache.peek(key)) {
+        self.inner.check_kind(tree)?;
+        match (self.rows.get(&row), self.inner.cache.peek(&row)) {
             // What the cache holds is what sled holds, and is found sooner.
-            (None, Some(cached)) => Ok(cached.version()),
+            (None, Some(cached)) => Ok(cached.record.version()),
             _ => self.stored(&row, version_of),
         }
     }
@@ -85,13 +82,14 @@ impl<'a> Batch<'a> {
                     part.rows.push((key, Some(holder.into_bytes())));
                 }
                 Write::Record { tree, key, value, cached } => {
-                    self.inner.kind(tree)?;
-                    if part.seen.iter().any(|seen| seen.tree == tree && seen.key == key) {
+                    self.inner.check_kind(tree)?;
+                    let row = keys::record(tree, &key);
+                    if part.seen.iter().any(|seen| seen.row == row) {
                         let twice = format!("{tree}/{key} is written twice in one change");
                         return Err(StoreError::Unwritable(twice));
                     }
-                    part.rows.push((keys::record(tree, &key), value));
-                    part.seen.push(Seen { tree, key, cached });
+                    part.rows.push((row.clone(), value));
+                    part.seen.push(Seen { row, cached });
                 }
                 Write::Row { key, value } => part.rows.push((key, value)),
                 Write::Merge { tree, key, merge } => {
@@ -118,15 +116,8 @@ impl<'a> Batch<'a> {
             self.inner.vitals.tear();
             return Err(io(e));
         }
-        for Seen { tree, key, cached } in self.seen {
-            let cache = &self.inner.kind(tree)?.cache;
-            match cached {
-                // This also voids the guard of a reader that is about to fill the cache.
-                Some(cached) => cache.insert(key, cached),
-                None => {
-                    cache.remove(&key);
-                }
-            }
+        for Seen { row, cached } in self.seen {
+            self.inner.cache.put(row, cached);
         }
         Ok(())
     }

@@ -1,22 +1,7 @@
 //! The writes that one caller wants to happen together, or not at all.
 
-use crate::{Merge, Record, Snapshot, StoreError, Stored, keys, record::encode};
-use std::{any::Any, sync::Arc};
-
-/// A decoded record in the cache.
-pub(crate) type Cached = Arc<dyn AnyRecord>;
-
-/// A record of any kind. The reader knows the kind and downcasts.
-pub(crate) trait AnyRecord: Any + Send + Sync {
-    /// See [`Stored::version`].
-    fn version(&self) -> u64;
-}
-
-impl<R: Record> AnyRecord for Stored<R> {
-    fn version(&self) -> u64 {
-        Stored::version(self)
-    }
-}
+use crate::{Merge, Record, Snapshot, StoreError, Stored, cache::Cached, keys, record::encode};
+use std::sync::Arc;
 
 /// Writes and preconditions that the store applies together, or not at all.
 #[derive(Default)]
@@ -32,7 +17,7 @@ pub(crate) enum Write {
     Expect { tree: &'static str, key: String, version: u64 },
     /// The unique value must be free, or held by this record.
     Claim { key: Vec<u8>, holder: String, claim: String },
-    /// Sets or removes a record, also in the cache.
+    /// Sets or removes a record, also in the cache if its kind is cached.
     Record { tree: &'static str, key: String, value: Option<Vec<u8>>, cached: Option<Cached> },
     /// Sets or removes a row that does not enter the cache.
     Row { key: Vec<u8>, value: Option<Vec<u8>> },
@@ -209,8 +194,11 @@ impl Change {
     }
 
     fn record<R: Record>(&mut self, key: &str, after: Option<(Vec<u8>, Snapshot<R>)>) {
-        let (value, cached) = after.unzip();
-        let cached = cached.map(|stored| stored as Cached);
+        let cached = after
+            .as_ref()
+            .filter(|_| R::CACHED)
+            .map(|(value, stored)| Cached { record: stored.clone(), bytes: value.len() });
+        let value = after.map(|(value, _)| value);
         self.writes.push(Write::Record { tree: R::TREE, key: key.to_owned(), value, cached });
     }
 

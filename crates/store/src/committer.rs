@@ -1,6 +1,6 @@
 //! The one thread that writes. Many callers share one batch, one flush and one `fdatasync`.
 
-use crate::{Change, Inner, StoreError, batch::Batch, io, join};
+use crate::{Change, Inner, StoreError, batch::Batch, io, join, recovery};
 use std::{
     collections::HashSet,
     ffi::OsString,
@@ -173,7 +173,7 @@ fn run(inner: &Inner, jobs: &mpsc::Receiver<Job>) {
 
 /// Flushes sled, and makes the flush a barrier with `fdatasync`: sled 0.34 uses `sync_file_range`,
 /// which leaves out the drive's cache and the inode. Files of large nodes, which sled does not
-/// sync, are synced first, because the log refers to them. `synced` names the synced files.
+/// sync, are synced and sealed first, because the log refers to them. `synced` names those files.
 #[allow(clippy::disallowed_methods, reason = "this is where it is made a barrier")]
 pub(crate) fn flush(inner: &Inner, synced: &mut HashSet<OsString>) -> Result<(), StoreError> {
     let mut there = HashSet::new();
@@ -187,8 +187,8 @@ pub(crate) fn flush(inner: &Inner, synced: &mut HashSet<OsString>) -> Result<(),
         let entry = entry.map_err(io)?;
         let name = entry.file_name();
         if !synced.contains(&name) {
-            match File::open(entry.path()) {
-                Ok(file) => file.sync_all().map_err(io)?,
+            match recovery::seal(&entry.path()) {
+                Ok(()) => {}
                 // A later version of the node replaced the file.
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(e) => return Err(io(e)),

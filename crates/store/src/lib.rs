@@ -10,6 +10,7 @@
 #![warn(missing_docs)]
 
 mod batch;
+mod cache;
 mod change;
 mod check;
 mod committer;
@@ -17,20 +18,22 @@ mod dump;
 mod keys;
 mod lock;
 mod record;
+mod recovery;
 
 pub use change::Change;
 pub use check::Finding;
 pub use record::{Claim, Claims, Entries, Entry, Key, Merge, Record, Snapshot, Stored};
 
-use change::Cached;
+use cache::{Cache, Cached};
 use committer::{Committer, Job, Vitals};
-use quick_cache::sync::Cache;
 use std::{
     any::Any,
     ops::Range,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{Arc, PoisonError, RwLock},
     thread,
+    time::{Duration, Instant},
 };
 use tokio::sync::oneshot;
 
@@ -61,6 +64,10 @@ pub enum StoreError {
     /// Another process has the directory open.
     #[error("{0}")]
     InUse(String),
+    /// A file of the store is not what was written, and acknowledged changes would be missing. The
+    /// message names the file, what is not affected, and the command that goes on.
+    #[error("{0}")]
+    Damaged(String),
     /// The store takes no changes: its queue is full, it is closed, or an earlier write failed.
     /// Nothing of the change was written. Reads return this only after a batch was written in part.
     #[error("{0}")]
@@ -86,7 +93,10 @@ pub struct Store {
 pub(crate) struct Inner {
     db: sled::Db,
     rows: sled::Tree,
-    kinds: Vec<Kind>,
+    /// The names of the kinds of records.
+    kinds: Vec<&'static str>,
+    /// Decoded records under the keys of their rows.
+    cache: Cache,
     file: std::fs::File,
     /// The folder of the nodes that are too large for sled's log.
     blobs: std::path::PathBuf,
@@ -97,44 +107,40 @@ pub(crate) struct Inner {
     _lock: lock::Lock,
 }
 
-pub(crate) struct Kind {
-    name: &'static str,
-    cache: Cache<String, Cached>,
-}
-
 /// How much memory the store may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory {
     /// Bytes of sled's page cache.
     pub pages: u64,
-    /// Decoded records kept for each kind.
-    pub records: usize,
+    /// Bytes of the decoded records of all kinds, by their estimate.
+    pub records: u64,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Memory { pages: 64 << 20, records: 20_000 }
+        Memory { pages: 64 << 20, records: 128 << 20 }
     }
 }
 
 impl Store {
     /// Opens the directory with the kinds of records that it may hold. Makes a missing directory.
     ///
-    /// Refuses a directory that another process has open, and a directory of another format.
+    /// Refuses a directory that another process has open, a directory of another format, and a
+    /// damaged one. What an interrupted start left is removed first.
     pub fn open(path: &Path, kinds: &[&'static str], memory: Memory) -> Result<Store, StoreError> {
         std::fs::create_dir_all(path).map_err(io)?;
         let lock = lock::Lock::take(path)?;
-        let config = sled::Config::new().path(path.join("sled")).cache_capacity(memory.pages);
-        let db = config.flush_every_ms(None).open().map_err(io)?;
+        recovery::mend(path)?;
+        let db = open_sled(&path.join("sled"), memory.pages)?;
         check_format(&db)?;
         let rows = db.open_tree("rows").map_err(io)?;
-        let kind = |name: &&'static str| Kind { name, cache: Cache::new(memory.records) };
-        let kinds = kinds.iter().map(kind).collect();
+        recovery::make_durable(path)?;
         let file = std::fs::File::options().write(true).open(path.join("sled/db")).map_err(io)?;
         let inner = Arc::new(Inner {
             db,
             rows,
-            kinds,
+            kinds: kinds.to_vec(),
+            cache: Cache::new(memory.records),
             file,
             blobs: path.join("sled/blobs"),
             view: RwLock::new(()),
@@ -148,23 +154,20 @@ impl Store {
     /// Reads a record. Readers share the record in the cache; it is not copied.
     pub fn get<R: Record>(&self, key: &R::Key) -> Result<Option<Snapshot<R>>, StoreError> {
         self.inner.vitals.check_readable()?;
+        self.inner.check_kind(R::TREE)?;
         let key = key.to_string();
-        match self.inner.kind(R::TREE)?.cache.get_value_or_guard(key.as_str(), None) {
-            quick_cache::sync::GuardResult::Value(cached) => {
-                let cached: Arc<dyn Any + Send + Sync> = cached;
-                Ok(cached.downcast::<Stored<R>>().ok())
-            }
-            quick_cache::sync::GuardResult::Timeout => self.inner.read(&key),
-            // A write of the committer voids this guard, so a value that was read before a change
-            // cannot enter the cache after it.
-            quick_cache::sync::GuardResult::Guard(guard) => {
-                let found = self.inner.read::<R>(&key)?;
-                if let Some(stored) = &found {
-                    let _ = guard.insert(stored.clone());
-                }
-                Ok(found)
-            }
+        let row = keys::record(R::TREE, &key);
+        let read = || {
+            Ok(self.inner.read::<R>(&key, &row)?.map(|(record, bytes)| Cached { record, bytes }))
+        };
+        if !R::CACHED {
+            return Ok(self.inner.read(&key, &row)?.map(|(record, _)| record));
         }
+        let found = self.inner.cache.get_or(&row, read)?;
+        Ok(found.and_then(|Cached { record, .. }| {
+            let record: Arc<dyn Any + Send + Sync> = record;
+            record.downcast::<Stored<R>>().ok()
+        }))
     }
 
     /// At most `limit` keys of `R` that carry the index entry, last key first, before the cursor.
@@ -286,13 +289,14 @@ impl Store {
 }
 
 impl Inner {
-    pub(crate) fn kind(&self, name: &str) -> Result<&Kind, StoreError> {
-        let found = self.kinds.iter().find(|k| std::ptr::eq(k.name, name) || k.name == name);
-        found.ok_or_else(|| {
-            StoreError::Unreadable(format!(
-                "the kind {name} was not named when the store was opened"
-            ))
-        })
+    /// Refuses a kind that was not named when the store was opened.
+    pub(crate) fn check_kind(&self, name: &str) -> Result<(), StoreError> {
+        if self.kinds.iter().any(|kind| std::ptr::eq(*kind, name) || *kind == name) {
+            return Ok(());
+        }
+        Err(StoreError::Unreadable(format!(
+            "the kind {name} was not named when the store was opened"
+        )))
     }
 
     /// The rows, unless a batch was written in part.
@@ -300,10 +304,53 @@ impl Inner {
         self.vitals.check_readable().map(|()| &self.rows)
     }
 
-    fn read<R: Record>(&self, key: &str) -> Result<Option<Snapshot<R>>, StoreError> {
+    /// Reads a record, and how many bytes it has in the store.
+    fn read<R: Record>(
+        &self,
+        key: &str,
+        row: &[u8],
+    ) -> Result<Option<(Snapshot<R>, usize)>, StoreError> {
         let _shared = self.view.read().unwrap_or_else(PoisonError::into_inner);
-        let bytes = self.rows()?.get(keys::record(R::TREE, key)).map_err(read_failed)?;
-        bytes.map(|bytes| Stored::decode(key, &bytes).map(Arc::new)).transpose()
+        let bytes = self.rows()?.get(row).map_err(read_failed)?;
+        let decode = |bytes: sled::IVec| {
+            Stored::decode(key, &bytes).map(|stored| (Arc::new(stored), bytes.len()))
+        };
+        bytes.map(decode).transpose()
+    }
+}
+
+/// How long another owner of sled's lock may take to end. The caller has the lock of the store, so
+/// this is a thread of a store that was closed a moment ago.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Opens sled's folder. A panic of sled is a refusal, like its errors.
+fn open_sled(folder: &Path, cache: u64) -> Result<sled::Db, StoreError> {
+    let begun = Instant::now();
+    loop {
+        let config = sled::Config::new().path(folder).cache_capacity(cache).flush_every_ms(None);
+        let config = AssertUnwindSafe(config);
+        let unreadable = |why: &str| recovery::damaged(folder, &format!("cannot be read ({why})"));
+        match catch_unwind(|| {
+            let config = &config;
+            config.open()
+        }) {
+            Ok(Ok(db)) => return Ok(db),
+            Ok(Err(sled::Error::Io(e)))
+                if e.to_string().contains("could not acquire lock")
+                    && begun.elapsed() < LOCK_PATIENCE =>
+            {
+                thread::sleep(Duration::from_millis(5));
+            }
+            Ok(Err(sled::Error::Io(e))) => {
+                return Err(io(format!("{}: {e}; nothing is lost", folder.display())));
+            }
+            Ok(Err(e)) => return Err(unreadable(&e.to_string())),
+            Err(panic) => {
+                let why = panic.downcast_ref::<String>().map(String::as_str);
+                let why = why.or_else(|| panic.downcast_ref::<&str>().copied());
+                return Err(unreadable(why.unwrap_or("a panic")));
+            }
+        }
     }
 }
 

@@ -10,6 +10,9 @@ pub trait Record: Sized + 'static {
     const TREE: &'static str;
     /// The version of the shape. [`Record::upgrade`] reads older ones; newer ones are refused.
     const SCHEMA: u16;
+    /// Whether readers share decoded records in memory. `false` for records that are large or read
+    /// once, such as lines of a log: they would drive out what is read often.
+    const CACHED: bool = true;
     /// Identifies a record within its kind.
     type Key: Key;
     /// The content of the record, stored as JSON.

@@ -19,6 +19,7 @@ pub struct Chunk {
 impl Record for Chunk {
     const TREE: &'static str = "buildLog";
     const SCHEMA: u16 = 1;
+    const CACHED: bool = false;
     type Key = EventId;
     type Content = Self;
 
@@ -34,7 +35,7 @@ store::entries! {
     }
 }
 
-/// How many records a page of a log has at most. A record has at most
+/// How many records a page of a log has at most. A report makes one record for each 64 KiB of at most
 /// [`MOST_LINES`](contract::runners::MOST_LINES) lines.
 const PAGE: usize = 20;
 /// How many lines a page has before its last record.

@@ -23,6 +23,7 @@ pub struct Outgoing {
 impl Record for Outgoing {
     const TREE: &'static str = "outbox";
     const SCHEMA: u16 = 1;
+    const CACHED: bool = false;
     type Key = MessageId;
     type Content = Self;
 
