@@ -1,6 +1,9 @@
 //! The keys of a server, created on its first start and kept in its data directory.
 
-use actors::ports::Random;
+use actors::{
+    operators::installation::{self, Installation, fingerprint},
+    ports::Random,
+};
 use serde::{Deserialize, Serialize};
 use std::{
     io::{self, Write},
@@ -26,6 +29,19 @@ pub struct Keys {
     pub older_encryption_keys: Vec<String>,
 }
 
+impl Keys {
+    /// What the store knows of these keys and of this program.
+    pub fn installation(&self) -> Installation {
+        Installation {
+            application_id: self.application_id.clone(),
+            signing_key: fingerprint(&self.signing_key),
+            encryption_key: fingerprint(&self.encryption_key),
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            shape: installation::SHAPE,
+        }
+    }
+}
+
 /// What the person needs who creates the first administrator.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct FirstStart {
@@ -46,13 +62,24 @@ pub fn application_id(data: &Path) -> io::Result<String> {
     Ok(keys.application_id)
 }
 
-/// Reads the keys, and creates a missing key file or a missing encryption key. Fails if the store
-/// has secrets but the encryption key is missing: a new key could not decrypt them.
+/// Reads the keys. Creates the key file of a new store, and a missing encryption key. Fails if there is
+/// a store but no key file, or if the store has secrets but the encryption key is missing: new keys
+/// could not decrypt them.
 pub fn keys(
     data: &Path,
     random: &Random,
+    is_new: bool,
     has_secrets: impl FnOnce() -> io::Result<bool>,
 ) -> io::Result<Keys> {
+    if !is_new && !keys_path(data).exists() {
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            format!(
+                "{} is missing, and the store was written with its keys: put the file back, from the place of the store's backups",
+                keys_path(data).display()
+            ),
+        ));
+    }
     let secret = |prefix, length| random.secret(prefix, length).map_err(io::Error::other);
     let mut keys = read_or_make(&keys_path(data), || {
         Ok(Keys {

@@ -19,7 +19,9 @@ use actors::{
         instances::InstanceIndex,
         repositories::Repositories,
         templates::catalogue::Catalogue,
+        webhooks::Webhooks,
     },
+    operators::installation::{Installation, This, fingerprint},
     platform::{DefaultTemplates, Platform, Settings, kinds},
     ports::{
         Ports, Random, Site,
@@ -36,8 +38,8 @@ use commerce::Vendure;
 use container_engine::docker::Docker;
 use contract::{checkouts::PaymentProvider, releases::Target};
 use payments::{Provider, paystack::Paystack, stripe::Stripe};
-use std::{collections::HashMap, sync::Arc, time::Duration};
-use store::{Memory, Store as Database, StoreError};
+use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
+use store::{Change, Memory, Store as Database, StoreError};
 
 /// The platform, and the adapters that the edge uses directly.
 pub struct Wired {
@@ -59,9 +61,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
             "the container engine is reached without TLS: whoever reaches its port rules its machine"
         );
     }
-    let has_secrets = || has_secrets(&store).map_err(std::io::Error::other);
-    let keys =
-        secrets::keys(&args.data, &random, has_secrets).map_err(|e| format!("the keys: {e}"))?;
+    let keys = keys(&args.data, &store, &random).await?;
     let first_start_token = first_start(args, &store, &random)
         .map_err(|e| format!("the token for the first administrator: {e}"))?;
     let vault = Arc::new(Vault::open(&args.data, args.artifact_store.as_deref())?);
@@ -141,11 +141,35 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     Ok(Wired { platform, vault, dumps, folders, first_start_token })
 }
 
+/// The keys of the store. Refuses other keys than those with which it was written.
+async fn keys(data: &Path, store: &Database, random: &Random) -> Result<Keys, String> {
+    let text = |e: StoreError| e.to_string();
+    let known = store.get::<Installation>(&This).map_err(text)?;
+    let has_secrets = || Ok(known.is_some() || has_secrets(store).map_err(std::io::Error::other)?);
+    let is_new = store.is_empty().map_err(text)?;
+    let keys = secrets::keys(data, random, is_new, has_secrets);
+    let keys = keys.map_err(|e| format!("the keys: {e}"))?;
+    let present = keys.installation();
+    let older: Vec<_> = keys.older_encryption_keys.iter().map(|key| fingerprint(key)).collect();
+    if let Some(known) = &known {
+        known
+            .accepts(&present, &older)
+            .map_err(|e| format!("{}: {e}", secrets::keys_path(data).display()))?;
+    }
+    // While secrets are encrypted again, some need the older key.
+    if older.is_empty() && known.as_ref().is_none_or(|known| ***known != present) {
+        let change = Change::new().replace::<Installation>(&This, known.as_deref(), present);
+        store.commit(change).await.map_err(text)?;
+    }
+    Ok(keys)
+}
+
 /// Whether the store holds something that the encryption key sealed.
 fn has_secrets(store: &Database) -> Result<bool, StoreError> {
     if store.count(&InstanceIndex::All)? > 0
         || !store.keys::<Credentials>(None, 1)?.is_empty()
         || !store.keys::<CommerceChannels>(None, 1)?.is_empty()
+        || !store.keys::<Webhooks>(None, 1)?.is_empty()
     {
         return Ok(true);
     }

@@ -1,8 +1,11 @@
 //! Backup, restore and check by an operator.
 
 use crate::support::service::{Person, SVC, Service};
+use data_encoding::HEXLOWER;
+use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use serde_json::{Value, json};
 use std::{
+    io::{Read, Write},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -152,6 +155,77 @@ fn the_platform_is_given_and_taken_where_its_data_lies() {
         assert_eq!(watch(&service), status);
         service.stop();
     }
+}
+
+/// The line of the log after a start that fails.
+fn refused(service: &Service) -> String {
+    let ended = service.command(&[]).stderr(std::process::Stdio::piped()).output().unwrap();
+    assert!(!ended.status.success());
+    said(&ended)
+}
+
+/// Writes a backup again, with one record changed.
+fn change_record(backup: &Path, key: &str, change: impl Fn(&mut Value)) {
+    let mut text = String::new();
+    GzDecoder::new(std::fs::File::open(backup).unwrap()).read_to_string(&mut text).unwrap();
+    let key = format!("{} ", HEXLOWER.encode(key.as_bytes()));
+    let lines = text.lines().map(|line| match line.strip_prefix(&key) {
+        None => line.to_owned(),
+        Some(row) => {
+            let row = HEXLOWER.decode(row.as_bytes()).unwrap();
+            let (header, content) = row.split_at(10);
+            let mut content = serde_json::from_slice(content).unwrap();
+            change(&mut content);
+            let row = [header, content.to_string().as_bytes()].concat();
+            format!("{key}{}", HEXLOWER.encode(&row))
+        }
+    });
+    let text: Vec<String> = lines.collect();
+    let mut file = GzEncoder::new(std::fs::File::create(backup).unwrap(), Compression::fast());
+    file.write_all((text.join("\n") + "\n").as_bytes()).unwrap();
+    file.finish().unwrap();
+}
+
+#[test]
+fn a_store_starts_only_with_its_own_keys_and_with_no_older_program() {
+    let mut service = Service::start();
+    let ada = service.register("ada");
+    service.stop();
+    let keys = service.data().join("secrets/keys.json");
+    let own = std::fs::read(&keys).unwrap();
+
+    // A store that was restored on a new machine, without its key file.
+    std::fs::remove_file(&keys).unwrap();
+    let told = refused(&service);
+    assert!(told.contains("secrets/keys.json is missing"), "{told}");
+    assert!(!keys.exists(), "no new keys are made");
+
+    for (field, name) in [
+        ("applicationId", "the application id"),
+        ("signingKey", "the signing key"),
+        ("encryptionKey", "the encryption key"),
+    ] {
+        let mut other: Value = serde_json::from_slice(&own).unwrap();
+        other[field] = "another".repeat(10).into();
+        std::fs::write(&keys, other.to_string()).unwrap();
+        let told = refused(&service);
+        assert!(told.contains(&format!("{name} of the key file is not")), "{told}");
+    }
+    std::fs::write(&keys, own).unwrap();
+
+    // A later version of the program wrote the store.
+    let backup = service.home.join("later.gz");
+    assert!(admin(&service, &["backup", "later.gz"]).status.success());
+    change_record(&backup, "installation/this", |record| record["shape"] = 1_000.into());
+    std::fs::rename(service.data().join("store"), service.home.join("aside")).unwrap();
+    assert!(admin(&service, &["restore", "later.gz"]).status.success());
+    let told = refused(&service);
+    assert!(told.contains("is older: start that version or a newer one"), "{told}");
+
+    std::fs::remove_dir_all(service.data().join("store")).unwrap();
+    std::fs::rename(service.home.join("aside"), service.data().join("store")).unwrap();
+    service.boot();
+    assert_eq!(service.call(Some(&ada), "getCurrentUser", json!({})).status, 200);
 }
 
 /// A store with a record of every kind.

@@ -35,6 +35,7 @@ mod deployments;
 mod every_function;
 mod faults;
 mod folders;
+mod full_disk;
 mod github;
 mod headers;
 mod idempotency;

@@ -93,6 +93,7 @@ const DERIVED: &[&str] = &[
     <crate::kinds::builds::Chunk as Record>::TREE,
     <crate::call::idempotency::StoredReply as Record>::TREE,
     <crate::call::audit::Event as Record>::TREE,
+    <crate::operators::installation::Installation as Record>::TREE,
 ];
 
 /// The names of all trees in the store.

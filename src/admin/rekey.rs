@@ -8,6 +8,7 @@ use actors::{
         deployments::DeploymentHistory,
         table::{self, Visitor},
     },
+    operators::installation::{Installation, This},
     ports::{Random, sealed::Sealer},
     runtime::resource::Resource,
 };
@@ -32,8 +33,17 @@ fn seal_anew(store: &Store, data: &Path) -> Result<usize, String> {
     let at = |e: std::io::Error| format!("{}: {e}", secrets::keys_path(data).display());
     let keys = secrets::begin_rekey(data, &Random::default()).map_err(at)?;
     let sealed = reseal(store, sealer(&keys)?)?;
+    // Until the key file forgets the older key, the server starts with both.
+    know(store, keys.installation())?;
     secrets::end_rekey(data, keys).map_err(at)?;
     Ok(sealed)
+}
+
+/// Writes with which keys the store is written.
+fn know(store: &Store, present: Installation) -> Result<(), String> {
+    let known = store.get::<Installation>(&This).map_err(|e| e.to_string())?;
+    let change = Change::new().replace::<Installation>(&This, known.as_deref(), present);
+    actix_rt::System::new().block_on(store.commit(change)).map_err(|e| e.to_string())
 }
 
 /// Seals with the current key of the sealer what its older keys sealed. Returns how many secrets

@@ -114,7 +114,7 @@ fn log(request_id: &str, response: &Response, took: std::time::Duration) {
     match &response.reply {
         Ok(_) => tracing::info!(request_id, function, caller, code = 0, took_ms, "called"),
         // An unreachable upstream is not an error of the service.
-        Err(fault @ (Fault::Unavailable(_) | Fault::NoAnswer(_) | Fault::Busy)) => {
+        Err(fault @ (Fault::Unavailable(_) | Fault::NoAnswer(_) | Fault::Busy | Fault::NoRoom)) => {
             tracing::warn!(request_id, function, caller, code = fault.code(), took_ms, error = %fault, "failed");
         }
         Err(fault) if fault.status() >= 500 || matches!(fault, Fault::Uncertain) => {

@@ -59,6 +59,8 @@ async fn receive(
     if length.and_then(|length| length.parse::<u64>().ok()).is_some_and(|n| n > MAX_ARCHIVE) {
         return Err(Fault::TooLarge { limit: MAX_ARCHIVE });
     }
+    // The folder is unpacked beside the archive.
+    edge.platform.world.ports.machine.check_room(MAX_ARCHIVE)?;
     let holder = RateKey::address(request::origin(req.head(), edge).address);
     let _place = edge.shared.uploads.share(Some(holder), 1)?;
     let folders = edge.folders.clone();

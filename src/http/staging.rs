@@ -6,7 +6,7 @@
 
 use super::Edge;
 use actix_web::web;
-use actors::kinds::artifacts::Command;
+use actors::{kinds::artifacts::Command, ports::Machine};
 use bytes::Bytes;
 use contract::{ArtifactId, Fault};
 use futures_util::StreamExt;
@@ -22,6 +22,8 @@ use tokio::sync::mpsc;
 const QUEUE: usize = 32;
 /// The file is synced after this many bytes, so that a crash loses little.
 const DURABLE_EVERY: u64 = 64 << 20;
+/// The writer asks whether the disk has room after this many bytes.
+const ROOM_EVERY: u64 = 8 << 20;
 /// The server gives up a connection that sends nothing for this long.
 const STALLED_AFTER: Duration = Duration::from_secs(60);
 /// The server also gives up a connection that is slower than this, in bytes per second, once it has
@@ -35,6 +37,9 @@ pub(super) async fn on_disk<T: Send + 'static>(
 }
 
 pub(super) fn disk(e: &io::Error) -> Fault {
+    if e.kind() == io::ErrorKind::StorageFull {
+        return Fault::NoRoom;
+    }
     tracing::error!(error = %e, "bytes of an upload cannot be stored");
     Fault::Unavailable("the upload's disk")
 }
@@ -92,8 +97,9 @@ impl Writer<'_> {
     ) -> Result<Stored, Fault> {
         let (chunks, queue) = mpsc::channel::<Bytes>(QUEUE);
         let (durable, mut progress) = mpsc::channel::<u64>(4);
+        let machine = self.edge.platform.world.ports.machine.clone();
         let disk_side = tokio::task::spawn_blocking(move || {
-            append(file, start, most, queue, &durable, digest.is_some())
+            append(file, (start, most), queue, &durable, digest.is_some(), &*machine)
         });
         let (sent, ()) =
             futures_util::future::join(send(payload, chunks, most.saturating_sub(start)), async {
@@ -165,16 +171,18 @@ pub(super) async fn send(
 type Appended = (File, u64, Option<[u8; 32]>);
 
 /// Writes bytes from the queue to the file. Reports durable offsets on the way and returns the last
-/// one. With a digest to compare, it reports none: the bytes may have to be dropped.
+/// one. With a digest to compare, it reports none: the bytes may have to be dropped. Ends with
+/// [`io::ErrorKind::StorageFull`] when the disk is nearly full.
 fn append(
     mut file: File,
-    start: u64,
-    most: u64,
+    (start, most): (u64, u64),
     mut queue: mpsc::Receiver<Bytes>,
     durable: &mpsc::Sender<u64>,
     hashed: bool,
+    machine: &dyn Machine,
 ) -> io::Result<Appended> {
     let (mut offset, mut reported) = (start, start);
+    let mut asked = start;
     let mut hasher = hashed.then(Sha256::new);
     while let Some(chunk) = queue.blocking_recv() {
         file.write_all(&chunk)?;
@@ -182,6 +190,10 @@ fn append(
             hasher.update(&chunk);
         }
         offset += chunk.len() as u64;
+        if offset - asked >= ROOM_EVERY {
+            machine.check_room(0).map_err(|_| io::Error::from(io::ErrorKind::StorageFull))?;
+            asked = offset;
+        }
         if !hashed && offset < most && offset - reported >= DURABLE_EVERY {
             file.sync_data()?;
             reported = offset;

@@ -199,6 +199,8 @@ async fn receive(
         return Err(Fault::WrongOffset { reason, offset: durable });
     }
     let length = part.total.or(upload.declared.size);
+    let more = part.end.map_or(0, |end| end.saturating_sub(part.start));
+    edge.platform.world.ports.machine.check_room(more)?;
     let most = part.end.or(length).unwrap_or(limit);
     let writer = Writer { edge, id, length };
     if part.start < durable {

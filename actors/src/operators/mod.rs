@@ -1,6 +1,7 @@
 //! The handlers of the group Operators.
 
 mod attention;
+pub mod installation;
 mod overview;
 
 use crate::{

@@ -143,6 +143,7 @@ pub(crate) fn refused(what: &str, e: &StoreError) -> Fault {
     match e {
         StoreError::Stale { .. } | StoreError::Taken { .. } => Fault::Stale,
         StoreError::Busy(_) => Fault::Busy,
+        StoreError::NoRoom => Fault::NoRoom,
         StoreError::Unreadable(_)
         | StoreError::Unwritable(_)
         | StoreError::InUse(_)

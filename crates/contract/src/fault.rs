@@ -106,6 +106,11 @@ pub enum Fault {
     /// The service is overloaded. It did nothing.
     #[error("the service is busy; nothing was done, try again in a moment")]
     Busy,
+    /// The disk of the service is nearly full. It did nothing.
+    #[error(
+        "the disk of the service is full; nothing was done, try again when its operator has made room"
+    )]
+    NoRoom,
     /// A record that the call relies on changed during the call. Nothing was done; the router tries
     /// again.
     #[error("this changed while it was being done; nothing was done, try again")]
@@ -198,6 +203,7 @@ impl Fault {
             }
             Fault::Busy | Fault::Stale => Some(1),
             Fault::Unavailable(_) | Fault::Parked(_) => Some(5),
+            Fault::NoRoom => Some(60),
             _ => None,
         }
     }
@@ -219,9 +225,11 @@ impl Fault {
     fn row(&self) -> (u16, u16) {
         use FaultKind as Kind;
         let kind = match self {
-            Fault::Unavailable(_) | Fault::Busy | Fault::Stale | Fault::Parked(_) => {
-                Kind::Unavailable
-            }
+            Fault::Unavailable(_)
+            | Fault::Busy
+            | Fault::NoRoom
+            | Fault::Stale
+            | Fault::Parked(_) => Kind::Unavailable,
             Fault::NoAnswer(_) => Kind::NoAnswer,
             Fault::NotFound(_) | Fault::NoRoute => Kind::NotFound,
             Fault::BadCredentials | Fault::WrongCurrentPassword => Kind::BadCredentials,

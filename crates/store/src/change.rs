@@ -38,6 +38,17 @@ impl Change {
         self.writes.is_empty()
     }
 
+    /// About how many bytes it writes. A delta counts nothing: its record is not known yet.
+    pub(crate) fn bytes(&self) -> u64 {
+        let bytes = |write: &Write| match write {
+            Write::Record { value, .. } | Write::Row { value, .. } => {
+                value.as_ref().map_or(0, Vec::len) as u64
+            }
+            Write::Expect { .. } | Write::Claim { .. } | Write::Merge { .. } => 0,
+        };
+        self.writes.iter().map(bytes).sum()
+    }
+
     /// Writes a record. [`StoreError::Stale`] if there is one under the key.
     pub fn create<R: Record>(self, key: &R::Key, content: R::Content) -> Self {
         self.replace::<R>(key, None, content)

@@ -1,6 +1,6 @@
 //! The one thread that writes. Many callers share one batch, one flush and one `fdatasync`.
 
-use crate::{Change, Inner, StoreError, batch::Batch, io, join, recovery};
+use crate::{Change, Inner, StoreError, batch::Batch, io, join, recovery, room::Room};
 use std::{
     collections::HashSet,
     ffi::OsString,
@@ -26,6 +26,8 @@ pub(crate) struct Job {
 
 /// Batches larger than this gain nothing and make the first caller wait for the last.
 const LARGEST_BATCH: usize = 1024;
+/// Bytes of a batch, so that the room it needs on the disk is bounded. One change may be larger.
+const LARGEST_BATCH_BYTES: u64 = 4 << 20;
 /// Changes that may wait before new ones are refused: at 20,000 a second, less than a second.
 const LONGEST_QUEUE: u64 = 16_384;
 
@@ -43,6 +45,8 @@ pub(crate) struct Vitals {
     broken: Mutex<Option<String>>,
     /// A batch was written in part, so reads are refused.
     torn: AtomicBool,
+    /// The last change was refused because the disk is full.
+    full: AtomicBool,
 }
 
 impl Vitals {
@@ -76,18 +80,21 @@ impl Vitals {
         if let Some(why) = self.broken.lock().unwrap_or_else(PoisonError::into_inner).clone() {
             return Err(why);
         }
+        if self.full.load(Relaxed) {
+            return Err(StoreError::NoRoom.to_string());
+        }
         let us = self.flush_us.load(Relaxed);
         Ok((us > 0).then_some(us as f64 / 1000.0))
     }
 }
 
 impl Committer {
-    pub(crate) fn start(inner: Arc<Inner>) -> Result<Committer, StoreError> {
+    pub(crate) fn start(inner: Arc<Inner>, mut room: Room) -> Result<Committer, StoreError> {
         let (queue, jobs) = mpsc::channel();
         let writer = inner.clone();
         let thread = thread::Builder::new()
             .name("committer".into())
-            .spawn(move || run(&writer, &jobs))
+            .spawn(move || run(&writer, &mut room, &jobs))
             .map_err(io)?;
         Ok(Committer { inner, queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)) })
     }
@@ -134,25 +141,38 @@ impl Drop for Ending<'_> {
     }
 }
 
-fn run(inner: &Inner, jobs: &mpsc::Receiver<Job>) {
+fn run(inner: &Inner, room: &mut Room, jobs: &mpsc::Receiver<Job>) {
     let mut ending = Ending(&inner.vitals, false);
     let mut blobs = HashSet::new();
     while let Ok(first) = jobs.recv() {
-        let jobs: Vec<Job> =
-            std::iter::once(first).chain(jobs.try_iter().take(LARGEST_BATCH - 1)).collect();
+        let mut bytes = first.change.bytes();
+        let mut batch = vec![first];
+        while batch.len() < LARGEST_BATCH && bytes < LARGEST_BATCH_BYTES {
+            let Ok(next) = jobs.try_recv() else { break };
+            bytes += next.change.bytes();
+            batch.push(next);
+        }
+        let jobs = batch;
         inner.vitals.waiting.fetch_sub(jobs.len() as u64, Relaxed);
         let begun = Instant::now();
+        let asks_only = jobs.iter().all(|job| job.change.is_empty());
+        let room = if asks_only { Ok(()) } else { room.check(bytes) };
+        if let Err(e) = inner.vitals.check().and(room) {
+            if e == StoreError::NoRoom && !inner.vitals.full.swap(true, Relaxed) {
+                tracing::error!("the disk is full: changes are refused until there is room");
+            }
+            refuse(jobs, &e);
+            continue;
+        }
+        if !asks_only && inner.vitals.full.swap(false, Relaxed) {
+            tracing::warn!("the disk has room again");
+        }
         let mut batch = Batch::new(inner);
         let mut told = Vec::with_capacity(jobs.len());
         for Job { change, done } in jobs {
             told.push((done, batch.add(change)));
         }
-        match inner
-            .vitals
-            .check()
-            .and_then(|()| batch.write())
-            .and_then(|()| flush(inner, &mut blobs))
-        {
+        match batch.write().and_then(|()| flush(inner, &mut blobs)) {
             Ok(()) => {
                 inner.vitals.flush_us.store(begun.elapsed().as_micros().max(1) as u64, Relaxed);
             }
@@ -169,6 +189,12 @@ fn run(inner: &Inner, jobs: &mpsc::Receiver<Job>) {
         }
     }
     ending.1 = true;
+}
+
+fn refuse(jobs: Vec<Job>, why: &StoreError) {
+    for done in jobs.into_iter().filter_map(|job| job.done) {
+        let _ = done.send(Err(why.clone()));
+    }
 }
 
 /// Flushes sled, and makes the flush a barrier with `fdatasync`: sled 0.34 uses `sync_file_range`,

@@ -3,7 +3,7 @@
 //! The first line names the format. Each further line is one row, key and value in hex. The last
 //! line counts the rows, so a truncated stream is noticed.
 
-use crate::{FORMAT, Store, StoreError, committer::flush, io};
+use crate::{FORMAT, SAME_ROWS, Store, StoreError, committer::flush, io};
 use data_encoding::HEXLOWER;
 use std::{
     collections::HashSet,
@@ -36,7 +36,7 @@ impl Store {
         let damaged = |why: &str| StoreError::Unreadable(format!("the backup is damaged: {why}"));
         let mut line = String::new();
         input.read_line(&mut line).map_err(io)?;
-        if line.trim_end() != format!("{HEADER} {FORMAT}") {
+        if ![FORMAT, SAME_ROWS].iter().any(|known| line.trim_end() == format!("{HEADER} {known}")) {
             return Err(StoreError::Unreadable(format!(
                 "not a backup of format {FORMAT}: it begins with {:?}",
                 line.trim_end()

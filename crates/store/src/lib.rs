@@ -19,6 +19,7 @@ mod keys;
 mod lock;
 mod record;
 mod recovery;
+mod room;
 
 pub use change::Change;
 pub use check::Finding;
@@ -26,6 +27,7 @@ pub use record::{Claim, Claims, Entries, Entry, Key, Merge, Record, Snapshot, St
 
 use cache::{Cache, Cached};
 use committer::{Committer, Job, Vitals};
+use room::Room;
 use std::{
     any::Any,
     ops::Range,
@@ -72,6 +74,10 @@ pub enum StoreError {
     /// Nothing of the change was written. Reads return this only after a batch was written in part.
     #[error("{0}")]
     Busy(String),
+    /// The disk has no room. Nothing of the change was written, and the store goes on when there is
+    /// room again.
+    #[error("the disk of the store is full: make room")]
+    NoRoom,
     /// The disk refused. Whether the change is on the disk is unknown.
     #[error("the store's disk: {0}")]
     Io(String),
@@ -81,7 +87,10 @@ pub enum StoreError {
 const INDEX: &str = "index";
 const CLAIMS: &str = "claims";
 /// The version of the layout. A directory with another version is refused.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
+/// The version before, whose rows are the same. A program that knows only that one must not open a
+/// store that newer programs have written.
+const SAME_ROWS: u32 = 2;
 
 /// An open store. Clones share it.
 #[derive(Clone)]
@@ -131,6 +140,9 @@ impl Store {
         std::fs::create_dir_all(path).map_err(io)?;
         let lock = lock::Lock::take(path)?;
         recovery::mend(path)?;
+        let mut room = Room::new(path);
+        // A start on a full disk uses the reserve. If that is not enough, sled says so.
+        let _ = room.check(0);
         let db = open_sled(&path.join("sled"), memory.pages)?;
         check_format(&db)?;
         let rows = db.open_tree("rows").map_err(io)?;
@@ -147,7 +159,7 @@ impl Store {
             vitals: Vitals::default(),
             _lock: lock,
         });
-        let committer = Arc::new(Committer::start(inner.clone())?);
+        let committer = Arc::new(Committer::start(inner.clone(), room)?);
         Ok(Store { inner, committer })
     }
 
@@ -272,9 +284,14 @@ impl Store {
     }
 
     /// How long the last batch took to write and flush, in milliseconds; `None` before the first.
-    /// The error says why the store takes no more changes.
+    /// The error says why the store takes no changes.
     pub fn last_flush_ms(&self) -> Result<Option<f64>, String> {
         self.inner.vitals.last_flush_ms()
+    }
+
+    /// Whether nothing was ever written.
+    pub fn is_empty(&self) -> Result<bool, StoreError> {
+        Ok(self.inner.rows()?.is_empty())
     }
 
     /// How many changes wait for the committer.
@@ -360,6 +377,7 @@ fn check_format(db: &sled::Db) -> Result<(), StoreError> {
     match known.and_then(|v| v.as_ref().try_into().ok().map(u32::from_be_bytes)) {
         None => db.insert("format", &FORMAT.to_be_bytes()).map(|_| ()).map_err(io),
         Some(FORMAT) => Ok(()),
+        Some(SAME_ROWS) => db.insert("format", &FORMAT.to_be_bytes()).map(|_| ()).map_err(io),
         Some(other) => Err(StoreError::Unreadable(format!(
             "the store has format {other}, this program knows format {FORMAT}: use the version that wrote it"
         ))),

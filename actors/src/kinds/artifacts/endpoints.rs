@@ -56,6 +56,7 @@ impl Serves<CreateUploadUrl> for Platform {
                 "{MOST_OPEN} uploads of this app are open; finalize or delete some, or wait until they expire"
             )));
         }
+        self.world.ports.machine.check_room(request.size.unwrap_or(0))?;
         let id: ArtifactId = self.world.ports.random.id(cx.now);
         let expires_at = cx.now + self.settings.upload_lifetime;
         let upload = new_upload(id, kind, request.clone(), origin, cx.now, expires_at);

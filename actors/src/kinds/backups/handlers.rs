@@ -48,6 +48,7 @@ impl Platform {
         if verify {
             can_be_verified(instance, kind)?;
         }
+        self.world.ports.machine.check_room(0)?;
         let store = &self.world.store;
         if store.holder(&BackupClaim::of(id, kind))?.is_some() {
             return Err(taken());

@@ -192,6 +192,7 @@ impl Serves<TriggerDeployment> for Platform {
         if let Some(problem) = p.source.problem() {
             return Err(Fault::Invalid(vec![problem]));
         }
+        self.world.ports.machine.check_room(0)?;
         if p.source.git.is_some() {
             build::allowed(&self.world).map_err(|why| Fault::NotNow(why.into()))?;
         }

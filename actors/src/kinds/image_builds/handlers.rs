@@ -48,6 +48,7 @@ impl Platform {
 impl Serves<TriggerDockerBuild> for Platform {
     async fn serve(&self, cx: &Call, p: TriggerDockerBuild) -> Result<BuildJob, Fault> {
         repositories::needs_no_key("source.git.url", &p.source.git.url)?;
+        self.world.ports.machine.check_room(0)?;
         let found = self.world.store.get::<Images>(&p.image_id)?;
         let image = found.ok_or(Fault::NotFound("image"))?.state.clone();
         if image.versions.iter().any(|known| known.version == p.version) {

@@ -1,0 +1,108 @@
+//! A full disk: uploads are refused before it is full, the rest goes on, and nothing that was
+//! acknowledged is lost. The service goes on by itself when there is room again.
+//!
+//! The disk is a small file system in memory, which only root can mount.
+
+use crate::support::service::{Person, Service, eventually};
+use serde_json::json;
+use std::{
+    fs::{self, File},
+    io::Write,
+    path::PathBuf,
+    process::Command,
+};
+
+/// Moves the data of the service to a disk of 512 MiB. Ends the disk when it is dropped.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn under(service: &mut Service) -> Option<Disk> {
+        service.stop();
+        let data = service.data();
+        let aside = data.with_extension("aside");
+        fs::rename(&data, &aside).unwrap();
+        fs::create_dir(&data).unwrap();
+        let mount = ["-t", "tmpfs", "-o", "size=512m", "tmpfs"];
+        let mounted = Command::new("mount").args(mount).arg(&data).status();
+        if !mounted.is_ok_and(|status| status.success()) {
+            let _ =
+                writeln!(std::io::stderr(), "left out: full_disk because no disk can be mounted");
+            return None;
+        }
+        let copied = Command::new("cp").arg("-a").arg(aside.join(".")).arg(&data).status();
+        assert!(copied.unwrap().success());
+        service.boot();
+        Some(Disk(data))
+    }
+
+    /// Writes until no byte is left.
+    fn fill(&self) -> PathBuf {
+        let path = self.0.join("somebody-else");
+        let mut file = File::options().create(true).append(true).open(&path).unwrap();
+        while file.write_all(&[7; 1 << 16]).is_ok() {}
+        path
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+fn rename(service: &Service, who: &Person, name: &str) -> (u16, i64) {
+    let answer = service.call(Some(who), "updateProfile", json!({"name": name}));
+    if answer.status == 200 { (200, 0) } else { answer.refusal() }
+}
+
+fn name(service: &Service, who: &Person) -> String {
+    let user = service.call(Some(who), "getCurrentUser", json!({})).ok();
+    user["name"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_full_disk_loses_nothing_and_is_over_when_there_is_room() {
+    let mut service = Service::start_with(&[("SVC_LOG", "warn")]);
+    let (ada, grace) = (service.register("ada"), service.register("grace"));
+    let (_, app) = service.project_with_app(&grace, None);
+    let Some(disk) = Disk::under(&mut service) else { return };
+
+    // One tenant cannot take the room that the others need.
+    let upload = |size: u64| {
+        let body = json!({"appId": app, "platform": "android", "fileName": "a.apk", "version": "1.0.0", "size": size});
+        service.post(Some(&grace), "/api/v1/artifacts/upload-url", &body)
+    };
+    assert_eq!(upload(450 << 20).refusal(), (503, 100));
+    let open = upload(100 << 20);
+    assert_eq!(open.status, 201, "{}", open.body);
+    assert_eq!(rename(&service, &ada, "before"), (200, 0));
+
+    // Somebody else fills the disk: the store uses its reserve, then refuses changes.
+    disk.fill();
+    assert_eq!(rename(&service, &ada, "from the reserve"), (200, 0));
+    let somebody_else = disk.fill();
+    let part = service.http.put(open.body["uploadUrl"].as_str().unwrap()).body(vec![0; 1 << 20]);
+    assert_eq!(Service::answer(part.send().unwrap()).unwrap().status, 503);
+    for _ in 0..20 {
+        assert_eq!(rename(&service, &ada, "refused"), (503, 100));
+    }
+    assert_eq!(name(&service, &ada), "from the reserve");
+    let ready = service.http.get(format!("{}/readyz", service.url)).send().unwrap().text().unwrap();
+    assert!(ready.contains("disk"), "{ready}");
+
+    fs::remove_file(&somebody_else).unwrap();
+    eventually("changes are taken again", || rename(&service, &ada, "after") == (200, 0));
+
+    // A kill and a start on the full disk.
+    disk.fill();
+    service.kill();
+    let mut start = service.command(&[]).spawn().unwrap();
+    eventually("the start ends", || start.try_wait().unwrap().is_some() || service.is_ready());
+    let _ = start.kill();
+    start.wait().unwrap();
+    fs::remove_file(&somebody_else).unwrap();
+    service.check();
+    service.boot();
+    assert_eq!(name(&service, &ada), "after");
+    service.stop();
+}
