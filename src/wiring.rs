@@ -78,7 +78,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         binaries: vault.clone(),
         mail: mail(args.mail_url.as_deref(), &args.mail_from)?,
         stores: Arc::new(stores(args)?),
-        credential_files: Arc::new(Files),
+        credential_files: Arc::new(Files::default()),
         payments: Arc::new(payment_providers(args)?),
         shop: Arc::new(Vendure::new(args.shop_private_hosts.clone().into())?),
         engine: Arc::new(Docker::connect(args.docker_host.as_deref()).map_err(|e| e.to_string())?),

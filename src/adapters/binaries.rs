@@ -6,12 +6,12 @@
 
 use actors::{
     ports::{Binaries, Content, Examined, PortError},
-    runtime::turns::Turns,
+    runtime::turns::{Tenant, Turns},
 };
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract::{
-    AppId, ArtifactId,
+    ArtifactId,
     artifacts::{ArtifactKind, Signer},
 };
 use data_encoding::HEXLOWER;
@@ -43,14 +43,14 @@ pub struct Vault {
     folder: Option<PathBuf>,
     objects: Arc<dyn ObjectStore>,
     prefix: Key,
-    verifications: Turns<AppId>,
+    verifications: Turns<Tenant>,
 }
 
 impl Vault {
     /// Stages uploads under `data`. Keeps artifacts under `data` too, or in the bucket that `store`
     /// names.
     pub fn open(data: &Path, store: Option<&str>) -> Result<Vault, String> {
-        let staging = data.join("staging");
+        let (staging, verifications) = (data.join("staging"), Turns::two_for_each_processor());
         let describe = |e: &dyn std::fmt::Display| format!("the artifact store: {e}");
         std::fs::create_dir_all(&staging).map_err(|e| describe(&e))?;
         let Some(address) = store else {
@@ -63,7 +63,7 @@ impl Vault {
                 folder: Some(folder),
                 objects: Arc::new(objects),
                 prefix: Key::default(),
-                verifications: Turns::two_for_each_processor(),
+                verifications,
             });
         };
         let bucket =
@@ -75,7 +75,7 @@ impl Vault {
             folder: None,
             objects: Arc::new(objects),
             prefix: Key::from(prefix),
-            verifications: Turns::two_for_each_processor(),
+            verifications,
         })
     }
 
@@ -211,7 +211,7 @@ impl Binaries for Vault {
 
     async fn examine(
         &self,
-        app: AppId,
+        tenant: Tenant,
         id: ArtifactId,
         kind: ArtifactKind,
     ) -> Result<Examined, PortError> {
@@ -219,7 +219,7 @@ impl Binaries for Vault {
         if self.staged(id).await?.is_none() {
             self.fetch_back(id).await?;
         }
-        let turn = self.verifications.take(app).await.map_err(failed)?;
+        let turn = self.verifications.take(tenant).await.map_err(failed)?;
         blocking(move || {
             // The work keeps its turn and the lock even if nobody waits for it.
             let _turn = turn;

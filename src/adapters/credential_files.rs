@@ -1,6 +1,9 @@
 //! Opens the files of credentials with the crate `credentials`, on threads that may block.
 
-use actors::ports::credentials::{CredentialFiles, Opened, Refused, Secret, Upload};
+use actors::{
+    ports::credentials::{CredentialFiles, Opened, Refused, Secret, Upload},
+    runtime::turns::{NoTurn, Tenant, Turns},
+};
 use app_stores::{AppStoreConnectKey, Pem, ServiceAccount};
 use async_trait::async_trait;
 use contract::{
@@ -13,14 +16,33 @@ use data_encoding::BASE64;
 use payments::{PaystackKey, StripeKey};
 use serde::Deserialize;
 
-/// Opens files without a limit on how many at once: the tiers of callers limit that.
-pub struct Files;
+/// Opens files, some of which take tenths of a second of a processor.
+pub struct Files(Turns<Tenant>);
+
+impl Default for Files {
+    /// One processor is left for everything else.
+    fn default() -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Files(Turns::halved(processors.saturating_sub(1).max(1)))
+    }
+}
 
 #[async_trait]
 impl CredentialFiles for Files {
-    async fn open(&self, upload: Upload, now: Timestamp) -> Result<Opened, Refused> {
-        let opened = tokio::task::spawn_blocking(move || open(&upload, now)).await;
-        opened.unwrap_or_else(|_| Err(refused("data", "the file cannot be read".into())))
+    async fn open(
+        &self,
+        tenant: Tenant,
+        upload: Upload,
+        now: Timestamp,
+    ) -> Result<Result<Opened, Refused>, NoTurn> {
+        let turn = self.0.take(tenant).await?;
+        let opened = tokio::task::spawn_blocking(move || {
+            // The work keeps its turn even if nobody waits for it.
+            let _turn = turn;
+            open(&upload, now)
+        });
+        let unreadable = || refused("data", "the file cannot be read".into());
+        Ok(opened.await.unwrap_or_else(|_| Err(unreadable())))
     }
 }
 

@@ -9,7 +9,7 @@ use actors::{
         PortError,
         folders::{Folders, KEPT_FOR, KEPT_OF_APP},
     },
-    runtime::turns::Turns,
+    runtime::turns::{Tenant, Turns},
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -37,7 +37,7 @@ const PARTIAL: &str = "partial";
 
 pub struct FolderStore {
     root: PathBuf,
-    checks: Turns<AppId>,
+    checks: Turns<Tenant>,
 }
 
 impl FolderStore {
@@ -61,12 +61,13 @@ impl FolderStore {
     /// beyond [`KEPT_OF_APP`].
     pub async fn keep(
         &self,
+        tenant: Tenant,
         app: AppId,
         sha256: &Sha256,
         arrived: NamedTempFile,
     ) -> Result<(), ArchiveError> {
         let failed = |e: Box<dyn Error + Send + Sync>| ArchiveError::Io(io::Error::other(e));
-        let turn = self.checks.take(app).await.map_err(|e| failed(e.into()))?;
+        let turn = self.checks.take(tenant).await.map_err(|e| failed(e.into()))?;
         let (root, sha256) = (self.root.clone(), sha256.clone());
         let kept = tokio::task::spawn_blocking(move || {
             let _turn = turn;
@@ -250,7 +251,7 @@ mod tests {
             let (bytes, sha256) = archive(n);
             let mut arrived = store.begin().unwrap();
             arrived.write_all(&bytes).unwrap();
-            store.keep(app, &sha256, arrived).await.unwrap();
+            store.keep(Tenant::Service, app, &sha256, arrived).await.unwrap();
             // The first is the oldest.
             of_age(n, KEPT_FOR / 2 - Duration::from_secs(60 * n as u64));
         }

@@ -15,17 +15,18 @@ use jsonwebtoken::{
 use serde::{Deserialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 use std::{
-    sync::Arc,
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
-use tokio::sync::Mutex;
 
-/// How long an issuer may take to answer.
+/// How long an issuer may take to tell its keys.
 const WITHIN: Duration = Duration::from_secs(10);
 /// The largest answer of an issuer, in bytes.
 const LARGEST_ANSWER: usize = 256 << 10;
 /// How long the keys of an issuer are used before they are read again.
 const KEYS_LIVE: Duration = Duration::from_secs(3600);
+/// How long they are used while the issuer cannot be read.
+const KEYS_SERVE: Duration = Duration::from_secs(2 * 3600);
 /// The least pause between two readings: strangers can send tokens with unknown keys.
 const READ_AT_MOST_EVERY: Duration = Duration::from_secs(10);
 /// How far clocks may differ.
@@ -36,19 +37,60 @@ const LONGEST_LIFE: Duration = Duration::from_secs(24 * 3600);
 /// The allowed issuers, with their keys.
 pub struct Issuers {
     http: reqwest::Client,
+    /// How long an issuer may take to tell its keys.
+    within: Duration,
     issuers: Vec<Issuer>,
 }
 
 struct Issuer {
     url: WebUrl,
-    /// One caller at a time reads keys; the others wait for what it reads.
-    keys: Mutex<Option<Keys>>,
+    held: Mutex<Held>,
+    /// One caller at a time reads keys. Those that wait share what it finds, also that the issuer is
+    /// silent.
+    reading: tokio::sync::Mutex<()>,
 }
 
-#[derive(Clone)]
+#[derive(Default)]
+struct Held {
+    keys: Option<Keys>,
+    /// When the last reading ended.
+    tried: Option<Instant>,
+    /// Why the last reading failed.
+    failure: Option<String>,
+}
+
 struct Keys {
-    set: Arc<JwkSet>,
+    set: JwkSet,
     read: Instant,
+}
+
+impl Issuer {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The key with this id, among those that were read within this time.
+    fn known(&self, id: &str, within: Duration) -> Option<Result<DecodingKey, IdentityError>> {
+        let held = self.held();
+        let keys = held.keys.as_ref().filter(|keys| keys.read.elapsed() < within);
+        keys.and_then(|keys| find(&keys.set, id))
+    }
+
+    /// Whether no reading has ended since this moment, and none that succeeded just before.
+    fn must_be_read(&self, asked: Instant) -> bool {
+        let held = self.held();
+        let is_new = |keys: &Keys| keys.read.elapsed() < READ_AT_MOST_EVERY;
+        held.tried.is_none_or(|tried| tried < asked) && !held.keys.as_ref().is_some_and(is_new)
+    }
+
+    fn take(&self, read: Result<JwkSet, IdentityError>) {
+        let (mut held, now) = (self.held(), Instant::now());
+        held.tried = Some(now);
+        match read {
+            Ok(set) => (held.keys, held.failure) = (Some(Keys { set, read: now }), None),
+            Err(e) => held.failure = Some(e.to_string()),
+        }
+    }
 }
 
 /// The part of a discovery document that counts.
@@ -92,23 +134,38 @@ impl Issuers {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|e| format!("the client for issuers of identity tokens: {e}"))?;
-        let issuer = |url: &WebUrl| Issuer { url: url.clone(), keys: Mutex::default() };
-        Ok(Issuers { http, issuers: urls.iter().map(issuer).collect() })
+        let issuer = |url: &WebUrl| Issuer {
+            url: url.clone(),
+            held: Mutex::default(),
+            reading: tokio::sync::Mutex::default(),
+        };
+        Ok(Issuers { http, within: WITHIN, issuers: urls.iter().map(issuer).collect() })
     }
 
-    /// The key with this id. Reads the keys of the issuer again if the id is unknown.
+    /// The key with this id. Reads the keys of the issuer again if they are old or the id is unknown.
     async fn key(&self, issuer: &Issuer, id: &str) -> Result<DecodingKey, IdentityError> {
-        let mut held = issuer.keys.lock().await;
-        let known = held.clone().filter(|keys| keys.read.elapsed() < KEYS_LIVE);
-        if let Some(key) = known.as_ref().and_then(|keys| find(&keys.set, id)) {
+        let asked = Instant::now();
+        if let Some(key) = issuer.known(id, KEYS_LIVE) {
             return key;
         }
-        if known.is_none_or(|keys| keys.read.elapsed() >= READ_AT_MOST_EVERY) {
-            let set = self.read_keys(&issuer.url).await?;
-            *held = Some(Keys { set: Arc::new(set), read: Instant::now() });
+        let _reading = match issuer.known(id, KEYS_SERVE) {
+            None => issuer.reading.lock().await,
+            // Somebody else finds out whether the key is still one of the issuer.
+            Some(key) => match issuer.reading.try_lock() {
+                Ok(reading) => reading,
+                Err(_) => return key,
+            },
+        };
+        if issuer.must_be_read(asked) {
+            let away = |_| Err(IdentityError::Unreachable(format!("{} is silent", issuer.url)));
+            let read = tokio::time::timeout(self.within, self.read_keys(&issuer.url)).await;
+            issuer.take(read.unwrap_or_else(away));
         }
-        let found = held.as_ref().and_then(|keys| find(&keys.set, id));
-        found.unwrap_or_else(|| invalid("its key is not one of the issuer"))
+        let found = issuer.known(id, KEYS_SERVE);
+        found.unwrap_or_else(|| match issuer.held().failure.clone() {
+            Some(why) => Err(IdentityError::Unreachable(why)),
+            None => invalid("its key is not one of the issuer"),
+        })
     }
 
     async fn read_keys(&self, issuer: &WebUrl) -> Result<JwkSet, IdentityError> {
@@ -237,5 +294,71 @@ fn run(issuer: &Issuer, claims: Claims) -> CiRun {
         commit: claims.sha,
         git_ref: claims.git_ref,
         actor: claims.actor,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use futures_util::future::join_all;
+    use serde_json::json;
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    };
+    use tokio::net::TcpListener;
+
+    /// An issuer that takes connections and says nothing, and how many it has.
+    async fn silent() -> (Issuers, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = count.clone();
+        tokio::spawn(async move {
+            let mut open = Vec::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                counted.fetch_add(1, SeqCst);
+                open.push(stream);
+            }
+        });
+        let issuers = Issuers::new(&[url.parse().unwrap()]).unwrap();
+        (Issuers { within: Duration::from_millis(300), ..issuers }, count)
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_for_a_silent_issuer_share_one_reading() {
+        let (issuers, connections) = silent().await;
+        let issuer = &issuers.issuers[0];
+        let answers = join_all((0..16).map(|_| issuers.key(issuer, "a"))).await;
+        assert!(answers.iter().all(|key| matches!(key, Err(IdentityError::Unreachable(_)))));
+        assert_eq!(connections.load(SeqCst), 1);
+        // Who comes later asks anew.
+        assert!(issuers.key(issuer, "a").await.is_err());
+        assert_eq!(connections.load(SeqCst), 2);
+    }
+
+    #[tokio::test]
+    async fn known_keys_serve_while_their_issuer_is_silent() {
+        let (issuers, connections) = silent().await;
+        let issuer = &issuers.issuers[0];
+        let set: JwkSet = serde_json::from_value(json!({
+            "keys": [{"kty": "RSA", "kid": "a", "alg": "RS256", "n": "AQAB", "e": "AQAB"}],
+        }))
+        .unwrap();
+        issuer.take(Ok(set));
+        assert!(issuers.key(issuer, "a").await.is_ok());
+        assert!(issuers.key(issuer, "b").await.is_err(), "and nobody asks so soon");
+        assert_eq!(connections.load(SeqCst), 0);
+        let age = |time| {
+            let read = Instant::now().checked_sub(time).unwrap();
+            issuer.held().keys.as_mut().unwrap().read = read;
+        };
+        age(KEYS_LIVE);
+        let answers = join_all((0..16).map(|_| issuers.key(issuer, "a"))).await;
+        assert!(answers.iter().all(Result::is_ok));
+        assert_eq!(connections.load(SeqCst), 1, "one of them has asked");
+        age(KEYS_SERVE);
+        assert!(issuers.key(issuer, "a").await.is_err());
     }
 }

@@ -1,17 +1,19 @@
 //! Hashes passwords with Argon2id on blocking threads.
 
-use actors::ports::{Passwords, PortError};
+use actors::{
+    ports::{Passwords, PortError},
+    runtime::turns::{Tenant, Turns},
+};
 use argon2::{
     Argon2,
     password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash},
 };
 use async_trait::async_trait;
 use contract::{Password, PasswordAttempt};
-use std::sync::Arc;
-use tokio::sync::Semaphore;
 
-/// Hashes that may run or wait at the same time. Further sign-ins are refused.
+/// Sign-ins that wait at most, and those of one tenant. Further ones are refused.
 const LONGEST_QUEUE: usize = 256;
+const OF_TENANT: usize = 128;
 
 /// The hash for unknown accounts, so that their refusal takes as long as that of a wrong password.
 /// No password hashes to zeros.
@@ -19,30 +21,22 @@ const DECOY: &str = "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5J3MgYWNjb3VudA$AAAAA
 
 /// Argon2id with its default cost (19 MiB, 2 passes). As many hashes run at the same time as there
 /// are processors.
-pub struct Argon2id {
-    turns: Arc<Semaphore>,
-    queue: Arc<Semaphore>,
-}
+pub struct Argon2id(Turns<Tenant>);
 
 impl Default for Argon2id {
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Argon2id {
-            turns: Arc::new(Semaphore::new(processors)),
-            queue: Arc::new(Semaphore::new(LONGEST_QUEUE)),
-        }
+        Argon2id(Turns::new(processors, processors).waiting(LONGEST_QUEUE, OF_TENANT))
     }
 }
 
 impl Argon2id {
     async fn on_a_thread<T: Send + 'static>(
         &self,
+        tenant: Tenant,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PortError> {
-        let full = |_| PortError("too many sign-ins are waiting for a processor".into());
-        let _place = self.queue.clone().try_acquire_owned().map_err(full)?;
-        let turn =
-            self.turns.clone().acquire_owned().await.map_err(|e| PortError(e.to_string()))?;
+        let turn = self.0.take(tenant).await.map_err(|e| PortError(e.to_string()))?;
         let done = tokio::task::spawn_blocking(move || {
             let done = work();
             drop(turn);
@@ -59,12 +53,13 @@ fn hash(password: &str) -> Result<String, PortError> {
 
 #[async_trait]
 impl Passwords for Argon2id {
-    async fn hash(&self, password: Password) -> Result<String, PortError> {
-        self.on_a_thread(move || hash(password.as_str())).await?
+    async fn hash(&self, tenant: Tenant, password: Password) -> Result<String, PortError> {
+        self.on_a_thread(tenant, move || hash(password.as_str())).await?
     }
 
     async fn verify(
         &self,
+        tenant: Tenant,
         password: PasswordAttempt,
         expected: Option<String>,
     ) -> Result<bool, PortError> {
@@ -74,7 +69,7 @@ impl Passwords for Argon2id {
             let parsed = PasswordHash::new(&expected).map_err(|e| PortError(e.to_string()))?;
             Ok(Argon2::default().verify_password(password.as_str().as_bytes(), &parsed).is_ok())
         };
-        let right: Result<bool, PortError> = self.on_a_thread(verify).await?;
+        let right: Result<bool, PortError> = self.on_a_thread(tenant, verify).await?;
         Ok(right? && known)
     }
 }

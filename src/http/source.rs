@@ -14,6 +14,7 @@ use actors::{
     kinds::{
         artifacts::address::{self, Use},
         deployments::folder::signed_object,
+        organizations::tenant,
     },
 };
 use bytes::Bytes;
@@ -73,7 +74,8 @@ async fn receive(
     if found != sha256.as_str() {
         return Err(Fault::invalid("sha256", "is not the hash of the bytes that arrived"));
     }
-    edge.folders.keep(app, &sha256, file).await.map_err(|e| match e {
+    let tenant = tenant(&edge.platform.world.store, app)?;
+    edge.folders.keep(tenant, app, &sha256, file).await.map_err(|e| match e {
         ArchiveError::Refused(why) => Fault::invalid("archive", why),
         ArchiveError::Io(e) => disk(&e),
     })?;

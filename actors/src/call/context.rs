@@ -6,6 +6,7 @@ use crate::{
         audit::Event,
         idempotency::{IdempotencyKey, Outcome, StoredReply},
         lookup::Ancestry,
+        rate_limit::network,
     },
     kinds::{
         accounts::{Accounts, Session},
@@ -15,6 +16,7 @@ use crate::{
         handle::Handle,
         owner::{Answer, Rider},
         resource::{Input, Resource},
+        turns::Tenant,
     },
     world::World,
 };
@@ -102,6 +104,12 @@ impl Call {
             "this needs a user: sign in with loginWithEmail"
         };
         self.caller.user.as_ref().ok_or_else(|| Fault::Unauthenticated(why.into()))
+    }
+
+    /// For whom work is done that concerns no organization.
+    pub fn tenant(&self) -> Tenant {
+        let user = self.caller.user.as_ref().map(|user| Tenant::User(user.id));
+        user.unwrap_or_else(|| Tenant::Address(network(self.address)))
     }
 
     /// The user whose things a list shows; `None` for the master key alone, which lists everything.

@@ -1,5 +1,6 @@
 //! The files of credentials.
 
+use crate::runtime::turns::{NoTurn, Tenant};
 use app_stores::{AppStoreConnectKey, ServiceAccount};
 use async_trait::async_trait;
 use contract::{
@@ -15,8 +16,13 @@ use std::fmt;
 /// passwords slowly on purpose.
 #[async_trait]
 pub trait CredentialFiles: Send + Sync {
-    /// Opens a file and judges it.
-    async fn open(&self, upload: Upload, now: Timestamp) -> Result<Opened, Refused>;
+    /// Waits for a turn of the tenant, then opens a file and judges it.
+    async fn open(
+        &self,
+        tenant: Tenant,
+        upload: Upload,
+        now: Timestamp,
+    ) -> Result<Result<Opened, Refused>, NoTurn>;
 }
 
 /// A file as somebody uploads it.

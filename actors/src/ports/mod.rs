@@ -23,6 +23,7 @@ use crate::{
         attestations::Attestations, ci::Ci, credentials::CredentialFiles, folders::Folders,
         parse::ParseServers, receivers::Receivers, sealed::Sealer,
     },
+    runtime::turns::Tenant,
 };
 use app_stores::Store;
 use async_trait::async_trait;
@@ -199,13 +200,14 @@ fn after(before: Ulid) -> Ulid {
 #[error("{0}")]
 pub struct PortError(pub String);
 
-/// Hashes passwords, off the request threads.
+/// Hashes passwords, off the request threads. The work waits for turns, which tenants share.
 #[async_trait]
 pub trait Passwords: Send + Sync {
-    async fn hash(&self, password: Password) -> Result<String, PortError>;
+    async fn hash(&self, tenant: Tenant, password: Password) -> Result<String, PortError>;
     /// Whether the password matches the hash. Without a hash, takes as long and returns false.
     async fn verify(
         &self,
+        tenant: Tenant,
         password: PasswordAttempt,
         hash: Option<String>,
     ) -> Result<bool, PortError>;
@@ -219,10 +221,10 @@ pub trait Binaries: Send + Sync {
     /// Fails if the store of kept bytes does not answer.
     async fn reach(&self, id: ArtifactId) -> Result<(), PortError>;
     /// Reads all staged (or already kept) bytes: their size, hash and content. Waits for a turn;
-    /// the artifacts of one app do not block those of others.
+    /// the artifacts of one tenant do not block those of others.
     async fn examine(
         &self,
-        app: AppId,
+        tenant: Tenant,
         id: ArtifactId,
         kind: ArtifactKind,
     ) -> Result<Examined, PortError>;
@@ -257,7 +259,7 @@ pub struct Content {
     pub signer: Option<Signer>,
 }
 
-/// Git repositories.
+/// Git repositories. The work waits for turns, which tenants share.
 #[async_trait]
 pub trait Sources: Send + Sync {
     /// Checks a repository out. Refuses one without this Dockerfile.
@@ -270,7 +272,12 @@ pub trait Sources: Send + Sync {
     /// Reads the files that make a repository managed, without its history.
     async fn inspect(&self, remote: &Remote, within: Duration) -> Result<Inspected, SourceError>;
     /// Asks the host of an ssh address for its key, without signing in.
-    async fn host_key(&self, url: &GitUrl, within: Duration) -> Result<SshHostKey, SourceError>;
+    async fn host_key(
+        &self,
+        tenant: Tenant,
+        url: &GitUrl,
+        within: Duration,
+    ) -> Result<SshHostKey, SourceError>;
     /// Makes a key pair at random, whose public half ends with this comment.
     fn new_key_pair(&self, comment: &str) -> Result<KeyPair, PortError>;
 }
@@ -284,6 +291,8 @@ pub struct KeyPair {
 
 /// The address of a repository, and the permission to read it.
 pub struct Remote {
+    /// For whom it is read.
+    pub tenant: Tenant,
     pub url: GitUrl,
     pub revision: Revision,
     /// `None`: everybody may read it.

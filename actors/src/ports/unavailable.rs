@@ -13,6 +13,7 @@ use crate::{
         receivers::{Posted, Receivers},
         sealed::Sealer,
     },
+    runtime::turns::{NoTurn, Tenant},
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -133,8 +134,13 @@ impl Shop for Unavailable {
 
 #[async_trait]
 impl CredentialFiles for Unavailable {
-    async fn open(&self, _: Upload, _: Timestamp) -> Result<Opened, Refused> {
-        Err(Refused { field: "data", why: "there is no world outside".into() })
+    async fn open(
+        &self,
+        _: Tenant,
+        _: Upload,
+        _: Timestamp,
+    ) -> Result<Result<Opened, Refused>, NoTurn> {
+        Ok(Err(Refused { field: "data", why: "there is no world outside".into() }))
     }
 }
 
@@ -171,7 +177,12 @@ impl Sources for Unavailable {
     async fn inspect(&self, _: &Remote, _: Duration) -> Result<Inspected, SourceError> {
         Err(SourceError::Unreachable("there is no world outside".into()))
     }
-    async fn host_key(&self, _: &GitUrl, _: Duration) -> Result<SshHostKey, SourceError> {
+    async fn host_key(
+        &self,
+        _: Tenant,
+        _: &GitUrl,
+        _: Duration,
+    ) -> Result<SshHostKey, SourceError> {
         Err(SourceError::Unreachable("there is no world outside".into()))
     }
     fn new_key_pair(&self, _: &str) -> Result<KeyPair, PortError> {
@@ -181,10 +192,15 @@ impl Sources for Unavailable {
 
 #[async_trait]
 impl Passwords for Unavailable {
-    async fn hash(&self, _: Password) -> Result<String, PortError> {
+    async fn hash(&self, _: Tenant, _: Password) -> Result<String, PortError> {
         refused()
     }
-    async fn verify(&self, _: PasswordAttempt, _: Option<String>) -> Result<bool, PortError> {
+    async fn verify(
+        &self,
+        _: Tenant,
+        _: PasswordAttempt,
+        _: Option<String>,
+    ) -> Result<bool, PortError> {
         refused()
     }
 }
@@ -199,7 +215,7 @@ impl Binaries for Unavailable {
     }
     async fn examine(
         &self,
-        _: AppId,
+        _: Tenant,
         _: ArtifactId,
         _: ArtifactKind,
     ) -> Result<Examined, PortError> {

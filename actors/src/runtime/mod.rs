@@ -4,6 +4,7 @@
 //! `cascade` deletes children, [`event`] is what webhooks hear of, and [`health`] shows actors to
 //! operators.
 
+mod backoff;
 pub(crate) mod cascade;
 mod decide;
 pub mod directory;

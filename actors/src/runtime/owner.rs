@@ -9,6 +9,7 @@
 pub use super::decide::Rider;
 
 use super::{
+    backoff,
     decide::{Decided, Effective, Question, Record, decide},
     directory::Rules,
     health::Health,
@@ -17,7 +18,7 @@ use super::{
 };
 use crate::world::World;
 use actix::prelude::*;
-use contract::Fault;
+use contract::{Fault, Id};
 use std::{
     collections::VecDeque,
     sync::{
@@ -112,10 +113,6 @@ pub struct Retire;
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Leave(pub(super) oneshot::Sender<()>);
-
-/// The pause before a failed effect is retried doubles from `FIRST_PAUSE` to `LONGEST_PAUSE`.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 impl<R: Resource> Owner<R> {
     /// `doubtful`: an earlier owner of the resource may have left a write under way.
@@ -230,7 +227,7 @@ impl<R: Resource> Owner<R> {
     /// No caller retries this read, so the owner does.
     fn look_again(&mut self, why: &Fault, ctx: &mut Context<Self>) {
         tracing::warn!(kind = R::TREE, id = %self.id, %why, "a record cannot be read; trying again");
-        let pause = self.world.ports.clock.sleep(LONGEST_PAUSE).into_actor(self);
+        let pause = self.world.ports.clock.sleep(backoff::LONGEST).into_actor(self);
         ctx.spawn(pause.map(|(), owner, ctx| owner.queue(Turn::Look(None), ctx)));
     }
 
@@ -307,7 +304,7 @@ impl<R: Resource> Owner<R> {
 
     /// Retries the effect after a growing pause.
     fn perform_again(&mut self, why: &str, ctx: &mut Context<Self>) {
-        let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
+        let pause = backoff::pause(self.id.unique().0, self.failures);
         self.failures = self.failures.saturating_add(1);
         tracing::warn!(kind = R::TREE, id = %self.id, failures = self.failures, why, "an effect failed; trying again");
         self.perform(pause, Run::Again, ctx);

@@ -10,7 +10,7 @@ use actors::{
         DumpError, Dumps, Fetched, Inspected, KeyPair, ManualClock, PortError, Ports, Remote,
         SourceError, Sources, Upstream, Written, unavailable,
     },
-    runtime::directory::Rules,
+    runtime::{directory::Rules, turns::Tenant},
     world::World,
 };
 use async_trait::async_trait;
@@ -113,7 +113,12 @@ impl Sources for Repository {
         Ok(Inspected { commit: "0".repeat(40), git_ref: "main".into(), files })
     }
 
-    async fn host_key(&self, _: &GitUrl, _: Duration) -> Result<SshHostKey, SourceError> {
+    async fn host_key(
+        &self,
+        _: Tenant,
+        _: &GitUrl,
+        _: Duration,
+    ) -> Result<SshHostKey, SourceError> {
         Err(SourceError::Refused("it is read over https".into()))
     }
 

@@ -15,7 +15,7 @@ use actors::{
         releases::{self, Command, Draft, Offer, Releases},
     },
     ports::{Binaries, Examined, ManualClock, PortError, Ports, credentials::Secret, unavailable},
-    runtime::{directory::Rules, entries::Under},
+    runtime::{directory::Rules, entries::Under, turns::Tenant},
     world::World,
 };
 use app_stores::{Pem, ServiceAccount};
@@ -297,7 +297,7 @@ impl Binaries for OneByte {
     }
     async fn examine(
         &self,
-        _: AppId,
+        _: Tenant,
         _: ArtifactId,
         _: ArtifactKind,
     ) -> Result<Examined, PortError> {

@@ -3,7 +3,10 @@
 //! Each connection looks its host up, and goes only to the addresses of that look-up which are on the
 //! public internet: a name whose answer changes gains nothing. Redirects and proxies are not used.
 
-use crate::network::{PrivateHosts, is_public};
+use crate::{
+    look_up,
+    network::{PrivateHosts, is_public},
+};
 use reqwest::{
     Client,
     dns::{Addrs, Name, Resolve, Resolving},
@@ -89,10 +92,7 @@ impl Resolve for PublicOnly {
 }
 
 fn system_look_up(host: String) -> Found {
-    Box::pin(async move {
-        let found = tokio::net::lookup_host((host, 0)).await?;
-        Ok(found.map(|address| address.ip()).collect())
-    })
+    Box::pin(async move { look_up(&host).await })
 }
 
 impl Guarded {

@@ -8,12 +8,16 @@ mod guarded;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "http")]
+mod look_up;
+#[cfg(feature = "http")]
 mod network;
 
 #[cfg(feature = "http")]
 pub use guarded::{Guarded, NoAddress};
 #[cfg(feature = "http")]
 pub use http::{Answer, Http, Repeat, WITHIN, quotation};
+#[cfg(feature = "http")]
+pub use look_up::look_up;
 #[cfg(feature = "http")]
 pub use network::{PrivateHosts, is_public};
 

@@ -15,27 +15,23 @@ use actors::{
     ports::{
         Credential, Fetched, Inspected, KeyPair, PortError, Remote, Revision, SourceError, Sources,
     },
-    runtime::turns::Turns,
+    runtime::turns::{NoTurn, Tenant, Turn, Turns},
 };
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract::{git_url::SshAddress, ssh::SshHostKey, text::GitUrl};
 use futures_util::{StreamExt, stream, stream::BoxStream};
 use process::{Group, Repository, Way, cannot_run};
-use remote::{PrivateHosts, is_public};
+use remote::{PrivateHosts, is_public, look_up};
 use repository::ssh::SshFolder;
 use std::{
     io,
-    net::{IpAddr, SocketAddr},
+    net::IpAddr,
     path::{Path, PathBuf},
-    sync::Arc,
     time::Duration,
 };
 use tempfile::TempDir;
-use tokio::{
-    io::AsyncReadExt,
-    sync::{OwnedSemaphorePermit, Semaphore},
-};
+use tokio::io::AsyncReadExt;
 
 pub struct Git {
     /// Fetched repositories, each in a temporary folder.
@@ -45,16 +41,15 @@ pub struct Git {
     unusable: Option<String>,
     /// Why ssh cannot be used.
     no_ssh: Option<String>,
-    slots: Arc<Semaphore>,
-    /// The turns of checks, shared by the hosts of the repositories: a slow host takes no turn from
-    /// the others, and no check waits for a build.
-    inspections: Turns<String>,
+    fetches: Turns<Tenant>,
+    /// Apart from those of fetches, so that no check waits for a build.
+    inspections: Turns<Tenant>,
 }
 
 /// The oldest version that supports `http.curloptResolve`.
 const OLDEST: (u32, u32) = (2, 37);
-/// The maximum number of repositories that are built at the same time, and that are checked from one
-/// host. Twice as many are checked in total.
+/// How many repositories are fetched for builds at the same time. Twice as many are checked. One
+/// tenant has at most half of both.
 const AT_A_TIME: usize = 4;
 
 /// How long git may pause while it writes an archive.
@@ -78,17 +73,15 @@ impl Git {
         }
         let ssh = std::process::Command::new("ssh").arg("-V").output();
         let no_ssh = ssh.err().map(|e| format!("ssh cannot be run on the machine of svc: {e}"));
-        let slots = Arc::new(Semaphore::new(AT_A_TIME));
-        let inspections = Turns::halved(2 * AT_A_TIME);
-        Ok(Git { folder, private_hosts, unusable, no_ssh, slots, inspections })
+        let (fetches, inspections) = (Turns::halved(AT_A_TIME), Turns::halved(2 * AT_A_TIME));
+        Ok(Git { folder, private_hosts, unusable, no_ssh, fetches, inspections })
     }
 
     /// Resolves the host to the one address that git may connect to.
     async fn resolve(&self, host: &str, port: u16) -> Result<IpAddr, SourceError> {
         let unknown = || SourceError::Unreachable(format!("the host {host} is not known"));
-        let mut found = tokio::net::lookup_host((host, port)).await.map_err(|_| unknown())?;
-        let address =
-            found.next().map(|a: SocketAddr| a.ip().to_canonical()).ok_or_else(unknown)?;
+        let found = look_up(host).await.map_err(|_| unknown())?;
+        let address = found.first().map(IpAddr::to_canonical).ok_or_else(unknown)?;
         if is_public(address) || self.private_hosts.contains(host, port) {
             return Ok(address);
         }
@@ -96,6 +89,10 @@ impl Git {
             "{host}:{port} is not on the public internet; an operator can allow it with SVC_GIT_PRIVATE_HOSTS"
         )))
     }
+}
+
+fn crowded(why: NoTurn) -> SourceError {
+    SourceError::Unreachable(why.to_string())
 }
 
 /// Checks the answer of `git --version`.
@@ -122,23 +119,27 @@ impl Sources for Git {
         if let Some(why) = &self.unusable {
             return Err(SourceError::Unreachable(why.clone()));
         }
-        let slot = self.slots.clone().acquire_owned().await;
-        let slot = slot.map_err(|e| SourceError::Unreachable(e.to_string()))?;
-        let done = tokio::time::timeout(within, self.fetch_in(slot, remote, dockerfile)).await;
+        let turn = self.fetches.take(remote.tenant).await.map_err(crowded)?;
+        let done = tokio::time::timeout(within, self.fetch_in(turn, remote, dockerfile)).await;
         done.unwrap_or_else(|_| {
             Err(SourceError::Unreachable("the repository was not fetched in time".into()))
         })
     }
 
     async fn inspect(&self, remote: &Remote, within: Duration) -> Result<Inspected, SourceError> {
-        self.in_turn(&remote.url, within, inspect::inspect(self, remote)).await
+        self.in_turn(remote.tenant, within, inspect::inspect(self, remote)).await
     }
 
-    async fn host_key(&self, url: &GitUrl, within: Duration) -> Result<SshHostKey, SourceError> {
+    async fn host_key(
+        &self,
+        tenant: Tenant,
+        url: &GitUrl,
+        within: Duration,
+    ) -> Result<SshHostKey, SourceError> {
         let Some(server) = url.ssh() else {
             return Err(SourceError::Refused("only ssh hosts have a key".into()));
         };
-        self.in_turn(url, within, host_key::presented(self, server)).await
+        self.in_turn(tenant, within, host_key::presented(self, server)).await
     }
 
     fn new_key_pair(&self, comment: &str) -> Result<KeyPair, PortError> {
@@ -147,20 +148,22 @@ impl Sources for Git {
 }
 
 impl Git {
-    /// Waits for a turn of the host, and for short work with it.
+    /// Waits for a turn, and for short work.
     async fn in_turn<T>(
         &self,
-        url: &GitUrl,
+        tenant: Tenant,
         within: Duration,
         work: impl Future<Output = Result<T, SourceError>>,
     ) -> Result<T, SourceError> {
         if let Some(why) = &self.unusable {
             return Err(SourceError::Unreachable(why.clone()));
         }
-        let turn = self.inspections.take(url.host().to_owned()).await;
-        let _turn = turn.map_err(|e| SourceError::Unreachable(e.to_string()))?;
+        let _turn = self.inspections.take(tenant).await.map_err(crowded)?;
         tokio::time::timeout(within, work).await.unwrap_or_else(|_| {
-            Err(SourceError::Unreachable("the repository was not read in time".into()))
+            Err(SourceError::Unreachable(format!(
+                "the host did not send what was asked for within {} s",
+                within.as_secs()
+            )))
         })
     }
 }
@@ -170,14 +173,14 @@ impl Git {
     async fn open(
         &self,
         remote: &Remote,
-        slot: Option<OwnedSemaphorePermit>,
+        turn: Option<Turn<Tenant>>,
     ) -> Result<Repository, SourceError> {
         let folder = TempDir::new_in(&self.folder).map_err(cannot_run)?;
         let way = match remote.url.ssh() {
             Some(server) => self.over_ssh(folder.path(), server, remote).await?,
             None => self.over_http(remote).await?,
         };
-        let repository = Repository { folder, way, _slot: slot };
+        let repository = Repository { folder, way, _turn: turn };
         repository.run(&["init", "--quiet", "--bare", "."]).await?;
         Ok(repository)
     }
@@ -230,11 +233,11 @@ impl Git {
 
     async fn fetch_in(
         &self,
-        slot: OwnedSemaphorePermit,
+        turn: Turn<Tenant>,
         remote: &Remote,
         dockerfile: &str,
     ) -> Result<Fetched, SourceError> {
-        let repository = self.open(remote, Some(slot)).await?;
+        let repository = self.open(remote, Some(turn)).await?;
         let wanted = match &remote.revision {
             Revision::DefaultBranch => "HEAD".to_owned(),
             Revision::Branch(branch) => format!("refs/heads/{}", branch.as_str()),

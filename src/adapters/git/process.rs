@@ -1,6 +1,9 @@
 //! Runs the `git` program on a repository in a temporary folder, within limits.
 
-use actors::ports::SourceError;
+use actors::{
+    ports::SourceError,
+    runtime::turns::{Tenant, Turn},
+};
 use contract::text::AccessToken;
 use repository::{git_environment, ssh::SshFolder};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -9,7 +12,6 @@ use tempfile::TempDir;
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
     process::{Child, Command},
-    sync::OwnedSemaphorePermit,
 };
 
 /// The maximum output of a git command, in bytes. Archives have their own limit.
@@ -49,7 +51,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 pub(super) struct Repository {
     pub folder: TempDir,
     pub way: Way,
-    pub _slot: Option<OwnedSemaphorePermit>,
+    pub _turn: Option<Turn<Tenant>>,
 }
 
 /// How git reaches the host of a repository.
@@ -236,7 +238,7 @@ pub(super) mod tests {
         Repository {
             folder: tempfile::tempdir().unwrap(),
             way: Way::Http { resolved: String::new(), token: None },
-            _slot: None,
+            _turn: None,
         }
     }
 

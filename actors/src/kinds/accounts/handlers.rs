@@ -61,18 +61,19 @@ impl Platform {
         Ok((token, key, session))
     }
 
-    async fn hash(&self, password: Password) -> Result<String, Fault> {
-        self.world.ports.passwords.hash(password).await.map_err(|e| busy(&e))
+    async fn hash(&self, cx: &Call, password: Password) -> Result<String, Fault> {
+        self.world.ports.passwords.hash(cx.tenant(), password).await.map_err(|e| busy(&e))
     }
 
     /// Whether the password has this hash. A wrong password counts as a failed guess.
     async fn verify(
         &self,
+        cx: &Call,
         guess: Guess<'_>,
         password: PasswordAttempt,
         hash: Option<String>,
     ) -> Result<bool, Fault> {
-        match self.world.ports.passwords.verify(password, hash).await {
+        match self.world.ports.passwords.verify(cx.tenant(), password, hash).await {
             Ok(true) => {
                 guess.was_right();
                 Ok(true)
@@ -102,7 +103,7 @@ impl Platform {
             return Err(taken());
         }
         let user: UserId = self.world.ports.random.id(cx.now);
-        let password_hash = self.hash(person.password).await?;
+        let password_hash = self.hash(cx, person.password).await?;
         let (session_token, key, session) = self.begin_session(cx, user, 0)?;
         let expires_at = session.expires_at;
         let mut registration =
@@ -230,7 +231,7 @@ impl Serves<LoginWithEmail> for Platform {
         let by = if is_known { Guesser::Known(address) } else { Guesser::Stranger(address) };
         let guess = self.lockout.begin(&email.key(), by, cx.now).await?;
         let hash = found.as_ref().map(|(_, account)| account.password_hash.clone());
-        let right = self.verify(guess, p.password, hash).await?;
+        let right = self.verify(cx, guess, p.password, hash).await?;
         let Some((user, account)) = found.filter(|_| right) else {
             return Err(Fault::BadCredentials);
         };
@@ -272,7 +273,7 @@ impl Serves<ChangePassword> for Platform {
         // from changing the password.
         let guess = self.lockout.begin(&user.id.to_string(), Guesser::Session, cx.now).await?;
         let seen = user.account.password_hash.clone();
-        if !self.verify(guess, p.current_password, Some(seen.clone())).await? {
+        if !self.verify(cx, guess, p.current_password, Some(seen.clone())).await? {
             return Err(Fault::WrongCurrentPassword);
         }
         self.replace_password(cx, seen, p.new_password, p.revoke_tokens).await
@@ -297,7 +298,7 @@ impl Platform {
         revoke_tokens: bool,
     ) -> Result<NewSession, Fault> {
         let user = cx.user()?;
-        let password_hash = self.hash(password).await?;
+        let password_hash = self.hash(cx, password).await?;
         let (session_token, key, session) =
             self.begin_session(cx, user.id, user.account.state.epoch)?;
         let expires_at = session.expires_at;
@@ -418,7 +419,7 @@ impl Serves<ResetPassword> for Platform {
         let digest = digest(&p.token);
         let membership = self.world.store.held_by(&AccountClaim::reset(&digest))?;
         let (user, account) = membership.ok_or_else(no_such_reset)?;
-        let password_hash = self.hash(p.new_password).await?;
+        let password_hash = self.hash(cx, p.new_password).await?;
         let command = Command::Reset { password_hash, digest, revoke_tokens: p.revoke_tokens };
         let reply = cx
             .change(&self.world, &self.owners()?.accounts, user, command, |_| Ok(Empty {}))

@@ -2,7 +2,7 @@
 
 use super::rules::{Artifacts, Effect, Expected, Outcome, Upload};
 use crate::{
-    kinds::apps,
+    kinds::{apps, organizations::tenant},
     runtime::resource::{Kept, Retry},
     world::World,
 };
@@ -33,7 +33,8 @@ async fn verify(
     world: &World,
 ) -> Result<Outcome, Retry> {
     let binaries = &world.ports.binaries;
-    let mut examined = binaries.examine(upload.artifact.app_id, id, upload.artifact.kind).await?;
+    let tenant = tenant(&world.store, upload.artifact.app_id)?;
+    let mut examined = binaries.examine(tenant, id, upload.artifact.kind).await?;
     let content = match upload.judge(expected, &examined) {
         Ok(content) => content,
         Err(problem) => return Ok(Outcome::Refused(problem)),

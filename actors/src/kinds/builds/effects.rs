@@ -25,11 +25,8 @@ use contract::{
     text::GitRef,
 };
 use repository::{Recipe, Report};
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 use store::Snapshot;
-
-/// How long the host of a repository may take.
-const READ_WITHIN: Duration = Duration::from_secs(90);
 
 pub(super) async fn perform(
     effect: Effect,
@@ -58,7 +55,7 @@ async fn plan(world: &World, id: BuildId, state: &State) -> Result<Outcome, Retr
         Err(NotDone::Refused(why)) => return Ok(Outcome::Impossible(why)),
         Err(NotDone::Unreachable(why)) => return Err(wait(world, id, why)),
     };
-    let found = match world.ports.sources.inspect(&remote, READ_WITHIN).await {
+    let found = match world.ports.sources.inspect(&remote, repositories::READ_WITHIN).await {
         Ok(found) => found,
         Err(SourceError::Refused(why)) => return Ok(Outcome::Impossible(access.explained(why))),
         Err(SourceError::Unreachable(why)) => return Err(wait(world, id, why)),

@@ -3,7 +3,7 @@
 use super::{Command, CredentialClaim, Credentials, New, State, access::open};
 use crate::{
     call::{context::Call, lookup::get, pagination},
-    kinds::{apps::Apps, publications, repositories},
+    kinds::{apps::Apps, organizations, publications, repositories},
     platform::Platform,
     ports::credentials::{Opened, Secret, Upload},
     runtime::{entries::Under, resource::Input},
@@ -97,7 +97,8 @@ impl Serves<SetCredential> for Platform {
             key_id: text(p.key_id),
             issuer_id: text(p.issuer_id),
         };
-        let opened = world.ports.credential_files.open(upload, cx.now).await;
+        let tenant = organizations::tenant(store, p.app_id)?;
+        let opened = world.ports.credential_files.open(tenant, upload, cx.now).await?;
         let Opened { facts, expires_at, warnings, secret } =
             opened.map_err(|refused| Fault::invalid(refused.field, refused.why))?;
         let id: CredentialId = held.unwrap_or_else(|| world.ports.random.id(cx.now));

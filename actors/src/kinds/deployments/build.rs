@@ -7,8 +7,10 @@ use crate::{
         image_builds::{
             from_recipe::Availability,
             from_source::{self, APP, DEPLOYMENT, Files, MEMORY},
+            queue::Ticket,
         },
         instances::{Service, ServiceImage, provide_image},
+        organizations::tenant,
         repositories,
     },
     ports::NotDone,
@@ -17,7 +19,7 @@ use crate::{
 };
 use container_engine::{BuildSpec, Labels};
 use contract::{
-    AppId, DeploymentId, Id,
+    AppId, DeploymentId, Fault, Id,
     deployments::{AppSource, Deployment, FolderSource, StepName},
 };
 use repository::folder::{DOCKERFILE, FolderKind};
@@ -39,6 +41,11 @@ pub(super) fn allowed(world: &World) -> Result<(), &'static str> {
     Err("this installation builds nothing that runs programs of users, such as repositories, \
          Dockerfiles and npm packages: it is reachable from other machines, and builds are not \
          isolated from its own; an operator can allow them with SVC_TRUST_BUILDS=true")
+}
+
+/// The place of a deployment in the queue of builds.
+pub(super) fn ticket(world: &World, id: DeploymentId, app: AppId) -> Result<Ticket, Fault> {
+    Ok(Ticket { id: id.unique(), tenant: tenant(&world.store, app)? })
 }
 
 /// The image of a deployment.
@@ -117,7 +124,8 @@ async fn of_git(
         spec.dockerfile = dockerfile.to_string();
     }
     let said = async |line| say(world, id, StepName::Build, [line]);
-    from_source::build(world, id.unique(), Files::Repository(&remote), spec, said).await
+    let ticket = Ticket { id: id.unique(), tenant: remote.tenant };
+    from_source::build(world, ticket, Files::Repository(&remote), spec, said).await
 }
 
 async fn of_folder(
@@ -153,6 +161,8 @@ async fn of_folder(
     };
     let said = async |line| say(world, id, StepName::Build, [line]);
     let files = Files::Folder(app, sha256, kind);
-    let reference = from_source::build(world, id.unique(), files, spec, said).await?;
+    let gone = |fault: Fault| NotDone::Unreachable(fault.to_string());
+    let ticket = ticket(world, id, app).map_err(gone)?;
+    let reference = from_source::build(world, ticket, files, spec, said).await?;
     Ok(Image { reference, base })
 }

@@ -16,7 +16,7 @@ use crate::{
     },
     world::World,
 };
-use contract::{DeploymentId, Fault, Id, deployments::StepName, instances::InstanceState};
+use contract::{DeploymentId, Fault, deployments::StepName, instances::InstanceState};
 use std::{sync::Arc, time::Duration};
 
 /// How long the new container may take to become healthy.
@@ -56,10 +56,12 @@ impl Work<'_> {
     fn await_turn(&self) -> Result<Outcome, Retry> {
         let first = self.world.store.oldest::<Deployments>(&self.state.queue(), None, 1)?;
         let is_first = first.first().is_some_and(|first| *first == self.id);
-        let turn = is_first
-            && (!self.state.is_built()
-                || self.world.builds.is_turn(self.id.unique(), self.world.ports.clock.now()));
-        Ok(if turn { Outcome::Turn } else { Outcome::Wait })
+        let is_turn = is_first
+            && (!self.state.is_built() || {
+                let ticket = build::ticket(self.world, self.id, self.state.deployment.app_id)?;
+                self.world.builds.is_turn(ticket, self.world.ports.clock.now())?
+            });
+        Ok(if is_turn { Outcome::Turn } else { Outcome::Wait })
     }
 
     async fn build(&self) -> Result<Outcome, Retry> {

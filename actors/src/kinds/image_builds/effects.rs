@@ -9,6 +9,7 @@ use crate::{
         image_builds::{
             from_recipe,
             from_source::{self, Files, JOB, MEMORY},
+            queue::Ticket,
         },
         images::{self, Images},
     },
@@ -16,6 +17,7 @@ use crate::{
     runtime::{
         progress_log::say,
         resource::{Kept, Retry},
+        turns::Tenant,
     },
     world::World,
 };
@@ -37,12 +39,17 @@ pub(super) async fn perform(
 ) -> Result<Outcome, Retry> {
     match effect {
         Effect::AwaitTurn => {
-            let turn = world.builds.is_turn(id.unique(), world.ports.clock.now());
+            let turn = world.builds.is_turn(ticket(id), world.ports.clock.now())?;
             Ok(if turn { Outcome::Turn } else { Outcome::Wait })
         }
         Effect::Build => build(id, &kept.state, &world).await,
         Effect::Push => push(id, &kept.state, &world).await,
     }
+}
+
+/// Registered images and recipes serve all tenants.
+fn ticket(id: JobId) -> Ticket {
+    Ticket { id: id.unique(), tenant: Tenant::Service }
 }
 
 /// The registered image, and the repository and tag of the version to build. `None`: the image was
@@ -70,7 +77,9 @@ async fn build(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry
                 return Ok(Outcome::Failed("the image was deleted".into()));
             };
             let revision = Revision::of(source.git.git_ref.clone());
-            let remote = Remote { url: source.git.url.clone(), revision, credential: None };
+            let tenant = Tenant::Service;
+            let url = source.git.url.clone();
+            let remote = Remote { tenant, url, revision, credential: None };
             let spec = spec(id, source, format!("{repository}:{tag}"));
             run(id, Files::Repository(&remote), spec, Outcome::Built, world).await
         }
@@ -108,7 +117,7 @@ async fn run(
             let _ = owners.ask(id, Command::Reached(percent)).await;
         }
     };
-    match from_source::build(world, id.unique(), files, spec, said).await {
+    match from_source::build(world, ticket(id), files, spec, said).await {
         Ok(_) => Ok(done),
         Err(NotDone::Refused(why)) => Ok(failed(id, why, world)),
         Err(NotDone::Unreachable(why)) => Err(Retry(why)),

@@ -1,8 +1,10 @@
 //! Builds an image from a git repository, a folder or an archive, on the container engine.
 
+use super::queue::Ticket;
 use crate::{
     kinds::instances::names,
     ports::{Fetched, NotDone, Remote, SourceError},
+    runtime::turns::NoTurn,
     world::World,
 };
 use bytes::Bytes;
@@ -18,7 +20,6 @@ use std::{
     sync::{Arc, OnceLock},
     time::Duration,
 };
-use ulid::Ulid;
 
 /// Bytes of memory that one step of a build may use.
 pub const MEMORY: u64 = 2 << 30;
@@ -71,18 +72,18 @@ pub enum Files<'a> {
     Archive(Bytes),
 }
 
-/// Waits for a slot, builds the image, and returns its id. `say` takes the lines of the build. The
+/// Waits for a turn, builds the image, and returns its id. `say` takes the lines of the build. The
 /// labels of `spec` identify this build: an image that carries them was built before a crash, and
 /// is not built again.
 pub async fn build(
     world: &World,
-    id: Ulid,
+    ticket: Ticket,
     files: Files<'_>,
     spec: BuildSpec,
     say: impl AsyncFn(String),
 ) -> Result<String, NotDone> {
-    let closed = || NotDone::Unreachable("nothing is built any more".into());
-    let _slot = world.builds.begin(id).await.ok_or_else(closed)?;
+    let refused = |why: NoTurn| NotDone::Unreachable(why.to_string());
+    let _turn = world.builds.begin(ticket, &world.ports.clock).await.map_err(refused)?;
     let engine = &world.ports.engine;
     let spec = BuildSpec { labels: labels_of(world, spec.labels), ..spec };
     if let Some(image) = engine.images(&spec.labels).await?.into_iter().next() {

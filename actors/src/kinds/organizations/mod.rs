@@ -6,8 +6,10 @@ mod mail_limit;
 mod memberships;
 mod responsible;
 mod rules;
+mod tenant;
 
 pub use mail_limit::MailLimit;
 pub use memberships::{Membership, Memberships, MembershipsDelta};
 pub use responsible::responsible;
 pub use rules::{Command, Invitation, Member, New, Organization, Organizations};
+pub use tenant::tenant;

@@ -6,7 +6,10 @@
 
 use super::{DeployKey, HostTrust, Source, lookup::connected};
 use crate::{
-    kinds::credentials::{self, Found, Use},
+    kinds::{
+        credentials::{self, Found, Use},
+        organizations::tenant,
+    },
     ports::{
         Credential, NotDone, Remote, Revision, SourceError,
         ci::{Ci, CiError},
@@ -23,8 +26,8 @@ use contract::{
 };
 use std::time::Duration;
 
-/// How long a host may take when a token is tried.
-const TRIED_WITHIN: Duration = Duration::from_secs(20);
+/// How long the host of a repository may take in total to send the files that a check reads.
+pub(crate) const READ_WITHIN: Duration = Duration::from_secs(20);
 
 /// What the service may do with a repository.
 pub(crate) struct Access {
@@ -157,8 +160,9 @@ pub async fn try_token(
         ))
     })?;
     let credential = Some(Credential::Token(token));
-    let remote = Remote { url, revision: Revision::DefaultBranch, credential };
-    match world.ports.sources.inspect(&remote, TRIED_WITHIN).await {
+    let tenant = tenant(&world.store, app)?;
+    let remote = Remote { tenant, url, revision: Revision::DefaultBranch, credential };
+    match world.ports.sources.inspect(&remote, READ_WITHIN).await {
         Ok(found) => Ok(Ok(format!("It reads {} at the commit {}.", found.git_ref, found.commit))),
         Err(SourceError::Refused(why)) => Ok(Err(why)),
         Err(SourceError::Unreachable(_)) => Err(Fault::NoAnswer("the host of the repository")),

@@ -6,8 +6,9 @@ use super::{
     lookup,
 };
 use crate::{
+    kinds::organizations::tenant,
     ports::{Credential, NotDone, Remote, Revision},
-    runtime::store::Store,
+    runtime::{store::Store, turns::Tenant},
     world::World,
 };
 use contract::{
@@ -59,7 +60,8 @@ pub(crate) async fn remote(
     let url = url.ok_or_else(|| NotDone::Refused("it names no repository".into()))?;
     let connected = at_address(world, app, &url)?;
     let revision = revision(connected.as_ref(), source.git_ref.clone());
-    Ok(Remote { url, revision, credential: credential_of(world, connected.as_ref()).await? })
+    let credential = credential_of(world, connected.as_ref()).await?;
+    Ok(Remote { tenant: tenant_of(world, app)?, url, revision, credential })
 }
 
 /// The remote of the app's repository, and how it may be read; `None` if it has none.
@@ -73,7 +75,12 @@ pub(crate) async fn remote_of_app(
     let revision = revision(Some(&connected), wanted);
     let mut access = access(world, app, &connected.source).await?;
     let credential = access.credential.take();
-    Ok(Some((Remote { url: connected.source.url, revision, credential }, access)))
+    let tenant = tenant_of(world, app)?;
+    Ok(Some((Remote { tenant, url: connected.source.url, revision, credential }, access)))
+}
+
+fn tenant_of(world: &World, app: AppId) -> Result<Tenant, NotDone> {
+    tenant(&world.store, app).map_err(|fault| NotDone::Unreachable(fault.to_string()))
 }
 
 /// The permission to read an address, if it is that of the app's repository.

@@ -2,10 +2,11 @@
 
 use super::{
     DeployKey, HostTrust,
-    access::access,
+    access::{READ_WITHIN, access},
     rules::{Checked, Effect, Outcome, Repositories, Repository, Source},
 };
 use crate::{
+    kinds::organizations::tenant,
     ports::{Remote, Revision},
     runtime::resource::{Kept, Retry},
     world::World,
@@ -14,10 +15,8 @@ use contract::{AppId, ssh::SshHostKey};
 use repository::ssh::other_host_key;
 use std::{sync::Arc, time::Duration};
 
-/// How long the host of a repository may take.
-const WITHIN: Duration = Duration::from_secs(90);
 /// How long an ssh host may take to tell its key.
-const MET_WITHIN: Duration = Duration::from_secs(25);
+const MET_WITHIN: Duration = Duration::from_secs(20);
 /// How many findings are kept.
 const MOST_FINDINGS: usize = 100;
 
@@ -27,7 +26,7 @@ pub(super) async fn perform(
     world: Arc<World>,
 ) -> Result<Outcome, Retry> {
     let Repository { app_id, source, .. } = &repository.state;
-    let (host_key, found) = match meet(source, &world).await {
+    let (host_key, found) = match meet(*app_id, source, &world).await {
         Ok(Some(learned)) => {
             let source = source.clone().with_host_key(Some(learned.clone()));
             (Some(learned), check(*app_id, &source, &world).await)
@@ -39,12 +38,13 @@ pub(super) async fn perform(
 }
 
 /// Asks an ssh host for its key, if it is not known.
-async fn meet(source: &Source, world: &World) -> Result<Option<SshHostKey>, String> {
+async fn meet(app: AppId, source: &Source, world: &World) -> Result<Option<SshHostKey>, String> {
     let Some(DeployKey { host, .. }) = &source.deploy_key else { return Ok(None) };
     if let HostTrust::Pinned(_) = host {
         return Ok(None);
     }
-    let presented = world.ports.sources.host_key(&source.url, MET_WITHIN).await;
+    let tenant = tenant(&world.store, app).map_err(|e| e.to_string())?;
+    let presented = world.ports.sources.host_key(tenant, &source.url, MET_WITHIN).await;
     let presented = presented.map_err(|e| e.to_string())?;
     match host {
         HostTrust::Expected(expected) if !host.accepts(&presented) => {
@@ -58,8 +58,9 @@ async fn check(app: AppId, source: &Source, world: &World) -> Result<Box<Checked
     let mut access = access(world, app, source).await.map_err(|e| e.to_string())?;
     let revision = source.branch.clone().map_or(Revision::DefaultBranch, Revision::Branch);
     let credential = access.credential.take();
-    let remote = Remote { url: source.url.clone(), revision, credential };
-    let found = world.ports.sources.inspect(&remote, WITHIN).await;
+    let tenant = tenant(&world.store, app).map_err(|e| e.to_string())?;
+    let remote = Remote { tenant, url: source.url.clone(), revision, credential };
+    let found = world.ports.sources.inspect(&remote, READ_WITHIN).await;
     let found = found.map_err(|e| access.explained(e.to_string()))?;
     let mut report = repository::check(&found.files);
     report.findings.truncate(MOST_FINDINGS);

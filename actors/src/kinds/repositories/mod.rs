@@ -10,6 +10,7 @@ mod lookup;
 mod push;
 mod rules;
 
+pub(crate) use access::READ_WITHIN;
 pub use access::{CiAccess, try_token};
 pub(crate) use build_source::{credential_for, needs_no_key, remote, remote_of_app, with_address};
 pub use deploy_key::{DeployKey, HostTrust};

@@ -20,9 +20,9 @@ use encryption::Encryption;
 use mac::Mac;
 use password::Password;
 
-/// Most rounds of hashing for one file. Keytool takes 10,000 for each entry; ten million take some
-/// seconds.
-pub(crate) const MOST_ROUNDS: u64 = 10_000_000;
+/// Most rounds of hashing for one file. Keytool takes 10,000 for each entry; two million take some
+/// tenths of a second.
+pub(crate) const MOST_ROUNDS: u64 = 2_000_000;
 /// Most keys and certificates of one file.
 const MOST_ENTRIES: usize = 1_000;
 

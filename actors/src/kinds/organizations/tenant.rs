@@ -1,0 +1,14 @@
+//! For whom work on an app is done.
+
+use crate::{
+    call::lookup::get,
+    kinds::{apps::Apps, projects::Projects},
+    runtime::{store::Store, turns::Tenant},
+};
+use contract::{AppId, Fault};
+
+/// The organization of an app.
+pub fn tenant(store: &Store, app: AppId) -> Result<Tenant, Fault> {
+    let app = get::<Apps>(store, app)?;
+    Ok(Tenant::Organization(get::<Projects>(store, app.project_id)?.organization_id))
+}
