@@ -111,6 +111,8 @@ pub struct Gauges {
     pub drift: i64,
     /// Events in the outbox of webhooks.
     pub events: i64,
+    /// Deliveries that were not made, because too many of their organization waited, since the start.
+    pub dropped: i64,
     /// Checkouts whose money arrived, and which are not settled or do not match.
     pub unsettled: i64,
 }
@@ -118,7 +120,7 @@ pub struct Gauges {
 type Read = fn(&Gauges) -> i64;
 
 /// The name, help text and source of each gauge. The library appends a full stop to the help text.
-const GAUGES: [(&str, &str, Read); 10] = [
+const GAUGES: [(&str, &str, Read); 11] = [
     ("svc_actors", "Actors in memory", |now| now.actors),
     ("svc_actors_parked", "Actors that gave up and wait for an operator", |now| now.parked),
     ("svc_store_changes_waiting", "Changes that wait for the disk", |now| now.waiting),
@@ -132,6 +134,11 @@ const GAUGES: [(&str, &str, Read); 10] = [
         |now| now.drift,
     ),
     ("svc_events_waiting", "Events that wait for their deliveries to webhooks", |now| now.events),
+    (
+        "svc_deliveries_dropped",
+        "Deliveries not made because too many of their organization waited, since the start",
+        |now| now.dropped,
+    ),
     (
         "svc_checkouts_unsettled",
         "Checkouts whose money arrived, and which are not settled or do not match",
@@ -241,7 +248,8 @@ mod tests {
             orphans: 7,
             drift: 8,
             events: 9,
-            unsettled: 10,
+            dropped: 10,
+            unsettled: 11,
         };
         let text = figures.text(&gauges).unwrap();
         let of_others = |line: &str| line.contains("function=") && !line.contains("registerUser");

@@ -8,6 +8,7 @@ use actors::{
     kinds::{
         accounts::{Accounts, Session},
         artifacts::{ArtifactRefs, Artifacts},
+        deliveries::Deliveries,
         deployments::DeploymentHistory,
         instances::{Instances, metrics::HourlyMetrics},
         organizations::{Memberships, Organizations},
@@ -15,6 +16,7 @@ use actors::{
         table::{self, Visitor},
         templates::{Templates, catalogue::Shipped},
         tokens::LastUse,
+        webhooks::Payload,
     },
     runtime::{progress_log::Line, ref_count::RefCount, resource::Resource},
 };
@@ -47,9 +49,10 @@ struct Gathered {
     published: BTreeSet<String>,
     /// The releases that another release still has to tell about a change of the current release.
     to_be_told: BTreeSet<String>,
-    /// How often each image and each template is used, counted here.
+    /// How often each image, template and payload is used, and how many deliveries of each
+    /// organization wait, counted here.
     uses: BTreeMap<String, u64>,
-    /// The stored reference counts of images and templates.
+    /// The stored counts of the same.
     used: BTreeMap<String, u64>,
     /// The number of resources with a pending intent.
     at_work: u64,
@@ -140,6 +143,13 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
             g.parents.push((key.into(), template));
         }
     })?;
+    one::<Deliveries>(store, seen, |_, state| {
+        let waits = state.organization_id.filter(|_| state.delivery.finished_at.is_none());
+        let shared = state.payload.is_none().then(|| state.delivery.message_id.to_string());
+        for used in waits.map(|id| id.to_string()).into_iter().chain(shared) {
+            *g.uses.entry(used).or_default() += 1;
+        }
+    })?;
     one::<Memberships>(store, findings, |user, memberships| {
         let organizations = memberships.organizations.keys();
         g.reaches.extend(organizations.map(|id| (user.to_owned(), id.to_string())));
@@ -153,6 +163,9 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
     })?;
     one::<RefCount>(store, findings, |key, refs| {
         g.used.insert(key.into(), refs.count);
+    })?;
+    one::<Payload>(store, findings, |key, payload| {
+        g.used.insert(key.into(), payload.uses());
     })?;
     one::<Line>(store, findings, |_, line| {
         g.parents.push(("a line of a log".into(), line.of.clone()));
@@ -185,7 +198,10 @@ fn compare(g: &Gathered, findings: &mut Vec<Finding>) {
         findings.push(Finding(format!("{artifact} and {release} do not agree on the reference")));
     }
     if g.uses != g.used {
-        findings.push(Finding("the reference counts of images and templates are wrong".into()));
+        findings.push(Finding(
+            "the counts of what images, templates, payloads and webhooks are used for are wrong"
+                .into(),
+        ));
     }
     for (child, parent) in g.parents.iter().filter(|(_, parent)| !g.known.contains(parent)) {
         findings.push(Finding(format!("{child} refers to {parent}, which does not exist")));

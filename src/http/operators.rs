@@ -38,6 +38,7 @@ pub(super) async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
         orphans: count(engine.orphans),
         drift: count(engine.drift),
         events: count(store.count(&OutboxIndex::All).unwrap_or(0)),
+        dropped: count(edge.platform.world.webhooks.dropped()),
         unsettled: count(store.count(&CheckoutIndex::Unsettled).unwrap_or(0)),
     };
     match edge.shared.figures.text(&gauges) {

@@ -15,13 +15,14 @@ use crate::{
         entries::Under,
         guard::Guard,
         resource::{Input, Resource},
+        turns::Asked,
     },
     world::World,
 };
 use actix::prelude::*;
-use contract::{Fault, MessageId};
+use contract::{Fault, MessageId, WebhookId};
 use futures_util::{StreamExt, stream};
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use store::{Change, Snapshot};
 
 /// Events that are read at a time.
@@ -70,17 +71,18 @@ impl Actor for FanOut {
 
 impl Supervised for FanOut {}
 
-/// Hands over all events in the outbox.
+/// Hands over all events in the outbox. One that cannot be handed over stays, and delays no other.
 async fn empty(world: &World) -> Result<(), Fault> {
+    let (mut after, mut failed) = (None, None);
     loop {
-        let ids = world.store.oldest::<Outgoing>(&OutboxIndex::All, None, BATCH)?;
-        if ids.is_empty() {
-            return Ok(());
-        }
+        let ids = world.store.oldest::<Outgoing>(&OutboxIndex::All, after.as_ref(), BATCH)?;
+        let Some(last) = ids.last() else { return failed.map_or(Ok(()), Err) };
+        after = Some(*last);
+        let _held_back = hold_back(world, &ids);
         let mut handed_over = stream::iter(ids)
             .map(|id| async move { hand_over(world, id).await })
             .buffer_unordered(AT_A_TIME);
-        let (mut done, mut failed) = (Change::new(), None);
+        let mut done = Change::new();
         while let Some(result) = handed_over.next().await {
             match result {
                 Ok(Some((id, outgoing))) => done = done.remove::<Outgoing>(&id, &outgoing),
@@ -89,10 +91,17 @@ async fn empty(world: &World) -> Result<(), Fault> {
             }
         }
         world.store.commit(done).await?;
-        if let Some(fault) = failed {
-            return Err(fault);
-        }
     }
+}
+
+/// Lets no first attempt of these events begin until all of their deliveries are there, so that they
+/// can begin in the order of the events. Where that fails, they may begin in another order.
+fn hold_back(world: &World, ids: &[MessageId]) -> Vec<Asked<WebhookId>> {
+    let events = ids.iter().filter_map(|id| world.store.get::<Outgoing>(id).ok().flatten());
+    let organizations: BTreeSet<_> = events.map(|event| event.organization_id).collect();
+    let webhooks = |id| world.store.all::<Webhooks>(&Under::<Organizations>(id)).ok();
+    let webhooks = organizations.into_iter().filter_map(webhooks).flatten();
+    webhooks.filter_map(|id| world.webhooks.turns.hold_back(id).ok()).collect()
 }
 
 /// Makes the deliveries of one event. Returns the event, which is done then.
@@ -107,7 +116,12 @@ async fn hand_over(
         if !webhook.wants(outgoing.event) {
             continue;
         }
+        if !deliveries::is_room(&world.store, outgoing.organization_id)? {
+            world.webhooks.drop_delivery(outgoing.organization_id);
+            continue;
+        }
         let new = deliveries::New {
+            organization_id: outgoing.organization_id,
             webhook_id,
             message_id: id,
             event: outgoing.event,

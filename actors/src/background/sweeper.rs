@@ -8,13 +8,20 @@ use crate::{
 };
 use actix::prelude::*;
 use contract::{Fault, Timestamp};
+use futures_util::{
+    StreamExt,
+    future::{LocalBoxFuture, join, join_all, ready},
+    stream,
+};
 use std::time::Duration;
 use store::{Change, Record};
 
 /// The pause between two sweeps.
 const EVERY: Duration = Duration::from_secs(20);
-/// Expired records read at a time.
+/// Expired records, and resources that are due, read at a time.
 const BATCH: usize = 500;
+/// How many resources of a kind are told at the same time.
+const AT_A_TIME: usize = 16;
 
 pub struct Sweeper {
     platform: Platform,
@@ -34,10 +41,27 @@ impl Actor for Sweeper {
     fn started(&mut self, ctx: &mut Self::Context) {
         let platform = self.platform.clone();
         let sweeps = async move {
-            loop {
-                sweep(&platform).await;
-                platform.world.ports.clock.sleep(EVERY).await;
-            }
+            let clock = &platform.world.ports.clock;
+            let owners = loop {
+                match platform.owners() {
+                    Ok(owners) => break owners,
+                    Err(_) => clock.sleep(EVERY).await,
+                }
+            };
+            // Each kind by itself: many resources of one that are due do not delay the others.
+            let kinds = owners.sweeps(&platform.world.store).into_iter().map(async |tell| {
+                loop {
+                    log(tell(clock.now()).await);
+                    clock.sleep(EVERY).await;
+                }
+            });
+            let expired = async {
+                loop {
+                    forget_expired(&platform).await;
+                    clock.sleep(EVERY).await;
+                }
+            };
+            join(join_all(kinds), expired).await;
         };
         ctx.spawn(sweeps.into_actor(self));
     }
@@ -45,22 +69,27 @@ impl Actor for Sweeper {
 
 impl Supervised for Sweeper {}
 
-/// One sweep: drops idle rate-limit buckets, removes expired sessions, stored replies and hourly
-/// metrics, and tells resources whose deadline has passed.
+/// One sweep of everything.
 pub async fn sweep(platform: &Platform) {
+    let Ok(owners) = platform.owners() else { return };
+    let now = platform.world.ports.clock.now();
+    let kinds = owners.sweeps(&platform.world.store).into_iter();
+    let kinds = join_all(kinds.map(async |tell| log(tell(now).await)));
+    join(kinds, forget_expired(platform)).await;
+}
+
+/// Drops idle rate-limit buckets, and removes expired sessions, stored replies and hourly metrics.
+async fn forget_expired(platform: &Platform) {
     platform.authn.limiter.forget_idle();
-    let (world, now) = (&platform.world, platform.world.ports.clock.now());
-    let Ok(owners) = world.owners() else { return };
-    let store = &world.store;
-    for done in [
-        forget::<Session>(store, now, |session| session.expires_at).await,
-        forget::<StoredReply>(store, now, |replay| replay.expires_at).await,
-        forget::<HourlyMetrics>(store, now, |hour| hour.expires_at).await,
-        owners.tell_overdue(store, now).await,
-    ] {
-        if let Err(e) = done {
-            tracing::warn!(error = %e, "a part of a sweep failed; the next sweep tries again");
-        }
+    let (store, now) = (&platform.world.store, platform.world.ports.clock.now());
+    log(forget::<Session>(store, now, |session| session.expires_at).await);
+    log(forget::<StoredReply>(store, now, |replay| replay.expires_at).await);
+    log(forget::<HourlyMetrics>(store, now, |hour| hour.expires_at).await);
+}
+
+fn log(done: Result<(), Fault>) {
+    if let Err(e) = done {
+        tracing::warn!(error = %e, "a part of a sweep failed; the next sweep tries again");
     }
 }
 
@@ -87,19 +116,39 @@ async fn forget<R: Record>(
     }
 }
 
-/// Sends the deadline command to each resource of a kind whose deadline has passed.
+/// Sends the deadline command to the resources of a kind whose deadline has passed.
+pub(crate) type Sweep<'a> = Box<dyn Fn(Timestamp) -> LocalBoxFuture<'a, Result<(), Fault>> + 'a>;
+
 pub(crate) async fn tell_overdue<R: Resource>(
     store: &Store,
     now: Timestamp,
     owners: &Handle<R>,
 ) -> Result<(), Fault> {
-    // Not in batches: parked resources stay due, and a batch of them would hide the rest.
-    for id in store.before::<R>(&Deadline(now), usize::MAX)? {
-        let deadline = store.get::<R>(&id)?.and_then(|seen| R::deadline(&seen.state));
-        let Some((_, command)) = deadline.filter(|(at, _)| *at <= now) else { continue };
-        if let Err(fault) = owners.ask_if_there(id, command).await {
-            tracing::warn!(%id, error = %fault, "a resource was not told that its deadline passed");
+    // Those that were told and are due still, such as parked ones. They stay at the front.
+    let mut passed = 0;
+    loop {
+        let due = store.before::<R>(&Deadline(now), passed + BATCH)?;
+        let is_last = due.len() < passed + BATCH;
+        let told = stream::iter(due.into_iter().skip(passed))
+            .map(|id| tell::<R>(store, now, owners, id))
+            .buffer_unordered(AT_A_TIME);
+        passed += told.filter(|still_due| ready(*still_due)).count().await;
+        if is_last {
+            return Ok(());
         }
     }
-    Ok(())
+}
+
+/// Returns whether the resource is due still.
+async fn tell<R: Resource>(store: &Store, now: Timestamp, owners: &Handle<R>, id: R::Key) -> bool {
+    let due = || {
+        let deadline = store.get::<R>(&id).ok()??;
+        R::deadline(&deadline.state).filter(|(at, _)| *at <= now)
+    };
+    // A record that cannot be read is passed over like a parked one.
+    let Some((_, command)) = due() else { return true };
+    if let Err(fault) = owners.ask_if_there(id, command).await {
+        tracing::warn!(%id, error = %fault, "a resource was not told that its deadline passed");
+    }
+    due().is_some()
 }

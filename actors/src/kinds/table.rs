@@ -29,8 +29,8 @@ use actix_rt::ArbiterHandle;
 use contract::{
     AppId, ArtifactId, BackupId, BuildId, CheckoutId, CommerceChannelId, CredentialId, DeliveryId,
     DeploymentId, Fault, ImageId, InstanceId, JobId, OrganizationId, ProjectId, PublicationId,
-    PublisherId, ReleaseId, RepositoryId, ScheduleId, Subject, SubscriptionId, TemplateId,
-    Timestamp, TokenId, UserId, WebhookId,
+    PublisherId, ReleaseId, RepositoryId, ScheduleId, Subject, SubscriptionId, TemplateId, TokenId,
+    UserId, WebhookId,
 };
 use std::{any::Any, sync::Arc};
 use store::{Claims, Entries, Entry, Record, Snapshot, StoreError};
@@ -126,14 +126,12 @@ macro_rules! kinds {
                 Ok(false)
             }
 
-            /// Sends the deadline command to each resource whose deadline has passed.
-            pub(crate) async fn tell_overdue(
-                &self,
-                store: &Store,
-                now: Timestamp,
-            ) -> Result<(), Fault> {
-                $(sweeper::tell_overdue(store, now, &self.$owners).await?;)+
-                Ok(())
+            /// For each kind: what sends the deadline command to its resources whose deadline has
+            /// passed at a time.
+            pub(crate) fn sweeps<'a>(&'a self, store: &'a Store) -> Vec<sweeper::Sweep<'a>> {
+                vec![$(Box::new(move |now| {
+                    Box::pin(sweeper::tell_overdue(store, now, &self.$owners))
+                })),+]
             }
 
             /// Tells some children of a resource to delete themselves, in the order of the table.

@@ -37,6 +37,7 @@ fn attempted(at: Timestamp, result: Result<u16, &str>) -> Input<Deliveries> {
 
 fn new_delivery(event: EventType) -> Kept<Deliveries> {
     let new = deliveries::New {
+        organization_id: Id::of(Ulid(3)),
         webhook_id: WebhookId::of(Ulid(1)),
         message_id: MessageId::of(Ulid(2)),
         event,

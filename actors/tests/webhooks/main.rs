@@ -12,6 +12,7 @@
 #[path = "../support/life.rs"]
 mod life;
 
+mod fairness;
 mod machines;
 mod owners;
 mod world;

@@ -133,6 +133,34 @@ fn a_receiver_can_ask_for_time_and_can_end_it() {
 }
 
 #[test]
+fn a_receiver_can_ask_to_be_asked_again_soon() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    let receiver = Receiver::new(&clock);
+    receiver.answer(A, Answer::Later(503, Duration::from_secs(2)));
+    life(folder.path(), (&clock, &receiver), async |world| {
+        let world = world.people().await;
+        world.start_fan_out();
+        let webhook = world.webhook(A).await;
+        world.artifact().await;
+        let first = receiver.wait_for(A, 1).await.remove(0);
+        let id = delivery_id(message(&first), webhook);
+        let pause = || {
+            let delivery = world.delivery(id)?;
+            delivery.next_attempt_at.map(|next| next.since(delivery.attempts[0].at))
+        };
+        until("the attempt is written", || pause().is_some()).await;
+        assert_eq!(pause(), Some(Duration::from_secs(2)));
+        let passing = async {
+            while receiver.got(A).len() < 2 {
+                world.pass(Duration::from_secs(1)).await;
+                a_moment().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), passing).await.unwrap();
+    });
+}
+
+#[test]
 fn a_receiver_that_never_answers_delays_nobody_else() {
     let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
     let receiver = Receiver::new(&clock);
@@ -147,6 +175,15 @@ fn a_receiver_that_never_answers_delays_nobody_else() {
         }
         let got = receiver.wait_for(B, 30).await;
         assert_eq!(got.iter().map(Request::id).collect::<HashSet<_>>().len(), 30);
+        let passing = async {
+            while receiver.got(A).len() < 8 {
+                world.pass(Duration::from_secs(1)).await;
+                a_moment().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), passing).await.unwrap();
+        world.pass(Duration::from_secs(5)).await;
+        a_moment().await;
         assert_eq!(receiver.got(A).len(), 8, "requests that are under way to one receiver");
     });
 }
@@ -189,6 +226,7 @@ fn no_end_of_the_process_loses_an_event_or_makes_two_of_it() {
         let id = world.store.oldest::<Outgoing>(&OutboxIndex::All, None, 2).unwrap()[0];
         let outgoing = world.store.get::<Outgoing>(&id).unwrap().unwrap();
         let new = New {
+            organization_id: organization(),
             webhook_id: webhook,
             message_id: id,
             event: outgoing.event,

@@ -10,8 +10,11 @@ use crate::{
 use contract::{Timestamp, WebhookId, webhooks::EventType};
 use std::{sync::Arc, time::Duration};
 
-/// How long a delivery waits in memory for those to the same webhook that began before it.
+/// How long a delivery waits in memory for its turn.
 const AWAITS_TURN: Duration = Duration::from_secs(300);
+/// How long the first attempts of later events to a webhook wait for the answer to this one, so that
+/// they arrive in their order. More would make a burst slow at a receiver that is far away.
+const HEAD_START: Duration = Duration::from_millis(50);
 
 pub(super) async fn attempt(
     kept: Arc<Kept<Deliveries>>,
@@ -19,29 +22,47 @@ pub(super) async fn attempt(
 ) -> Result<Outcome, Retry> {
     let delivery = &kept.delivery;
     let (id, is_test) = (delivery.webhook_id, delivery.event == EventType::WebhookTest);
-    let turn = world.ports.clock.limit(AWAITS_TURN, world.webhooks.turns.take(id)).await;
-    let Some(turn) = turn.transpose()? else { return Ok(Outcome::NoTurn) };
+    let clock = &world.ports.clock;
+    let Some(webhook) = world.store.get::<Webhooks>(&id)? else { return Ok(deleted()) };
+    let first = delivery.attempts.is_empty().then_some(delivery.message_id);
+    let turn = world.webhooks.turns.take(webhook.organization_id, id, first);
+    let Some(Ok(mut turn)) = clock.limit(AWAITS_TURN, turn).await else {
+        return Ok(Outcome::NoTurn);
+    };
+    // Read again: it may have changed while the delivery waited.
     let Some(webhook) = world.store.get::<Webhooks>(&id)?.filter(|w| !Webhooks::is_deleted(w))
     else {
-        return Ok(Outcome::Abandoned("the webhook was deleted".into()));
+        return Ok(deleted());
     };
     if !webhook.enabled && !is_test {
         return Ok(Outcome::Abandoned("the webhook is disabled".into()));
     }
     // After the wait for the turn: receivers refuse an old time.
-    let begun = world.ports.clock.now();
+    let begun = clock.now();
     let Ok(secrets) = open(&world, id, &webhook, begun) else {
         return Ok(Outcome::Abandoned(
             "the secret of the webhook cannot be read; rotate it".into(),
         ));
     };
-    let headers = signature::headers(delivery.message_id, begun, &kept.payload, &secrets);
-    let posted = world.ports.receivers.post(&webhook.url, headers, kept.payload.clone()).await;
+    let payload = kept.payload(&world.store)?;
+    let headers = signature::headers(delivery.message_id, begun, &payload, &secrets);
+    let mut posting = world.ports.receivers.post(&webhook.url, headers, payload);
+    let posted = match clock.limit(HEAD_START, &mut posting).await {
+        Some(posted) => posted,
+        None => {
+            turn.beginning = None;
+            posting.await
+        }
+    };
     drop(turn);
     if !is_test {
         report(&world, id, begun, &posted).await;
     }
     Ok(Outcome::Attempted(begun, posted))
+}
+
+fn deleted() -> Outcome {
+    Outcome::Abandoned("the webhook was deleted".into())
 }
 
 fn open(

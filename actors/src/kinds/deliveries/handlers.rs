@@ -1,6 +1,6 @@
 //! The functions of the group Webhooks that are about deliveries.
 
-use super::{Deliveries, New, State};
+use super::{Deliveries, MOST_WAITING, New, State, is_room};
 use crate::{
     call::{context::Call, pagination},
     kinds::webhooks::{Webhooks, outbox, view},
@@ -17,13 +17,15 @@ use contract::{
 use serde_json::json;
 
 /// The delivery with its payload.
-fn show(state: &State) -> Result<WebhookDelivery, Fault> {
-    Ok(WebhookDelivery { payload: Some(state.payload.clone()), ..state.delivery.clone() })
+fn with(payload: String, state: &State) -> WebhookDelivery {
+    WebhookDelivery { payload: Some(payload), ..state.delivery.clone() }
 }
 
 impl Platform {
     async fn deliver(&self, cx: &Call, new: New) -> Result<WebhookDelivery, Fault> {
         let id: DeliveryId = self.world.ports.random.id(cx.now);
+        let payload = new.payload.clone();
+        let show = move |state: &State| Ok(with(payload.clone(), state));
         cx.create(&self.world, &self.owners()?.deliveries, id, new, show).await
     }
 }
@@ -36,6 +38,7 @@ impl Serves<TestWebhook> for Platform {
             event.noun(): view(p.webhook_id, webhook), "organizationId": webhook.organization_id,
         });
         let new = New {
+            organization_id: webhook.organization_id,
             webhook_id: p.webhook_id,
             message_id: self.world.ports.random.id(cx.now),
             event,
@@ -63,7 +66,8 @@ impl Serves<GetWebhookDeliveries> for Platform {
 
 impl Serves<GetWebhookDelivery> for Platform {
     async fn serve(&self, cx: &Call, _: GetWebhookDelivery) -> Result<WebhookDelivery, Fault> {
-        show(&cx.ancestry.delivery()?.1.state)
+        let state = &cx.ancestry.delivery()?.1.state;
+        Ok(with(state.payload(&self.world.store)?, state))
     }
 }
 
@@ -76,16 +80,24 @@ impl Serves<RedeliverWebhook> for Platform {
             ));
         }
         let is_test = seen.delivery.event == EventType::WebhookTest;
-        if !cx.ancestry.webhook()?.1.enabled && !is_test {
+        let webhook = cx.ancestry.webhook()?.1;
+        if !webhook.enabled && !is_test {
             return Err(Fault::NotNow(
                 "the webhook is disabled; enable it with svc_updateWebhook first".into(),
             ));
         }
+        if !is_room(&self.world.store, webhook.organization_id)? {
+            return Err(Fault::NotNow(format!(
+                "{MOST_WAITING} deliveries of this organization have not ended; repeat it when \
+                 there are fewer"
+            )));
+        }
         let new = New {
+            organization_id: webhook.organization_id,
             webhook_id: seen.delivery.webhook_id,
             message_id: seen.delivery.message_id,
             event: seen.delivery.event,
-            payload: seen.payload.clone(),
+            payload: seen.payload(&self.world.store)?,
             redelivery_of: Some(p.delivery_id),
         };
         self.deliver(cx, new).await

@@ -5,5 +5,7 @@ mod handlers;
 mod rules;
 mod schedule;
 
-pub use rules::{Command, Deliveries, Effect, New, Outcome, State, delivery_id};
-pub use schedule::{ATTEMPTS, pause};
+pub use rules::{
+    Command, Deliveries, Effect, MOST_WAITING, New, Outcome, State, delivery_id, is_room,
+};
+pub use schedule::{ATTEMPTS, EARLY};

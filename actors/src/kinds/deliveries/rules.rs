@@ -1,20 +1,26 @@
 //! The rules of a delivery: `pending → succeeded | failed`. After a failed attempt, the next one
 //! follows the schedule. A delivery that has ended is kept for 30 days.
 
-use super::schedule::{ATTEMPTS, pause};
+use super::schedule::{Pause, pause};
 use crate::{
+    kinds::webhooks::{Payload, PayloadDelta},
     ports::receivers::Posted,
-    runtime::resource::{Child, Intent, Kept, Moment, Resource, Retry, Step},
+    runtime::{
+        ref_count::{RefCount, RefCountDelta},
+        resource::{Child, Intent, Kept, Moment, Resource, Retry, Step},
+        store::Store,
+    },
     world::World,
 };
 use contract::{
-    DeliveryId, Fault, Id, MessageId, Timestamp, WebhookId,
+    DeliveryId, Fault, Id, MessageId, OrganizationId, Timestamp, WebhookId,
     webhooks::{DeliveryAttempt, DeliveryState, EventType, WebhookDelivery},
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::{sync::Arc, time::Duration};
+use store::Change;
 use ulid::Ulid;
 
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +32,8 @@ const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 const SOON: Duration = Duration::from_secs(60);
 /// The pause after which a delivery that got no turn asks for one again.
 const WITHOUT_TURN: Duration = Duration::from_secs(300);
+/// How many deliveries of one organization may wait. Events beyond it are dropped.
+pub const MOST_WAITING: u64 = 10_000;
 /// The receiver wants nothing more (RFC 9110).
 pub(super) const GONE: u16 = 410;
 
@@ -33,8 +41,17 @@ pub(super) const GONE: u16 = 410;
 pub struct State {
     /// The part that callers see, without the payload.
     pub delivery: WebhookDelivery,
-    /// The body of the requests.
-    pub payload: String,
+    /// The organization whose waiting deliveries count this one. `None` in deliveries of earlier
+    /// versions, which nothing counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub organization_id: Option<OrganizationId>,
+    /// The body of the requests in deliveries of earlier versions. The others share the
+    /// [`Payload`] of their event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+    /// How many attempts came sooner than the schedule says, because the receiver asked for that.
+    #[serde(default)]
+    pub early: usize,
     /// When the sweeper begins the next attempt.
     pub due: Option<Timestamp>,
 }
@@ -42,6 +59,7 @@ pub struct State {
 /// A delivery to make.
 #[derive(Debug, Clone)]
 pub struct New {
+    pub organization_id: OrganizationId,
     pub webhook_id: WebhookId,
     pub message_id: MessageId,
     pub event: EventType,
@@ -73,6 +91,12 @@ pub enum Outcome {
     Abandoned(String),
 }
 
+/// Whether another delivery of the organization may wait.
+pub fn is_room(store: &Store, organization: OrganizationId) -> Result<bool, Fault> {
+    let waiting = store.get::<RefCount>(&organization.to_string())?;
+    Ok(waiting.is_none_or(|waiting| waiting.count < MOST_WAITING))
+}
+
 /// The id of the delivery of an event to a webhook. It is always the same, so that the delivery is
 /// made once.
 pub fn delivery_id(message: MessageId, webhook: WebhookId) -> DeliveryId {
@@ -81,17 +105,47 @@ pub fn delivery_id(message: MessageId, webhook: WebhookId) -> DeliveryId {
     DeliveryId::of(Ulid::from_parts(message.unique().timestamp_ms(), random))
 }
 
+/// The count of the deliveries of an organization that have not ended.
+fn waiting(organization: OrganizationId, delta: RefCountDelta) -> Change {
+    Change::new().merge::<RefCount>(&organization.to_string(), delta)
+}
+
 impl State {
+    /// The body of the requests.
+    pub fn payload(&self, store: &Store) -> Result<String, Fault> {
+        if let Some(payload) = &self.payload {
+            return Ok(payload.clone());
+        }
+        let payload = store.get::<Payload>(&self.delivery.message_id)?;
+        payload.map(|payload| payload.text.clone()).ok_or(Fault::Internal)
+    }
+
+    /// What an end of the delivery changes beside it.
+    fn no_longer_waits(&self) -> Change {
+        let is_over = self.delivery.finished_at.is_some();
+        let counted_by = self.organization_id.filter(|_| !is_over);
+        counted_by.map_or_else(Change::new, |id| waiting(id, RefCountDelta::Subtract(1)))
+    }
+
+    fn remove(&self) -> Step<Deliveries> {
+        let mut also = self.no_longer_waits();
+        if self.payload.is_none() {
+            also = also.merge::<Payload>(&self.delivery.message_id, PayloadDelta::Leave);
+        }
+        Step::remove().also(also)
+    }
+
     fn end(
         mut self,
         state: DeliveryState,
         error: Option<String>,
         now: Timestamp,
     ) -> Step<Deliveries> {
+        let also = self.no_longer_waits();
         let delivery = &mut self.delivery;
         (delivery.state, delivery.error) = (state, error);
         (delivery.next_attempt_at, delivery.finished_at) = (None, Some(now));
-        Step::put(self).intend(Intent::None)
+        Step::put(self).intend(Intent::None).also(also)
     }
 
     fn attempted(
@@ -123,11 +177,18 @@ impl State {
             let why = "a test has one attempt, and it failed".to_owned();
             return self.end(DeliveryState::Failed, Some(why), at.now);
         }
-        let Some(pause) = pause(at.id, self.delivery.attempts.len(), asked) else {
-            let why = format!("none of {ATTEMPTS} attempts succeeded");
-            return self.end(DeliveryState::Failed, Some(why), at.now);
-        };
-        self.wait(at, pause)
+        let attempts = self.delivery.attempts.len();
+        match pause(at.id, attempts, self.early, asked) {
+            Some(Pause::Usual(pause)) => self.wait(at, pause),
+            Some(Pause::Early(pause)) => {
+                self.early += 1;
+                self.wait(at, pause)
+            }
+            None => {
+                let why = format!("none of {attempts} attempts succeeded");
+                self.end(DeliveryState::Failed, Some(why), at.now)
+            }
+        }
     }
 
     /// Makes the next attempt after a pause.
@@ -179,8 +240,11 @@ impl Resource for Deliveries {
             created_at: at.now,
             finished_at: None,
         };
-        let state = State { delivery, payload: new.payload, due: None };
-        Ok(Step::put(state).intend(Intent::Now(Effect::Attempt)))
+        let also = waiting(new.organization_id, RefCountDelta::Add(1))
+            .merge::<Payload>(&new.message_id, PayloadDelta::Use(new.payload));
+        let organization_id = Some(new.organization_id);
+        let state = State { delivery, organization_id, payload: None, early: 0, due: None };
+        Ok(Step::put(state).intend(Intent::Now(Effect::Attempt)).also(also))
     }
 
     fn on_command(
@@ -191,13 +255,13 @@ impl Resource for Deliveries {
         Ok(match (command, Self::deadline(&state)) {
             (Command::Due, Some((due, _))) if due <= at.now => {
                 if state.delivery.finished_at.is_some() {
-                    return Ok(Step::remove());
+                    return Ok(state.remove());
                 }
                 (state.due, state.delivery.next_attempt_at) = (None, None);
                 Step::put(state).intend(Intent::Now(Effect::Attempt))
             }
             (Command::Due, _) => Step::keep(),
-            (Command::Remove, _) => Step::remove(),
+            (Command::Remove, _) => state.remove(),
         })
     }
 

@@ -7,10 +7,13 @@
 mod effects;
 mod handlers;
 pub mod outbox;
+mod payload;
+mod receiver_turns;
 mod rules;
 pub mod signature;
 mod subscribers;
 
 pub(super) use handlers::view;
+pub use payload::{Payload, PayloadDelta};
 pub use rules::{Command, Effect, FAILS_AT_MOST, Outcome, PreviousSecret, Webhook, Webhooks};
 pub use subscribers::Subscribers;

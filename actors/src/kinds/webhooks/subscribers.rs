@@ -1,22 +1,20 @@
 //! The organizations that have webhooks, in memory: a change in any other organization writes and
 //! reads nothing more than without webhooks.
 
-use super::rules::Webhooks;
-use crate::runtime::{store::Store, turns::Turns};
+use super::{receiver_turns::ReceiverTurns, rules::Webhooks};
+use crate::runtime::store::Store;
 use contract::{Fault, OrganizationId, WebhookId};
 use std::{
     collections::{HashMap, HashSet},
     sync::{
         PoisonError, RwLock,
-        atomic::{AtomicBool, Ordering::SeqCst},
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Relaxed, SeqCst},
+        },
     },
 };
 use tokio::sync::Notify;
-
-/// How many requests to receivers are under way at most. Each holds a connection.
-const AT_A_TIME: usize = 512;
-/// How many of them go to one webhook.
-const OF_ONE: usize = 8;
 
 /// Who hears of events. An organization may be here without a webhook, because the creation of its
 /// webhook failed; its events then go from the outbox to nobody. The other way round never happens.
@@ -26,8 +24,9 @@ pub struct Subscribers {
     any: AtomicBool,
     /// Told when an event was written.
     pub(crate) news: Notify,
-    /// A slow receiver holds the turns of its own webhook only.
-    pub(crate) turns: Turns<WebhookId>,
+    pub(crate) turns: ReceiverTurns,
+    /// How many deliveries were not made, because too many of their organization waited.
+    dropped: AtomicU64,
 }
 
 impl Default for Subscribers {
@@ -36,7 +35,8 @@ impl Default for Subscribers {
             webhooks: RwLock::default(),
             any: AtomicBool::new(false),
             news: Notify::new(),
-            turns: Turns::new(AT_A_TIME, OF_ONE),
+            turns: ReceiverTurns::default(),
+            dropped: AtomicU64::new(0),
         }
     }
 }
@@ -69,6 +69,19 @@ impl Subscribers {
             }
         }
         self.any.store(!webhooks.is_empty(), SeqCst);
+    }
+
+    /// Counts a delivery that is not made, because too many of the organization wait.
+    pub(crate) fn drop_delivery(&self, organization: OrganizationId) {
+        // Not one line for each: there may be many.
+        if self.dropped.fetch_add(1, Relaxed).is_multiple_of(1_000) {
+            tracing::warn!(%organization, "too many deliveries wait; those of new events are dropped");
+        }
+    }
+
+    /// How many deliveries were dropped since the start.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Relaxed)
     }
 
     /// Adds the webhooks of the store.
