@@ -15,9 +15,9 @@ use actix_http::{
     Extensions, HttpService, Protocol, Request, Response, body::BoxBody, error::DispatchError,
 };
 use actix_rt::{Arbiter, System, net::TcpStream};
-use actix_server::Server;
+use actix_server::{Server, ServerBuilder};
 use actix_service::{ServiceFactory, ServiceFactoryExt, fn_service, map_config};
-use actix_web::{App, HttpServer, dev::AppConfig, web};
+use actix_web::{App, dev::AppConfig, web};
 use actors::{
     background::{
         fan_out::FanOut,
@@ -25,9 +25,7 @@ use actors::{
         sweeper::Sweeper,
     },
     call::router::Router,
-    platform::Platform,
     runtime::guard::Guard,
-    world::World,
 };
 use rustix::net::Shutdown;
 use std::{
@@ -36,13 +34,9 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
-use url::Url;
 
 /// Arbiters that run the owners.
 const ARBITERS: usize = 2;
-/// Threads that serve the pages of the dashboard, and the connections of each.
-const DASHBOARD_WORKERS: usize = 1;
-const DASHBOARD_CONNECTIONS: usize = 2_048;
 /// How long running calls may take to end after the service stops, in seconds.
 const STOP_WITHIN: u64 = 30;
 /// How long a client may take to send its headers.
@@ -97,7 +91,23 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
         }
     };
     let dashboard_url = args.dashboard_url()?;
-    let pages = pages(args, dashboard_url.clone(), &platform, edge.clone())?;
+    let listener = |option, address| Listener { option, address, workers, shared: shared.clone() };
+    let settings = dashboard::Settings {
+        url: dashboard_url.clone(),
+        api_url: args.api_url(),
+        application_id: platform.settings.application_id.clone(),
+    };
+    let (page_edge, listen) = (edge.clone(), args.listen);
+    let pages = move || {
+        let (edge, settings) = (page_edge(), settings.clone());
+        let app = App::new().configure(move |app| match Pages::new(edge, listen) {
+            Ok(service) => dashboard::configure(Rc::new(service), settings, app),
+            Err(e) => tracing::error!(error = %e, "the dashboard has no client for files"),
+        });
+        map_config(app, |()| AppConfig::default())
+    };
+    let pages = listener("--dashboard-listen", args.dashboard_listen)
+        .serve(Server::build().disable_signals(), pages)?;
     let stop_pages = pages.handle();
     actix_rt::spawn(pages);
     let app = move || {
@@ -105,7 +115,13 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
         let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);
         fast_path::before(edge, map_config(app, |()| AppConfig::default()))
     };
-    let server = listen(args.listen, workers, shared.clone(), platform.world.clone(), app)?;
+    let server = Server::build();
+    let (stops, world) = (server.graceful_shutdown_signal(), platform.world.clone());
+    actix_rt::spawn(async move {
+        stops.notified().await;
+        world.stop();
+    });
+    let server = listener("--listen", args.listen).serve(server, app)?;
     announce(
         args,
         dashboard_url.as_str().trim_end_matches('/'),
@@ -122,97 +138,67 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
     stopped
 }
 
-/// The dashboard, on an address of its own.
-fn pages(
-    args: &ServeArgs,
-    url: Url,
-    platform: &Platform,
-    edge: impl Fn() -> Edge + Send + Clone + 'static,
-) -> Result<Server, String> {
-    let settings = dashboard::Settings {
-        url,
-        api_url: args.api_url(),
-        application_id: platform.settings.application_id.clone(),
-    };
-    let listen = args.listen;
-    let app = move || {
-        let (edge, settings) = (edge(), settings.clone());
-        App::new().configure(move |app| match Pages::new(edge, listen) {
-            Ok(service) => dashboard::configure(Rc::new(service), settings, app),
-            Err(e) => tracing::error!(error = %e, "the dashboard has no client for files"),
-        })
-    };
-    let address = args.dashboard_listen;
-    let cannot = |e| {
-        format!(
-            "the dashboard cannot listen on {address}: {e}; choose another address with --dashboard-listen"
-        )
-    };
-    let server = HttpServer::new(app)
-        .workers(DASHBOARD_WORKERS)
-        .max_connections(DASHBOARD_CONNECTIONS)
-        .client_request_timeout(HEADERS_WITHIN)
-        .keep_alive(KEEP_ALIVE)
-        .shutdown_timeout(STOP_WITHIN)
-        .disable_signals();
-    Ok(server.bind(address).map_err(cannot)?.run())
-}
-
-/// Accepts connections and serves the app on them. `actix_web::HttpServer` offers no hook for the
-/// fast path and for [`Watched`] connections.
-fn listen<F>(
+/// Where a server listens, and what it shares with the others of this process.
+struct Listener {
+    /// The option that sets the address.
+    option: &'static str,
     address: SocketAddr,
     workers: usize,
     shared: Arc<Shared>,
-    world: Arc<World>,
-    app: impl Fn() -> F + Send + Clone + 'static,
-) -> Result<Server, String>
-where
-    F: ServiceFactory<
-            Request,
-            Config = (),
-            Response = Response<BoxBody>,
-            Error = actix_web::Error,
-            InitError = (),
-        > + 'static,
-{
-    let server = Server::build().workers(workers).shutdown_timeout(STOP_WITHIN);
-    let stopping = server.graceful_shutdown_signal();
-    let stops = stopping.clone();
-    actix_rt::spawn(async move {
-        stops.notified().await;
-        world.stop();
-    });
-    let service = move || {
-        let (shared, stopping) = (shared.clone(), stopping.clone());
-        let accept = fn_service(|io: TcpStream| async {
-            let _ = io.set_nodelay(true);
-            let peer = io.peer_addr().ok();
-            Ok::<_, DispatchError>((Watched::new(io), Protocol::Http1, peer))
-        });
-        let http = HttpService::build()
-            .graceful_shutdown_signal(move || {
-                let stopping = stopping.clone();
-                async move { stopping.notified().await }
-            })
-            .on_connect_ext(move |io: &Watched<TcpStream>, data: &mut Extensions| {
-                let peer = io.io().peer_addr().map(|peer| shared.connect(peer.ip()));
-                match peer {
-                    Ok(Ok(share)) => drop(data.insert(share)),
-                    // There are too many connections, or the client has already disconnected.
-                    Ok(Err(_)) | Err(_) => drop(rustix::net::shutdown(io.io(), Shutdown::Both)),
-                }
-                data.insert::<HalfClose>(io.half_close().clone());
-            })
-            .keep_alive(KEEP_ALIVE)
-            .client_request_timeout(HEADERS_WITHIN)
-            .client_disconnect_timeout(LINGER)
-            .local_addr(address);
-        accept.and_then(http.finish(app()))
-    };
-    let cannot =
-        |e| format!("cannot listen on {address}: {e}; choose another address with --listen");
-    Ok(server.bind("http", address, service).map_err(cannot)?.run())
+}
+
+impl Listener {
+    /// Accepts connections and serves the app on them. `actix_web::HttpServer` offers no hook for the
+    /// fast path and for [`Watched`] connections.
+    fn serve<F>(
+        self,
+        server: ServerBuilder,
+        app: impl Fn() -> F + Send + Clone + 'static,
+    ) -> Result<Server, String>
+    where
+        F: ServiceFactory<
+                Request,
+                Config = (),
+                Response: Into<Response<BoxBody>> + 'static,
+                Error = actix_web::Error,
+                InitError = (),
+            > + 'static,
+    {
+        let Listener { option, address, workers, shared } = self;
+        let server = server.workers(workers).shutdown_timeout(STOP_WITHIN);
+        let stopping = server.graceful_shutdown_signal();
+        let service = move || {
+            let (shared, stopping) = (shared.clone(), stopping.clone());
+            let accept = fn_service(|io: TcpStream| async {
+                let _ = io.set_nodelay(true);
+                let peer = io.peer_addr().ok();
+                Ok::<_, DispatchError>((Watched::new(io), Protocol::Http1, peer))
+            });
+            let http = HttpService::build()
+                .graceful_shutdown_signal(move || {
+                    let stopping = stopping.clone();
+                    async move { stopping.notified().await }
+                })
+                .on_connect_ext(move |io: &Watched<TcpStream>, data: &mut Extensions| {
+                    let peer = io.io().peer_addr().map(|peer| shared.connect(peer.ip()));
+                    match peer {
+                        Ok(Ok(share)) => drop(data.insert(share)),
+                        // There are too many connections, or the client has already disconnected.
+                        Ok(Err(_)) | Err(_) => drop(rustix::net::shutdown(io.io(), Shutdown::Both)),
+                    }
+                    data.insert::<HalfClose>(io.half_close().clone());
+                })
+                .keep_alive(KEEP_ALIVE)
+                .client_request_timeout(HEADERS_WITHIN)
+                .client_disconnect_timeout(LINGER)
+                .local_addr(address);
+            let http: HttpService<_, _, BoxBody, _, _> = http.finish(app());
+            accept.and_then(http)
+        };
+        let cannot =
+            |e| format!("cannot listen on {address}: {e}; choose another address with {option}");
+        Ok(server.bind("http", address, service).map_err(cannot)?.run())
+    }
 }
 
 fn shared(args: &ServeArgs) -> Result<Shared, String> {

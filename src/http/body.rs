@@ -16,7 +16,7 @@ use std::{future::poll_fn, task::Poll, time::Duration};
 /// The deadline for a body to arrive.
 const WITHIN: Duration = Duration::from_secs(30);
 /// The overhead of a request whose body is still arriving, in bytes.
-const WAITING: usize = 16 << 10;
+pub(super) const WAITING: usize = 16 << 10;
 
 pub struct Body {
     pub bytes: Bytes,

@@ -1,16 +1,18 @@
 //! Calls functions for the pages of the dashboard, as the router does for any client.
 
-use super::{Edge, functions, request};
+use super::{Edge, body, budget::Share, functions, request};
+use actix_http::RequestHead;
 use actors::{
     call::{
         authn::Credentials,
         pipeline::{Request, Target},
+        rate_limit::RateKey,
     },
     runtime::permit::Permit,
 };
 use bytes::Bytes;
 use contract::{Fault, Reply, Timestamp, fault::Failure};
-use dashboard::{Call, Service};
+use dashboard::{Call, Room, Service};
 use futures_util::{
     StreamExt,
     future::{self, Either, FutureExt, LocalBoxFuture},
@@ -64,6 +66,11 @@ impl Service for Pages {
 
     fn is_stopping(&self) -> bool {
         self.edge.platform.world.is_stopping()
+    }
+
+    fn room(&self, head: &RequestHead) -> Result<Box<dyn Room>, Fault> {
+        let holder = RateKey::address(request::origin(head, &self.edge).address);
+        Ok(Box::new(self.edge.shared.arriving.share(Some(holder), body::WAITING)?))
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> LocalBoxFuture<'a, Result<Reply, Fault>> {
@@ -132,6 +139,12 @@ impl Service for Pages {
             Err(Fault::NotNow(failure.error))
         }
         .boxed_local()
+    }
+}
+
+impl Room for Share {
+    fn grow(&mut self, bytes: usize) -> Result<(), Fault> {
+        Share::grow(self, bytes)
     }
 }
 

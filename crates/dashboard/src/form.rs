@@ -1,12 +1,15 @@
 //! Forms: what a person entered, and what is wrong with it.
 
-use crate::{Site, answer::Refused, cookies, visitor::form_token};
+use crate::{
+    answer::Refused,
+    arriving::{Arriving, in_time},
+    cookies,
+    visitor::form_token,
+};
 use actix_web::{FromRequest, HttpMessage, HttpRequest, dev::Payload, web};
-use bytes::Bytes;
 use contract::Fault;
-use futures_util::future::{Either, FutureExt, LocalBoxFuture, select};
+use futures_util::future::{FutureExt, LocalBoxFuture};
 use serde_json::{Map, Value};
-use std::time::Duration;
 
 /// The name of the field with the form token.
 pub const TOKEN: &str = "formToken";
@@ -16,10 +19,8 @@ pub const KEY: &str = "formKey";
 /// Parts of the names of fields that hold secrets, or may.
 const SECRET: [&str; 7] =
     ["password", "secret", "token", "masterkey", "env", "buildargs", "parameters"];
-/// The most bytes of a form: what the web framework takes.
-const LARGEST: u64 = 256 << 10;
-/// How long a form may take to arrive.
-const ARRIVES_WITHIN: Duration = Duration::from_secs(30);
+/// The most bytes of a form.
+const LARGEST: usize = 256 << 10;
 
 /// What a person entered, in the order of the fields, and what the service says about it.
 #[derive(Debug, Clone, Default)]
@@ -177,14 +178,10 @@ impl FromRequest for Form {
     type Future = LocalBoxFuture<'static, Result<Self, Self::Error>>;
 
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let (req, body) = (req.clone(), Bytes::from_request(req, payload));
+        let (req, payload) = (req.clone(), payload.take());
         async move {
-            let site = req.app_data::<web::Data<Site>>().ok_or(Refused(Fault::Internal))?;
-            let late = site.service.sleep(ARRIVES_WITHIN);
-            let body = match select(body, late).await {
-                Either::Left((body, _)) => body.map_err(|_| too_large())?,
-                Either::Right(_) => return Err(late_form().into()),
-            };
+            let mut arriving = Arriving::of(&req, LARGEST)?;
+            let body = in_time(&req, arriving.all(payload)).await?;
             let form = Form::new(
                 web::Query::<Vec<(String, String)>>::from_query(
                     str::from_utf8(&body).map_err(|_| malformed())?,
@@ -199,14 +196,6 @@ impl FromRequest for Form {
         }
         .boxed_local()
     }
-}
-
-fn too_large() -> Refused {
-    Refused(Fault::TooLarge { limit: LARGEST })
-}
-
-fn late_form() -> Refused {
-    Refused(Fault::Malformed("this form did not arrive whole; send it again".into()))
 }
 
 fn malformed() -> Refused {

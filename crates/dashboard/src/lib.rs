@@ -14,6 +14,7 @@
 //! Every page works without scripts. Where a command does the same, the page names it.
 
 mod answer;
+mod arriving;
 mod assets;
 mod chart;
 mod cookies;
@@ -42,6 +43,9 @@ pub trait Service: 'static {
     /// Whether the service is about to stop.
     fn is_stopping(&self) -> bool;
 
+    /// Room for what a request sends beside its head. Clients share it by their address.
+    fn room(&self, head: &RequestHead) -> Result<Box<dyn Room>, Fault>;
+
     /// Calls a function for the person who looks at the page.
     fn call<'a>(&'a self, call: Call<'a>) -> LocalBoxFuture<'a, Result<Reply, Fault>>;
 
@@ -51,6 +55,12 @@ pub trait Service: 'static {
         address: &'a str,
         file: LocalBoxStream<'static, Result<Bytes, Fault>>,
     ) -> LocalBoxFuture<'a, Result<(), Fault>>;
+}
+
+/// The memory of a request that is still arriving. Dropped, it is free for others.
+pub trait Room {
+    /// Takes so many more bytes.
+    fn grow(&mut self, bytes: usize) -> Result<(), Fault>;
 }
 
 /// A call of a function or of an endpoint.

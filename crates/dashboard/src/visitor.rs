@@ -34,14 +34,17 @@ impl FromRequest for Visitor {
     type Future = Ready<Result<Self, Self::Error>>;
 
     fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let site = req.app_data::<Data<Site>>().cloned();
-        let visitor =
-            site.map(|site| Visitor { site, req: req.clone(), session: cookies::session(req) });
-        ready(visitor.ok_or_else(|| Refused(Fault::Internal).into()))
+        ready(Visitor::of(req).map_err(Into::into))
     }
 }
 
 impl Visitor {
+    /// Who sent a request.
+    pub fn of(req: &HttpRequest) -> Result<Visitor, Refused> {
+        let site = req.app_data::<Data<Site>>().cloned().ok_or(Refused(Fault::Internal))?;
+        Ok(Visitor { site, req: req.clone(), session: cookies::session(req) })
+    }
+
     pub fn settings(&self) -> &crate::Settings {
         &self.site.settings
     }

@@ -3,6 +3,7 @@
 use super::{Part, apps::Tab};
 use crate::{
     answer::{Answer, Frame, Refused, done, form_page},
+    arriving::in_time,
     form::Form,
     visitor::Visitor,
 };
@@ -63,11 +64,12 @@ async fn upload(visitor: Visitor, path: web::Path<String>, mut parts: Multipart)
     let mut form = Form::default();
     let mut left = MOST_TEXT;
     let malformed = |_| Refused(Fault::Malformed("this is not a form with a file".into()));
-    while let Some(part) = parts.next().await {
+    while let Some(part) = in_time(visitor.request(), async { Ok(parts.next().await) }).await? {
         let mut part = part.map_err(malformed)?;
         let name = part.name().unwrap_or_default().to_owned();
         if name != "file" {
-            let value = part.bytes(left).await.map_err(|_| too_long())?.map_err(malformed)?;
+            let value = in_time(visitor.request(), async { Ok(part.bytes(left).await) }).await?;
+            let value = value.map_err(|_| too_long())?.map_err(malformed)?;
             left = left.checked_sub(value.len() + name.len()).ok_or_else(too_long)?;
             form.push(name, String::from_utf8_lossy(&value).into_owned());
             continue;

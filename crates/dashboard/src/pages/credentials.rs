@@ -76,7 +76,7 @@ fn at(app_id: AppId) -> String {
 
 async fn set(visitor: Visitor, path: web::Path<String>, parts: Multipart) -> Answer {
     let app_id: AppId = super::id(path, "app")?;
-    let form = form_with_files(visitor.request(), parts).await?;
+    let form = form_with_files(&visitor, parts).await?;
     let fields = [
         "kind",
         "name",
