@@ -33,6 +33,7 @@ mod daemons;
 mod dashboard;
 mod deployments;
 mod every_function;
+mod fairness;
 mod faults;
 mod folders;
 mod full_disk;
