@@ -295,6 +295,16 @@ fn parse_tier(text: &str) -> Result<Tier, String> {
         .map_err(|_| "must be free, developer, professional or enterprise".into())
 }
 
+/// Whether an address leads to this machine, wherever it is opened.
+fn is_local(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
 impl ServeArgs {
     /// The address at which clients reach the service, without a trailing slash.
     pub fn api_url(&self) -> String {
@@ -324,18 +334,20 @@ impl ServeArgs {
         Ok(url)
     }
 
+    /// The address of the dashboard for people who are elsewhere, without a slash at the end. `None` if
+    /// others reach the service, but the operator has not said where they reach the dashboard.
+    pub fn known_dashboard_url(&self) -> Option<String> {
+        let (url, service) = (self.dashboard_url().ok()?, Url::parse(&self.api_url()).ok()?);
+        let is_known = self.dashboard_url.is_some() || is_local(&service);
+        is_known.then(|| url.as_str().trim_end_matches('/').to_owned())
+    }
+
     /// Whether the service builds users' repositories: if only this machine can reach the service,
     /// or if the operator trusts everybody who can start a build.
     pub fn builds_repositories(&self) -> bool {
         let public = self.public_url.as_deref().and_then(|url| url::Url::parse(url).ok());
-        let is_local = |url: url::Url| match url.host() {
-            Some(url::Host::Domain(name)) => name == "localhost",
-            Some(url::Host::Ipv4(address)) => address.is_loopback(),
-            Some(url::Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        };
         let is_reached_here_only =
-            self.listen.ip().to_canonical().is_loopback() && public.is_none_or(is_local);
+            self.listen.ip().to_canonical().is_loopback() && public.as_ref().is_none_or(is_local);
         self.trust_builds || is_reached_here_only
     }
 

@@ -96,6 +96,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
         url: dashboard_url.clone(),
         api_url: args.api_url(),
         application_id: platform.settings.application_id.clone(),
+        sends_mail: args.mail_url.is_some(),
     };
     let (page_edge, listen) = (edge.clone(), args.listen);
     let pages = move || {

@@ -111,6 +111,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     };
     let settings = Settings {
         api_url,
+        dashboard_url: args.known_dashboard_url(),
         application_id: keys.application_id,
         javascript_key: args.javascript_key.clone(),
         require_javascript_key: args.require_javascript_key,

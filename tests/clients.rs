@@ -67,7 +67,8 @@ fn project(name: &str) -> CreateProject {
 /// The ids of all projects with this name, of pages of two.
 async fn projects(svc: &Client, name: &str) -> Vec<contract::ProjectId> {
     let limit = serde_json::from_value(json!(2)).unwrap();
-    let page = |cursor: Option<Cursor>| GetProjects { organization_id: None, limit, cursor };
+    let page =
+        |cursor: Option<Cursor>| GetProjects { organization_id: None, query: None, limit, cursor };
     let all: Vec<Project> = svc.list_all(page).await.unwrap();
     all.into_iter().filter(|project| project.name.as_str() == name).map(|p| p.id).collect()
 }

@@ -21,6 +21,8 @@ use store::{Record, Store};
 pub struct Settings {
     /// The URL at which clients reach the service, without a slash at the end.
     pub api_url: String,
+    /// The URL at which people reach the dashboard, without a slash at the end, where it is known.
+    pub dashboard_url: Option<String>,
     /// Every function call needs it, except a call with a deploy token.
     pub application_id: String,
     /// A client that sends a JavaScript key must send this one.
@@ -49,6 +51,14 @@ pub struct Settings {
     /// The deadline of functions that declare none of their own.
     pub function_limit: Duration,
     pub default_templates: DefaultTemplates,
+}
+
+impl Settings {
+    /// The address of a page of the dashboard with a token filled in. Tokens need no escaping: they
+    /// are letters, digits and underscores.
+    pub fn dashboard_link(&self, page: &str, token: &str) -> Option<String> {
+        self.dashboard_url.as_ref().map(|url| format!("{url}{page}?token={token}"))
+    }
 }
 
 /// The templates of instances for which a caller names none, by slug.

@@ -28,7 +28,12 @@ use crate::{
     config::ServeArgs,
     telemetry::Figures,
 };
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_http::RequestHead;
+use actix_web::{
+    HttpRequest, HttpResponse,
+    http::{Method, header},
+    web,
+};
 use actors::{
     call::{rate_limit::RateKey, router::Router},
     platform::Platform,
@@ -36,6 +41,7 @@ use actors::{
 };
 use budget::{Budget, Share};
 use contract::Fault;
+use reply::Heading;
 use std::{
     collections::HashSet,
     net::IpAddr,
@@ -142,7 +148,19 @@ async fn call(
 }
 
 async fn nothing_here(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
+    if let Some(dashboard) = dashboard_of(req.head(), &edge) {
+        return Heading::uncounted(req.head(), &edge).leads_to(dashboard);
+    }
     reply::refuse(req.head(), &edge, Fault::NoRoute)
+}
+
+/// Where a person is led who opens the address of the service in a browser.
+fn dashboard_of<'a>(head: &RequestHead, edge: &'a Edge) -> Option<&'a str> {
+    let accepts = head.headers().get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    let is_opened = head.method == Method::GET
+        && head.uri.path() == "/"
+        && accepts.is_some_and(|accept| accept.contains("text/html"));
+    edge.platform.settings.dashboard_url.as_deref().filter(|_| is_opened)
 }
 
 /// The path exists, but not with this method.

@@ -63,6 +63,17 @@ impl<'a> Heading<'a> {
         answer
     }
 
+    /// Leads a browser to an address of this installation.
+    pub fn leads_to(&self, address: &str) -> HttpResponse {
+        let mut answer = self.empty(StatusCode::SEE_OTHER);
+        if let Ok(address) = HeaderValue::from_str(address) {
+            answer.headers_mut().insert(header::LOCATION, address);
+        }
+        answer.headers_mut().insert(header::VARY, HeaderValue::from_static("accept"));
+        answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        answer
+    }
+
     pub fn json(&self, status: StatusCode, body: Vec<u8>) -> HttpResponse {
         let mut answer = HttpResponse::with_body(status, BoxBody::new(body));
         answer.headers_mut().insert(header::CONTENT_TYPE, JSON);

@@ -2,6 +2,8 @@
 
 mod commerce;
 mod instances;
+mod lists;
+mod mails;
 mod operators;
 mod releases;
 mod settings;
@@ -13,9 +15,10 @@ use crate::support::{
     pages::Judge,
     service::{Person, Service, person},
 };
+use fantoccini::key::Key;
 use reqwest::{
     blocking::{Client, RequestBuilder, Response},
-    header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN, SET_COOKIE},
+    header::{ACCEPT, CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE},
     redirect::Policy,
 };
 use serde_json::json;
@@ -167,10 +170,15 @@ fn begin(browser: &Browser, judge: impl Fn(&str)) {
     browser.fill("textbox", "E-mail", "grace@example.com");
     browser.click("button", "Send the invitation");
     browser.find("heading", "grace@example.com is invited");
+    browser.says("This server sends no mail: pass the link on.");
+    browser.says("/invitations?token=svc_inv_");
     judge("invited");
     browser.click("link", "Back to the organization");
     browser.click("button", "Withdraw the invitation of grace@example.com");
     browser.says("The invitation is withdrawn.");
+    browser.fill("textbox", "Name", "Acme & Sons");
+    browser.click("button", "Save");
+    browser.find("heading", "Acme & Sons");
     judge("organization");
 
     // Only its name deletes it.
@@ -247,6 +255,12 @@ fn pages_of_other_sites_and_rebound_names_are_refused() {
     // The token of the form of somebody else's session.
     let forged = form().header(ORIGIN, &at).header(COOKIE, "__Host-svc-session=r%3Aother");
     assert_eq!(sent(forged).status(), 401);
+    // The address of the service leads browsers here, and tells programs that nothing is there.
+    let opened = || client.get(format!("{}/", service.url));
+    let led = sent(opened().header(ACCEPT, "text/html,application/xhtml+xml,*/*;q=0.8"));
+    assert_eq!((led.status().as_u16(), led.headers()[LOCATION].to_str().unwrap()), (303, &*at));
+    assert!(led.headers().contains_key("x-request-id"));
+    assert_eq!(sent(opened().header(ACCEPT, "*/*")).status(), 404);
     // No page is on the address that forwards to instances.
     assert_eq!(sent(client.get(format!("{}/sign-in", service.url))).status(), 404);
 }
@@ -294,8 +308,20 @@ fn each_function_has_a_page_whose_example_it_understands() {
     // The search finds it, with its own page and without.
     browser.click("link", "Search");
     browser.find("dialog", "Search");
-    browser.fill("searchbox", "Pages, projects and functions", "console");
-    browser.click("link", "By console");
+    browser.fill("combobox", "Pages, projects and functions", "no such place");
+    browser.says("Nothing found");
+    // Enter waits for the newest answer. Arrows leave the focus in the field.
+    browser.fill("combobox", "Pages, projects and functions", "by conso");
+    browser.find("option", "By console");
+    judge.page(&browser, "palette");
+    browser.keys(&Key::Down.to_string());
+    browser.keys("le");
+    assert_eq!(browser.value("combobox", "Pages, projects and functions"), "by console");
+    browser.find("option", "By console");
+    browser.keys(&format!("{}{}templates\n", Key::Control + "a", Key::Null));
+    browser.find("heading", "Templates");
+    browser.click("link", "Search");
+    browser.fill("combobox", "Pages, projects and functions", "console\n");
     browser.find("heading", "By console");
     browser.open(&format!("{}/search?q=by+console", service.dashboard()));
     judge.page(&browser, "search");

@@ -78,12 +78,29 @@ fn release(browser: &Browser, judge: impl Fn(&str)) {
     browser.click("button", "Make the release");
     browser.find("heading", "1.5.0 production");
     publish(browser);
+    browser.says("1.5.0 is live at ota.");
+    // The one before is replaced, and stands below the one that users get.
+    browser.click("link", "Publishing");
+    browser.says("replaced");
+    let text = browser.text();
+    assert!(text.find("1.5.0, production") < text.find("1.4.2, production"), "{text}");
+    browser.click("link", "Releases");
+    browser.says("ota: replaced");
+    browser.click("link", "1.5.0");
+    // A store without a credential gets nothing, and no note says otherwise.
+    browser.click("checkbox", "google-play");
+    browser.click("button", "Publish the release");
+    browser.find("alert", "");
+    assert!(!browser.text().contains("google-play is live"), "{}", browser.text());
+    // The address of a refused form leads to its page.
+    browser.open(&browser.url());
+    browser.find("heading", "1.5.0 production");
     browser.click("link", "Roll back");
     browser.find("heading", "Roll back 1.5.0");
     browser.says("ota");
     judge("rollback");
     browser.click("button", "Roll back now");
-    browser.says("The release was rolled back.");
+    browser.says("production serves 1.4.2 again. 1.5.0 was rolled back.");
     browser.find("heading", "1.4.2 production");
     browser.click("link", "Releases");
     browser.says("rolled back");

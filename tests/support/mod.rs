@@ -12,6 +12,7 @@ pub mod github;
 pub mod google;
 pub mod load;
 pub mod lossy;
+pub mod mail;
 pub mod managed;
 pub mod oidc;
 pub mod pages;

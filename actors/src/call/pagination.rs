@@ -5,7 +5,7 @@ use crate::runtime::{
     resource::Resource,
     store::Store,
 };
-use contract::{Cursor, Fault, Limit, Page};
+use contract::{Cursor, Fault, Limit, Page, text::Query};
 use std::ops::ControlFlow;
 use store::{Entry, Record, Snapshot};
 
@@ -72,21 +72,62 @@ fn walk<R: Record, T>(
         for key in batch {
             if items.len() == limit.get() || looked_at == most {
                 let next_cursor = after.map(|key| Cursor::after(&key.to_string()));
-                return Ok(Page { items, next_cursor });
+                return Ok(Page::new(items, next_cursor));
             }
             if let Some(seen) = store.get::<R>(&key)? {
                 match show(key.clone(), &seen)? {
                     ControlFlow::Continue(item) => items.extend(item),
-                    ControlFlow::Break(()) => return Ok(Page { items, next_cursor: None }),
+                    ControlFlow::Break(()) => return Ok(Page::new(items, None)),
                 }
             }
             looked_at += 1;
             after = Some(key);
         }
         if !more {
-            return Ok(Page { items, next_cursor: None });
+            return Ok(Page::new(items, None));
         }
     }
+}
+
+/// At most `limit` keys that carry one of the index entries, newest first, after a cursor.
+pub fn newest_of<R: Record>(
+    store: &Store,
+    entries: &[impl Entry<R>],
+    after: Option<&R::Key>,
+    limit: usize,
+) -> Result<Vec<R::Key>, Fault> {
+    let mut keys = Vec::new();
+    for entry in entries {
+        keys.extend(store.newest::<R>(entry, after, limit)?);
+    }
+    keys.sort_by_cached_key(|key| std::cmp::Reverse(key.to_string()));
+    keys.truncate(limit);
+    Ok(keys)
+}
+
+/// The page with the size of the whole list: that of the page if it is the whole list. Otherwise
+/// `count` counts up to its argument, or has no answer because only reading all records would tell.
+pub fn with_total<T>(
+    page: Page<T>,
+    is_first: bool,
+    count: impl FnOnce(usize) -> Result<Option<usize>, Fault>,
+) -> Result<Page<T>, Fault> {
+    let whole = (is_first && page.next_cursor.is_none()).then_some(page.items.len());
+    let most = Page::<T>::MOST_COUNTED;
+    let total = match whole {
+        Some(whole) => Some(whole),
+        None => count(most as usize)?,
+    };
+    let total = total.map(|total| u32::try_from(total).unwrap_or(most).min(most));
+    Ok(Page { total, ..page })
+}
+
+/// Whether the query matches: it is the id, or a part of one of the texts in any case. Without a
+/// query, everything matches.
+pub fn is_meant(query: Option<&Query>, id: &str, texts: &[&str]) -> bool {
+    let Some(query) = query else { return true };
+    let part = query.as_str().to_lowercase();
+    id == query.as_str() || texts.iter().any(|text| text.to_lowercase().contains(&part))
 }
 
 /// The record key in a cursor.
@@ -131,6 +172,8 @@ pub fn slice<T>(
     key: impl Fn(&T) -> String,
     (limit, cursor): (Limit, Option<Cursor>),
 ) -> Page<T> {
+    let most = Page::<T>::MOST_COUNTED;
+    let total = u32::try_from(all.len()).unwrap_or(most).min(most);
     all.sort_by_key(|item| std::cmp::Reverse(key(item)));
     if let Some(cursor) = cursor {
         all.retain(|item| key(item).as_str() < cursor.key());
@@ -138,5 +181,5 @@ pub fn slice<T>(
     let more = all.len() > limit.get();
     all.truncate(limit.get());
     let next_cursor = if more { all.last().map(|item| Cursor::after(&key(item))) } else { None };
-    Page { items: all, next_cursor }
+    Page { items: all, next_cursor, total: Some(total) }
 }

@@ -9,7 +9,7 @@ use crate::{
         audit::{Event, EventIndex},
         authz,
         context::Call,
-        pagination,
+        pagination::{self, is_meant},
     },
     kinds::accounts::{self, Accounts, view},
     platform::Platform,
@@ -23,7 +23,6 @@ use contract::{
     },
     organizations::Organization,
     projects::Project,
-    text::Query,
 };
 use std::ops::ControlFlow;
 
@@ -67,14 +66,6 @@ fn place(actor: &Actor) -> String {
     format!("{calm}{}_{}", actor.id, actor.kind)
 }
 
-/// Whether the query matches: it is the id, or a part of one of the texts in any case. Without a
-/// query, everything matches.
-fn is_meant(query: Option<&Query>, id: &str, texts: &[&str]) -> bool {
-    let Some(query) = query else { return true };
-    let part = query.as_str().to_lowercase();
-    id == query.as_str() || texts.iter().any(|text| text.to_lowercase().contains(&part))
-}
-
 impl Serves<GetUsers> for Platform {
     async fn serve(&self, _: &Call, p: GetUsers) -> Result<Page<User>, Fault> {
         let email = p.query.as_ref().and_then(|query| query.as_str().parse::<Email>().ok());
@@ -82,7 +73,7 @@ impl Serves<GetUsers> for Platform {
             email.map(|email| self.account_of(&email)).transpose()?.flatten()
         {
             let user = view(self, id, &account)?;
-            return Ok(Page { items: vec![user], next_cursor: None });
+            return Ok(Page::new(vec![user], None));
         }
         pagination::whole::<Accounts, _>(&self.world.store, (p.limit, p.cursor), |id, account| {
             let texts = [account.email.as_str(), account.name.as_str()];

@@ -357,6 +357,7 @@ impl Scene {
 fn settings() -> Settings {
     Settings {
         api_url: "http://svc.test".into(),
+        dashboard_url: None,
         application_id: "svc_test".into(),
         javascript_key: None,
         require_javascript_key: false,

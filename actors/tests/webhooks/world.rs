@@ -266,6 +266,7 @@ pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 fn settings() -> Settings {
     Settings {
         api_url: "http://svc.test".into(),
+        dashboard_url: None,
         application_id: "svc_test".into(),
         javascript_key: None,
         require_javascript_key: false,

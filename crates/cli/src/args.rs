@@ -12,8 +12,8 @@ pub use webhooks::Webhook;
 use crate::values::{Expiry, FunctionName, one_of};
 use clap::{Args, Subcommand};
 use contract::{
-    AppId, Channel, Email, Name, Notes, OrganizationId, ProjectId, ReleaseId, Scope, TokenId,
-    VersionName, apps::Platform, deployments::DeploymentTarget,
+    AppId, Channel, Email, Name, NewName, Notes, OrganizationId, ProjectId, ReleaseId, Scope,
+    TokenId, VersionName, apps::Platform, deployments::DeploymentTarget,
 };
 use std::path::PathBuf;
 
@@ -113,7 +113,7 @@ pub struct Register {
     pub login: Login,
     /// Your name, as others see it
     #[arg(long)]
-    pub name: Option<Name>,
+    pub name: Option<NewName>,
 }
 
 /// `svc top`.
@@ -130,7 +130,7 @@ pub enum Project {
     /// Create a project
     Create {
         /// The name
-        name: Name,
+        name: NewName,
         /// The organization of the project; by default your personal one
         #[arg(long)]
         organization: Option<OrganizationId>,
@@ -143,7 +143,7 @@ pub enum App {
     /// Create an app in a project
     Create {
         /// The name
-        name: Name,
+        name: NewName,
         /// The project
         #[arg(long)]
         project: ProjectId,
@@ -282,7 +282,7 @@ pub enum Token {
     Create {
         /// What the token is for
         #[arg(long)]
-        name: Name,
+        name: NewName,
         /// A scope of the token; repeat it for each
         #[arg(long, required = true, value_delimiter = ',', value_parser = one_of::<Scope>())]
         scope: Vec<Scope>,

@@ -109,7 +109,7 @@ impl Client {
         }
         self.check_application()?;
         let items = self.wait(self.service.list_all(page))?;
-        Ok(Page { items, next_cursor: None })
+        Ok(Page::new(items, None))
     }
 
     /// Opens or resumes an upload.

@@ -32,10 +32,11 @@ pub fn apps(cx: &Context<'_>, args: args::Apps) -> Result<(), Failure> {
         None => reached_projects(cx)?.items.iter().map(|project| project.id).collect(),
     };
     let client = cx.client()?;
-    let mut apps = Page { items: Vec::new(), next_cursor: None };
+    let mut apps = Page::new(Vec::new(), None);
     for project_id in projects {
         let limit = Limit::default();
-        let page = client.list(true, |cursor| ListApps { project_id, limit, cursor })?;
+        let page =
+            client.list(true, |cursor| ListApps { project_id, query: None, limit, cursor })?;
         apps.items.extend(page.items);
     }
     print(cx, &apps, |apps| {
@@ -121,5 +122,10 @@ pub fn print<T: Serialize>(
 
 fn reached_projects(cx: &Context<'_>) -> Result<Page<Project>, Failure> {
     let limit = Limit::default();
-    cx.client()?.list(true, |cursor| GetProjects { organization_id: None, limit, cursor })
+    cx.client()?.list(true, |cursor| GetProjects {
+        organization_id: None,
+        query: None,
+        limit,
+        cursor,
+    })
 }

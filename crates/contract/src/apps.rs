@@ -1,12 +1,12 @@
 //! Apps, which own artifacts, releases and instances.
 
 use crate::{
-    AppId, BoundedSet, Channel, InstanceId, Name, Page, ProjectId, Sha256, Timestamp,
+    AppId, BoundedSet, Channel, InstanceId, Name, NewName, Page, ProjectId, Sha256, Timestamp,
     artifacts::Trust,
     page::*,
     patch::Patch,
     repositories::Repository,
-    text::{StoreIdentifier, WorkflowPath},
+    text::{Query, StoreIdentifier, WorkflowPath},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ functions! {
     /// Create an app in a project.
     "createApp": CreateApp {
         project_id: ProjectId,
-        name: Name,
+        name: NewName,
         /// The default is both platforms.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         platforms: Option<BoundedSet<Platform, 1, 2>>,
@@ -38,7 +38,7 @@ functions! {
     "updateApp": UpdateApp {
         app_id: AppId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        name: Option<Name>,
+        name: Option<NewName>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         platforms: Option<BoundedSet<Platform, 1, 2>>,
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
@@ -74,6 +74,11 @@ functions! {
     /// List the apps of a project.
     "listApps": ListApps {
         project_id: ProjectId,
+        /// Return only apps that have this in their name, bundle identifier or package name, in any
+        /// case, or the app with this id. A page may then have few or no apps and still a
+        /// `nextCursor`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        query: Option<Query>,
         #[serde(default)]
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]

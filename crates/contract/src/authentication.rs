@@ -1,7 +1,7 @@
 //! Accounts, sessions and passwords.
 
 use crate::{
-    Email, Name, Page, Password, PasswordAttempt, SessionId, Timestamp, UserId, WebUrl,
+    Email, Name, NewName, Page, Password, PasswordAttempt, SessionId, Timestamp, UserId, WebUrl,
     operators::AuditEvent, page::*, patch::Patch,
 };
 use schemars::JsonSchema;
@@ -19,7 +19,7 @@ functions! {
         password: Password,
         /// The display name. The default is the part of the e-mail address before the `@`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        name: Option<Name>,
+        name: Option<NewName>,
     } -> SignedIn { who: Public, effect: Change, session: ignored, secret: true, errors: [Exists "an account with this e-mail exists"] }
 
     /// Create the first administrator, once.
@@ -33,7 +33,7 @@ functions! {
         password: Password,
         /// The display name. The default is the part of the e-mail address before the `@`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        name: Option<Name>,
+        name: Option<NewName>,
     } -> SignedIn
     { who: Public, effect: Change, session: ignored, secret: true,
         errors: [
@@ -61,11 +61,11 @@ functions! {
     /// Change the caller's profile.
     "updateProfile": UpdateProfile {
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        name: Option<Name>,
+        name: Option<NewName>,
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         avatar_url: Patch<WebUrl>,
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
-        company: Patch<Name>,
+        company: Patch<NewName>,
     } -> User { who: User, effect: Change, person: required }
 
     /// Change the caller's password and end every other session.

@@ -1,7 +1,7 @@
 //! Backend instances: the server of an app and its database, in containers.
 
 use crate::{
-    AppId, BackupId, InstanceId, Name, Page, ProjectId, TemplateId,
+    AppId, BackupId, InstanceId, NewName, Page, ProjectId, TemplateId,
     env::Env,
     instances::{Instance, Metrics, Resources},
     page::*,
@@ -17,7 +17,7 @@ functions! {
     /// The call returns at once. The instance is in `provisioning` and starts as soon as possible.
     "svc_createBackendInstance": CreateBackendInstance {
         project_id: ProjectId,
-        name: Name,
+        name: NewName,
         /// An app of the project without a backend. By default, the call creates an app.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         app_id: Option<AppId>,
@@ -84,7 +84,7 @@ functions! {
     "svc_updateBackendInstance": UpdateBackendInstance {
         instance_id: InstanceId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        name: Option<Name>,
+        name: Option<NewName>,
         /// Replaces the environment of the server. Variables that the template sets cannot be
         /// replaced. A masked value, as replies show it, keeps the present one.
         #[serde(default, skip_serializing_if = "Option::is_none")]

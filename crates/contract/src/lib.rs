@@ -65,8 +65,8 @@ pub use page::{Cursor, Limit, Page};
 pub use patch::Patch;
 pub use standing::{Requirement, Scope, ScopeRule, Standing, Subject};
 pub use text::{
-    Channel, Description, Email, Name, Notes, Password, PasswordAttempt, Sha256, VersionName,
-    WebUrl,
+    Channel, Description, Email, Name, NewName, Notes, Password, PasswordAttempt, Sha256,
+    VersionName, WebUrl,
 };
 pub use time::Timestamp;
 

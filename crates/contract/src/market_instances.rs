@@ -1,7 +1,7 @@
 //! Market servers: a commerce server and its database, with an optional dashboard and storefront.
 
 use crate::{
-    AppId, BackupId, Name, ProjectId, TemplateId,
+    AppId, BackupId, NewName, ProjectId, TemplateId,
     env::Env,
     instances::{Instance, Resources, Service},
 };
@@ -21,7 +21,7 @@ functions! {
         app_id: Option<AppId>,
         /// The default is `Market server`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        name: Option<Name>,
+        name: Option<NewName>,
         /// A published market template. The default is the service's default template.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         template_id: Option<TemplateId>,

@@ -1,9 +1,10 @@
 //! Organizations, their members and invitations.
 
 use crate::{
-    Email, InvitationId, Name, OrganizationId, Page, Timestamp, UserId,
+    Email, InvitationId, Name, NewName, OrganizationId, Page, Timestamp, UserId,
     authentication::{Empty, Role},
     page::*,
+    text::Query,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ functions! {
     group "Organizations";
 
     /// Create an organization. The caller becomes its owner.
-    "createOrganization": CreateOrganization { name: Name } -> Organization
+    "createOrganization": CreateOrganization { name: NewName } -> Organization
     { who: User, effect: Change, person: required }
 
     /// Read an organization with its members.
@@ -23,7 +24,7 @@ functions! {
     "updateOrganization": UpdateOrganization {
         organization_id: OrganizationId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        name: Option<Name>,
+        name: Option<NewName>,
     } -> Organization { who: OwnerOrAdmin of (organization_id), effect: Change }
 
     /// Delete an organization.
@@ -39,6 +40,10 @@ functions! {
 
     /// List the caller's organizations. The master key lists all organizations.
     "listOrganizations": ListOrganizations {
+        /// Return only organizations that have this in their name, in any case, or the organization
+        /// with this id.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        query: Option<Query>,
         #[serde(default)]
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -116,4 +116,19 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// The cursor of the next page. Null on the last page.
     pub next_cursor: Option<Cursor>,
+    /// How many items the whole list has. 1,000 also stands for more than 1,000. Only lists whose
+    /// size is cheap to know have it, and a search has it only where one page holds all it finds. An
+    /// item whose deletion has begun may still count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u32>,
+}
+
+impl<T> Page<T> {
+    /// The greatest total.
+    pub const MOST_COUNTED: u32 = 1_000;
+
+    /// A page of a list of unknown size.
+    pub fn new(items: Vec<T>, next_cursor: Option<Cursor>) -> Page<T> {
+        Page { items, next_cursor, total: None }
+    }
 }

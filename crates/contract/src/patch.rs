@@ -27,6 +27,15 @@ impl<T> Patch<T> {
         }
     }
 
+    /// The same update with another value.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Patch<U> {
+        match self {
+            Patch::Keep => Patch::Keep,
+            Patch::Clear => Patch::Clear,
+            Patch::Set(value) => Patch::Set(f(value)),
+        }
+    }
+
     /// Whether the field does not change. Use this with `skip_serializing_if`.
     pub fn is_keep(&self) -> bool {
         matches!(self, Patch::Keep)

@@ -1,8 +1,8 @@
 //! Projects, which own apps and instances.
 
 use crate::{
-    BoundedSet, Description, Name, OrganizationId, Page, ProjectId, Timestamp, UserId, page::*,
-    patch::Patch,
+    BoundedSet, Description, Name, NewName, OrganizationId, Page, ProjectId, Timestamp, UserId,
+    page::*, patch::Patch, text::Query,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ functions! {
 
     /// Create a project.
     "svc_createProject": CreateProject {
-        name: Name,
+        name: NewName,
         /// The default is the caller's personal organization. The master key has none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         organization_id: Option<OrganizationId>,
@@ -25,6 +25,10 @@ functions! {
         /// Return only projects of this organization.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         organization_id: Option<OrganizationId>,
+        /// Return only projects that have this in their name or description, in any case, or the
+        /// project with this id. A page may then have few or no projects and still a `nextCursor`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        query: Option<Query>,
         #[serde(default)]
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +42,7 @@ functions! {
     "svc_updateProject": UpdateProject {
         project_id: ProjectId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        name: Option<Name>,
+        name: Option<NewName>,
         #[serde(default, skip_serializing_if = "Patch::is_keep")]
         description: Patch<Description>,
         /// Replaces the list of members who work on the project. They must be members of the

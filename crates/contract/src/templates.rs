@@ -1,7 +1,8 @@
 //! Templates of instances: services, each with an image version and settings.
 
 use crate::{
-    BoundedSet, Description, ImageId, Name, Notes, Page, TemplateId, Timestamp, VersionName,
+    BoundedSet, Description, ImageId, Name, NewName, Notes, Page, TemplateId, Timestamp,
+    VersionName,
     env::Env,
     instances::{InstanceKind, Role},
     page::*,
@@ -22,7 +23,7 @@ functions! {
     /// Add a version with `addTemplateDockerVersion`, then publish the template with
     /// `updateTemplateStatus`.
     "createTemplate": CreateTemplate {
-        name: Name,
+        name: NewName,
         /// The name of the template in URLs. It is unique.
         slug: Slug,
         kind: InstanceKind,
@@ -37,7 +38,7 @@ functions! {
     "updateTemplate": UpdateTemplate {
         template_id: TemplateId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        name: Option<Name>,
+        name: Option<NewName>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         slug: Option<Slug>,
         #[serde(default, skip_serializing_if = "Patch::is_keep")]

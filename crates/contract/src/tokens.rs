@@ -1,6 +1,6 @@
 //! Deploy tokens, with which CI jobs authenticate.
 
-use crate::{AppId, BoundedSet, Name, Page, Scope, Timestamp, TokenId, UserId, page::*};
+use crate::{AppId, BoundedSet, Name, NewName, Page, Scope, Timestamp, TokenId, UserId, page::*};
 
 functions! {
     group "Deploy tokens";
@@ -10,7 +10,7 @@ functions! {
     /// Only this reply contains the token. A token can do what its scopes allow, as long as the
     /// memberships of its creator allow it: the token of a superadmin reaches no further.
     "svc_createDeployToken": CreateDeployToken {
-        name: Name,
+        name: NewName,
         scopes: BoundedSet<Scope, 1, 4>,
         /// Restricts the token to one app. The default is every app that its creator may access.
         #[serde(default, skip_serializing_if = "Option::is_none")]

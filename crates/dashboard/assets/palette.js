@@ -3,17 +3,59 @@
 const dialog = document.createElement("dialog");
 dialog.className = "palette";
 dialog.setAttribute("aria-label", "Search");
-dialog.innerHTML = `<input type="search" aria-label="Pages, projects and functions" autocomplete="off"><div aria-live="polite"></div>`;
-const [input, results] = dialog.children;
-const links = () => [...results.querySelectorAll("a")];
-let newest = 0;
+dialog.innerHTML = `<input type="search" role="combobox" aria-label="Pages, projects and functions" aria-expanded="true" aria-controls="palette-places" aria-autocomplete="list" autocomplete="off"><div></div><p class="unseen" role="status"></p>`;
+const [input, results, status] = dialog.children;
+const options = () => [...results.querySelectorAll("[role=option]")];
+
+// The words whose answer is shown, and those that are asked for. They differ while a search runs.
+let shown = null;
+let asked = null;
+// Enter was pressed before the newest answer: it goes when that comes.
+let goes = false;
+let chosen = 0;
+
+function choose(at) {
+  const all = options();
+  chosen = all.length ? (at + all.length) % all.length : 0;
+  all.forEach((option, n) => option.setAttribute("aria-selected", String(n === chosen)));
+  if (all.length) input.setAttribute("aria-activedescendant", all[chosen].id);
+  else input.removeAttribute("aria-activedescendant");
+  all[chosen]?.scrollIntoView({ block: "nearest" });
+}
+
+// Shows the answer as a list of options: the focus stays in the field, and screen readers follow it.
+function show(html) {
+  results.innerHTML = html;
+  const list = results.querySelector("ul");
+  list.id = "palette-places";
+  list.setAttribute("role", "listbox");
+  list.setAttribute("aria-label", "Results");
+  list.querySelectorAll("a").forEach((place, n) => {
+    place.id = `palette-place-${n}`;
+    place.setAttribute("role", "option");
+    place.tabIndex = -1;
+    place.parentElement.setAttribute("role", "presentation");
+  });
+  const found = options().length;
+  status.textContent = found ? `${found} found` : "Nothing found";
+  choose(0);
+}
+
+function go() {
+  options()[chosen]?.click();
+}
 
 async function search() {
-  const mine = ++newest;
-  const answer = await fetch(`/search/results?q=${encodeURIComponent(input.value)}`);
-  if (answer.redirected || !answer.ok) return location.assign("/search");
+  const words = input.value;
+  if (words === asked) return;
+  asked = words;
+  const answer = await fetch(`/search/results?q=${encodeURIComponent(words)}`);
+  if (answer.redirected || !answer.ok) return location.assign(`/search?q=${encodeURIComponent(input.value)}`);
   const html = await answer.text();
-  if (mine === newest) results.innerHTML = html;
+  if (words !== asked) return;
+  show(html);
+  shown = words;
+  if (goes && input.value === shown) go();
 }
 
 function open(event) {
@@ -21,23 +63,29 @@ function open(event) {
   if (!dialog.isConnected) document.body.append(dialog);
   dialog.showModal();
   input.select();
+  asked = null;
   search();
 }
 
 let pause;
 input.addEventListener("input", () => {
+  goes = false;
   clearTimeout(pause);
   pause = setTimeout(search, 200);
 });
 dialog.addEventListener("keydown", (event) => {
-  const all = links();
-  const at = all.indexOf(document.activeElement);
-  if (event.key === "ArrowDown") (all[at + 1] ?? all[0])?.focus();
-  else if (event.key === "ArrowUp") (at > 0 ? all[at - 1] : input).focus();
-  else if (event.key === "Enter" && at < 0) all[0]?.click();
-  else return;
+  if (event.isComposing) return;
+  if (event.key === "ArrowDown") choose(chosen + 1);
+  else if (event.key === "ArrowUp") choose(chosen - 1);
+  else if (event.key === "Enter" && input.value === shown) go();
+  else if (event.key === "Enter") {
+    goes = true;
+    clearTimeout(pause);
+    search();
+  } else return;
   event.preventDefault();
 });
+dialog.addEventListener("close", () => { goes = false; });
 dialog.addEventListener("click", (event) => {
   if (event.target === dialog) dialog.close();
 });

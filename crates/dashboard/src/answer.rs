@@ -42,6 +42,68 @@ impl ResponseError for Refused {
     }
 }
 
+/// What the last form did, in a sentence for the next page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    pub text: String,
+    pub tone: Tone,
+}
+
+/// Whether what a form did is what the person wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// It is.
+    Good,
+    /// It has begun, or it is done in part.
+    Plain,
+    /// It is not.
+    Bad,
+}
+
+impl Note {
+    /// A note about something whose end the page shows later.
+    pub fn plain(text: impl Into<String>) -> Note {
+        Note { text: text.into(), tone: Tone::Plain }
+    }
+
+    /// A note about something that failed.
+    pub fn bad(text: impl Into<String>) -> Note {
+        Note { text: text.into(), tone: Tone::Bad }
+    }
+
+    /// The class of the note in style.css.
+    pub fn class(&self) -> &'static str {
+        match self.tone {
+            Tone::Good => "note good",
+            Tone::Plain => "note",
+            Tone::Bad => "fault",
+        }
+    }
+
+    /// How a screen reader tells it.
+    pub fn role(&self) -> &'static str {
+        if self.tone == Tone::Bad { "alert" } else { "status" }
+    }
+}
+
+impl From<&str> for Note {
+    fn from(text: &str) -> Note {
+        Note { text: text.to_owned(), tone: Tone::Good }
+    }
+}
+
+impl From<&String> for Note {
+    fn from(text: &String) -> Note {
+        text.as_str().into()
+    }
+}
+
+impl From<String> for Note {
+    fn from(text: String) -> Note {
+        Note { text, tone: Tone::Good }
+    }
+}
+
 /// Pages that belong together.
 pub struct Tabs {
     /// What they are about, for screen readers.
@@ -63,7 +125,7 @@ pub struct Frame {
     /// The person, if they are signed in.
     pub user: Option<User>,
     /// What the last form did.
-    pub note: Option<String>,
+    pub note: Option<Note>,
     pub form_token: String,
     pub now: Timestamp,
     /// Whether the browser will keep a session.
@@ -141,8 +203,8 @@ pub fn page_with(status: StatusCode, content: &impl Template) -> Answer {
 }
 
 /// Leads to another page after a form, and says there what the form did.
-pub fn done(to: &str, note: &str) -> Answer {
-    Ok(see(to).cookie(cookies::noted(note)).finish())
+pub fn done(to: &str, note: impl Into<Note>) -> Answer {
+    Ok(see(to).cookie(cookies::noted(&note.into())).finish())
 }
 
 /// Leads to another page with a new session, or without one.

@@ -3,6 +3,7 @@
 //! The prefix `__Host-` makes browsers keep the cookies to this very host, over https only; browsers
 //! treat this machine itself like https.
 
+use crate::answer::{Note, Tone};
 use actix_web::{
     HttpRequest,
     cookie::{Cookie, SameSite, time::Duration},
@@ -14,6 +15,12 @@ use data_encoding::BASE64URL_NOPAD;
 const SESSION: &str = "__Host-svc-session";
 /// What the last form did, for the next page.
 const NOTE: &str = "__Host-svc-note";
+/// The most characters of a note: a browser keeps cookies of 4 KiB.
+const LONGEST_NOTE: usize = 600;
+/// The last character of a note in its cookie tells its tone.
+const GOOD: char = '+';
+const PLAIN: char = '.';
+const BAD: char = '-';
 /// How long a browser keeps a session, in days. The service ends sessions earlier or later itself.
 const KEPT_FOR: i64 = 90;
 
@@ -55,13 +62,25 @@ pub fn signed_out() -> Cookie<'static> {
 }
 
 /// The note of a request. It is text of this site, and shown as text.
-pub fn note(req: &HttpRequest) -> Option<String> {
+pub fn note(req: &HttpRequest) -> Option<Note> {
     let note = BASE64URL_NOPAD.decode(value(req, NOTE)?.as_bytes()).ok()?;
-    String::from_utf8(note).ok()
+    let mut note = String::from_utf8(note).ok()?;
+    let tone = match note.pop()? {
+        GOOD => Tone::Good,
+        BAD => Tone::Bad,
+        _ => Tone::Plain,
+    };
+    Some(Note { text: note, tone })
 }
 
 /// Shows a note on the next page.
-pub fn noted(text: &str) -> Cookie<'static> {
+pub fn noted(note: &Note) -> Cookie<'static> {
+    let mut text: String = note.text.chars().take(LONGEST_NOTE).collect();
+    text.push(match note.tone {
+        Tone::Good => GOOD,
+        Tone::Plain => PLAIN,
+        Tone::Bad => BAD,
+    });
     cookie(NOTE, BASE64URL_NOPAD.encode(text.as_bytes()), Duration::minutes(1))
 }
 

@@ -8,6 +8,7 @@
 //! - [`form`] reads what they send, and shows it again when it is refused.
 //! - [`guard`] checks the host and the origin of each request, and puts the security headers and the
 //!   pages of errors on each answer.
+//! - [`list`] reads the part of a long list that a page shows.
 //! - [`live`] sends what changes while a page is open, and [`log`] what a log has more.
 //! - [`pages`] has one module for each group of pages.
 //!
@@ -21,6 +22,7 @@ mod cookies;
 mod files;
 mod form;
 mod guard;
+mod list;
 mod live;
 mod log;
 mod pages;
@@ -98,6 +100,8 @@ pub struct Settings {
     pub api_url: String,
     /// The application id that clients send.
     pub application_id: String,
+    /// Whether the service has a mail server. Without one, its operator finds the mails in the log.
+    pub sends_mail: bool,
 }
 
 impl Settings {

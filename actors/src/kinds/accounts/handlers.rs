@@ -192,7 +192,7 @@ struct Person {
 
 impl Serves<RegisterUser> for Platform {
     async fn serve(&self, cx: &Call, p: RegisterUser) -> Result<SignedIn, Fault> {
-        let person = Person { email: p.email, password: p.password, name: p.name };
+        let person = Person { email: p.email, password: p.password, name: p.name.map(Into::into) };
         self.register(cx, person, |_| ()).await
     }
 }
@@ -210,7 +210,7 @@ impl Serves<CreateFirstAdministrator> for Platform {
         if self.world.store.held_by::<Accounts>(&claim)?.is_some() {
             return Err(has_administrator());
         }
-        let person = Person { email: p.email, password: p.password, name: p.name };
+        let person = Person { email: p.email, password: p.password, name: p.name.map(Into::into) };
         self.register(cx, person, |account| {
             account.superadmin = true;
             account.first_administrator = true;
@@ -257,8 +257,11 @@ impl Serves<GetCurrentUser> for Platform {
 impl Serves<UpdateProfile> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateProfile) -> Result<User, Fault> {
         let user = cx.user()?.id;
-        let command =
-            Command::Update { name: p.name, avatar_url: p.avatar_url, company: p.company };
+        let command = Command::Update {
+            name: p.name.map(Into::into),
+            avatar_url: p.avatar_url,
+            company: p.company.map(Into::into),
+        };
         let platform = self.clone();
         let reply = move |account: &Account| view(&platform, user, account);
         cx.change(&self.world, &self.owners()?.accounts, user, command, reply).await
@@ -399,8 +402,12 @@ impl Platform {
             tracing::info!(%user, "no mail was sent: too many password resets are under way");
             return Ok(());
         }
+        let how = match self.settings.dashboard_link("/reset-password", &token) {
+            Some(link) => format!("Set one within an hour at this link:\n\n{link}"),
+            None => format!("Set one within an hour with this token:\n\n{token}"),
+        };
         let text = format!(
-            "Somebody asked for a new password for your account at {}.\n\nSet one within an hour with this token:\n\n{token}\n\nIf it was not you, do nothing.",
+            "Somebody asked for a new password for your account at {}.\n\n{how}\n\nIf it was not you, do nothing.",
             self.settings.api_url
         );
         let mail = &self.world.ports.mail;

@@ -40,6 +40,7 @@ impl Serves<ChangeUser> for Platform {
         let UserChange { password, name, avatar_url, company } = body;
         let has_profile = name.is_some() || !avatar_url.is_keep() || !company.is_keep();
         let accounts = &self.owners()?.accounts;
+        let (name, company) = (name.map(Into::into), company.map(Into::into));
         let update = Command::Update { name, avatar_url, company };
         let changed = |account: &Account| {
             Ok(UserChanged { updated_at: account.updated_at, session_token: None })

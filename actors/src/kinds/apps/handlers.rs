@@ -2,7 +2,10 @@
 
 use super::{App, Apps, Command};
 use crate::{
-    call::{context::Call, pagination},
+    call::{
+        context::Call,
+        pagination::{self, is_meant},
+    },
     kinds::{
         artifacts::Artifacts, checkouts::Whole, instances::of_app, projects::Projects,
         releases::Releases, repositories,
@@ -17,7 +20,10 @@ use contract::{
         ListApps, Platform as Mobile, SetChannelPolicy, UpdateApp,
     },
     instances::InstanceKind,
+    text::StoreIdentifier,
 };
+use std::ops::ControlFlow;
+use store::Snapshot;
 
 /// An app as its members see it.
 fn view(store: &Store, id: AppId, app: &App) -> Result<wire::App, Fault> {
@@ -55,7 +61,7 @@ fn sorted(platforms: BoundedSet<Mobile, 1, 2>) -> Vec<Mobile> {
 impl Serves<CreateApp> for Platform {
     async fn serve(&self, cx: &Call, p: CreateApp) -> Result<wire::App, Fault> {
         let id: AppId = self.world.ports.random.id(cx.now);
-        let mut app = App::new(p.project_id, p.name, cx.now);
+        let mut app = App::new(p.project_id, p.name.into(), cx.now);
         app.platforms = p.platforms.map_or(app.platforms, sorted);
         app.ios.identifier = p.bundle_id;
         app.android.identifier = p.package_name;
@@ -76,7 +82,7 @@ impl Serves<UpdateApp> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateApp) -> Result<wire::App, Fault> {
         let id = p.app_id;
         let command = Command::Update {
-            name: p.name,
+            name: p.name.map(Into::into),
             platforms: p.platforms.map(sorted),
             bundle_id: p.bundle_id,
             package_name: p.package_name,
@@ -111,9 +117,21 @@ impl Serves<DeleteApp> for Platform {
 
 impl Serves<ListApps> for Platform {
     async fn serve(&self, _: &Call, p: ListApps) -> Result<Page<wire::App>, Fault> {
-        let entry = Under::<Projects>(p.project_id);
-        pagination::page::<Apps, _>(&self.world.store, &entry, (p.limit, p.cursor), |id, seen| {
-            if seen.deleting { Ok(None) } else { view(&self.world.store, id, seen).map(Some) }
+        let (store, entry) = (&self.world.store, Under::<Projects>(p.project_id));
+        let (is_first, is_search) = (p.cursor.is_none(), p.query.is_some());
+        let show = |id: AppId, seen: &Snapshot<Apps>| {
+            let identifiers = [&seen.ios.identifier, &seen.android.identifier];
+            let identifiers = identifiers.into_iter().flatten().map(StoreIdentifier::as_str);
+            let texts: Vec<_> = identifiers.chain([seen.name.as_str()]).collect();
+            let is_shown = !seen.deleting && is_meant(p.query.as_ref(), &id.to_string(), &texts);
+            let shown = is_shown.then(|| view(store, id, seen)).transpose()?;
+            Ok(ControlFlow::Continue(shown))
+        };
+        let keys = |after: Option<&AppId>, most| store.newest::<Apps>(&entry, after, most);
+        let page = pagination::search(store, keys, (p.limit, p.cursor), show)?;
+        pagination::with_total(page, is_first, |most| {
+            let counted = || store.newest::<Apps>(&entry, None, most).map(|keys| keys.len());
+            (!is_search).then(counted).transpose()
         })
     }
 }

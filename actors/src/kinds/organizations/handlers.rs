@@ -9,10 +9,10 @@ use crate::{
     call::{
         authz::{self, memberships},
         context::Call,
-        pagination,
+        pagination::{self, is_meant},
     },
     kinds::{accounts::digest, checkouts::Whole, projects::Projects},
-    platform::Platform,
+    platform::{Platform, Settings},
     runtime::entries::Under,
     world::World,
 };
@@ -88,7 +88,7 @@ impl Platform {
 impl Serves<CreateOrganization> for Platform {
     async fn serve(&self, cx: &Call, p: CreateOrganization) -> Result<wire::Organization, Fault> {
         let id: OrganizationId = self.world.ports.random.id(cx.now);
-        let new = New { name: p.name, owner: cx.user()?.id };
+        let new = New { name: p.name.into(), owner: cx.user()?.id };
         let world: Arc<World> = self.world.clone();
         let reply = move |organization: &Organization| view(&world, id, organization);
         cx.create(&self.world, &self.owners()?.organizations, id, new, reply).await
@@ -103,7 +103,8 @@ impl Serves<GetOrganization> for Platform {
 
 impl Serves<UpdateOrganization> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateOrganization) -> Result<wire::Organization, Fault> {
-        self.change_organization(cx, p.organization_id, Command::Rename(p.name)).await
+        self.change_organization(cx, p.organization_id, Command::Rename(p.name.map(Into::into)))
+            .await
     }
 }
 
@@ -139,13 +140,16 @@ impl Serves<ListOrganizations> for Platform {
         cx: &Call,
         p: ListOrganizations,
     ) -> Result<Page<wire::Organization>, Fault> {
+        let wanted = |id: OrganizationId, organization: &Organization| {
+            is_meant(p.query.as_ref(), &id.to_string(), &[organization.name.as_str()])
+        };
         let Some(user) = cx.listed_user()? else {
-            return self.all_organizations((p.limit, p.cursor), |_, _| true);
+            return self.all_organizations((p.limit, p.cursor), wanted);
         };
         let mut all = Vec::new();
         for id in memberships(&self.world, user.id)?.organizations.keys().copied() {
             let seen = self.world.store.get::<Organizations>(&id)?;
-            if let Some(seen) = seen.filter(|o| !o.deleting) {
+            if let Some(seen) = seen.filter(|o| !o.deleting && wanted(id, o)) {
                 all.push(view(&self.world, id, &seen)?);
             }
         }
@@ -210,7 +214,7 @@ impl Serves<InviteMember> for Platform {
             .await?;
         mail_counted.was_sent();
         let inviter = cx.caller.user.as_ref().map(|user| &user.account.email);
-        let text = invitation_mail(inviter, &name, &self.settings.api_url, &token);
+        let text = invitation_mail(inviter, &name, &self.settings, &token);
         let mail = self.world.ports.mail.clone();
         actix_rt::spawn(async move {
             if let Err(e) = mail.send(&p.email, "Your invitation", &text).await {
@@ -223,11 +227,25 @@ impl Serves<InviteMember> for Platform {
 
 /// The inviter chose the organization's name. Quotes in the name are replaced, so that the name
 /// cannot end its quotation.
-fn invitation_mail(inviter: Option<&Email>, name: &Name, api_url: &str, token: &str) -> String {
+fn invitation_mail(
+    inviter: Option<&Email>,
+    name: &Name,
+    settings: &Settings,
+    token: &str,
+) -> String {
     let inviter = inviter.map_or("The operator", Email::as_str);
     let name = name.as_str().replace(['"', '“', '”'], "'");
+    let api_url = &settings.api_url;
+    let how = match settings.dashboard_link("/invitations", token) {
+        Some(link) => format!(
+            "Open this link within 7 days, and sign in or register there with this e-mail:\n\n{link}"
+        ),
+        None => format!(
+            "Sign in or register there with this e-mail and accept within 7 days with this token:\n\n{token}"
+        ),
+    };
     format!(
-        "{inviter} invites you to the organization “{name}” at {api_url}.\n\nSign in or register there with this e-mail and accept within 7 days with this token:\n\n{token}\n\nIf you do not know who that is, do nothing."
+        "{inviter} invites you to the organization “{name}” at {api_url}.\n\n{how}\n\nIf you do not know who that is, do nothing."
     )
 }
 

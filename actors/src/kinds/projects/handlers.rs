@@ -6,7 +6,7 @@ use crate::{
         authz::{memberships, reaches_project},
         context::Call,
         lookup::Ancestry,
-        pagination,
+        pagination::{self, is_meant},
     },
     kinds::{
         apps::Apps, artifacts::Artifacts, checkouts::Whole, organizations::Organizations,
@@ -16,13 +16,17 @@ use crate::{
     runtime::entries::Under,
 };
 use contract::{
-    BoundedSet, Cursor, Fault, Limit, OrganizationId, Page, ProjectId, Serves, Subject, UserId,
+    BoundedSet, Cursor, Description, Fault, Limit, OrganizationId, Page, ProjectId, Serves,
+    Subject, UserId,
+    authentication::Role,
     instances::InstanceKind,
     projects::{
         CreateProject, DeleteProject, DeletedProject, GetProject, GetProjects, Project,
         ProjectContents, ProjectState, UpdateProject,
     },
+    text::Query,
 };
+use std::ops::ControlFlow;
 use store::Snapshot;
 
 impl Serves<CreateProject> for Platform {
@@ -35,7 +39,7 @@ impl Serves<CreateProject> for Platform {
             id,
             organization_id: cx.ancestry.organization()?.0,
             owner_id: cx.caller.user.as_ref().map(|user| user.id),
-            name: p.name,
+            name: p.name.into(),
             description: p.description,
             member_ids: Vec::new(),
             state: ProjectState::Active,
@@ -50,36 +54,43 @@ impl Serves<CreateProject> for Platform {
 impl Serves<GetProjects> for Platform {
     async fn serve(&self, cx: &Call, p: GetProjects) -> Result<Page<Project>, Fault> {
         let Some(user) = cx.listed_user()?.map(|user| user.id) else {
-            return self.all_projects(p.organization_id, (p.limit, p.cursor), |_| true);
+            return self.all_projects(p.organization_id, (p.limit, p.cursor), |project| {
+                is_searched(p.query.as_ref(), project)
+            });
         };
         let memberships = &memberships(&self.world, user)?;
         let wanted = |id| p.organization_id.is_none_or(|only| only == id);
-        let (mut all, mut more) = (Vec::new(), false);
-        for (organization, membership) in
-            memberships.organizations.iter().filter(|(id, _)| wanted(**id))
-        {
-            let mine = |project: &Project| {
-                project.state == ProjectState::Active && reaches_project(membership, project, user)
-            };
-            let entry = Under::<Organizations>(*organization);
-            // One page of each organization is enough to fill one page of the merged list.
-            let page = pagination::page::<Projects, _>(
-                &self.world.store,
-                &entry,
-                (p.limit, p.cursor.clone()),
-                |_, seen| Ok(Some(seen.state.clone()).filter(mine)),
-            )?;
-            all.extend(page.items);
-            more |= page.next_cursor.is_some();
-        }
-        let mut page =
-            pagination::slice(all, |project| project.id.to_string(), (p.limit, p.cursor));
-        if more && page.next_cursor.is_none() {
-            page.next_cursor =
-                page.items.last().map(|project| Cursor::after(&project.id.to_string()));
-        }
-        Ok(page)
+        let organizations = memberships.organizations.iter().filter(|(id, _)| wanted(**id));
+        let entries: Vec<_> = organizations.map(|(id, _)| Under::<Organizations>(*id)).collect();
+        let show = |_, seen: &Snapshot<Projects>| {
+            let membership = memberships.organizations.get(&seen.organization_id);
+            let is_shown = seen.state.state == ProjectState::Active
+                && membership.is_some_and(|membership| reaches_project(membership, seen, user))
+                && is_searched(p.query.as_ref(), seen);
+            Ok(ControlFlow::Continue(is_shown.then(|| seen.state.clone())))
+        };
+        let store = &self.world.store;
+        let keys = |after: Option<&ProjectId>, most| {
+            pagination::newest_of::<Projects>(store, &entries, after, most)
+        };
+        let is_first = p.cursor.is_none();
+        let page = pagination::search(store, &keys, (p.limit, p.cursor), show)?;
+        // Only who reaches every project of an organization reaches as many as it has.
+        let reaches_all = |id: &OrganizationId| {
+            memberships.organizations.get(id).is_some_and(|m| m.role >= Role::Supervisor)
+        };
+        let is_countable = p.query.is_none() && entries.iter().all(|entry| reaches_all(&entry.0));
+        pagination::with_total(page, is_first, |most| {
+            let counted = || keys(None, most).map(|keys| keys.len());
+            is_countable.then(counted).transpose()
+        })
     }
+}
+
+/// Whether a search means this project.
+fn is_searched(query: Option<&Query>, project: &Project) -> bool {
+    let description = project.description.as_ref().map_or("", Description::as_str);
+    is_meant(query, &project.id.to_string(), &[project.name.as_str(), description])
 }
 
 impl Platform {
@@ -114,7 +125,11 @@ impl Serves<UpdateProject> for Platform {
             check_members(cx, members)?;
         }
         let member_ids = p.member_ids.map(BoundedSet::into_vec);
-        let command = Command::Update { name: p.name, description: p.description, member_ids };
+        let command = Command::Update {
+            name: p.name.map(Into::into),
+            description: p.description,
+            member_ids,
+        };
         let owners = &self.owners()?.projects;
         cx.change(&self.world, owners, p.project_id, command, |project| Ok(project.clone())).await
     }

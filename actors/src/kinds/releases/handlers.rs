@@ -11,20 +11,20 @@ use crate::{
     call::{context::Call, pagination},
     kinds::{apps::Apps, artifacts::Artifacts, publications},
     platform::Platform,
-    runtime::entries::Under,
+    runtime::{entries::Under, store::Store},
 };
 use contract::{
-    AppId, Channel, Fault, Page, ReleaseId, Serves,
+    AppId, Channel, Cursor, Fault, Limit, Page, ReleaseId, Serves,
     apps::Platform as Mobile,
     artifacts::{Artifact, ArtifactKind, ArtifactState},
     releases::{
         CheckRelease, CreateRelease, DeleteRelease, DeletedRelease, GetLatestRelease, GetRelease,
         GetReleases, LatestRelease, PublicArtifact, PublicRelease, PublicationState,
-        PublishRelease, Release, Target, UpdateRelease,
+        PublishRelease, Release, ReleaseState, Target, UpdateRelease,
     },
 };
 use std::time::Duration;
-use store::Snapshot;
+use store::{Entry, Snapshot};
 
 /// How long a call waits for the targets.
 pub(super) const PUBLISH_WITHIN: Duration = Duration::from_secs(25);
@@ -71,21 +71,33 @@ impl Serves<DeleteRelease> for Platform {
 
 impl Serves<GetReleases> for Platform {
     async fn serve(&self, _: &Call, p: GetReleases) -> Result<Page<Release>, Fault> {
-        let (store, slice) = (&self.world.store, (p.limit, p.cursor));
-        let show = |_, seen: &Snapshot<Releases>| {
-            let wanted = p.state.is_none_or(|state| seen.release.state == state);
-            Ok(wanted.then(|| seen.release.clone()))
-        };
+        let (store, app) = (&self.world.store, p.app_id);
+        let page = (p.limit, p.cursor);
         match p.channel {
-            Some(channel) => pagination::page(
-                store,
-                &ReleaseIndex::Channel { app: p.app_id, channel },
-                slice,
-                show,
-            ),
-            None => pagination::page(store, &Under::<Apps>(p.app_id), slice, show),
+            Some(channel) => {
+                releases_of(store, &ReleaseIndex::Channel { app, channel }, p.state, page)
+            }
+            None => releases_of(store, &Under::<Apps>(app), p.state, page),
         }
     }
+}
+
+/// The releases with an index entry, in one state if one is given.
+fn releases_of(
+    store: &Store,
+    entry: &impl Entry<Releases>,
+    state: Option<ReleaseState>,
+    page: (Limit, Option<Cursor>),
+) -> Result<Page<Release>, Fault> {
+    let is_first = page.1.is_none();
+    let found = pagination::page(store, entry, page, |_, seen: &Snapshot<Releases>| {
+        let is_wanted = state.is_none_or(|state| seen.release.state == state);
+        Ok(is_wanted.then(|| seen.release.clone()))
+    })?;
+    pagination::with_total(found, is_first, |most| {
+        let counted = || store.newest::<Releases>(entry, None, most).map(|keys| keys.len());
+        state.is_none().then(counted).transpose()
+    })
 }
 
 impl Serves<GetRelease> for Platform {

@@ -69,7 +69,7 @@ impl Serves<CreateTemplate> for Platform {
         let id: TemplateId = self.world.ports.random.id(cx.now);
         let template = Template {
             id,
-            name: p.name,
+            name: p.name.into(),
             slug: p.slug,
             kind: p.kind,
             description: p.description,
@@ -91,7 +91,7 @@ impl Serves<CreateTemplate> for Platform {
 impl Serves<UpdateTemplate> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateTemplate) -> Result<Template, Fault> {
         let command = Command::Update {
-            name: p.name,
+            name: p.name.map(Into::into),
             slug: p.slug,
             description: p.description,
             category: p.category,

@@ -43,7 +43,7 @@ impl Serves<CreateDeployToken> for Platform {
         let maker = cx.user()?;
         authz::check_maker(&self.world, maker, &cx.ancestry)?;
         let token = Token {
-            name: p.name,
+            name: p.name.into(),
             scopes,
             app_id: p.app_id,
             created_by: maker.id,

@@ -5,7 +5,7 @@
 //! Client libraries send every request as `POST`, with the method in the body (`_method`).
 
 use crate::{
-    Email, Name, Password, SessionId, Timestamp, UserId, WebUrl,
+    Email, Name, NewName, Password, SessionId, Timestamp, UserId, WebUrl,
     authentication::{Empty, Role, Tier},
     patch::Patch,
 };
@@ -123,7 +123,7 @@ pub struct UserCredentials {
     /// The password of the account.
     pub password: Password,
     /// The display name, for a sign-up.
-    pub name: Option<Name>,
+    pub name: Option<NewName>,
 }
 
 /// The account whose password to reset.
@@ -143,13 +143,13 @@ pub struct UserChange {
     pub password: Option<Password>,
     /// The display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<Name>,
+    pub name: Option<NewName>,
     /// The URL of a picture. Null clears it.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub avatar_url: Patch<WebUrl>,
     /// The company. Null clears it.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
-    pub company: Patch<Name>,
+    pub company: Patch<NewName>,
 }
 
 records! {

@@ -68,7 +68,7 @@ async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
     let app_id = super::id(path, "app")?;
     let (frame, tab) = Tab::open(&visitor, app_id, "").await?;
     let has_artifacts = !artifacts::verified(&visitor, app_id).await?.is_empty();
-    let has_releases = !releases::of_app(&visitor, app_id).await?.is_empty();
+    let has_releases = releases::has_any(&visitor, app_id).await?;
     let backend = instances::of_app(&visitor, app_id, InstanceKind::Backend).await?;
     let market = instances::of_app(&visitor, app_id, InstanceKind::Market).await?;
     let settings = visitor.settings();

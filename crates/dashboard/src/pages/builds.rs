@@ -2,7 +2,7 @@
 
 use super::{Part, apps::Tab};
 use crate::{
-    answer::{Answer, Frame, done, form_page, page},
+    answer::{Answer, Frame, Note, done, form_page, page},
     form::Form,
     live::{self, Next},
     log::{self, Log, Seen},
@@ -101,7 +101,10 @@ async fn follow_log(visitor: Visitor, path: web::Path<String>, seen: web::Query<
 async fn cancel(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let build_id: BuildId = super::id(path, "build")?;
     match visitor.send::<CancelBuild>(&json!({"buildId": build_id}), form.key()).await {
-        Ok(_) => done(&format!("/builds/{build_id}"), "The build is cancelled."),
+        Ok(build) => done(
+            &format!("/builds/{build_id}"),
+            Note::plain(format!("The build is {}.", super::name(&build.state))),
+        ),
         Err(fault) => show_with(&visitor, build_id, form.refused(fault)).await,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::apps::Tab;
 use crate::{
-    answer::{Answer, Frame, done, form_page},
+    answer::{Answer, Frame, Note, done, form_page},
     files::form_with_files,
     form::Form,
     visitor::Visitor,
@@ -96,7 +96,13 @@ async fn set(visitor: Visitor, path: web::Path<String>, parts: Multipart) -> Ans
         params.insert("data".into(), BASE64.encode(entered.as_bytes()).into());
     }
     match visitor.send::<SetCredential>(&Value::Object(params), form.key()).await {
-        Ok(_) => done(&at(app_id), "The credential is stored."),
+        Ok(credential) => {
+            let note = match credential.warnings.first() {
+                Some(warning) => Note::plain(format!("The credential is stored. {warning}")),
+                None => "The credential is stored.".into(),
+            };
+            done(&at(app_id), note)
+        }
         Err(fault) => show_with(&visitor, app_id, form.refused(fault)).await,
     }
 }
@@ -106,8 +112,12 @@ async fn check(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer 
     let params = Value::Object(form.params(&["credentialId"]));
     match visitor.send::<CheckCredential>(&params, form.key()).await {
         Ok(credential) => {
-            let found = credential.check.map(|check| check.text);
-            done(&at(app_id), &found.unwrap_or_else(|| "The credential was checked.".into()))
+            let note = match credential.check {
+                Some(check) if check.ok => check.text.into(),
+                Some(check) => Note::bad(check.text),
+                None => Note::plain("The check is under way."),
+            };
+            done(&at(app_id), note)
         }
         Err(fault) => show_with(&visitor, app_id, form.refused(fault)).await,
     }

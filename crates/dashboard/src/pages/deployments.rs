@@ -2,8 +2,9 @@
 
 use super::instances::Tab;
 use crate::{
-    answer::{Answer, Frame, done, form_page},
+    answer::{Answer, Frame, Note, done, form_page},
     form::Form,
+    list::{CURSOR, List},
     live::{self, Next},
     log::{self, Log, Seen},
     visitor::Visitor,
@@ -20,6 +21,7 @@ use contract::{
     images::{DockerImage, SearchDockerImages},
     instances::{Instance, InstanceKind, Role},
 };
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -38,15 +40,15 @@ const INTERVAL: Duration = Duration::from_secs(2);
 
 #[derive(Template)]
 #[template(path = "deployments.html")]
-struct List {
+struct Deployments {
     frame: Frame,
     tab: Tab,
-    deployments: Vec<Deployment>,
+    list: List<Deployment>,
     images: Vec<DockerImage>,
     form: Form,
 }
 
-impl List {
+impl Deployments {
     /// The services that can be replaced: the target on the wire, and what it is called.
     fn targets(&self) -> Vec<(&'static str, &'static str)> {
         targets(&self.tab.instance)
@@ -89,24 +91,36 @@ fn targets(instance: &Instance) -> Vec<(&'static str, &'static str)> {
     instance.services.iter().filter_map(|service| target(service.role)).collect()
 }
 
-async fn list(visitor: Visitor, path: web::Path<String>) -> Answer {
-    list_with(&visitor, super::id(path, "instance")?, Form::default()).await
+/// The part of the list that a person looks at.
+#[derive(Deserialize)]
+struct Wanted {
+    #[serde(default)]
+    cursor: String,
 }
 
+async fn list(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
+    part_with(&visitor, super::id(path, "instance")?, &wanted.cursor, Form::default()).await
+}
+
+/// Shows the newest deployments with a form that was refused.
 async fn list_with(visitor: &Visitor, instance_id: InstanceId, form: Form) -> Answer {
+    part_with(visitor, instance_id, &String::new(), form).await
+}
+
+async fn part_with(
+    visitor: &Visitor,
+    instance_id: InstanceId,
+    cursor: &String,
+    form: Form,
+) -> Answer {
     let (frame, tab) = Tab::open(visitor, instance_id, "/deployments").await?;
-    let all = ListDeployments {
-        app_id: tab.instance.app_id,
-        target: None,
-        state: None,
-        limit: Limit::MOST,
-        cursor: None,
-    };
-    let mut deployments = visitor.read(&all).await?.items;
-    deployments.retain(|deployment| deployment.instance_id == instance_id);
+    let at = format!("/instances/{instance_id}/deployments");
+    let (of_app, part) = (json!({"appId": tab.instance.app_id}), [(CURSOR, cursor)]);
+    let mut list = List::read::<ListDeployments>(visitor, &at, of_app, &part).await?;
+    list.items.retain(|deployment| deployment.instance_id == instance_id);
     let images = SearchDockerImages { query: None, limit: Limit::MOST, cursor: None };
     let images = visitor.read(&images).await?.items;
-    form_page(&form.clone(), &List { frame, tab, deployments, images, form })
+    form_page(&form.clone(), &Deployments { frame, tab, list, images, form })
 }
 
 async fn trigger(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
@@ -118,7 +132,7 @@ async fn trigger(visitor: Visitor, path: web::Path<String>, form: Form) -> Answe
         "source": source(&form),
     });
     match visitor.send::<TriggerDeployment>(&params, form.key()).await {
-        Ok(made) => done(&at(made.id), "The deployment is queued."),
+        Ok(made) => done(&at(made.id), Note::plain("The deployment is queued.")),
         Err(fault) => list_with(&visitor, instance_id, form.refused(fault)).await,
     }
 }
@@ -145,7 +159,7 @@ async fn roll_back(visitor: Visitor, path: web::Path<String>, form: Form) -> Ans
     let mut params = form.params(&["toDeploymentId", "target"]);
     params.insert("appId".into(), json!(instance.app_id));
     match visitor.send::<RollbackDeployment>(&Value::Object(params), form.key()).await {
-        Ok(made) => done(&at(made.id), "The earlier version is being started."),
+        Ok(made) => done(&at(made.id), Note::plain("The earlier version is being started.")),
         Err(fault) => list_with(&visitor, instance_id, form.refused(fault)).await,
     }
 }
@@ -232,7 +246,10 @@ async fn cancel(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     let deployment_id: DeploymentId = super::id(path, "deployment")?;
     let params = json!({"deploymentId": deployment_id});
     match visitor.send::<CancelDeployment>(&params, form.key()).await {
-        Ok(_) => done(&at(deployment_id), "The deployment is cancelled."),
+        Ok(deployment) => done(
+            &at(deployment_id),
+            Note::plain(format!("The deployment is {}.", super::name(&deployment.state))),
+        ),
         Err(fault) => show_with(&visitor, deployment_id, form.refused(fault)).await,
     }
 }

@@ -26,7 +26,11 @@ use crate::{
     answer::{Answer, Refused},
     visitor::Visitor,
 };
-use actix_web::web;
+use actix_web::{
+    HttpResponse,
+    http::{Method, header},
+    web,
+};
 use contract::{Cursor, Fault};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
@@ -64,8 +68,18 @@ pub fn configure(app: &mut web::ServiceConfig) {
     search::configure(app);
 }
 
-pub async fn nothing_here(_: Visitor) -> Answer {
-    Err(Refused(Fault::NotFound("page")))
+/// Nothing has this address, or only a form. Who opens the address of a form, for example by loading
+/// a refused one again, is led to its page, which is above it.
+pub async fn nothing_here(visitor: Visitor) -> Answer {
+    let req = visitor.request();
+    let is_looked_at = matches!(*req.method(), Method::GET | Method::HEAD);
+    match req.path().rsplit_once('/') {
+        Some((above, _)) if is_looked_at && req.match_pattern().is_some() => {
+            let to = if above.is_empty() { "/" } else { above };
+            Ok(HttpResponse::SeeOther().insert_header((header::LOCATION, to)).finish())
+        }
+        _ => Err(Refused(Fault::NotFound("page"))),
+    }
 }
 
 /// The part of a list that an address names.

@@ -1,14 +1,16 @@
 //! Organizations, their members and invitations.
 
 use crate::{
-    answer::{Answer, Frame, done, form_page, page},
+    Settings,
+    answer::{Answer, Frame, Refused, done, form_page, page},
     form::Form,
+    list::{CURSOR, List, address},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    Fault, Limit, OrganizationId, Page,
+    Fault, OrganizationId,
     authentication::Role,
     organizations::{
         AcceptInvitation, CreateOrganization, DeleteOrganization, GetInvitations, GetOrganization,
@@ -16,11 +18,13 @@ use contract::{
         UpdateMember, UpdateOrganization,
     },
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/organizations", web::get().to(list))
         .route("/organizations", web::post().to(create))
+        .route("/invitations", web::get().to(show_invitation))
         .route("/invitations", web::post().to(accept))
         .route("/organizations/{id}", web::get().to(show))
         .route("/organizations/{id}", web::post().to(rename))
@@ -31,39 +35,93 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/organizations/{id}/delete", web::post().to(delete));
 }
 
+/// What a person looks for in a list.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Wanted {
+    query: String,
+    cursor: String,
+}
+
 #[derive(Template)]
 #[template(path = "organizations.html")]
-struct List {
+struct Organizations {
     frame: Frame,
-    organizations: Page<Organization>,
+    list: List<Organization>,
     form: Form,
 }
 
-async fn list(visitor: Visitor) -> Answer {
-    list_with(&visitor, Form::default()).await
+async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
+    list_with(&visitor, &wanted, Form::default()).await
 }
 
-async fn list_with(visitor: &Visitor, form: Form) -> Answer {
+async fn list_with(visitor: &Visitor, wanted: &Wanted, form: Form) -> Answer {
     let frame = Frame::of(visitor, "Organizations").await?;
-    let organizations =
-        visitor.read(&ListOrganizations { limit: Limit::default(), cursor: None }).await?;
-    form_page(&form.clone(), &List { frame, organizations, form })
+    let fields = [("query", &wanted.query), (CURSOR, &wanted.cursor)];
+    let at = "/organizations";
+    let list = List::read::<ListOrganizations>(visitor, at, json!({}), &fields).await?;
+    form_page(&form.clone(), &Organizations { frame, list, form })
 }
 
 async fn create(visitor: Visitor, form: Form) -> Answer {
     let params = Value::Object(form.params(&["name"]));
     match visitor.send::<CreateOrganization>(&params, form.key()).await {
         Ok(made) => done(&format!("/organizations/{}", made.id), "The organization is there."),
-        Err(fault) => list_with(&visitor, form.refused(fault)).await,
+        Err(fault) => list_with(&visitor, &Wanted::default(), form.refused(fault)).await,
     }
 }
 
 async fn accept(visitor: Visitor, form: Form) -> Answer {
     let params = Value::Object(form.params(&["token"]));
     match visitor.send::<AcceptInvitation>(&params, form.key()).await {
-        Ok(joined) => done(&format!("/organizations/{}", joined.id), "You are a member now."),
-        Err(fault) => list_with(&visitor, form.refused(fault)).await,
+        Ok(joined) => done(
+            &format!("/organizations/{}", joined.id),
+            format!("You are a member of {}.", joined.name),
+        ),
+        Err(fault) => invitation_with(&visitor, form.refused(fault)).await,
     }
+}
+
+/// The page to which the mail of an invitation leads, also for people without an account.
+#[derive(Template)]
+#[template(path = "invitation.html")]
+struct Join {
+    frame: Frame,
+    form: Form,
+}
+
+impl Join {
+    /// The address of this page with its token, for the pages that lead back to it.
+    fn here(&self) -> String {
+        address("/invitations", &[("token", self.form.value("token").to_owned())])
+    }
+
+    /// The page that signs in, or the one that makes an account, and leads back here.
+    fn through(&self, page: &str) -> String {
+        let token = self.form.value("token").to_owned();
+        address(page, &[("to", self.here()), ("invitation", token)])
+    }
+}
+
+/// The token of the link that a person followed.
+#[derive(Deserialize)]
+struct Linked {
+    #[serde(default)]
+    token: String,
+}
+
+async fn show_invitation(visitor: Visitor, linked: web::Query<Linked>) -> Answer {
+    invitation_with(&visitor, Form::filled([("token", linked.into_inner().token)])).await
+}
+
+async fn invitation_with(visitor: &Visitor, form: Form) -> Answer {
+    let title = "Invitation";
+    let frame = match Frame::of(visitor, title).await {
+        Ok(frame) => frame,
+        Err(Refused(Fault::Unauthenticated(_))) => Frame::open(visitor, title),
+        Err(refused) => return Err(refused),
+    };
+    form_page(&form.clone(), &Join { frame, form })
 }
 
 #[derive(Template)]
@@ -72,22 +130,35 @@ struct Show {
     frame: Frame,
     organization: Organization,
     /// `None`: the person may not see them.
-    invitations: Option<Vec<Invitation>>,
+    invitations: Option<List<Invitation>>,
     form: Form,
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
-    show_with(&visitor, super::id(path, "organization")?, Form::default()).await
+async fn show(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
+    show_with(&visitor, super::id(path, "organization")?, &wanted.cursor, Form::default()).await
 }
 
-async fn show_with(visitor: &Visitor, organization_id: OrganizationId, form: Form) -> Answer {
+/// Shows an organization with a form that was refused, and otherwise with what is set now.
+async fn again(visitor: &Visitor, organization_id: OrganizationId, form: Form) -> Answer {
+    show_with(visitor, organization_id, &String::new(), form).await
+}
+
+async fn show_with(
+    visitor: &Visitor,
+    organization_id: OrganizationId,
+    cursor: &String,
+    form: Form,
+) -> Answer {
     let organization = visitor.read(&GetOrganization { organization_id }).await?;
-    let pending = GetInvitations { organization_id, limit: Limit::default(), cursor: None };
-    let invitations = match visitor.read(&pending).await {
-        Ok(page) => Some(page.items),
+    let of_organization = json!({"organizationId": organization_id});
+    let (at, part) = (at(organization_id), [(CURSOR, cursor)]);
+    let pending = List::read::<GetInvitations>(visitor, &at, of_organization, &part).await;
+    let invitations = match pending {
+        Ok(list) => Some(list),
         Err(refused) if matches!(refused.0, Fault::Forbidden(_)) => None,
         Err(refused) => return Err(refused),
     };
+    let form = form.beside(Form::filled([("name", organization.name.to_string())]));
     let frame = Frame::of(visitor, organization.name.as_str()).await?;
     let frame = frame.below("Organizations", "/organizations");
     form_page(&form.clone(), &Show { frame, organization, invitations, form })
@@ -97,8 +168,8 @@ async fn rename(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     let organization_id: OrganizationId = super::id(path, "organization")?;
     let params = json!({"organizationId": organization_id, "name": form.value("name")});
     match visitor.send::<UpdateOrganization>(&params, form.key()).await {
-        Ok(_) => done(&at(organization_id), "The organization is changed."),
-        Err(fault) => show_with(&visitor, organization_id, form.refused(fault)).await,
+        Ok(_) => done(&at(organization_id), "The organization has the new name."),
+        Err(fault) => again(&visitor, organization_id, form.refused(fault)).await,
     }
 }
 
@@ -108,6 +179,9 @@ async fn rename(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
 struct Invited {
     frame: Frame,
     invitation: Invitation,
+    /// The address at which the invitation is accepted.
+    link: Option<String>,
+    sends_mail: bool,
 }
 
 async fn invite(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
@@ -117,9 +191,13 @@ async fn invite(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     match visitor.send::<InviteMember>(&Value::Object(params), form.key()).await {
         Ok(invitation) => {
             let frame = Frame::of(&visitor, "Invitation").await?;
-            page(&Invited { frame, invitation })
+            let Settings { url, sends_mail, .. } = visitor.settings();
+            let at = format!("{}invitations", url.as_str());
+            let token = invitation.accept_token.clone();
+            let link = token.map(|token| address(&at, &[("token", token)]));
+            page(&Invited { frame, invitation, link, sends_mail: *sends_mail })
         }
-        Err(fault) => show_with(&visitor, organization_id, form.refused(fault)).await,
+        Err(fault) => again(&visitor, organization_id, form.refused(fault)).await,
     }
 }
 
@@ -132,7 +210,7 @@ macro_rules! action {
             params.insert("organizationId".into(), json!(organization_id));
             match visitor.send::<$function>(&Value::Object(params), form.key()).await {
                 Ok(_) => done(&at(organization_id), $note),
-                Err(fault) => show_with(&visitor, organization_id, form.refused(fault)).await,
+                Err(fault) => again(&visitor, organization_id, form.refused(fault)).await,
             }
         }
     };
@@ -147,12 +225,12 @@ async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     let organization = visitor.read(&GetOrganization { organization_id }).await?;
     if form.value("confirmation") != organization.name.as_str() {
         let fault = Fault::invalid("confirmation", "is not the name of the organization");
-        return show_with(&visitor, organization_id, form.refused(fault)).await;
+        return again(&visitor, organization_id, form.refused(fault)).await;
     }
     let params = json!({"organizationId": organization_id, "cascade": form.has("cascade", "yes")});
     match visitor.send::<DeleteOrganization>(&params, form.key()).await {
         Ok(_) => done("/organizations", "The organization is deleted."),
-        Err(fault) => show_with(&visitor, organization_id, form.refused(fault)).await,
+        Err(fault) => again(&visitor, organization_id, form.refused(fault)).await,
     }
 }
 

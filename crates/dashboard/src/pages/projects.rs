@@ -1,18 +1,20 @@
 //! Projects and their apps.
 
 use crate::{
-    answer::{Answer, Frame, done, form_page},
+    answer::{Answer, Frame, Refused, done, form_page},
     form::Form,
+    list::{CURSOR, List},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    Fault, Limit, Page, ProjectId,
+    Fault, Limit, OrganizationId, Page, ProjectId,
     apps::{App, CreateApp, ListApps},
-    organizations::{ListOrganizations, Organization},
+    organizations::{GetOrganization, ListOrganizations, Organization},
     projects::{CreateProject, DeleteProject, GetProject, GetProjects, Project, UpdateProject},
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
@@ -25,40 +27,105 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/projects/{id}/delete", web::post().to(delete));
 }
 
+/// What a person looks for in the list.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Wanted {
+    query: String,
+    cursor: String,
+    /// The organization that the form for a new project begins with.
+    organization_id: String,
+}
+
+impl Wanted {
+    fn fields(&self) -> [(&'static str, &String); 2] {
+        [("query", &self.query), (CURSOR, &self.cursor)]
+    }
+}
+
 #[derive(Template)]
 #[template(path = "projects.html")]
-struct List {
+struct Projects {
     frame: Frame,
-    projects: Page<Project>,
-    organizations: Vec<Organization>,
+    list: List<Project>,
+    /// The organizations of the projects.
+    known: Vec<Organization>,
+    /// The organizations of the menu.
+    menu: Menu,
     form: Form,
 }
 
-impl List {
+/// The organizations that a project may be made in.
+struct Menu {
+    items: Vec<Organization>,
+    /// Whether there are more than a menu shows.
+    is_cut: bool,
+}
+
+impl Projects {
     fn organization(&self, project: &Project) -> &str {
-        let found = self.organizations.iter().find(|found| found.id == project.organization_id);
+        let found = self.known.iter().find(|found| found.id == project.organization_id);
         found.map_or("", |found| found.name.as_str())
     }
 }
 
-async fn list(visitor: Visitor) -> Answer {
-    list_with(&visitor, Form::default()).await
+async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
+    let form = Form::filled([("organizationId", wanted.organization_id.clone())]);
+    list_with(&visitor, &wanted, form).await
 }
 
-async fn list_with(visitor: &Visitor, form: Form) -> Answer {
+async fn list_with(visitor: &Visitor, wanted: &Wanted, form: Form) -> Answer {
     let frame = Frame::of(visitor, "Projects").await?;
-    let all = GetProjects { organization_id: None, limit: Limit::default(), cursor: None };
-    let projects = visitor.read(&all).await?;
-    let organizations =
-        visitor.read(&ListOrganizations { limit: Limit::default(), cursor: None }).await?.items;
-    form_page(&form.clone(), &List { frame, projects, organizations, form })
+    let list = List::read::<GetProjects>(visitor, "/", json!({}), &wanted.fields()).await?;
+    let menu = menu(visitor, form.value("organizationId")).await?;
+    let known = organizations_of(visitor, &list.items, &menu.items).await?;
+    form_page(&form.clone(), &Projects { frame, list, known, menu, form })
+}
+
+/// The newest organizations of the person, and the one that is chosen already.
+async fn menu(visitor: &Visitor, chosen: &str) -> Result<Menu, Refused> {
+    let all = ListOrganizations { query: None, limit: Limit::MOST, cursor: None };
+    let Page { mut items, next_cursor, .. } = visitor.read(&all).await?;
+    let is_there = items.iter().any(|organization| organization.id.to_string() == chosen);
+    if let Some(organization_id) = chosen.parse().ok().filter(|_| !is_there) {
+        items.extend(organization(visitor, organization_id).await?);
+    }
+    Ok(Menu { items, is_cut: next_cursor.is_some() })
+}
+
+/// The organizations of projects. Most are in the menu.
+async fn organizations_of(
+    visitor: &Visitor,
+    projects: &[Project],
+    menu: &[Organization],
+) -> Result<Vec<Organization>, Refused> {
+    let mut known = menu.to_vec();
+    for project in projects {
+        let id = project.organization_id;
+        if !known.iter().any(|organization| organization.id == id) {
+            known.extend(organization(visitor, id).await?);
+        }
+    }
+    Ok(known)
+}
+
+/// An organization, if the person may see it.
+async fn organization(
+    visitor: &Visitor,
+    organization_id: OrganizationId,
+) -> Result<Option<Organization>, Refused> {
+    match visitor.read(&GetOrganization { organization_id }).await {
+        Ok(organization) => Ok(Some(organization)),
+        Err(Refused(Fault::NotFound(_) | Fault::Forbidden(_))) => Ok(None),
+        Err(refused) => Err(refused),
+    }
 }
 
 async fn create(visitor: Visitor, form: Form) -> Answer {
     let params = Value::Object(form.params(&["name", "organizationId", "description"]));
     match visitor.send::<CreateProject>(&params, form.key()).await {
         Ok(project) => done(&format!("/projects/{}", project.id), "The project is there."),
-        Err(fault) => list_with(&visitor, form.refused(fault)).await,
+        Err(fault) => list_with(&visitor, &Wanted::default(), form.refused(fault)).await,
     }
 }
 
@@ -67,20 +134,25 @@ async fn create(visitor: Visitor, form: Form) -> Answer {
 struct Show {
     frame: Frame,
     project: Project,
-    apps: Page<App>,
+    list: List<App>,
     form: Form,
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
-    show_with(&visitor, super::id(path, "project")?, Form::default()).await
+async fn show(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
+    show_with(&visitor, super::id(path, "project")?, &wanted, Form::default()).await
 }
 
-async fn show_with(visitor: &Visitor, project_id: ProjectId, form: Form) -> Answer {
+async fn show_with(
+    visitor: &Visitor,
+    project_id: ProjectId,
+    wanted: &Wanted,
+    form: Form,
+) -> Answer {
     let project = visitor.read(&GetProject { project_id }).await?;
-    let apps =
-        visitor.read(&ListApps { project_id, limit: Limit::default(), cursor: None }).await?;
+    let (at, of_project) = (format!("/projects/{project_id}"), json!({"projectId": project_id}));
+    let list = List::read::<ListApps>(visitor, &at, of_project, &wanted.fields()).await?;
     let frame = Frame::of(visitor, project.name.as_str()).await?.below("Projects", "/");
-    form_page(&form.clone(), &Show { frame, project, apps, form })
+    form_page(&form.clone(), &Show { frame, project, list, form })
 }
 
 async fn create_app(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
@@ -89,7 +161,9 @@ async fn create_app(visitor: Visitor, path: web::Path<String>, form: Form) -> An
     params.insert("projectId".into(), json!(project_id));
     match visitor.send::<CreateApp>(&Value::Object(params), form.key()).await {
         Ok(app) => done(&format!("/apps/{}", app.id), "The app is there."),
-        Err(fault) => show_with(&visitor, project_id, form.refused(fault)).await,
+        Err(fault) => {
+            show_with(&visitor, project_id, &Wanted::default(), form.refused(fault)).await
+        }
     }
 }
 

@@ -1,8 +1,12 @@
 //! What the stores have of an app, and what they say.
 
-use super::{apps::Tab, releases};
+use super::{
+    apps::Tab,
+    releases::{self, Wanted},
+};
 use crate::{
     answer::{Answer, Frame, page},
+    list::{List, Rest},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -13,7 +17,7 @@ pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/apps/{id}/publishing", web::get().to(show));
 }
 
-/// A target with its publications, newest first.
+/// A target with its publications: those that users get now, then the newest.
 struct Store {
     target: &'static str,
     publications: Vec<(Release, Publication)>,
@@ -25,16 +29,18 @@ struct Publishing {
     frame: Frame,
     tab: Tab,
     stores: Vec<Store>,
+    rest: Rest,
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
+async fn show(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
     let app_id = super::id(path, "app")?;
     let (frame, tab) = Tab::open(&visitor, app_id, "/publishing").await?;
-    let releases = releases::of_app(&visitor, app_id).await?;
+    let at = format!("/apps/{app_id}/publishing");
+    let List { items, rest, .. } = releases::part_of(&visitor, app_id, &at, &wanted).await?;
     let stores = Target::ALL
         .into_iter()
-        .map(|target| Store { target: target.name(), publications: of(&releases, target) });
-    page(&Publishing { frame, tab, stores: stores.collect() })
+        .map(|target| Store { target: target.name(), publications: of(&items, target) });
+    page(&Publishing { frame, tab, stores: stores.collect(), rest })
 }
 
 fn of(releases: &[Release], target: Target) -> Vec<(Release, Publication)> {

@@ -2,21 +2,23 @@
 
 use super::{apps::Tab, artifacts};
 use crate::{
-    answer::{Answer, Frame, Refused, done, form_page, page},
+    answer::{Answer, Frame, Note, Refused, Tone, done, form_page, page},
     form::Form,
+    list::{CURSOR, List},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
     AppId, ArtifactId, Fault, Function, Limit, ReleaseId,
-    artifacts::Artifact,
+    artifacts::{Artifact, GetArtifact},
     releases::{
         CheckRelease, CreateRelease, DeleteRelease, GetRelease, GetReleases, HaltRollout,
-        PublicationState, PublishRelease, Release, ReleaseState, ResumeRollout, Rollback,
-        RollbackRelease, SetRollout, Target,
+        Publication, PublicationState, PublishRelease, Release, ReleaseState, ResumeRollout,
+        Rollback, RollbackRelease, SetRollout, Target,
     },
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
@@ -33,33 +35,117 @@ pub fn configure(app: &mut web::ServiceConfig) {
         .route("/releases/{id}/rollback", web::post().to(roll_back));
 }
 
-/// The releases of an app, newest first.
-pub async fn of_app(visitor: &Visitor, app_id: AppId) -> Result<Vec<Release>, Refused> {
+/// Whether an app has a release.
+pub async fn has_any(visitor: &Visitor, app_id: AppId) -> Result<bool, Refused> {
     let all =
         GetReleases { app_id, channel: None, state: None, limit: Limit::default(), cursor: None };
-    Ok(visitor.read(&all).await?.items)
+    Ok(!visitor.read(&all).await?.items.is_empty())
+}
+
+/// The releases that users get now, newest first: at most one for each channel.
+async fn current(visitor: &Visitor, app_id: AppId) -> Result<Vec<Release>, Refused> {
+    let mut current = Vec::new();
+    for state in [ReleaseState::Published, ReleaseState::PartiallyPublished] {
+        let of_state = GetReleases {
+            app_id,
+            channel: None,
+            state: Some(state),
+            limit: Limit::MOST,
+            cursor: None,
+        };
+        current.extend(visitor.read(&of_state).await?.items);
+    }
+    current.sort_by_key(|release| std::cmp::Reverse(release.id));
+    Ok(current)
+}
+
+/// What a person looks for in the releases of an app.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Wanted {
+    channel: String,
+    state: String,
+    cursor: String,
+    /// The artifact that the form for a new release begins with.
+    artifact: String,
+}
+
+impl Wanted {
+    /// Whether the first part of all releases is wanted.
+    fn is_start(&self) -> bool {
+        [&self.channel, &self.state, &self.cursor].into_iter().all(String::is_empty)
+    }
+}
+
+/// A part of the releases of an app, newest first. The first part of all releases begins with those
+/// that users get now.
+pub async fn part_of(
+    visitor: &Visitor,
+    app_id: AppId,
+    at: &str,
+    wanted: &Wanted,
+) -> Result<List<Release>, Refused> {
+    let fields = [("channel", &wanted.channel), ("state", &wanted.state), (CURSOR, &wanted.cursor)];
+    let mut list =
+        List::read::<GetReleases>(visitor, at, json!({"appId": app_id}), &fields).await?;
+    if wanted.is_start() && !list.items.is_empty() {
+        let mut items = current(visitor, app_id).await?;
+        list.items.retain(|release| !items.iter().any(|current| current.id == release.id));
+        items.append(&mut list.items);
+        list.items = items;
+    }
+    Ok(list)
+}
+
+/// The states that a list is filtered by: on the wire, and in words.
+fn states() -> Vec<(String, String)> {
+    use ReleaseState::{
+        Draft, Failed, PartiallyPublished, Published, Publishing, RolledBack, Superseded,
+    };
+    [Draft, Publishing, Published, PartiallyPublished, Failed, Superseded, RolledBack]
+        .map(|state| (super::wire(&state), super::name(&state)))
+        .into()
+}
+
+/// Where a publication of a release stands, in words. Of a release that another one replaced, a
+/// store may go on saying that it is live.
+pub fn standing(release: &Release, publication: &Publication) -> String {
+    match (release.state, publication.state) {
+        (ReleaseState::Superseded, PublicationState::Live) => "replaced".to_owned(),
+        (ReleaseState::RolledBack, PublicationState::Live) => "rolled back".to_owned(),
+        (_, state) => super::name(&state),
+    }
 }
 
 #[derive(Template)]
 #[template(path = "releases.html")]
-struct List {
+struct Releases {
     frame: Frame,
     tab: Tab,
-    releases: Vec<Release>,
+    list: List<Release>,
     artifacts: Vec<Artifact>,
     form: Form,
 }
 
-async fn list(visitor: Visitor, path: web::Path<String>) -> Answer {
-    let form = Form::filled([("channel", "production".to_owned())]);
-    list_with(&visitor, super::id(path, "app")?, form).await
+async fn list(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
+    let chosen = ("artifactIds", wanted.artifact.clone());
+    let form = Form::filled([("channel", "production".to_owned()), chosen]);
+    list_with(&visitor, super::id(path, "app")?, &wanted, form).await
 }
 
-async fn list_with(visitor: &Visitor, app_id: AppId, form: Form) -> Answer {
+async fn list_with(visitor: &Visitor, app_id: AppId, wanted: &Wanted, form: Form) -> Answer {
     let (frame, tab) = Tab::open(visitor, app_id, "/releases").await?;
-    let releases = of_app(visitor, app_id).await?;
-    let artifacts = artifacts::verified(visitor, app_id).await?;
-    form_page(&form.clone(), &List { frame, tab, releases, artifacts, form })
+    let at = format!("/apps/{app_id}/releases");
+    let list = part_of(visitor, app_id, &at, wanted).await?;
+    let mut artifacts = artifacts::verified(visitor, app_id).await?;
+    // What is chosen may be older than those.
+    for chosen in form.values("artifactIds") {
+        let is_there = artifacts.iter().any(|artifact| artifact.id.to_string() == chosen);
+        if let Some(artifact_id) = chosen.parse().ok().filter(|_| !is_there) {
+            artifacts.push(visitor.read(&GetArtifact { artifact_id }).await?);
+        }
+    }
+    form_page(&form.clone(), &Releases { frame, tab, list, artifacts, form })
 }
 
 async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
@@ -71,7 +157,7 @@ async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
         Ok(release) => {
             done(&at(release.id), "The release is a draft. Publish it when it is ready.")
         }
-        Err(fault) => list_with(&visitor, app_id, form.refused(fault)).await,
+        Err(fault) => list_with(&visitor, app_id, &Wanted::default(), form.refused(fault)).await,
     }
 }
 
@@ -144,6 +230,14 @@ async fn show_with(visitor: &Visitor, release_id: ReleaseId, form: Form) -> Answ
     });
     let install = ota.and_then(|publication| publication.url.clone());
     let install = install.map(|url| (url.clone(), qr_code(&url)));
+    let mut frame = frame;
+    // What began well may have failed before the page is shown.
+    let failed = |p: &Publication| p.state == PublicationState::Failed;
+    if let Some(note) = frame.note.as_mut().filter(|note| note.tone == Tone::Good)
+        && release.publications.iter().any(failed)
+    {
+        note.tone = Tone::Plain;
+    }
     form_page(&form.clone(), &Show { frame, release, artifacts, install, form })
 }
 
@@ -168,9 +262,28 @@ async fn publish(visitor: Visitor, path: web::Path<String>, form: Form) -> Answe
         params.insert("rollout".into(), share);
     }
     match visitor.send::<PublishRelease>(&Value::Object(params), form.key()).await {
-        Ok(_) => done(&at(release_id), "The release is on its way to its targets."),
+        Ok(release) => done(&at(release_id), published(&release, &form.values("targets"))),
         Err(fault) => show_with(&visitor, release_id, form.refused(fault)).await,
     }
+}
+
+/// What a publication to these targets has come to so far. The page says the rest.
+fn published(release: &Release, targets: &[&str]) -> Note {
+    let version = &release.version;
+    let asked = || release.publications.iter().filter(|p| targets.contains(&p.target.name()));
+    if let Some(failed) = asked().find(|p| p.state == PublicationState::Failed) {
+        let (target, error) = (failed.target.name(), failed.error.as_deref());
+        let error = error.unwrap_or("it gave no reason");
+        return Note::bad(format!("{version} did not get to {target}: {error}"));
+    }
+    let mut on_their_way: Vec<_> =
+        asked().filter(|p| p.state != PublicationState::Live).map(|p| p.target.name()).collect();
+    on_their_way.dedup();
+    if on_their_way.is_empty() {
+        return format!("{version} is live at {}.", targets.join(", ")).into();
+    }
+    let targets = on_their_way.join(", ");
+    Note::plain(format!("{version} is on its way to {targets}. Its state there is below."))
 }
 
 /// The share that was entered: a number if it is one, else the text, for the service to refuse.
@@ -183,16 +296,31 @@ async fn set_rollout(visitor: Visitor, path: web::Path<String>, form: Form) -> A
     let release_id: ReleaseId = super::id(path, "release")?;
     let params = json!({"releaseId": release_id, "rollout": share(&form)});
     match visitor.send::<SetRollout>(&params, form.key()).await {
-        Ok(_) => done(&at(release_id), "The share is set."),
+        Ok(release) => {
+            let shares = release.publications.iter().filter_map(|publication| {
+                let share = publication.rollout?;
+                Some(format!("{}: {share} %", publication.target.name()))
+            });
+            let shares: Vec<_> = shares.collect();
+            done(&at(release_id), format!("The stores give it to {}.", shares.join(", ")))
+        }
         Err(fault) => show_with(&visitor, release_id, form.refused(fault)).await,
     }
 }
 
-/// Calls a function that takes only the release.
-async fn act<F: Function>(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+/// Calls a function that takes only the release, and says what the stores made of it.
+async fn act<F: Function<Reply = Release>>(
+    visitor: Visitor,
+    path: web::Path<String>,
+    form: Form,
+) -> Answer {
     let release_id: ReleaseId = super::id(path, "release")?;
     match visitor.send::<F>(&json!({"releaseId": release_id}), form.key()).await {
-        Ok(_) => done(&at(release_id), "Done. The stores have answered."),
+        Ok(release) => {
+            let state = |p: &Publication| format!("{}: {}", p.target.name(), standing(&release, p));
+            let states: Vec<_> = release.publications.iter().map(state).collect();
+            done(&at(release_id), Note::plain(format!("Now {}.", states.join(", "))))
+        }
         Err(fault) => show_with(&visitor, release_id, form.refused(fault)).await,
     }
 }
@@ -230,8 +358,18 @@ async fn plan(visitor: Visitor, path: web::Path<String>) -> Answer {
 
 async fn roll_back(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let release_id: ReleaseId = super::id(path, "release")?;
+    let back = visitor.read(&GetRelease { release_id }).await?;
     match visitor.send::<RollbackRelease>(&json!({"releaseId": release_id}), form.key()).await {
-        Ok(done_to) => done(&at(done_to.release.id), "The release was rolled back."),
+        Ok(Rollback { release, .. }) if release.id == release_id => {
+            done(&at(release_id), format!("{} was withdrawn. No user had got it.", back.version))
+        }
+        Ok(Rollback { release, .. }) => done(
+            &at(release.id),
+            format!(
+                "{} serves {} again. {} was rolled back.",
+                release.channel, release.version, back.version
+            ),
+        ),
         Err(fault) => show_with(&visitor, release_id, form.refused(fault)).await,
     }
 }

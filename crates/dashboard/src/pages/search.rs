@@ -64,7 +64,9 @@ async fn find(visitor: &Visitor, wanted: &str) -> Result<Vec<Place>, crate::answ
     };
     let menu =
         MENU.iter().map(|(label, address)| ("Page", (*label).to_owned(), (*address).to_owned()));
-    let all = GetProjects { organization_id: None, limit: Limit::MOST, cursor: None };
+    // The service looks for one word, in all projects; the others are looked for here.
+    let query = words.iter().max_by_key(|word| word.len()).and_then(|word| word.parse().ok());
+    let all = GetProjects { organization_id: None, query, limit: Limit::MOST, cursor: None };
     let projects = visitor.read(&all).await?.items.into_iter();
     let projects = projects.map(|p| ("Project", p.name.to_string(), format!("/projects/{}", p.id)));
     let named = menu.chain(projects).filter(|(_, label, _)| fits(label));

@@ -1,7 +1,7 @@
 //! Signing in and out, new accounts, and forgotten passwords.
 
 use crate::{
-    answer::{Answer, Frame, Refused, done, form_page, page, page_with, with_session},
+    answer::{Answer, Frame, Note, Refused, done, form_page, page, page_with, with_session},
     cookies,
     form::Form,
     visitor::Visitor,
@@ -71,6 +71,7 @@ struct First {
 struct Forgot {
     frame: Frame,
     form: Form,
+    sends_mail: bool,
 }
 
 #[derive(Template)]
@@ -149,15 +150,18 @@ async fn sign_out(visitor: Visitor, _: Form) -> Answer {
     }
 }
 
-async fn show_register(visitor: Visitor) -> Answer {
+async fn show_register(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
     let frame = Frame::open(&visitor, "New account");
-    page(&Register { frame, form: Form::default() })
+    page(&Register { frame, form: Form::filled([("to", own_address(&wanted.to))]) })
 }
 
 async fn register(visitor: Visitor, form: Form) -> Answer {
     let params = form.params(&["email", "password", "name"]);
     match visitor.send::<RegisterUser>(&Value::Object(params), form.key()).await {
-        Ok(signed_in) => with_session("/", cookies::signed_in(signed_in.session_token)),
+        Ok(signed_in) => with_session(
+            &own_address(form.value("to")),
+            cookies::signed_in(signed_in.session_token),
+        ),
         Err(fault) => {
             let (frame, form) = (Frame::open(&visitor, "New account"), form.refused(fault));
             form_page(&form.clone(), &Register { frame, form })
@@ -182,20 +186,28 @@ async fn first(visitor: Visitor, form: Form) -> Answer {
 }
 
 async fn show_forgot(visitor: Visitor) -> Answer {
-    let frame = Frame::open(&visitor, "Forgotten password");
-    page(&Forgot { frame, form: Form::default() })
+    page(&forgot_page(&visitor, Form::default()))
+}
+
+fn forgot_page(visitor: &Visitor, form: Form) -> Forgot {
+    let sends_mail = visitor.settings().sends_mail;
+    Forgot { frame: Frame::open(visitor, "Forgotten password"), form, sends_mail }
 }
 
 async fn forgot(visitor: Visitor, form: Form) -> Answer {
     let params = Value::Object(form.params(&["email"]));
     match visitor.send::<RequestPasswordReset>(&params, form.key()).await {
-        Ok(_) => done(
-            "/reset-password",
-            "If there is an account with this e-mail, a mail with a token is on its way to it.",
-        ),
+        Ok(_) => {
+            let note = if visitor.settings().sends_mail {
+                "If there is an account with this e-mail, a mail with a link is on its way to it."
+            } else {
+                "This server sends no mail. If there is an account with this e-mail, its operator finds the link in the log."
+            };
+            done("/reset-password", Note::plain(note))
+        }
         Err(fault) => {
-            let (frame, form) = (Frame::open(&visitor, "Forgotten password"), form.refused(fault));
-            form_page(&form.clone(), &Forgot { frame, form })
+            let form = form.refused(fault);
+            form_page(&form.clone(), &forgot_page(&visitor, form))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::apps::Tab;
 use crate::{
-    answer::{Answer, Frame, done, form_page, page},
+    answer::{Answer, Frame, Note, done, form_page, page},
     form::Form,
     visitor::Visitor,
 };
@@ -62,18 +62,18 @@ async fn show_with(visitor: &Visitor, app_id: AppId, form: Form) -> Answer {
     form_page(&form.clone(), &Source { frame, tab, repository, form })
 }
 
-/// Sends a form of this page with the id of its app.
+/// Sends a form of this page with the id of its app. `note` says what the reply tells.
 async fn sent<F: Function>(
     visitor: &Visitor,
     app_id: AppId,
     form: Form,
     fields: &[&str],
-    note: &str,
+    note: impl Fn(&F::Reply) -> Note,
 ) -> Answer {
     let mut params = form.params(fields);
     params.insert("appId".into(), json!(app_id));
     match visitor.send::<F>(&Value::Object(params), form.key()).await {
-        Ok(_) => done(&format!("/apps/{app_id}/source"), note),
+        Ok(reply) => done(&format!("/apps/{app_id}/source"), note(&reply)),
         Err(fault) => show_with(visitor, app_id, form.refused(fault)).await,
     }
 }
@@ -81,12 +81,29 @@ async fn sent<F: Function>(
 async fn connect(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let fields = ["url", "branch", "token", "hostKey"];
     let app_id = super::id(path, "app")?;
-    sent::<ConnectRepository>(&visitor, app_id, form, &fields, "The repository is connected.").await
+    sent::<ConnectRepository>(&visitor, app_id, form, &fields, |repository| {
+        read(repository, "The repository is connected.", "The address is kept")
+    })
+    .await
 }
 
 async fn check(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let app_id = super::id(path, "app")?;
-    sent::<CheckRepository>(&visitor, app_id, form, &[], "The repository was read again.").await
+    sent::<CheckRepository>(&visitor, app_id, form, &[], |repository| {
+        read(repository, "The repository was read again.", "The repository was looked for")
+    })
+    .await
+}
+
+/// What is known of a repository after a form: it was read, it could not be, or a check still runs.
+fn read(repository: &Repository, well: &str, otherwise: &str) -> Note {
+    match &repository.error {
+        Some(error) => Note::bad(format!("{otherwise}, but it could not be read: {error}")),
+        None if repository.checking || repository.commit.is_none() => {
+            Note::plain(format!("{otherwise}. A check of its files is under way."))
+        }
+        None => well.into(),
+    }
 }
 
 async fn build(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
@@ -94,7 +111,10 @@ async fn build(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer 
     let mut params = form.params(&["platform", "profile", "ref"]);
     params.insert("appId".into(), json!(app_id));
     match visitor.send::<TriggerBuild>(&Value::Object(params), form.key()).await {
-        Ok(build) => done(&format!("/builds/{}", build.id), "The build is triggered."),
+        Ok(build) => done(
+            &format!("/builds/{}", build.id),
+            Note::plain(format!("The build is {}.", super::name(&build.state))),
+        ),
         Err(fault) => show_with(&visitor, app_id, form.refused(fault)).await,
     }
 }
@@ -106,8 +126,8 @@ async fn disconnect(visitor: Visitor, path: web::Path<String>, form: Form) -> An
         let fault = Fault::invalid("confirmation", "is not the address of the repository");
         return show_with(&visitor, app_id, form.refused(fault)).await;
     }
-    sent::<DisconnectRepository>(&visitor, app_id, form, &[], "The repository is disconnected.")
-        .await
+    let note = |_: &_| "The repository is disconnected.".into();
+    sent::<DisconnectRepository>(&visitor, app_id, form, &[], note).await
 }
 
 #[derive(Template)]

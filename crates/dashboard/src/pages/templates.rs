@@ -220,9 +220,7 @@ async fn set_status(visitor: Visitor, path: web::Path<String>, form: Form) -> An
     let template = read(&visitor, path).await?;
     let params = json!({"templateId": template.id, "status": form.value("status")});
     match visitor.send::<UpdateTemplateStatus>(&params, form.key()).await {
-        Ok(changed) => {
-            done(&at(&changed.slug), &format!("It is {}.", super::name(&changed.status)))
-        }
+        Ok(changed) => done(&at(&changed.slug), format!("It is {}.", super::name(&changed.status))),
         Err(fault) => show_with(&visitor, template, form.refused(fault)).await,
     }
 }

@@ -30,7 +30,7 @@ impl Serves<CreateBackendInstance> for Platform {
             kind: InstanceKind::Backend,
             project_id: p.project_id,
             app_id: p.app_id,
-            name: p.name,
+            name: p.name.into(),
             template_id: p.template_id,
             env: p.env,
             resources: p.resources,
@@ -91,7 +91,7 @@ impl Serves<UpdateBackendInstance> for Platform {
             }
             None => None,
         };
-        let command = Command::Update { name: p.name, resources: p.resources, env };
+        let command = Command::Update { name: p.name.map(Into::into), resources: p.resources, env };
         self.ask_instance(cx, id, command, false).await
     }
 }

@@ -64,7 +64,7 @@ impl Platform {
 impl Serves<DeployMarketServer> for Platform {
     async fn serve(&self, cx: &Call, p: DeployMarketServer) -> Result<Instance, Fault> {
         let name: Name = match p.name {
-            Some(name) => name,
+            Some(name) => name.into(),
             None => "Market server".parse().map_err(|_| Fault::Internal)?,
         };
         let new = NewInstance {

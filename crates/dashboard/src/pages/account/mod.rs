@@ -10,16 +10,15 @@ use crate::{
     answer::{Answer, Frame, Refused, done, form_page, with_session},
     cookies,
     form::Form,
+    list::{CURSOR, List},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
-use contract::{
-    Limit,
-    authentication::{
-        ChangePassword, GetSessions, GetUsage, RevokeSession, Session, UpdateProfile, Usage,
-    },
+use contract::authentication::{
+    ChangePassword, GetSessions, GetUsage, RevokeSession, Session, UpdateProfile, Usage,
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
@@ -50,7 +49,7 @@ async fn tab(visitor: &Visitor, here: &str) -> Result<Frame, Refused> {
 #[template(path = "account.html")]
 struct Account {
     frame: Frame,
-    sessions: Vec<Session>,
+    sessions: List<Session>,
     usage: Usage,
     form: Form,
 }
@@ -65,20 +64,28 @@ impl Account {
     }
 }
 
-async fn show(visitor: Visitor) -> Answer {
-    show_with(&visitor, Form::default()).await
+/// The part of the list of sessions that a person looks at.
+#[derive(Deserialize)]
+struct Wanted {
+    #[serde(default)]
+    cursor: String,
+}
+
+async fn show(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
+    show_with(&visitor, &wanted.cursor, Form::default()).await
 }
 
 /// Shows the account with a form that was refused, or an empty one. The other forms have what is set
 /// now.
-async fn show_with(visitor: &Visitor, form: Form) -> Answer {
+async fn show_with(visitor: &Visitor, cursor: &String, form: Form) -> Answer {
     let user = visitor.user().await?;
     let company = user.company.as_ref().map(ToString::to_string).unwrap_or_default();
     let form = form.beside(Form::filled([("name", user.name.to_string()), ("company", company)]));
     let frame = tab(visitor, "").await?;
-    let sessions = visitor.read(&GetSessions { limit: Limit::default(), cursor: None }).await?;
+    let part = [(CURSOR, cursor)];
+    let sessions = List::read::<GetSessions>(visitor, "/account", json!({}), &part).await?;
     let usage = visitor.read(&GetUsage {}).await?;
-    form_page(&form.clone(), &Account { frame, sessions: sessions.items, usage, form })
+    form_page(&form.clone(), &Account { frame, sessions, usage, form })
 }
 
 async fn change(visitor: Visitor, form: Form) -> Answer {
@@ -86,7 +93,7 @@ async fn change(visitor: Visitor, form: Form) -> Answer {
     let params = json!({"name": form.value("name"), "company": company});
     match visitor.send::<UpdateProfile>(&params, form.key()).await {
         Ok(_) => done("/account", "The profile is changed."),
-        Err(fault) => show_with(&visitor, form.refused(fault)).await,
+        Err(fault) => show_with(&visitor, &String::new(), form.refused(fault)).await,
     }
 }
 
@@ -95,7 +102,7 @@ async fn set_password(visitor: Visitor, form: Form) -> Answer {
     params.insert("revokeTokens".into(), form.has("revokeTokens", "yes").into());
     match visitor.send::<ChangePassword>(&Value::Object(params), form.key()).await {
         Ok(new) => with_session("/account", cookies::signed_in(new.session_token)),
-        Err(fault) => show_with(&visitor, form.refused(fault)).await,
+        Err(fault) => show_with(&visitor, &String::new(), form.refused(fault)).await,
     }
 }
 
@@ -103,6 +110,6 @@ async fn end_session(visitor: Visitor, form: Form) -> Answer {
     let params = Value::Object(form.params(&["sessionId"]));
     match visitor.send::<RevokeSession>(&params, form.key()).await {
         Ok(_) => done("/account", "The session is over."),
-        Err(fault) => show_with(&visitor, form.refused(fault)).await,
+        Err(fault) => show_with(&visitor, &String::new(), form.refused(fault)).await,
     }
 }

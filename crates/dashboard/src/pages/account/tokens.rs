@@ -113,7 +113,7 @@ async fn create_own(visitor: Visitor, form: Form) -> Answer {
 async fn revoke_own(visitor: Visitor, form: Form) -> Answer {
     let params = Value::Object(form.params(&["tokenId"]));
     match visitor.send::<RevokeDeployToken>(&params, form.key()).await {
-        Ok(token) => done("/account/tokens", &format!("The token {} is revoked.", token.name)),
+        Ok(token) => done("/account/tokens", format!("The token {} is revoked.", token.name)),
         Err(fault) => own_with(&visitor, form.refused(fault), None).await,
     }
 }
@@ -161,10 +161,9 @@ async fn revoke_of_app(visitor: Visitor, path: web::Path<String>, form: Form) ->
     let app_id: AppId = crate::pages::id(path, "app")?;
     let params = Value::Object(form.params(&["tokenId"]));
     match visitor.send::<RevokeDeployToken>(&params, form.key()).await {
-        Ok(token) => done(
-            &format!("/apps/{app_id}/access"),
-            &format!("The token {} is revoked.", token.name),
-        ),
+        Ok(token) => {
+            done(&format!("/apps/{app_id}/access"), format!("The token {} is revoked.", token.name))
+        }
         Err(fault) => app_with(&visitor, app_id, form.refused(fault), None).await,
     }
 }
@@ -176,7 +175,7 @@ async fn add_publisher(visitor: Visitor, path: web::Path<String>, form: Form) ->
     match visitor.send::<AddTrustedPublisher>(&Value::Object(params), form.key()).await {
         Ok(trusted) => done(
             &format!("/apps/{app_id}/access"),
-            &format!("The workflow {} of {} is trusted.", trusted.workflow, trusted.repository),
+            format!("The workflow {} of {} is trusted.", trusted.workflow, trusted.repository),
         ),
         Err(fault) => app_with(&visitor, app_id, form.refused(fault), None).await,
     }

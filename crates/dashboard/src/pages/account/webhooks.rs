@@ -2,7 +2,7 @@
 
 use super::tab;
 use crate::{
-    answer::{Answer, Frame, done, form_page, page},
+    answer::{Answer, Frame, Note, done, form_page, page},
     form::Form,
     pages::Part,
     visitor::Visitor,
@@ -43,7 +43,7 @@ struct Organizations {
 
 async fn organizations(visitor: Visitor, part: web::Query<Part>) -> Answer {
     let cursor = part.into_inner().cursor;
-    let all = ListOrganizations { limit: Limit::default(), cursor };
+    let all = ListOrganizations { query: None, limit: Limit::default(), cursor };
     let organizations = visitor.read(&all).await?;
     page(&Organizations { frame: tab(&visitor, "/webhooks").await?, organizations })
 }
@@ -189,7 +189,9 @@ fn of(webhook_id: WebhookId) -> Value {
 async fn test(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let webhook_id: WebhookId = crate::pages::id(path, "webhook")?;
     match visitor.send::<TestWebhook>(&of(webhook_id), form.key()).await {
-        Ok(delivery) => done(&format!("/deliveries/{}", delivery.id), "The test is sent."),
+        Ok(delivery) => {
+            done(&format!("/deliveries/{}", delivery.id), Note::plain("The test is on its way."))
+        }
         Err(fault) => show_with(&visitor, webhook_id, form.refused(fault), None).await,
     }
 }
@@ -241,7 +243,10 @@ async fn delivery_with(visitor: &Visitor, path: web::Path<String>, form: Form) -
 async fn redeliver(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let params = json!({"deliveryId": path.as_str()});
     match visitor.send::<RedeliverWebhook>(&params, form.key()).await {
-        Ok(again) => done(&format!("/deliveries/{}", again.id), "The event is delivered again."),
+        Ok(again) => done(
+            &format!("/deliveries/{}", again.id),
+            Note::plain("The event is on its way again."),
+        ),
         Err(fault) => delivery_with(&visitor, path, form.refused(fault)).await,
     }
 }

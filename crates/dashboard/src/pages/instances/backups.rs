@@ -1,15 +1,16 @@
 //! The backups of an instance: made, verified, restored and scheduled.
 
-use super::Tab;
+use super::{Tab, Wanted};
 use crate::{
     answer::{Answer, Frame, Refused, done, form_page},
     form::Form,
+    list::{CURSOR, List},
     visitor::Visitor,
 };
 use actix_web::{HttpResponse, http::header, web};
 use askama::Template;
 use contract::{
-    BackupId, Fault, InstanceId, Limit,
+    BackupId, Fault, InstanceId,
     backend_instances::GetBackendInstance,
     backups::{
         Backup, BackupKind, BackupSchedule, BackupState, CreateDocumentDbBackup, CreateSqlDbBackup,
@@ -36,7 +37,7 @@ pub fn configure(app: &mut web::ServiceConfig) {
 struct Show {
     frame: Frame,
     tab: Tab,
-    backups: Vec<Backup>,
+    list: List<Backup>,
     schedules: Vec<(BackupKind, Option<BackupSchedule>)>,
     form: Form,
 }
@@ -47,7 +48,7 @@ impl Show {
     }
 
     fn has_ready(&self) -> bool {
-        self.backups.iter().any(Self::is_ready)
+        self.list.items.iter().any(Self::is_ready)
     }
 
     /// What a database is called.
@@ -68,7 +69,7 @@ impl Show {
                 || runs(&backup.restore)
                 || runs(&backup.verification)
         };
-        self.backups.iter().any(changes)
+        self.list.items.iter().any(changes)
     }
 }
 
@@ -82,16 +83,27 @@ fn databases(instance: &Instance) -> Vec<BackupKind> {
     instance.services.iter().filter_map(|service| kind(service.role)).collect()
 }
 
-async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
-    show_with(&visitor, super::super::id(path, "instance")?, Form::default()).await
+async fn show(visitor: Visitor, path: web::Path<String>, part: web::Query<Wanted>) -> Answer {
+    let instance_id = super::super::id(path, "instance")?;
+    part_with(&visitor, instance_id, &part.cursor, Form::default()).await
 }
 
+/// Shows the newest backups with a form that was refused.
 async fn show_with(visitor: &Visitor, instance_id: InstanceId, form: Form) -> Answer {
+    part_with(visitor, instance_id, &String::new(), form).await
+}
+
+async fn part_with(
+    visitor: &Visitor,
+    instance_id: InstanceId,
+    cursor: &String,
+    form: Form,
+) -> Answer {
     let (frame, tab) = Tab::open(visitor, instance_id, "/backups").await?;
     let (app_id, kind) = (tab.instance.app_id, tab.instance.kind);
-    let all = GetBackups { app_id, state: None, limit: Limit::MOST, cursor: None };
-    let mut backups = visitor.read(&all).await?.items;
-    backups.retain(|backup| backup.instance_id == instance_id);
+    let (of_app, part) = (json!({"appId": app_id}), [(CURSOR, cursor)]);
+    let mut list = List::read::<GetBackups>(visitor, &at(instance_id), of_app, &part).await?;
+    list.items.retain(|backup| backup.instance_id == instance_id);
     let mut schedules = Vec::new();
     for database in databases(&tab.instance) {
         let of = GetBackupSchedule { app_id, kind: Some(kind), database: Some(database) };
@@ -104,7 +116,7 @@ async fn show_with(visitor: &Visitor, instance_id: InstanceId, form: Form) -> An
     }
     let usual = [("cron", "0 3 * * *".to_owned()), ("keep", "7".to_owned())];
     let form = form.beside(Form::filled(usual));
-    form_page(&form.clone(), &Show { frame, tab, backups, schedules, form })
+    form_page(&form.clone(), &Show { frame, tab, list, schedules, form })
 }
 
 fn at(instance: InstanceId) -> String {

@@ -7,15 +7,16 @@ mod logs;
 mod overview;
 
 use crate::{
-    answer::{Answer, Frame, Refused, done, form_page},
+    answer::{Answer, Frame, Note, Refused, done, form_page},
     form::Form,
+    list::{CURSOR, List},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
     AppId, Fault, InstanceId, Limit, Page, ProjectId,
-    apps::{App, ListApps},
+    apps::{App, GetApp, ListApps},
     backend_instances::{
         CreateBackendInstance, GetBackendInstance, GetBackendInstances, UndeleteBackendInstance,
     },
@@ -25,6 +26,7 @@ use contract::{
     projects::{GetProject, Project},
     templates::{GetTemplates, Template as Blueprint},
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
@@ -107,43 +109,76 @@ pub async fn of_app(
     }
 }
 
+/// What a person looks for, and what the form for a new instance begins with.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Wanted {
+    cursor: String,
+    app: String,
+    kind: String,
+}
+
 #[derive(Template)]
 #[template(path = "instances.html")]
-struct List {
+struct Instances {
     frame: Frame,
     project: Project,
-    instances: Page<Instance>,
+    list: List<Instance>,
     deleted: Vec<Instance>,
+    /// The newest apps of the project, and those that the page names.
     apps: Vec<App>,
+    /// Whether the project has more apps.
+    is_cut: bool,
     templates: Vec<Blueprint>,
     form: Form,
 }
 
-async fn list(visitor: Visitor, path: web::Path<String>) -> Answer {
-    list_with(&visitor, super::id(path, "project")?, Form::default()).await
+async fn list(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
+    let form = Form::filled([("appId", wanted.app.clone()), ("kind", wanted.kind.clone())]);
+    list_with(&visitor, super::id(path, "project")?, &wanted.cursor, form).await
 }
 
-async fn list_with(visitor: &Visitor, project_id: ProjectId, form: Form) -> Answer {
+/// Shows the list with a form that was refused.
+async fn again(visitor: &Visitor, project_id: ProjectId, form: Form) -> Answer {
+    list_with(visitor, project_id, &String::new(), form).await
+}
+
+async fn list_with(
+    visitor: &Visitor,
+    project_id: ProjectId,
+    cursor: &String,
+    form: Form,
+) -> Answer {
     let project = visitor.read(&GetProject { project_id }).await?;
-    let of =
-        |deleted| GetBackendInstances { project_id, deleted, limit: Limit::MOST, cursor: None };
-    let instances = visitor.read(&of(false)).await?;
-    let deleted = visitor.read(&of(true)).await?.items;
-    let apps = ListApps { project_id, limit: Limit::MOST, cursor: None };
-    let apps = visitor.read(&apps).await?.items;
+    let at = format!("/projects/{project_id}/instances");
+    let (of_project, part) = (json!({"projectId": project_id}), [(CURSOR, cursor)]);
+    let list = List::read::<GetBackendInstances>(visitor, &at, of_project, &part).await?;
+    let deleted =
+        GetBackendInstances { project_id, deleted: true, limit: Limit::MOST, cursor: None };
+    let deleted = visitor.read(&deleted).await?.items;
+    let newest = ListApps { project_id, query: None, limit: Limit::MOST, cursor: None };
+    let Page { items: mut apps, next_cursor, .. } = visitor.read(&newest).await?;
+    let named = list.items.iter().map(|instance| instance.app_id);
+    let named: Vec<AppId> = named.chain(form.value("appId").parse().ok()).collect();
+    for app_id in named {
+        if !apps.iter().any(|app| app.id == app_id) {
+            apps.push(visitor.read(&GetApp { app_id }).await?);
+        }
+    }
     let all = GetTemplates { query: None, kind: None, limit: Limit::MOST, cursor: None };
     let templates = visitor.read(&all).await?.items;
     let frame = Frame::of(visitor, "Instances").await?.below("Projects", "/");
     let frame = frame.below(&project.name, format!("/projects/{project_id}"));
-    let list = List { frame, project, instances, deleted, apps, templates, form };
-    form_page(&list.form.clone(), &list)
+    let is_cut = next_cursor.is_some();
+    let page = Instances { frame, project, list, deleted, apps, is_cut, templates, form };
+    form_page(&page.form.clone(), &page)
 }
 
 async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let project_id: ProjectId = super::id(path, "project")?;
     match created(&visitor, project_id, &form).await {
-        Ok(made) => done(&at(made.id), "The instance is being made."),
-        Err(fault) => list_with(&visitor, project_id, form.refused(fault)).await,
+        Ok(made) => done(&at(made.id), Note::plain("The instance is being made.")),
+        Err(fault) => again(&visitor, project_id, form.refused(fault)).await,
     }
 }
 
@@ -162,7 +197,7 @@ async fn undelete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answ
     let project_id: ProjectId = super::id(path, "project")?;
     let params = Value::Object(form.params(&["instanceId"]));
     match visitor.send::<UndeleteBackendInstance>(&params, form.key()).await {
-        Ok(back) => done(&at(back.id), "The instance comes back."),
-        Err(fault) => list_with(&visitor, project_id, form.refused(fault)).await,
+        Ok(back) => done(&at(back.id), Note::plain("The instance comes back.")),
+        Err(fault) => again(&visitor, project_id, form.refused(fault)).await,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Tab, at};
 use crate::{
-    answer::{Answer, Frame, done, form_page},
+    answer::{Answer, Frame, Note, done, form_page},
     chart::Chart,
     form::Form,
     live::{self, Next},
@@ -113,7 +113,7 @@ async fn follow(visitor: Visitor, path: web::Path<String>) -> Answer {
 async fn act<F: Function>(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     match visitor.send::<F>(&json!({"instanceId": instance_id}), form.key()).await {
-        Ok(_) => done(&at(instance_id), "It is under way."),
+        Ok(_) => done(&at(instance_id), Note::plain("It is under way.")),
         Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
     }
 }
@@ -123,7 +123,7 @@ async fn add<F: Function>(visitor: Visitor, path: web::Path<String>, form: Form)
     let instance_id: InstanceId = super::super::id(path, "instance")?;
     let instance = visitor.read(&GetBackendInstance { instance_id }).await?;
     match visitor.send::<F>(&json!({"appId": instance.app_id}), form.key()).await {
-        Ok(_) => done(&at(instance_id), "It is under way."),
+        Ok(_) => done(&at(instance_id), Note::plain("It is under way.")),
         Err(fault) => show_with(&visitor, instance_id, form.refused(fault)).await,
     }
 }

@@ -1,9 +1,10 @@
 //! All users, organizations and projects, and the audit log.
 
-use super::{address, tab};
+use super::tab;
 use crate::{
     answer::{Answer, Frame, done, form_page},
     form::{Form, search},
+    list::{Rest, address},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -61,7 +62,7 @@ struct List {
     here: &'static str,
     form: Form,
     items: Items,
-    next: Option<String>,
+    rest: Rest,
 }
 
 enum Items {
@@ -118,22 +119,16 @@ where
     let fields = wanted.fields();
     let params = search(fields.each_ref().map(|(name, value)| (*name, value)));
     let (found, mut form) = visitor.search::<F>(params, Form::filled(fields.clone())).await?;
-    let (items, next) = match found {
-        None => (Items::None, None),
-        Some(page) => {
-            let next = page.next_cursor.map(|cursor| {
-                let [query, user, function, resource, since, _] = fields;
-                let cursor = ("cursor", cursor.encode());
-                address(here, &[query, user, function, resource, since, cursor])
-            });
-            (items(page.items), next)
-        }
+    let rest = match &found {
+        None => Rest::of(&Page::<T>::new(Vec::new(), None), here, &fields),
+        Some(page) => Rest::of(page, here, &fields),
     };
+    let items = found.map_or(Items::None, |page| items(page.items));
     if let Some(fault) = refused {
         form = form.refused(fault);
     }
     let frame = tab(visitor, here.trim_start_matches("/operations")).await?;
-    form_page(&form.clone(), &List { frame, here, form, items, next })
+    form_page(&form.clone(), &List { frame, here, form, items, rest })
 }
 
 async fn users(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {

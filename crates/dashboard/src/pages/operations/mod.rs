@@ -6,6 +6,7 @@ mod lists;
 use crate::{
     answer::{Answer, Frame, Refused, done, form_page},
     form::{Form, search},
+    list::address,
     live::{self, Next, Update},
     visitor::Visitor,
 };
@@ -77,13 +78,6 @@ impl Wanted {
         [("kind", kind), ("state", state), ("query", query), ("cursor", cursor)]
             .map(|(name, value)| (name, value.clone()))
     }
-}
-
-/// An address with the fields that have a value.
-fn address(path: &str, fields: &[(&str, String)]) -> String {
-    let given = fields.iter().filter(|(_, value)| !value.is_empty());
-    let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
-    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
 /// What is replaced while the page is open: the attention list and the figures.
@@ -250,7 +244,7 @@ async fn actors(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
 async fn restart(visitor: Visitor, form: Form) -> Answer {
     let params = Value::Object(form.params(&["actorId"]));
     match visitor.send::<RestartActor>(&params, form.key()).await {
-        Ok(actor) => done("/operations", &format!("The actor {} is restarted.", actor.id)),
+        Ok(actor) => done("/operations", format!("The actor {} is restarted.", actor.id)),
         Err(fault) => show_with(&visitor, Wanted::default(), Some(fault)).await,
     }
 }
@@ -259,7 +253,7 @@ async fn settle(visitor: Visitor, form: Form) -> Answer {
     let params = Value::Object(form.params(&["reference"]));
     match visitor.send::<SettleCheckout>(&params, form.key()).await {
         Ok(checkout) => {
-            done("/operations", &format!("The payment {} is being settled.", checkout.reference))
+            done("/operations", format!("The payment {} is being settled.", checkout.reference))
         }
         Err(fault) => show_with(&visitor, Wanted::default(), Some(fault)).await,
     }
@@ -268,7 +262,7 @@ async fn settle(visitor: Visitor, form: Form) -> Answer {
 async fn verify(visitor: Visitor, form: Form) -> Answer {
     let params = Value::Object(form.params(&["backupId"]));
     match visitor.send::<VerifyBackup>(&params, form.key()).await {
-        Ok(backup) => done("/operations", &format!("The backup {} is being verified.", backup.id)),
+        Ok(backup) => done("/operations", format!("The backup {} is being verified.", backup.id)),
         Err(fault) => show_with(&visitor, Wanted::default(), Some(fault)).await,
     }
 }
@@ -276,16 +270,6 @@ async fn verify(visitor: Visitor, form: Form) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_address_keeps_what_is_searched_for() {
-        let field = |value: &str| ("query", value.to_owned());
-        assert_eq!(address("/operations", &[field("")]), "/operations");
-        assert_eq!(
-            address("/operations", &[field("a&b=<c>"), ("kind", "app".into())]),
-            "/operations?query=a%26b%3D%3Cc%3E&kind=app"
-        );
-    }
 
     #[test]
     fn times_are_as_exact_as_they_are_long() {

@@ -1,0 +1,148 @@
+//! Lists that are longer than a page: what a person looks for, and the way to the next part.
+
+use crate::{
+    answer::Refused,
+    form::{self, Form},
+    visitor::Visitor,
+};
+use contract::{Function, Page};
+use serde_json::{Map, Value};
+
+/// The name of the field that says which part of a list is shown.
+pub const CURSOR: &str = "cursor";
+/// A list with fewer items has no filter box before somebody filters it.
+const FILTERED_FROM: usize = 10;
+
+/// A part of a list, as a page shows it.
+pub struct List<T> {
+    pub items: Vec<T>,
+    pub rest: Rest,
+    /// What the person looks for. If the service refuses it, the reason.
+    pub form: Form,
+}
+
+/// How much of a list a page shows, and the ways to its other parts.
+pub struct Rest {
+    shown: usize,
+    total: Option<u32>,
+    /// Whether the person looks for something.
+    is_filtered: bool,
+    /// The address of the first part, if this is a later one.
+    pub first: Option<String>,
+    /// The address of the next part, if there is one.
+    pub next: Option<String>,
+}
+
+impl Rest {
+    /// What remains beside a page of the list at an address. The fields say what the person looks
+    /// for, and which part.
+    pub fn of<T>(page: &Page<T>, at: &str, fields: &[(&str, String)]) -> Rest {
+        let looked_for = || fields.iter().filter(|(name, _)| *name != CURSOR).cloned();
+        let is_later = fields.iter().any(|(name, value)| *name == CURSOR && !value.is_empty());
+        let next = page.next_cursor.as_ref().map(|cursor| {
+            let fields: Vec<_> = looked_for().chain([(CURSOR, cursor.encode())]).collect();
+            address(at, &fields)
+        });
+        Rest {
+            shown: page.items.len(),
+            total: page.total,
+            is_filtered: looked_for().any(|(_, value)| !value.is_empty()),
+            first: is_later.then(|| address(at, &looked_for().collect::<Vec<_>>())),
+            next,
+        }
+    }
+
+    /// Whether the page shows only a part of the list.
+    pub fn is_part(&self) -> bool {
+        self.first.is_some() || self.next.is_some()
+    }
+
+    /// Whether the list has a filter box.
+    pub fn has_filter(&self) -> bool {
+        self.is_part() || self.is_filtered || self.shown > FILTERED_FROM
+    }
+
+    /// Whether nothing is there at all: not only nothing of what is looked for, or on this part.
+    pub fn is_empty(&self) -> bool {
+        self.shown == 0 && !self.is_part() && !self.is_filtered
+    }
+
+    /// How much of the list is shown, such as `50 of 500`.
+    pub fn words(&self) -> String {
+        match self.total {
+            Some(all) if all >= Page::<()>::MOST_COUNTED => {
+                format!("{} of 1,000 or more", self.shown)
+            }
+            Some(all) => format!("{} of {all}", self.shown),
+            None if self.shown == 0 => "Nothing in this part".to_owned(),
+            None => format!("{} in this part", self.shown),
+        }
+    }
+}
+
+impl<T> List<T> {
+    /// Reads the part of a list that the fields name. `fixed` are the parameters that the page sets.
+    pub async fn read<F>(
+        visitor: &Visitor,
+        at: &str,
+        fixed: Value,
+        fields: &[(&'static str, &String)],
+    ) -> Result<List<T>, Refused>
+    where
+        F: Function<Reply = Page<T>>,
+    {
+        let fields: Vec<_> =
+            fields.iter().map(|(name, value)| (*name, value.trim().to_owned())).collect();
+        let mut params = match fixed {
+            Value::Object(fixed) => fixed,
+            _ => Map::new(),
+        };
+        params.extend(form::search(fields.iter().map(|(name, value)| (*name, value))));
+        let form = Form::filled(fields.clone());
+        let (found, form) = visitor.search::<F>(params, form).await?;
+        let page = found.unwrap_or_else(|| Page::new(Vec::new(), None));
+        let rest = Rest::of(&page, at, &fields);
+        Ok(List { items: page.items, rest, form })
+    }
+}
+
+/// An address with the fields that have a value.
+pub fn address(path: &str, fields: &[(&str, String)]) -> String {
+    let given = fields.iter().filter(|(_, value)| !value.is_empty());
+    let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contract::Cursor;
+
+    #[test]
+    fn an_address_keeps_what_is_searched_for() {
+        let field = |value: &str| ("query", value.to_owned());
+        assert_eq!(address("/operations", &[field("")]), "/operations");
+        assert_eq!(
+            address("/operations", &[field("a&b=<c>"), ("kind", "app".into())]),
+            "/operations?query=a%26b%3D%3Cc%3E&kind=app"
+        );
+    }
+
+    #[test]
+    fn a_part_of_a_list_says_how_much_it_is_and_leads_to_the_others() {
+        let part = |total, next: Option<&str>, fields: &[(&str, &str)]| {
+            let page = Page { items: vec![(); 50], next_cursor: next.map(Cursor::after), total };
+            let fields: Vec<_> =
+                fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+            Rest::of(&page, "/", &fields)
+        };
+        let first = part(Some(500), Some("k"), &[("query", ""), (CURSOR, "")]);
+        assert_eq!((first.words().as_str(), first.first.is_some()), ("50 of 500", false));
+        assert_eq!(first.next.as_deref(), Some("/?cursor=6b"));
+        assert_eq!(part(Some(1_000), Some("k"), &[]).words(), "50 of 1,000 or more");
+        let later = part(None, None, &[("query", "a b"), (CURSOR, "6b")]);
+        assert_eq!(later.first.as_deref(), Some("/?query=a+b"));
+        assert_eq!((later.words().as_str(), later.next), ("50 in this part", None));
+        assert!(!part(Some(50), None, &[]).is_part());
+    }
+}
