@@ -1,7 +1,14 @@
 //! Calls functions for the pages of the dashboard, as the router does for any client.
 
-use super::{Edge, body, budget::Share, functions, request};
+use super::{
+    Edge, body,
+    budget::Share,
+    functions::{self, Exchange},
+    reply::Heading,
+    request,
+};
 use actix_http::RequestHead;
+use actix_web::http::header::HeaderMap;
 use actors::{
     call::{
         authn::Credentials,
@@ -11,8 +18,8 @@ use actors::{
     runtime::permit::Permit,
 };
 use bytes::Bytes;
-use contract::{Fault, Reply, Timestamp, fault::Failure};
-use dashboard::{Call, Room, Service};
+use contract::{Fault, Timestamp, fault::Failure};
+use dashboard::{Answered, Call, Room, Service};
 use futures_util::{
     StreamExt,
     future::{self, Either, FutureExt, LocalBoxFuture},
@@ -73,10 +80,12 @@ impl Service for Pages {
         Ok(Box::new(self.edge.shared.arriving.share(Some(holder), body::WAITING)?))
     }
 
-    fn call<'a>(&'a self, call: Call<'a>) -> LocalBoxFuture<'a, Result<Reply, Fault>> {
+    fn call<'a>(&'a self, call: Call<'a>) -> LocalBoxFuture<'a, Answered> {
         async move {
-            let edge = &self.edge;
-            let _permit = Permit::take(&edge.shared.in_flight).ok_or(Fault::Busy)?;
+            let (edge, head) = (&self.edge, call.head);
+            let Some(_permit) = Permit::take(&edge.shared.in_flight) else {
+                return Answered { reply: Err(Fault::Busy), headers: self.headers(head) };
+            };
             let request = Request {
                 target: match call.target {
                     dashboard::Target::Function(name) => Target::Function(name.to_owned()),
@@ -90,9 +99,16 @@ impl Service for Pages {
                 user_agent: request::user_agent(call.head),
                 counts: call.counts,
             };
-            functions::send(call.head, edge, request).await.reply
+            let Exchange { request_id, reply, allowance } =
+                functions::send(head, edge, request).await;
+            let heading = Heading { head, edge, request_id, allowance: Some(allowance) };
+            Answered { reply, headers: heading.limits() }
         }
         .boxed_local()
+    }
+
+    fn headers(&self, head: &RequestHead) -> HeaderMap {
+        Heading::uncounted(head, &self.edge).limits()
     }
 
     fn upload<'a>(

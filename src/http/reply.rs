@@ -39,8 +39,14 @@ impl<'a> Heading<'a> {
         Heading { head, edge, request_id: request::request_id(head, edge), allowance: None }
     }
 
-    /// Adds the headers that all answers carry.
-    fn put_on(&self, headers: &mut HeaderMap) {
+    /// The id of the request, and what is left of the rate limit.
+    pub fn limits(&self) -> HeaderMap {
+        let mut headers = HeaderMap::with_capacity(4);
+        self.put_limits_on(&mut headers);
+        headers
+    }
+
+    fn put_limits_on(&self, headers: &mut HeaderMap) {
         if let Ok(id) = HeaderValue::from_str(&self.request_id) {
             headers.insert(REQUEST_ID, id);
         }
@@ -50,6 +56,11 @@ impl<'a> Heading<'a> {
         headers.insert(LIMIT, allowance.limit.into());
         headers.insert(REMAINING, allowance.remaining.into());
         headers.insert(RESET, reset.into());
+    }
+
+    /// Adds the headers that all answers carry.
+    fn put_on(&self, headers: &mut HeaderMap) {
+        self.put_limits_on(headers);
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
         if self.edge.platform.settings.api_url.starts_with("https://") {
             headers.insert(header::STRICT_TRANSPORT_SECURITY, HTTPS_ONLY);

@@ -210,6 +210,24 @@ fn pages_of_other_sites_and_rebound_names_are_refused() {
     let service = Service::start();
     let (client, at) = (client(), service.dashboard());
     let page = sent(client.get(format!("{at}/sign-in")));
+    let said = |header: &str| page.headers()[header].to_str().unwrap().to_owned();
+    assert!(!said("x-request-id").is_empty());
+    let [limit, left, reset] = ["limit", "remaining", "reset"]
+        .map(|name| said(&format!("x-ratelimit-{name}")).parse::<u64>().unwrap());
+    assert!(left <= limit && reset > 0, "{left} of {limit}, {reset}");
+    // A page counts as one call, and says so.
+    let ada = service.register_free("ada");
+    let cookie = format!("__Host-svc-session={}", ada.token.replace(':', "%3A"));
+    let left = || {
+        let page = sent(client.get(&at).header(COOKIE, &cookie).header("X-Request-Id", "page-1"));
+        assert_eq!(
+            (page.status().as_u16(), page.headers()["x-request-id"].to_str().unwrap()),
+            (200, "page-1")
+        );
+        page.headers()["x-ratelimit-remaining"].to_str().unwrap().parse::<i64>().unwrap()
+    };
+    let (first, second) = (left(), left());
+    assert!((0..=1).contains(&(first - second)), "{first} {second}");
     for (header, part) in [
         ("content-security-policy", "default-src 'none'"),
         ("content-security-policy", "frame-ancestors 'none'"),

@@ -80,18 +80,18 @@ fn release(browser: &Browser, judge: impl Fn(&str)) {
     publish(browser);
     browser.says("1.5.0 is live at ota.");
     // The one before is replaced, and stands below the one that users get.
+    browser.click("link", "Releases");
+    browser.says("ota: replaced");
     browser.click("link", "Publishing");
     browser.says("replaced");
     let text = browser.text();
     assert!(text.find("1.5.0, production") < text.find("1.4.2, production"), "{text}");
-    browser.click("link", "Releases");
-    browser.says("ota: replaced");
-    browser.click("link", "1.5.0");
+    browser.click("link", "1.5.0, production");
     // A store without a credential gets nothing, and no note says otherwise.
     browser.click("checkbox", "google-play");
     browser.click("button", "Publish the release");
-    browser.find("alert", "");
-    assert!(!browser.text().contains("google-play is live"), "{}", browser.text());
+    browser.comes_to_say("svc_setCredential");
+    assert!(!browser.text().contains("live at google-play"), "{}", browser.text());
     // The address of a refused form leads to its page.
     browser.open(&browser.url());
     browser.find("heading", "1.5.0 production");

@@ -41,6 +41,13 @@ fn a_repository_is_connected_built_and_followed() {
 
     // The log grows on the page while the build runs, and the state changes at its end.
     let runner = world.runner("builder", &[]);
+    browser.click("link", "Builds");
+    browser.says("Artifact-only");
+    browser.fill("textbox", "Branch, tag or commit", "not a ref");
+    browser.click("button", "Trigger Build");
+    browser.find("alert", "");
+    assert_eq!(browser.value("textbox", "Branch, tag or commit"), "not a ref");
+    browser.fill("textbox", "Branch, tag or commit", "");
     browser.click("button", "Trigger Build");
     browser.find("heading", "android build");
     browser.says("<b>one</b> & two");
@@ -50,7 +57,7 @@ fn a_repository_is_connected_built_and_followed() {
     browser.click("button", "Cancel the build");
     browser.says("cancelled");
     browser.click("link", "Builds");
-    browser.says("dashboard trigger");
+    browser.find("button", "Trigger Build");
     judge.page(&browser, "builds");
     drop(runner);
 

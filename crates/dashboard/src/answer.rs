@@ -204,7 +204,12 @@ pub fn page_with(status: StatusCode, content: &impl Template) -> Answer {
 
 /// Leads to another page after a form, and says there what the form did.
 pub fn done(to: &str, note: impl Into<Note>) -> Answer {
-    Ok(see(to).cookie(cookies::noted(&note.into())).finish())
+    Ok(leads_to(to, note))
+}
+
+/// See [`done`].
+pub fn leads_to(to: &str, note: impl Into<Note>) -> HttpResponse {
+    see(to).cookie(cookies::noted(&note.into())).finish()
 }
 
 /// Leads to another page with a new session, or without one.

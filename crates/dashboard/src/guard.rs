@@ -6,7 +6,7 @@ use crate::{
     cookies,
     form::Form,
     pages::{errors, sign_in},
-    visitor::Visitor,
+    visitor::{Told, Visitor},
 };
 use actix_web::{
     FromRequest, HttpMessage, HttpResponse,
@@ -64,6 +64,13 @@ pub async fn guard(
         let _ = response.response_mut().add_cookie(&cookies::shown());
     }
     let policy = site.as_ref().and_then(|site| policy(site)).unwrap_or(NOTHING);
+    let told = response.request().extensions_mut().remove::<Told>();
+    let told = match (told, &site) {
+        (Some(Told(headers)), _) => headers,
+        (None, Some(site)) => site.service.headers(response.request().head()),
+        (None, None) => HeaderMap::new(),
+    };
+    response.headers_mut().extend(told);
     complete(response.headers_mut(), policy);
     Ok(response)
 }

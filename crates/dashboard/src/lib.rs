@@ -29,7 +29,7 @@ mod pages;
 mod text;
 mod visitor;
 
-use actix_web::{dev::RequestHead, middleware::from_fn, web};
+use actix_web::{dev::RequestHead, http::header::HeaderMap, middleware::from_fn, web};
 use bytes::Bytes;
 use contract::{Fault, Reply, Timestamp};
 use futures_util::{future::LocalBoxFuture, stream::LocalBoxStream};
@@ -49,7 +49,11 @@ pub trait Service: 'static {
     fn room(&self, head: &RequestHead) -> Result<Box<dyn Room>, Fault>;
 
     /// Calls a function for the person who looks at the page.
-    fn call<'a>(&'a self, call: Call<'a>) -> LocalBoxFuture<'a, Result<Reply, Fault>>;
+    fn call<'a>(&'a self, call: Call<'a>) -> LocalBoxFuture<'a, Answered>;
+
+    /// The headers of an answer to a request for which nothing is called. They are those of
+    /// [`Answered`].
+    fn headers(&self, head: &RequestHead) -> HeaderMap;
 
     /// Sends a file to an upload address that the service gave. The bytes go on as they come.
     fn upload<'a>(
@@ -63,6 +67,14 @@ pub trait Service: 'static {
 pub trait Room {
     /// Takes so many more bytes.
     fn grow(&mut self, bytes: usize) -> Result<(), Fault>;
+}
+
+/// The answer to a call.
+pub struct Answered {
+    pub reply: Result<Reply, Fault>,
+    /// The id of the request, and what is left of the rate limit. Every answer of the service carries
+    /// them, and so does the page.
+    pub headers: HeaderMap,
 }
 
 /// A call of a function or of an endpoint.

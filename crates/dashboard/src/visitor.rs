@@ -1,7 +1,9 @@
 //! Who looks at a page, and the calls that are made for them.
 
-use crate::{Call, Site, Target, answer::Refused, cookies, form::Form};
-use actix_web::{FromRequest, HttpMessage, HttpRequest, dev::Payload, web::Data};
+use crate::{Answered, Call, Site, Target, answer::Refused, cookies, form::Form};
+use actix_web::{
+    FromRequest, HttpMessage, HttpRequest, dev::Payload, http::header::HeaderMap, web::Data,
+};
 use bytes::Bytes;
 use contract::{
     Fault, Function, Reply, Timestamp,
@@ -21,6 +23,9 @@ use std::{
 struct Counted;
 /// The counted call was refused, because none is left. The others are, too.
 struct Spent(Fault);
+
+/// The headers that the newest call of this request gives its answer.
+pub struct Told(pub HeaderMap);
 
 /// The person who looks, with their session if they have one.
 pub struct Visitor {
@@ -154,7 +159,8 @@ impl Visitor {
         let counts = self.req.extensions_mut().insert(Counted).is_none();
         let (session, head) = (self.session.as_deref(), self.req.head());
         let call = Call { target, params, session, master_key, idempotency_key, counts, head };
-        let reply = self.site.service.call(call).await;
+        let Answered { reply, headers } = self.site.service.call(call).await;
+        self.req.extensions_mut().insert(Told(headers));
         if let Err(fault @ Fault::RateLimited { .. }) = &reply {
             self.req.extensions_mut().insert(Spent(fault.clone()));
         }

@@ -1,24 +1,26 @@
 //! The builds of an app, and their logs as they grow.
 
-use super::{Part, apps::Tab};
+use super::{Part, apps::Tab, source};
 use crate::{
-    answer::{Answer, Frame, Note, done, form_page, page},
+    answer::{Answer, Frame, Note, done, form_page, leads_to},
     form::Form,
     live::{self, Next},
     log::{self, Log, Seen},
     visitor::Visitor,
 };
-use actix_web::web;
+use actix_web::{HttpResponse, web};
 use askama::Template;
 use contract::{
-    BuildId, Page, Timestamp,
-    builds::{Build, BuildState, CancelBuild, GetBuild, GetBuildLogs, GetBuilds},
+    AppId, BuildId, Cursor, Fault, Page, Timestamp,
+    builds::{Build, BuildState, CancelBuild, GetBuild, GetBuildLogs, GetBuilds, TriggerBuild},
+    repositories::Repository,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/apps/{id}/builds", web::get().to(list))
+        .route("/apps/{id}/builds", web::post().to(trigger))
         .route("/builds/{id}", web::get().to(show))
         .route("/builds/{id}/state", web::get().to(follow_state))
         .route("/builds/{id}/log", web::get().to(follow_log))
@@ -34,14 +36,43 @@ struct List {
     frame: Frame,
     tab: Tab,
     builds: Page<Build>,
+    /// What is built, if the app has a repository.
+    repository: Option<Repository>,
+    form: Form,
 }
 
 async fn list(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
     let app_id = super::id(path, "app")?;
-    let (frame, tab) = Tab::open(&visitor, app_id, "/builds").await?;
-    let part = json!({"appId": app_id, "cursor": part.cursor});
+    list_with(&visitor, app_id, part.into_inner().cursor, Form::default()).await
+}
+
+async fn list_with(visitor: &Visitor, app_id: AppId, cursor: Option<Cursor>, form: Form) -> Answer {
+    let (frame, tab) = Tab::open(visitor, app_id, "/builds").await?;
+    let part = json!({"appId": app_id, "cursor": cursor});
     let builds = visitor.send::<GetBuilds>(&part, None).await?;
-    page(&List { frame, tab, builds })
+    let repository = source::of_app(visitor, app_id).await?;
+    form_page(&form.clone(), &List { frame, tab, builds, repository, form })
+}
+
+/// Triggers the build that a form asks for, and leads to it.
+pub async fn triggered(
+    visitor: &Visitor,
+    app_id: AppId,
+    form: &Form,
+) -> Result<HttpResponse, Fault> {
+    let mut params = form.params(&["platform", "profile", "ref"]);
+    params.insert("appId".into(), json!(app_id));
+    let build = visitor.send::<TriggerBuild>(&Value::Object(params), form.key()).await?;
+    let note = Note::plain(format!("The build is {}.", super::name(&build.state)));
+    Ok(leads_to(&format!("/builds/{}", build.id), note))
+}
+
+async fn trigger(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
+    let app_id: AppId = super::id(path, "app")?;
+    match triggered(&visitor, app_id, &form).await {
+        Ok(answer) => Ok(answer),
+        Err(fault) => list_with(&visitor, app_id, None, form.refused(fault)).await,
+    }
 }
 
 #[derive(Template)]

@@ -31,7 +31,7 @@ use actix_web::{
     http::{Method, header},
     web,
 };
-use contract::{Cursor, Fault};
+use contract::{Cursor, Fault, artifacts::ProvenancePath, repositories::RepositoryMode};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
@@ -97,6 +97,26 @@ fn id<T: FromStr>(path: web::Path<String>, noun: &'static str) -> Result<T, Refu
 pub fn wire(value: &impl Serialize) -> String {
     let value = serde_json::to_value(value).ok();
     value.as_ref().and_then(|value| value.as_str()).unwrap_or_default().to_owned()
+}
+
+/// What a way by which builds and artifacts come is called.
+pub fn path(path: &ProvenancePath) -> &'static str {
+    match path {
+        ProvenancePath::DashboardTrigger => "Dashboard",
+        ProvenancePath::CliTrigger => "Command line",
+        ProvenancePath::LocalPublish => "Local publish",
+        ProvenancePath::ExternalCi => "External CI",
+        ProvenancePath::ManualUpload => "Manual upload",
+    }
+}
+
+/// What the mode of a repository is called.
+pub fn mode(mode: &RepositoryMode) -> &'static str {
+    match mode {
+        RepositoryMode::Managed => "Managed",
+        RepositoryMode::ArtifactOnly => "Artifact-only",
+        RepositoryMode::Unclassified => "Not classified yet",
+    }
 }
 
 /// The name of a state or a kind in words, such as `partially published`.

@@ -1,8 +1,8 @@
 //! The repository of an app, what the service found in it, and the trigger of builds.
 
-use super::apps::Tab;
+use super::{apps::Tab, builds};
 use crate::{
-    answer::{Answer, Frame, Note, done, form_page, page},
+    answer::{Answer, Frame, Note, Refused, done, form_page, page},
     form::Form,
     visitor::Visitor,
 };
@@ -10,7 +10,6 @@ use actix_web::web;
 use askama::Template;
 use contract::{
     AppId, Fault, Function,
-    builds::TriggerBuild,
     repositories::{
         CheckRepository, ConnectRepository, DisconnectRepository, GetRepository,
         GetRepositoryWebhook, Repository, RepositoryMode, RepositoryWebhook,
@@ -37,14 +36,12 @@ struct Source {
     form: Form,
 }
 
-impl Source {
-    /// What the badge at the trigger of builds says, by the mode of the repository.
-    fn badge(&self, repository: &Repository) -> &'static str {
-        match repository.mode {
-            RepositoryMode::Managed => "Managed, runs in client repo",
-            RepositoryMode::ArtifactOnly => "Artifact-only",
-            RepositoryMode::Unclassified => "Not classified yet",
-        }
+/// What the badge at the trigger of builds says, by the mode of the repository.
+pub fn badge(repository: &Repository) -> &'static str {
+    match repository.mode {
+        RepositoryMode::Managed => "Managed, runs in client repo",
+        RepositoryMode::ArtifactOnly => "Artifact-only",
+        RepositoryMode::Unclassified => "Not classified yet",
     }
 }
 
@@ -52,13 +49,18 @@ async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
     show_with(&visitor, super::id(path, "app")?, Form::default()).await
 }
 
+/// The repository of an app, if it has one.
+pub async fn of_app(visitor: &Visitor, app_id: AppId) -> Result<Option<Repository>, Refused> {
+    match visitor.read(&GetRepository { app_id }).await {
+        Ok(repository) => Ok(Some(repository)),
+        Err(Refused(Fault::NotFound(_))) => Ok(None),
+        Err(refused) => Err(refused),
+    }
+}
+
 async fn show_with(visitor: &Visitor, app_id: AppId, form: Form) -> Answer {
     let (frame, tab) = Tab::open(visitor, app_id, "/source").await?;
-    let repository = match visitor.read(&GetRepository { app_id }).await {
-        Ok(repository) => Some(repository),
-        Err(refused) if matches!(refused.0, Fault::NotFound(_)) => None,
-        Err(refused) => return Err(refused),
-    };
+    let repository = of_app(visitor, app_id).await?;
     form_page(&form.clone(), &Source { frame, tab, repository, form })
 }
 
@@ -108,13 +110,8 @@ fn read(repository: &Repository, well: &str, otherwise: &str) -> Note {
 
 async fn build(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let app_id: AppId = super::id(path, "app")?;
-    let mut params = form.params(&["platform", "profile", "ref"]);
-    params.insert("appId".into(), json!(app_id));
-    match visitor.send::<TriggerBuild>(&Value::Object(params), form.key()).await {
-        Ok(build) => done(
-            &format!("/builds/{}", build.id),
-            Note::plain(format!("The build is {}.", super::name(&build.state))),
-        ),
+    match builds::triggered(&visitor, app_id, &form).await {
+        Ok(answer) => Ok(answer),
         Err(fault) => show_with(&visitor, app_id, form.refused(fault)).await,
     }
 }
