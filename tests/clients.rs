@@ -2,7 +2,7 @@
 
 use crate::{
     support::checkouts::World,
-    support::{lossy, requires, service::Service},
+    support::{lossy, ports::free_port, requires, service::Service},
 };
 use contract::{
     Cursor,
@@ -13,7 +13,6 @@ use contract::{
 };
 use serde_json::json;
 use std::{
-    net::TcpListener,
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::OnceLock,
@@ -33,7 +32,7 @@ fn start() -> Service {
 
 /// An address where nothing listens.
 fn nobody() -> String {
-    format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap())
+    format!("http://127.0.0.1:{}", free_port())
 }
 
 fn client(service: &Service, url: &str) -> Builder {

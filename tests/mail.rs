@@ -1,7 +1,8 @@
 //! Mail, through a real mail server.
 
 use crate::support::{
-    mail::{MailServer, arrived, free_port, link},
+    mail::{MailServer, arrived, link},
+    ports::free_port,
     requires,
     service::{Service, eventually},
 };

@@ -1,13 +1,12 @@
 //! The storefront of the shipped recipe, alone: its pages, and what it asks of the platform.
 
-use crate::support::{rig::Rig, service::eventually};
+use crate::support::{ports::free_port, rig::Rig, service::eventually};
 use reqwest::{
     blocking::{Client, Response},
     redirect::Policy,
 };
 use serde_json::{Value, json};
 use std::{
-    net::TcpListener,
     path::Path,
     process::{Child, Command, Stdio},
 };
@@ -30,7 +29,7 @@ impl Storefront {
     fn start(settings: &[(&str, &str)]) -> Storefront {
         let stub = Rig::start("storefront", "stub.mjs", &[]);
         let of_stub = format!("http://127.0.0.1:{}", stub.line());
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let recipe = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/images/vendure-storefront");
         let mut node = Command::new("node");
         node.arg("server.js").current_dir(recipe).env("PORT", port.to_string());

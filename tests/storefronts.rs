@@ -8,6 +8,7 @@ use crate::{
         browser::Browser,
         engine::{Installed, docker, engine},
         payments::{PaymentProvider, SECRET_KEY, has_paystack},
+        ports::free_port,
         service::{Person, eventually},
         vendure::Vendure,
     },
@@ -15,7 +16,7 @@ use crate::{
 use data_encoding::BASE64;
 use fantoccini::key::Key;
 use serde_json::{Value, json};
-use std::{collections::HashMap, net::TcpListener, process::Command};
+use std::{collections::HashMap, process::Command};
 
 /// The shop and who sells there.
 struct Market {
@@ -179,7 +180,7 @@ fn buyers_pay_in_a_browser_for_orders_of_two_channels() {
         "{{.Repository}}:{{.Tag}}",
         "svc/recipes/vendure-storefront",
     ]);
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let url = instance["url"].as_str().unwrap();
     let shop_api = format!("SHOP_API_URL={url}/shop-api");
     let platform = format!("SVC_URL={}/backend", url.split_once("/instances/").unwrap().0);

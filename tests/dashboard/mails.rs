@@ -2,7 +2,8 @@
 
 use super::{PASSWORD, register, sign_in, start};
 use crate::support::{
-    mail::{MailServer, arrived, free_port, link},
+    mail::{MailServer, arrived, link},
+    ports::free_port,
     requires,
     service::Service,
 };

@@ -2,7 +2,7 @@
 
 use super::service::eventually;
 use std::{
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     path::Path,
     process::{Child, Command, Stdio},
 };
@@ -20,10 +20,6 @@ impl MailServer {
         eventually("the mail server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         server
     }
-}
-
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// The first mail with this subject in the folder of a [`MailServer`].

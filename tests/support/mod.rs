@@ -17,6 +17,7 @@ pub mod managed;
 pub mod oidc;
 pub mod pages;
 pub mod payments;
+pub mod ports;
 pub mod requires;
 pub mod rig;
 pub mod service;

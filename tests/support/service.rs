@@ -1,9 +1,9 @@
 //! A service for one test: the real program in an empty directory, on a free port.
 
+use crate::support::ports::free_port;
 use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 use std::{
-    net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
@@ -420,10 +420,6 @@ pub fn holds(folder: &Path, bytes: &[u8]) -> bool {
         }
         std::fs::read(path).unwrap_or_default().windows(bytes.len()).any(|part| part == bytes)
     })
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Waits until `holds` is true, at most a minute: builds and containers take long on a busy machine.

@@ -1,8 +1,8 @@
 //! An ssh server on this machine: OpenSSH, with its own host key and its own list of keys.
 
-use super::git::Git;
+use super::{git::Git, ports::free_port};
 use std::{
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -24,7 +24,7 @@ pub struct Ssh {
 impl Ssh {
     /// Starts a server that lets nobody in.
     pub fn start() -> Ssh {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let folder = tempfile::tempdir().unwrap();
         let mut ssh = Ssh { folder, host: format!("127.0.0.1:{port}"), server: None };
         // As root, sshd wants this folder, and Debian makes it only for the service.
