@@ -10,9 +10,10 @@ run:
 	cargo build --profile quick --bin svc
 	./target/quick/svc serve --data $(DATA)
 
-# Run every check and every test, and name the tests that were left out.
+# Run every check and every test, and name the tests that were left out. One that fails does not keep
+# later ones from running.
 test: test-deps fmt lint doc
-	cargo test --workspace --features failpoints
+	cargo test --workspace --features failpoints --no-fail-fast
 
 # As root on Debian: install the programs that the tests need, start a container engine, and print both.
 test-deps:

@@ -1,5 +1,6 @@
 //! Engines that a test may interrupt: a connection to the shared engine, and a separate daemon.
 
+use crate::support::engine::engine_host;
 use std::{
     fs::File,
     io::Write,
@@ -28,9 +29,11 @@ impl Cuttable {
         let (listener, open) =
             (UnixListener::bind(&path).unwrap(), Arc::new(AtomicBool::new(true)));
         let is_open = open.clone();
+        let host = engine_host();
+        let engine = host.strip_prefix("unix://").expect("an engine at a socket").to_owned();
         spawn(move || {
             for near in listener.incoming().flatten() {
-                let Ok(far) = UnixStream::connect("/var/run/docker.sock") else { continue };
+                let Ok(far) = UnixStream::connect(&engine) else { continue };
                 let ends = [near, far];
                 for (from, to) in [(0, 1), (1, 0)] {
                     let mut from = ends[from].try_clone().unwrap();

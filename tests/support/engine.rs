@@ -1,12 +1,12 @@
 //! A real container engine for tests, with real images in a registry of this machine. Without an
 //! engine, tests report their names and are left out.
 
-use crate::support::service::Service;
+use crate::support::{ports::free_port, service::Service};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     io::Write,
-    net::TcpListener,
+    net::{IpAddr, Ipv4Addr, UdpSocket},
     path::Path,
     process::{Child, Command, Output, Stdio},
     sync::OnceLock,
@@ -52,6 +52,11 @@ pub fn engine(test: &str) -> Option<&'static Engine> {
             None
         }
     }
+}
+
+/// The address of the engine.
+pub fn engine_host() -> String {
+    std::env::var("DOCKER_HOST").unwrap_or_else(|_| "unix:///var/run/docker.sock".into())
 }
 
 /// Runs the `docker` client and returns its output.
@@ -128,10 +133,9 @@ impl Engine {
         let mirrors =
             SHIPPED.map(|(of, repository, ..)| format!("{of}={}/{repository}", self.registry));
         let mirrors = mirrors.join(",");
-        let socket = std::env::var("DOCKER_HOST");
-        let socket = socket.unwrap_or_else(|_| "unix:///var/run/docker.sock".into());
+        let host = engine_host();
         let mut all = vec![
-            ("SVC_DOCKER_HOST", socket.as_str()),
+            ("SVC_DOCKER_HOST", host.as_str()),
             ("SVC_IMAGE_MIRRORS", &mirrors),
             ("SVC_RECIPE_BASE_IMAGE", &self.images[RECIPE_BASE]),
             ("SVC_RECIPE_NPM_REGISTRY", &self.npm_registry),
@@ -145,12 +149,23 @@ impl Engine {
 
     /// Like [`service`](Engine::service), with a public URL that containers and this machine reach.
     pub fn service_for_containers(&self, settings: &[(&str, &str)]) -> Installed {
-        let gateway = "{{(index .IPAM.Config 0).Gateway}}";
-        let gateway = docker(&["network", "inspect", "bridge", "--format", gateway]);
-        let public = format!("http://{gateway}:{{port}}");
+        let public = format!("http://{}:{{port}}", address_for_containers());
         let reached = [("SVC_LISTEN", "0.0.0.0:{port}"), ("SVC_PUBLIC_URL", public.as_str())];
         self.service(&[&reached[..], settings].concat())
     }
+}
+
+/// This machine's address in the engine's default network. Until its second start an engine does not
+/// name it, so the kernel is asked which address it sends from.
+fn address_for_containers() -> IpAddr {
+    let format = "{{(index .IPAM.Config 0).Subnet}}";
+    let subnet = docker(&["network", "inspect", "bridge", "--format", format]);
+    let network: Ipv4Addr = subnet.split('/').next().unwrap().parse().unwrap();
+    let neighbour = Ipv4Addr::from_bits(network.to_bits() + 2);
+    // This sends nothing.
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    socket.connect((neighbour, 9)).unwrap();
+    socket.local_addr().unwrap().ip()
 }
 
 /// Removes the names of images from registries of earlier runs.
@@ -167,7 +182,7 @@ fn forget_registries() {
 /// Debian's registry, on a free port, in an empty folder.
 fn start_registry() -> Result<(Child, tempfile::TempDir, String), String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let address = format!("127.0.0.1:{port}");
     let root = folder.path().join("registry");
     let config = format!(

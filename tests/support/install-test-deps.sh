@@ -27,6 +27,7 @@ need jq jq
 need strace strace
 [ -e /usr/share/android-framework-res/framework-res.apk ] || missing+=(android-framework-res)
 need docker docker.io
+need ip iproute2
 need dockerd docker.io
 need docker-registry docker-registry
 need mmdebstrap mmdebstrap
@@ -42,8 +43,9 @@ else
     echo "missing: ${missing[*]}; install them to run every test" >&2
 fi
 
-# The container engine, where nobody has started it: as root, without a service manager too.
-if [ "$(id -u)" = 0 ] && command -v dockerd >/dev/null 2>&1 && ! docker info >/dev/null 2>&1; then
+# The container engine, where nobody has started it or named another: as root, without a service manager
+# too.
+if [ -z "${DOCKER_HOST:-}" ] && [ "$(id -u)" = 0 ] && command -v dockerd >/dev/null 2>&1 && ! docker info >/dev/null 2>&1; then
     echo "make test starts dockerd, which stays; its log is /var/log/dockerd.log"
     setsid dockerd >/var/log/dockerd.log 2>&1 </dev/null &
     for _ in $(seq 100); do
