@@ -19,7 +19,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use svc_client::{Answer, BuildError, Error, Patience};
+use svc_client::{Answer, BuildError, Error, Patience, varied};
 use tokio::runtime::{self, Runtime};
 
 /// How long a command waits for the verification of a file.
@@ -139,7 +139,7 @@ impl Client {
             if !unfinished || started.elapsed() > FINALIZE_LIMIT {
                 return reply;
             }
-            std::thread::sleep(FINALIZE_PAUSE);
+            std::thread::sleep(varied(FINALIZE_PAUSE));
         }
     }
 

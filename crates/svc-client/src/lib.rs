@@ -44,5 +44,5 @@ pub use answer::{Answer, send};
 pub use client::Client;
 pub use contract;
 pub use error::{Error, Kind};
-pub use retry::Patience;
+pub use retry::{Patience, varied};
 pub use settings::{BuildError, Builder};

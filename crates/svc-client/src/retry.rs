@@ -46,13 +46,12 @@ impl Patience {
         self.varied_pause(failures, told, fastrand::f64())
     }
 
-    /// `chance`, from 0 to 1, shortens a pause by up to half.
     fn varied_pause(&self, failures: u32, told: Option<Duration>, chance: f64) -> Option<Duration> {
         if failures >= self.attempts {
             return None;
         }
         let doubled = self.first_pause * 2_u32.saturating_pow(failures.saturating_sub(1).min(16));
-        let own = doubled.min(self.longest_pause).mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0);
+        let own = shortened(doubled.min(self.longest_pause), chance);
         Some(told.map_or(own, |told| told.min(LONGEST_TOLD).max(own)))
     }
 
@@ -64,6 +63,17 @@ impl Patience {
             _ => false,
         }
     }
+}
+
+/// A pause of half to all of this length, by chance. For programs that ask again at fixed intervals:
+/// those that lost the service at the same time do not all come back at the same time.
+pub fn varied(pause: Duration) -> Duration {
+    shortened(pause, fastrand::f64())
+}
+
+/// `chance`, from 0 to 1, shortens a pause by up to half.
+fn shortened(pause: Duration, chance: f64) -> Duration {
+    pause.mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0)
 }
 
 /// What became of one attempt.

@@ -18,6 +18,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+use svc_client::varied;
 
 /// The variables of the runner that a build gets, if they are set.
 const PASSED: [&str; 9] = [
@@ -149,7 +150,7 @@ impl Runner {
                     return Ok(());
                 }
                 Err(failure) if failure.is_passing() && Instant::now() < until => {
-                    thread::sleep(TELL_AGAIN_AFTER);
+                    thread::sleep(varied(TELL_AGAIN_AFTER));
                 }
                 // The service gave the build up, or to another runner.
                 Err(failure) => {

@@ -19,9 +19,9 @@ use contract::{
 use data_encoding::HEXLOWER;
 use folder::WorkFolder;
 use std::{path::PathBuf, thread, time::Duration};
-use svc_client::Patience;
+use svc_client::{Patience, varied};
 
-/// The pause after the service could not be reached.
+/// The longest pause after the service could not be reached.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 pub fn runner(cx: &Context<'_>, args: args::Runner) -> Result<(), Failure> {
@@ -53,7 +53,7 @@ pub fn runner(cx: &Context<'_>, args: args::Runner) -> Result<(), Failure> {
                     cx.printer.note(format_args!("{failure}; asking again until it answers"));
                 }
                 heard = false;
-                thread::sleep(ASK_AGAIN_AFTER);
+                thread::sleep(varied(ASK_AGAIN_AFTER));
             }
             Err(failure) => return Err(failure),
         }

@@ -17,6 +17,7 @@ use std::{
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
+use svc_client::varied;
 
 /// How long lines wait for others before they are sent. The lowest tier has 60 requests a minute.
 const GATHER: Duration = Duration::from_secs(3);
@@ -32,7 +33,7 @@ const LONGEST_LINE: u64 = 8 << 10;
 const LARGEST_REPORT: usize = 256 << 10;
 /// How long the last lines of a program may take after its end.
 const LAST_LINES_WITHIN: Duration = Duration::from_secs(5);
-/// The pause after a report that did not arrive.
+/// The longest pause after a report that did not arrive.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// Reports until it is finished or dropped.
@@ -172,7 +173,7 @@ impl Sender {
                     self.stopped.set(format!("the build is {state}"));
                     return false;
                 }
-                Err(failure) if failure.is_passing() => thread::sleep(TRY_AGAIN_AFTER),
+                Err(failure) if failure.is_passing() => thread::sleep(varied(TRY_AGAIN_AFTER)),
                 Err(failure) => {
                     self.stopped.set(failure.to_string());
                     return false;
