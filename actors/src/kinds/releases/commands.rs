@@ -170,10 +170,14 @@ fn usable(
             )),
             _ => allowed(world, app, channel, artifact).map(|()| seen),
         },
-        state => Err(Fault::NotNow(format!(
-            "the artifact {id} is {}; finalize its upload first",
-            format!("{state:?}").to_lowercase()
-        ))),
+        state => {
+            let remedy = match state {
+                ArtifactState::Rejected | ArtifactState::Expired => "upload the file again",
+                _ => "finalize its upload first",
+            };
+            let state = format!("{state:?}").to_lowercase();
+            Err(Fault::NotNow(format!("the artifact {id} is {state}; {remedy}")))
+        }
     }
 }
 
