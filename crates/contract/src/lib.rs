@@ -42,6 +42,7 @@ pub mod organizations;
 pub mod page;
 pub mod params;
 pub mod patch;
+mod problems;
 pub mod projects;
 pub mod publishing;
 pub mod reference;

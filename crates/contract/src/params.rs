@@ -1,16 +1,13 @@
 //! Reads the parameters of a call from its body, and explains what is wrong with them.
 
-use crate::{Fault, FieldProblem};
+use crate::{
+    Fault, FieldProblem,
+    problems::{self, MOST_NAMED, problem},
+};
 use schemars::{JsonSchema, Schema};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-
-/// The maximum length of a field's name and of its problem in an answer, in characters.
-const LONGEST_NAME: usize = 128;
-const LONGEST_PROBLEM: usize = 300;
-/// The maximum number of unknown parameters in an answer.
-const MOST_NAMED: usize = 20;
 
 /// The maximum nesting of JSON.
 pub const DEEPEST: usize = 64;
@@ -31,8 +28,14 @@ pub fn read<T: Parameters>(body: &[u8]) -> Result<T, Fault> {
     }
     // Reads the parameters again, slower, to find the problems.
     let fields = without_reserved_keys(body)?;
-    check_names(&T::json_schema(&mut schemars::SchemaGenerator::default()), &fields)?;
-    serde_path_to_error::deserialize(Value::Object(fields)).map_err(invalid)
+    serde_json::from_value(Value::Object(fields.clone())).map_err(|_| {
+        let problems = problems::<T>(fields.clone());
+        Fault::Invalid(match problems.is_empty() {
+            // Each value is right, and not all of them together.
+            true => problems::first_of::<T>(Value::Object(fields)).into_iter().collect(),
+            false => problems,
+        })
+    })
 }
 
 /// The body, if it is an object without reserved keys.
@@ -58,7 +61,11 @@ pub fn object(body: &[u8]) -> Result<Map<String, Value>, Fault> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => Err(Fault::Malformed("the body must be a JSON object of parameters".into())),
-        Err(e) => Err(Fault::Malformed(format!("the body is not JSON: {e}"))),
+        Err(e) => Err(Fault::Malformed(format!(
+            "the body is not JSON: it breaks off, or is wrong, at line {} column {}",
+            e.line(),
+            e.column()
+        ))),
     }
 }
 
@@ -74,48 +81,39 @@ pub fn fingerprint(params: &impl Serialize) -> [u8; 32] {
     Sha256::digest(serde_json::to_vec(params).unwrap_or_default()).into()
 }
 
-/// Refuses unknown parameters, then missing ones. The answer names all of them.
-fn check_names(schema: &Schema, fields: &Map<String, Value>) -> Result<(), Fault> {
-    let known = schema.get("properties").and_then(Value::as_object);
-    let is_known = |key: &str| known.is_some_and(|k| k.contains_key(key));
-    let unknown: Vec<_> = fields.keys().filter(|key| !is_known(key)).collect();
-    if !unknown.is_empty() {
-        let names: Vec<_> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
-        let problem = match names.as_slice() {
-            [] => "is not a parameter; there are none".to_owned(),
-            names => {
-                format!("is not a parameter; there are {}", names.join(", "))
-            }
-        };
-        let problems = unknown.into_iter().take(MOST_NAMED).map(|key| FieldProblem {
-            field: key.chars().take(LONGEST_NAME).collect(),
-            problem: problem.clone(),
-        });
-        return Err(Fault::Invalid(problems.collect()));
-    }
-    let required = schema.get("required").and_then(Value::as_array);
-    let missing = required.into_iter().flatten().filter_map(Value::as_str);
-    let missing: Vec<_> = missing.filter(|key| !fields.contains_key(*key)).collect();
-    if !missing.is_empty() {
-        let problems = missing
-            .into_iter()
-            .map(|key| FieldProblem { field: key.into(), problem: "is required".into() });
-        return Err(Fault::Invalid(problems.collect()));
-    }
-    Ok(())
+/// All that is wrong with the parameters: unknown ones, missing ones, then wrong values.
+fn problems<T: Parameters>(mut fields: Map<String, Value>) -> Vec<FieldProblem> {
+    let schema = T::json_schema(&mut schemars::SchemaGenerator::default());
+    let mut problems = unknown(&schema, &mut fields);
+    problems.extend(missing(&schema, &fields));
+    problems.extend(problems::of_values::<T>(&fields));
+    problems
 }
 
-/// The problem of a wrong value. It never contains the value, which may be long or secret.
-fn invalid(e: serde_path_to_error::Error<serde_json::Error>) -> Fault {
-    let field: String = e.path().to_string().chars().take(LONGEST_NAME).collect();
-    let problem = e.into_inner().to_string();
-    let problem = match problem.rsplit_once(", expected ") {
-        Some((_, "f64")) => "must be a number".into(),
-        Some((_, "u64" | "u32" | "u16")) => "must be a whole number".into(),
-        Some((_, expected)) => format!("must be {expected}"),
-        None => problem.chars().take(LONGEST_PROBLEM).collect(),
+/// Takes out the unknown parameters.
+fn unknown(schema: &Schema, fields: &mut Map<String, Value>) -> Vec<FieldProblem> {
+    let known = schema.get("properties").and_then(Value::as_object);
+    let mut unknown = Vec::new();
+    fields.retain(|key, _| {
+        let is_known = known.is_some_and(|known| known.contains_key(key));
+        if !is_known && unknown.len() < MOST_NAMED {
+            unknown.push(key.clone());
+        }
+        is_known
+    });
+    let names: Vec<_> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+    let told = match names.as_slice() {
+        [] => "is not a parameter; there are none".to_owned(),
+        names => format!("is not a parameter; there are {}", names.join(", ")),
     };
-    Fault::invalid(if field == "." { "body" } else { &field }, problem)
+    unknown.into_iter().map(|key| problem(&key, told.as_str())).collect()
+}
+
+fn missing(schema: &Schema, fields: &Map<String, Value>) -> Vec<FieldProblem> {
+    let required = schema.get("required").and_then(Value::as_array);
+    let required = required.into_iter().flatten().filter_map(Value::as_str);
+    let missing = required.filter(|key| !fields.contains_key(*key));
+    missing.map(|key| problem(key, "is required")).collect()
 }
 
 /// Refuses JSON that nests deeper than [`DEEPEST`]. It runs before any parser.
