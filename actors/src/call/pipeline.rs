@@ -163,8 +163,8 @@ async fn admitted(
 
 fn unknown(target: Target) -> Fault {
     match target {
-        Target::Function(name) if is_a_name(name.as_bytes()) => Fault::UnknownFunction(name),
-        Target::Function(_) => Fault::UnknownFunction("that name".into()),
+        Target::Function(name) if is_a_name(name.as_bytes()) => Fault::UnknownFunction(Some(name)),
+        Target::Function(_) => Fault::UnknownFunction(None),
         Target::Endpoint { .. } => Fault::NoRoute,
     }
 }

@@ -56,9 +56,9 @@ pub enum Fault {
     /// Another object has this unique value.
     #[error("{0}")]
     Exists(String),
-    /// No function has this name.
-    #[error("there is no function {0:?}; GET /openapi.json lists all there are")]
-    UnknownFunction(String),
+    /// No function has this name. `None`: it is not the name of any function.
+    #[error("there is no function {}; GET /openapi.json lists all there are", name(.0.as_deref()))]
+    UnknownFunction(Option<String>),
     /// The parameters are not valid.
     #[error("{}", sentence(.0))]
     Invalid(Vec<FieldProblem>),
@@ -163,6 +163,11 @@ pub enum Fault {
     /// The user name of a sign-up is taken. Only session routes use it.
     #[error("Account already exists for this username.")]
     UsernameTaken,
+}
+
+/// A name that follows the grammar, quoted. Other names are not repeated.
+fn name(name: Option<&str>) -> String {
+    name.map_or_else(|| "of that name".to_owned(), |name| format!("{name:?}"))
 }
 
 /// A duration in words, rounded up.
