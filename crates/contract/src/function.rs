@@ -52,6 +52,8 @@ pub struct Spec {
     pub application: bool,
     /// The standing that a caller needs.
     pub who: Standing,
+    /// The standing that a caller needs who names no object, if `who` is for named objects only.
+    pub unnamed: Option<Standing>,
     /// Whether the operation changes something.
     pub effect: Effect,
     /// The scopes that a deploy token needs. If empty, no deploy token may call.
@@ -84,6 +86,11 @@ pub enum SessionUse {
 }
 
 impl Spec {
+    /// The standing that documents print: the one without which no call passes.
+    pub fn least(&self) -> Standing {
+        self.unnamed.unwrap_or(self.who)
+    }
+
     /// The whole doc comment of the declaration.
     pub fn documentation(&self) -> String {
         let schema = (self.params)(&mut SchemaGenerator::default());
@@ -193,7 +200,7 @@ macro_rules! functions {
             $(#[doc = $doc:literal])+
             $name:literal : $params:ident { $($(#[$field_meta:meta])* $field:ident : $ty:ty),* $(,)? } -> $reply:ty
             {
-                who: $who:ident $(of ($($subject:ident),+))?,
+                who: $who:ident $(of ($($subject:ident),+))? $(or $unnamed:ident)?,
                 effect: $effect:ident
                 $(, scope: $scope:ident $(or own $own:ident)?)?
                 $(, person: $person:ident)?
@@ -242,6 +249,7 @@ macro_rules! functions {
                 name: $name,
                 application: true,
                 who: $crate::Standing::$who,
+                unnamed: $crate::declared!(unnamed $($unnamed)?),
                 effect: $crate::Effect::$effect,
                 scopes: $params::SCOPES,
                 person: $crate::declared!(person $($person)?),
@@ -286,6 +294,8 @@ macro_rules! declared {
     (reply $reply:ty, $created:literal) => { $crate::endpoint::Made<$reply> };
     (is_created $reply:ident) => { { let _ = $reply; false } };
     (is_created $reply:ident $created:literal) => { matches!($reply, $crate::endpoint::Made::Now(_)) };
+    (unnamed) => { None };
+    (unnamed $standing:ident) => { Some($crate::Standing::$standing) };
     (own) => { None };
     (own $own:ident) => { Some($crate::Scope::$own) };
     (person) => { false };

@@ -164,7 +164,7 @@ impl Writer {
             "description": function.documentation(),
             "tags": [group],
             "security": security(function),
-            "x-required-role": function.who.label(),
+            "x-required-role": function.least().label(),
             "x-effect": if function.effect == Effect::Read { "read" } else { "change" },
             "x-scopes": scopes(function),
             "requestBody": {"required": required, "content": {"application/json": {"schema": params}}},
@@ -210,7 +210,7 @@ impl Writer {
             "responses": responses,
         });
         if let Access::Operation(spec) = endpoint.access {
-            set(&mut operation, "x-required-role", spec.who.label().into());
+            set(&mut operation, "x-required-role", spec.least().label().into());
             set(&mut operation, "x-scopes", scopes(&spec));
         }
         let parameters = parameters(endpoint);

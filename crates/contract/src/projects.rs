@@ -13,12 +13,13 @@ functions! {
     /// Create a project.
     "svc_createProject": CreateProject {
         name: NewName,
-        /// The default is the caller's personal organization. The master key has none.
+        /// The caller must be a member of it. The default is the caller's personal organization. The
+        /// master key has none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         organization_id: Option<OrganizationId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<Description>,
-    } -> Project { who: Member of (organization_id), effect: Change }
+    } -> Project { who: Member of (organization_id) or User, effect: Change }
 
     /// List the projects that the caller may see. The master key lists all projects.
     "svc_getProjects": GetProjects {

@@ -103,7 +103,7 @@ fn section(page: &mut String, function: &Spec, schemas: &mut SchemaGenerator) {
 
 /// Who may call, and other properties of the call.
 fn who(page: &mut String, spec: &Spec) {
-    let _ = write!(page, "\nWho: {}", spec.who.label());
+    let _ = write!(page, "\nWho: {}", spec.least().label());
     for rule in spec.scopes {
         let _ = write!(page, ", or a deploy token with `{}`", rule.scope.name());
         if let Some(own) = rule.own {

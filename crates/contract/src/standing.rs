@@ -17,10 +17,9 @@ pub enum Standing {
     /// A member of the organization. For a project and objects in it: the project's creator and
     /// listed members, and every supervisor, admin and owner of the organization.
     Member,
-    /// An admin or the owner of the subject's organization.
+    /// An admin or the owner of the subject's organization; for a deploy token also its creator.
     OwnerOrAdmin,
-    /// The organization's owner; for a project also its creator; for a deploy token also its
-    /// creator.
+    /// The organization's owner; for a project also its creator.
     Owner,
     /// An admin or owner of any organization with two or more members.
     Admin,

@@ -32,9 +32,10 @@ functions! {
         cursor: Option<Cursor>,
     } -> Page<DeployToken> { who: Member of (app_id), effect: Read }
 
-    /// Revoke a deploy token at once.
+    /// Revoke a deploy token at once. Its maker may, and the owner and the admins of its app's
+    /// organization.
     "svc_revokeDeployToken": RevokeDeployToken { token_id: TokenId } -> DeployToken
-    { who: Owner of (token_id), effect: Change }
+    { who: OwnerOrAdmin of (token_id), effect: Change }
 }
 
 records! {

@@ -197,6 +197,7 @@ macro_rules! endpoints {
                     name: $name,
                     application: $crate::endpoint::is_below_base($path),
                     who: $crate::Standing::$who,
+                    unnamed: None,
                     effect: $crate::Effect::$effect,
                     scopes: &[$($($crate::ScopeRule {
                         scope: $crate::Scope::$scope,
