@@ -8,6 +8,7 @@ use actors::{
     kinds::{
         accounts::{Accounts, Session},
         artifacts::{ArtifactRefs, Artifacts},
+        builds::Chunk,
         deliveries::Deliveries,
         deployments::DeploymentHistory,
         instances::{Instances, metrics::HourlyMetrics},
@@ -16,8 +17,10 @@ use actors::{
         table::{self, Visitor},
         templates::{Templates, catalogue::Shipped},
         tokens::LastUse,
-        webhooks::Payload,
+        webhooks::{Payload, outbox::Outgoing},
     },
+    operators::installation::Installation,
+    platform,
     runtime::{progress_log::Line, ref_count::RefCount, resource::Resource},
 };
 use contract::{artifacts::ArtifactState, releases::ReleaseState};
@@ -58,11 +61,22 @@ struct Gathered {
     at_work: u64,
 }
 
+/// What is wrong, and what was looked at.
+#[derive(Default)]
+struct Findings {
+    all: Vec<Finding>,
+    /// The trees whose records were read.
+    trees: BTreeSet<&'static str>,
+}
+
 /// Checks a data directory. The error names the number of findings.
 pub fn check(data: &Path) -> Result<(), String> {
     let store = open(data)?;
-    let mut findings = Vec::new();
-    let gathered = read(&store, &mut findings).map_err(|e| e.to_string())?;
+    let mut found = Findings::default();
+    let gathered = read(&store, &mut found).map_err(|e| e.to_string())?;
+    let Findings { all: mut findings, trees } = found;
+    let unread = platform::kinds().into_iter().filter(|tree| !trees.contains(tree));
+    findings.extend(unread.map(|tree| Finding(format!("the records of {tree} were not checked"))));
     compare(&gathered, &mut findings);
     bytes(data, &gathered, &mut findings);
     store.close();
@@ -83,7 +97,7 @@ pub fn check(data: &Path) -> Result<(), String> {
 /// Reads what all kinds have in common: the record, its parent and its pending intent.
 struct Kinds<'a> {
     store: &'a Store,
-    findings: &'a mut Vec<Finding>,
+    findings: &'a mut Findings,
     gathered: &'a mut Gathered,
 }
 
@@ -101,11 +115,11 @@ impl Visitor for Kinds<'_> {
     }
 }
 
-fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreError> {
+fn read(store: &Store, findings: &mut Findings) -> Result<Gathered, StoreError> {
     let mut g = Gathered::default();
     table::visit(&mut Kinds { store, findings, gathered: &mut g })?;
     // What only some kinds have. `table::visit` has already checked these records.
-    let seen = &mut Vec::new();
+    let seen = &mut Findings::default();
     one::<Accounts>(store, seen, |key, account| {
         g.parents.push((key.into(), account.personal.to_string()));
     })?;
@@ -170,6 +184,10 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
     one::<Line>(store, findings, |_, line| {
         g.parents.push(("a line of a log".into(), line.of.clone()));
     })?;
+    one::<Chunk>(store, findings, |_, chunk| {
+        g.parents.push(("a log".into(), chunk.of.to_string()));
+    })?;
+    one::<Outgoing>(store, findings, |_, _| {})?;
     one::<LastUse>(store, findings, |_, _| {})?;
     one::<HourlyMetrics>(store, findings, |_, _| {})?;
     one::<Shipped>(store, findings, |_, _| {})?;
@@ -177,16 +195,18 @@ fn read(store: &Store, findings: &mut Vec<Finding>) -> Result<Gathered, StoreErr
     one::<Session>(store, findings, |_, _| {})?;
     one::<StoredReply>(store, findings, |_, _| {})?;
     one::<Event>(store, findings, |_, _| {})?;
+    one::<Installation>(store, findings, |_, _| {})?;
     Ok(g)
 }
 
 fn one<R: Record>(
     store: &Store,
-    findings: &mut Vec<Finding>,
+    findings: &mut Findings,
     mut each: impl FnMut(&str, &R::Content),
 ) -> Result<(), StoreError> {
     let (_, found) = store.check::<R>(|key, content, _| each(key, content))?;
-    findings.extend(found);
+    findings.all.extend(found);
+    findings.trees.insert(R::TREE);
     Ok(())
 }
 
