@@ -71,7 +71,7 @@ pub enum Command {
     Deploy(Deploy),
     /// Upload a file and make a release of it
     Publish(Publish),
-    /// Create, publish, roll out and roll back releases
+    /// Create, publish, roll out, roll back and delete releases
     #[command(subcommand)]
     Release(Release),
     /// Trigger, show and cancel builds
@@ -176,6 +176,9 @@ pub struct Call {
     /// All parameters as a JSON object; - reads it from standard input
     #[arg(value_name = "JSON", conflicts_with = "param")]
     pub body: Option<String>,
+    /// Read the master key of the service from standard input, and call with it [env: SVC_MASTER_KEY]
+    #[arg(long)]
+    pub master_key_stdin: bool,
 }
 
 /// `svc apps`.
@@ -305,7 +308,8 @@ pub enum Token {
     /// End a deploy token
     Revoke {
         /// The id of the token, as in `svc token list`
-        token: TokenId,
+        #[arg(value_name = "TOKEN")]
+        id: TokenId,
     },
 }
 

@@ -38,7 +38,9 @@ impl Binary {
         let name: FileName = name.parse().map_err(|problem: String| {
             Failure::usage(format!("{name:?} {problem}"), "rename it")
         })?;
-        let mut file = File::open(path).map_err(unreadable)?;
+        let mut file = File::open(path).map_err(|error| {
+            Failure::usage(format!("{}: {error}", path.display()), "name the file to publish")
+        })?;
         let metadata = file.metadata().map_err(unreadable)?;
         if !metadata.is_file() || metadata.len() == 0 {
             let problem = format!("{} is empty, or no file", path.display());
@@ -119,7 +121,8 @@ mod tests {
         let empty = folder.path().join("empty.aab");
         std::fs::write(&empty, "").unwrap();
         for path in [&empty, &folder.path().join("app.zip"), &folder.path().join("absent.ipa")] {
-            assert!(Binary::open(path, &quiet()).is_err(), "{}", path.display());
+            let refused = Binary::open(path, &quiet()).err();
+            assert!(matches!(refused, Some(Failure::Usage { .. })), "{}", path.display());
         }
     }
 }

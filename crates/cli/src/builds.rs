@@ -48,7 +48,7 @@ pub fn build(cx: &Context<'_>, command: args::Build) -> Result<(), Failure> {
                 cx.printer.note(line);
                 Ok(())
             };
-            read_log(&client.with_patience(Patience::LASTING), build.id, true, line)?;
+            read_log(&client, build.id, true, line)?;
             let build = cx.client()?.call(&GetBuild { build_id: build.id })?;
             cx.printer.reply(&build, fields)?;
             outcome(cx, &build)
@@ -68,7 +68,7 @@ pub fn builds(cx: &Context<'_>, args: args::Builds) -> Result<(), Failure> {
     match args.command {
         None => list(cx, &args.listing),
         Some(BuildsCommand::Logs { build, follow }) => {
-            let client = cx.client()?.with_patience(Patience::LASTING);
+            let client = cx.client()?;
             read_log(&client, build, follow, |line| cx.printer.text(line))?;
             match follow {
                 true => outcome(cx, &client.call(&GetBuild { build_id: build })?),
@@ -104,16 +104,20 @@ fn list(cx: &Context<'_>, args: &args::Listing) -> Result<(), Failure> {
     })
 }
 
-/// Reads a log to its end; with `follow`, to the end of the build.
+/// Reads a log to its end; with `follow`, to the end of the build. Once the service has answered, a
+/// pause of the service does not end the log.
 fn read_log(
     client: &Client,
     build_id: BuildId,
     follow: bool,
     mut print: impl FnMut(&str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
+    let lasting = client.clone().with_patience(Patience::LASTING);
+    let mut client = client;
     let mut cursor = None;
     loop {
-        let page = client.call(&GetBuildLogs { build_id, cursor: cursor.clone() })?;
+        let page = client.call(&GetBuildLogs { build_id, cursor })?;
+        client = &lasting;
         page.lines.iter().try_for_each(|line| print(&line.text))?;
         if page.done || page.lines.is_empty() && !follow {
             return Ok(());

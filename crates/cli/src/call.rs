@@ -1,6 +1,8 @@
 //! `svc call`: calls any function by its name.
 
-use crate::{Context, args, failure::Failure, parameters};
+use crate::{
+    Context, args, client::Client, failure::Failure, input, parameters, settings::Credential,
+};
 use contract::Spec;
 use serde_json::Value;
 use std::io::{self, Read};
@@ -8,8 +10,18 @@ use std::io::{self, Read};
 /// A name with a lower similarity is not offered.
 const LIKE_ENOUGH: f64 = 0.75;
 
-pub fn call(cx: &Context<'_>, args: args::Call) -> Result<(), Failure> {
+pub fn call(
+    cx: &Context<'_>,
+    args: args::Call,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<(), Failure> {
     let spec = find(&args.function)?;
+    if args.master_key_stdin && args.body.as_deref() == Some("-") {
+        return Err(Failure::usage(
+            "standard input cannot hold both the master key and the parameters",
+            "set SVC_MASTER_KEY, or give the parameters with --param",
+        ));
+    }
     let params = match args.body.as_deref() {
         None => parameters::read(spec, &args.param)?,
         Some("-") => {
@@ -21,7 +33,18 @@ pub fn call(cx: &Context<'_>, args: args::Call) -> Result<(), Failure> {
         }
         Some(text) => object(text)?,
     };
-    let reply = cx.client()?.call_untyped(spec, &params)?;
+    let key = match args.master_key_stdin {
+        true => Some(input::line("master key")?),
+        false => environment("SVC_MASTER_KEY"),
+    };
+    let client = match key {
+        Some(key) => {
+            let key = Credential::MasterKey(key.trim().to_owned());
+            Client::new(&cx.settings.clone().with(key)?)?
+        }
+        None => cx.client()?,
+    };
+    let reply = client.call_untyped(spec, &params)?;
     cx.printer.reply(&reply, |reply| format!("{reply:#}"))
 }
 

@@ -46,6 +46,7 @@ impl Client {
         service = match &settings.credential {
             Some(Credential::DeployToken(token)) => service.deploy_token(token),
             Some(Credential::Session(token)) => service.session_token(token),
+            Some(Credential::MasterKey(key)) => service.master_key(key),
             None => service,
         };
         let service = service.build().map_err(|error| {
@@ -198,6 +199,7 @@ impl Client {
                 status,
                 body,
                 retry_after: error.retry_after,
+                credential: self.settings.credential.clone(),
                 advice: None,
             }),
             // Another program answered at the address.

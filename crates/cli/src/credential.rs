@@ -4,7 +4,7 @@ use crate::{
     Context,
     args::{Credential as Command, NewCredential},
     failure::Failure,
-    lists,
+    input, lists,
     printer::{Fields, Table, cell, moment, word},
 };
 use contract::{
@@ -60,10 +60,9 @@ fn request(cx: &Context<'_>, new: NewCredential) -> Result<SetCredential, Failur
         matches!(new.kind, CredentialKind::IosSigning | CredentialKind::AndroidKeystore);
     let secret = |of: &str| -> Result<PasswordAttempt, Failure> {
         let text = match new.password_stdin {
-            true => line()?,
+            true => input::line("password")?,
             false => cx.printer.ask_secret(&format!("Password of {of}"))?,
         };
-        let text = text.trim_end_matches(['\r', '\n']);
         text.parse().map_err(|why: String| Failure::usage(why, "give the password again"))
     };
     let password = has_password.then(|| secret(&new.file.display().to_string())).transpose()?;
@@ -81,15 +80,6 @@ fn request(cx: &Context<'_>, new: NewCredential) -> Result<SetCredential, Failur
         key_id: key_id.filter(|_| new.kind == CredentialKind::AppStoreConnectKey),
         issuer_id: new.issuer_id,
     })
-}
-
-/// A line of standard input.
-fn line() -> Result<String, Failure> {
-    let mut line = String::new();
-    io::stdin().read_line(&mut line).map_err(|error| {
-        Failure::usage(format!("standard input: {error}"), "send the password on one line")
-    })?;
-    Ok(line)
 }
 
 fn file(path: &Path) -> Result<FileData, Failure> {

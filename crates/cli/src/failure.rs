@@ -1,5 +1,6 @@
 //! Why a command failed: the exit code, a sentence, and a hint.
 
+use crate::settings::Credential;
 use contract::{BoundedSet, fault};
 use std::{fmt, io, path::Path, process::ExitCode, time::Duration};
 
@@ -34,6 +35,8 @@ pub struct Refusal {
     pub body: Box<fault::Failure>,
     /// The pause after which a repetition can help.
     pub retry_after: Option<Duration>,
+    /// The credential of the call.
+    pub credential: Option<Credential>,
     /// A hint of the command, which replaces the hint for the code.
     pub advice: Option<String>,
 }
@@ -161,16 +164,37 @@ impl Refusal {
     fn hint(&self) -> String {
         let seconds = self.retry_after.map_or(1, |pause| pause.as_secs().max(1));
         match (self.body.code, self.status) {
-            (119, 401) => "sign in with `svc login`, or give a token with --token or SVC_TOKEN; \
-                           `svc doctor` tells which part of the sign-in is wrong"
-                .into(),
+            (119, 401) => match &self.credential {
+                None => {
+                    "sign in with `svc login`, or give a token with --token or SVC_TOKEN; \
+                         `svc doctor` tells which part of the sign-in is wrong"
+                }
+                Some(Credential::Session(_)) => {
+                    "sign in again with `svc login`; `svc doctor` tells which part of the sign-in \
+                     is wrong"
+                }
+                Some(Credential::DeployToken(_)) => {
+                    "leave out --token and SVC_TOKEN, and sign in with `svc login`, or give \
+                     another token"
+                }
+                Some(Credential::MasterKey(_)) => {
+                    "check the key, and call from an address in SVC_MASTER_KEY_ADDRESSES of the \
+                     service; where a person is needed, leave the key out"
+                }
+            }
+            .into(),
             (119, _) => "see what state it is in, and do what that state allows".into(),
             (101, _) => "check the id: `svc apps`, `svc artifacts` and `svc releases` list what \
                          you reach"
                 .into(),
-            (403, _) => "ask somebody with that standing, or use a token with that scope \
-                         (`svc token create --scope …`)"
-                .into(),
+            (403, _) => match &self.credential {
+                Some(Credential::DeployToken(_)) => {
+                    "use a token with that scope (`svc token create --scope …`), of somebody with \
+                     that standing"
+                }
+                _ => "ask somebody with that standing",
+            }
+            .into(),
             (137, _) => "it exists already: choose another value, or use the one there is".into(),
             (142, _) => "change what the sentence names, and run it again".into(),
             (429, _) => format!("wait {seconds} s, and run it again"),
@@ -195,7 +219,13 @@ mod tests {
             offset: None,
         };
         let retry_after = Some(Duration::from_secs(17));
-        Failure::Refused(Refusal { status, body: Box::new(body), retry_after, advice: None })
+        Failure::Refused(Refusal {
+            status,
+            body: Box::new(body),
+            retry_after,
+            credential: None,
+            advice: None,
+        })
     }
 
     #[test]
@@ -205,6 +235,21 @@ mod tests {
         assert!(refusal(429, 429).hint().contains("17 s"));
         assert!(refusal(100, 424).hint().contains("may have been done"));
         assert!(refusal(100, 503).hint().contains("nothing was done"));
+    }
+
+    #[test]
+    fn the_hint_follows_the_credential() {
+        let hint = |code, status, credential: Credential| {
+            let Failure::Refused(refusal) = refusal(code, status) else { panic!("no refusal") };
+            Failure::Refused(Refusal { credential: Some(credential), ..refusal }).hint()
+        };
+        let token = || Credential::DeployToken("svc_dt_x".into());
+        let session = || Credential::Session("r:0".into());
+        assert!(hint(119, 401, token()).contains("leave out --token"));
+        assert!(hint(119, 401, session()).contains("sign in again"));
+        assert!(hint(119, 401, Credential::MasterKey("x".into())).contains("the key"));
+        assert!(hint(403, 403, token()).contains("--scope"));
+        assert!(!hint(403, 403, session()).contains("token"));
     }
 
     #[test]

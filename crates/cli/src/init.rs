@@ -35,16 +35,18 @@ struct WrittenFile {
 
 pub fn init(cx: &Context<'_>, args: &args::Init) -> Result<(), Failure> {
     let root = cx.working_copy.root();
+    let missing = |path: &str| !root.join(path).exists();
+    // All contents are there before the first file is written, so a usage failure leaves no files.
+    let contents = [
+        (PACKAGE, missing(PACKAGE).then(package).transpose()?),
+        (CONFIG, missing(CONFIG).then(|| config(cx, args)).transpose()?),
+        (WORKFLOW, missing(WORKFLOW).then(|| workflow(cx, args)).transpose()?),
+    ];
     let mut files = Vec::new();
-    for (path, content) in [
-        (PACKAGE, &package as &dyn Fn() -> Result<String, Failure>),
-        (CONFIG, &|| config(cx, args)),
-        (WORKFLOW, &|| workflow(cx, args)),
-    ] {
-        let full = root.join(path);
-        let written = !full.exists();
-        if written {
-            write(&full, &content()?)?;
+    for (path, content) in contents {
+        let written = content.is_some();
+        if let Some(content) = content {
+            write(&root.join(path), &content)?;
         }
         files.push(WrittenFile { path, written });
     }
@@ -270,6 +272,10 @@ mod tests {
         let args = args::Init { platform: vec![Platform::Ios], workflow: None };
         let failure = init(&cx, &args).unwrap_err();
         assert!(failure.hint().contains("--workflow"), "{failure}");
+        assert!(!folder.path().join(CONFIG).exists(), "nothing is written before a refusal");
+        let args = args::Init { workflow: Some("acme/svc-ci".into()), ..args };
+        init(&cx, &args).unwrap();
         assert_eq!(fs::read_to_string(folder.path().join(PACKAGE)).unwrap(), "mine");
+        assert!(folder.path().join(CONFIG).exists());
     }
 }

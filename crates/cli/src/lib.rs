@@ -28,6 +28,7 @@ mod doctor;
 mod failure;
 mod findings;
 mod init;
+mod input;
 mod lists;
 mod login;
 mod login_file;
@@ -120,7 +121,7 @@ fn execute(command: Command, global: &Global, printer: &Printer) -> Result<(), F
         Command::Login(args) => login::login(&cx, args),
         Command::Logout => login::logout(&cx, login),
         Command::Whoami => login::whoami(&cx),
-        Command::Call(args) => call::call(&cx, args),
+        Command::Call(args) => call::call(&cx, args, &environment),
         Command::Project(command) => create::project(&cx, command),
         Command::App(command) => create::app(&cx, command),
         Command::Projects => lists::projects(&cx),

@@ -4,6 +4,7 @@ use crate::{
     Context, args,
     client::Client,
     failure::Failure,
+    input,
     login_file::Login,
     printer::{Fields, moment, word},
     settings::{Credential, Settings},
@@ -12,8 +13,6 @@ use contract::{
     Email, Password, PasswordAttempt,
     authentication::{Empty, GetCurrentUser, LoginWithEmail, Logout, RegisterUser, SignedIn},
 };
-use std::io;
-
 pub fn login(cx: &Context<'_>, args: args::Login) -> Result<(), Failure> {
     let Entered { client, application_id, email, password } = Entered::ask(cx, args)?;
     let password = invalid_to_usage("password", password.parse::<PasswordAttempt>())?;
@@ -63,15 +62,10 @@ impl Entered {
             None => invalid_to_usage("e-mail", cx.printer.ask("E-mail")?.parse::<Email>())?,
         };
         let password = if args.password_stdin {
-            let mut line = String::new();
-            io::stdin().read_line(&mut line).map_err(|error| {
-                Failure::usage(format!("standard input: {error}"), "send the password on one line")
-            })?;
-            line
+            input::line("password")?
         } else {
             cx.printer.ask_secret(&format!("Password of {email} at {api_url}"))?
         };
-        let password = password.trim_end_matches(['\r', '\n']).to_owned();
         Ok(Entered { client, application_id, email, password })
     }
 }
@@ -106,6 +100,7 @@ pub fn logout(cx: &Context<'_>, login: Option<Login>) -> Result<(), Failure> {
         application_id: Some(login.application_id),
         credential: Some(Credential::Session(login.session_token)),
         app: None,
+        is_repositorys_choice: false,
     })?;
     let ended = client.call(&Logout {});
     let already_over = matches!(&ended, Err(failure)

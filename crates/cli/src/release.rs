@@ -1,4 +1,4 @@
-//! `svc release`: creates, publishes, rolls out and rolls back releases.
+//! `svc release`: creates, publishes, rolls out, rolls back and deletes releases.
 
 use crate::{
     Context,
@@ -11,11 +11,12 @@ use contract::{
     BoundedSet, Patch, VersionName,
     artifacts::GetArtifact,
     page::Limit,
+    params,
     publishing::StoreOptions,
     releases::{
-        CheckRelease, CreateRelease, GetRelease, GetReleases, HaltRollout, Publication,
-        PublishRelease, Release, ReleaseState, ResumeRollout, Rollback, RollbackRelease,
-        RollbackStep, SetRollout, Target, UpdateRelease,
+        CheckRelease, CreateRelease, DeleteRelease, GetRelease, GetReleases, HaltRollout,
+        Publication, PublishRelease, Release, ReleaseState, ResumeRollout, Rollback,
+        RollbackRelease, RollbackStep, SetRollout, Target, UpdateRelease,
     },
 };
 use std::path::Path;
@@ -64,6 +65,10 @@ pub fn release(cx: &Context<'_>, command: args::Release) -> Result<(), Failure> 
                 cx.printer.note("nothing was done; run it again without --dry-run");
             }
             return Ok(());
+        }
+        args::Release::Delete { release } => {
+            let deleted = client.call(&DeleteRelease { release_id: release })?;
+            return cx.printer.reply(&deleted, |deleted| format!("{} is deleted", deleted.deleted));
         }
     };
     cx.printer.reply(&release, fields)?;
@@ -116,8 +121,8 @@ fn read(file: &Path) -> Result<StoreOptions, Failure> {
         let hint = "see `options` of svc_publishRelease in docs/REFERENCE.md";
         Failure::usage(format!("{}: {why}", file.display()), hint)
     };
-    let text = std::fs::read_to_string(file).map_err(|error| unusable(&error))?;
-    serde_json::from_str(&text).map_err(|error| unusable(&error))
+    let text = std::fs::read(file).map_err(|error| unusable(&error))?;
+    params::read(&text).map_err(|fault| unusable(&fault))
 }
 
 /// Creates a release. If an earlier run or another job created the release of the version, adds the

@@ -28,6 +28,10 @@ pub struct Settings {
     pub credential: Option<Credential>,
     /// The app of a command that names none.
     pub app: Option<AppId>,
+    /// Whether only the repository names the service, where the caller is not signed in. Such a
+    /// service gets no secret: a person who can change the repository could have it sent to their
+    /// own.
+    pub is_repositorys_choice: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +39,7 @@ pub enum Credential {
     DeployToken(String),
     /// The session of a person who is signed in.
     Session(String),
+    MasterKey(String),
 }
 
 impl Credential {
@@ -67,15 +72,6 @@ impl Settings {
             .or_else(|| config?.application_id.clone())
             .or_else(|| Some(login?.application_id.clone()));
         let token = flags.token.clone().or_else(|| environment("SVC_TOKEN"));
-        // A person who can change the repository could have the token sent to their own service.
-        if token.is_some() && of_repository && login.is_none() {
-            return Err(Failure::usage(
-                format!(
-                    "{CONFIG} names the service {api_url}, and a token is not sent there for that"
-                ),
-                format!("if that service is meant, set SVC_API_URL={api_url} or say --api-url"),
-            ));
-        }
         let credential = token
             .map(|token| Credential::from_token(token.trim()))
             .or_else(|| Some(Credential::Session(login?.session_token.clone())));
@@ -85,7 +81,33 @@ impl Settings {
             })?),
             None => config.and_then(|config| config.app),
         };
-        Ok(Settings { api_url, application_id, credential, app })
+        let is_repositorys_choice = of_repository && login.is_none();
+        let settings =
+            Settings { api_url, application_id, credential: None, app, is_repositorys_choice };
+        match credential {
+            Some(credential) => settings.with(credential),
+            None => Ok(settings),
+        }
+    }
+
+    /// The same settings with this credential.
+    ///
+    /// # Errors
+    ///
+    /// A usage failure, if only the repository names the service.
+    pub fn with(self, credential: Credential) -> Result<Settings, Failure> {
+        if !self.is_repositorys_choice {
+            return Ok(Settings { credential: Some(credential), ..self });
+        }
+        let url = &self.api_url;
+        let what = match credential {
+            Credential::MasterKey(_) => "the master key",
+            Credential::DeployToken(_) | Credential::Session(_) => "a token",
+        };
+        Err(Failure::usage(
+            format!("{CONFIG} names the service {url}, and {what} is not sent there for that"),
+            format!("if that service is meant, set SVC_API_URL={url} or say --api-url"),
+        ))
     }
 
     /// Whether functions can be called. A call with a deploy token needs no application id.
@@ -199,6 +221,18 @@ mod tests {
         assert!(sent(&[token], Some(&there)).is_ok(), "its holder is signed in there");
         let elsewhere = Login { api_url: "https://elsewhere.example.com".into(), ..login() };
         assert!(sent(&[token], Some(&elsewhere)).is_err());
+    }
+
+    #[test]
+    fn a_master_key_goes_only_to_a_service_that_its_holder_names() {
+        let config = config(r#"{"apiUrl": "https://svc.example.com"}"#);
+        let with_key = |variables: &[_]| {
+            let settings = resolve(&Global::default(), variables, Some(&config), None).unwrap();
+            settings.with(Credential::MasterKey("key".into()))
+        };
+        assert!(with_key(&[]).unwrap_err().to_string().contains("master key"));
+        let named = with_key(&[("SVC_API_URL", "https://svc.example.com")]).unwrap();
+        assert_eq!(named.credential, Some(Credential::MasterKey("key".into())));
     }
 
     #[test]

@@ -99,6 +99,7 @@ impl Service {
             application_id: Some("svc".into()),
             credential: Some(Credential::DeployToken("svc_dt_test".into())),
             app: None,
+            is_repositorys_choice: false,
         }
     }
 

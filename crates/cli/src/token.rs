@@ -50,8 +50,8 @@ pub fn token(cx: &Context<'_>, command: Token) -> Result<(), Failure> {
                 })
             })
         }
-        Token::Revoke { token } => {
-            let revoked = client.call(&RevokeDeployToken { token_id: token })?;
+        Token::Revoke { id } => {
+            let revoked = client.call(&RevokeDeployToken { token_id: id })?;
             cx.printer.reply(&revoked, |token| format!("{} is revoked", token.id))
         }
     }

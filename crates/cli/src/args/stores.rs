@@ -69,6 +69,11 @@ pub enum Release {
         #[arg(long)]
         dry_run: bool,
     },
+    /// Delete a draft, or a release that every target refused
+    Delete {
+        /// The release
+        release: ReleaseId,
+    },
 }
 
 /// `svc release publish`.
