@@ -107,6 +107,68 @@ fn the_jobs_of_two_platforms_make_one_release_at_the_same_time() {
     team.check();
 }
 
+/// Each job has a token of its own, which can publish only what it created.
+#[test]
+fn the_jobs_of_two_tokens_make_one_release_at_the_same_time() {
+    let team = Team::new();
+    let scopes =
+        json!({"name": "ios", "scopes": ["artifact:upload", "release:create"], "appId": team.app});
+    let tokens = [team.ci.clone(), team.service.with_token(&team.ada, scopes)];
+    let files = ["sample.apk", "sample.ipa"];
+    for channel in ["production", "beta", "nightly"] {
+        let uploads = [0, 1].map(|n| team.service.send(&tokens[n], &team.app, files[n], None));
+        let release = json!({"channel": channel, "publish": ["ota"]});
+        let answers = together(16, |caller| {
+            let job = caller % 2;
+            team.finalize(&tokens[job], &uploads[job], files[job], &release)
+        });
+        for answer in &answers {
+            assert!([200, 201].contains(&answer.status), "{}", answer.body);
+        }
+        let made = team.only(channel);
+        assert_eq!((holds(&made), live(&made), &made["state"]), (2, 2, &json!("published")));
+    }
+    // A target that the release is not published to needs the scope, and nothing happens without it.
+    let android = team.artifact("sample.apk");
+    let draft = team.create(&android, "drafts").ok();
+    // If only the file tells its version, it is verified first, and joins nothing.
+    for (version, state) in [(Some("1.4.2"), "pending"), (None, "verified")] {
+        let upload = team.service.send(&tokens[1], &team.app, "sample.ipa", version);
+        let release = json!({"channel": "drafts", "publish": ["ota"]});
+        let refused = team.finalize(&tokens[1], &upload, "sample.ipa", &release);
+        assert_eq!(refused.refusal(), (403, 403));
+        let read = team.call("svc_getArtifact", json!({"artifactId": upload})).ok();
+        assert_eq!((&read["state"], &team.only("drafts")), (&json!(state), &draft));
+    }
+    team.check();
+}
+
+/// What a target lacks is said before anything is verified, made or queued.
+#[test]
+fn a_target_that_cannot_work_is_refused_at_once() {
+    let team = Team::new();
+    let android = team.artifact("sample.apk");
+    let draft = team.create(&android, "store").ok();
+    for (target, why) in [("google-play", "googleServiceAccount"), ("app-store", "no artifact")] {
+        let params = json!({"releaseId": draft["id"], "targets": [target]});
+        let refused = team.call("svc_publishRelease", params);
+        assert_eq!(refused.refusal(), (409, 119));
+        assert!(refused.body["error"].as_str().unwrap().contains(why), "{}", refused.body);
+        let upload = team.service.send(&team.ci, &team.app, "sample-1.5.0.apk", Some("1.5.0"));
+        let release = json!({"channel": "ci", "publish": [target]});
+        let refused = team.finalize(&team.ci, &upload, "sample-1.5.0.apk", &release);
+        assert_eq!(refused.refusal(), (409, 119));
+        let read = team.call("svc_getArtifact", json!({"artifactId": upload})).ok();
+        assert_eq!(read["state"], "pending");
+    }
+    assert_eq!(team.only("store"), draft);
+    assert_eq!(team.releases(json!({"channel": "ci"})), Vec::<Value>::new());
+    let settings = [("SVC_API_URL", team.service.url.as_str()), ("SVC_TOKEN", &team.ada.token)];
+    let settings = [&settings[..], &[("SVC_APPLICATION_ID", &*team.service.application_id)]];
+    let args = ["release", "publish", draft["id"].as_str().unwrap(), "--target", "google-play"];
+    assert_eq!(team.service.cli_with(&args, &settings.concat(), "").status.code(), Some(1));
+}
+
 #[test]
 fn what_joins_a_published_release_is_published_to_the_same_targets() {
     let team = Team::new();

@@ -265,7 +265,7 @@ fn a_report_during_the_hand_over_is_asked_for_again() {
         "state": "draft", "publications": [], "createdAt": at.now,
     });
     let release = serde_json::from_value(draft).unwrap();
-    let draft = Draft { release, by_token: None, artifacts: vec![] };
+    let draft = Draft { release, by_token: None, artifacts: vec![], wanted: vec![] };
     let made = step::<Releases>(&at, None, Input::Create(Box::new(draft))).unwrap();
     let kept = made.apply(None).unwrap().unwrap();
     let Publication { id, artifact_id, target, .. } = publication;

@@ -193,7 +193,7 @@ impl Scene {
             "publications": [], "createdAt": now,
         }))
         .unwrap();
-        let draft = Draft { release: draft, by_token: None, artifacts };
+        let draft = Draft { release: draft, by_token: None, artifacts, wanted: vec![] };
         owners.releases.create(release(n), draft).await.unwrap();
     }
 

@@ -16,7 +16,7 @@ use app_stores::{AppFile, Content, Key, Order, RemoteError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract::{
-    ArtifactId, Fault, apps::Platform, artifacts::Artifact, credentials::CredentialKind,
+    AppId, ArtifactId, Fault, apps::Platform, artifacts::Artifact, credentials::CredentialKind,
     releases::Target,
 };
 use std::{io, sync::Arc, time::Duration};
@@ -75,15 +75,8 @@ async fn step(state: &State, artifact: &Artifact, key: &Key, world: &World) -> S
 
 /// The key to the store, and the note of its use.
 fn key(state: &State, world: &World) -> Result<Result<(Key, Use), RemoteError>, Retry> {
-    use CredentialKind as K;
     let target = state.publication.target;
-    let kinds: &[K] = match target {
-        Target::AppStore | Target::Testflight => &[K::AppStoreConnectKey],
-        Target::GooglePlay => &[K::GoogleServiceAccount],
-        Target::FirebaseAppDistribution => &[K::FirebaseServiceAccount, K::GoogleServiceAccount],
-        Target::Ota => &[],
-    };
-    for kind in kinds {
+    for kind in keys_of(target) {
         let Some(found) = credentials::newest(world, state.app_id, *kind, None)? else { continue };
         let used = Use::of(world, &found.credential, &state.publication.id.to_string());
         let key = match found.secret {
@@ -93,12 +86,38 @@ fn key(state: &State, world: &World) -> Result<Result<(Key, Use), RemoteError>, 
         };
         return Ok(Ok((key, used)));
     }
-    let kind = kinds.first().map_or("", |kind| kind.name());
-    Ok(Err(RemoteError::Refused(format!(
+    Ok(Err(RemoteError::Refused(no_key(target))))
+}
+
+/// The kinds of credentials that open a store, the best first.
+fn keys_of(target: Target) -> &'static [CredentialKind] {
+    use CredentialKind as K;
+    match target {
+        Target::AppStore | Target::Testflight => &[K::AppStoreConnectKey],
+        Target::GooglePlay => &[K::GoogleServiceAccount],
+        Target::FirebaseAppDistribution => &[K::FirebaseServiceAccount, K::GoogleServiceAccount],
+        Target::Ota => &[],
+    }
+}
+
+fn no_key(target: Target) -> String {
+    let kind = keys_of(target).first().map_or("", |kind| kind.name());
+    format!(
         "the app has no credential of the kind {kind}, which {} needs: store one with \
          svc_setCredential (svc credential set {kind}), and publish again",
         target.name()
-    ))))
+    )
+}
+
+/// Refuses a target that cannot work for an app, for want of a credential.
+pub fn check_key(world: &World, app: AppId, target: Target) -> Result<(), Fault> {
+    let kinds = keys_of(target);
+    for kind in kinds {
+        if credentials::newest_facts(world, app, *kind)?.is_some() {
+            return Ok(());
+        }
+    }
+    if kinds.is_empty() { Ok(()) } else { Err(Fault::NotNow(no_key(target))) }
 }
 
 /// Why the file is not signed as the app's own keystore signs. Without a keystore here, the store

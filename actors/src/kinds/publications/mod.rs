@@ -7,5 +7,6 @@ mod rollout;
 mod rules;
 mod transitions;
 
+pub use effects::check_key;
 pub use options::{firebase_app, options_of};
 pub use rules::{Command, Effect, New, Ordered, Outcome, Publications, State, StepResult};

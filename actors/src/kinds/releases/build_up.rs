@@ -2,15 +2,17 @@
 //! artifact; the first job creates the release.
 
 use super::{
-    State,
-    commands::{self, Publish, Wanted, of_version},
+    Releases, State,
+    commands::{self, Wanted, of_version},
+    transitions::targets_of,
 };
 use crate::{
     call::{authz::authorize, context::Call, lookup, redecide::redecided},
+    kinds::{artifacts::Artifacts, publications::check_key},
     platform::Platform,
 };
 use contract::{
-    BoundedSet, Fault, Operation, Patch, ReleaseId, VersionName,
+    BoundedSet, Fault, Operation, ReleaseId, VersionName,
     artifacts::Artifact,
     endpoint::ReleaseRequest,
     releases::{PublicationState, PublishRelease, Release, Target},
@@ -18,20 +20,36 @@ use contract::{
 use std::sync::Arc;
 
 impl Platform {
-    /// Checks whether the caller may publish the release, before the artifact is verified. A
-    /// release that does not exist yet passes; [`Self::bring_to_release`] checks it later.
+    /// Checks whether the caller may publish the release, and whether its targets can work, before
+    /// the artifact is verified. If the release does not exist yet, the caller creates it.
     pub fn check_release_request(
         &self,
         cx: &Call,
         artifact: &Artifact,
         request: &ReleaseRequest,
     ) -> Result<(), Fault> {
-        let version = request.version.as_ref().or(artifact.version.as_ref());
-        let (false, Some(version)) = (request.publish.is_empty(), version) else { return Ok(()) };
-        match of_version(&self.world, artifact.app_id, &request.channel, version)? {
-            Some(release) => self.check_publish(cx, release),
-            None => Ok(()),
+        let (world, app) = (&self.world, artifact.app_id);
+        let mut kinds = vec![artifact.kind];
+        let Some(version) = request.version.as_ref().or(artifact.version.as_ref()) else {
+            // Only the file tells to which release it belongs.
+            return request.publish.iter().try_for_each(|target| check_key(world, app, *target));
+        };
+        let Some(id) = of_version(world, app, &request.channel, version)? else {
+            return commands::check_targets(world, app, None, &kinds, &request.publish);
+        };
+        let seen = lookup::get::<Releases>(&world.store, id)?;
+        let release = &seen.state.release;
+        for id in &release.artifact_ids {
+            kinds.push(lookup::get::<Artifacts>(&world.store, *id)?.state.artifact.kind);
         }
+        let targets = targets_of(release);
+        let is_repeated = |target: &Target| was_published(release, artifact, *target);
+        let new = request.publish.iter().copied();
+        let new: Vec<_> = new.filter(|t| !targets.contains(t) && !is_repeated(t)).collect();
+        if !new.is_empty() {
+            self.check_publish(cx, id)?;
+        }
+        commands::check_targets(world, app, Some(release), &kinds, &new)
     }
 
     /// Adds a verified artifact to the release of its version and channel, and publishes the
@@ -61,17 +79,8 @@ impl Platform {
     ) -> Result<(), Fault> {
         let version = request.version.clone().or_else(|| artifact.version.clone());
         let version = version.ok_or(Fault::Internal)?;
-        let State { release, .. } = &*self.make_or_join(cx, artifact, request, &version).await?;
-        let id = release.id;
+        let id = self.make_or_join(cx, artifact, request, &version).await?.release.id;
         cx.note(&self.world, &id.to_string());
-        if !request.publish.iter().all(|target| was_published(release, artifact, *target)) {
-            self.check_publish(cx, id)?;
-            redecided(async || {
-                let command = commands::publish(&self.world, id, Publish::to(&request.publish))?;
-                self.owners()?.releases.ask(id, command).await
-            })
-            .await?;
-        }
         match self.settled_release(id).await {
             // The artifact joined the release; another caller deleted the release since.
             Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
@@ -79,7 +88,8 @@ impl Platform {
         }
     }
 
-    /// Creates the release of a version with this artifact, or adds the artifact to it.
+    /// Creates the release of a version with this artifact, or adds the artifact to it, and
+    /// publishes it if the request asks for that. All of it happens in one change, or nothing.
     async fn make_or_join(
         &self,
         cx: &Call,
@@ -92,8 +102,14 @@ impl Platform {
             match of_version(world, artifact.app_id, &request.channel, version)? {
                 Some(id) => {
                     let join = async {
-                        let add = [artifact.id];
-                        owners.ask(id, commands::update(world, id, &add, Patch::Keep)?).await
+                        let may_publish = match self.check_publish(cx, id) {
+                            Ok(()) => true,
+                            Err(Fault::MissingScope(_)) => false,
+                            Err(fault) => return Err(fault),
+                        };
+                        let targets = &request.publish;
+                        let bring = commands::bring(world, id, artifact.id, targets, may_publish)?;
+                        owners.ask(id, bring).await
                     };
                     match join.await {
                         // Another caller deleted the release meanwhile.
@@ -109,6 +125,7 @@ impl Platform {
                         version: Some(version.clone()),
                         channel: request.channel.clone(),
                         notes: request.notes.clone(),
+                        publish: request.publish.to_vec(),
                     };
                     let draft = commands::draft(world, &cx.caller, id, wanted)?;
                     match owners.create(id, draft).await {

@@ -3,13 +3,18 @@
 use super::{
     Command, Draft, Releases, policy,
     rules::{Offer, ReleaseClaim},
+    transitions::targets_of,
 };
 use crate::{
     call::{
         context::{Caller, Credential},
         lookup::get,
     },
-    kinds::{apps::Apps, artifacts::Artifacts, publications::options_of},
+    kinds::{
+        apps::Apps,
+        artifacts::Artifacts,
+        publications::{check_key, options_of},
+    },
     world::World,
 };
 use contract::{
@@ -29,6 +34,8 @@ pub struct Wanted {
     pub version: Option<VersionName>,
     pub channel: Channel,
     pub notes: Option<Notes>,
+    /// The targets to which it is published at once.
+    pub publish: Vec<Target>,
 }
 
 /// Drafts a release. Fails unless all artifacts are verified, and of this app and one version.
@@ -67,7 +74,8 @@ pub fn draft(
         Credential::Token(id, _) => Some(id),
         Credential::Session(..) => None,
     });
-    Ok(Draft { release, by_token, artifacts })
+    let wanted = publications(world, &release, &artifacts, &wanted.publish, None)?;
+    Ok(Draft { release, by_token, artifacts, wanted })
 }
 
 /// The command that adds artifacts to a release and changes its notes.
@@ -102,13 +110,6 @@ pub struct Publish<'a> {
     pub options: Option<StoreOptions>,
 }
 
-impl<'a> Publish<'a> {
-    /// With the choices that the release has.
-    pub fn to(targets: &'a [Target]) -> Self {
-        Publish { targets, notes: None, rollout: None, options: None }
-    }
-}
-
 /// The command that publishes a release.
 pub fn publish(world: &World, id: ReleaseId, wanted: Publish<'_>) -> Result<Command, Fault> {
     let Publish { targets, notes, rollout, options } = wanted;
@@ -119,24 +120,83 @@ pub fn publish(world: &World, id: ReleaseId, wanted: Publish<'_>) -> Result<Comm
         ..release.clone()
     };
     let held = release.artifact_ids.clone();
+    let artifacts = held.iter().map(|id| get::<Artifacts>(&world.store, *id));
+    let artifacts = artifacts.collect::<Result<Vec<_>, _>>()?;
+    let wanted = publications(world, &chosen, &artifacts, targets, rollout)?;
+    Ok(Command::Publish { held, wanted, notes, rollout, options })
+}
+
+/// The publications of a release with these artifacts. What a target lacks is said now: an artifact
+/// that it takes, a choice, a credential.
+fn publications(
+    world: &World,
+    release: &Release,
+    artifacts: &[Snapshot<Artifacts>],
+    targets: &[Target],
+    rollout: Option<Percent>,
+) -> Result<Vec<Offer>, Fault> {
     let mut wanted = Vec::new();
-    for id in &held {
-        let seen = get::<Artifacts>(&world.store, *id)?;
-        allowed(world, release.app_id, &release.channel, &seen.state.artifact)?;
-        for offer in offers_of(world, &seen, targets) {
-            // What a target lacks is said now.
-            options_of(&chosen, offer.target, seen.state.artifact.platform, rollout)?;
+    for seen in artifacts {
+        if !targets.is_empty() {
+            allowed(world, release.app_id, &release.channel, &seen.state.artifact)?;
+        }
+        for offer in offers_of(world, seen, targets) {
+            options_of(release, offer.target, seen.state.artifact.platform, rollout)?;
             wanted.push(offer);
         }
     }
-    let is_taken = |target: &&Target| wanted.iter().any(|offer| offer.target == **target);
-    if let Some(target) = targets.iter().find(|target| !is_taken(target)) {
-        return Err(Fault::NotNow(format!(
-            "the release has no artifact that {} takes",
-            target.name()
-        )));
+    let kinds = artifacts.iter().map(|seen| seen.state.artifact.kind).collect::<Vec<_>>();
+    check_targets(world, release.app_id, Some(release), &kinds, targets)?;
+    Ok(wanted)
+}
+
+/// Refuses targets that cannot work for files of these kinds. Those that a release is published to
+/// are not looked at.
+pub fn check_targets(
+    world: &World,
+    app: AppId,
+    release: Option<&Release>,
+    kinds: &[ArtifactKind],
+    targets: &[Target],
+) -> Result<(), Fault> {
+    let known = release.map(targets_of).unwrap_or_default();
+    for target in targets {
+        if !kinds.iter().any(|kind| takes(*target, *kind)) {
+            let name = target.name();
+            return Err(Fault::NotNow(format!("the release has no artifact that {name} takes")));
+        }
+        if !known.contains(target) {
+            check_key(world, app, *target)?;
+        }
     }
-    Ok(Command::Publish { held, wanted, notes, rollout, options })
+    Ok(())
+}
+
+/// The command that adds an artifact to a release, unless the release holds it, and publishes the
+/// release. `may_publish`: also to targets that the release is not published to.
+pub fn bring(
+    world: &World,
+    id: ReleaseId,
+    artifact: ArtifactId,
+    targets: &[Target],
+    may_publish: bool,
+) -> Result<Command, Fault> {
+    let seen = get::<Releases>(&world.store, id)?;
+    let release = &seen.state.release;
+    let artifacts = release.artifact_ids.iter().map(|id| get::<Artifacts>(&world.store, *id));
+    let mut artifacts = artifacts.collect::<Result<Vec<_>, _>>()?;
+    let held = artifacts.iter().map(|seen| &seen.state.artifact);
+    let held: Vec<_> = held.map(|artifact| (artifact.id, artifact.platform)).collect();
+    let (mut joining, mut offers) = (Vec::new(), Vec::new());
+    if !release.artifact_ids.contains(&artifact) {
+        let version = Some(&release.version);
+        let seen = usable(world, artifact, release.app_id, &release.channel, version)?;
+        offers = offers_of(world, &seen, &Target::ALL);
+        artifacts.push(seen.clone());
+        joining.push(seen);
+    }
+    let wanted = publications(world, release, &artifacts, targets, None)?;
+    Ok(Command::Bring { held, joining, offers, wanted, may_publish })
 }
 
 /// The release of a version in a channel.

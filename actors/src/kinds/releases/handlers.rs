@@ -38,6 +38,7 @@ impl Serves<CreateRelease> for Platform {
             version: p.version,
             channel: p.channel,
             notes: p.notes,
+            publish: Vec::new(),
         };
         let draft = commands::draft(&self.world, &cx.caller, id, wanted)?;
         cx.create(&self.world, &self.owners()?.releases, id, draft, |state: &State| {

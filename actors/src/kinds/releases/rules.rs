@@ -68,6 +68,8 @@ pub struct Draft {
     /// The deploy token that creates it.
     pub by_token: Option<TokenId>,
     pub artifacts: Vec<Snapshot<Artifacts>>,
+    /// The publications to make at once. Nobody sees the release as a draft then.
+    pub wanted: Vec<Offer>,
 }
 
 impl std::fmt::Debug for Draft {
@@ -87,6 +89,19 @@ pub enum Command {
         /// The possible publications of the artifacts to add.
         offers: Vec<Offer>,
         notes: Patch<Notes>,
+    },
+    /// Add an artifact to the release, and publish the release.
+    Bring {
+        /// The artifacts that the release held when it was read, each with its platform.
+        held: Vec<(ArtifactId, Platform)>,
+        /// The artifact, unless the release held it.
+        joining: Vec<Snapshot<Artifacts>>,
+        /// The possible publications of the artifact.
+        offers: Vec<Offer>,
+        /// The publications to make.
+        wanted: Vec<Offer>,
+        /// Whether the caller may publish to targets that the release is not published to.
+        may_publish: bool,
     },
     Publish {
         /// The artifacts that the release held when it was read.
@@ -138,6 +153,7 @@ impl std::fmt::Debug for Command {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Command::Update { .. } => "Update",
+            Command::Bring { .. } => "Bring",
             Command::Publish { .. } => "Publish",
             Command::Delete => "Delete",
             Command::Follow(_) => "Follow",
@@ -187,8 +203,8 @@ impl Resource for Releases {
     type Effect = Effect;
     type Outcome = Outcome;
 
-    fn create(_: &Moment<Self>, draft: Draft) -> Result<Step<Self>, Fault> {
-        Ok(create(draft))
+    fn create(at: &Moment<Self>, draft: Draft) -> Result<Step<Self>, Fault> {
+        Ok(create(at.now, draft))
     }
 
     fn on_command(state: State, at: &Moment<Self>, command: Command) -> Result<Step<Self>, Fault> {

@@ -10,7 +10,7 @@ use crate::{
     runtime::resource::{Intent, Moment, Step},
 };
 use contract::{
-    ArtifactId, Fault, Notes, Patch, ReleaseId, Timestamp, TokenId,
+    ArtifactId, Fault, Notes, Patch, ReleaseId, Scope, Timestamp, TokenId,
     apps::Platform,
     artifacts::Artifact,
     publishing::{Percent, StoreOptions},
@@ -19,9 +19,10 @@ use contract::{
 use std::collections::BTreeSet;
 use store::{Change, Snapshot, Stored};
 
-pub(super) fn create(Draft { release, by_token, artifacts }: Draft) -> Step<Releases> {
+pub(super) fn create(now: Timestamp, draft: Draft) -> Step<Releases> {
+    let Draft { release, by_token, artifacts, wanted } = draft;
     let also = hold(release.id, &artifacts);
-    Step::put(State::new(release, by_token)).also(also)
+    State::new(release, by_token).queue(now, wanted).also(also)
 }
 
 /// Adds references from the release to these artifacts. Stale if an artifact changed since it was
@@ -52,11 +53,13 @@ impl State {
         command: Command,
     ) -> Result<Step<Releases>, Fault> {
         use ReleaseState as R;
-        let refused = |why: &str| Err(Fault::NotNow(why.into()));
         match (self.release.state, command) {
             (_, Command::Remove) => Ok(remove(&self.release)),
             (_, Command::Update { held, joining, offers, notes }) => {
                 self.update(at.now, &held, joining, offers, notes)
+            }
+            (_, Command::Bring { held, joining, offers, wanted, may_publish }) => {
+                self.bring(at.now, &held, joining, offers, wanted, may_publish)
             }
             (R::Draft | R::Failed, Command::Delete) => Ok(remove(&self.release)),
             (state, Command::Delete) => Err(Fault::NotNow(format!(
@@ -67,12 +70,7 @@ impl State {
                 R::Draft | R::Failed | R::Publishing | R::Published | R::PartiallyPublished,
                 Command::Publish { held, wanted, notes, rollout, options },
             ) => self.publish(at.now, &held, wanted, notes, rollout, options),
-            (R::Superseded, Command::Publish { .. }) => refused(
-                "a later release superseded this one; make it current with svc_rollbackRelease, or create a new release",
-            ),
-            (R::RolledBack, Command::Publish { .. }) => {
-                refused("this release was rolled back; create a new release")
-            }
+            (R::Superseded | R::RolledBack, Command::Publish { .. }) => Err(self.is_over()),
             (R::Published | R::PartiallyPublished | R::Superseded, Command::Follow(current)) => {
                 Ok(self.follow(&current))
             }
@@ -104,14 +102,77 @@ impl State {
         offers: Vec<Offer>,
         notes: Patch<Notes>,
     ) -> Result<Step<Releases>, Fault> {
-        let State { release, .. } = &mut self;
-        let before = release.notes.clone();
-        notes.apply(&mut release.notes);
-        joining.retain(|seen| !release.artifact_ids.contains(&seen.state.artifact.id));
+        let before = self.release.notes.clone();
+        notes.apply(&mut self.release.notes);
+        joining.retain(|seen| !self.release.artifact_ids.contains(&seen.state.artifact.id));
         if joining.is_empty() {
-            let is_same = release.notes == before;
+            let is_same = self.release.notes == before;
             return Ok(if is_same { Step::keep() } else { Step::put(self) });
         }
+        let (also, offers) = self.join(held, &joining, offers)?;
+        Ok(self.queue(now, offers).also(also))
+    }
+
+    /// Adds an artifact, and publishes the release to the targets of `wanted`. Those that it is
+    /// published to need no permission. Publications that exist are not repeated.
+    fn bring(
+        mut self,
+        now: Timestamp,
+        held: &[(ArtifactId, Platform)],
+        mut joining: Vec<Snapshot<Artifacts>>,
+        offers: Vec<Offer>,
+        mut wanted: Vec<Offer>,
+        may_publish: bool,
+    ) -> Result<Step<Releases>, Fault> {
+        let is_done = |offer: &Offer| {
+            self.release.publications.iter().any(|p| is_of(p, offer) && p.state != S::Failed)
+        };
+        wanted.retain(|offer| !is_done(offer));
+        joining.retain(|seen| !self.release.artifact_ids.contains(&seen.state.artifact.id));
+        if wanted.is_empty() && joining.is_empty() {
+            return Ok(Step::keep());
+        }
+        if matches!(self.release.state, ReleaseState::Superseded | ReleaseState::RolledBack) {
+            return Err(self.is_over());
+        }
+        if !held.iter().map(|(id, _)| id).eq(&self.release.artifact_ids) {
+            return Err(Fault::Stale);
+        }
+        let targets = targets_of(&self.release);
+        if !may_publish && wanted.iter().any(|offer| !targets.contains(&offer.target)) {
+            return Err(Fault::MissingScope(Scope::ReleasePublish));
+        }
+        let (also, mut queued) = match joining.is_empty() {
+            true => (Change::new(), Vec::new()),
+            false => self.join(held, &joining, offers)?,
+        };
+        let is_same = |a: &Offer, b: &Offer| (a.artifact_id, a.target) == (b.artifact_id, b.target);
+        wanted.retain(|offer| !queued.iter().any(|other| is_same(offer, other)));
+        queued.extend(wanted);
+        Ok(self.queue(now, queued).also(also))
+    }
+
+    /// Why a release that users no longer get is not published again.
+    fn is_over(&self) -> Fault {
+        let why = match self.release.state {
+            ReleaseState::Superseded => {
+                "a later release superseded this one; make it current with svc_rollbackRelease, or \
+                 create a new release"
+            }
+            _ => "this release was rolled back; create a new release",
+        };
+        Fault::NotNow(why.into())
+    }
+
+    /// Adds artifacts. Returns the change that ties them to the release, and those of the offers
+    /// whose targets the release is published to.
+    fn join(
+        &mut self,
+        held: &[(ArtifactId, Platform)],
+        joining: &[Snapshot<Artifacts>],
+        mut offers: Vec<Offer>,
+    ) -> Result<(Change, Vec<Offer>), Fault> {
+        let State { release, .. } = self;
         if matches!(release.state, ReleaseState::Superseded | ReleaseState::RolledBack) {
             return Err(Fault::NotNow(format!(
                 "this release is {} and takes no more artifacts; create a new one",
@@ -121,7 +182,7 @@ impl State {
         if !held.iter().map(|(id, _)| id).eq(&release.artifact_ids) {
             return Err(Fault::Stale);
         }
-        for seen in &joining {
+        for seen in joining {
             let Artifact { id, platform, .. } = &seen.state.artifact;
             if let Some((other, _)) = held.iter().find(|(_, of)| of == platform) {
                 return Err(Fault::Exists(format!(
@@ -134,11 +195,9 @@ impl State {
         }
         release.artifact_ids.extend(joining.iter().map(|seen| seen.state.artifact.id));
         release.artifact_ids.sort();
-        let also = hold(release.id, &joining);
-        let goes_out = is_current(release.state) || release.state == ReleaseState::Publishing;
-        let targets: BTreeSet<_> = release.publications.iter().map(|p| p.target).collect();
-        let offers = offers.into_iter().filter(|o| goes_out && targets.contains(&o.target));
-        Ok(self.queue(now, offers.collect()).also(also))
+        let targets = targets_of(release);
+        offers.retain(|offer| targets.contains(&offer.target));
+        Ok((hold(release.id, joining), offers))
     }
 
     fn publish(
@@ -258,6 +317,12 @@ impl State {
         };
         Step::put(self).intend(intent)
     }
+}
+
+/// The targets that a release is published to, or is being published to.
+pub(super) fn targets_of(release: &Release) -> BTreeSet<Target> {
+    let goes_out = is_current(release.state) || release.state == ReleaseState::Publishing;
+    release.publications.iter().filter(|_| goes_out).map(|p| p.target).collect()
 }
 
 fn is_of(publication: &Publication, offer: &Offer) -> bool {
