@@ -99,6 +99,8 @@ pub struct Gauges {
     pub parked: i64,
     /// Changes that wait for the store's committer.
     pub waiting: i64,
+    /// Records that were read since the start, from memory or from the disk.
+    pub reads: i64,
     /// Size of the store on the disk, in bytes.
     pub store_bytes: i64,
     /// Callers that the rate limiter knows.
@@ -124,6 +126,7 @@ const GAUGES: [(&str, &str, Read); 11] = [
     ("svc_actors", "Actors in memory", |now| now.actors),
     ("svc_actors_parked", "Actors that gave up and wait for an operator", |now| now.parked),
     ("svc_store_changes_waiting", "Changes that wait for the disk", |now| now.waiting),
+    ("svc_store_reads", "Records read since the start", |now| now.reads),
     ("svc_store_bytes", "Bytes of the store on the disk", |now| now.store_bytes),
     ("svc_limiter_callers", "Callers that the limiter knows", |now| now.buckets),
     ("svc_engine_up", "Whether the container engine answers", |now| now.engine_up),
@@ -242,6 +245,7 @@ mod tests {
             actors: 1,
             parked: 2,
             waiting: 3,
+            reads: 8,
             store_bytes: 4,
             buckets: 5,
             engine_up: 6,

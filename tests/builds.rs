@@ -1,7 +1,7 @@
 //! `svc runner`: the real program, real git repositories, and a real Android app.
 
 use crate::support::{
-    builds::{World, config},
+    builds::{World, config, open_folder},
     requires,
     service::{SVC, eventually, fixture},
 };
@@ -118,7 +118,7 @@ fn builds_survive_killed_runners_and_a_killed_service() {
     let Some(mut world) = World::new("builds_survive_killed_runners_and_a_killed_service") else {
         return;
     };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = open_folder();
     world.git.commit(&[config(&waiting(folder.path()))]);
     world.connect();
     let names = ["ash", "oak"];
@@ -161,7 +161,8 @@ fn builds_survive_killed_runners_and_a_killed_service() {
     assert_eq!(runners[0].work().len(), 1);
     let work = runners[0].folder.path().join("work");
     let mut cleaner = Command::new(SVC);
-    cleaner.args(["runner", "--labels", "ios", "--work-dir"]).arg(&work);
+    cleaner.args(["runner", "--labels", "ios", "--app", world.app.as_str().unwrap()]);
+    cleaner.arg("--work-dir").arg(&work);
     cleaner.env("SVC_TOKEN", &world.token.token).env("SVC_API_URL", &world.service.url);
     let mut cleaner = cleaner.stderr(Stdio::null()).spawn().unwrap();
     eventually("the folder is removed", || runners[0].work().is_empty());
@@ -175,7 +176,7 @@ fn builds_survive_killed_runners_and_a_killed_service() {
 fn a_build_that_is_cancelled_or_impossible_ends_with_its_reason() {
     let test = "a_build_that_is_cancelled_or_impossible_ends_with_its_reason";
     let Some(world) = World::new(test) else { return };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = open_folder();
     world.git.commit(&[config(&waiting(folder.path()))]);
     world.connect();
     let _runner = world.runner("pine", &[]);
@@ -208,6 +209,10 @@ fn a_build_that_is_cancelled_or_impossible_ends_with_its_reason() {
         let failed = world.until(&build["id"], "failed", 30);
         assert!(failed["error"].as_str().unwrap().contains(why), "{failed}");
         assert!(world.log(&build["id"]).contains("The build failed: "), "{failed}");
+        let cancel = json!({"buildId": build["id"]});
+        let refused = world.service.call(Some(&world.ada), "svc_cancelBuild", cancel);
+        assert_eq!(refused.refusal(), (409, 119));
+        assert!(refused.body["error"].as_str().unwrap().contains("is failed"), "{}", refused.body);
     }
 
     // What the repository lacks is known before any runner is asked.
@@ -249,4 +254,93 @@ fn a_build_that_takes_too_long_ends() {
     // The runner works on.
     world.git.commit(&[config("false")]);
     world.until(&world.trigger()["id"], "failed", 30);
+}
+
+/// Neither the environment of the build nor that of any process that it may look at holds the token
+/// of the runner. Where the runner is root, the build runs as another user.
+#[test]
+fn a_build_cannot_read_the_token_of_its_runner() {
+    let test = "a_build_cannot_read_the_token_of_its_runner";
+    let Some(world) = World::new(test) else { return };
+    let folder = open_folder();
+    let seen = folder.path().join("seen");
+    let command = format!(
+        "env > own; cat /proc/[0-9]*/environ > {0} 2>/dev/null; cat /proc/[0-9]*/cmdline >> {0}; \
+         echo as $(id -un) with $(cut -d= -f1 own | sort | tr '\\n' ' '); \
+         echo the token is s3cret-of-the-host; cp {1} app.apk",
+        seen.display(),
+        fixture("sample.apk").display()
+    );
+    world.git.commit(&[config(&command)]);
+    world.connect();
+    let mut runner = world.runner("pine", &["--once", "--pass-env", "SVC_API_URL"]);
+    let build = world.trigger();
+    world.until(&build["id"], "succeeded", 60);
+    assert!(runner.child.wait().unwrap().success(), "{}", runner.log());
+    let token = world.token.token.as_bytes();
+    let seen = std::fs::read(seen).unwrap();
+    assert!(seen.windows(5).any(|part| part == b"PATH="), "it can read its own");
+    assert!(!seen.windows(token.len()).any(|part| part == token));
+    let log = world.log(&build["id"]);
+    let is_root = String::from_utf8(Command::new("id").arg("-u").output().unwrap().stdout);
+    if is_root.unwrap().trim() == "0" {
+        assert!(log.contains("\nas nobody with "), "{log}");
+    }
+    let names =
+        log.lines().find_map(|line| line.strip_prefix("as ")?.split_once(" with ")).unwrap().1;
+    let known = [
+        "ANDROID_HOME",
+        "ANDROID_NDK_HOME",
+        "ANDROID_SDK_ROOT",
+        "CI",
+        "DEVELOPER_DIR",
+        "GRADLE_OPTS",
+        "HOME",
+        "JAVA_HOME",
+        "LANG",
+        "OLDPWD",
+        "PATH",
+        "PWD",
+        "SHLVL",
+        "SSL_CERT_FILE",
+        "SVC_API_URL",
+        "SVC_APP_ID",
+        "SVC_BUILD_ID",
+        "SVC_COMMIT",
+        "SVC_PLATFORM",
+        "SVC_PROFILE",
+        "SVC_REF",
+        "TERM",
+        "TMPDIR",
+        "TZ",
+        "_",
+    ];
+    for name in names.split_whitespace() {
+        assert!(known.contains(&name), "{name} in {names}");
+    }
+    assert!(names.contains("SVC_API_URL"), "{names}");
+    // The command itself names the token of the repository, and no line of the log shows it.
+    assert!(log.contains("\nthe token is ••••") && !log.contains("s3cret"), "{log}");
+}
+
+#[test]
+fn a_runner_says_which_flags_it_lacks() {
+    let Some(world) = World::new("a_runner_says_which_flags_it_lacks") else { return };
+    let run = |more: &[&str]| {
+        let mut command = Command::new(SVC);
+        command.args(["runner", "--labels", "android", "--once"]).args(more);
+        command.env("SVC_API_URL", &world.service.url).env("SVC_TOKEN", &world.token.token);
+        command.env_remove("SVC_APP_ID").current_dir(&world.service.home);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = run(&[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("--organization") && said.contains("--app"), "{said}");
+    let (code, said) = run(&["--token", &world.token.token]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("SVC_TOKEN"), "{said}");
+    let (code, said) = run(&["--user", "no-such-user-of-this-machine"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("no-such-user-of-this-machine"), "{said}");
 }

@@ -82,7 +82,7 @@ fn the_rust_client_keeps_sessions_and_has_typed_replies_and_errors() {
     run(async {
         let mut ada = signed_up(&service, "ada").await;
         let me = ada.call(&GetCurrentUser {}).await.unwrap();
-        assert_eq!(me.email.as_str(), "ada@example.com");
+        assert_eq!(me.user.email.as_str(), "ada@example.com");
         let before = ada.session_token().map(str::to_owned);
         let change = ChangePassword {
             current_password: "correct horse".parse().unwrap(),
@@ -112,7 +112,7 @@ fn the_rust_client_keeps_sessions_and_has_typed_replies_and_errors() {
         assert_eq!(ada.call(&GetCurrentUser {}).await.unwrap_err().status, Some(401));
         let password = "another horse".parse().unwrap();
         let login = LoginWithEmail { email: "ada@example.com".into(), password };
-        assert_eq!(ada.login_with_email(&login).await.unwrap().user.id, me.id);
+        assert_eq!(ada.login_with_email(&login).await.unwrap().user.id, me.user.id);
     });
 }
 

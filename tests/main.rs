@@ -61,6 +61,7 @@ mod storefront;
 mod storefronts;
 mod stores;
 mod support;
+mod tokens;
 mod trusted_publishers;
 mod upload_streams;
 mod uploads;

@@ -3,7 +3,7 @@
 use crate::support::{
     builds::{World, config},
     load::together,
-    service::{Person, eventually, fixture, sha256},
+    service::{Answer, Person, eventually, fixture, sha256},
 };
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -30,15 +30,19 @@ fn only_those_who_lead_an_organization_run_its_builds() {
     // A member may trigger builds and read them, and may not run them.
     let read = world.service.call(Some(&bob), "svc_getBuild", json!({"buildId": build["id"]}));
     assert_eq!(read.ok()["state"], "queued");
-    assert_eq!(claim(&world, &bob, &key(1), &["android"]), Value::Null);
+    let names = json!({"organizationIds": [organization]});
+    let claim_as_bob = || ask(&world, &bob, &key(1), &["android"], &names);
+    assert_eq!(claim_as_bob().refusal(), (403, 403));
+    // Neither does the creator of a project who is a plain member: an admin may store its token.
+    let (_, own) = world.service.project_with_app(&bob, Some(&organization));
+    let of_own = ask(&world, &bob, &key(1), &["android"], &json!({"appIds": [own]}));
+    assert_eq!(of_own.refusal(), (403, 403));
     let role = |role: &str| json!({"organizationId": organization, "userId": bob.id, "role": role});
     world.call("updateMember", role("admin"));
-    assert_eq!(claim(&world, &bob, &key(1), &["android"])["token"], "s3cret");
+    assert_eq!(claim_as_bob().ok()["job"]["token"], "s3cret");
     // What the runner has is not repeated to somebody who may no longer have it.
     world.call("updateMember", role("client"));
-    let params = json!({"runner": key(1), "name": "bob", "labels": ["android"]});
-    let refused = world.service.call(Some(&bob), "svc_claimBuild", params);
-    assert_eq!(refused.refusal(), (404, 101));
+    assert_eq!(claim_as_bob().refusal(), (403, 403));
 }
 
 /// The operator's own runner executes no command of a stranger.
@@ -52,25 +56,58 @@ fn a_token_of_a_superadmin_gets_no_builds_of_others() {
     let build = world.trigger();
     eventually("the repository was read", || world.build(&build["id"])["commit"] == json!(commit));
     let superadmin = world.service.administrator();
+    let own = world.service.call(Some(&superadmin), "createOrganization", json!({"name": "Own"}));
     let scopes = json!({"name": "operator", "scopes": ["build:run", "artifact:upload"]});
     let operator = world.service.with_token(&superadmin, scopes);
-    let nothing = together(2, |n| match n {
-        0 => claim(&world, &operator, &key(1), &["android"]),
-        _ => {
-            let params = json!({"runner": key(2), "name": "operator", "labels": ["android"], "appId": world.app});
-            let refused = world.service.call(Some(&operator), "svc_claimBuild", params);
-            assert_eq!(refused.refusal(), (404, 101));
-            Value::Null
-        }
-    });
-    assert_eq!(nothing, [Value::Null, Value::Null]);
+    let android = ["android"];
+    let ask = |names: Value| ask(&world, &operator, &key(1), &android, &names);
+    assert_eq!(ask(json!({"organizationIds": [world.organization]})).refusal(), (404, 101));
+    assert_eq!(ask(json!({"appIds": [world.app]})).refusal(), (404, 101));
+    // Who names nobody serves nobody.
+    assert_eq!(ask(json!({})).refusal(), (400, 142));
+    assert_eq!(ask(json!({"organizationIds": [own.ok()["id"]]})).ok()["job"], Value::Null);
     assert_eq!(world.build(&build["id"])["state"], "queued");
+}
+
+/// An idle runner waits for news of its own organizations, and looks at no build of others.
+#[test]
+fn foreign_waiting_builds_cost_an_idle_runner_no_reads() {
+    let test = "foreign_waiting_builds_cost_an_idle_runner_no_reads";
+    let Some(world) = World::with(test, &[("SVC_FUNCTION_TIMEOUT", "12")]) else { return };
+    let commit = world.git.commit(&[config("make")]);
+    world.connect();
+    let foreign: Vec<_> = (0..60).map(|_| world.trigger()["id"].clone()).collect();
+    for id in &foreign {
+        eventually("the repository was read", || world.build(id)["commit"] == json!(commit));
+    }
+    let eve = world.service.register("eve");
+    let (_, app) = world.service.project_with_app(&eve, None);
+    let reads = || -> u64 {
+        let metrics = world.service.http.get(format!("{}/metrics", world.service.url));
+        let metrics = metrics.send().unwrap().text().unwrap();
+        let line = metrics.lines().find_map(|line| line.strip_prefix("svc_store_reads "));
+        line.unwrap().parse().unwrap()
+    };
+    let names = json!({"appIds": [app]});
+    let before = reads();
+    let nothing = together(4, |n| ask(&world, &eve, &key(n), &["android"], &names).ok());
+    let cost = reads() - before;
+    assert!(nothing.iter().all(|reply| reply["job"] == Value::Null), "{nothing:?}");
+    // Each call of a runner reads its caller and what it names; the sweeper reads a little too.
+    assert!(cost < 4 * 60, "{cost} reads");
 }
 
 /// What a runner says without the program `svc runner`.
 fn claim(world: &World, who: &Person, key: &str, labels: &[&str]) -> Value {
-    let params = json!({"runner": key, "name": key, "labels": labels});
-    world.service.call(Some(who), "svc_claimBuild", params).ok()["job"].clone()
+    let names = json!({"organizationIds": [world.organization]});
+    ask(world, who, key, labels, &names).ok()["job"].clone()
+}
+
+/// Asks for a build of the organizations and apps with these names.
+fn ask(world: &World, who: &Person, key: &str, labels: &[&str], names: &Value) -> Answer {
+    let mut params = json!({"runner": key, "name": key, "labels": labels});
+    params.as_object_mut().unwrap().extend(names.as_object().unwrap().clone());
+    world.service.call(Some(who), "svc_claimBuild", params)
 }
 
 fn key(number: usize) -> String {
@@ -99,12 +136,18 @@ fn only_the_runner_of_a_build_reports_uploads_and_ends_it() {
     let bound = world.service.with_token(&world.ada, bound);
     let eves = world.service.with_token(&eve, json!({"name": "eve", "scopes": scopes}));
     let all = ["android", "ndk"];
-    let nothing = together(3, |n| match n {
-        0 => claim(&world, &eves, &key(0), &all),
-        1 => claim(&world, &bound, &key(1), &all),
+    let bound_to = |names: Value| ask(&world, &bound, &key(1), &all, &names);
+    let hidden = ask(&world, &eves, &key(0), &all, &json!({"appIds": [world.app]}));
+    assert_eq!(hidden.refusal(), (404, 101));
+    assert_eq!(bound_to(json!({"appIds": [world.app]})).refusal(), (404, 101));
+    let organizations = json!({"organizationIds": [world.organization]});
+    assert_eq!(bound_to(organizations).refusal(), (400, 142));
+    let nothing = together(2, |n| match n {
+        // A token of an app serves this app.
+        0 => bound_to(json!({})).ok()["job"].clone(),
         _ => claim(&world, &world.token, &key(2), &["android"]),
     });
-    assert_eq!(nothing, [Value::Null, Value::Null, Value::Null]);
+    assert_eq!(nothing, [Value::Null, Value::Null]);
     let only_uploads = json!({"name": "ci", "scopes": ["artifact:upload"]});
     let only_uploads = world.service.with_token(&world.ada, only_uploads);
     let params = json!({"runner": key(3), "name": "ci", "labels": all});
@@ -258,6 +301,11 @@ fn a_hundred_runners_execute_each_of_a_thousand_builds_once() {
     };
     together(10, |n| (0..100).for_each(|_| drop(trigger(&apps[n]).ok())));
     assert_eq!(trigger(&apps[0]).refusal(), (409, 119));
+    // And an organization at most a thousand.
+    let (_, another) = world.service.project_with_app(&world.ada, None);
+    let params = json!({"appId": another, "url": world.git.url, "branch": "main"});
+    world.call("svc_connectRepository", params);
+    assert_eq!(trigger(&another).refusal(), (409, 119));
 
     let begun = Instant::now();
     let executed = together(100, |n| {

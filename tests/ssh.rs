@@ -220,7 +220,8 @@ fn a_runner_builds_from_an_ssh_repository_and_nobody_sees_the_key() {
 
     // Whoever runs builds gets the key, and nobody else.
     let build = world.trigger();
-    let claim = json!({"runner": "0123456789abcdefghij", "name": "oak", "labels": ["android"]});
+    let claim = json!({"runner": "0123456789abcdefghij", "name": "oak", "labels": ["android"],
+        "appIds": [world.app]});
     let claimed = world.service.call(Some(&world.token), "svc_claimBuild", claim).ok();
     assert_eq!(claimed["job"]["buildId"], build["id"]);
     let access = &claimed["job"]["ssh"];

@@ -4,7 +4,7 @@ use crate::{
     background::engine_health::EngineHealth,
     kinds::{
         backup_schedules,
-        builds::Asked,
+        builds::{Asked, WaitingBuilds},
         credentials,
         image_builds::queue::BuildQueue,
         instances::metrics::LastReadings,
@@ -42,6 +42,8 @@ pub struct World {
     pub builds: BuildQueue,
     /// The builds for which a run in a CI was asked for.
     pub asked_runs: Asked,
+    /// Tells idle runners of builds.
+    pub waiting_builds: WaitingBuilds,
     /// Who hears of events.
     pub webhooks: Subscribers,
     owners: OnceLock<Owners>,
@@ -66,6 +68,7 @@ impl World {
             last_readings: LastReadings::default(),
             builds: BuildQueue::default(),
             asked_runs: Asked::default(),
+            waiting_builds: WaitingBuilds::default(),
             webhooks: Subscribers::default(),
             owners: OnceLock::new(),
             stopping: AtomicBool::new(false),

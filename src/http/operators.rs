@@ -32,6 +32,7 @@ pub(super) async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
         actors,
         parked,
         waiting: count(store.raw().waiting()),
+        reads: count(store.reads()),
         store_bytes: count(store.raw().size_on_disk()),
         buckets: count(edge.platform.authn.limiter.len() as u64),
         engine_up: i64::from(engine.observed_all && engine.unreachable.is_none()),

@@ -286,6 +286,8 @@ fn with_credentials(fields: &Map<String, Value>, params: Map<String, Value>) -> 
 /// A user in the shape that client libraries read.
 fn user(user: &Value, token: &Value) -> Value {
     let mut shaped = user.as_object().cloned().unwrap_or_default();
+    // A session calls here, never a deploy token.
+    shaped.remove("deployToken");
     let id = shaped.remove("id").unwrap_or_default();
     shaped.insert("objectId".into(), id);
     shaped.insert("username".into(), user["email"].clone());

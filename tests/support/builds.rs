@@ -7,6 +7,7 @@ use super::{
 };
 use serde_json::{Value, json};
 use std::{
+    os::unix::fs::PermissionsExt,
     path::PathBuf,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -27,6 +28,8 @@ pub struct World {
     pub service: Service,
     pub ada: Person,
     pub app: Value,
+    /// The organization of the app.
+    pub organization: Value,
     /// A token of a runner.
     pub token: Person,
 }
@@ -45,10 +48,12 @@ impl World {
         let private = [("SVC_GIT_PRIVATE_HOSTS", git.host.as_str())];
         let service = Service::start_with(&[&private[..], settings].concat());
         let ada = service.register("ada");
-        let (_, app) = service.project_with_app(&ada, None);
+        let (project, app) = service.project_with_app(&ada, None);
+        let project = service.call(Some(&ada), "svc_getProject", json!({"projectId": project}));
+        let organization = project.ok()["organizationId"].clone();
         let scopes = ["build:run", "artifact:upload"];
         let token = service.with_token(&ada, json!({"name": "runner", "scopes": scopes}));
-        Some(World { git, service, ada, app, token })
+        Some(World { git, service, ada, app, organization, token })
     }
 
     pub fn call(&self, function: &str, params: Value) -> Value {
@@ -104,15 +109,26 @@ impl World {
     }
 
     pub fn runner(&self, name: &str, more: &[&str]) -> Runner {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = open_folder();
         let mut command = Command::new(SVC);
         command.args(["runner", "--labels", "linux,android", "--name", name, "--work-dir"]);
         command.arg(folder.path().join("work")).args(more).current_dir(folder.path());
+        command.args(["--app", self.app.as_str().unwrap()]);
         command.env("SVC_TOKEN", &self.token.token).env("SVC_API_URL", &self.service.url);
         let log = std::fs::File::create(folder.path().join("log")).unwrap();
         let child = command.stdin(Stdio::null()).stderr(log).spawn().unwrap();
         Runner { child, folder }
     }
+}
+
+/// A folder that every user of this machine may use: builds of a runner that is root run as another
+/// one.
+pub fn open_folder() -> tempfile::TempDir {
+    let everybody = std::fs::Permissions::from_mode(0o777);
+    let folder = tempfile::Builder::new().permissions(everybody.clone()).tempdir().unwrap();
+    // The mask of the process may have narrowed them.
+    std::fs::set_permissions(folder.path(), everybody).unwrap();
+    folder
 }
 
 pub struct Runner {

@@ -8,6 +8,8 @@ pub struct Declared {
     pub name: String,
     pub standing: String,
     pub scope: Option<String>,
+    /// Whether any deploy token may call it.
+    pub any_token: bool,
     /// The name and the schema of each parameter, and whether it is required.
     pub fields: Vec<(String, Value, bool)>,
 }
@@ -43,6 +45,9 @@ pub fn declared(service: &Service) -> Vec<Declared> {
             name: name.to_owned(),
             standing: operation["x-required-role"].as_str().unwrap().to_owned(),
             scope: operation["x-scopes"][0]["scope"].as_str().map(str::to_owned),
+            any_token: operation["security"]
+                .as_array()
+                .is_some_and(|ways| ways.contains(&json!({"deployToken": []}))),
             fields: fields.collect(),
         });
     }
@@ -60,6 +65,8 @@ pub struct Scene {
     pub listed: Person,
     /// A member of the organization whom the project does not list.
     pub client: Person,
+    /// A member of the organization who created the project, and whom it does not list.
+    pub creator: Person,
     pub stranger: Person,
     pub superadmin: Person,
     /// A deploy token of the owner, bound to the app, only for uploads.
@@ -69,20 +76,25 @@ pub struct Scene {
 }
 
 pub fn scene(service: &Service) -> Scene {
-    let names = ["owner", "admin", "supervisor", "listed", "client", "stranger"];
-    let [owner, admin, supervisor, listed, client, stranger] = names.map(|n| service.register(n));
+    let names = ["owner", "admin", "supervisor", "listed", "client", "creator", "stranger"];
+    let [owner, admin, supervisor, listed, client, creator, stranger] =
+        names.map(|n| service.register(n));
     let call = |who: &Person, function: &str, params: Value| {
         service.call(Some(who), function, params).ok()
     };
     let organization = call(&owner, "createOrganization", json!({"name": "Acme"}))["id"].clone();
-    for (person, role) in
-        [(&admin, "admin"), (&supervisor, "supervisor"), (&listed, "client"), (&client, "client")]
-    {
+    for (person, role) in [
+        (&admin, "admin"),
+        (&supervisor, "supervisor"),
+        (&listed, "client"),
+        (&client, "client"),
+        (&creator, "client"),
+    ] {
         let invited = json!({"organizationId": organization, "email": person.email, "role": role});
         let token = call(&owner, "inviteMember", invited)["acceptToken"].clone();
         call(person, "acceptInvitation", json!({"token": token}));
     }
-    let (project, app) = service.project_with_app(&owner, Some(&organization));
+    let (project, app) = service.project_with_app(&creator, Some(&organization));
     call(&owner, "svc_updateProject", json!({"projectId": project, "memberIds": [listed.id]}));
     let artifact = service.upload(&owner, &app, "sample.apk", "1.4.2")["id"].clone();
     let release = json!({"appId": app, "artifactIds": [artifact], "version": "1.4.2", "channel": "production"});
@@ -133,6 +145,8 @@ pub fn scene(service: &Service) -> Scene {
         "invitationId": invited["id"],
         "userId": admin.id,
         "memberIds": [listed.id],
+        "organizationIds": [organization],
+        "appIds": [app],
         "actorId": project,
         "instanceId": instance["id"],
         "deletedInstanceId": deleted["id"],
@@ -194,6 +208,7 @@ pub fn scene(service: &Service) -> Scene {
         supervisor,
         listed,
         client,
+        creator,
         stranger,
         superadmin,
         token,
@@ -208,6 +223,7 @@ fn value(scene: &Scene, function: &str, field: &str, schema: &Value) -> Value {
         return json!({"git": {"url": "https://git.example.com/app.git"}});
     }
     match (function, field) {
+        ("svc_claimBuild", "labels") => return json!(["android"]),
         ("svc_setCredential", "kind") => return json!("repositoryHost"),
         // For other kinds of credentials.
         (

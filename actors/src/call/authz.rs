@@ -34,7 +34,7 @@ pub fn check_credential(caller: &Caller, spec: &Spec) -> Result<(), Fault> {
         (_, Standing::Public) => Ok(()),
         (None, Standing::Master) => refused("this needs the master key"),
         (None, _) => refused("this needs a session: sign in with loginWithEmail"),
-        (Some(_), _) if caller.is_token() && spec.scopes.is_empty() => {
+        (Some(_), _) if caller.is_token() && spec.scopes.is_empty() && !spec.any_token => {
             refused("a deploy token cannot do this: sign in with loginWithEmail")
         }
         (Some(_), _) => Ok(()),
@@ -115,11 +115,13 @@ fn check_standing(
     if may { Ok(()) } else { Err(Fault::Forbidden(who)) }
 }
 
-/// For a token that is bound to an app, other apps are not found.
+/// For a token that is bound to an app, other apps are not found, and neither is what belongs to no
+/// app.
 fn check_binding(user: &SignedIn, place: &Ancestry, subject: Subject) -> Result<(), Fault> {
     let Credential::Token(_, token) = &user.credential else { return Ok(()) };
     match (token.state.app_id, &place.app) {
         (Some(bound), Some((app, _))) if bound != *app => Err(Fault::NotFound(noun(subject))),
+        (Some(_), None) if place.organization.is_some() => Err(Fault::NotFound(noun(subject))),
         _ => Ok(()),
     }
 }
@@ -158,23 +160,37 @@ fn check_membership(
     if project.is_some_and(|project| !reaches_project(membership, project, user.id)) {
         return Err(Fault::NotFound(noun(subject)));
     }
-    let is_app = matches!(
-        subject,
-        Subject::App(_)
-            | Subject::Build(_)
-            | Subject::Credential(_)
-            | Subject::Instance(_)
-            | Subject::DeletedInstance(_)
-            | Subject::Backup(_)
-    );
     let is_project = matches!(subject, Subject::Project(_));
     let may = match who {
         Standing::Member => true,
-        Standing::OwnerOrAdmin => leads(membership) || creator && is_app,
+        Standing::OwnerOrAdmin => leads(membership) || creator && place.app.is_some(),
         Standing::Owner => membership.owner || creator && is_project,
         _ => false,
     };
     if may { Ok(()) } else { Err(Fault::Forbidden(who)) }
+}
+
+/// Decides whether the caller may run the builds of an organization or of an app.
+///
+/// Whoever runs builds gets the tokens of repositories, which owners and admins store. So the
+/// caller's own membership decides: neither the standing of a superadmin nor that of a project's
+/// creator counts.
+pub fn authorize_runner(
+    world: &World,
+    caller: &Caller,
+    subject: Subject,
+    place: &Ancestry,
+) -> Result<(), Fault> {
+    let hidden = || Fault::NotFound(noun(subject));
+    let user = caller.user.as_ref().ok_or_else(hidden)?;
+    check_binding(user, place, subject)?;
+    let memberships = memberships(world, user.id)?;
+    check_membership(place, subject, &memberships, user, Standing::Member)?;
+    let (organization, _) = place.organization.as_ref().ok_or_else(hidden)?;
+    match memberships.organizations.get(organization) {
+        Some(membership) if leads(membership) => Ok(()),
+        _ => Err(Fault::Forbidden(Standing::OwnerOrAdmin)),
+    }
 }
 
 /// Refuses to make a deploy token for an app that its maker reaches as a superadmin only: the token

@@ -91,6 +91,10 @@ pub(super) async fn decide<R: Resource>(question: Question<R>) -> Decided<R> {
         };
         match (holds, planned) {
             (Ok(true), Ok((record, effective))) => {
+                if let (true, Some(after)) = (effective.changed, &record) {
+                    let before = decided.record.as_ref().map(|before| &before.state);
+                    R::written(at.id, before, &after.state, &world);
+                }
                 if effective.has_events {
                     world.webhooks.news.notify_one();
                 }

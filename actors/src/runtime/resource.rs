@@ -103,6 +103,16 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
         Vec::new()
     }
 
+    /// Called after a change of the state was written, to tell the memory of the program about it. A
+    /// crash loses that, and so may a write whose outcome is unknown.
+    fn written(
+        _id: Self::Key,
+        _before: Option<&Self::State>,
+        _after: &Self::State,
+        _world: &World,
+    ) {
+    }
+
     /// Reads a record that an older version of the program wrote.
     fn upgrade(from: u16, _old: serde_json::Value) -> Result<Kept<Self>, StoreError> {
         Err(StoreError::Unreadable(format!("{} of schema {from} cannot be upgraded", Self::TREE)))

@@ -1,6 +1,10 @@
 //! The store as the platform uses it. Errors become a [`Fault`] in one place.
 
 use contract::Fault;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
 use store::{Change, Claim, Entry, Merge, Record, Snapshot, StoreError};
 
 /// A record with its key.
@@ -8,17 +12,21 @@ pub type Keyed<R> = (<R as Record>::Key, Snapshot<R>);
 
 /// An open store. Clones share it.
 #[derive(Clone)]
-pub struct Store(store::Store);
+pub struct Store {
+    inner: store::Store,
+    reads: Arc<AtomicU64>,
+}
 
 impl From<store::Store> for Store {
-    fn from(store: store::Store) -> Self {
-        Store(store)
+    fn from(inner: store::Store) -> Self {
+        Store { inner, reads: Arc::default() }
     }
 }
 
 impl Store {
     pub fn get<R: Record>(&self, key: &R::Key) -> Result<Option<Snapshot<R>>, Fault> {
-        self.0.get::<R>(key).map_err(|e| refused(R::TREE, &e))
+        self.reads.fetch_add(1, Relaxed);
+        self.inner.get::<R>(key).map_err(|e| refused(R::TREE, &e))
     }
 
     /// Reads a record that several writers add to. A missing record reads as an empty one.
@@ -37,7 +45,7 @@ impl Store {
         after: Option<&R::Key>,
         limit: usize,
     ) -> Result<Vec<R::Key>, Fault> {
-        self.0.newest::<R>(entry, after, limit).map_err(|e| refused(R::TREE, &e))
+        self.inner.newest::<R>(entry, after, limit).map_err(|e| refused(R::TREE, &e))
     }
 
     /// Keys that carry the index entry, oldest first, after a cursor.
@@ -47,7 +55,7 @@ impl Store {
         after: Option<&R::Key>,
         limit: usize,
     ) -> Result<Vec<R::Key>, Fault> {
-        self.0.oldest::<R>(entry, after, limit).map_err(|e| refused(R::TREE, &e))
+        self.inner.oldest::<R>(entry, after, limit).map_err(|e| refused(R::TREE, &e))
     }
 
     /// All keys that carry the index entry, newest first.
@@ -61,17 +69,17 @@ impl Store {
         entry: &impl Entry<R>,
         limit: usize,
     ) -> Result<Vec<R::Key>, Fault> {
-        self.0.before::<R>(entry, limit).map_err(|e| refused(R::TREE, &e))
+        self.inner.before::<R>(entry, limit).map_err(|e| refused(R::TREE, &e))
     }
 
     /// How many records carry the index entry.
     pub fn count<R: Record>(&self, entry: &impl Entry<R>) -> Result<u64, Fault> {
-        self.0.count::<R>(entry).map_err(|e| refused(R::TREE, &e))
+        self.inner.count::<R>(entry).map_err(|e| refused(R::TREE, &e))
     }
 
     /// The key of the record that holds a unique value.
     pub fn holder<R: Record>(&self, claim: &impl Claim<R>) -> Result<Option<R::Key>, Fault> {
-        self.0.holder::<R>(claim).map_err(|e| refused(R::TREE, &e))
+        self.inner.holder::<R>(claim).map_err(|e| refused(R::TREE, &e))
     }
 
     /// The record that holds a unique value.
@@ -86,7 +94,7 @@ impl Store {
         before: Option<&R::Key>,
         limit: usize,
     ) -> Result<Vec<R::Key>, Fault> {
-        self.0.keys::<R>(before, limit).map_err(|e| refused(R::TREE, &e))
+        self.inner.keys::<R>(before, limit).map_err(|e| refused(R::TREE, &e))
     }
 
     /// Returns when the change is on the disk or was refused.
@@ -96,7 +104,7 @@ impl Store {
 
     /// Like [`commit`](Store::commit), with the error of the store.
     pub async fn try_commit(&self, change: Change) -> Result<(), StoreError> {
-        self.0.commit(change).await
+        self.inner.commit(change).await
     }
 
     /// Removes the oldest records with an index entry, at most this many. Returns whether none was
@@ -124,7 +132,7 @@ impl Store {
 
     /// Writes without waiting. The change is durable a moment later, or lost with the process.
     pub fn note(&self, change: Change) {
-        self.0.note(change);
+        self.inner.note(change);
     }
 
     /// Adds to a record that several writers share, without waiting.
@@ -132,9 +140,14 @@ impl Store {
         self.note(Change::new().merge::<R>(key, delta));
     }
 
+    /// How many records were read since the start, from memory or from the disk.
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Relaxed)
+    }
+
     /// The underlying store, for its metrics, its dump and its close.
     pub fn raw(&self) -> &store::Store {
-        &self.0
+        &self.inner
     }
 }
 

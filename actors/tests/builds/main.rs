@@ -17,7 +17,7 @@ use actors::{
     runtime::resource::{Input, Kept, Moment, Resource, step},
 };
 use contract::{
-    ArtifactId, BuildId, EventId, Fault, Id, Timestamp,
+    ArtifactId, BuildId, EventId, Fault, Id, OrganizationId, Timestamp,
     apps::Platform,
     artifacts::ProvenancePath,
     builds::{Build, BuildState as S},
@@ -32,7 +32,7 @@ fn new() -> State {
     let (profile, path) = ("production".parse().unwrap(), ProvenancePath::CliTrigger);
     let (id, app, now) = (BuildId::of(Ulid(7)), Id::of(Ulid(1)), Timestamp::from_millis(0));
     let build = Build::queued(id, app, Platform::Android, profile, path, now);
-    State::new(build, Place::Any, LIMIT)
+    State::new(build, OrganizationId::of(Ulid(9)), Place::Any, LIMIT)
 }
 
 fn plan() -> Plan {

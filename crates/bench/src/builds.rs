@@ -113,7 +113,8 @@ fn lines(pace: Pace) -> Outcome<Row> {
     let server = Server::start(home.path(), pace.http_workers())?;
     let key = |runner: usize| format!("the-key-of-the-runner-{runner}");
     let builds = (0..RUNNERS).map(|runner| {
-        let claim = json!({"runner": key(runner), "name": "runner", "labels": ["android"]});
+        let claim = json!({"runner": key(runner), "name": "runner", "labels": ["android"],
+            "appIds": [app]});
         let claimed = server.client.call(Some(&session), "svc_claimBuild", &claim)?;
         Ok(claimed.text("/result/job/buildId")?.to_owned())
     });
@@ -311,7 +312,8 @@ pub fn now() -> Timestamp {
 fn state(id: BuildId, app_id: AppId) -> Outcome<State> {
     let (profile, path) = (seed::text("production")?, ProvenancePath::CliTrigger);
     let build = Build::queued(id, app_id, Platform::Android, profile, path, now());
-    let mut state = State::new(build, Place::Any, Duration::from_secs(3600));
+    let organization = "org_01J9ZQ8F5W7V3T6M2K4N8R0P1S".parse().or_say("an organization")?;
+    let mut state = State::new(build, organization, Place::Any, Duration::from_secs(3600));
     state.queued_until = now() + Duration::from_secs(3600);
     Ok(state)
 }

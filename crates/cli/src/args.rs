@@ -292,7 +292,7 @@ pub enum Token {
         /// Bind it to this app
         #[arg(long)]
         app: Option<AppId>,
-        /// When the token ends: a time, or a duration from now such as 90d or 12h
+        /// When the token ends: a time, a duration from now such as 12h, or never; by default in 90d
         #[arg(long)]
         expires: Option<Expiry>,
     },

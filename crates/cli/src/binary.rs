@@ -26,20 +26,20 @@ pub struct Binary {
 impl Binary {
     /// Opens a file and hashes it block by block, without loading it into memory.
     pub fn open(path: &Path, printer: &Printer) -> Result<Self, Failure> {
-        let unreadable = |error| Failure::file(path, &error);
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let name = name.unwrap_or_default();
-        let kind = ArtifactKind::of_file_name(&name).ok_or_else(|| {
-            Failure::usage(
-                format!("{} is no file that can be published", path.display()),
-                "name a file that ends in .ipa, .apk or .aab",
-            )
+        // The name is looked at first: it is what people mistype.
+        kind_of(path)?;
+        let file = File::open(path).map_err(|error| {
+            Failure::usage(format!("{}: {error}", path.display()), "name the file to publish")
         })?;
+        Binary::of(file, path, printer)
+    }
+
+    /// Hashes an open file with this path.
+    pub fn of(mut file: File, path: &Path, printer: &Printer) -> Result<Self, Failure> {
+        let unreadable = |error| Failure::file(path, &error);
+        let (name, kind) = kind_of(path)?;
         let name: FileName = name.parse().map_err(|problem: String| {
             Failure::usage(format!("{name:?} {problem}"), "rename it")
-        })?;
-        let mut file = File::open(path).map_err(|error| {
-            Failure::usage(format!("{}: {error}", path.display()), "name the file to publish")
         })?;
         let metadata = file.metadata().map_err(unreadable)?;
         if !metadata.is_file() || metadata.len() == 0 {
@@ -71,6 +71,19 @@ impl Binary {
             format!("{} changed while it was uploaded", self.path.display()),
             "wait until its build is over, and run it again",
         ))
+    }
+}
+
+/// The name of a file, and the kind that it says.
+fn kind_of(path: &Path) -> Result<(String, ArtifactKind), Failure> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = name.unwrap_or_default();
+    match ArtifactKind::of_file_name(&name) {
+        Some(kind) => Ok((name, kind)),
+        None => Err(Failure::usage(
+            format!("{} is no file that can be published", path.display()),
+            "name a file that ends in .ipa, .apk or .aab",
+        )),
     }
 }
 

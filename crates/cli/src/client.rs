@@ -265,7 +265,7 @@ mod tests {
             name: "ci".parse().unwrap(),
             scopes: BoundedSet::one(Scope::ArtifactUpload),
             app_id: None,
-            expires_at: None,
+            expires_at: contract::Patch::Keep,
         };
         let failure = service.client().call(&params).unwrap_err();
         assert!(matches!(failure, Failure::Unreachable { .. }), "{failure}");

@@ -133,7 +133,7 @@ fn execute(command: Command, global: &Global, printer: &Printer) -> Result<(), F
         Command::Release(command) => release::release(&cx, command),
         Command::Build(command) => builds::build(&cx, command),
         Command::Builds(args) => builds::builds(&cx, args),
-        Command::Runner(args) => runner::runner(&cx, args),
+        Command::Runner(args) => runner::runner(&cx, args, global.token.is_some()),
         Command::Token(command) => token::token(&cx, command),
         Command::Credential(command) => credential::credential(&cx, command),
         Command::Repo(command) => repo::repo(&cx, command),

@@ -8,10 +8,13 @@ use crate::{
     login_file::Login,
     printer::{Fields, moment, word},
     settings::{Credential, Settings},
+    token,
 };
 use contract::{
     Email, Password, PasswordAttempt,
-    authentication::{Empty, GetCurrentUser, LoginWithEmail, Logout, RegisterUser, SignedIn},
+    authentication::{
+        Caller, Empty, GetCurrentUser, LoginWithEmail, Logout, RegisterUser, SignedIn,
+    },
 };
 pub fn login(cx: &Context<'_>, args: args::Login) -> Result<(), Failure> {
     let Entered { client, application_id, email, password } = Entered::ask(cx, args)?;
@@ -119,18 +122,15 @@ pub fn logout(cx: &Context<'_>, login: Option<Login>) -> Result<(), Failure> {
 }
 
 pub fn whoami(cx: &Context<'_>) -> Result<(), Failure> {
-    let user =
-        cx.client()?.call(&GetCurrentUser {}).map_err(|failure| match cx.settings.credential {
-            Some(Credential::DeployToken(_)) => failure.advise(
-                "a deploy token is nobody: leave out --token and SVC_TOKEN to ask who is signed in",
-            ),
-            _ => failure,
-        })?;
-    cx.printer.reply(&user, |user| {
+    let caller = cx.client()?.call(&GetCurrentUser {})?;
+    cx.printer.reply(&caller, |Caller { user, deploy_token }| {
+        let fields = match deploy_token {
+            Some(token) => token::fields(token),
+            None => Fields::new().with("name", &user.name).with("id", user.id),
+        };
         Fields::new()
             .with("user", &user.email)
-            .with("name", &user.name)
-            .with("id", user.id)
+            .and(fields)
             .with("role", word(&user.role))
             .with("tier", word(&user.tier))
             .with("service", &cx.settings.api_url)

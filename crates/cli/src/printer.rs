@@ -200,6 +200,12 @@ impl Fields {
         Fields(Vec::new())
     }
 
+    /// These fields, and then others.
+    pub fn and(mut self, others: Fields) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+
     pub fn with(mut self, name: &str, value: impl Display) -> Self {
         self.0.push(vec![name.to_owned(), on_one_line(&value.to_string())]);
         self

@@ -9,7 +9,7 @@ use crate::{
     values::Expiry,
 };
 use contract::{
-    Scope, Timestamp,
+    Patch, Scope, Timestamp,
     page::Limit,
     tokens::{CreateDeployToken, DeployToken, GetDeployTokens, RevokeDeployToken},
 };
@@ -19,7 +19,12 @@ pub fn token(cx: &Context<'_>, command: Token) -> Result<(), Failure> {
     let client = cx.client()?;
     match command {
         Token::Create { name, scope, app, expires } => {
-            let expires_at = expires.map(moment_of);
+            let expires_at = match expires {
+                None => Patch::Keep,
+                Some(Expiry::Never) => Patch::Clear,
+                Some(Expiry::At(moment)) => Patch::Set(moment),
+                Some(Expiry::In(time)) => Patch::Set(after(time)),
+            };
             let params = CreateDeployToken {
                 name,
                 scopes: Failure::list("--scope", scope)?,
@@ -57,7 +62,8 @@ pub fn token(cx: &Context<'_>, command: Token) -> Result<(), Failure> {
     }
 }
 
-fn fields(token: &DeployToken) -> Fields {
+/// The fields of a token for people.
+pub fn fields(token: &DeployToken) -> Fields {
     Fields::new()
         .with("id", token.id)
         .with("name", &token.name)
@@ -78,14 +84,10 @@ fn end(token: &DeployToken) -> String {
     }
 }
 
-fn moment_of(expiry: Expiry) -> Timestamp {
-    match expiry {
-        Expiry::At(moment) => moment,
-        Expiry::In(time) => {
-            // With a clock before 1970, the service refuses the token as expired.
-            #[allow(clippy::disallowed_methods, reason = "the client has no port for time")]
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-            Timestamp::from_millis(0) + now + time
-        }
-    }
+/// The moment this long after the present. With a clock before 1970, the service refuses the token
+/// as expired.
+fn after(time: Duration) -> Timestamp {
+    #[allow(clippy::disallowed_methods, reason = "the client has no port for time")]
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    Timestamp::from_millis(0) + now + time
 }

@@ -13,6 +13,7 @@ pub enum Expiry {
     At(Timestamp),
     /// A duration from the present.
     In(Duration),
+    Never,
 }
 
 impl FromStr for Expiry {
@@ -20,7 +21,10 @@ impl FromStr for Expiry {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let problem =
-            || format!("{text:?} is no moment such as 2030-01-31T12:00:00Z, nor 90d or 12h");
+            || format!("{text:?} is no moment such as 2030-01-31T12:00:00Z, nor 90d, 12h or never");
+        if text == "never" {
+            return Ok(Expiry::Never);
+        }
         let seconds = match text.char_indices().next_back() {
             Some((end, 'd')) => Some((end, 86_400)),
             Some((end, 'h')) => Some((end, 3_600)),
@@ -88,6 +92,7 @@ mod tests {
     #[test]
     fn an_expiry_is_a_moment_or_a_time_from_now() {
         assert_eq!("12h".parse(), Ok(Expiry::In(Duration::from_secs(43_200))));
+        assert_eq!("never".parse(), Ok(Expiry::Never));
         assert_eq!("1970-01-01T00:00:00Z".parse(), Ok(Expiry::At(Timestamp::from_millis(0))));
         for wrong in ["", "d", "0d", "-1d", "soon", "5m", "€"] {
             assert!(wrong.parse::<Expiry>().is_err(), "{wrong}");

@@ -2,7 +2,7 @@
 
 use crate::{
     Email, Name, NewName, Page, Password, PasswordAttempt, SessionId, Timestamp, UserId, WebUrl,
-    operators::AuditEvent, page::*, patch::Patch,
+    operators::AuditEvent, page::*, patch::Patch, tokens::DeployToken,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,8 +55,9 @@ functions! {
     { who: Public, effect: Change, session: ignored, secret: true,
         errors: [BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"] }
 
-    /// Read the caller's account.
-    "getCurrentUser": GetCurrentUser {} -> User { who: User, effect: Read, person: required }
+    /// Read the caller's account. For a deploy token, the reply also tells what the token is.
+    "getCurrentUser": GetCurrentUser {} -> Caller
+    { who: User, effect: Read, token: any, person: required }
 
     /// Change the caller's profile.
     "updateProfile": UpdateProfile {
@@ -155,6 +156,16 @@ records! {
         tier: Tier,
         created_at: Timestamp,
         updated_at: Timestamp,
+    }
+
+    /// The caller.
+    pub struct Caller {
+        /// The account. For a deploy token, that of its creator, with the role that the token has.
+        #[serde(flatten)]
+        user: User,
+        /// The deploy token that made the call. Null for a session.
+        #[serde(default)]
+        deploy_token: Option<DeployToken>,
     }
 
     /// A user and a new session.

@@ -47,11 +47,11 @@ functions! {
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cursor: Option<Cursor>,
-    } -> Page<Instance> { who: Member of (project_id), effect: Read }
+    } -> Page<Instance> { who: Member of (project_id), effect: Read, scope: InstanceRead }
 
     /// Read a backend instance.
     "svc_getBackendInstance": GetBackendInstance { instance_id: InstanceId } -> Instance
-    { who: Member of (instance_id), effect: Read }
+    { who: Member of (instance_id), effect: Read, scope: InstanceRead }
 
     /// Start a stopped instance. A running instance stays as it is.
     "svc_startBackendInstance": StartBackendInstance {
@@ -117,7 +117,7 @@ functions! {
         /// How many minutes of history to return, from 1 to 1440. The default is 60.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         minutes: Option<u32>,
-    } -> ServerMetrics { who: Member of (instance_id), effect: Read }
+    } -> ServerMetrics { who: Member of (instance_id), effect: Read, scope: InstanceRead }
 }
 
 /// The id of an instance that was deleted, and whose data is kept.

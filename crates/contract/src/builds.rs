@@ -41,10 +41,10 @@ macro_rules! builds {
                     trigger: BuildTrigger,
                     $($more)*
                 } -> Build {
-                    who: Member of (app_id), effect: Change,
+                    who: Member of (app_id), effect: Change, scope: BuildTrigger,
                     errors: [
                         NotFound "the app has no repository",
-                        NotNow "100 builds of the app are under way",
+                        NotNow "100 builds of the app, or 1,000 of the organization, are under way",
                         $($error)*
                     ]
                 }
@@ -95,16 +95,16 @@ builds! {
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cursor: Option<Cursor>,
-    } -> Page<Build> { who: Member of (app_id), effect: Read }
+    } -> Page<Build> { who: Member of (app_id), effect: Read, scope: BuildTrigger }
 
     /// Read a build.
     "svc_getBuild": GetBuild { build_id: BuildId } -> Build
-    { who: Member of (build_id), effect: Read }
+    { who: Member of (build_id), effect: Read, scope: BuildTrigger }
 
     /// Cancel a build, and its run in a CI. A runner that works on it stops within 15 seconds, or
     /// after its upload.
     "svc_cancelBuild": CancelBuild { build_id: BuildId } -> Build
-    { who: Member of (build_id), effect: Change, errors: [NotNow "the build has ended"] }
+    { who: Member of (build_id), effect: Change, scope: BuildTrigger, errors: [NotNow "the build has ended"] }
 
     /// Read the log of a build from its beginning, even while the build runs.
     ///
@@ -113,7 +113,7 @@ builds! {
         build_id: BuildId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cursor: Option<Cursor>,
-    } -> BuildLogs { who: Member of (build_id), effect: Read }
+    } -> BuildLogs { who: Member of (build_id), effect: Read, scope: BuildTrigger }
 }
 
 records! {
@@ -237,6 +237,19 @@ pub enum BuildState {
 }
 
 impl BuildState {
+    /// The name of the state on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            BuildState::Queued => "queued",
+            BuildState::Dispatched => "dispatched",
+            BuildState::Running => "running",
+            BuildState::Succeeded => "succeeded",
+            BuildState::Failed => "failed",
+            BuildState::Cancelled => "cancelled",
+            BuildState::TimedOut => "timedOut",
+        }
+    }
+
     /// Whether the build has ended.
     pub fn is_final(self) -> bool {
         use BuildState::{Cancelled, Dispatched, Failed, Queued, Running, Succeeded, TimedOut};

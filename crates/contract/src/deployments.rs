@@ -28,12 +28,12 @@ functions! {
         /// Replaces the environment of the service. By default, the environment stays as it is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         env: Option<Env>,
-    } -> Deployment { who: Member of (app_id), effect: Change,
+    } -> Deployment { who: Member of (app_id), effect: Change, scope: Deploy,
         errors: [NotFound "the app has no such service", NotNow "the image version is deprecated, the instance is stopped, the folder was not sent, or such sources are not built here"] }
 
     /// Read a deployment.
     "getDeployment": GetDeployment { deployment_id: DeploymentId } -> Deployment
-    { who: Member of (deployment_id), effect: Read }
+    { who: Member of (deployment_id), effect: Read, scope: Deploy }
 
     /// List the deployments of an app.
     "listDeployments": ListDeployments {
@@ -46,11 +46,11 @@ functions! {
         limit: Limit,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cursor: Option<Cursor>,
-    } -> Page<Deployment> { who: Member of (app_id), effect: Read }
+    } -> Page<Deployment> { who: Member of (app_id), effect: Read, scope: Deploy }
 
     /// Cancel a deployment that does not serve yet.
     "cancelDeployment": CancelDeployment { deployment_id: DeploymentId } -> Deployment
-    { who: Member of (deployment_id), effect: Change, errors: [NotNow "it serves, or has ended"] }
+    { who: Member of (deployment_id), effect: Change, scope: Deploy, errors: [NotNow "it serves, or has ended"] }
 
     /// Roll back to an earlier version without a build.
     ///
@@ -65,14 +65,14 @@ functions! {
         /// rolled back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to_deployment_id: Option<DeploymentId>,
-    } -> Deployment { who: Member of (app_id), effect: Change, errors: [NotNow "there is nothing to go back to, or its image was removed"] }
+    } -> Deployment { who: Member of (app_id), effect: Change, scope: Deploy, errors: [NotNow "there is nothing to go back to, or its image was removed"] }
 
     /// Read the log of a deployment from its beginning, even while the deployment runs.
     "getDeploymentLogs": GetDeploymentLogs {
         deployment_id: DeploymentId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cursor: Option<Cursor>,
-    } -> DeploymentLogs { who: Member of (deployment_id), effect: Read }
+    } -> DeploymentLogs { who: Member of (deployment_id), effect: Read, scope: Deploy }
 }
 
 records! {

@@ -56,8 +56,11 @@ pub struct Spec {
     pub unnamed: Option<Standing>,
     /// Whether the operation changes something.
     pub effect: Effect,
-    /// The scopes that a deploy token needs. If empty, no deploy token may call.
+    /// The scopes that a deploy token needs. If empty, no deploy token may call, unless `any_token`
+    /// is set.
     pub scopes: &'static [ScopeRule],
+    /// Whether any deploy token may call, whatever its scopes.
+    pub any_token: bool,
     /// Whether a call needs a user. The master key alone is then refused.
     pub person: bool,
     /// Whether the call reads the caller's session.
@@ -203,6 +206,7 @@ macro_rules! functions {
                 who: $who:ident $(of ($($subject:ident),+))? $(or $unnamed:ident)?,
                 effect: $effect:ident
                 $(, scope: $scope:ident $(or own $own:ident)?)?
+                $(, token: $token:ident)?
                 $(, person: $person:ident)?
                 $(, session: $session:ident)?
                 $(, secret: $secret:literal)?
@@ -252,6 +256,7 @@ macro_rules! functions {
                 unnamed: $crate::declared!(unnamed $($unnamed)?),
                 effect: $crate::Effect::$effect,
                 scopes: $params::SCOPES,
+                any_token: $crate::declared!(token $($token)?),
                 person: $crate::declared!(person $($person)?),
                 session: $crate::declared!(session $($session)?),
                 secret: $crate::declared!(secret $($secret)?),
@@ -298,6 +303,8 @@ macro_rules! declared {
     (unnamed $standing:ident) => { Some($crate::Standing::$standing) };
     (own) => { None };
     (own $own:ident) => { Some($crate::Scope::$own) };
+    (token) => { false };
+    (token any) => { true };
     (person) => { false };
     (person required) => { true };
     (session) => { $crate::function::SessionUse::Read };

@@ -18,7 +18,7 @@ functions! {
         /// Required if the app has both a backend and a market server.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
-    } -> Instance { who: Member of (app_id), effect: Read }
+    } -> Instance { who: Member of (app_id), effect: Read, scope: InstanceRead }
 
     /// Read the end of the output of an instance's containers, oldest lines first, at most 1 MiB.
     "svc_getInstanceLogs": GetInstanceLogs {
@@ -36,14 +36,14 @@ functions! {
         /// The default is both streams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stream: Option<LogStream>,
-    } -> InstanceLogs { who: Member of (app_id), effect: Read }
+    } -> InstanceLogs { who: Member of (app_id), effect: Read, scope: InstanceRead }
 
     /// Read the resource usage of an app's instance, and the number of its users and sessions.
     "svc_getAppMetrics": GetAppMetrics {
         app_id: AppId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<InstanceKind>,
-    } -> AppMetrics { who: Member of (app_id), effect: Read, errors: [NotNow "the instance does not run"] }
+    } -> AppMetrics { who: Member of (app_id), effect: Read, scope: InstanceRead, errors: [NotNow "the instance does not run"] }
 
     /// Test the connection to an instance's SQL database, step by step.
     ///

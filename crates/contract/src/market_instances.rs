@@ -82,7 +82,7 @@ functions! {
 
     /// Read a market server and the current state of its services.
     "svc_getMarketServerStatus": GetMarketServerStatus { app_id: AppId } -> MarketServerStatus
-    { who: Member of (app_id), effect: Read }
+    { who: Member of (app_id), effect: Read, scope: InstanceRead }
 }
 
 records! {

@@ -329,7 +329,7 @@ fn security(spec: &Spec) -> Value {
     // A deploy token needs no application id.
     let always = spec.scopes.iter().filter(|rule| rule.when.is_none());
     let always: Vec<_> = always.map(|rule| rule.scope.name()).collect();
-    if !always.is_empty() {
+    if !always.is_empty() || spec.any_token {
         ways.push(json!({"deployToken": always}));
     }
     Value::Array(ways)

@@ -113,6 +113,9 @@ fn who(page: &mut String, spec: &Spec) {
             let _ = write!(page, " {when}");
         }
     }
+    if spec.any_token {
+        page.push_str(", or any deploy token");
+    }
     page.push('.');
     if spec.person {
         page.push_str(" It requires a user: the master key alone is refused.");

@@ -1,7 +1,7 @@
 //! Runners: programs that execute builds, and ask the service for them.
 
 use crate::{
-    AppId, ArtifactId, BuildId, Name,
+    AppId, ArtifactId, BoundedSet, BuildId, Name, OrganizationId,
     apps::Platform,
     builds::{Build, BuildState, Labels},
     ssh::{SshHostKey, SshPrivateKey},
@@ -10,18 +10,21 @@ use crate::{
 
 /// The most lines of one report.
 pub const MOST_LINES: usize = 1_000;
+/// How many organizations, and how many apps, one runner may name.
+pub const MOST_SERVED: usize = 50;
 
 functions! {
     group "Runners";
 
     /// Ask for a build.
     ///
-    /// The reply contains the oldest build that the caller may run and whose labels the runner has.
-    /// If there is none, the call waits for one, at most 20 seconds. A runner has one build at a
-    /// time: asked again with the same key, the service repeats the build.
+    /// The reply contains the oldest build of the named organizations and apps whose labels the
+    /// runner has. If there is none, the call waits for one, at most 20 seconds. A runner has one
+    /// build at a time: asked again with the same key, the service repeats the build.
     ///
-    /// The reply contains the token or the deploy key of the repository, so only owners and admins
-    /// may run builds.
+    /// The reply contains the token or the deploy key of the repository. So only owners and admins
+    /// of an organization may run its builds; the standing of a superadmin or of a project's
+    /// creator does not count.
     ///
     /// The runner must report within a minute, and then at least once a minute. A build of a silent
     /// runner is given to another runner once.
@@ -33,11 +36,19 @@ functions! {
         name: Name,
         /// The labels of the runner. A build for a platform needs the label `android` or `ios`.
         labels: Labels,
-        /// Only builds of this app. The default is every app that the caller may access.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        app_id: Option<AppId>,
+        /// The organizations whose builds the runner executes.
+        #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
+        organization_ids: BoundedSet<OrganizationId, 0, MOST_SERVED>,
+        /// The apps whose builds the runner executes. At least one organization or app is required,
+        /// unless the caller's token is bound to an app, which is then the default.
+        #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
+        app_ids: BoundedSet<AppId, 0, MOST_SERVED>,
     } -> ClaimedBuild
-    { who: OwnerOrAdmin of (app_id), effect: Change, scope: BuildRun, person: required, secret: true }
+    { who: User, effect: Change, scope: BuildRun, person: required, secret: true,
+      errors: [
+          NotFound "no such organization or app, or one that the caller may not see",
+          Forbidden "the caller is neither owner nor admin of an organization that is named, or of an app's",
+      ] }
 
     /// Report that a build runs, with the next lines of its log.
     "svc_reportBuild": ReportBuild {

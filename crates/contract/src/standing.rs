@@ -17,7 +17,8 @@ pub enum Standing {
     /// A member of the organization. For a project and objects in it: the project's creator and
     /// listed members, and every supervisor, admin and owner of the organization.
     Member,
-    /// An admin or the owner of the subject's organization; for a deploy token also its creator.
+    /// An admin or the owner of the subject's organization. For an app and objects in it, also the
+    /// creator of its project; for a deploy token also its creator.
     OwnerOrAdmin,
     /// The organization's owner; for a project also its creator.
     Owner,
@@ -197,6 +198,15 @@ pub enum Scope {
     /// Run builds. A runner also needs `artifact:upload`.
     #[serde(rename = "build:run")]
     BuildRun,
+    /// Trigger builds, follow and cancel them.
+    #[serde(rename = "build:trigger")]
+    BuildTrigger,
+    /// Send folders, deploy, follow deployments, cancel them and roll back.
+    #[serde(rename = "deploy")]
+    Deploy,
+    /// Read instances, their logs and their metrics.
+    #[serde(rename = "instance:read")]
+    InstanceRead,
 }
 
 impl Scope {
@@ -207,6 +217,9 @@ impl Scope {
             Scope::ReleaseCreate => "release:create",
             Scope::ReleasePublish => "release:publish",
             Scope::BuildRun => "build:run",
+            Scope::BuildTrigger => "build:trigger",
+            Scope::Deploy => "deploy",
+            Scope::InstanceRead => "instance:read",
         }
     }
 }

@@ -1,6 +1,11 @@
 //! Deploy tokens, with which CI jobs authenticate.
 
-use crate::{AppId, BoundedSet, Name, NewName, Page, Scope, Timestamp, TokenId, UserId, page::*};
+use crate::{
+    AppId, BoundedSet, Name, NewName, Page, Patch, Scope, Timestamp, TokenId, UserId, page::*,
+};
+
+/// How long a deploy token lives unless its creator says otherwise, in days.
+pub const DEFAULT_DAYS: u64 = 90;
 
 functions! {
     group "Deploy tokens";
@@ -11,13 +16,13 @@ functions! {
     /// memberships of its creator allow it: the token of a superadmin reaches no further.
     "svc_createDeployToken": CreateDeployToken {
         name: NewName,
-        scopes: BoundedSet<Scope, 1, 4>,
+        scopes: BoundedSet<Scope, 1, 7>,
         /// Restricts the token to one app. The default is every app that its creator may access.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         app_id: Option<AppId>,
-        /// By default, the token does not expire.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        expires_at: Option<Timestamp>,
+        /// When the token expires; null: never. The default is 90 days from now.
+        #[serde(default, skip_serializing_if = "Patch::is_keep")]
+        expires_at: Patch<Timestamp>,
     } -> NewDeployToken
     { who: Member of (app_id), effect: Change, person: required, secret: true,
       errors: [NotNow "the caller is a superadmin and no member of the app's organization"] }

@@ -7,7 +7,7 @@ use actix_web::{
 use bytes::Bytes;
 use contract::{
     Fault, Function, Reply, Timestamp,
-    authentication::{GetCurrentUser, User},
+    authentication::{Caller, GetCurrentUser, User},
 };
 use data_encoding::BASE64URL_NOPAD;
 use futures_util::stream::LocalBoxStream;
@@ -191,7 +191,7 @@ impl Visitor {
         if self.session.is_none() {
             return Err(Refused(Fault::Unauthenticated("sign in first".into())));
         }
-        let user = self.read(&GetCurrentUser {}).await?;
+        let Caller { user, .. } = self.read(&GetCurrentUser {}).await?;
         self.req.extensions_mut().insert(user.clone());
         Ok(user)
     }

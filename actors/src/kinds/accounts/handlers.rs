@@ -8,10 +8,16 @@ use super::{
     session::{digest, keyed_digest},
 };
 use crate::{
-    call::{authn::same, authz, context::Call, pagination, rate_limit::network},
+    call::{
+        authn::same,
+        authz,
+        context::{Call, Credential},
+        pagination,
+        rate_limit::network,
+    },
     kinds::{
         organizations::{Member, Organization},
-        subscriptions,
+        subscriptions, tokens,
     },
     platform::Platform,
     ports::PortError,
@@ -19,9 +25,10 @@ use crate::{
 use contract::{
     Email, Fault, Name, OrganizationId, Page, Password, PasswordAttempt, Serves, Timestamp, UserId,
     authentication::{
-        self as auth, ChangePassword, CreateFirstAdministrator, Empty, GetCurrentUser, GetSessions,
-        GetUsage, LoginWithEmail, Logout, NewSession, RegisterUser, RequestPasswordReset,
-        ResetPassword, RevokeSession, Role, SignedIn, Tier, UpdateProfile, Usage, User,
+        self as auth, Caller, ChangePassword, CreateFirstAdministrator, Empty, GetCurrentUser,
+        GetSessions, GetUsage, LoginWithEmail, Logout, NewSession, RegisterUser,
+        RequestPasswordReset, ResetPassword, RevokeSession, Role, SignedIn, Tier, UpdateProfile,
+        Usage, User,
     },
 };
 use store::Snapshot;
@@ -248,9 +255,18 @@ impl Serves<LoginWithEmail> for Platform {
 }
 
 impl Serves<GetCurrentUser> for Platform {
-    async fn serve(&self, cx: &Call, _: GetCurrentUser) -> Result<User, Fault> {
-        let user = cx.user()?;
-        view(self, user.id, &user.account.state)
+    async fn serve(&self, cx: &Call, _: GetCurrentUser) -> Result<Caller, Fault> {
+        let caller = cx.user()?;
+        let user = view(self, caller.id, &caller.account.state)?;
+        Ok(match &caller.credential {
+            Credential::Session(..) => Caller { user, deploy_token: None },
+            Credential::Token(token, seen) => {
+                // A token does not have the standing of a superadmin.
+                let role = authz::memberships(&self.world, caller.id)?.role();
+                let token = tokens::view(&self.world.store, *token, &seen.state)?;
+                Caller { user: User { role, ..user }, deploy_token: Some(token) }
+            }
+        })
     }
 }
 

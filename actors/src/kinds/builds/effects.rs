@@ -11,7 +11,7 @@ use crate::{
         repositories::{self, CiAccess},
     },
     ports::{
-        NotDone, SourceError,
+        Credential, NotDone, SourceError,
         ci::{Central, Opened},
     },
     runtime::resource::{Kept, Retry},
@@ -74,7 +74,12 @@ async fn plan(world: &World, id: BuildId, state: &State) -> Result<Outcome, Retr
         Ok(planned) => planned,
         Err(why) => return Ok(Outcome::Impossible(format!("{why} (commit {})", found.commit))),
     };
-    log::say(world, id, format!("Commit {} of {}: {command}", found.commit, found.git_ref));
+    // The author of the command may have written the token into it.
+    let said = match &remote.credential {
+        Some(Credential::Token(token)) => command.replace(token.as_str(), "••••"),
+        _ => command.clone(),
+    };
+    log::say(world, id, format!("Commit {} of {}: {said}", found.commit, found.git_ref));
     let plan = Plan {
         url: remote.url,
         mode: report.mode,

@@ -24,6 +24,9 @@ use contract::{
 
 /// How many builds of one app may be under way.
 const MOST_UNDER_WAY: u64 = 100;
+/// How many builds of one organization may be under way. What a runner with other labels looks
+/// through grows with it.
+const MOST_IN_ORGANIZATION: u64 = 1_000;
 /// The profile that is built where none is named.
 const PROFILE: &str = "production";
 
@@ -62,6 +65,13 @@ impl Platform {
                 "{MOST_UNDER_WAY} builds of this app are under way; cancel some, or wait"
             )));
         }
+        let (organization, _) = cx.ancestry.organization()?;
+        let open = self.world.store.count(&BuildIndex::UnderWayIn { organization })?;
+        if open >= MOST_IN_ORGANIZATION {
+            return Err(Fault::NotNow(format!(
+                "{MOST_IN_ORGANIZATION} builds of this organization are under way; cancel some, or wait"
+            )));
+        }
         let profile = match wanted.profile {
             Some(profile) => profile,
             None => PROFILE.parse().map_err(|_| Fault::Internal)?,
@@ -75,7 +85,7 @@ impl Platform {
             triggered_by: cx.caller.user.as_ref().map(|user| user.id),
             ..Build::queued(id, wanted.app_id, wanted.platform, profile, path, cx.now)
         };
-        let state = State::new(build, wanted.place, self.settings.build_limit);
+        let state = State::new(build, organization, wanted.place, self.settings.build_limit);
         cx.create(&self.world, &self.owners()?.builds, id, state, show).await
     }
 }

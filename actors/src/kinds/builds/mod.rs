@@ -9,6 +9,7 @@ mod reports;
 mod rules;
 mod runners;
 mod transitions;
+mod waiting;
 
 pub(crate) use ci::build_of_run;
 pub use ci::{Asked, Destination, Look, Run, RunOutcome, Workflow};
@@ -17,3 +18,4 @@ pub use rules::{
     BuildIndex, Builds, Command, Effect, LEASE, Lease, Outcome, Place, Plan, State,
     WAITS_FOR_RUNNER,
 };
+pub use waiting::{Served, Waiting, WaitingBuilds};

@@ -6,7 +6,10 @@
 //! lease, which each report extends. When a lease ends, the build is queued once more; after a
 //! second lost runner it fails.
 
-use super::ci::{Destination, Run, RunOutcome};
+use super::{
+    ci::{Destination, Run, RunOutcome},
+    waiting::Waiting,
+};
 use crate::{
     runtime::{
         event::Event,
@@ -15,8 +18,7 @@ use crate::{
     world::World,
 };
 use contract::{
-    AppId, ArtifactId, BuildId, EventId, Fault, Name, Timestamp,
-    apps::Platform,
+    AppId, ArtifactId, BuildId, EventId, Fault, Name, OrganizationId, Timestamp,
     builds::{Build, BuildState},
     repositories::RepositoryMode,
     text::GitUrl,
@@ -41,6 +43,9 @@ const KEEPS_LOG: Duration = Duration::from_secs(30 * 24 * 3600);
 pub struct State {
     /// The part that callers see.
     pub build: Build,
+    /// `None`: a version of the program that did not note it triggered the build.
+    #[serde(default)]
+    pub organization: Option<OrganizationId>,
     /// How long an attempt may take, in seconds.
     pub limit_seconds: u32,
     #[serde(default)]
@@ -196,11 +201,30 @@ impl Resource for Builds {
     }
 
     fn index(state: &State) -> Entries<Self> {
-        let Build { app_id, platform, .. } = state.build;
-        let under_way = !state.removing && !state.build.state.is_final();
-        Entries::default()
-            .and_all(under_way.then_some(BuildIndex::UnderWay { app: app_id }))
-            .and_all(state.waits_for_runner().then(|| BuildIndex::waiting(platform)))
+        let Build { app_id: app, platform, .. } = state.build;
+        let platform = || platform.name().to_owned();
+        let under_way = (!state.removing && !state.build.state.is_final()).then_some(());
+        let waiting = state.waits_for_runner().then_some(());
+        let entries = Entries::default().and_all(under_way.map(|()| BuildIndex::UnderWay { app }));
+        match state.organization {
+            Some(organization) => entries
+                .and_all(under_way.map(|()| BuildIndex::UnderWayIn { organization }))
+                .and_all(
+                    waiting.map(|()| BuildIndex::WaitingIn { organization, platform: platform() }),
+                )
+                .and_all(waiting.map(|()| BuildIndex::WaitingOf { app, platform: platform() })),
+            None => entries.and_all(waiting.map(|()| BuildIndex::Waiting { platform: platform() })),
+        }
+    }
+
+    fn written(id: BuildId, before: Option<&State>, after: &State, world: &World) {
+        if after.waits_for_runner() && !before.is_some_and(State::waits_for_runner) {
+            world.waiting_builds.announce(Waiting {
+                id,
+                app: after.build.app_id,
+                organization: after.organization,
+            });
+        }
     }
 
     /// `Stale`: the call is decided again, and finds the build that the runner has. The search for a
@@ -271,14 +295,14 @@ store::entries! {
     pub enum BuildIndex of Builds {
         /// The builds of an app that have not ended.
         UnderWay { app: AppId } = "underWay",
-        /// The builds that wait for a runner, oldest first.
+        /// The builds of an organization that have not ended.
+        UnderWayIn { organization: OrganizationId } = "underWayIn",
+        /// The builds of an organization that wait for a runner.
+        WaitingIn { organization: OrganizationId, platform: String } = "waitingIn",
+        /// The builds of an app that wait for a runner.
+        WaitingOf { app: AppId, platform: String } = "waitingOf",
+        /// The builds that wait for a runner, and do not know their organization.
         Waiting { platform: String } = "waiting",
-    }
-}
-
-impl BuildIndex {
-    pub fn waiting(platform: Platform) -> Self {
-        BuildIndex::Waiting { platform: platform.name().to_owned() }
     }
 }
 

@@ -4,6 +4,7 @@ use super::{
     handlers::show,
     log,
     rules::{BuildClaim, BuildIndex, Builds, Command, State},
+    waiting::{Listener, Served},
 };
 use crate::{
     call::{
@@ -16,7 +17,7 @@ use crate::{
     ports::Credential,
 };
 use contract::{
-    AppId, BuildId, Fault, Operation, Requirement, Serves, Subject,
+    AppId, BuildId, Fault, Serves, Subject, Timestamp,
     apps::Platform as Os,
     artifacts::ArtifactState,
     builds::Build,
@@ -26,14 +27,15 @@ use contract::{
     },
     text::RunnerKey,
 };
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use store::Snapshot;
 
-/// How long a call waits for a build, and how often it looks.
+/// How long a call waits for a build.
 const WAITS: Duration = Duration::from_secs(20);
-const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How many waiting builds are read at a time.
-const BATCH: usize = 50;
+/// How soon a waiting call sees that the service stops.
+const STOPS_WITHIN: Duration = Duration::from_millis(500);
+/// How many waiting builds of an organization or of an app a call looks at.
+const MOST_WAITING: usize = 1_000;
 /// Longer lines are cut, in characters.
 const LONGEST_LINE: usize = 2_000;
 
@@ -59,33 +61,92 @@ impl Platform {
     }
 
     /// The build that the runner has, or else the oldest one that it may have.
-    async fn claim(&self, cx: &Call, p: &ClaimBuild) -> Result<Option<BuildOrder>, Fault> {
+    async fn claim(
+        &self,
+        cx: &Call,
+        p: &ClaimBuild,
+        served: &Served,
+    ) -> Result<Option<BuildOrder>, Fault> {
         let runner = self.runner(&p.runner);
         let held = self.world.store.held_by(&BuildClaim::Runner { runner: runner.clone() })?;
         if let Some((id, held)) = held {
-            return match self.may_run(cx, p, id)? {
+            return match self.may_run(cx, id)? {
                 Some(_) => self.order(id, &held.state).await.map(Some),
                 None => Err(Fault::NotFound("build")),
             };
         }
-        for platform in Os::ALL.iter().filter(|os| p.labels.iter().any(|l| l.as_str() == os.name()))
-        {
-            let mut after = None;
-            loop {
-                let waiting = BuildIndex::waiting(*platform);
-                let batch = self.world.store.oldest::<Builds>(&waiting, after.as_ref(), BATCH)?;
-                for id in &batch {
-                    if let Some(order) = self.claim_one(cx, p, *id, &runner).await? {
-                        return Ok(Some(order));
-                    }
-                }
-                after = batch.last().copied();
-                if batch.len() < BATCH {
-                    break;
-                }
+        for id in self.waiting_for(p, served)? {
+            if let Some(order) = self.claim_one(cx, p, served, id, &runner).await? {
+                return Ok(Some(order));
             }
         }
         Ok(None)
+    }
+
+    /// The waiting builds of the organizations and apps that the runner serves, oldest first.
+    fn waiting_for(&self, p: &ClaimBuild, served: &Served) -> Result<BTreeSet<BuildId>, Fault> {
+        let mut found = BTreeSet::new();
+        for os in Os::ALL.iter().filter(|os| p.labels.iter().any(|l| l.as_str() == os.name())) {
+            let platform = || os.name().to_owned();
+            let organizations = served.organizations.iter().map(|organization| {
+                BuildIndex::WaitingIn { organization: *organization, platform: platform() }
+            });
+            let apps = served
+                .apps
+                .iter()
+                .map(|app| BuildIndex::WaitingOf { app: *app, platform: platform() });
+            let unknown = BuildIndex::Waiting { platform: platform() };
+            for entry in organizations.chain(apps).chain([unknown]) {
+                found.extend(self.world.store.oldest::<Builds>(&entry, None, MOST_WAITING)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// What the runner names, or the app of its token. Fails unless the caller may run all of it.
+    fn served(&self, cx: &Call, p: &ClaimBuild) -> Result<Served, Fault> {
+        let mut served = Served {
+            organizations: p.organization_ids.iter().copied().collect(),
+            apps: p.app_ids.iter().copied().collect(),
+        };
+        match cx.caller.token().and_then(|token| token.state.app_id) {
+            Some(_) if !served.organizations.is_empty() => {
+                return Err(Fault::invalid(
+                    "organizationIds",
+                    "must be empty: the token is bound to an app, whose builds alone it may run",
+                ));
+            }
+            Some(bound) => served.apps.extend(served.apps.is_empty().then_some(bound)),
+            None if served.organizations.is_empty() && served.apps.is_empty() => {
+                return Err(Fault::invalid(
+                    "organizationIds",
+                    "name the organizations or apps whose builds the runner executes, here or in \
+                     appIds (svc runner --organization, --app)",
+                ));
+            }
+            None => {}
+        }
+        let organizations = served.organizations.iter().map(|id| Subject::Organization(*id));
+        for subject in organizations.chain(served.apps.iter().map(|id| Subject::App(*id))) {
+            let place = lookup::find(&self.world, &cx.caller, subject)?;
+            authz::authorize_runner(&self.world, &cx.caller, subject, &place)?;
+        }
+        Ok(served)
+    }
+
+    /// Waits until there may be a build for the runner. False: the time is over, or the service
+    /// stops.
+    async fn heard(&self, listener: &mut Listener, served: &Served, until: Timestamp) -> bool {
+        let clock = &self.world.ports.clock;
+        loop {
+            let left = until.since(clock.now());
+            if left.is_zero() || self.world.is_stopping() {
+                return false;
+            }
+            if clock.limit(left.min(STOPS_WITHIN), listener.heard(served)).await.is_some() {
+                return true;
+            }
+        }
     }
 
     /// Gives a build to the runner; `None` if the runner may not have it or another one got it.
@@ -93,18 +154,21 @@ impl Platform {
         &self,
         cx: &Call,
         p: &ClaimBuild,
+        served: &Served,
         id: BuildId,
         runner: &str,
     ) -> Result<Option<BuildOrder>, Fault> {
-        // Before the look-up of the app, because most waiting builds are those of others.
         let Some(waits) = self.world.store.get::<Builds>(&id)? else { return Ok(None) };
         let fits = waits.waits_for_runner()
-            && p.app_id.is_none_or(|app| waits.build.app_id == app)
             && waits.build.labels.iter().all(|label| p.labels.contains(label));
         if !fits {
             return Ok(None);
         }
-        let Some(place) = self.may_run(cx, p, id)? else { return Ok(None) };
+        let Some(place) = self.may_run(cx, id)? else { return Ok(None) };
+        // A build may not know its organization.
+        if !served.has(place.app()?.0, place.organization()?.0) {
+            return Ok(None);
+        }
         let cx = Call { ancestry: Arc::new(place), idempotency: None, ..cx.clone() };
         let command = Command::Claim { runner: runner.to_owned(), name: p.name.clone() };
         let owners = &self.owners()?.builds;
@@ -118,14 +182,13 @@ impl Platform {
     }
 
     /// The build with its ancestors, if the caller may run it.
-    fn may_run(&self, cx: &Call, p: &ClaimBuild, id: BuildId) -> Result<Option<Ancestry>, Fault> {
+    fn may_run(&self, cx: &Call, id: BuildId) -> Result<Option<Ancestry>, Fault> {
         let place = match lookup::find(&self.world, &cx.caller, Subject::Build(id)) {
             Ok(place) => place,
             Err(Fault::NotFound(_)) => return Ok(None),
             Err(fault) => return Err(fault),
         };
-        let requirement = Requirement { subject: Subject::Build(id), ..p.requirement() };
-        match authz::authorize(&self.world, &cx.caller, &requirement, &place) {
+        match authz::authorize_runner(&self.world, &cx.caller, Subject::Build(id), &place) {
             Ok(()) => Ok(Some(place)),
             Err(Fault::NotFound(_) | Fault::Forbidden(_)) => Ok(None),
             Err(fault) => Err(fault),
@@ -165,12 +228,14 @@ impl Serves<ClaimBuild> for Platform {
         }
         let clock = &self.world.ports.clock;
         let until = clock.now() + WAITS.min(self.settings.function_limit / 2);
+        let served = self.served(cx, &p)?;
+        // From before the first look at the store, so that no build is missed.
+        let mut listener = self.world.waiting_builds.listen();
         loop {
-            let job = self.claim(cx, &p).await?;
-            if job.is_some() || clock.now() >= until || self.world.is_stopping() {
+            let job = self.claim(cx, &p, &served).await?;
+            if job.is_some() || !self.heard(&mut listener, &served, until).await {
                 return Ok(ClaimedBuild { job });
             }
-            clock.sleep(LOOK_EVERY).await;
             // The credential may have ended meanwhile.
             authn::check_again(&self.world, &cx.caller, clock.now())?;
         }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::runtime::resource::{Intent, Moment, Resource, Step};
 use contract::{
-    ArtifactId, BuildId, EventId, Fault, Id, Name, Timestamp,
+    ArtifactId, BuildId, EventId, Fault, Id, Name, OrganizationId, Timestamp,
     builds::{Build, BuildState},
 };
 use std::time::Duration;
@@ -26,8 +26,9 @@ const NEXT_BATCH: Duration = Duration::from_millis(100);
 
 impl State {
     /// A build that begins to be planned.
-    pub fn new(build: Build, place: Place, limit: Duration) -> Self {
+    pub fn new(build: Build, organization: OrganizationId, place: Place, limit: Duration) -> Self {
         State {
+            organization: Some(organization),
             place,
             run: None,
             limit_seconds: u32::try_from(limit.as_secs()).unwrap_or(u32::MAX),
@@ -94,9 +95,10 @@ impl State {
             Command::Finish { made: Err(_), .. } if self.is_late(at) => Ok(self.time_out(at)),
             Command::Finish { made: Err(why), .. } => Ok(self.end(BuildState::Failed, why, at)),
             Command::Cancel if self.build.state == BuildState::Cancelled => Ok(Step::keep()),
-            Command::Cancel if ended => {
-                Err(Fault::NotNow("this build has come to its end already".into()))
-            }
+            Command::Cancel if ended => Err(Fault::NotNow(format!(
+                "this build is {}; only a build that has not ended can be cancelled",
+                self.build.state.name()
+            ))),
             Command::Cancel => {
                 let by = "it was cancelled".to_owned();
                 Ok(self.end(BuildState::Cancelled, by, at))
@@ -210,7 +212,8 @@ impl State {
                 let wanted = wanted.join(",");
                 let why = format!(
                     "no runner with these labels asked for it within a day: {wanted}; start one \
-                     with svc runner --labels {wanted}"
+                     with svc runner --labels {wanted} --app {}",
+                    self.build.app_id
                 );
                 self.end(BuildState::TimedOut, why, at)
             }

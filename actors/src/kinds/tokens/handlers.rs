@@ -8,13 +8,20 @@ use crate::{
     runtime::{entries::Under, store::Store},
 };
 use contract::{
-    Fault, Page, Serves, TokenId,
-    tokens::{CreateDeployToken, DeployToken, GetDeployTokens, NewDeployToken, RevokeDeployToken},
+    Fault, Page, Patch, Serves, TokenId,
+    tokens::{
+        CreateDeployToken, DEFAULT_DAYS, DeployToken, GetDeployTokens, NewDeployToken,
+        RevokeDeployToken,
+    },
 };
+use std::time::Duration;
 use store::Snapshot;
 
+/// How long a token lives unless its maker says otherwise.
+const DEFAULT_LIFE: Duration = Duration::from_secs(DEFAULT_DAYS * 24 * 3600);
+
 /// The token as a reply shows it.
-fn view(store: &Store, id: TokenId, token: &Token) -> Result<DeployToken, Fault> {
+pub fn view(store: &Store, id: TokenId, token: &Token) -> Result<DeployToken, Fault> {
     let used = store.get::<LastUse>(&id)?;
     let maker = authz::account(store, token.created_by)?;
     Ok(DeployToken {
@@ -34,7 +41,12 @@ impl Serves<CreateDeployToken> for Platform {
     async fn serve(&self, cx: &Call, p: CreateDeployToken) -> Result<NewDeployToken, Fault> {
         let mut scopes = p.scopes.into_vec();
         scopes.sort();
-        if p.expires_at.is_some_and(|end| end <= cx.now) {
+        let expires_at = match p.expires_at {
+            Patch::Keep => Some(cx.now + DEFAULT_LIFE),
+            Patch::Clear => None,
+            Patch::Set(end) => Some(end),
+        };
+        if expires_at.is_some_and(|end| end <= cx.now) {
             return Err(Fault::invalid("expiresAt", "must lie ahead"));
         }
         let id: TokenId = self.world.ports.random.id(cx.now);
@@ -48,7 +60,7 @@ impl Serves<CreateDeployToken> for Platform {
             app_id: p.app_id,
             created_by: maker.id,
             created_at: cx.now,
-            expires_at: p.expires_at,
+            expires_at,
             revoked_at: None,
             digest: digest(&secret),
             epoch: maker.account.token_epoch,

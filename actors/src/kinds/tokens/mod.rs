@@ -3,4 +3,5 @@
 mod handlers;
 mod rules;
 
+pub use handlers::view;
 pub use rules::{Command, Identity, LastUse, Token, TokenClaim, TokenIndex, Tokens};

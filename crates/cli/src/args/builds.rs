@@ -4,7 +4,7 @@ use super::Listing;
 use crate::values::one_of;
 use clap::{Args, Subcommand};
 use contract::{
-    AppId, BuildId, Name, PublisherId,
+    AppId, BuildId, Name, OrganizationId, PublisherId,
     apps::Platform,
     ssh::SshFingerprint,
     text::{Environment, GitRef, GitUrl, HostId, RepositoryName, Slug, WorkflowFile},
@@ -124,9 +124,15 @@ pub struct Runner {
     /// The name of the runner; by default that of the machine
     #[arg(long)]
     pub name: Option<Name>,
-    /// Execute only builds of this app
-    #[arg(long)]
-    pub app: Option<AppId>,
+    /// Execute the builds of this organization; repeat it for each
+    #[arg(long, value_name = "ORGANIZATION", value_delimiter = ',')]
+    pub organization: Vec<OrganizationId>,
+    /// Execute the builds of this app; repeat it for each [env: SVC_APP_ID]
+    #[arg(long, value_name = "APP", value_delimiter = ',')]
+    pub app: Vec<AppId>,
+    /// The user of this machine who runs the builds of a runner that is root; by default nobody
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
     /// Holds a folder for each build while it runs; by default the folder for temporary files
     #[arg(long, value_name = "FOLDER")]
     pub work_dir: Option<PathBuf>,

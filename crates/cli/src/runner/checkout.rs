@@ -4,11 +4,13 @@ use super::{
     folder::WorkFolder,
     process::{Ended, Process},
     reporter::Reporter,
+    user::User,
 };
 use contract::runners::BuildOrder;
 use repository::ssh::SshFolder;
 use std::{
     ffi::{OsStr, OsString},
+    io,
     path::Path,
     time::Instant,
 };
@@ -31,20 +33,26 @@ const PASSED: [&str; 10] = [
 pub fn checkout(
     order: &BuildOrder,
     folder: &WorkFolder,
+    user: Option<&User>,
     reporter: &Reporter,
     by: Instant,
 ) -> Result<(), String> {
-    let ssh = ssh(order, folder)?;
-    let fetched = fetch(&Git { order, folder, reporter, by, ssh: ssh.as_ref() });
+    let ssh = ssh(order, folder, user)?;
+    let fetched = fetch(&Git { order, folder, user, reporter, by, ssh: ssh.as_ref() });
     let removed = ssh.map_or(Ok(()), SshFolder::remove);
     removed.map_err(|error| format!("the deploy key cannot be removed: {error}"))?;
     fetched
 }
 
 /// The folder with the deploy key, if the repository has one.
-fn ssh(order: &BuildOrder, folder: &WorkFolder) -> Result<Option<SshFolder>, String> {
+fn ssh(
+    order: &BuildOrder,
+    folder: &WorkFolder,
+    user: Option<&User>,
+) -> Result<Option<SshFolder>, String> {
     match (&order.ssh, order.url.ssh()) {
         (Some(access), Some(_)) => SshFolder::create(folder.ssh(), access, None)
+            .and_then(|ssh| user.map_or(Ok(()), |user| give_all(user, ssh.path())).map(|()| ssh))
             .map(Some)
             .map_err(|error| format!("the deploy key cannot be written: {error}")),
         (None, Some(_)) => Err("the service has no deploy key for this address any more".into()),
@@ -52,9 +60,16 @@ fn ssh(order: &BuildOrder, folder: &WorkFolder) -> Result<Option<SshFolder>, Str
     }
 }
 
+/// Gives a folder and the files in it to a user.
+fn give_all(user: &User, folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        user.give(&entry?.path())?;
+    }
+    user.give(folder)
+}
+
 fn fetch(git: &Git<'_>) -> Result<(), String> {
     let (order, source) = (git.order, git.folder.source());
-    std::fs::create_dir(&source).map_err(|error| error.to_string())?;
     let url = order.url.as_str();
     git.run(&["init", "--quiet", "."], &source)?;
     let fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--", url];
@@ -74,6 +89,7 @@ fn fetch(git: &Git<'_>) -> Result<(), String> {
 struct Git<'a> {
     order: &'a BuildOrder,
     folder: &'a WorkFolder,
+    user: Option<&'a User>,
     reporter: &'a Reporter,
     by: Instant,
     ssh: Option<&'a SshFolder>,
@@ -100,7 +116,7 @@ impl Git<'_> {
         }
         let ssh = self.ssh.map(SshFolder::environment).into_iter().flatten();
         environment.extend(ssh.map(|(name, value)| (name.into(), value)));
-        let started = Process::start(&program, source, &environment);
+        let started = Process::start(&program, source, &environment, self.user);
         let (process, output) = started.map_err(|error| format!("git cannot be run: {error}"))?;
         let lines = self.reporter.follow(output);
         let ended = process.wait(self.by, || self.reporter.is_stopped());

@@ -5,6 +5,7 @@ use super::{
     folder::WorkFolder,
     process::{Ended, Process},
     reporter::Reporter,
+    user::User,
 };
 use crate::{Context, args, binary::Binary, failure::Failure, upload::upload};
 use contract::{
@@ -12,8 +13,12 @@ use contract::{
     endpoint::{BuildOfRunner, FinalizeRequest, UploadUrlRequest},
     runners::{BuildOrder, FinishBuild},
 };
+use rustix::fs::{Mode, OFlags};
 use std::{
     ffi::{OsStr, OsString},
+    fs::File,
+    io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -48,8 +53,8 @@ impl Runner {
         args: &args::Runner,
         order: &BuildOrder,
     ) -> Result<(), Failure> {
-        let folder =
-            WorkFolder::create(&self.base).map_err(|error| Failure::file(&self.base, &error))?;
+        let folder = WorkFolder::create(&self.base, self.user.as_ref())
+            .map_err(|error| Failure::file(&self.base, &error))?;
         let id = order.build_id;
         cx.printer.note(format_args!("{id}: {} at {}", order.url.as_str(), order.commit));
         let reporter = Reporter::start(self.client.clone(), id, self.key.clone(), secrets(order));
@@ -74,11 +79,12 @@ impl Runner {
         reporter: &Reporter,
     ) -> Result<ArtifactId, String> {
         let by = Instant::now() + Duration::from_secs(order.limit_seconds.into());
-        checkout::checkout(order, folder, reporter, by)?;
+        let user = self.user.as_ref();
+        checkout::checkout(order, folder, user, reporter, by)?;
         reporter.say(format!("$ {}", order.command));
         let program = ["sh", "-c", &order.command].map(OsStr::new);
         let environment = environment(order, folder, &args.pass_env);
-        let started = Process::start(&program, &folder.source(), &environment);
+        let started = Process::start(&program, &folder.source(), &environment, user);
         let (process, output) = started.map_err(|error| format!("the command: {error}"))?;
         let lines = reporter.follow(output);
         let ended =
@@ -90,21 +96,21 @@ impl Runner {
             Ended::Stopped => return Err("it was stopped".into()),
             Ended::Late => return Err("the command did not end in time".into()),
         }
-        let file = made_file(&folder.source(), &order.artifact)?;
+        let file = made_file(&folder.source(), &order.artifact, user)?;
         if reporter.is_stopped() {
             return Err("it was stopped".into());
         }
-        self.deliver(cx, order, &file, reporter).map_err(|failure| failure.to_string())
+        self.deliver(cx, order, file, reporter).map_err(|failure| failure.to_string())
     }
 
     fn deliver(
         &self,
         cx: &Context<'_>,
         order: &BuildOrder,
-        file: &Path,
+        (file, path): (File, PathBuf),
         reporter: &Reporter,
     ) -> Result<ArtifactId, Failure> {
-        let binary = Binary::open(file, cx.printer)?;
+        let binary = Binary::of(file, &path, cx.printer)?;
         reporter.say(format!("Uploading {} ({} bytes)", order.artifact, binary.size));
         let request = UploadUrlRequest {
             app_id: order.app_id,
@@ -195,18 +201,31 @@ fn environment(
     passed.chain(own.map(|(name, value)| (name.into(), value))).collect()
 }
 
-/// The file that the command made. A link out of the working copy is refused.
-fn made_file(source: &Path, artifact: &str) -> Result<PathBuf, String> {
-    let file = source.join(artifact).canonicalize();
-    let file = file.map_err(|_| format!("the command made no {artifact}"))?;
+/// Opens the file that the command made, and tells its path. A link out of the working copy is
+/// refused. What a program of the build that still runs puts there instead must be of its own user.
+fn made_file(
+    source: &Path,
+    artifact: &str,
+    user: Option<&User>,
+) -> Result<(File, PathBuf), String> {
+    let path = source.join(artifact).canonicalize();
+    let path = path.map_err(|_| format!("the command made no {artifact}"))?;
     let source = source.canonicalize().map_err(|error| error.to_string())?;
-    if !file.starts_with(&source) {
+    if !path.starts_with(&source) {
         return Err(format!("{artifact} is a link out of the repository"));
     }
     // Opening a pipe would wait for a writer.
-    match file.is_file() {
-        true => Ok(file),
-        false => Err(format!("{artifact} is not a file")),
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let unreadable = |error: io::Error| format!("{artifact} cannot be read: {error}");
+    let file = rustix::fs::open(&path, flags, Mode::empty()).map(File::from);
+    let file = file.map_err(|error| unreadable(error.into()))?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    match user {
+        _ if !metadata.is_file() => Err(format!("{artifact} is not a file")),
+        Some(user) if metadata.uid() != user.uid => {
+            Err(format!("{artifact} is a file of another user than {}", user.name))
+        }
+        _ => Ok((file, path)),
     }
 }
 

@@ -1,15 +1,20 @@
 //! The folder of a build, and what killed runners left.
 
+use super::user::User;
 use rustix::fs::{Mode, OFlags};
 use std::{
-    fs::{self, File},
+    fs::{self, File, Permissions},
     io,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     time::Duration,
 };
 use tempfile::TempDir;
 
 const PREFIX: &str = "svc-build-";
+const HOME: &str = "home";
+const TEMPORARY: &str = "tmp";
+const SOURCE: &str = "source";
 /// A runner locks this file as long as it uses the folder.
 const LOCK: &str = "lock";
 /// How long a runner may take from the file to its lock.
@@ -22,24 +27,33 @@ pub struct WorkFolder {
 }
 
 impl WorkFolder {
-    pub fn create(base: &Path) -> io::Result<WorkFolder> {
+    /// Makes the folder. What is in it belongs to `user`, if the build runs as another user.
+    pub fn create(base: &Path, user: Option<&User>) -> io::Result<WorkFolder> {
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(base)?;
         let lock = File::create(folder.path().join(LOCK))?;
         lock.lock()?;
-        for part in ["home", "tmp"] {
-            fs::create_dir(folder.path().join(part))?;
+        for part in [HOME, TEMPORARY, SOURCE] {
+            let part = folder.path().join(part);
+            fs::create_dir(&part)?;
+            if let Some(user) = user {
+                user.give(&part)?;
+            }
+        }
+        if user.is_some() {
+            // The other user passes, and neither lists the folder nor writes into it.
+            fs::set_permissions(folder.path(), Permissions::from_mode(0o711))?;
         }
         Ok(WorkFolder { folder, _lock: lock })
     }
 
     /// The working copy of the repository.
     pub fn source(&self) -> PathBuf {
-        self.folder.path().join("source")
+        self.folder.path().join(SOURCE)
     }
 
     /// The home folder of the programs of the build.
     pub fn home(&self) -> PathBuf {
-        self.folder.path().join("home")
+        self.folder.path().join(HOME)
     }
 
     /// What ssh reads while the commit is fetched. The command of the build never finds it.
@@ -48,7 +62,7 @@ impl WorkFolder {
     }
 
     pub fn temporary(&self) -> PathBuf {
-        self.folder.path().join("tmp")
+        self.folder.path().join(TEMPORARY)
     }
 
     /// Removes the folders of runners that were killed.
@@ -86,8 +100,8 @@ mod tests {
     #[test]
     fn only_the_folders_of_dead_runners_are_removed() {
         let base = tempfile::tempdir().unwrap();
-        let used = WorkFolder::create(base.path()).unwrap();
-        let left = WorkFolder::create(base.path()).unwrap();
+        let used = WorkFolder::create(base.path(), None).unwrap();
+        let left = WorkFolder::create(base.path(), None).unwrap();
         let foreign = base.path().join("something");
         fs::create_dir(&foreign).unwrap();
         // As after a kill: the lock is gone, and the folder is there.

@@ -1,5 +1,6 @@
 //! Programs of a build: each in its own process group, which ends with the runner.
 
+use super::user::User;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::os::unix::process::CommandExt;
 use std::{
@@ -13,6 +14,9 @@ use std::{
 
 /// How often a running program is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The only variable that the watch needs. The runner's own hold its token.
+const PATH: &str = "PATH";
 
 /// Kills the group `$0` when its standard input ends: that is when the runner is gone, however it
 /// ended.
@@ -37,11 +41,13 @@ pub enum Ended {
 }
 
 impl Process {
-    /// Starts a program with this environment alone. Returns the pipe with all its output.
+    /// Starts a program with this environment alone, as this user or as that of the runner. Returns
+    /// the pipe with all its output.
     pub fn start(
         program: &[&OsStr],
         folder: &Path,
         environment: &[(OsString, OsString)],
+        user: Option<&User>,
     ) -> io::Result<(Process, PipeReader)> {
         let (name, arguments) = program.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let (output, input) = io::pipe()?;
@@ -49,6 +55,9 @@ impl Process {
         command.args(arguments).current_dir(folder).env_clear();
         command.envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input).process_group(0);
+        if let Some(user) = user {
+            command.uid(user.uid).gid(user.gid);
+        }
         let child = command.spawn()?;
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let mut process = Process { child, group, watch: None };
@@ -104,7 +113,8 @@ impl Drop for Process {
 
 fn watch(group: u32) -> io::Result<Child> {
     let mut command = Command::new("sh");
-    command.args(["-c", WATCH]).arg(group.to_string());
+    command.args(["-c", WATCH]).arg(group.to_string()).env_clear();
+    command.envs(std::env::var_os(PATH).map(|path| (PATH, path)));
     // A group of its own: an interrupt from the terminal ends the runner and not the watch.
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     command.spawn()
@@ -118,7 +128,8 @@ mod tests {
     fn run(script: &str, within: Duration, stop: bool) -> (Ended, String) {
         let path = (OsString::from("PATH"), std::env::var_os("PATH").unwrap());
         let program = ["sh", "-c", script].map(OsStr::new);
-        let (process, mut output) = Process::start(&program, Path::new("/"), &[path]).unwrap();
+        let (process, mut output) =
+            Process::start(&program, Path::new("/"), &[path], None).unwrap();
         let ended = process.wait(Instant::now() + within, || stop).unwrap();
         let mut text = String::new();
         output.read_to_string(&mut text).unwrap();

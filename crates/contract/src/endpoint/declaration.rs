@@ -204,6 +204,7 @@ macro_rules! endpoints {
                         own: $crate::declared!(own $($own)?),
                         when: $crate::declared!(when $($when)?),
                     }),+)?],
+                    any_token: false,
                     person: $crate::declared!(person $($person)?),
                     session: $crate::function::SessionUse::Read,
                     secret: $crate::declared!(secret $($secret)?),

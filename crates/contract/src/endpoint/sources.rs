@@ -24,6 +24,7 @@ endpoints! {
     {
         who: Member of (app_id),
         effect: Read,
+        scopes: [Deploy],
         done: "The URL, or that the service has the archive already.",
         errors: [TooLarge "the archive exceeds 64 MiB"],
     }

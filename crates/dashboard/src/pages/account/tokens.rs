@@ -31,11 +31,14 @@ pub fn configure(app: &mut web::ServiceConfig) {
 }
 
 /// The scopes, and what each allows.
-const SCOPES: [(Scope, &str); 4] = [
+const SCOPES: [(Scope, &str); 7] = [
     (Scope::ArtifactUpload, "uploads artifacts"),
     (Scope::ReleaseCreate, "creates releases, and publishes those that it created"),
     (Scope::ReleasePublish, "publishes and rolls back all releases of the app"),
     (Scope::BuildRun, "runs builds; a runner also needs artifact:upload"),
+    (Scope::BuildTrigger, "triggers builds, follows and cancels them"),
+    (Scope::Deploy, "deploys folders and images, cancels deployments and rolls back"),
+    (Scope::InstanceRead, "reads instances, their logs and metrics"),
 ];
 
 /// The tokens that a page lists, and the form for a new one.
@@ -46,7 +49,7 @@ struct Tokens {
 }
 
 impl Tokens {
-    fn scopes(&self) -> [(&'static str, &'static str); 4] {
+    fn scopes(&self) -> [(&'static str, &'static str); 7] {
         SCOPES.map(|(scope, what)| (scope.name(), what))
     }
 }
@@ -86,12 +89,15 @@ async fn own_with(visitor: &Visitor, form: Form, cursor: Option<Cursor>) -> Answ
     form_page(&form.clone(), &Own { frame, tokens, form })
 }
 
-/// The parameters of a new token. A day begins at midnight, UTC.
+/// The parameters of a new token. A day begins at midnight, UTC. Without a day, the service's default
+/// counts, unless the form says that the token never expires.
 fn wanted(form: &Form) -> serde_json::Map<String, Value> {
     let mut params = form.params(&["name", "appId"]);
     params.insert("scopes".into(), form.values("scopes").into());
     let day = form.value("expiresAt");
-    if !day.is_empty() {
+    if form.value("never") == "true" {
+        params.insert("expiresAt".into(), Value::Null);
+    } else if !day.is_empty() {
         params.insert("expiresAt".into(), format!("{day}T00:00:00Z").into());
     }
     params
