@@ -239,6 +239,99 @@ fn a_refusal_says_what_to_do_and_an_absence_is_waited_for() {
 }
 
 #[test]
+fn a_price_without_a_currency_has_that_of_the_account() {
+    let test = "a_price_without_a_currency_has_that_of_the_account";
+    let Some(world) = World::new(test, &[]) else { return };
+    let without = |price: Value| {
+        let mut order = json!({
+            "flow": "direct", "appId": world.app, "storeId": "tea", "customer": {"email": BUYER},
+        });
+        order.as_object_mut().unwrap().extend(price.as_object().unwrap().clone());
+        order
+    };
+    let amount = without(json!({"amount": 1000}));
+    let made = together(16, |n| world.create(&amount, &format!("n{n}")).ok()["currency"].clone());
+    assert_eq!(made, vec![json!("NGN"); 16], "that of the balance");
+    let asked = world.provider.requests("/balance").len();
+    let items = json!([{"name": "Tea", "unitAmount": 250, "quantity": 3}]);
+    let opened = world.create(&without(json!({"lineItems": items})), "items").ok();
+    assert_eq!((&opened["amount"], &opened["currency"]), (&json!(750), &json!("NGN")));
+    assert_eq!(world.provider.requests("/balance").len(), asked, "it is asked once");
+
+    // Of several balances, Paystack does not say which one is meant.
+    let listed = world.call("svc_getCredentials", json!({"appId": world.app}));
+    let credential = listed["items"][0].clone();
+    assert_eq!(
+        (&credential["currency"], &credential["accountCurrency"]),
+        (&json!(null), &json!("NGN"))
+    );
+    world.tell(json!({"do": "balances", "currencies": ["NGN", "USD"]}));
+    world.call("svc_checkCredential", json!({"credentialId": credential["id"]}));
+    let refused = world.create(&amount, "several");
+    assert_eq!(refused.refusal(), (400, 142), "{}", refused.body);
+    let problem = refused.body["details"][0]["problem"].as_str().unwrap();
+    assert_eq!(refused.body["details"][0]["field"], "currency", "{}", refused.body);
+    assert!(problem.contains("NGN, USD") && problem.contains("svc_updateCredential"), "{problem}");
+    let update = |currency: Value| {
+        let params = json!({"credentialId": credential["id"], "currency": currency});
+        world.service.call(Some(&world.ada), "svc_updateCredential", params)
+    };
+    assert_eq!(update(json!("GHS")).ok()["currency"], "GHS");
+    assert_eq!(world.create(&amount, "chosen").ok()["currency"], "GHS");
+    world.store_key(SECRET_KEY);
+    assert_eq!(world.create(&amount, "replaced").ok()["currency"], "GHS", "a new key keeps it");
+    let refused = update(json!("EUR"));
+    assert_eq!(refused.refusal(), (400, 142), "Paystack takes no euros: {}", refused.body);
+    update(json!(null)).ok();
+    assert_eq!(world.create(&amount, "cleared").refusal(), (400, 142));
+
+    // What Paystack does not count is not sent, and each wrong field is named.
+    let opened = world.provider.requests("/transaction/initialize").len();
+    let refused = world.create(&without(json!({"amount": 1000, "currency": "EUR"})), "euros");
+    assert_eq!(refused.body["details"][0]["field"], "currency", "{}", refused.body);
+    let items = json!([{"name": "Tea", "quantity": 0}, {"sku": "tea", "quantity": 1}]);
+    let wrong = json!({"lineItems": items, "currency": "QQQ", "shippingMethod": "post"});
+    let refused = world.create(&without(wrong), "wrong");
+    let details = refused.body["details"].as_array().unwrap();
+    let fields: Vec<_> = details.iter().map(|it| it["field"].as_str().unwrap()).collect();
+    assert_eq!(
+        fields,
+        [
+            "shippingMethod",
+            "currency",
+            "lineItems[0].quantity",
+            "lineItems[0].unitAmount",
+            "lineItems[1]"
+        ]
+    );
+    assert_eq!(world.provider.requests("/transaction/initialize").len(), opened);
+
+    // A plan goes with an amount or with lines that make its price.
+    let plan = json!({"do": "plan", "code": "PLN_tea", "name": "Tea", "amount": 500_000, "currency": "NGN"});
+    world.tell(plan);
+    let planned = |like: Value| {
+        let mut order = without(like);
+        order["paymentPlanCode"] = json!("PLN_tea");
+        order
+    };
+    let items = |unit: u64| json!([{"name": "Tea", "unitAmount": unit, "quantity": 2}]);
+    for (n, like) in [json!({"lineItems": items(250_000)}), json!({"amount": 500_000}), json!({})]
+        .into_iter()
+        .enumerate()
+    {
+        let opened = world.create(&planned(like), &format!("plan{n}")).ok();
+        assert_eq!((&opened["amount"], &opened["currency"]), (&json!(500_000), &json!("NGN")));
+    }
+    let refused = world.create(&planned(json!({"lineItems": items(200_000)})), "less");
+    assert_eq!(refused.refusal(), (400, 141), "{}", refused.body);
+    let said = refused.body["error"].as_str().unwrap();
+    assert!(said.contains("5000.00 NGN") && said.contains("4000.00 NGN"), "{said}");
+    let refused = world.create(&planned(json!({"currency": "GHS"})), "other");
+    assert_eq!(refused.refusal(), (400, 141), "{}", refused.body);
+    world.check();
+}
+
+#[test]
 fn a_subscription_opens_a_gate_and_raises_a_tier() {
     let test = "a_subscription_opens_a_gate_and_raises_a_tier";
     let Some(mut world) = World::new(test, &[]) else { return };
@@ -321,6 +414,20 @@ fn a_buyer_pays_and_subscribes_with_stripe() {
     let Some(world) = World::stripe("a_buyer_pays_and_subscribes_with_stripe") else { return };
     let mut order = world.order();
     order["currency"] = json!("EUR");
+    let mut without = order.clone();
+    without.as_object_mut().unwrap().remove("currency");
+    let opened = world.create(&without, "account").ok();
+    assert_eq!(opened["currency"], "EUR", "the default currency of the account");
+    let dinars = json!([
+        {"name": "Tea", "unitAmount": 5_120, "quantity": 1},
+        {"name": "Cup", "unitAmount": 5_124, "quantity": 1},
+    ]);
+    without["lineItems"] = dinars;
+    without.as_object_mut().unwrap().remove("amount");
+    without["currency"] = json!("KWD");
+    let refused = world.create(&without, "dinars");
+    assert_eq!(refused.refusal(), (400, 142), "{}", refused.body);
+    assert_eq!(refused.body["details"][0]["field"], "lineItems[1].unitAmount", "{}", refused.body);
     // Nobody asks for a look in these payments: the signed notices do.
     let reference = world.opened(&order, "a");
     world.provider.pay(reference.as_str().unwrap());

@@ -73,7 +73,21 @@ fn an_order_is_built_in_the_shop_paid_and_settled_once() {
     );
     let mut renamed = place.clone();
     renamed["label"] = json!("The tea shop");
-    assert_eq!(register(&renamed).ok()["id"], row["id"], "the same channel again changes it");
+    assert_eq!(row["check"], "passed", "{row}");
+
+    // Only a changed address or token needs the shop, and a shop that is away is registered all the same.
+    shop.tell(&json!({"do": "fail", "place": "e2e", "always": true, "how": {"status": 503}}));
+    let again = register(&renamed).ok();
+    assert_eq!((&again["id"], &again["label"]), (&row["id"], &renamed["label"]), "it changes");
+    assert_eq!(again["check"], "passed", "{again}");
+    let mut away = place.clone();
+    away["adminToken"] = json!("another-token-of-the-administrator");
+    let kept = register(&away).ok();
+    assert_eq!((&kept["id"], &kept["check"]), (&row["id"], &json!("failed")), "{kept}");
+    assert!(kept["checkMessage"].as_str().unwrap().contains("did not answer"), "{kept}");
+    shop.tell(&json!({"do": "heal", "place": "e2e"}));
+    assert_eq!(register(&away).refusal(), (400, 142), "the shop does not know this token");
+    assert_eq!(register(&renamed).ok()["check"], "passed");
 
     // The shop says what is to be paid; nobody else can.
     for (field, value) in [("amount", json!(1)), ("currency", json!("NGN"))] {
@@ -102,10 +116,40 @@ fn an_order_is_built_in_the_shop_paid_and_settled_once() {
     let asked = shop.requests("e2e");
     assert_eq!(asked.iter().filter(|it| *it == "Pay").count(), 1);
 
+    // A plan whose price is the total: the first payment settles the order, and renewals make none.
+    let total = opened[0]["amount"].clone();
+    let currency = opened[0]["currency"].clone();
+    for (code, amount) in [("PLN_tea", total.clone()), ("PLN_other", json!(500))] {
+        world.tell(json!({"do": "plan", "code": code, "amount": amount, "currency": currency}));
+    }
+    let mut planned = order(&world, "ng", "tea", 2);
+    planned["paymentPlanCode"] = json!("PLN_other");
+    let refused = world.create(&planned, "another price");
+    assert_eq!(refused.refusal(), (400, 141), "{}", refused.body);
+    assert!(refused.body["error"].as_str().unwrap().contains("5.00"), "{}", refused.body);
+    planned["paymentPlanCode"] = json!("PLN_tea");
+    let reference = world.opened(&planned, "plan");
+    let code = world.get(&reference)["orderCode"].clone();
+    world.provider.pay(reference.as_str().unwrap());
+    let settled = world.reaches(&reference, "settled");
+    assert_eq!(settled["paymentPlanCode"], "PLN_tea", "{settled}");
+    assert!(settled["subscriptionId"].is_string(), "{settled}");
+    assert_eq!(shop.order_with_code("ng", &code)["state"], "PaymentSettled");
+    let paid = |shop: &Vendure| shop.requests("e2e").iter().filter(|it| *it == "Pay").count();
+    assert_eq!(paid(&shop), 2);
+    let subscriptions = json!({"appId": world.app});
+    let subscription = world.call("svc_getSubscriptions", subscriptions)["items"][0].clone();
+    world.provider.renew(subscription["providerId"].as_str().unwrap(), true);
+    eventually("the renewal is recorded", || {
+        let now = world.call("svc_getSubscriptions", json!({"appId": world.app}));
+        now["items"][0]["currentPeriodEnd"] != subscription["currentPeriodEnd"]
+    });
+    assert_eq!(paid(&shop), 2, "a renewal makes no order");
+
     // Not so many are there, and nothing is left behind.
     let refused = world.create(&order(&world, "ng", "tea", 50), "many");
     assert_eq!(refused.refusal(), (400, 141), "{}", refused.body);
-    assert!(refused.body["error"].as_str().unwrap().contains('8'), "{}", refused.body);
+    assert!(refused.body["error"].as_str().unwrap().contains('6'), "{}", refused.body);
     let refused = world.create(&order(&world, "ng", "coffee", 1), "unknown");
     assert_eq!(refused.refusal(), (400, 141), "{}", refused.body);
 

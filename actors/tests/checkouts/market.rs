@@ -8,7 +8,7 @@ use contract::{
     Email, Timestamp,
     checkouts::{PaymentProvider, Reference},
     money::{Amount, Money},
-    text::PlanCode,
+    text::{Currency, PlanCode},
 };
 use payments::{
     Key, Opened, Payment, PaymentStatus, Plan, Provider, RemoteError, Subscription,
@@ -389,6 +389,10 @@ impl Provider for Till {
 
     async fn reference_of(&self, _: &Key, id: &str) -> Result<Option<Reference>, RemoteError> {
         Ok(id.trim_start_matches("pi_").parse().ok())
+    }
+
+    async fn currencies(&self, _: &Key) -> Result<Vec<Currency>, RemoteError> {
+        Ok(vec![price().currency])
     }
 
     async fn check_access(&self, _: &Key) -> Result<String, RemoteError> {

@@ -39,9 +39,9 @@ pub fn is_settled_once(scene: &Scene, n: u128, of: Of, told: &str) {
     assert_eq!(page.charges, 1, "{told}");
     let orders = scene.market.orders(reference(n));
     let settlements: usize = orders.iter().map(|order| order.payments.len()).sum();
-    assert_eq!(usize::from(of == Of::Shop), settlements, "{told}");
+    assert_eq!(usize::from(of.is_order()), settlements, "{told}");
     let state = scene.checkout(n).unwrap();
-    assert_eq!(state.subscription.is_some(), of == Of::Plan, "{told}");
+    assert_eq!(state.subscription.is_some(), of.is_plan(), "{told}");
     if let Some(id) = state.subscription {
         let of_it = format!("sub-{}", reference(n));
         let records = scene.subscriptions();
@@ -55,8 +55,8 @@ pub fn is_settled_once(scene: &Scene, n: u128, of: Of, told: &str) {
 fn takes(of: Of, step: Step) -> bool {
     match step {
         Step::Open | Step::Look => true,
-        Step::Plan | Step::FindSubscription => of == Of::Plan,
-        Step::Build | Step::Settle => of == Of::Shop,
+        Step::Plan | Step::FindSubscription => of.is_plan(),
+        Step::Build | Step::Settle => of.is_order(),
         Step::LookAtSubscription | Step::Cancel | Step::Close | Step::Mail => false,
     }
 }

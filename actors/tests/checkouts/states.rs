@@ -34,16 +34,17 @@ fn lines() -> Price {
 }
 
 fn plan() -> Price {
-    Price::Plan { code: "PLN_gold".parse().unwrap(), expected: Amount::new(1000) }
+    Price::Plan { code: "PLN_gold".parse().unwrap(), expected: Amount::new(1000), currency: None }
 }
 
-fn shop() -> Price {
+fn shop(plan: Option<&str>) -> Price {
     let tea = commerce::Variant::Sku("tea".into());
     Price::Shop {
         channel: Id::of(Ulid(5)),
         lines: vec![commerce::Line { variant: tea, quantity: 2 }],
         shipping_address: None,
         shipping_method: None,
+        plan: plan.map(|code| code.parse().unwrap()),
     }
 }
 
@@ -278,6 +279,9 @@ fn input(event: Event, state: &State) -> Input<Checkouts> {
         E::NotLooked(not) => Outcome::Looked(Box::new(Err(not.error()))),
         E::Settled => Outcome::Settled(Ok(match state.ordered.price {
             Price::Plan { .. } => Settlement::Subscription(Id::of(Ulid(9))),
+            Price::Shop { plan: Some(_), .. } if state.order_paid => {
+                Settlement::Subscription(Id::of(Ulid(9)))
+            }
             Price::Lines { .. } | Price::Shop { .. } => Settlement::Order,
         })),
         E::NotYet => Outcome::Settled(Ok(Settlement::NotYet)),
@@ -572,5 +576,10 @@ fn every_situation_of_a_payment_of_a_plan_is_sound() {
 
 #[test]
 fn every_situation_of_a_payment_in_a_shop_is_sound() {
-    assert_eq!(others(shop()), ["OrderBuilding", "Paid"]);
+    assert_eq!(others(shop(None)), ["OrderBuilding", "Paid"]);
+}
+
+#[test]
+fn every_situation_of_a_plan_in_a_shop_is_sound() {
+    assert_eq!(others(shop(Some("PLN_gold"))), ["OrderBuilding", "Paid"]);
 }

@@ -18,7 +18,12 @@ use ulid::Ulid;
 
 #[test]
 fn paid_and_not_settled_is_tried_until_it_succeeds_and_told_once() {
-    for (of, step) in [(Of::Shop, Step::Settle), (Of::Plan, Step::FindSubscription)] {
+    for (of, step) in [
+        (Of::Shop, Step::Settle),
+        (Of::Plan, Step::FindSubscription),
+        (Of::PlanInShop, Step::Settle),
+        (Of::PlanInShop, Step::FindSubscription),
+    ] {
         let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
         let market = Market::new(&clock);
         life(folder.path(), (&clock, &market), async |scene| {

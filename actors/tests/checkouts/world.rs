@@ -22,9 +22,10 @@ use contract::{
     AppId, CheckoutId, CommerceChannelId, CredentialId, Fault, Id, OrganizationId, ProjectId,
     SubscriptionId, Timestamp, UserId,
     authentication::Tier,
-    checkouts::{CheckoutState, Customer, PaymentProvider, Reference},
+    checkouts::{ChannelCheck, CheckoutState, Customer, PaymentProvider, Reference},
     money::Amount,
     projects::{Project, ProjectState},
+    text::PlanCode,
 };
 use payments::{PaystackKey, Provider, SecretText, StripeKey};
 use serde_json::json;
@@ -70,9 +71,20 @@ pub enum Of {
     Lines,
     Plan,
     Shop,
+    PlanInShop,
 }
 
-pub const ALL: [Of; 3] = [Of::Lines, Of::Plan, Of::Shop];
+pub const ALL: [Of; 4] = [Of::Lines, Of::Plan, Of::Shop, Of::PlanInShop];
+
+impl Of {
+    pub fn is_plan(self) -> bool {
+        matches!(self, Of::Plan | Of::PlanInShop)
+    }
+
+    pub fn is_order(self) -> bool {
+        matches!(self, Of::Shop | Of::PlanInShop)
+    }
+}
 
 fn price(of: Of) -> Price {
     match of {
@@ -81,8 +93,8 @@ fn price(of: Of) -> Price {
             let line = payments::Line { name: "Tea".into(), unit, quantity: 2 };
             Price::Lines { lines: vec![line], currency: "EUR".parse().unwrap() }
         }
-        Of::Plan => Price::Plan { code: "PLN_gold".parse().unwrap(), expected: None },
-        Of::Shop => Price::Shop {
+        Of::Plan => Price::Plan { code: plan(), expected: None, currency: None },
+        Of::Shop | Of::PlanInShop => Price::Shop {
             channel: channel(),
             lines: vec![commerce::Line {
                 variant: commerce::Variant::Sku("tea".into()),
@@ -90,8 +102,13 @@ fn price(of: Of) -> Price {
             }],
             shipping_address: None,
             shipping_method: None,
+            plan: of.is_plan().then(plan),
         },
     }
+}
+
+fn plan() -> PlanCode {
+    "PLN_gold".parse().unwrap()
 }
 
 /// One life of the platform. It ends without warning when the test returns; the store stays.
@@ -211,6 +228,7 @@ impl Scene {
             admin_token: sealer.seal(&channel().to_string(), "an-admin-token-of-the-shop").unwrap(),
             label: "Tea".parse().unwrap(),
             check: "The channel opens.".into(),
+            outcome: ChannelCheck::Passed,
         };
         owners.commerce_channels.create(channel(), registered).await.unwrap();
     }

@@ -112,6 +112,7 @@ async fn settled(store: &store::Store, app_id: AppId) -> Outcome<Reference> {
         lines,
         building: Default::default(),
         order: None,
+        order_paid: false,
         opened: Some(Opened {
             session: None,
             url: Some(seed::text("https://checkout.example.com/1")?),

@@ -79,6 +79,7 @@ fn request(cx: &Context<'_>, new: NewCredential) -> Result<SetCredential, Failur
         key_password,
         key_id: key_id.filter(|_| new.kind == CredentialKind::AppStoreConnectKey),
         issuer_id: new.issuer_id,
+        currency: new.currency,
     })
 }
 

@@ -22,8 +22,10 @@ functions! {
     /// `svc_checkout_verify` there.
     ///
     /// `direct` charges `amount`, the sum of `lineItems`, or the price of a plan. `commerce` builds
-    /// an order in the shop of the registered channel, and charges the total of the shop. The same
-    /// request id gets the same checkout.
+    /// an order in the shop of the registered channel, and charges the total of the shop. With
+    /// `paymentPlanCode`, the amount, the sum or the total must be the price of the plan; the first
+    /// payment settles the order, and renewals make no order. The same request id gets the same
+    /// checkout.
     "svc_checkout_create": CreateCheckout {
         flow: CheckoutFlow,
         app_id: AppId,
@@ -33,8 +35,9 @@ functions! {
         /// For `direct`: the sum in the minor unit of the currency, such as cents.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         amount: Option<Amount>,
-        /// For `direct`: the currency of `amount`, or of the prices of `lineItems`. A plan has its
-        /// own.
+        /// For `direct`: the currency of `amount`, or of the prices of `lineItems`. The default is that
+        /// of the plan, else the `currency` of the credential, else that of the account at the
+        /// provider: of the balance of Paystack, or the default currency of Stripe.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         currency: Option<Currency>,
         /// 1 to 100 lines: for `direct` with `name`, `unitAmount` and `quantity`, for `commerce`
@@ -42,7 +45,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line_items: Option<Vec<LineItem>>,
         customer: Customer,
-        /// For `direct`: the plan to which the buyer subscribes. Its price is charged.
+        /// The plan to which the buyer subscribes. Its price is charged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         payment_plan_code: Option<PlanCode>,
         /// The page to which the provider sends the buyer. The default is a page of this service
@@ -133,8 +136,10 @@ functions! {
 
     /// Register a channel of a shop for checkouts.
     ///
-    /// The service checks with the token that the channel opens. The same channel token again
-    /// changes the registration. The admin token is encrypted, and never shown again.
+    /// The service checks with the token that the channel opens. A shop that refuses the token is
+    /// refused; one that does not answer is registered with `check: failed`. The same channel token
+    /// again changes the registration: the shop is asked again if the address or the admin token
+    /// changes, or if the last check failed. The admin token is encrypted, and never shown again.
     "svc_admin_registerCommerceChannel": RegisterCommerceChannel {
         /// The token that names the channel in the shop.
         channel_token: Name,
@@ -150,7 +155,6 @@ functions! {
         label: Name,
     } -> CommerceChannel { who: Master of (app_id), effect: Change, errors: [
         Exists "another channel of the app has this store id, or another app has this channel",
-        Unavailable "the shop cannot be reached",
     ] }
 
     /// List the registered channels of shops.
@@ -274,8 +278,9 @@ records! {
         /// Always masked.
         admin_token: String,
         label: Name,
-        /// What the check at the registration found.
-        check: String,
+        check: ChannelCheck,
+        /// What the check found, as one sentence.
+        check_message: String,
         created_at: Timestamp,
         updated_at: Timestamp,
     }
@@ -288,6 +293,17 @@ records! {
 
     /// The channel that is no longer registered.
     pub struct DeletedCommerceChannel { deleted: CommerceChannelId }
+}
+
+/// Whether a channel of a shop opened when it was registered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ChannelCheck {
+    /// It opened.
+    #[default]
+    Passed,
+    /// The shop did not answer. Register the channel again when it does.
+    Failed,
 }
 
 /// Where the price of a checkout comes from.

@@ -1,9 +1,9 @@
 //! Credentials of apps: what signs them, and what opens the stores that publish them.
 
 use crate::{
-    AppId, CredentialId, Name, Page, Sha256, Timestamp, UserId,
+    AppId, CredentialId, Name, Page, Patch, Sha256, Timestamp, UserId,
     page::*,
-    text::{FileData, PasswordAttempt},
+    text::{Currency, FileData, PasswordAttempt},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,8 +49,22 @@ functions! {
         /// For `appStoreConnectKey`: the UUID of the issuer. An individual key has none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         issuer_id: Option<Name>,
+        /// For `paystack` and `stripe`: the currency of checkouts that name none, such as `EUR`. The
+        /// default is that of the account at the provider. A credential that is replaced keeps its
+        /// currency unless another one is given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        currency: Option<Currency>,
     } -> Credential { who: OwnerOrAdmin of (app_id), effect: Change,
         errors: [NotNow "the app has 50 credentials"] }
+
+    /// Change what a credential says beside its secret.
+    "svc_updateCredential": UpdateCredential {
+        credential_id: CredentialId,
+        /// For `paystack` and `stripe`: the currency of checkouts that name none. `null` stands for
+        /// that of the account at the provider.
+        #[serde(default, skip_serializing_if = "Patch::is_keep")]
+        currency: Patch<Currency>,
+    } -> Credential { who: OwnerOrAdmin of (credential_id), effect: Change }
 
     /// List the credentials of an app, without their secrets.
     "svc_getCredentials": GetCredentials {
@@ -88,6 +102,14 @@ records! {
         facts: CredentialFacts,
         /// When the certificate or the profile expires, whichever is first. Null if nothing does.
         expires_at: Option<Timestamp>,
+        /// The currency of checkouts that name none, for a payment provider. Null stands for
+        /// `accountCurrency`.
+        #[serde(default)]
+        currency: Option<Currency>,
+        /// The currency of the account at the payment provider. Null until a checkout needed it; a
+        /// check of the credential lets it be asked for again.
+        #[serde(default)]
+        account_currency: Option<Currency>,
         /// What somebody should look at, one sentence each.
         warnings: Vec<String>,
         /// The last check of the access, or null.

@@ -5,10 +5,34 @@
 //! hundred times the price. So the tables here are complete: a currency for which it is not certain
 //! how the provider counts it is refused.
 
-use contract::{
-    money::{Amount, Money},
-    text::Currency,
-};
+#[cfg(any(feature = "clients", test))]
+use contract::money::Money;
+use contract::{checkouts::PaymentProvider, money::Amount, text::Currency};
+
+/// Why a provider is not asked for an amount, as a sentence that says what it takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotCharged {
+    /// The provider does not take the currency.
+    Currency(String),
+    /// The provider has no unit that is small enough.
+    Amount(String),
+}
+
+/// Checks whether a provider counts a currency. What only the account knows, such as the currencies
+/// that are enabled for it, is left to the provider. The error is a sentence.
+pub fn check_currency(provider: PaymentProvider, currency: &Currency) -> Result<(), String> {
+    Amounts::of(provider).units(currency).map(drop)
+}
+
+/// Checks whether a provider counts an amount of a currency.
+pub fn check_amount(
+    provider: PaymentProvider,
+    amount: Amount,
+    currency: &Currency,
+) -> Result<(), NotCharged> {
+    check_currency(provider, currency).map_err(NotCharged::Currency)?;
+    Amounts::of(provider).given(amount, currency).map_err(NotCharged::Amount).map(drop)
+}
 
 /// How a provider counts a currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +69,13 @@ const PAYSTACK_TWO: [&str; 6] = ["EGP", "GHS", "KES", "NGN", "USD", "ZAR"];
 const PAYSTACK_WHOLE: [&str; 2] = ["RWF", "XOF"];
 
 impl Amounts {
+    fn of(provider: PaymentProvider) -> Amounts {
+        match provider {
+            PaymentProvider::Paystack => Amounts::Paystack,
+            PaymentProvider::Stripe => Amounts::Stripe,
+        }
+    }
+
     fn provider(self) -> &'static str {
         match self {
             Amounts::Paystack => "Paystack",
@@ -99,6 +130,7 @@ impl Amounts {
     }
 
     /// The minor units of a number that the provider says. The error is a sentence.
+    #[cfg(any(feature = "clients", test))]
     pub(crate) fn read(self, number: u64, currency: &Currency) -> Result<u64, String> {
         let (ours, unit) = self.units(currency)?;
         rescaled(number, unit.decimals, ours).ok_or_else(|| {
@@ -108,6 +140,7 @@ impl Amounts {
 
     /// The money of a number that the provider says. Capital letters in `currency` are equal to
     /// small ones. `None` for nothing. The error is a sentence.
+    #[cfg(any(feature = "clients", test))]
     pub(crate) fn money(self, number: u64, currency: &str) -> Result<Option<Money>, String> {
         let currency: Currency = currency.to_uppercase().parse().map_err(|e| {
             format!("{} says a currency that cannot be read: it {e}.", self.provider())

@@ -5,7 +5,6 @@
 
 #![warn(missing_docs)]
 
-#[cfg(any(feature = "clients", test))]
 mod amounts;
 mod key;
 mod notice;
@@ -16,6 +15,7 @@ pub mod paystack;
 pub mod stripe;
 mod subscription;
 
+pub use amounts::{NotCharged, check_amount, check_currency};
 pub use key::{Key, PaystackKey, SecretText, StripeKey};
 pub use notice::{About, Notice, NoticeRefused, Signature, read_notice};
 pub use payment::{Dispute, Line, Opened, Order, Payment, PaymentStatus};
@@ -23,7 +23,10 @@ pub use remote::RemoteError;
 pub use subscription::{Plan, Subscription, SubscriptionStatus};
 
 use async_trait::async_trait;
-use contract::{checkouts::Reference, text::PlanCode};
+use contract::{
+    checkouts::Reference,
+    text::{Currency, PlanCode},
+};
 
 /// A payment provider.
 #[async_trait]
@@ -66,6 +69,10 @@ pub trait Provider: Send + Sync {
         key: &Key,
         payment: &Payment,
     ) -> Result<Option<Subscription>, RemoteError>;
+
+    /// The currencies that the account has. Exactly one is the currency of its payments; of several, the
+    /// provider does not say which one that is.
+    async fn currencies(&self, key: &Key) -> Result<Vec<Currency>, RemoteError>;
 
     /// Checks that the key is accepted. Changes nothing. Returns what was found, as one sentence,
     /// such as that it is a key for tests.

@@ -103,7 +103,7 @@ macro_rules! allowed {
 }
 
 async fn price(state: &State, world: &World) -> Result<Answer<payments::Plan>, Retry> {
-    let Price::Plan { code, .. } = &state.ordered.price else {
+    let Some(code) = state.ordered.price.plan() else {
         return Ok(Err(RemoteError::Refused("this checkout has no plan".into())));
     };
     let Access { provider, key, .. } = allowed!(access(state, "", world)?);
@@ -115,7 +115,8 @@ async fn build(
     reference: Reference,
     world: &World,
 ) -> Result<Answer<(commerce::Progress, Option<commerce::Built>)>, Retry> {
-    let Price::Shop { channel, lines, shipping_address, shipping_method } = &state.ordered.price
+    let Price::Shop { channel, lines, shipping_address, shipping_method, .. } =
+        &state.ordered.price
     else {
         return Ok(Err(RemoteError::Refused("this checkout has no order in a shop".into())));
     };
@@ -139,16 +140,12 @@ async fn open(state: &State, reference: Reference, world: &World) -> Result<Outc
         let why = "the price of this checkout is not known".into();
         return Ok(Outcome::Opened(Err(RemoteError::Refused(why)), None));
     };
-    let plan = match &state.ordered.price {
-        Price::Plan { code, .. } => Some(code.clone()),
-        Price::Lines { .. } | Price::Shop { .. } => None,
-    };
     let order = Order {
         reference,
         total,
         lines: state.lines.clone(),
         customer: state.ordered.customer.clone(),
-        plan,
+        plan: state.ordered.price.plan().cloned(),
         return_to: state.ordered.return_to.clone(),
         metadata: (*state.ordered.metadata).clone(),
         expires_at: state.expires_at,
@@ -175,7 +172,7 @@ async fn settle(
 ) -> Result<Answer<Settlement>, Retry> {
     let lost = || RemoteError::Refused("the record of this checkout is incomplete".into());
     match &state.ordered.price {
-        Price::Shop { channel, .. } => {
+        Price::Shop { channel, .. } if state.pays_order() => {
             let channel = allowed!(commerce_channels::open(world, *channel)?);
             let (Some(order), Some(total)) = (&state.order, &state.total) else {
                 return Ok(Err(lost()));
@@ -183,7 +180,7 @@ async fn settle(
             let settled = world.ports.shop.settle(&channel, &order.id, reference, total).await;
             Ok(settled.map(|()| Settlement::Order))
         }
-        Price::Plan { .. } => {
+        Price::Plan { .. } | Price::Shop { plan: Some(_), .. } => {
             let Some(payment) = &state.payment else { return Ok(Err(lost())) };
             let Access { provider, key, .. } = allowed!(access(state, "", world)?);
             let Some(seen) = allowed!(provider.subscription_of(&key, payment).await) else {
@@ -192,7 +189,7 @@ async fn settle(
             let id = subscriptions::keep(world, (state.app_id, state.provider), seen).await?;
             Ok(Ok(Settlement::Subscription(id)))
         }
-        Price::Lines { .. } => Ok(Ok(Settlement::Order)),
+        Price::Lines { .. } | Price::Shop { plan: None, .. } => Ok(Ok(Settlement::Order)),
     }
 }
 

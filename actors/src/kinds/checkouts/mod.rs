@@ -6,6 +6,7 @@ mod create;
 mod effects;
 mod handlers;
 mod notices;
+mod price;
 mod rules;
 mod schedule;
 mod transitions;

@@ -48,6 +48,9 @@ pub struct State {
     #[serde(default)]
     pub building: commerce::Progress,
     pub order: Option<ShopOrder>,
+    /// Whether the order is marked as paid in the shop.
+    #[serde(default)]
+    pub order_paid: bool,
     pub opened: Option<Opened>,
     /// What the provider said last.
     pub payment: Option<Payment>,
@@ -99,8 +102,13 @@ pub struct Ordered {
 pub enum Price {
     /// From the caller.
     Lines { lines: Vec<payments::Line>, currency: Currency },
-    /// From a plan of the provider. A sum that the caller expects must be its price.
-    Plan { code: PlanCode, expected: Option<Amount> },
+    /// From a plan of the provider. What the caller expects of its price must be so.
+    Plan {
+        code: PlanCode,
+        expected: Option<Amount>,
+        #[serde(default)]
+        currency: Option<Currency>,
+    },
     /// From the shop.
     #[serde(rename_all = "camelCase")]
     Shop {
@@ -108,10 +116,22 @@ pub enum Price {
         lines: Vec<commerce::Line>,
         shipping_address: Option<Box<ShippingAddress>>,
         shipping_method: Option<Name>,
+        /// The plan to which the buyer subscribes. Its price must be the total of the shop.
+        #[serde(default)]
+        plan: Option<PlanCode>,
     },
 }
 
 impl Price {
+    /// The plan to which the buyer subscribes.
+    pub fn plan(&self) -> Option<&PlanCode> {
+        match self {
+            Price::Lines { .. } => None,
+            Price::Plan { code, .. } => Some(code),
+            Price::Shop { plan, .. } => plan.as_ref(),
+        }
+    }
+
     pub fn flow(&self) -> CheckoutFlow {
         match self {
             Price::Lines { .. } | Price::Plan { .. } => CheckoutFlow::Direct,
@@ -193,7 +213,8 @@ pub enum Effect {
     Open,
     /// Ask the provider for the payment.
     Look,
-    /// Mark the order as paid in the shop, or find the subscription.
+    /// Mark the order as paid in the shop; if that is done, or there is no order, find the
+    /// subscription.
     Settle,
     /// Tell people that paid money is not settled, or does not match.
     Alarm,
@@ -252,7 +273,7 @@ impl Resource for Checkouts {
 
     /// A shop may record two payments that arrive at the same time.
     fn unanswered(effect: &Effect, state: &State) -> Option<Outcome> {
-        let is_of_shop = matches!(state.ordered.price, Price::Shop { .. });
+        let is_of_shop = state.pays_order();
         let why = || RemoteError::Unclear("the service stopped before the shop answered".into());
         (is_of_shop && *effect == Effect::Settle).then(|| Outcome::Settled(Err(why())))
     }

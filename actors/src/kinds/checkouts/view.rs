@@ -27,10 +27,7 @@ pub(crate) fn view(id: CheckoutId, state: &State) -> Checkout {
         state: state.state,
         total: state.total.clone(),
         customer: state.ordered.customer.clone(),
-        payment_plan_code: match price {
-            super::Price::Plan { code, .. } => Some(code.clone()),
-            super::Price::Lines { .. } | super::Price::Shop { .. } => None,
-        },
+        payment_plan_code: price.plan().cloned(),
         metadata: state.ordered.metadata.clone(),
         paid: payment.filter(|_| is_paid).and_then(|payment| payment.amount.clone()),
         paid_at: payment.and_then(|payment| payment.paid_at),

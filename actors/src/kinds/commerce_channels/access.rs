@@ -1,6 +1,6 @@
 //! Opens channels of shops.
 
-use super::{CommerceChannels, State, rules::CommerceChannelClaim};
+use super::{CommerceChannels, New, State, rules::CommerceChannelClaim};
 use crate::{
     kinds::instances::{of_app, route},
     ports::sealed::SealError,
@@ -29,14 +29,23 @@ pub fn open(world: &World, id: CommerceChannelId) -> Result<Result<Channel, Remo
         return Ok(Err(RemoteError::Refused(why.into())));
     };
     let State { registered, .. } = &seen.state;
+    let token = admin_token(world, id, registered)?;
+    let url = &registered.admin_api_url;
+    reach(world, registered.app_id, url, &registered.channel_token, token)
+}
+
+/// The token of the administrator.
+pub(super) fn admin_token(
+    world: &World,
+    id: CommerceChannelId,
+    registered: &New,
+) -> Result<AccessToken, Fault> {
     let opened = world.ports.sealer.open(&id.to_string(), &registered.admin_token);
     let token = opened.map_err(|e: SealError| {
         tracing::error!(%id, error = %e, "the token of a channel cannot be opened");
         Fault::Internal
     })?;
-    let token = token.parse().map_err(|_| Fault::Internal)?;
-    let url = &registered.admin_api_url;
-    reach(world, registered.app_id, url, &registered.channel_token, token)
+    token.parse().map_err(|_| Fault::Internal)
 }
 
 /// How to reach a channel. A market server of the app runs here, behind the service itself: it is

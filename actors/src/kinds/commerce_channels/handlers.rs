@@ -1,6 +1,10 @@
 //! The handlers of the group Checkout and payments that are about channels of shops.
 
-use super::{Command, CommerceChannels, New, State, access::reach, rules::CommerceChannelClaim};
+use super::{
+    Command, CommerceChannels, New, State,
+    access::{admin_token, reach},
+    rules::CommerceChannelClaim,
+};
 use crate::{
     call::{context::Call, pagination},
     kinds::checkouts::CheckoutIndex,
@@ -12,8 +16,8 @@ use commerce::RemoteError;
 use contract::{
     CommerceChannelId, Fault, Page, Serves,
     checkouts::{
-        CommerceChannel, DeleteCommerceChannel, DeletedCommerceChannel, GetCommerceChannels,
-        RegisterCommerceChannel,
+        ChannelCheck, CommerceChannel, DeleteCommerceChannel, DeletedCommerceChannel,
+        GetCommerceChannels, RegisterCommerceChannel,
     },
     text::MASK,
 };
@@ -23,7 +27,7 @@ use std::time::Duration;
 const CHECK_WITHIN: Duration = Duration::from_secs(25);
 
 fn view(id: CommerceChannelId, state: &State) -> CommerceChannel {
-    let New { app_id, store_id, channel_token, admin_api_url, admin_token: _, label, check } =
+    let New { app_id, store_id, channel_token, admin_api_url, label, check, outcome, .. } =
         state.registered.clone();
     CommerceChannel {
         id,
@@ -33,7 +37,8 @@ fn view(id: CommerceChannelId, state: &State) -> CommerceChannel {
         admin_api_url,
         admin_token: MASK.into(),
         label,
-        check,
+        check: outcome,
+        check_message: check,
         created_at: state.created_at,
         updated_at: state.updated_at,
     }
@@ -42,30 +47,17 @@ fn view(id: CommerceChannelId, state: &State) -> CommerceChannel {
 impl Serves<RegisterCommerceChannel> for Platform {
     async fn serve(&self, cx: &Call, p: RegisterCommerceChannel) -> Result<CommerceChannel, Fault> {
         let world = &self.world;
-        let token = p.admin_token.as_str().to_owned();
-        let reached = reach(world, p.app_id, &p.admin_api_url, &p.channel_token, p.admin_token)?;
-        let checked = match reached {
-            Ok(channel) => {
-                let check = world.ports.shop.check_access(&channel);
-                world.ports.clock.limit(CHECK_WITHIN, check).await
-            }
-            Err(error) => Some(Err(error)),
-        };
-        let check = match checked {
-            Some(Ok(check)) => check,
-            Some(Err(RemoteError::Refused(why))) => {
-                return Err(Fault::invalid("adminApiUrl", why));
-            }
-            Some(Err(RemoteError::Busy { why, .. } | RemoteError::Unclear(why))) => {
-                tracing::warn!(app = %p.app_id, why, "a channel of a shop could not be checked");
-                return Err(Fault::Unavailable("the shop"));
-            }
-            None => return Err(Fault::Unavailable("the shop")),
-        };
         let claim = CommerceChannelClaim::Channel { token: p.channel_token.clone() };
         let held = world.store.holder::<CommerceChannels>(&claim)?;
+        let (check, outcome) = match held {
+            Some(id) => match self.known_check(id, &p)? {
+                Some(known) => known,
+                None => self.check_channel(&p).await?,
+            },
+            None => self.check_channel(&p).await?,
+        };
         let id = held.unwrap_or_else(|| world.ports.random.id(cx.now));
-        let sealed = world.ports.sealer.seal(&id.to_string(), &token);
+        let sealed = world.ports.sealer.seal(&id.to_string(), p.admin_token.as_str());
         let new = Box::new(New {
             app_id: p.app_id,
             store_id: p.store_id,
@@ -74,6 +66,7 @@ impl Serves<RegisterCommerceChannel> for Platform {
             admin_token: sealed.map_err(|_| Fault::Internal)?,
             label: p.label,
             check,
+            outcome,
         });
         let input = match held {
             Some(_) => Input::Command(Command::Replace(new)),
@@ -81,6 +74,51 @@ impl Serves<RegisterCommerceChannel> for Platform {
         };
         let show = move |state: &State| Ok(view(id, state));
         cx.change_or_create(world, &self.owners()?.commerce_channels, id, input, show).await
+    }
+}
+
+impl Platform {
+    /// What is known of a channel whose address and token do not change, if it passed.
+    fn known_check(
+        &self,
+        id: CommerceChannelId,
+        p: &RegisterCommerceChannel,
+    ) -> Result<Option<(String, ChannelCheck)>, Fault> {
+        let Some(seen) = self.world.store.get::<CommerceChannels>(&id)? else { return Ok(None) };
+        let known = &seen.state.registered;
+        let is_same = known.app_id == p.app_id
+            && known.admin_api_url == p.admin_api_url
+            && admin_token(&self.world, id, known)? == p.admin_token;
+        let has_passed = known.outcome == ChannelCheck::Passed;
+        Ok((is_same && has_passed).then(|| (known.check.clone(), known.outcome)))
+    }
+
+    /// Asks the shop whether the channel opens.
+    async fn check_channel(
+        &self,
+        p: &RegisterCommerceChannel,
+    ) -> Result<(String, ChannelCheck), Fault> {
+        let world = &self.world;
+        let token = p.admin_token.clone();
+        let reached = reach(world, p.app_id, &p.admin_api_url, &p.channel_token, token)?;
+        let checked = match reached {
+            Ok(channel) => {
+                let check = world.ports.shop.check_access(&channel);
+                world.ports.clock.limit(CHECK_WITHIN, check).await
+            }
+            Err(error) => Some(Err(error)),
+        };
+        let why = match checked {
+            Some(Ok(check)) => return Ok((check, ChannelCheck::Passed)),
+            Some(Err(RemoteError::Refused(why))) => {
+                return Err(Fault::invalid("adminApiUrl", why));
+            }
+            Some(Err(RemoteError::Busy { why, .. } | RemoteError::Unclear(why))) => why,
+            None => format!("it gave no answer within {} s", CHECK_WITHIN.as_secs()),
+        };
+        tracing::warn!(app = %p.app_id, why, "a channel of a shop could not be checked");
+        let message = format!("The shop did not answer: {why}. Register the channel again later.");
+        Ok((message, ChannelCheck::Failed))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{
     runtime::resource::{Child, Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects},
     world::World,
 };
-use contract::{AppId, CommerceChannelId, Fault, Name, Timestamp, WebUrl};
+use contract::{AppId, CommerceChannelId, Fault, Name, Timestamp, WebUrl, checkouts::ChannelCheck};
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct State {
     pub updated_at: Timestamp,
 }
 
-/// A registration whose access was checked.
+/// A registration. Its access was checked, unless the shop did not answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct New {
@@ -35,6 +35,9 @@ pub struct New {
     pub label: Name,
     /// What the check found.
     pub check: String,
+    /// Whether the check passed. Earlier versions kept only channels that passed.
+    #[serde(default)]
+    pub outcome: ChannelCheck,
 }
 
 #[derive(Debug, Clone)]

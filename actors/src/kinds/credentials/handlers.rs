@@ -10,14 +10,14 @@ use crate::{
 };
 use app_stores::{Key, RemoteError};
 use contract::{
-    AppId, CredentialId, Fault, Name, Page, Serves,
+    AppId, CredentialId, Fault, Name, Page, Patch, Serves,
     checkouts::PaymentProvider,
     credentials::{
         AccessCheck, CheckCredential, Credential, CredentialKind, DeleteCredential,
-        DeletedCredential, GetCredentials, SetCredential,
+        DeletedCredential, GetCredentials, SetCredential, UpdateCredential,
     },
     releases::Target,
-    text::{FileData, GitUrl},
+    text::{Currency, FileData, GitUrl},
 };
 use data_encoding::BASE64;
 use std::time::Duration;
@@ -63,6 +63,7 @@ fn consistent(p: &SetCredential) -> Result<(), Fault> {
         ("keyPassword", p.key_password.is_some(), &[K::AndroidKeystore]),
         ("keyId", p.key_id.is_some(), &[K::AppStoreConnectKey]),
         ("issuerId", p.issuer_id.is_some(), &[K::AppStoreConnectKey]),
+        ("currency", p.currency.is_some(), &[K::Paystack, K::Stripe]),
     ];
     match allowed.iter().find(|(_, given, kinds)| *given && !kinds.contains(&p.kind)) {
         Some((field, ..)) => Err(Fault::invalid(
@@ -73,8 +74,21 @@ fn consistent(p: &SetCredential) -> Result<(), Fault> {
             "profile",
             "is required: the provisioning profile with which apps are signed",
         )),
-        None => Ok(()),
+        None => p.currency.as_ref().map_or(Ok(()), |currency| charged(p.kind, currency)),
     }
+}
+
+/// Refuses a currency in which a provider charges nobody.
+fn charged(kind: CredentialKind, currency: &Currency) -> Result<(), Fault> {
+    let provider = match kind {
+        CredentialKind::Paystack => PaymentProvider::Paystack,
+        CredentialKind::Stripe => PaymentProvider::Stripe,
+        _ => {
+            let why = format!("is not for credentials of the kind {}", kind.name());
+            return Err(Fault::invalid("currency", why));
+        }
+    };
+    payments::check_currency(provider, currency).map_err(|why| Fault::invalid("currency", why))
 }
 
 impl Serves<SetCredential> for Platform {
@@ -111,6 +125,8 @@ impl Serves<SetCredential> for Platform {
             name: p.name,
             facts,
             expires_at,
+            currency: p.currency,
+            account_currency: None,
             warnings,
             check: None,
             last_used_at: None,
@@ -124,6 +140,17 @@ impl Serves<SetCredential> for Platform {
             None => Input::Create(Box::new(new)),
         };
         cx.change_or_create(world, &self.owners()?.credentials, id, input, show).await
+    }
+}
+
+impl Serves<UpdateCredential> for Platform {
+    async fn serve(&self, cx: &Call, p: UpdateCredential) -> Result<Credential, Fault> {
+        let (_, seen) = cx.ancestry.credential()?;
+        if let Patch::Set(currency) = &p.currency {
+            charged(seen.state.credential.kind, currency)?;
+        }
+        let command = Command::Currency(p.currency);
+        cx.change(&self.world, &self.owners()?.credentials, p.credential_id, command, show).await
     }
 }
 

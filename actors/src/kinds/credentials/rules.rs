@@ -10,8 +10,9 @@ use crate::{
     world::World,
 };
 use contract::{
-    AppId, CredentialId, Fault, Name, Timestamp,
+    AppId, CredentialId, Fault, Name, Patch, Timestamp,
     credentials::{AccessCheck, Credential, CredentialKind},
+    text::Currency,
     webhooks::EventType,
 };
 use futures_util::future::LocalBoxFuture;
@@ -56,6 +57,14 @@ pub enum Command {
     Used {
         stored_at: Timestamp,
     },
+    /// The currency of checkouts that name none changes.
+    Currency(Patch<Currency>),
+    /// The provider told the currency of the account to which the secret belongs that was stored at
+    /// this time.
+    AccountCurrency {
+        stored_at: Timestamp,
+        currency: Currency,
+    },
     /// The time of a warning has come.
     Warn,
     Remove,
@@ -90,9 +99,10 @@ impl Resource for Credentials {
     ) -> Result<Step<Self>, Fault> {
         Ok(match command {
             Command::Replace(new) => {
-                let (created_at, id) = (state.credential.created_at, state.credential.id);
+                let Credential { created_at, id, currency, .. } = state.credential;
                 let mut state = State::of(at.now, *new);
                 (state.credential.created_at, state.credential.id) = (created_at, id);
+                state.credential.currency = state.credential.currency.or(currency);
                 Step::put(state).intend(Intent::None)
             }
             // The answer is about a secret that was replaced meanwhile: it is checked again.
@@ -102,8 +112,20 @@ impl Resource for Credentials {
             Command::Checked { check, .. } => {
                 state.credential.check = Some(check);
                 state.credential.last_used_at = Some(at.now);
+                state.credential.account_currency = None;
                 Step::put(state)
             }
+            Command::Currency(currency) => {
+                currency.apply(&mut state.credential.currency);
+                Step::put(state)
+            }
+            Command::AccountCurrency { stored_at, currency }
+                if stored_at == state.credential.updated_at =>
+            {
+                state.credential.account_currency = Some(currency);
+                Step::put(state)
+            }
+            Command::AccountCurrency { .. } => Step::keep(),
             Command::Used { stored_at } if stored_at != state.credential.updated_at => Step::keep(),
             Command::Used { .. } => match state.credential.last_used_at {
                 Some(last) if at.now < last + NOTED_EVERY => Step::keep(),

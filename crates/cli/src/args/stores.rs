@@ -7,6 +7,7 @@ use contract::{
     credentials::CredentialKind,
     publishing::{FirebaseAppId, GroupName, Percent, TrackName},
     releases::Target,
+    text::Currency,
 };
 use std::{path::PathBuf, str::FromStr};
 
@@ -191,4 +192,7 @@ pub struct NewCredential {
     /// For appStoreConnectKey: the id of the issuer
     #[arg(long)]
     pub issuer_id: Option<Name>,
+    /// For paystack and stripe: the currency of checkouts that name none, such as EUR
+    #[arg(long)]
+    pub currency: Option<Currency>,
 }

@@ -87,6 +87,7 @@ async fn set(visitor: Visitor, path: web::Path<String>, parts: Multipart) -> Ans
         "keyPassword",
         "keyId",
         "issuerId",
+        "currency",
     ];
     let mut params = form.params(&fields);
     params.insert("appId".into(), json!(app_id));

@@ -12,7 +12,7 @@ use answers::{Balance, Failure, Initialized, PlanData, Transaction, data};
 use async_trait::async_trait;
 use contract::{
     checkouts::Reference,
-    text::{PlanCode, WebUrl},
+    text::{Currency, PlanCode, WebUrl},
 };
 use remote::{Answer, Http, Repeat};
 use serde::de::DeserializeOwned;
@@ -228,14 +228,31 @@ impl Provider for Paystack {
         self.subscription(key, code).await
     }
 
+    /// The currencies of the balances. Source: "Fetch Balance" in Paystack's API reference.
+    async fn currencies(&self, key: &Key) -> Result<Vec<Currency>, RemoteError> {
+        let balances: Vec<Balance> = self.list(own(key)?, "/balance").await?;
+        let mut currencies: Vec<Currency> = Vec::new();
+        for balance in balances {
+            let currency = balance.currency.parse().map_err(|e| {
+                RemoteError::Refused(format!(
+                    "Paystack says a currency that cannot be read: it {e}."
+                ))
+            })?;
+            if !currencies.contains(&currency) {
+                currencies.push(currency);
+            }
+        }
+        Ok(currencies)
+    }
+
     async fn check_access(&self, key: &Key) -> Result<String, RemoteError> {
-        let key = own(key)?;
-        let balances: Vec<Balance> = self.list(key, "/balance").await?;
-        let currencies: Vec<_> = balances.iter().map(|balance| balance.currency.as_str()).collect();
+        let currencies: Vec<_> =
+            self.currencies(key).await?.iter().map(Currency::to_string).collect();
         let held = match currencies.is_empty() {
             true => "no balance yet".into(),
             false => format!("balances in {}", currencies.join(", ")),
         };
+        let key = own(key)?;
         Ok(match key.is_live() {
             true => format!(
                 "Paystack accepts the key, which is live: money moves. The account has {held}."

@@ -14,6 +14,13 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 /// The pause when another request for the same session is under way.
 const PAUSE: Duration = Duration::from_secs(2);
 
+/// The account of a key.
+#[derive(Deserialize)]
+pub(super) struct Account {
+    /// In small letters. An account that has not been set up may have none.
+    pub default_currency: Option<String>,
+}
+
 /// What a refusal says. Source: "Errors" in Stripe's API reference.
 #[derive(Debug)]
 pub(super) struct Failure {

@@ -10,12 +10,12 @@ use crate::{
     Key, Opened, Order, Payment, Plan, Provider, RemoteError, StripeKey, Subscription,
     amounts::Amounts,
 };
-use answers::{Disputes, Failure, IntentOwner, Session};
+use answers::{Account, Disputes, Failure, IntentOwner, Session};
 use async_trait::async_trait;
 use contract::{
     Timestamp,
     checkouts::Reference,
-    text::{PlanCode, WebUrl},
+    text::{Currency, PlanCode, WebUrl},
 };
 use form::Form;
 use price::Price;
@@ -289,6 +289,23 @@ impl Provider for Stripe {
             Some(id) => self.subscription(key, id).await,
             None => Ok(None),
         }
+    }
+
+    /// The default currency of the account. A restricted key needs the permission to read the account; without it, Stripe answers 403,
+    /// and the currency is not known. Source: "Retrieve account" in Stripe's API reference.
+    async fn currencies(&self, key: &Key) -> Result<Vec<Currency>, RemoteError> {
+        let answer = self.get(own(key)?, "/v1/account").await?;
+        if !answer.is_ok() {
+            let failure = Failure::of(&answer);
+            return if failure.status == 403 { Ok(Vec::new()) } else { Err(failure.refused()) };
+        }
+        let account: Account = answer.read()?;
+        let read = |code: String| {
+            code.to_uppercase().parse().map_err(|e| {
+                refused(format!("Stripe says a currency that cannot be read: it {e}."))
+            })
+        };
+        account.default_currency.map(read).into_iter().collect()
     }
 
     /// Looks at the sessions of Checkout, which is what a restricted key needs most.

@@ -49,7 +49,7 @@ serve(async (config) => {
       /^GET \/dispute$/,
       (_, __, query) => list(stub.disputes.filter((it) => String(it.transaction.id) === query.get("transaction"))),
     ],
-    [/^GET \/balance$/, () => ({ data: stub.currencies.slice(0, 1).map((currency) => ({ currency, balance: 0 })) })],
+    [/^GET \/balance$/, () => ({ data: stub.balances.map((currency) => ({ currency, balance: 0 })) })],
   ];
   const provider = {
     isApi: (url) => !url.startsWith("/pay/"),
@@ -109,6 +109,8 @@ serve(async (config) => {
     charges: ({ reference }) => ({ charges: stub.transactions.get(reference)?.charges ?? 0 }),
     // Every transaction, with how often it was charged.
     transactions: () => ({ transactions: [...stub.transactions.values()] }),
+    // The account has balances in these currencies: {currencies}.
+    balances: ({ currencies }) => void (stub.balances = currencies),
     // The secret key is replaced: {secretKey}.
     rotate: ({ secretKey }) => void (stub.secretKey = secretKey),
   };

@@ -26,6 +26,8 @@ export class Stub {
   refunds = [];
   disputes = [];
   #customers = new Map();
+  /// The currencies of the account's balances.
+  balances = ["NGN"];
   /// After how many looks a subscription is there.
   #looks = new Map();
   #last = 1_000;

@@ -8,6 +8,7 @@
 //   from a session to its payment or subscription;
 // - idempotency keys;
 // - prices with a period, which are the plans of localstripe under the same id;
+// - the account of the key;
 // - disputes, and the signed webhooks about refunds and disputes;
 // - the states that localstripe does not move by itself: a subscription with an unpaid renewal is past due, and its
 //   period goes on;
@@ -23,6 +24,8 @@ const VERSION = "2022-11-15";
 export class Fake {
   /// What ours is of a session, by its id.
   sessions = new Map();
+  /// What ours is of the account.
+  account = { id: "acct_1", object: "account", default_currency: "eur" };
   #keys = new Map();
 
   constructor({ secretKey, webhookSecret }, gate) {
@@ -198,6 +201,7 @@ export class Fake {
         if (action === "expire") await ask(this.emulate, "POST", `/v1/checkout/sessions/${session}/expire`, {});
         return say(await this.#session(session, expand));
       }
+      if (pathname === "/v1/account") return say(completed("account", this.account));
       if (kind === "prices") return say(this.money.shownPrice(id, expand));
       if (kind === "subscriptions") return say(await this.money.subscription(id));
       if (kind === "disputes")

@@ -4,7 +4,9 @@ mod opening;
 mod payment;
 mod settlement;
 
-use super::{Attempt, Checkouts, Command, Effect, New, Outcome, Problem, State, schedule::PAYABLE};
+use super::{
+    Attempt, Checkouts, Command, Effect, New, Outcome, Price, Problem, State, schedule::PAYABLE,
+};
 use crate::{
     call::audit::Event,
     runtime::resource::{Intent, Moment, Step},
@@ -31,6 +33,7 @@ impl State {
             lines: Vec::new(),
             building: commerce::Progress::default(),
             order: None,
+            order_paid: false,
             opened: None,
             payment: None,
             looked_at: None,
@@ -144,6 +147,11 @@ impl State {
             S::AmountMismatch => !self.is_given_back(),
             _ => false,
         }
+    }
+
+    /// Whether the next attempt to settle is one at the shop.
+    pub fn pays_order(&self) -> bool {
+        matches!(self.ordered.price, Price::Shop { .. }) && !self.order_paid
     }
 
     fn is_given_back(&self) -> bool {

@@ -50,13 +50,29 @@ impl State {
         Step::put(self).intend(Intent::Now(Effect::Open))
     }
 
+    /// What is to be paid must be the price of the plan.
     pub(super) fn priced(self, plan: Plan) -> Step<Checkouts> {
-        if let Price::Plan { expected: Some(expected), .. } = &self.ordered.price
-            && *expected != plan.price.amount
-        {
-            let currency = plan.price.currency.clone();
-            let expected = Money { amount: *expected, currency };
-            return self.fail(format!("the plan costs {}, not {expected}", plan.price), false);
+        let Money { amount, currency } = plan.price.clone();
+        let (what, asked) = match &self.ordered.price {
+            Price::Plan { expected, currency: named, .. } => {
+                let asked = Money {
+                    amount: expected.unwrap_or(amount),
+                    currency: named.clone().unwrap_or(currency),
+                };
+                ("", asked)
+            }
+            Price::Shop { .. } => match &self.total {
+                Some(total) => (", and the order in the shop", total.clone()),
+                None => return self.fail("the order has no total".into(), false),
+            },
+            Price::Lines { .. } => return self.fail("this checkout has no plan".into(), false),
+        };
+        if asked != plan.price {
+            let text = match what {
+                "" => format!("the plan costs {}, not {asked}", plan.price),
+                what => format!("the plan costs {}{what} {asked}: both must be equal", plan.price),
+            };
+            return self.fail(text, false);
         }
         let line = Line { name: plan.name, unit: plan.price.amount, quantity: 1 };
         self.open(plan.price, vec![line])
@@ -65,6 +81,10 @@ impl State {
     pub(super) fn built(mut self, built: Built) -> Step<Checkouts> {
         let lines = lines_of(&built);
         self.order = Some(ShopOrder { id: built.id, code: built.code });
+        if self.ordered.price.plan().is_some() {
+            (self.total, self.attempts, self.problem) = (Some(built.total), 0, None);
+            return Step::put(self).intend(Intent::Now(Effect::Price));
+        }
         self.open(built.total, lines)
     }
 

@@ -44,7 +44,18 @@ impl State {
     ) -> Step<Checkouts> {
         self.attempt = None;
         let (text, is_refused, after) = match settled {
-            Ok(Settlement::Order) => return self.settled(now),
+            Ok(Settlement::Order) => {
+                let was_order = self.pays_order();
+                self.order_paid = was_order;
+                // What a plan pays for the first time is settled when its subscription is known.
+                return match self.ordered.price.plan() {
+                    Some(_) if was_order => {
+                        (self.state, self.problem, self.attempts) = (S::Settling, None, 0);
+                        self.settle(now)
+                    }
+                    _ => self.settled(now),
+                };
+            }
             Ok(Settlement::Subscription(id)) => {
                 self.subscription = Some(id);
                 return self.settled(now);
@@ -54,7 +65,7 @@ impl State {
             }
             Err(RemoteError::Refused(why)) => (why, true, SHORT),
             Err(RemoteError::Busy { why, after }) => (why, false, after),
-            Err(RemoteError::Unclear(why)) if self.order.is_some() => {
+            Err(RemoteError::Unclear(why)) if self.pays_order() => {
                 self.attempt = Some(Attempt::Unanswered(now));
                 (why, false, QUIET)
             }
