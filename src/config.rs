@@ -1,6 +1,6 @@
 //! Settings. A flag wins over its environment variable; the variable wins over the default.
 
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, builder::TypedValueParser};
 use contract::{
     AppId, WebUrl,
     authentication::Tier,
@@ -150,6 +150,20 @@ pub struct ServeArgs {
     /// How long a build may take, in seconds.
     #[arg(long, env = "SVC_BUILD_LIMIT", default_value_t = 7200)]
     pub build_limit: u64,
+    /// How long a deployment may take from its turn until it serves, in seconds.
+    #[arg(long, env = "SVC_DEPLOYMENT_LIMIT", default_value_t = 1800, value_parser = seconds())]
+    pub deployment_limit: u32,
+    /// How long a build of a container image may take from its turn, in seconds.
+    #[arg(long, env = "SVC_IMAGE_BUILD_LIMIT", default_value_t = 7200, value_parser = seconds())]
+    pub image_build_limit: u32,
+    /// The most text of a log in one reply, in bytes.
+    #[arg(
+        long,
+        env = "SVC_MAX_LOG_BYTES",
+        default_value_t = 1 << 20,
+        value_parser = clap::value_parser!(u64).range(1024..=64 << 20)
+    )]
+    pub max_log_bytes: u64,
     /// The deadline of a function call, in seconds.
     #[arg(long, env = "SVC_FUNCTION_TIMEOUT", default_value_t = 30)]
     pub function_timeout: u64,
@@ -257,6 +271,11 @@ pub enum LogFormat {
     Pretty,
     /// JSON for programs.
     Json,
+}
+
+/// From a second to a week.
+fn seconds() -> impl TypedValueParser<Value = u32> {
+    clap::value_parser!(u32).range(1..=7 * 24 * 3600)
 }
 
 fn parse_mirror(text: &str) -> Result<(String, String), String> {

@@ -107,6 +107,8 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
             builds_repositories: args.builds_repositories(),
             platform_app: args.platform_app,
             platform_plans: args.platform_plans.iter().cloned().collect(),
+            deployment_limit: Duration::from_secs(args.deployment_limit.into()),
+            image_build_limit: Duration::from_secs(args.image_build_limit.into()),
         }),
     };
     let settings = Settings {
@@ -129,6 +131,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         oidc_issuers: args.oidc_issuers.clone(),
         build_limit: Duration::from_secs(args.build_limit),
         function_limit: Duration::from_secs(args.function_timeout),
+        largest_log_reply: args.max_log_bytes,
         default_templates: DefaultTemplates {
             backend: args.backend_template.clone(),
             market: args.market_template.clone(),

@@ -80,6 +80,14 @@ fn templates_are_drafted_published_and_never_change_behind_anybody() {
         let params = json!({"templateId": id, "pricing": pricing});
         assert_eq!(call("updateTemplatePricing", params).refusal(), (400, 142), "{pricing}");
     }
+    let much =
+        json!({"model": "subscription", "planCode": "PLN_a", "amount": 1, "currency": "EUR"});
+    let refused = call("updateTemplatePricing", json!({"templateId": id, "pricing": much}));
+    let details = refused.body["details"].as_array().unwrap();
+    let fields: Vec<_> = details.iter().map(|it| it["field"].as_str().unwrap()).collect();
+    assert_eq!(fields, ["pricing.amount", "pricing.currency"], "{}", refused.body);
+    let featured = json!({"templateId": id, "featured": false});
+    assert_eq!(call("updateTemplatePricing", featured).ok()["pricing"], json!({"model": "free"}));
     let once = json!({"model": "oneTime", "amount": 1900, "currency": "EUR"});
     let params = json!({"templateId": id, "pricing": once, "featured": true});
     assert_eq!(call("updateTemplatePricing", params).ok()["pricing"], once);

@@ -266,7 +266,7 @@ fn an_image_is_built_pushed_and_used() {
         let mut found = Value::Null;
         eventually("the build ends", || {
             found = status(job);
-            ["succeeded", "failed", "cancelled"].contains(&found["job"]["state"].as_str().unwrap())
+            ["succeeded", "failed", "cancelled"].contains(&found["state"].as_str().unwrap())
         });
         found
     };
@@ -278,14 +278,20 @@ fn an_image_is_built_pushed_and_used() {
     )]);
     let job = build("1.0.0", "Dockerfile").ok();
     let done = ended(&job);
-    assert_eq!(
-        (&done["job"]["state"], &done["job"]["progress"]),
-        (&json!("succeeded"), &json!(100)),
-        "{done}"
-    );
+    assert_eq!((&done["state"], &done["progress"]), (&json!("succeeded"), &json!(100)), "{done}");
     let known = service.call(None, "getDockerImage", json!({"name": "built"})).ok();
-    assert_eq!(known["versions"][0]["digest"], done["job"]["digest"], "{known}");
+    assert_eq!(known["versions"][0]["digest"], done["digest"], "{known}");
     assert_eq!(build("1.0.0", "Dockerfile").refusal(), (409, 137));
+    // A digest alone is enough, and must be in the registry.
+    let by_digest = |digest: &Value| {
+        let version = json!({"imageId": image["id"], "version": "pinned", "digest": digest});
+        call("addDockerImageVersion", version)
+    };
+    let refused = by_digest(&json!(format!("sha256:{}", "0".repeat(64))));
+    assert_eq!(refused.refusal(), (400, 142), "{}", refused.body);
+    assert_eq!(refused.body["details"][0]["field"], "digest", "{}", refused.body);
+    let pinned = by_digest(&done["digest"]).ok()["versions"][1].clone();
+    assert_eq!((&pinned["tag"], &pinned["digest"]), (&json!(null), &done["digest"]));
 
     let slow = build("2.0.0", "slow/Dockerfile").ok();
     eventually("it says what it was given", || {
@@ -294,7 +300,7 @@ fn an_image_is_built_pushed_and_used() {
     });
     assert_eq!(build("2.0.0", "Dockerfile").refusal(), (409, 137), "one build of a version");
     // The tail no longer holds the third of three steps, but the whole log can be read.
-    assert_eq!(status(&slow)["job"]["progress"], 60, "{}", status(&slow));
+    assert_eq!(status(&slow)["progress"], 60, "{}", status(&slow));
     let listed = call("listBuildJobs", json!({"state": "building"})).ok();
     let listed = listed["items"].as_array().unwrap().iter().map(|j| (&j["id"], &j["progress"]));
     assert_eq!(listed.collect::<Vec<_>>(), [(&slow["id"], &json!(60))]);
@@ -306,9 +312,9 @@ fn an_image_is_built_pushed_and_used() {
     let rest = json!({"jobId": slow["id"], "cursor": logs["nextCursor"]});
     assert_eq!(call("getBuildJobLogs", rest).ok()["lines"], json!([]));
     call("cancelDockerBuild", json!({"jobId": slow["id"]})).ok();
-    assert_eq!(ended(&slow)["job"]["state"], "cancelled");
+    assert_eq!(ended(&slow)["state"], "cancelled");
     let failed = ended(&build("3.0.0", "nowhere/Dockerfile").ok());
-    assert!(failed["job"]["error"].as_str().unwrap().contains("nowhere/Dockerfile"), "{failed}");
+    assert!(failed["error"].as_str().unwrap().contains("nowhere/Dockerfile"), "{failed}");
     let jobs = call("listBuildJobs", json!({"imageId": image["id"]})).ok();
     assert_eq!(jobs["items"].as_array().unwrap().len(), 3);
 

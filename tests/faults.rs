@@ -326,7 +326,7 @@ fn a_service_that_is_killed_in_each_state_on_the_way_goes_on() {
     let job = service.call(Some(&admin), "triggerDockerBuild", build).ok();
     let state = |service: &Installed| {
         let params = json!({"jobId": job["id"]});
-        service.call(Some(&admin), "getBuildJobStatus", params).ok()["job"]["state"].clone()
+        service.call(Some(&admin), "getBuildJobStatus", params).ok()["state"].clone()
     };
     kill_in(&mut service, "building", state);
     eventually("it is built", || state(&service) == "succeeded");

@@ -105,7 +105,9 @@ fn a_backend_lives_in_real_containers() {
     let failed = run("perr", json!({"code": 101}));
     assert_eq!(failed.refusal(), (400, 141));
     assert!(failed.body["error"].as_str().unwrap().contains("101"), "{}", failed.body);
-    assert_eq!(run("nothing", json!({})).refusal(), (404, 101));
+    let unknown = run("nothing", json!({}));
+    assert_eq!(unknown.refusal(), (400, 141));
+    assert!(unknown.body["error"].as_str().unwrap().contains("Invalid function"), "{unknown:?}");
     // A call that is repeated while it is under way does not run again.
     let slow = json!({"appId": app, "functionName": "slow", "parameters": {"ms": 3000}});
     let once = |params: &Value| {
@@ -221,6 +223,44 @@ fn a_backend_lives_in_real_containers() {
     until(&service, &ada, id, &["running"]);
     let metrics = call("svc_getAppMetrics", json!({"appId": app})).ok();
     assert_eq!(metrics["userCount"], 1, "{metrics}");
+
+    // What its app and its project take with them is kept too, and comes into another app.
+    let counts = json!({"projectId": project["id"], "kind": "market"});
+    assert_eq!(call("svc_getBackendInstances", counts).ok()["items"], json!([]));
+    let gone = call("deleteApp", json!({"appId": app})).ok();
+    assert_eq!((&gone["keptInstances"], &gone["deleted"]["instances"]), (&json!([id]), &json!(1)));
+    service.has_objects(Some(id.as_str().unwrap()), 1);
+    let deleted =
+        json!({"projectId": project["id"], "deleted": true, "kind": "all", "state": "deleted"});
+    eventually("it is listed", || {
+        call("svc_getBackendInstances", deleted.clone()).ok()["items"][0]["id"] == *id
+    });
+    let refused = call("svc_undeleteBackendInstance", params.clone());
+    assert_eq!(refused.refusal(), (400, 142), "{}", refused.body);
+    assert_eq!(refused.body["details"][0]["field"], "appId", "{}", refused.body);
+    call("svc_deleteProject", json!({"projectId": project["id"]})).ok();
+    let (_, foreign) = service.project_with_app(&eve, None);
+    let (_, other) = service.project_with_app(&ada, None);
+    let into = |who: &Person, app: &Value| {
+        let params = json!({"instanceId": id, "appId": app});
+        service.call(Some(who), "svc_undeleteBackendInstance", params)
+    };
+    assert_eq!(into(&eve, &foreign).refusal(), (404, 101), "the data of others");
+    assert_eq!(into(&ada, &foreign).refusal(), (404, 101), "the app of others");
+    let answers: Vec<Answer> = std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..16).map(|_| scope.spawn(|| into(&ada, &other))).collect();
+        calls.into_iter().map(|call| call.join().unwrap()).collect()
+    });
+    assert!(answers.iter().any(|answer| answer.status == 200), "{:?}", answers[0].body);
+    assert!(answers.iter().all(|it| it.status == 200 || it.refusal() == (404, 101)));
+    let moved = until(&service, &ada, id, &["running"]);
+    assert_eq!(moved["appId"], other, "{moved}");
+    let metrics = call("svc_getAppMetrics", json!({"appId": other})).ok();
+    assert_eq!(metrics["userCount"], 1, "{metrics}");
+    for name in [id, &other] {
+        let health = format!("{}/instances/{}/parse/health", service.url, name.as_str().unwrap());
+        assert_eq!(service.http.get(health).send().unwrap().status(), 200, "{name}");
+    }
 
     // Nothing is left behind.
     call("svc_deleteBackendInstance", json!({"instanceId": id, "deleteData": true})).ok();

@@ -103,9 +103,10 @@ fn a_shop_comes_up_with_nothing_prepared() {
     call("svc_startMarketServer", json!({"appId": app})).ok();
     until(&service, &ada, id, &["running"]);
 
-    // Deleting the app deletes all of its services.
-    call("deleteApp", json!({"appId": app})).ok();
-    service.has_objects(None, 0);
+    // Deleting the app deletes all of its services, and keeps the volume of its database.
+    let gone = call("deleteApp", json!({"appId": app})).ok();
+    assert_eq!(gone["keptInstances"], json!([id]), "{gone}");
+    service.has_objects(None, 1);
 }
 
 #[test]
@@ -167,7 +168,9 @@ fn a_market_server_goes_on_without_a_dashboard_that_does_not_come_up() {
     until(&service, &ada, &made["id"], &["running"]);
     let broken = json!({"NODE_OPTIONS": "--require=/nowhere.js"});
     let params = json!({"appId": made["appId"], "env": broken});
-    call("svc_deployMarketDashboard", params).ok();
+    let adding = call("svc_deployMarketDashboard", params).ok();
+    assert_eq!(adding["state"], "running", "the shop goes on: {adding}");
+    assert_eq!(adding["services"][2]["state"], "missing", "{adding}");
     let degraded = until(&service, &ada, &made["id"], &["degraded", "failed"]);
     assert_eq!(degraded["state"], "degraded", "{degraded}");
     assert!(degraded["lastError"].as_str().unwrap().contains("left out"), "{degraded}");

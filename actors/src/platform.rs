@@ -50,6 +50,8 @@ pub struct Settings {
     pub build_limit: Duration,
     /// The deadline of functions that declare none of their own.
     pub function_limit: Duration,
+    /// The most text of an instance's log in one reply, in bytes.
+    pub largest_log_reply: u64,
     pub default_templates: DefaultTemplates,
 }
 

@@ -15,8 +15,6 @@ const FUNCTION_LIMIT: Duration = Duration::from_secs(25);
 const QUERY_LIMIT: Duration = Duration::from_secs(5);
 /// The maximum length of an error message, in characters.
 const MOST_ERROR: usize = 2_000;
-/// Parse's code for a failed cloud function.
-const SCRIPT_FAILED: i64 = 141;
 
 enum Access {
     Master,
@@ -49,13 +47,7 @@ impl ParseServers for ParseClient {
             let body = answer.json().unwrap_or_default();
             return Ok(body.get("result").cloned().unwrap_or(Value::Null));
         }
-        let unknown = format!("Invalid function: \"{}\"", call.name);
-        Err(match failure(&answer) {
-            ParseError::Failed { code: Some(SCRIPT_FAILED), error } if error == unknown => {
-                ParseError::UnknownFunction
-            }
-            failed => failed,
-        })
+        Err(failure(&answer))
     }
 
     async fn count_users(

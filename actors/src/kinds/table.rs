@@ -182,7 +182,7 @@ macro_rules! kinds {
                         }
                     }
                     Subject::Membership(id, _) => ancestry.find::<Organizations>(store, id)?,
-                    Subject::DeletedInstance(id) => ancestry.find_deleted::<Instances>(store, id)?,
+                    Subject::DeletedInstance(id) => ancestry.find_deleted_instance(store, id)?,
                     $($(Subject::$subject(id) => ancestry.find::<$kind>(store, id)?,)?)+
                 }
                 Ok(ancestry)
@@ -312,9 +312,21 @@ impl Ancestry {
         self.find_if::<R>(store, id, |state| !R::is_deleted(state))
     }
 
-    /// Finds a deleted resource and its ancestors.
-    fn find_deleted<R: Located>(&mut self, store: &Store, id: R::Key) -> Result<(), Fault> {
-        self.find_if::<R>(store, id, R::is_deleted)
+    /// Finds a deleted instance and its ancestors. One whose app is deleted has the organization to
+    /// which it is left, and its project while that exists.
+    fn find_deleted_instance(&mut self, store: &Store, id: InstanceId) -> Result<(), Fault> {
+        self.find_if::<Instances>(store, id, Instances::is_deleted)?;
+        let (_, seen) = self.instance()?;
+        let (project, left_to) = (seen.state.project_id, seen.state.left_to);
+        let Some(organization) = left_to else { return Ok(()) };
+        let found = match self.find::<Projects>(store, project) {
+            Err(Fault::NotFound(_)) => self.find::<Organizations>(store, organization),
+            found => found,
+        };
+        found.map_err(|fault| match fault {
+            Fault::NotFound(_) => Fault::NotFound(Instances::NOUN),
+            fault => fault,
+        })
     }
 
     fn find_if<R: Located>(

@@ -119,6 +119,10 @@ pub struct Site {
     pub platform_app: Option<AppId>,
     /// The tiers that the plans of that app give.
     pub platform_plans: BTreeMap<PlanCode, Tier>,
+    /// How long a deployment may take from its turn until it serves.
+    pub deployment_limit: Duration,
+    /// How long a build of an image may take from its turn.
+    pub image_build_limit: Duration,
 }
 
 impl Site {

@@ -55,8 +55,6 @@ pub enum ParseError {
     /// Only the GraphQL API lists the functions.
     #[error("the server does not serve GraphQL")]
     NoGraphql,
-    #[error("there is no such function")]
-    UnknownFunction,
     /// The server answered with an error.
     #[error("{error}")]
     Failed { code: Option<i64>, error: String },

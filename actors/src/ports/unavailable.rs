@@ -70,6 +70,8 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
             builds_repositories: true,
             platform_app: None,
             platform_plans: BTreeMap::new(),
+            deployment_limit: Duration::from_secs(30 * 60),
+            image_build_limit: Duration::from_secs(2 * 3600),
         }),
     }
 }

@@ -293,8 +293,9 @@ impl<R: Resource> Owner<R> {
             if let Some(outcome) = (run == Run::Again).then(unanswered).flatten() {
                 return Ok(outcome);
             }
-            let done = clock.limit(R::TIME_LIMIT, R::perform(effect, id, kept, world)).await;
-            done.unwrap_or_else(|| Err(Retry(format!("not done within {:?}", R::TIME_LIMIT))))
+            let within = R::time_limit(&kept.state);
+            let done = clock.limit(within, R::perform(effect, id, kept, world)).await;
+            done.unwrap_or_else(|| Err(Retry(format!("not done within {within:?}"))))
         };
         let begun = self.begun;
         self.performing = Some(ctx.spawn(work.into_actor(self).map(move |outcome, owner, ctx| {

@@ -31,7 +31,7 @@ pub trait Row: Record {
 pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
     /// The version of the shape of [`Resource::State`]. [`Resource::upgrade`] reads older shapes.
     const SHAPE: u16 = 1;
-    /// How long one attempt at an effect may take.
+    /// How long one attempt at an effect may take, unless [`Resource::time_limit`] says otherwise.
     const TIME_LIMIT: Duration = Duration::from_secs(30);
     /// The input of [`Resource::create`].
     type New: Clone + Debug + Send + 'static;
@@ -41,6 +41,11 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
     /// so it may run twice and must be idempotent.
     type Effect: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send + Sync + 'static;
     type Outcome: Clone + Debug + Send + 'static;
+
+    /// How long one attempt at an effect of this resource may take.
+    fn time_limit(_: &Self::State) -> Duration {
+        Self::TIME_LIMIT
+    }
 
     fn create(at: &Moment<Self>, new: Self::New) -> Result<Step<Self>, Fault>;
 

@@ -389,6 +389,7 @@ fn settings() -> Settings {
         oidc_issuers: vec![],
         build_limit: HOUR,
         function_limit: Duration::from_secs(30),
+        largest_log_reply: 1 << 20,
         default_templates: DefaultTemplates {
             backend: "a".parse().unwrap(),
             market: "b".parse().unwrap(),

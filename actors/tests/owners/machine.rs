@@ -152,6 +152,11 @@ enum Event {
     Restart,
     Delete(bool),
     Undelete,
+    /// Its app is deleted.
+    Leave,
+    /// It comes into another app.
+    Move,
+    AddStorefront,
     Observe,
     Replace(u128),
     Withdraw(u128),
@@ -174,6 +179,9 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Restart),
         1 => any::<bool>().prop_map(Event::Delete),
         1 => Just(Event::Undelete),
+        1 => Just(Event::Leave),
+        1 => Just(Event::Move),
+        1 => Just(Event::AddStorefront),
         2 => Just(Event::Observe),
         2 => (1..4_u128).prop_map(Event::Replace),
         1 => (1..4_u128).prop_map(Event::Withdraw),
@@ -197,6 +205,9 @@ fn happen(world: &mut World, event: Event) {
         Event::Restart => world.take(Input::Command(Command::Restart)),
         Event::Delete(data) => world.take(Input::Command(Command::Delete { data })),
         Event::Undelete => world.take(Input::Command(scene::undelete(world.now))),
+        Event::Leave => world.take(Input::Command(scene::leave())),
+        Event::Move => world.take(Input::Command(scene::undelete_into(world.now))),
+        Event::AddStorefront => world.take(Input::Command(scene::add_storefront())),
         Event::Observe => world.take(Input::Command(Command::Observe { lost: vec![] })),
         Event::Replace(n) => world.take(Input::Command(scene::replace(n))),
         Event::Withdraw(n) => {
@@ -313,9 +324,16 @@ proptest! {
             .filter(|(_, seen)| seen.state == ServiceState::Running)
             .map(|(key, _)| *key)
             .collect();
-        let wanted = vec![(Role::SqlDb, live(Role::SqlDb)), (Role::Server, live(Role::Server))];
+        let services = instance.services.iter().filter(|service| !service.left_out);
+        let wanted: Vec<_> = services.map(|s| (s.role, s.live.generation)).collect();
+        let is_whole = wanted.len() == instance.services.len();
         match instance.state {
+            S::Degraded => {
+                prop_assert!(!is_whole && instance.last_error.is_some());
+                prop_assert_eq!(running, wanted);
+            }
             S::Running => {
+                prop_assert!(is_whole);
                 prop_assert_eq!(running, wanted);
                 prop_assert!(world.restored && instance.initial_restore.is_none());
             }
@@ -325,7 +343,7 @@ proptest! {
             other => prop_assert!(false, "at rest in {other:?}"),
         }
         if instance.desired == DesiredState::Running && instance.state != S::Failed {
-            prop_assert_eq!(instance.state, S::Running);
+            prop_assert_eq!(instance.state == S::Running, is_whole);
         }
         let stray = world.containers.keys().filter(|(role, generation)| live(*role) != *generation);
         prop_assert_eq!(stray.count(), 0, "only what serves is left: {:?}", world.containers);

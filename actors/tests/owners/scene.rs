@@ -3,6 +3,7 @@
 
 use actors::{
     kinds::{
+        apps::{App, Apps},
         backups, deployments, image_builds,
         instances::{
             Command, Definition, InitialRestore, Instance, Revision, Service, ServiceChange,
@@ -13,8 +14,8 @@ use actors::{
     runtime::resource::Kept,
 };
 use contract::{
-    AppId, BackupId, DeploymentId, Id, ImageId, InstanceId, JobId, ProjectId, TemplateId,
-    Timestamp,
+    AppId, BackupId, DeploymentId, Id, ImageId, InstanceId, JobId, OrganizationId, ProjectId,
+    TemplateId, Timestamp,
     instances::{DesiredState, InstanceKind, InstanceState, Resources, Role},
     templates::TemplateService,
 };
@@ -52,6 +53,28 @@ fn service(role: Role) -> Service {
     Service::new(Revision::new(1, definition, image(), BTreeMap::new()))
 }
 
+/// The app is deleted.
+pub fn leave() -> Command {
+    Command::Leave(OrganizationId::of(Ulid(9)))
+}
+
+/// A storefront is added to the instance.
+pub fn add_storefront() -> Command {
+    let service = Box::new(service(Role::Storefront));
+    Command::AddService { service, secrets: BTreeMap::new() }
+}
+
+/// The instance comes back into another app.
+pub fn undelete_into(now: Timestamp) -> Command {
+    let app = App::new(ProjectId::of(Ulid(11)), "Another app".parse().unwrap(), now);
+    let kept = Kept::<Apps> { state: app, intent: None };
+    let app = (AppId::of(Ulid(12)), Arc::new(Stored::after(None, kept)));
+    match undelete(now) {
+        Command::Undelete { template, .. } => Command::Undelete { template, app: Some(app) },
+        other => other,
+    }
+}
+
 /// The instance's template, which still exists.
 pub fn undelete(now: Timestamp) -> Command {
     let template = read(json!({
@@ -61,7 +84,7 @@ pub fn undelete(now: Timestamp) -> Command {
         "currentVersion": null, "versions": [], "createdAt": now, "updatedAt": now,
     }));
     let kept = Kept::<Templates> { state: template, intent: None };
-    Command::Undelete { template: Arc::new(Stored::after(None, kept)) }
+    Command::Undelete { template: Arc::new(Stored::after(None, kept)), app: None }
 }
 
 pub fn instance(now: Timestamp) -> Instance {
@@ -82,6 +105,7 @@ pub fn instance(now: Timestamp) -> Instance {
         deadline: Some(now + Duration::from_secs(600)),
         coming_up: false,
         delete_data: false,
+        left_to: None,
         crashes: vec![],
         unreachable_since: None,
         last_error: None,

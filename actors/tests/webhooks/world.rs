@@ -280,6 +280,7 @@ fn settings() -> Settings {
         oidc_issuers: vec![],
         build_limit: Duration::from_secs(3600),
         function_limit: Duration::from_secs(30),
+        largest_log_reply: 1 << 20,
         default_templates: DefaultTemplates {
             backend: "a".parse().unwrap(),
             market: "b".parse().unwrap(),

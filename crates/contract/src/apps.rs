@@ -67,7 +67,13 @@ functions! {
     } -> App { who: OwnerOrAdmin of (app_id), effect: Change,
         errors: [NotNow "the app has 50 channel policies"] }
 
-    /// Delete an app with its artifacts, releases and deploy tokens.
+    /// Delete an app and everything in it.
+    ///
+    /// The app disappears at once. Its repository, builds, artifacts, releases, publications,
+    /// deployments, backups, schedules, credentials, deploy tokens, trusted publishers, checkouts,
+    /// subscriptions and commerce channels are deleted afterwards; a restart of the service does not
+    /// stop this. Its instances are deleted as `svc_deleteBackendInstance` does it: their volumes are
+    /// kept for seven days, in which `svc_undeleteBackendInstance` brings them back into another app.
     "deleteApp": DeleteApp { app_id: AppId } -> DeletedApp { who: OwnerOrAdmin of (app_id), effect: Change,
         errors: [NotNow "a payment is not settled"] }
 
@@ -117,10 +123,27 @@ records! {
     }
 
     /// What was deleted with an app.
-    pub struct DeletedApp { deleted: AppContents }
+    pub struct DeletedApp {
+        deleted: Contents,
+        /// The instances whose volumes are kept for seven days.
+        kept_instances: Vec<InstanceId>,
+    }
 
-    /// The numbers of objects that belonged to an app.
-    pub struct AppContents { instances: u64, artifacts: u64, releases: u64 }
+    /// The numbers of objects that were deleted.
+    #[derive(Default)]
+    pub struct Contents {
+        apps: u64,
+        instances: u64,
+        backups: u64,
+        deployments: u64,
+        builds: u64,
+        artifacts: u64,
+        releases: u64,
+        credentials: u64,
+        deploy_tokens: u64,
+        checkouts: u64,
+        subscriptions: u64,
+    }
 }
 
 /// A mobile platform.

@@ -3,7 +3,7 @@
 use crate::{
     AppId, BackupId, InstanceId, NewName, Page, ProjectId, TemplateId,
     env::Env,
-    instances::{Instance, Metrics, Resources},
+    instances::{Instance, InstanceKind, InstanceState, Metrics, Resources},
     page::*,
 };
 use schemars::JsonSchema;
@@ -37,9 +37,15 @@ functions! {
     } -> Instance { who: Member of (project_id), effect: Change,
         errors: [Exists "the app has a backend", NotNow "the template is not published, an image version is deprecated, or the backup is not ready"] }
 
-    /// List the backend instances of a project.
+    /// List the instances of a project.
     "svc_getBackendInstances": GetBackendInstances {
         project_id: ProjectId,
+        /// The default is `backend`.
+        #[serde(default)]
+        kind: InstanceKinds,
+        /// Return only instances in this state.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<InstanceState>,
         /// List the deleted instances instead: those that `svc_undeleteBackendInstance` can bring back.
         #[serde(default)]
         deleted: bool,
@@ -49,11 +55,11 @@ functions! {
         cursor: Option<Cursor>,
     } -> Page<Instance> { who: Member of (project_id), effect: Read, scope: InstanceRead }
 
-    /// Read a backend instance.
+    /// Read an instance, also a market server.
     "svc_getBackendInstance": GetBackendInstance { instance_id: InstanceId } -> Instance
     { who: Member of (instance_id), effect: Read, scope: InstanceRead }
 
-    /// Start a stopped instance. A running instance stays as it is.
+    /// Start a stopped instance, also a market server. A running instance stays as it is.
     "svc_startBackendInstance": StartBackendInstance {
         instance_id: InstanceId,
         /// Wait until the instance is at rest, for at most 25 seconds.
@@ -61,7 +67,7 @@ functions! {
         wait: bool,
     } -> Instance { who: Member of (instance_id), effect: Change }
 
-    /// Stop an instance. Its data is kept.
+    /// Stop an instance, also a market server. Its data is kept.
     "svc_stopBackendInstance": StopBackendInstance {
         instance_id: InstanceId,
         /// Wait until the instance is at rest, for at most 25 seconds.
@@ -69,7 +75,7 @@ functions! {
         wait: bool,
     } -> Instance { who: Member of (instance_id), effect: Change }
 
-    /// Stop an instance and start it again.
+    /// Stop an instance, also a market server, and start it again.
     "svc_restartBackendInstance": RestartBackendInstance {
         instance_id: InstanceId,
         /// Wait until the instance is at rest, for at most 25 seconds.
@@ -77,7 +83,7 @@ functions! {
         wait: bool,
     } -> Instance { who: Member of (instance_id), effect: Change, errors: [NotNow "it is provisioning, starting or stopping"] }
 
-    /// Change an instance.
+    /// Change an instance, also a market server.
     ///
     /// New resources and a new environment need a new container of the server. It replaces the
     /// running container once it is healthy.
@@ -94,30 +100,61 @@ functions! {
     } -> Instance { who: Member of (instance_id), effect: Change,
         errors: [NotNow "the instance is on its way to another state, or another container is starting"] }
 
-    /// Delete an instance.
+    /// Delete an instance, also a market server.
     ///
     /// Its volumes are kept for seven days, in which `svc_undeleteBackendInstance` brings it back.
-    /// With `deleteData` they are removed at once.
+    /// With `deleteData` they are removed at once. Its backups stay with the app.
     "svc_deleteBackendInstance": DeleteBackendInstance {
         instance_id: InstanceId,
         #[serde(default)]
         delete_data: bool,
     } -> DeletedInstance { who: OwnerOrAdmin of (instance_id), effect: Change }
 
-    /// Bring back a deleted instance and start it.
+    /// Bring back a deleted instance, also a market server, and start it.
     ///
-    /// It keeps its data, its variables and its secrets.
-    "svc_undeleteBackendInstance": UndeleteBackendInstance { instance_id: DeletedInstanceId } -> Instance
+    /// It keeps its data, its variables and its secrets. In another app it begins without the
+    /// deployments, backups and schedules of the app that it leaves.
+    "svc_undeleteBackendInstance": UndeleteBackendInstance {
+        instance_id: DeletedInstanceId,
+        /// The app that gets the instance, without another one of its kind. The default is the app
+        /// that had it; one that was deleted cannot get it back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        app_id: Option<AppId>,
+    } -> Instance
     { who: OwnerOrAdmin of (instance_id), effect: Change,
-        errors: [NotFound "it was not deleted, or its data was removed", Exists "the app has another instance of this kind", NotNow "its containers are still being removed, or its template was deleted"] }
+        errors: [NotFound "it was not deleted, its data was removed, or there is no such app", Exists "the app has another instance of this kind", NotNow "its containers are still being removed, or its template was deleted"] }
 
-    /// Read the current and past resource usage of an instance.
+    /// Read the current and past resource usage of an instance, also of a market server.
     "svc_getServerMetrics": GetServerMetrics {
         instance_id: InstanceId,
         /// How many minutes of history to return, from 1 to 1440. The default is 60.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         minutes: Option<u32>,
     } -> ServerMetrics { who: Member of (instance_id), effect: Read, scope: InstanceRead }
+}
+
+/// Which kinds of instances a list has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum InstanceKinds {
+    /// Backends.
+    #[default]
+    Backend,
+    /// Market servers.
+    Market,
+    /// Both.
+    All,
+}
+
+impl InstanceKinds {
+    /// Whether a list has instances of this kind.
+    pub fn includes(self, kind: InstanceKind) -> bool {
+        match self {
+            InstanceKinds::Backend => kind == InstanceKind::Backend,
+            InstanceKinds::Market => kind == InstanceKind::Market,
+            InstanceKinds::All => true,
+        }
+    }
 }
 
 /// The id of an instance that was deleted, and whose data is kept.

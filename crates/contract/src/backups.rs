@@ -41,6 +41,12 @@ functions! {
     /// List the backups of an app's instances.
     "svc_getBackups": GetBackups {
         app_id: AppId,
+        /// Return only backups of this kind of instance.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<InstanceKind>,
+        /// Return only backups of this database.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        database: Option<BackupKind>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<BackupState>,
         #[serde(default)]
@@ -126,6 +132,9 @@ records! {
     pub struct Backup {
         id: BackupId,
         instance_id: InstanceId,
+        /// Null for a backup of an earlier version.
+        #[serde(default)]
+        instance_kind: Option<InstanceKind>,
         app_id: AppId,
         kind: BackupKind,
         state: BackupState,

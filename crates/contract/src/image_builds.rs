@@ -2,10 +2,9 @@
 
 use crate::{
     ImageId, JobId, Page, Timestamp, VersionName,
-    deployments::GitSource,
     env::Env,
     page::*,
-    text::{ContextPath, ImageDigest},
+    text::{ContextPath, GitRef, GitUrl, ImageDigest},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,7 +72,18 @@ records! {
 
     /// A build and the end of its log.
     pub struct BuildJobStatus {
-        job: BuildJob,
+        id: JobId,
+        image_id: ImageId,
+        version: VersionName,
+        state: BuildJobState,
+        /// Progress, in percent.
+        progress: u8,
+        /// The digest in the registry. An image from a recipe has none.
+        digest: Option<ImageDigest>,
+        error: Option<String>,
+        created_at: Timestamp,
+        started_at: Option<Timestamp>,
+        finished_at: Option<Timestamp>,
         /// The last 100 lines.
         log_tail: Vec<String>,
     }
@@ -91,18 +101,55 @@ records! {
     pub struct BuildJobLine { at: Timestamp, text: String }
 }
 
+impl BuildJobStatus {
+    /// The status of a build whose log ends with these lines.
+    pub fn of(job: BuildJob, log_tail: Vec<String>) -> BuildJobStatus {
+        let BuildJob { id, image_id, version, state, progress, digest, error, .. } = job;
+        let BuildJob { created_at, started_at, finished_at, .. } = job;
+        BuildJobStatus {
+            id,
+            image_id,
+            version,
+            state,
+            progress,
+            digest,
+            error,
+            created_at,
+            started_at,
+            finished_at,
+            log_tail,
+        }
+    }
+}
+
 /// The source of a build.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BuildSource {
     /// The repository to build.
-    pub git: GitSource,
+    pub git: BuildRepository,
     /// The path of the Dockerfile. The default is `Dockerfile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dockerfile: Option<ContextPath>,
     /// Build arguments. Everybody with the image can read them, so they must not contain secrets.
     #[serde(default)]
     pub build_args: Env,
+}
+
+/// The repository of a build.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BuildRepository {
+    /// The address of the repository.
+    pub url: GitUrl,
+    /// A branch, tag or commit. The default is the default branch.
+    #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+    pub git_ref: Option<GitRef>,
+    /// Another place for `dockerfile` of [`BuildSource`], which wins. Stored builds of earlier versions
+    /// have it, and it is left out of the schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub dockerfile: Option<ContextPath>,
 }
 
 /// The states of a build.

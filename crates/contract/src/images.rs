@@ -59,18 +59,18 @@ functions! {
     /// Add a version to an image.
     ///
     /// The service asks the registry for the digest of the tag. The version keeps this digest even
-    /// if the tag moves.
+    /// if the tag moves. With a digest alone, the registry must have an image with it.
     "addDockerImageVersion": AddDockerImageVersion {
         image_id: ImageId,
         version: VersionName,
-        /// The default is the name of the version.
+        /// The default is the name of the version, unless a digest is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tag: Option<ImageTag>,
-        /// The digest that the tag must have.
+        /// The digest of the version. With a tag, the tag must have it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<ImageDigest>,
     } -> DockerImage { who: SuperAdmin, effect: Change,
-        errors: [Exists "the image has this version", Invalid "the registry knows no such tag", Unavailable "the registry cannot be asked"] }
+        errors: [Exists "the image has this version", Invalid "the registry knows no such tag or digest", Unavailable "the registry cannot be asked"] }
 
     /// Deprecate a version of an image.
     ///
@@ -101,7 +101,8 @@ records! {
     /// A version of an image.
     pub struct DockerImageVersion {
         version: VersionName,
-        tag: ImageTag,
+        /// Null for a version that was added by its digest.
+        tag: Option<ImageTag>,
         /// The digest that runs. The versions of built-in images have none until their first use, and
         /// those from a recipe never have one.
         digest: Option<ImageDigest>,

@@ -30,7 +30,7 @@ functions! {
     /// Delete an organization.
     ///
     /// The call fails while the organization has projects, unless `cascade` is true. Then its
-    /// projects are deleted, too.
+    /// projects are deleted, too, and the volumes of their instances at once.
     "deleteOrganization": DeleteOrganization {
         organization_id: OrganizationId,
         #[serde(default)]

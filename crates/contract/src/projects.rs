@@ -1,8 +1,8 @@
 //! Projects, which own apps and instances.
 
 use crate::{
-    BoundedSet, Description, Name, NewName, OrganizationId, Page, ProjectId, Timestamp, UserId,
-    page::*, patch::Patch, text::Query,
+    BoundedSet, Description, InstanceId, Name, NewName, OrganizationId, Page, ProjectId, Timestamp,
+    UserId, apps::Contents, page::*, patch::Patch, text::Query,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,8 +54,10 @@ functions! {
 
     /// Delete a project and everything in it.
     ///
-    /// The project disappears at once. Its instances, apps, artifacts, releases and deploy tokens
-    /// are deleted afterwards; a restart of the service does not stop this.
+    /// The project disappears at once. Its apps are deleted afterwards with everything that
+    /// `deleteApp` names; a restart of the service does not stop this. The volumes of its instances
+    /// are kept for seven days, in which `svc_undeleteBackendInstance` brings them back into an app
+    /// of another project.
     "svc_deleteProject": DeleteProject { project_id: ProjectId } -> DeletedProject
     { who: Owner of (project_id), effect: Change, errors: [NotNow "a payment is not settled"] }
 }
@@ -76,10 +78,11 @@ records! {
     }
 
     /// What was deleted with a project.
-    pub struct DeletedProject { deleted: ProjectContents }
-
-    /// The numbers of objects that belonged to a project.
-    pub struct ProjectContents { apps: u64, instances: u64, artifacts: u64, releases: u64 }
+    pub struct DeletedProject {
+        deleted: Contents,
+        /// The instances whose volumes are kept for seven days.
+        kept_instances: Vec<InstanceId>,
+    }
 }
 
 /// The states of a project.

@@ -66,7 +66,9 @@ functions! {
     /// Set the price of a template, and whether it is featured.
     "updateTemplatePricing": UpdateTemplatePricing {
         template_id: TemplateId,
-        pricing: Pricing,
+        /// Replaces the price. By default, it stays.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pricing: Option<Pricing>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         featured: Option<bool>,
     } -> Template { who: SuperAdmin, effect: Change }

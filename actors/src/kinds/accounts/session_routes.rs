@@ -22,6 +22,8 @@ impl Serves<CurrentSession> for Platform {
             created_at: session.created_at,
             updated_at: session.last_used_at,
             expires_at: ParseDate { kind: "Date".into(), iso: session.expires_at },
+            // Only the edge knows it, and adds it to the reply.
+            session_token: None,
         })
     }
 }

@@ -7,17 +7,27 @@ use crate::{
         pagination::{self, is_meant},
     },
     kinds::{
-        artifacts::Artifacts, checkouts::Whole, instances::of_app, projects::Projects,
-        releases::Releases, repositories,
+        artifacts::Artifacts,
+        backups::Backups,
+        builds::Builds,
+        checkouts::{Checkouts, Whole},
+        credentials::Credentials,
+        deployments::Deployments,
+        instances::{Instances, of_app},
+        projects::Projects,
+        releases::Releases,
+        repositories,
+        subscriptions::Subscriptions,
+        tokens::Tokens,
     },
     platform::Platform,
     runtime::{entries::Under, store::Store},
 };
 use contract::{
-    AppId, BoundedSet, Fault, Page, Serves,
+    AppId, BoundedSet, Fault, InstanceId, Page, Serves,
     apps::{
-        self as wire, AppContents, ChannelPolicy, CreateApp, DeleteApp, DeletedApp, GetApp,
-        ListApps, Platform as Mobile, SetChannelPolicy, UpdateApp,
+        self as wire, ChannelPolicy, Contents, CreateApp, DeleteApp, DeletedApp, GetApp, ListApps,
+        Platform as Mobile, SetChannelPolicy, UpdateApp,
     },
     instances::InstanceKind,
     text::StoreIdentifier,
@@ -44,6 +54,32 @@ fn view(store: &Store, id: AppId, app: &App) -> Result<wire::App, Fault> {
 }
 
 impl Platform {
+    /// Adds what is deleted with an app, and the instances whose volumes are kept.
+    pub(crate) fn add_contents(
+        &self,
+        app: AppId,
+        sum: &mut Contents,
+        kept: &mut Vec<InstanceId>,
+    ) -> Result<(), Fault> {
+        let (store, entry) = (&self.world.store, Under::<Apps>(app));
+        sum.apps += 1;
+        for id in store.all::<Instances>(&entry)? {
+            let Some(seen) = store.get::<Instances>(&id)? else { continue };
+            sum.instances += u64::from(!seen.is_deleted());
+            kept.extend((!seen.delete_data).then_some(id));
+        }
+        sum.backups += store.count::<Backups>(&entry)?;
+        sum.deployments += store.count::<Deployments>(&entry)?;
+        sum.builds += store.count::<Builds>(&entry)?;
+        sum.artifacts += store.count::<Artifacts>(&entry)?;
+        sum.releases += store.count::<Releases>(&entry)?;
+        sum.credentials += store.count::<Credentials>(&entry)?;
+        sum.deploy_tokens += store.count::<Tokens>(&entry)?;
+        sum.checkouts += store.count::<Checkouts>(&entry)?;
+        sum.subscriptions += store.count::<Subscriptions>(&entry)?;
+        Ok(())
+    }
+
     async fn change_app(&self, cx: &Call, id: AppId, command: Command) -> Result<wire::App, Fault> {
         let store = self.world.store.clone();
         let show = move |app: &App| view(&store, id, app);
@@ -102,14 +138,9 @@ impl Serves<SetChannelPolicy> for Platform {
 impl Serves<DeleteApp> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteApp) -> Result<DeletedApp, Fault> {
         self.refuse_unsettled(Whole::App(p.app_id))?;
-        let (store, entry) = (&self.world.store, Under::<Apps>(p.app_id));
-        let artifacts = store.count::<Artifacts>(&entry)?;
-        let releases = store.count::<Releases>(&entry)?;
-        let mut instances = 0;
-        for kind in [InstanceKind::Backend, InstanceKind::Market] {
-            instances += u64::from(self.instance_of(p.app_id, kind)?.is_some());
-        }
-        let reply = DeletedApp { deleted: AppContents { instances, artifacts, releases } };
+        let (mut deleted, mut kept_instances) = (Contents::default(), Vec::new());
+        self.add_contents(p.app_id, &mut deleted, &mut kept_instances)?;
+        let reply = DeletedApp { deleted, kept_instances };
         let owners = &self.owners()?.apps;
         cx.change(&self.world, owners, p.app_id, Command::Delete, move |_| Ok(reply.clone())).await
     }

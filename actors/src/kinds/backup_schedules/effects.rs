@@ -18,7 +18,7 @@ pub(super) async fn perform(
     let instance = world.store.get::<Instances>(&schedule.instance_id)?;
     let app = world.store.get::<Apps>(&schedule.app_id)?;
     let (Some(instance), Some(app)) = (
-        instance.filter(|instance| !instance.is_deleted()),
+        instance.filter(|found| !found.is_deleted() && found.app_id == schedule.app_id),
         app.filter(|app| !Apps::is_deleted(app)),
     ) else {
         return Ok(Outcome::NoInstance);

@@ -61,13 +61,13 @@ pub(super) async fn perform(
 
 pub(super) const DELETED: &str = "the instance was deleted";
 
-/// The instance of a backup, unless it is deleted.
+/// The instance of a backup, unless it is deleted or belongs to another app by now.
 pub(super) fn instance_of(
     backup: &Backup,
     store: &Store,
 ) -> Result<Option<Snapshot<Instances>>, Fault> {
     let found = store.get::<Instances>(&backup.instance_id)?;
-    Ok(found.filter(|found| !found.is_deleted()))
+    Ok(found.filter(|found| !found.is_deleted() && found.app_id == backup.app_id))
 }
 
 /// The database of a backup, or the reason why there is none to dump or restore.

@@ -15,7 +15,7 @@ use crate::{
         instances::{InitialRestore, Instance, Instances, Service, database::role},
     },
     platform::{DOWNLOAD_LIFETIME, Platform},
-    runtime::entries::Under,
+    runtime::{entries::Under, store::Store},
 };
 use contract::{
     AppId, BackupId, Fault, Page, ProjectId, Serves,
@@ -143,10 +143,24 @@ impl Serves<GetBackups> for Platform {
         let (store, entry) = (&self.world.store, Under::<Apps>(p.app_id));
         pagination::page::<Backups, _>(store, &entry, (p.limit, p.cursor), |_, seen| {
             let State { backup, removing, .. } = &seen.state;
-            let wanted = !removing && p.state.is_none_or(|state| backup.state == state);
+            let wanted = !removing
+                && p.state.is_none_or(|state| backup.state == state)
+                && p.database.is_none_or(|database| backup.kind == database)
+                && match p.kind {
+                    Some(kind) => kind_of_instance(store, backup)? == Some(kind),
+                    None => true,
+                };
             Ok(wanted.then(|| backup.clone()))
         })
     }
+}
+
+/// The kind of the instance of a backup. Earlier versions did not store it with the backup.
+fn kind_of_instance(store: &Store, backup: &Backup) -> Result<Option<InstanceKind>, Fault> {
+    if backup.instance_kind.is_some() {
+        return Ok(backup.instance_kind);
+    }
+    Ok(store.get::<Instances>(&backup.instance_id)?.map(|seen| seen.state.kind))
 }
 
 impl Serves<GetBackupDownloadUrl> for Platform {

@@ -26,6 +26,7 @@ pub fn begin(
     let backup = Backup {
         id,
         instance_id: instance.0,
+        instance_kind: Some(instance.1.kind),
         app_id: instance.1.app_id,
         kind,
         state: BackupState::Running,

@@ -143,8 +143,10 @@ impl Work<'_> {
     }
 
     fn instance(&self) -> Result<Option<Instance>, Retry> {
-        let found = self.world.store.get::<Instances>(&self.state.deployment.instance_id)?;
-        Ok(found.map(|found| found.state.clone()).filter(|instance| !instance.is_deleted()))
+        let deployment = &self.state.deployment;
+        let found = self.world.store.get::<Instances>(&deployment.instance_id)?;
+        let is_there = |found: &Instance| !found.is_deleted() && found.app_id == deployment.app_id;
+        Ok(found.map(|found| found.state.clone()).filter(is_there))
     }
 
     /// Reads from the instance's record what became of the revision.

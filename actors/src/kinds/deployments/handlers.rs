@@ -136,6 +136,8 @@ impl Platform {
             definition: plan.definition,
             image: plan.image,
             deadline: None,
+            limit_seconds: u32::try_from(self.world.ports.site.deployment_limit.as_secs())
+                .unwrap_or(u32::MAX),
             in_queue: true,
             removing: false,
             failing: false,

@@ -30,8 +30,8 @@ use store::{Change, Entries};
 #[derive(Debug, Clone, Copy)]
 pub struct Deployments;
 
-/// How long a deployment may take from its turn until it serves.
-const WITHIN: Duration = Duration::from_secs(30 * 60);
+/// How much longer than the deployment an attempt at an effect may take: the deadline comes first.
+const EFFECT_LONGER: Duration = Duration::from_secs(5 * 60);
 /// The pause before a deployment checks again whether its turn has come or its revision serves.
 const POLL: Duration = Duration::from_millis(500);
 
@@ -51,6 +51,9 @@ pub struct State {
     pub image: ServiceImage,
     /// When the deployment must serve.
     pub deadline: Option<Timestamp>,
+    /// How long it may take from its turn until it serves.
+    #[serde(default = "limit_of_earlier_versions")]
+    pub limit_seconds: u32,
     /// Whether the deployment is under way or waits for its turn. The deployments of a service run
     /// one at a time, in the order of the calls.
     #[serde(rename = "in_lane")]
@@ -131,13 +134,26 @@ pub enum Outcome {
     Undone,
 }
 
+fn limit_of_earlier_versions() -> u32 {
+    30 * 60
+}
+
+impl State {
+    fn limit(&self) -> Duration {
+        Duration::from_secs(self.limit_seconds.into())
+    }
+}
+
 impl Resource for Deployments {
-    const TIME_LIMIT: Duration = Duration::from_secs(35 * 60);
     type New = State;
     type State = State;
     type Command = Command;
     type Effect = Effect;
     type Outcome = Outcome;
+
+    fn time_limit(state: &State) -> Duration {
+        state.limit() + EFFECT_LONGER
+    }
 
     fn create(_: &Moment<Self>, state: State) -> Result<Step<Self>, Fault> {
         Ok(Step::put(state).intend(Intent::Now(Effect::AwaitTurn)))
@@ -311,7 +327,7 @@ impl State {
         match (self.phase(), outcome) {
             (S::Queued, Outcome::Turn) => {
                 self.enter(S::Building, StepName::Build, at);
-                self.deadline = Some(at.now + WITHIN);
+                self.deadline = Some(at.now + self.limit());
                 Step::put(self).intend(Intent::Now(Effect::Build))
             }
             (S::Building, Outcome::Built { reference, replaces, base }) => {

@@ -144,7 +144,7 @@ async fn push(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry>
     let digest: ImageDigest = digest.parse().map_err(Retry)?;
     let version = DockerImageVersion {
         version: state.job.version.clone(),
-        tag,
+        tag: Some(tag),
         digest: Some(digest.clone()),
         recipe: None,
         state: ImageVersionState::Active,

@@ -73,7 +73,8 @@ async fn begin(
     let now = world.ports.clock.now();
     let id: JobId = world.ports.random.id(now);
     let source = Source::Recipe { recipe: recipe.clone() };
-    let state = State::new(id, image, version.clone(), source, now);
+    let limit = world.ports.site.image_build_limit;
+    let state = State::new(id, (image, version.clone()), source, limit, now);
     let job = state.job.clone();
     match world.owners().map_err(unknown)?.image_builds.create(id, state).await {
         Ok(_) => Ok(Availability::Building(job)),

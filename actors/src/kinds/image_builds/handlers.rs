@@ -61,7 +61,8 @@ impl Serves<TriggerDockerBuild> for Platform {
         tag.map_err(|problem| Fault::invalid("version", format!("{problem}: it becomes the tag")))?;
         let id: JobId = self.world.ports.random.id(cx.now);
         let source = Source::Repository(Box::new(p.source));
-        let state = State::new(id, p.image_id, p.version, source, cx.now);
+        let limit = self.world.ports.site.image_build_limit;
+        let state = State::new(id, (p.image_id, p.version), source, limit, cx.now);
         let show = |state: &State| Ok(state.job.clone());
         cx.create(&self.world, &self.owners()?.image_builds, id, state, show).await
     }
@@ -70,7 +71,7 @@ impl Serves<TriggerDockerBuild> for Platform {
 impl Serves<GetBuildJobStatus> for Platform {
     async fn serve(&self, _: &Call, p: GetBuildJobStatus) -> Result<BuildJobStatus, Fault> {
         let job = self.build_job(p.job_id)?.job.clone();
-        Ok(BuildJobStatus { job, log_tail: self.last_lines(p.job_id)? })
+        Ok(BuildJobStatus::of(job, self.last_lines(p.job_id)?))
     }
 }
 

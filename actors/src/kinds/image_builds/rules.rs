@@ -22,8 +22,8 @@ use store::Entries;
 #[derive(Debug, Clone, Copy)]
 pub struct ImageBuilds;
 
-/// How long a build may take, from its turn to its end.
-const WITHIN: Duration = Duration::from_secs(2 * 3600);
+/// How much longer than the build an attempt at an effect may take: the deadline comes first.
+const EFFECT_LONGER: Duration = Duration::from_secs(60);
 /// How often a waiting build asks for its turn.
 const POLL: Duration = Duration::from_millis(500);
 
@@ -34,6 +34,13 @@ pub struct State {
     pub source: Source,
     /// Set while the build is building or pushing.
     pub deadline: Option<Timestamp>,
+    /// How long it may take from its turn to its end.
+    #[serde(default = "limit_of_earlier_versions")]
+    pub limit_seconds: u32,
+}
+
+fn limit_of_earlier_versions() -> u32 {
+    2 * 3600
 }
 
 /// What an image is built from.
@@ -49,9 +56,9 @@ pub enum Source {
 impl State {
     pub fn new(
         id: JobId,
-        image_id: ImageId,
-        version: VersionName,
+        (image_id, version): (ImageId, VersionName),
         source: Source,
+        limit: Duration,
         now: Timestamp,
     ) -> State {
         let job = BuildJob {
@@ -66,7 +73,12 @@ impl State {
             started_at: None,
             finished_at: None,
         };
-        State { job, source, deadline: None }
+        let limit_seconds = u32::try_from(limit.as_secs()).unwrap_or(u32::MAX);
+        State { job, source, deadline: None, limit_seconds }
+    }
+
+    fn limit(&self) -> Duration {
+        Duration::from_secs(self.limit_seconds.into())
     }
 }
 
@@ -105,12 +117,15 @@ pub enum Outcome {
 }
 
 impl Resource for ImageBuilds {
-    const TIME_LIMIT: Duration = Duration::from_secs(2 * 3600 + 60);
     type New = State;
     type State = State;
     type Command = Command;
     type Effect = Effect;
     type Outcome = Outcome;
+
+    fn time_limit(state: &State) -> Duration {
+        state.limit() + EFFECT_LONGER
+    }
 
     fn create(_: &Moment<Self>, state: State) -> Result<Step<Self>, Fault> {
         Ok(Step::put(state).intend(Intent::Now(Effect::AwaitTurn)))
@@ -212,7 +227,7 @@ impl State {
             (S::Queued, Outcome::Turn) => {
                 self.job.state = S::Building;
                 self.job.started_at = Some(at.now);
-                self.deadline = Some(at.now + WITHIN);
+                self.deadline = Some(at.now + self.limit());
                 Step::put(self).intend(Intent::Now(Effect::Build))
             }
             (S::Building, Outcome::Built) => {

@@ -19,12 +19,12 @@ use contract::{
 use store::Snapshot;
 
 /// The fault for a reference that the registry could not resolve.
-fn unresolved(reference: &str, e: EngineError) -> Fault {
+fn unresolved(field: &str, reference: &str, e: EngineError) -> Fault {
     match e {
         EngineError::NoImage { why, .. }
         | EngineError::Refused(why)
         | EngineError::Missing(why) => {
-            Fault::invalid("tag", format!("the registry has no {reference}: {why}"))
+            Fault::invalid(field, format!("the registry has no {reference}: {why}"))
         }
         e @ (EngineError::Unreachable(_) | EngineError::Conflict(_)) => {
             tracing::warn!(reference, error = %e, "a reference was not resolved");
@@ -130,25 +130,28 @@ impl Serves<AddDockerImageVersion> for Platform {
                 image.name, p.version
             )));
         }
-        let tag = match p.tag {
-            Some(tag) => tag,
-            None => p.version.as_str().parse().map_err(|problem: String| {
-                Fault::invalid(
-                    "tag",
-                    format!("the version is no tag, so give one; a tag {problem}"),
-                )
-            })?,
-        };
         let registries = &self.world.ports.registries;
-        let asked = registries.reference(&image.repository, &tag, None);
+        let (tag, asked) = match (p.tag, &p.digest) {
+            (None, Some(digest)) => (None, registries.by_digest(&image.repository, digest)),
+            (tag, _) => {
+                let of_version = || p.version.as_str().parse();
+                let tag = tag.map_or_else(of_version, Ok).map_err(|problem: String| {
+                    let why = "the version is no tag, so give one, or a digest";
+                    Fault::invalid("tag", format!("{why}; a tag {problem}"))
+                })?;
+                let asked = registries.by_tag(&image.repository, &tag);
+                (Some(tag), asked)
+            }
+        };
         let login = registries.login(&asked);
         let found = self.world.ports.engine.resolve(&asked, login).await;
-        let found = found.map_err(|e| unresolved(&asked, e))?;
+        let field = if tag.is_some() { "tag" } else { "digest" };
+        let found = found.map_err(|e| unresolved(field, &asked, e))?;
         let digest: ImageDigest = found.parse().map_err(|_| Fault::Internal)?;
         if let Some(declared) = p.digest.filter(|declared| *declared != digest) {
             return Err(Fault::invalid(
                 "digest",
-                format!("the tag {tag} points at {digest}, not at {declared}"),
+                format!("{asked} points at {digest}, not at {declared}"),
             ));
         }
         let version = DockerImageVersion {

@@ -19,18 +19,14 @@ impl Registries {
         self.instead.get(repository).map_or(repository, String::as_str)
     }
 
-    /// The reference of an image: by digest if it is known, by tag otherwise.
-    pub fn reference(
-        &self,
-        repository: &ImageRepository,
-        tag: &ImageTag,
-        digest: Option<&ImageDigest>,
-    ) -> String {
-        let repository = self.repository(repository);
-        match digest {
-            Some(digest) => format!("{repository}@{digest}"),
-            None => format!("{repository}:{tag}"),
-        }
+    /// The reference of an image by its tag, which may move.
+    pub fn by_tag(&self, repository: &ImageRepository, tag: &ImageTag) -> String {
+        format!("{}:{tag}", self.repository(repository))
+    }
+
+    /// The reference of an image by its digest, which names the same bytes forever.
+    pub fn by_digest(&self, repository: &ImageRepository, digest: &ImageDigest) -> String {
+        format!("{}@{digest}", self.repository(repository))
     }
 
     /// The credentials for the registry of a reference.

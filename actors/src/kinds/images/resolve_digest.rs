@@ -57,9 +57,10 @@ pub async fn resolve_digest(
     let known = known.ok_or_else(|| missing("it has no such version"))?;
     let registries = &world.ports.registries;
     if let Some(digest) = &known.digest {
-        return Ok(registries.reference(&image.repository, &known.tag, Some(digest)));
+        return Ok(registries.by_digest(&image.repository, digest));
     }
-    let asked = registries.reference(&image.repository, &known.tag, None);
+    let tag = known.tag.as_ref().ok_or_else(|| missing("it has neither a tag nor a digest"))?;
+    let asked = registries.by_tag(&image.repository, tag);
     let digest = world.ports.engine.resolve(&asked, registries.login(&asked)).await?;
     let digest = digest.parse().map_err(|_| missing("its registry gave no digest"))?;
     let command = Command::Resolve(version.clone(), digest);
@@ -67,9 +68,8 @@ pub async fn resolve_digest(
     let owners = world.owners().map_err(unreachable)?;
     let image = owners.images.ask(id, command).await.map_err(unreachable)?;
     let settled = image.versions.iter().find(|known| known.version == *version);
-    Ok(registries.reference(
-        &image.repository,
-        &known.tag,
-        settled.and_then(|known| known.digest.as_ref()),
-    ))
+    Ok(match settled.and_then(|known| known.digest.as_ref()) {
+        Some(digest) => registries.by_digest(&image.repository, digest),
+        None => asked,
+    })
 }

@@ -3,7 +3,7 @@
 use super::{
     reconcile::apply::START_WITHIN,
     record::{Candidate, Instance, Service, ServiceChange},
-    rules::{Command, Effect, Instances},
+    rules::{Command, Effect, Instances, PROVISION_WITHIN},
 };
 use crate::{
     ports::sealed::Sealed,
@@ -25,6 +25,8 @@ use store::Change;
 const OVERDUE: Duration = Duration::from_secs(30);
 /// The deadline of a deletion. A deletion that is overdue continues.
 const DELETE_WITHIN: Duration = Duration::from_secs(10 * 60);
+/// Why a deleted instance is not brought back without an app.
+const GONE: &str = "is required: the app of this instance was deleted. Name another app";
 /// How long an updated server may take to become healthy.
 const UPDATE_WITHIN: Duration = Duration::from_secs(5 * 60);
 
@@ -55,6 +57,11 @@ impl Instance {
                 S::Restarting => Ok(Step::keep()),
                 _ => Err(self.not_now("restart it when it is running, stopped or failed")),
             },
+            Command::Leave(organization) => {
+                let mut instance = self;
+                instance.left_to = Some(organization);
+                instance.on_command(at, Command::Delete { data: false })
+            }
             Command::Delete { data } => {
                 let within = self.stop_within() + DELETE_WITHIN;
                 let mut instance = self;
@@ -86,7 +93,8 @@ impl Instance {
         }
     }
 
-    /// A deleted instance accepts only Delete with data, Undelete while its data is kept, and Overdue.
+    /// A deleted instance accepts only Delete with data, Leave and Undelete while its data is kept, and
+    /// Overdue.
     pub(super) fn on_command_when_deleted(
         mut self,
         at: &Moment<Instances>,
@@ -99,18 +107,34 @@ impl Instance {
                 self.deadline = Some(at.now + DELETE_WITHIN);
                 Step::put(self).intend(Intent::Now(Effect::Reconcile))
             }
+            Command::Leave(organization) if !self.delete_data => {
+                self.left_to = Some(organization);
+                Step::put(self)
+            }
             Command::Undelete { .. } if self.delete_data => {
                 return Err(Fault::NotFound(Instances::NOUN));
             }
             Command::Undelete { .. } if self.state == InstanceState::Deleting => {
                 return Err(self.not_now("bring it back when its containers are removed"));
             }
-            Command::Undelete { template } => {
+            Command::Undelete { app: None, .. } if self.left_to.is_some() => {
+                return Err(Fault::invalid("appId", GONE));
+            }
+            Command::Undelete { template, app } => {
                 let key = self.template_id;
-                let used = Change::new()
+                let mut also = Change::new()
                     .require(&key, &template)
                     .merge::<RefCount>(&key.to_string(), RefCountDelta::Add(1));
-                self.begin_start(at.now).also(used)
+                if let Some((id, seen)) = app {
+                    also = also.require(&id, &seen);
+                    if id != self.app_id {
+                        // Its deployments and backups belong to the app that it leaves.
+                        also = also.and(Instances::without_history(at.id));
+                    }
+                    (self.app_id, self.project_id) = (id, seen.state.project_id);
+                    self.left_to = None;
+                }
+                self.begin_start(at.now).also(also)
             }
             Command::Overdue if self.deadline.is_some_and(|deadline| at.now >= deadline) => {
                 self.delete_data |= self.state == InstanceState::Deleted;
@@ -209,13 +233,17 @@ impl Instance {
         if self.service(service.role).is_some() {
             return Err(Fault::Stale);
         }
+        let mut service = service;
+        if matches!(self.state, InstanceState::Running | InstanceState::Degraded) {
+            // What runs goes on, without the service until its first container is healthy.
+            let revision = service.next_revision(ServiceChange::default(), None);
+            let deadline = now + PROVISION_WITHIN;
+            service.candidate = Some(Candidate { revision, deadline, failed: None });
+            service.left_out = true;
+        }
         self.services.push(service);
         self.services.sort_by_key(|service| service.role);
         self.updated_at = now;
-        let running = matches!(self.state, InstanceState::Running | InstanceState::Degraded);
-        if running {
-            self.start(now);
-        }
         let next =
             if self.is_in_transition() { Intent::Now(Effect::Reconcile) } else { Intent::Keep };
         Ok(Step::put(self).intend(next))
@@ -235,24 +263,15 @@ impl Instance {
         if asked_before(service.live.deployment) || asked_before(rejected) {
             return Ok(Step::keep());
         }
-        // A service that does not serve is replaced at once, without a candidate.
-        let at_once = match state {
-            InstanceState::Failed => true,
-            InstanceState::Running | InstanceState::Degraded => service.left_out,
+        match state {
+            // Nothing serves, so the service is replaced at once, without a candidate.
+            InstanceState::Failed => {
+                let revision = service.next_revision(change, deployment);
+                self.make_live(role, revision, now);
+                return Ok(self.begin_stop(InstanceState::Restarting, DesiredState::Running, now));
+            }
+            InstanceState::Running | InstanceState::Degraded => {}
             _ => return Err(self.not_now("deploy to it when it runs")),
-        };
-        if at_once {
-            let revision = service.next_revision(change, deployment);
-            self.make_live(role, revision, now);
-            return Ok(match state {
-                InstanceState::Failed => {
-                    self.begin_stop(InstanceState::Restarting, DesiredState::Running, now)
-                }
-                _ => {
-                    self.start(now);
-                    Step::put(self).intend(Intent::Now(Effect::Reconcile))
-                }
-            });
         }
         match &service.candidate {
             Some(candidate) if asked_before(candidate.revision.deployment) => {

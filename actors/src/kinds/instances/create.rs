@@ -90,6 +90,7 @@ impl Platform {
             deadline: Some(cx.now + super::rules::PROVISION_WITHIN),
             coming_up: false,
             delete_data: false,
+            left_to: None,
             crashes: Vec::new(),
             unreachable_since: None,
             last_error: None,

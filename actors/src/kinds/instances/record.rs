@@ -2,8 +2,8 @@
 
 use crate::ports::sealed::Sealed;
 use contract::{
-    AppId, BackupId, DeploymentId, ImageId, JobId, Name, ProjectId, Sha256, TemplateId, Timestamp,
-    VersionName,
+    AppId, BackupId, DeploymentId, ImageId, JobId, Name, OrganizationId, ProjectId, Sha256,
+    TemplateId, Timestamp, VersionName,
     backups::BackupKind,
     instances::{
         DesiredState, InstanceKind, InstanceState, Resources, Role, ServiceHealth, ServiceState,
@@ -45,6 +45,10 @@ pub struct Instance {
     pub coming_up: bool,
     /// With `deleting` and `deleted`: the volumes are removed too.
     pub delete_data: bool,
+    /// With `deleting` and `deleted`: the app was deleted, and this organization may bring the data
+    /// back into another app.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_to: Option<OrganizationId>,
     /// The crashes of the last ten minutes.
     pub crashes: Vec<Timestamp>,
     /// Since when the engine is unreachable. Deadlines stand still meanwhile.
@@ -102,8 +106,8 @@ pub struct Service {
     pub generation: u32,
     /// Starts of the live revision since it was last healthy.
     pub attempts: u32,
-    /// The service did not come up and the instance runs without it. Only a service that is not
-    /// essential is left out.
+    /// The instance runs without the service: it did not come up, or is being added. Only a service
+    /// that is not essential is left out.
     #[serde(default)]
     pub left_out: bool,
     /// Restarts after crashes.
@@ -294,6 +298,19 @@ impl Service {
         let env = change.env.unwrap_or_else(|| live.env.clone());
         let revision = Revision::new(self.generation, definition, image, env);
         Revision { deployment, ..revision }
+    }
+
+    /// The instance runs, and the first container of the service starts.
+    pub fn is_being_added(&self) -> bool {
+        self.left_out && self.candidate.is_some()
+    }
+
+    /// What members see of the service: its container, or that which is to be its first one.
+    pub fn shown(&self) -> &Revision {
+        match &self.candidate {
+            Some(candidate) if self.left_out => &candidate.revision,
+            _ => &self.live,
+        }
     }
 
     /// An instance fails when an essential service does not come up.

@@ -25,7 +25,7 @@ use crate::{
     world::World,
 };
 use contract::{
-    AppId, DeploymentId, Fault, ImageId, InstanceId, JobId, Name, Timestamp,
+    AppId, DeploymentId, Fault, ImageId, InstanceId, JobId, Name, OrganizationId, Timestamp,
     instances::{InstanceKind, InstanceState, Resources, Role},
     text::EnvName,
     webhooks::EventType,
@@ -51,10 +51,15 @@ pub enum Command {
         /// Remove the volumes too.
         data: bool,
     },
+    /// The app is deleted. The volumes are kept as long as those of a deleted instance, for this
+    /// organization.
+    Leave(OrganizationId),
     /// Bring a deleted instance back, with its volumes.
     Undelete {
         /// Its template, which must still exist when this is written.
         template: Snapshot<Templates>,
+        /// The app that gets it, as it was read. `None`: its own app.
+        app: Option<(AppId, Snapshot<Apps>)>,
     },
     /// Change the name, or the server's resources and variables. `None` keeps what was set.
     Update {
@@ -120,6 +125,7 @@ impl std::fmt::Debug for Command {
             Command::Stop => "Stop",
             Command::Restart => "Restart",
             Command::Delete { .. } => "Delete",
+            Command::Leave(..) => "Leave",
             Command::Undelete { .. } => "Undelete",
             Command::Update { .. } => "Update",
             Command::Observe { .. } => "Observe",
@@ -229,6 +235,7 @@ impl Resource for Instances {
         matches!(
             command,
             Command::Delete { .. }
+                | Command::Leave(..)
                 | Command::Undelete { .. }
                 | Command::Overdue
                 | Command::Observe { .. }
@@ -297,8 +304,9 @@ impl Resource for Instances {
 }
 
 impl Child for Instances {
+    /// None once the app is gone.
     fn parent(instance: &Instance) -> Option<AppId> {
-        Some(instance.app_id)
+        instance.left_to.is_none().then_some(instance.app_id)
     }
 
     fn delete() -> Command {
@@ -309,11 +317,14 @@ impl Child for Instances {
 impl Instances {
     /// Removes the record, and the deployment history of its services.
     pub(super) fn removed(id: InstanceId) -> Step<Instances> {
-        let mut also = Change::new();
-        for service in DeploymentHistory::keys(id) {
-            also = also.merge::<DeploymentHistory>(&service, None);
-        }
-        Step::remove().also(also)
+        Step::remove().also(Instances::without_history(id))
+    }
+
+    /// Forgets what was deployed to the services.
+    pub(super) fn without_history(id: InstanceId) -> Change {
+        DeploymentHistory::keys(id).fold(Change::new(), |change, service| {
+            change.merge::<DeploymentHistory>(&service, None)
+        })
     }
 }
 

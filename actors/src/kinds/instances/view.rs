@@ -17,8 +17,8 @@ pub(super) fn view(world: &World, id: InstanceId, instance: &Instance) -> wire::
         image: service.live.image.name.clone(),
         image_version: service.live.image.version.clone(),
         image_digest: service.live.image.digest().map(str::to_owned),
-        state: service.live.state,
-        health: service.live.health,
+        state: service.shown().state,
+        health: service.shown().health,
         port: service.live.port,
         url: match service.role {
             Role::Server => Some(url.clone()),

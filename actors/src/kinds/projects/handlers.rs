@@ -8,21 +8,18 @@ use crate::{
         lookup::Ancestry,
         pagination::{self, is_meant},
     },
-    kinds::{
-        apps::Apps, artifacts::Artifacts, checkouts::Whole, organizations::Organizations,
-        releases::Releases,
-    },
+    kinds::{apps::Apps, checkouts::Whole, organizations::Organizations},
     platform::Platform,
     runtime::entries::Under,
 };
 use contract::{
     BoundedSet, Cursor, Description, Fault, Limit, OrganizationId, Page, ProjectId, Serves,
     Subject, UserId,
+    apps::Contents,
     authentication::Role,
-    instances::InstanceKind,
     projects::{
         CreateProject, DeleteProject, DeletedProject, GetProject, GetProjects, Project,
-        ProjectContents, ProjectState, UpdateProject,
+        ProjectState, UpdateProject,
     },
     text::Query,
 };
@@ -153,16 +150,11 @@ impl Serves<DeleteProject> for Platform {
         self.refuse_unsettled(Whole::Project(p.project_id))?;
         let store = &self.world.store;
         let apps = store.all::<Apps>(&Under::<Projects>(p.project_id))?;
-        let mut contents =
-            ProjectContents { apps: apps.len() as u64, instances: 0, artifacts: 0, releases: 0 };
+        let (mut contents, mut kept_instances) = (Contents::default(), Vec::new());
         for app in apps {
-            for kind in [InstanceKind::Backend, InstanceKind::Market] {
-                contents.instances += u64::from(self.instance_of(app, kind)?.is_some());
-            }
-            contents.artifacts += store.count::<Artifacts>(&Under::<Apps>(app))?;
-            contents.releases += store.count::<Releases>(&Under::<Apps>(app))?;
+            self.add_contents(app, &mut contents, &mut kept_instances)?;
         }
-        let reply = DeletedProject { deleted: contents };
+        let reply = DeletedProject { deleted: contents, kept_instances };
         let owners = &self.owners()?.projects;
         cx.change(&self.world, owners, p.project_id, Command::Delete, move |_| Ok(reply.clone()))
             .await

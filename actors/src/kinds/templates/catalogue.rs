@@ -14,7 +14,7 @@ use contract::{
     templates::{
         Pricing, SemanticVersion, Template, TemplateService, TemplateStatus, TemplateVersion,
     },
-    text::{ImageRepository, ImageTag, Slug},
+    text::{ImageDigest, ImageRepository, ImageTag, Slug},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -53,6 +53,10 @@ enum ImageSource {
 struct ShippedVersion {
     version: VersionName,
     tag: ImageTag,
+    /// The digest of the tag when the catalogue was written. Then the version is pulled by it,
+    /// wherever the tag points.
+    #[serde(default)]
+    digest: Option<ImageDigest>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -156,8 +160,8 @@ impl ShippedImage {
             let version = DockerImageVersion {
                 recipe: recipe.clone(),
                 version: shipped.version.clone(),
-                tag: shipped.tag.clone(),
-                digest: None,
+                tag: Some(shipped.tag.clone()),
+                digest: shipped.digest.clone(),
                 state: ImageVersionState::Active,
                 deprecation_reason: None,
                 created_at: now,

@@ -11,7 +11,7 @@ use crate::{
     runtime::{entries::Under, ref_count::RefCount},
 };
 use contract::{
-    BoundedSet, Cursor, Fault, ImageId, Limit, Page, Serves, TemplateId,
+    BoundedSet, Cursor, Fault, FieldProblem, ImageId, Limit, Page, Serves, TemplateId,
     instances::InstanceState,
     templates::{
         AddTemplateDockerVersion, CreateTemplate, DeleteTemplate, DeletedTemplate,
@@ -130,7 +130,7 @@ impl Serves<UpdateTemplateVersion> for Platform {
 
 impl Serves<UpdateTemplatePricing> for Platform {
     async fn serve(&self, cx: &Call, p: UpdateTemplatePricing) -> Result<Template, Fault> {
-        check_pricing(&p.pricing)?;
+        p.pricing.as_ref().map_or(Ok(()), check_pricing)?;
         let command = Command::SetPricing(p.pricing, p.featured);
         self.change_template(cx, p.template_id, command).await
     }
@@ -139,13 +139,26 @@ impl Serves<UpdateTemplatePricing> for Platform {
 /// Checks that the fields are those of the pricing model.
 fn check_pricing(pricing: &Pricing) -> Result<(), Fault> {
     let Pricing { model, amount, currency, plan_code } = pricing;
-    let there = (amount.is_some(), currency.is_some(), plan_code.is_some());
-    let (expected, says) = match model {
-        PricingModel::Free => ((false, false, false), "free takes no amount, currency or planCode"),
-        PricingModel::OneTime => ((true, true, false), "oneTime takes amount and currency"),
-        PricingModel::Subscription => ((false, false, true), "subscription takes planCode"),
+    let (name, needed): (_, &[&str]) = match model {
+        PricingModel::Free => ("free", &[]),
+        PricingModel::OneTime => ("oneTime", &["amount", "currency"]),
+        PricingModel::Subscription => ("subscription", &["planCode"]),
     };
-    if there == expected { Ok(()) } else { Err(Fault::invalid("pricing", says)) }
+    let fields = [
+        ("amount", amount.is_some()),
+        ("currency", currency.is_some()),
+        ("planCode", plan_code.is_some()),
+    ];
+    let wrong = |(field, is_given): (&str, bool)| {
+        let problem = match (needed.contains(&field), is_given) {
+            (true, false) => format!("is required for the model {name}"),
+            (false, true) => format!("is not for the model {name}"),
+            _ => return None,
+        };
+        Some(FieldProblem { field: format!("pricing.{field}"), problem })
+    };
+    let problems: Vec<_> = fields.into_iter().filter_map(wrong).collect();
+    if problems.is_empty() { Ok(()) } else { Err(Fault::Invalid(problems)) }
 }
 
 impl Serves<AddTemplateDockerVersion> for Platform {

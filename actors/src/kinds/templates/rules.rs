@@ -41,7 +41,7 @@ pub enum Command {
     /// Make this version current.
     SetVersion(SemanticVersion),
     /// Set the pricing, and whether the template is featured.
-    SetPricing(Pricing, Option<bool>),
+    SetPricing(Option<Pricing>, Option<bool>),
     AddVersion {
         version: Box<TemplateVersion>,
         /// The images of the version. The command is stale if one of them changed since it was
@@ -157,7 +157,7 @@ fn on_command(
             template.current_version = Some(version);
         }
         Command::SetPricing(pricing, featured) => {
-            template.pricing = pricing;
+            template.pricing = pricing.unwrap_or(template.pricing);
             template.featured = featured.unwrap_or(template.featured);
         }
         Command::AddVersion { version, images, replaces } => {

@@ -38,6 +38,7 @@ fn backup(n: u8, state: BackupState, checked: Option<RestoreState>) -> Backup {
     Backup {
         id: id("bak", n),
         instance_id: id::<InstanceId>("ins", 1),
+        instance_kind: None,
         app_id: id("app", 1),
         kind: BackupKind::SqlDb,
         state,

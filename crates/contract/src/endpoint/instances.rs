@@ -16,7 +16,10 @@ pub const GROUP: EndpointGroup = EndpointGroup {
         path: "/instances/{instanceId}/{path}",
         docs: "Forward a request to the live server of an instance.\n\n\
                Requests of every method are forwarded. The server of the instance answers them, and \
-               decides who may do what.",
+               decides who may do what.\n\n\
+               The id of the app stands for its backend, or for its market server if it has no \
+               backend. `~dashboard` or `~storefront` after the id of a market server names one of \
+               its other services.",
         access: Access::Anyone,
         reads: &[],
         body: Content::Empty,

@@ -186,6 +186,9 @@ records! {
         created_at: Timestamp,
         updated_at: Timestamp,
         expires_at: ParseDate,
+        /// The token with which the call was made.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session_token: Option<String>,
     }
 
     /// A pointer to a user.

@@ -1,8 +1,9 @@
 //! The functions of the group Backend instances, except metrics.
 
 use crate::{
-    call::{context::Call, pagination},
+    call::{authz::authorize, context::Call, lookup, pagination},
     kinds::{
+        apps::Apps,
         instances::{
             Command, Instances,
             create::{NewInstance, check_resources},
@@ -15,7 +16,8 @@ use crate::{
     runtime::entries::Under,
 };
 use contract::{
-    Fault, Page, Serves,
+    AppId, Fault, Operation, Page, Serves,
+    apps::GetApp,
     backend_instances::{
         CreateBackendInstance, DeleteBackendInstance, DeletedInstance, GetBackendInstance,
         GetBackendInstances, RestartBackendInstance, StartBackendInstance, StopBackendInstance,
@@ -23,6 +25,7 @@ use contract::{
     },
     instances::{Instance, InstanceKind, Role},
 };
+use store::Snapshot;
 
 impl Serves<CreateBackendInstance> for Platform {
     async fn serve(&self, cx: &Call, p: CreateBackendInstance) -> Result<Instance, Fault> {
@@ -46,7 +49,8 @@ impl Serves<GetBackendInstances> for Platform {
         pagination::page::<Instances, _>(store, &entry, (p.limit, p.cursor), |id, seen| {
             let instance = &seen.state;
             let is_gone = instance.is_deleted() && instance.delete_data;
-            let shown = instance.kind == InstanceKind::Backend
+            let shown = p.kind.includes(instance.kind)
+                && p.state.is_none_or(|state| instance.state == state)
                 && instance.is_deleted() == p.deleted
                 && !is_gone;
             Ok(shown.then(|| view(&self.world, id, instance)))
@@ -97,13 +101,26 @@ impl Serves<UpdateBackendInstance> for Platform {
 }
 
 impl Serves<UndeleteBackendInstance> for Platform {
-    async fn serve(&self, cx: &Call, _: UndeleteBackendInstance) -> Result<Instance, Fault> {
+    async fn serve(&self, cx: &Call, p: UndeleteBackendInstance) -> Result<Instance, Fault> {
         let (id, seen) = cx.ancestry.instance()?;
         let template = self.world.store.get::<Templates>(&seen.state.template_id)?;
         let template = template.ok_or_else(|| {
             Fault::NotNow("the template of this instance was deleted; download its backups".into())
         })?;
-        self.ask_instance(cx, id, Command::Undelete { template }, false).await
+        let app = p.app_id.map(|app| self.receiving_app(cx, app)).transpose()?;
+        self.ask_instance(cx, id, Command::Undelete { template, app }, false).await
+    }
+}
+
+impl Platform {
+    /// The app that gets a deleted instance. Authorizes the caller as for an instance that is created
+    /// in it.
+    fn receiving_app(&self, cx: &Call, app_id: AppId) -> Result<(AppId, Snapshot<Apps>), Fault> {
+        let requirement = GetApp { app_id }.requirement();
+        let ancestry = lookup::find(&self.world, &cx.caller, requirement.subject)?;
+        authorize(&self.world, &cx.caller, &requirement, &ancestry)?;
+        let (id, seen) = ancestry.app()?;
+        Ok((id, seen.clone()))
     }
 }
 

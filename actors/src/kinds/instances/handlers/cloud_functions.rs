@@ -97,7 +97,6 @@ fn fault(e: ParseError) -> Fault {
             "this backend does not serve GraphQL, which lists its functions: set PARSE_SERVER_MOUNT_GRAPHQL in its template"
                 .into(),
         ),
-        ParseError::UnknownFunction => Fault::NotFound("cloud function"),
         ParseError::Failed { code, error } => Fault::CalledFailed { code, error },
     }
 }

@@ -10,8 +10,6 @@ use contract::{
 
 const DEFAULT_LINES: u32 = 200;
 const MOST_LINES: u32 = 5_000;
-/// Bytes of text in one reply.
-const MOST_BYTES: usize = 1 << 20;
 
 impl Serves<GetInstanceLogs> for Platform {
     async fn serve(&self, _: &Call, p: GetInstanceLogs) -> Result<InstanceLogs, Fault> {
@@ -52,16 +50,16 @@ impl Serves<GetInstanceLogs> for Platform {
             }));
         }
         lines.sort_by_key(|line| line.at);
-        Ok(last(lines, tail as usize))
+        Ok(last(lines, tail as usize, self.settings.largest_log_reply))
     }
 }
 
 /// The last lines, within the limits of a reply.
-fn last(mut lines: Vec<InstanceLine>, tail: usize) -> InstanceLogs {
-    let (mut bytes, mut kept) = (0, 0);
+fn last(mut lines: Vec<InstanceLine>, tail: usize, most_bytes: u64) -> InstanceLogs {
+    let (mut bytes, mut kept) = (0_u64, 0);
     for line in lines.iter().rev().take(tail) {
-        bytes += line.text.len();
-        if bytes > MOST_BYTES {
+        bytes += line.text.len() as u64;
+        if bytes > most_bytes {
             break;
         }
         kept += 1;

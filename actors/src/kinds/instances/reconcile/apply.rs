@@ -268,7 +268,12 @@ impl Instance {
                 service.candidate.take()
         {
             let deployment = revision.deployment;
+            let left_out = service.left_out.then(|| (why.clone(), log.clone()));
             service.rejected = Some(RejectedRevision { deployment, why, log });
+            if let Some((why, log)) = left_out {
+                self.last_error = Some(format!("{}: {why}; it is left out", role.label()));
+                self.last_log = log;
+            }
         }
     }
 
@@ -341,7 +346,8 @@ impl Instance {
     }
 
     pub(in crate::kinds::instances) fn start(&mut self, now: Timestamp) {
-        let provisioned = self.services.iter().all(|s| s.live.state != ServiceState::Missing);
+        let mut needed = self.services.iter().filter(|service| !service.left_out);
+        let provisioned = needed.all(|service| service.live.state != ServiceState::Missing);
         let (state, within) = if provisioned {
             (InstanceState::Starting, START_WITHIN)
         } else {
@@ -411,12 +417,13 @@ impl Instance {
     /// The state of an instance that is up, from the health of its services.
     fn report_health(&mut self) {
         let is_up = matches!(self.state, InstanceState::Running | InstanceState::Degraded);
-        let healthy = self.services.iter().all(|s| s.live.is_healthy());
+        let counted = || self.services.iter().filter(|service| !service.is_being_added());
+        let healthy = counted().all(|s| s.live.is_healthy());
         // A service that just started may not be observed as healthy yet; it passed its checks.
-        let complete = self.services.iter().all(|s| !s.left_out);
+        let complete = counted().all(|s| !s.left_out);
         let running = if is_up { healthy } else { complete };
         self.state = if running { InstanceState::Running } else { InstanceState::Degraded };
-        let unhealthy = self.services.iter().find(|s| !s.live.is_healthy());
+        let unhealthy = counted().find(|s| !s.live.is_healthy());
         // The reason why a service was left out is kept: it says more.
         if unhealthy.is_none_or(|s| !s.left_out) {
             self.last_error = unhealthy.map(|s| format!("{}: it is not healthy", s.role.label()));

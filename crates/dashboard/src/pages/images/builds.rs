@@ -13,8 +13,8 @@ use askama::Template;
 use contract::{
     JobId, Page, Timestamp,
     image_builds::{
-        BuildJob, BuildJobState, CancelDockerBuild, GetBuildJobLogs, GetBuildJobStatus,
-        ListBuildJobs,
+        BuildJob, BuildJobState, BuildJobStatus, CancelDockerBuild, GetBuildJobLogs,
+        GetBuildJobStatus, ListBuildJobs,
     },
 };
 use serde_json::json;
@@ -58,7 +58,7 @@ struct Show {
 #[derive(Template)]
 #[template(path = "image_build_state.html")]
 struct State {
-    job: BuildJob,
+    job: BuildJobStatus,
     now: Timestamp,
 }
 
@@ -74,7 +74,7 @@ async fn show(visitor: Visitor, path: web::Path<String>) -> Answer {
 }
 
 async fn show_with(visitor: &Visitor, job_id: JobId, form: Form) -> Answer {
-    let job = visitor.read(&GetBuildJobStatus { job_id }).await?.job;
+    let job = visitor.read(&GetBuildJobStatus { job_id }).await?;
     let log = Log::read::<GetBuildJobLogs>(visitor, job_id, "").await?;
     let frame = Frame::of(visitor, &format!("Build of version {}", job.version)).await?;
     let frame = frame.below("Operations", "/operations").below("Image builds", HERE);
@@ -85,7 +85,7 @@ async fn show_with(visitor: &Visitor, job_id: JobId, form: Form) -> Answer {
 async fn follow_state(visitor: Visitor, path: web::Path<String>) -> Answer {
     let job_id: JobId = crate::pages::id(path, "build")?;
     live::stream(visitor, INTERVAL, async move |visitor, last| {
-        let job = visitor.read(&GetBuildJobStatus { job_id }).await?.job;
+        let job = visitor.read(&GetBuildJobStatus { job_id }).await?;
         let state = State { job, now: visitor.now() };
         let next = if state.has_ended() { Next::Never } else { Next::Later };
         live::replaced(&state, last, next)

@@ -18,7 +18,8 @@ use contract::{
     AppId, Fault, InstanceId, Limit, Page, ProjectId,
     apps::{App, GetApp, ListApps},
     backend_instances::{
-        CreateBackendInstance, GetBackendInstance, GetBackendInstances, UndeleteBackendInstance,
+        CreateBackendInstance, GetBackendInstance, GetBackendInstances, InstanceKinds,
+        UndeleteBackendInstance,
     },
     instance_helpers::GetInstanceDetails,
     instances::{Instance, InstanceKind, Role},
@@ -151,10 +152,16 @@ async fn list_with(
 ) -> Answer {
     let project = visitor.read(&GetProject { project_id }).await?;
     let at = format!("/projects/{project_id}/instances");
-    let (of_project, part) = (json!({"projectId": project_id}), [(CURSOR, cursor)]);
+    let (of_project, part) = (json!({"projectId": project_id, "kind": "all"}), [(CURSOR, cursor)]);
     let list = List::read::<GetBackendInstances>(visitor, &at, of_project, &part).await?;
-    let deleted =
-        GetBackendInstances { project_id, deleted: true, limit: Limit::MOST, cursor: None };
+    let deleted = GetBackendInstances {
+        project_id,
+        kind: InstanceKinds::All,
+        state: None,
+        deleted: true,
+        limit: Limit::MOST,
+        cursor: None,
+    };
     let deleted = visitor.read(&deleted).await?.items;
     let newest = ListApps { project_id, query: None, limit: Limit::MOST, cursor: None };
     let Page { items: mut apps, next_cursor, .. } = visitor.read(&newest).await?;
