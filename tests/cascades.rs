@@ -137,7 +137,10 @@ fn a_deleted_project_takes_everything_with_it() {
     let deleted = call(&ada, "svc_deleteProject", json!({"projectId": first.project})).ok();
     assert_eq!(
         deleted["deleted"],
-        json!({"apps": 1, "instances": 0, "artifacts": 2, "releases": 1})
+        json!({
+            "apps": 1, "instances": 0, "backups": 0, "deployments": 0, "builds": 0, "artifacts": 2,
+            "releases": 1, "credentials": 0, "deployTokens": 1, "checkouts": 0, "subscriptions": 0,
+        })
     );
     let admin = service.administrator();
     for who in [&ada, &bob, &admin] {

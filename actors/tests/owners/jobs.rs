@@ -54,7 +54,8 @@ const REPLACES_WITH: [Operation; 7] = [
 async fn deploy(world: &Arc<World>, engine: &Fake, instance: InstanceId, told: &str) {
     let now = world.ports.clock.now();
     let id: DeploymentId = world.ports.random.id(now);
-    let begun = scene::deploying(id, instance, now);
+    let mut begun = scene::deploying(id, instance, now);
+    begun.deployment.app_id = state(world, instance).unwrap().app_id;
     let owners = &world.owners().unwrap().deployments;
     owners.create(id, begun).await.unwrap();
     comes_to::<Deployments>(world, id, told, |deployment| {
@@ -125,7 +126,8 @@ async fn back_up(
     let mut made = Vec::new();
     for _ in 0..2 {
         let id: BackupId = world.ports.random.id(world.ports.clock.now());
-        let begun = scene::backing_up(id, instance, world.ports.clock.now());
+        let mut begun = scene::backing_up(id, instance, world.ports.clock.now());
+        begun.backup.app_id = state(world, instance).unwrap().app_id;
         let create =
             backups::Begin { backup: begun.backup, database: None, keep: Some(1), verify: false };
         owners.create(id, create).await.unwrap();

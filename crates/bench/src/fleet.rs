@@ -80,6 +80,7 @@ fn instance(project_id: ProjectId, app_id: AppId, servers: &Servers<'_>) -> Outc
         deadline: None,
         coming_up: false,
         delete_data: false,
+        left_to: None,
         crashes: Vec::new(),
         unreachable_since: None,
         last_error: None,
