@@ -307,6 +307,8 @@ fn a_store_of_every_earlier_shape_is_read() {
         let app = call("listApps", json!({"projectId": project}))["items"][0]["id"].clone();
         let of_app = json!({"appId": app});
         assert_eq!(call("svc_getArtifacts", of_app.clone())["items"].as_array().unwrap().len(), 3);
+        let verified = json!({"appId": app, "state": "verified"});
+        assert_eq!(call("svc_getArtifacts", verified)["items"].as_array().unwrap().len(), 1);
         let latest = json!({"appId": app, "channel": "production", "platform": "android"});
         let latest = service.call(None, "svc_getLatestRelease", latest).ok();
         assert_eq!(latest["release"]["version"], "1.4.2", "{latest}");

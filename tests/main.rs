@@ -46,6 +46,7 @@ mod invitations;
 mod journey;
 mod library;
 mod limits;
+mod lists;
 mod mail;
 mod market;
 mod openapi;

@@ -5,10 +5,9 @@ use crate::{
     kinds::{
         backup_schedules,
         builds::{Asked, WaitingBuilds},
-        credentials,
         image_builds::queue::BuildQueue,
         instances::metrics::LastReadings,
-        table::Owners,
+        table::{self, Owners},
         webhooks::{Subscribers, outbox},
     },
     ports::Ports,
@@ -77,8 +76,8 @@ impl World {
         if let Err(fault) = backup_schedules::carry_over(&world).await {
             tracing::error!(error = %fault, "schedules of an earlier version were not carried over");
         }
-        if let Err(fault) = credentials::carry_over(&world).await {
-            tracing::error!(error = %fault, "the credentials that expire are not listed for operators");
+        if let Err(fault) = table::reindex(&world.store).await {
+            tracing::error!(error = %fault, "lists lack records of an earlier version until the next start");
         }
         if let Err(fault) = world.webhooks.read(&world.store) {
             tracing::error!(error = %fault, "the webhooks were not read; their events are missed");

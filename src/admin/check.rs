@@ -21,7 +21,9 @@ use actors::{
     },
     operators::installation::Installation,
     platform,
-    runtime::{progress_log::Line, ref_count::RefCount, resource::Resource},
+    runtime::{
+        progress_log::Line, ref_count::RefCount, reindex::IndexVersion, resource::Resource,
+    },
 };
 use contract::{artifacts::ArtifactState, releases::ReleaseState};
 use std::{
@@ -72,6 +74,10 @@ struct Findings {
 /// Checks a data directory. The error names the number of findings.
 pub fn check(data: &Path) -> Result<(), String> {
     let store = open(data)?;
+    // As at a start: what an earlier version did not index is no finding.
+    let indexed = store.clone().into();
+    let reindexed = actix_rt::System::new().block_on(table::reindex(&indexed));
+    reindexed.map_err(|e| e.to_string())?;
     let mut found = Findings::default();
     let gathered = read(&store, &mut found).map_err(|e| e.to_string())?;
     let Findings { all: mut findings, trees } = found;
@@ -196,6 +202,7 @@ fn read(store: &Store, findings: &mut Findings) -> Result<Gathered, StoreError> 
     one::<StoredReply>(store, findings, |_, _| {})?;
     one::<Event>(store, findings, |_, _| {})?;
     one::<Installation>(store, findings, |_, _| {})?;
+    one::<IndexVersion>(store, findings, |_, _| {})?;
     Ok(g)
 }
 

@@ -1,18 +1,23 @@
 //! Lists of records, newest first, one page at a time.
+//!
+//! The records that are read for one page are bounded, because the thread that reads them answers
+//! no other call meanwhile. So a page may hold fewer items than its limit and not be the last.
 
 use crate::runtime::{
+    entries::{InState, Under},
     progress_log::{Line, LineIndex},
-    resource::Resource,
+    resource::{HasParent, Resource},
     store::Store,
 };
 use contract::{Cursor, Fault, Limit, Page, text::Query};
+use serde::Serialize;
 use std::ops::ControlFlow;
 use store::{Entry, Record, Snapshot};
 
 /// Keys read at a time. A filter may drop some of their records.
 const BATCH: usize = 200;
-/// The most records that a search reads for one page. A filter may drop most of them.
-const MOST_LOOKED_AT: usize = 2000;
+/// The most records that are read for one page. A filter may drop most of them.
+const MOST_LOOKED_AT: usize = 1000;
 
 /// `Continue` with the item that a list shows for a record, if any; `Break` ends the list before
 /// the record.
@@ -22,15 +27,30 @@ pub type Shown<T> = Result<ControlFlow<(), Option<T>>, Fault>;
 pub fn page<R: Resource, T>(
     store: &Store,
     entry: &impl Entry<R>,
-    (limit, cursor): (Limit, Option<Cursor>),
+    page: (Limit, Option<Cursor>),
     view: impl FnMut(R::Key, &Snapshot<R>) -> Result<Option<T>, Fault>,
 ) -> Result<Page<T>, Fault> {
-    let keys = |after: Option<&R::Key>| store.newest::<R>(entry, after, BATCH);
-    walk(store, keys, usize::MAX, (limit, cursor), unbroken(view))
+    search(store, |after, limit| store.newest::<R>(entry, after, limit), page, unbroken(view))
 }
 
-/// The resources of a whole kind that `view` shows, newest first. The number of records read for
-/// one page is bounded, so a page may hold fewer items than its limit and not be the last.
+/// The children of a resource that `view` shows, newest first; with a state, those in the state.
+pub fn children<R: HasParent, T>(
+    store: &Store,
+    parent: <R::Parent as Record>::Key,
+    state: Option<impl Serialize>,
+    list: (Limit, Option<Cursor>),
+    view: impl FnMut(R::Key, &Snapshot<R>) -> Result<Option<T>, Fault>,
+) -> Result<Page<T>, Fault>
+where
+    Under<R::Parent>: Entry<R>,
+{
+    match state {
+        Some(state) => page(store, &InState::<R::Parent>::new(parent, state), list, view),
+        None => page(store, &Under::<R::Parent>(parent), list, view),
+    }
+}
+
+/// The resources of a whole kind that `view` shows, newest first.
 pub fn whole<R: Resource, T>(
     store: &Store,
     page: (Limit, Option<Cursor>),
@@ -50,16 +70,6 @@ fn unbroken<R: Record, T>(
 pub fn search<R: Record, T>(
     store: &Store,
     keys: impl Fn(Option<&R::Key>, usize) -> Result<Vec<R::Key>, Fault>,
-    page: (Limit, Option<Cursor>),
-    show: impl FnMut(R::Key, &Snapshot<R>) -> Shown<T>,
-) -> Result<Page<T>, Fault> {
-    walk(store, |after| keys(after, BATCH), MOST_LOOKED_AT, page, show)
-}
-
-fn walk<R: Record, T>(
-    store: &Store,
-    keys: impl Fn(Option<&R::Key>) -> Result<Vec<R::Key>, Fault>,
-    most: usize,
     (limit, cursor): (Limit, Option<Cursor>),
     mut show: impl FnMut(R::Key, &Snapshot<R>) -> Shown<T>,
 ) -> Result<Page<T>, Fault> {
@@ -67,10 +77,10 @@ fn walk<R: Record, T>(
     let mut after = cursor.map(|cursor| position::<R>(&cursor)).transpose()?;
     let mut looked_at = 0;
     loop {
-        let batch = keys(after.as_ref())?;
+        let batch = keys(after.as_ref(), BATCH)?;
         let more = batch.len() == BATCH;
         for key in batch {
-            if items.len() == limit.get() || looked_at == most {
+            if items.len() == limit.get() || looked_at == MOST_LOOKED_AT {
                 let next_cursor = after.map(|key| Cursor::after(&key.to_string()));
                 return Ok(Page::new(items, next_cursor));
             }

@@ -20,6 +20,7 @@ use crate::{
         directory::Rules,
         entries::{self, Under},
         handle::Handle,
+        reindex,
         resource::{Child, HasParent, Kept, Resource, Retry, Row},
         store::Store,
     },
@@ -150,6 +151,13 @@ macro_rules! kinds {
                 })?)+
                 Ok(asked)
             }
+        }
+
+        /// Gives the records of earlier versions the index entries that they lack. Runs before any
+        /// owner exists, because owners remember their records.
+        pub async fn reindex(store: &Store) -> Result<(), Fault> {
+            $(reindex::reindex::<$kind>(store).await?;)+
+            Ok(())
         }
 
         /// The object that a call is about and its ancestors, as they were read.

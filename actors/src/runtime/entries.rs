@@ -1,7 +1,8 @@
 //! The index entries that many kinds share.
 
-use super::resource::{Kept, Resource};
+use super::resource::{HasParent, Kept, Resource};
 use contract::Timestamp;
+use serde::Serialize;
 use std::fmt;
 use store::{Entries, Entry, Record};
 
@@ -47,6 +48,30 @@ impl<P: Record> fmt::Display for Under<P> {
         write!(f, "{}/{}", P::TREE, self.0)
     }
 }
+
+/// Resources that belong to a resource of the kind `P` and are in one state. Lists of one state read
+/// no others.
+pub struct InState<P: Record> {
+    parent: P::Key,
+    state: String,
+}
+
+impl<P: Record> InState<P> {
+    /// The state has the name that it has on the wire.
+    pub fn new(parent: P::Key, state: impl Serialize) -> Self {
+        let name = serde_json::to_value(state).ok();
+        let name = name.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default();
+        InState { parent, state: name.to_owned() }
+    }
+}
+
+impl<P: Record> fmt::Display for InState<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "state/{}/{}/{}", P::TREE, self.parent, self.state)
+    }
+}
+
+impl<R: HasParent> Entry<R> for InState<R::Parent> {}
 
 /// The index entries of a resource: its own, and those that the runtime uses.
 pub fn of<R: Resource>(kept: &Kept<R>) -> Entries<R> {

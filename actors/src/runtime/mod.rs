@@ -1,8 +1,8 @@
 //! What all owners share. [`resource`] defines resources, [`owner`] owns one and makes decisions
 //! with `decide`, [`guard`] restarts actors after panics, [`directory`] finds, wakes and retires
 //! owners, [`handle`] sends commands to owners, [`permit`] and [`turns`] bound the work under way,
-//! `cascade` deletes children, [`event`] is what webhooks hear of, and [`health`] shows actors to
-//! operators.
+//! `cascade` deletes children, [`event`] is what webhooks hear of, [`reindex`] adds missing index
+//! entries, and [`health`] shows actors to operators.
 
 mod backoff;
 pub(crate) mod cascade;
@@ -17,6 +17,7 @@ pub mod owner;
 pub mod permit;
 pub mod progress_log;
 pub mod ref_count;
+pub mod reindex;
 pub mod resource;
 pub mod store;
 #[cfg(test)]

@@ -31,6 +31,9 @@ pub trait Row: Record {
 pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
     /// The version of the shape of [`Resource::State`]. [`Resource::upgrade`] reads older shapes.
     const SHAPE: u16 = 1;
+    /// The version of [`Resource::index`]. A start writes the entries of all resources of the kind
+    /// again if the store has those of an older version.
+    const INDEX: u16 = 1;
     /// How long one attempt at an effect may take, unless [`Resource::time_limit`] says otherwise.
     const TIME_LIMIT: Duration = Duration::from_secs(30);
     /// The input of [`Resource::create`].

@@ -107,7 +107,8 @@ impl<'de> Deserialize<'de> for Cursor {
     }
 }
 
-/// One page of a list, newest first.
+/// One page of a list, newest first. It may hold fewer items than the limit, or none, and not be the
+/// last page: the service reads a bounded number of records for one page, and a filter drops some.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "{T}Page")]

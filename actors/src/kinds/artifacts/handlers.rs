@@ -7,9 +7,7 @@ use super::{
 };
 use crate::{
     call::{context::Call, pagination},
-    kinds::apps::Apps,
     platform::{DOWNLOAD_LIFETIME, Platform},
-    runtime::entries::Under,
 };
 use contract::{
     ArtifactId, Fault, Page, Serves,
@@ -36,20 +34,14 @@ impl Platform {
 
 impl Serves<GetArtifacts> for Platform {
     async fn serve(&self, _: &Call, p: GetArtifacts) -> Result<Page<Artifact>, Fault> {
-        let entry = Under::<Apps>(p.app_id);
-        pagination::page::<Artifacts, _>(
-            &self.world.store,
-            &entry,
-            (p.limit, p.cursor),
-            |_, seen| {
-                let artifact = &seen.state.artifact;
-                let wanted = artifact.state != ArtifactState::Deleted
-                    && p.platform.is_none_or(|platform| artifact.platform == platform)
-                    && p.version.as_ref().is_none_or(|v| artifact.version.as_ref() == Some(v))
-                    && p.state.is_none_or(|state| artifact.state == state);
-                Ok(wanted.then(|| artifact.clone()))
-            },
-        )
+        let (store, list) = (&self.world.store, (p.limit, p.cursor));
+        pagination::children::<Artifacts, _>(store, p.app_id, p.state, list, |_, seen| {
+            let artifact = &seen.state.artifact;
+            let wanted = artifact.state != ArtifactState::Deleted
+                && p.platform.is_none_or(|platform| artifact.platform == platform)
+                && p.version.as_ref().is_none_or(|v| artifact.version.as_ref() == Some(v));
+            Ok(wanted.then(|| artifact.clone()))
+        })
     }
 }
 

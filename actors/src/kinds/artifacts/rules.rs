@@ -1,8 +1,10 @@
 //! The rules of an artifact: `pending → verifying → verified | rejected`, `expired`, `deleted`.
 
 use crate::{
+    kinds::apps::Apps,
     ports::Examined,
     runtime::{
+        entries::InState,
         event::Event,
         resource::{Child, Kept, Moment, Resource, Retry, Step, Unique},
     },
@@ -107,6 +109,7 @@ pub enum Outcome {
 }
 
 impl Resource for Artifacts {
+    const INDEX: u16 = 2;
     /// Verification reads up to 4 GiB twice. At 100 MiB/s that takes a minute and a half.
     const TIME_LIMIT: Duration = Duration::from_secs(600);
     type New = Upload;
@@ -141,8 +144,9 @@ impl Resource for Artifacts {
         let stands = [ArtifactState::Pending, ArtifactState::Verifying, ArtifactState::Verified]
             .contains(&artifact.state);
         let build = artifact.provenance.build_id.filter(|_| stands);
-        let entries =
-            Entries::default().and_all(build.map(|build| ArtifactIndex::OfBuild { build }));
+        let entries = Entries::default()
+            .and(InState::<Apps>::new(app, artifact.state))
+            .and_all(build.map(|build| ArtifactIndex::OfBuild { build }));
         match (artifact.state, &upload.declared, &artifact.sha256) {
             (ArtifactState::Pending, Declared { size, sha256, .. }, _) => {
                 let known = size.zip(sha256.clone());

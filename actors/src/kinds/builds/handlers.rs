@@ -7,9 +7,8 @@ use super::{
 };
 use crate::{
     call::{context::Call, pagination},
-    kinds::{apps::Apps, repositories},
+    kinds::repositories,
     platform::Platform,
-    runtime::entries::Under,
 };
 use contract::{
     AppId, BuildId, Fault, Name, Page, Serves,
@@ -136,11 +135,10 @@ impl Serves<DispatchBuild> for Platform {
 
 impl Serves<GetBuilds> for Platform {
     async fn serve(&self, _: &Call, p: GetBuilds) -> Result<Page<Build>, Fault> {
-        let (store, entry) = (&self.world.store, Under::<Apps>(p.app_id));
-        pagination::page::<Builds, _>(store, &entry, (p.limit, p.cursor), |_, seen| {
+        let (store, list) = (&self.world.store, (p.limit, p.cursor));
+        pagination::children::<Builds, _>(store, p.app_id, p.state, list, |_, seen| {
             let build = &seen.state.build;
-            let wanted = p.state.is_none_or(|state| build.state == state)
-                && p.platform.is_none_or(|platform| build.platform == platform);
+            let wanted = p.platform.is_none_or(|platform| build.platform == platform);
             Ok(wanted.then(|| build.clone()))
         })
     }

@@ -11,7 +11,9 @@ use super::{
     waiting::Waiting,
 };
 use crate::{
+    kinds::apps::Apps,
     runtime::{
+        entries::InState,
         event::Event,
         resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     },
@@ -173,6 +175,7 @@ pub enum Outcome {
 }
 
 impl Resource for Builds {
+    const INDEX: u16 = 2;
     const TIME_LIMIT: Duration = Duration::from_secs(120);
     type New = State;
     type State = State;
@@ -205,7 +208,9 @@ impl Resource for Builds {
         let platform = || platform.name().to_owned();
         let under_way = (!state.removing && !state.build.state.is_final()).then_some(());
         let waiting = state.waits_for_runner().then_some(());
-        let entries = Entries::default().and_all(under_way.map(|()| BuildIndex::UnderWay { app }));
+        let entries = Entries::default()
+            .and(InState::<Apps>::new(app, state.build.state))
+            .and_all(under_way.map(|()| BuildIndex::UnderWay { app }));
         match state.organization {
             Some(organization) => entries
                 .and_all(under_way.map(|()| BuildIndex::UnderWayIn { organization }))

@@ -6,9 +6,8 @@ use super::{
 };
 use crate::{
     call::{context::Call, pagination},
-    kinds::{apps::Apps, subscriptions},
+    kinds::subscriptions,
     platform::Platform,
-    runtime::entries::Under,
 };
 use contract::{
     CheckoutId, Fault, Page, Serves, Timestamp,
@@ -93,10 +92,9 @@ impl Platform {
 
 impl Serves<GetCheckouts> for Platform {
     async fn serve(&self, _: &Call, p: GetCheckouts) -> Result<Page<Checkout>, Fault> {
-        let (store, entry) = (&self.world.store, Under::<Apps>(p.app_id));
-        pagination::page::<Checkouts, _>(store, &entry, (p.limit, p.cursor), |id, seen| {
-            let is_meant = p.state.is_none_or(|state| seen.state.state == state);
-            Ok(is_meant.then(|| view(id, &seen.state)))
+        let (store, list) = (&self.world.store, (p.limit, p.cursor));
+        pagination::children::<Checkouts, _>(store, p.app_id, p.state, list, |id, seen| {
+            Ok(Some(view(id, &seen.state)))
         })
     }
 }

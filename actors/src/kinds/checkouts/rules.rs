@@ -7,8 +7,9 @@
 //! ask for a look. Paid money moves forward only.
 
 use crate::{
-    kinds::credentials::Use,
+    kinds::{apps::Apps, credentials::Use},
     runtime::{
+        entries::InState,
         event::Event,
         resource::{Child, Kept, Moment, Resource, Retry, Step, Unique},
     },
@@ -250,6 +251,7 @@ pub enum Settlement {
 }
 
 impl Resource for Checkouts {
+    const INDEX: u16 = 2;
     type New = New;
     type State = State;
     type Command = Command;
@@ -292,7 +294,11 @@ impl Resource for Checkouts {
             _ => None,
         };
         Entries::default()
+            .and(InState::<Apps>::new(state.app_id, state.state))
             .and_all(state.is_unsettled().then_some(CheckoutIndex::Unsettled))
+            .and_all(
+                state.is_unsettled().then_some(CheckoutIndex::UnsettledOf { app: state.app_id }),
+            )
             .and_all(channel.map(|channel| CheckoutIndex::Open { channel }))
     }
 
@@ -338,6 +344,8 @@ store::entries! {
     pub enum CheckoutIndex of Checkouts {
         /// Money arrived, and is not settled or does not match.
         Unsettled = "unsettled",
+        /// Those of one app.
+        UnsettledOf { app: AppId } = "unsettledOf",
         /// Orders of a channel that may still be paid, or are not settled.
         Open { channel: CommerceChannelId } = "open",
     }

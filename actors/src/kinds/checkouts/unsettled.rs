@@ -1,11 +1,15 @@
 //! Money that arrived and is not settled keeps what it was paid for.
 
-use super::{CheckoutIndex, Checkouts};
+use super::CheckoutIndex;
 use crate::{
-    kinds::{apps::Apps, projects::Projects},
+    kinds::{apps::Apps, organizations::Organizations, projects::Projects},
     platform::Platform,
+    runtime::entries::Under,
 };
-use contract::{AppId, Fault, OrganizationId, ProjectId, checkouts::Reference};
+use contract::{AppId, CheckoutId, Fault, OrganizationId, ProjectId, checkouts::Reference};
+
+/// The most payments that a refusal counts.
+const MOST_COUNTED: usize = 100;
 
 /// What somebody wants to delete.
 #[derive(Clone, Copy)]
@@ -19,20 +23,12 @@ impl Platform {
     /// Refuses the deletion of what has payments that are not settled. A payment that arrives while
     /// the deletion is under way is told to people instead.
     pub fn refuse_unsettled(&self, whole: Whole) -> Result<(), Fault> {
-        let store = &self.world.store;
-        let unsettled = store.newest::<Checkouts>(&CheckoutIndex::Unsettled, None, usize::MAX)?;
-        let mut of_it = Vec::new();
-        for id in unsettled {
-            let Some(checkout) = store.get::<Checkouts>(&id)? else { continue };
-            if self.has(whole, checkout.app_id)? {
-                of_it.push(Reference(id));
-            }
-        }
-        match of_it.as_slice() {
+        match self.unsettled(whole)?.as_slice() {
             [] => Ok(()),
             [first, others @ ..] => Err(Fault::NotNow(format!(
-                "the payment {first}{} not settled; see svc_getCheckout for the reason, and refund it at the \
+                "the payment {}{} not settled; see svc_getCheckout for the reason, and refund it at the \
                  provider or settle it with svc_settleCheckout",
+                Reference(*first),
                 match others.len() {
                     0 => " is".into(),
                     more => format!(" and {more} more are"),
@@ -41,18 +37,24 @@ impl Platform {
         }
     }
 
-    fn has(&self, whole: Whole, app: AppId) -> Result<bool, Fault> {
-        if let Whole::App(meant) = whole {
-            return Ok(app == meant);
-        }
+    fn unsettled(&self, whole: Whole) -> Result<Vec<CheckoutId>, Fault> {
         let store = &self.world.store;
-        let Some(app) = store.get::<Apps>(&app)? else { return Ok(false) };
-        Ok(match whole {
-            Whole::App(_) => false,
-            Whole::Project(meant) => app.project_id == meant,
-            Whole::Organization(meant) => store
-                .get::<Projects>(&app.project_id)?
-                .is_some_and(|project| project.organization_id == meant),
-        })
+        let parts: Vec<Whole> = match whole {
+            Whole::App(app) => {
+                return store.newest(&CheckoutIndex::UnsettledOf { app }, None, MOST_COUNTED);
+            }
+            Whole::Project(id) => {
+                store.all::<Apps>(&Under::<Projects>(id))?.into_iter().map(Whole::App).collect()
+            }
+            Whole::Organization(id) => {
+                let projects = store.all::<Projects>(&Under::<Organizations>(id))?;
+                projects.into_iter().map(Whole::Project).collect()
+            }
+        };
+        let mut found = Vec::new();
+        for part in parts {
+            found.extend(self.unsettled(part)?);
+        }
+        Ok(found)
     }
 }

@@ -143,7 +143,8 @@ impl Serves<DeleteCommerceChannel> for Platform {
         let claim = CommerceChannelClaim::Channel { token: p.channel_token };
         let id = store.holder::<CommerceChannels>(&claim)?;
         let id = id.ok_or(Fault::NotFound("channel"))?;
-        if store.count::<Checkouts>(&CheckoutIndex::Open { channel: id })? > 0 {
+        let open = store.newest::<Checkouts>(&CheckoutIndex::Open { channel: id }, None, 1)?;
+        if !open.is_empty() {
             return Err(Fault::NotNow(
                 "a checkout of this channel may still be paid, or is not settled; see svc_getCheckouts".into(),
             ));

@@ -82,6 +82,7 @@ pub enum Outcome {
 }
 
 impl Resource for Credentials {
+    const INDEX: u16 = 2;
     type New = New;
     type State = State;
     type Command = Command;

@@ -3,9 +3,8 @@
 use super::{Deliveries, MOST_WAITING, New, State, is_room};
 use crate::{
     call::{context::Call, pagination},
-    kinds::webhooks::{Webhooks, outbox, view},
+    kinds::webhooks::{outbox, view},
     platform::Platform,
-    runtime::entries::Under,
 };
 use contract::{
     DeliveryId, Fault, Page, Serves,
@@ -55,11 +54,9 @@ impl Serves<GetWebhookDeliveries> for Platform {
         _: &Call,
         p: GetWebhookDeliveries,
     ) -> Result<Page<WebhookDelivery>, Fault> {
-        let (store, entry) = (&self.world.store, Under::<Webhooks>(p.webhook_id));
-        pagination::page::<Deliveries, _>(store, &entry, (p.limit, p.cursor), |_, seen| {
-            let delivery = &seen.state.delivery;
-            let is_wanted = p.state.is_none_or(|state| delivery.state == state);
-            Ok(is_wanted.then(|| delivery.clone()))
+        let (store, list) = (&self.world.store, (p.limit, p.cursor));
+        pagination::children::<Deliveries, _>(store, p.webhook_id, p.state, list, |_, seen| {
+            Ok(Some(seen.state.delivery.clone()))
         })
     }
 }

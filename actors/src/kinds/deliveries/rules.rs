@@ -3,9 +3,10 @@
 
 use super::schedule::{Pause, pause};
 use crate::{
-    kinds::webhooks::{Payload, PayloadDelta},
+    kinds::webhooks::{Payload, PayloadDelta, Webhooks},
     ports::receivers::Posted,
     runtime::{
+        entries::InState,
         ref_count::{RefCount, RefCountDelta},
         resource::{Child, Intent, Kept, Moment, Resource, Retry, Step},
         store::Store,
@@ -20,7 +21,7 @@ use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::{sync::Arc, time::Duration};
-use store::Change;
+use store::{Change, Entries};
 use ulid::Ulid;
 
 #[derive(Debug, Clone, Copy)]
@@ -217,6 +218,7 @@ pub(super) fn refusal(posted: &Posted) -> Option<String> {
 }
 
 impl Resource for Deliveries {
+    const INDEX: u16 = 2;
     /// An attempt may wait for its turn.
     const TIME_LIMIT: Duration = Duration::from_secs(600);
     type New = New;
@@ -277,6 +279,11 @@ impl Resource for Deliveries {
 
     fn is_deleted(_: &State) -> bool {
         false
+    }
+
+    fn index(state: &State) -> Entries<Self> {
+        let delivery = &state.delivery;
+        Entries::default().and(InState::<Webhooks>::new(delivery.webhook_id, delivery.state))
     }
 
     fn deadline(state: &State) -> Option<(Timestamp, Command)> {

@@ -10,14 +10,13 @@ use crate::{
         pagination::{self, LinesPage},
     },
     kinds::{
-        apps::Apps,
         images,
         instances::{Definition, Instance, Instances, ServiceImage},
         repositories::with_address,
     },
     platform::Platform,
     ports::sealed::Sealed,
-    runtime::{entries::Under, progress_log::Line},
+    runtime::progress_log::Line,
 };
 use contract::{
     AppId, DeploymentId, Fault, InstanceId, Page, Serves, VersionName,
@@ -235,11 +234,10 @@ impl Serves<GetDeployment> for Platform {
 
 impl Serves<ListDeployments> for Platform {
     async fn serve(&self, _: &Call, p: ListDeployments) -> Result<Page<Deployment>, Fault> {
-        let (store, entry) = (&self.world.store, Under::<Apps>(p.app_id));
-        pagination::page::<Deployments, _>(store, &entry, (p.limit, p.cursor), |_, seen| {
+        let (store, list) = (&self.world.store, (p.limit, p.cursor));
+        pagination::children::<Deployments, _>(store, p.app_id, p.state, list, |_, seen| {
             let deployment = &seen.state.deployment;
-            let wanted = p.state.is_none_or(|state| deployment.state == state)
-                && p.target.is_none_or(|target| deployment.target == target);
+            let wanted = p.target.is_none_or(|target| deployment.target == target);
             Ok(wanted.then(|| deployment.clone()))
         })
     }

@@ -7,9 +7,13 @@
 
 use super::history::{Created, DeploymentHistory, Earlier, Serving};
 use crate::{
-    kinds::instances::{Definition, ServiceImage},
+    kinds::{
+        apps::Apps,
+        instances::{Definition, ServiceImage},
+    },
     ports::sealed::Sealed,
     runtime::{
+        entries::InState,
         event::Event,
         resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     },
@@ -145,6 +149,7 @@ impl State {
 }
 
 impl Resource for Deployments {
+    const INDEX: u16 = 2;
     type New = State;
     type State = State;
     type Command = Command;
@@ -176,7 +181,10 @@ impl Resource for Deployments {
     }
 
     fn index(state: &State) -> Entries<Self> {
-        Entries::default().and_all(state.in_queue.then(|| state.queue()))
+        let Deployment { app_id, state: in_state, .. } = state.deployment;
+        Entries::default()
+            .and(InState::<Apps>::new(app_id, in_state))
+            .and_all(state.in_queue.then(|| state.queue()))
     }
 
     /// One deployment of a service is active at a time. The queue alone does not ensure that: which

@@ -11,7 +11,10 @@ use crate::{
     call::{context::Call, pagination},
     kinds::{apps::Apps, artifacts::Artifacts, publications},
     platform::Platform,
-    runtime::{entries::Under, store::Store},
+    runtime::{
+        entries::{InState, Under},
+        store::Store,
+    },
 };
 use contract::{
     AppId, Channel, Cursor, Fault, Limit, Page, ReleaseId, Serves,
@@ -78,7 +81,12 @@ impl Serves<GetReleases> for Platform {
             Some(channel) => {
                 releases_of(store, &ReleaseIndex::Channel { app, channel }, p.state, page)
             }
-            None => releases_of(store, &Under::<Apps>(app), p.state, page),
+            None => match p.state {
+                Some(state) => {
+                    releases_of(store, &InState::<Apps>::new(app, state), p.state, page)
+                }
+                None => releases_of(store, &Under::<Apps>(app), None, page),
+            },
         }
     }
 }

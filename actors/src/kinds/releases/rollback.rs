@@ -141,31 +141,21 @@ impl Platform {
         }
     }
 
-    /// The superseded release of the channel that was published last.
+    /// The superseded release of the channel that was published last, among the newest ones.
     fn latest_superseded(&self, release: &Release) -> Result<ReleaseId, Fault> {
         let none =
             || Fault::NotNow("there is no earlier release in this channel to go back to".into());
-        let mut candidates = Vec::new();
-        let mut cursor = None;
-        loop {
-            let page = (Limit::default(), cursor.take());
-            let page = pagination::page::<Releases, _>(
-                &self.world.store,
-                &ReleaseIndex::of_channel(release),
-                page,
-                |_, seen: &Snapshot<Releases>| {
-                    let other = &seen.state.release;
-                    let fits = other.state == ReleaseState::Superseded && other.id != release.id;
-                    Ok(fits.then_some((other.published_at, other.id)))
-                },
-            )?;
-            candidates.extend(page.items);
-            cursor = page.next_cursor;
-            if cursor.is_none() {
-                break;
-            }
-        }
-        candidates.into_iter().max().map(|(_, id)| id).ok_or_else(none)
+        let newest = pagination::page::<Releases, _>(
+            &self.world.store,
+            &ReleaseIndex::of_channel(release),
+            (Limit::MOST, None),
+            |_, seen: &Snapshot<Releases>| {
+                let other = &seen.state.release;
+                let fits = other.state == ReleaseState::Superseded && other.id != release.id;
+                Ok(fits.then_some((other.published_at, other.id)))
+            },
+        )?;
+        newest.items.into_iter().max().map(|(_, id)| id).ok_or_else(none)
     }
 }
 

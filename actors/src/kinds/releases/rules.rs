@@ -3,8 +3,9 @@
 
 use super::{current::Current, transitions::create};
 use crate::{
-    kinds::artifacts::Artifacts,
+    kinds::{apps::Apps, artifacts::Artifacts},
     runtime::{
+        entries::InState,
         event::Event,
         resource::{Child, Kept, Moment, Resource, Retry, Step, Unique},
     },
@@ -197,6 +198,7 @@ pub enum Answer {
 }
 
 impl Resource for Releases {
+    const INDEX: u16 = 2;
     type New = Draft;
     type State = State;
     type Command = Command;
@@ -232,7 +234,9 @@ impl Resource for Releases {
     }
 
     fn index(State { release, .. }: &State) -> Entries<Self> {
-        Entries::default().and(ReleaseIndex::of_channel(release))
+        Entries::default()
+            .and(ReleaseIndex::of_channel(release))
+            .and(InState::<Apps>::new(release.app_id, release.state))
     }
 
     fn claims(State { release, .. }: &State) -> Vec<Unique<Self>> {

@@ -13,6 +13,9 @@ use contract::{
     checkouts::{self as wire, CheckSubscription, GetSubscriptions, SubscriptionCheck},
 };
 
+/// The most subscriptions of one buyer that a check compares.
+const MOST_OF_BUYER: usize = 100;
+
 pub(super) fn view(id: SubscriptionId, state: &State) -> wire::Subscription {
     let seen = state.seen.as_ref();
     wire::Subscription {
@@ -57,7 +60,8 @@ impl Serves<CheckSubscription> for Platform {
     async fn serve(&self, cx: &Call, p: CheckSubscription) -> Result<SubscriptionCheck, Fault> {
         let store = &self.world.store;
         let mut best: Option<SubscriptionCheck> = None;
-        for id in store.all::<Subscriptions>(&SubscriptionIndex::of(p.app_id, &p.email))? {
+        let of_buyer = SubscriptionIndex::of(p.app_id, &p.email);
+        for id in store.newest::<Subscriptions>(&of_buyer, None, MOST_OF_BUYER)? {
             let Some(found) = store.get::<Subscriptions>(&id)? else { continue };
             let found = checked(&found.state, cx.now);
             let rank = |check: &SubscriptionCheck| (check.active, check.current_period_end);

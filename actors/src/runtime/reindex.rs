@@ -1,0 +1,51 @@
+//! Index entries for records that an earlier version of the program wrote, which knew fewer entries.
+
+use super::{resource::Resource, store::Store};
+use contract::Fault;
+use serde::{Deserialize, Serialize};
+use store::{Change, Record};
+
+/// Records whose entries are written in one change.
+const BATCH: usize = 500;
+
+/// The version of the index entries of a kind. The key is the name of the kind in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexVersion(u16);
+
+impl Record for IndexVersion {
+    const TREE: &'static str = "indexVersion";
+    const SCHEMA: u16 = 1;
+    type Key = String;
+    type Content = Self;
+}
+
+/// Writes the index entries of all resources of a kind again, unless the store has them. A repetition
+/// after a crash begins again.
+pub(crate) async fn reindex<R: Resource>(store: &Store) -> Result<(), Fault> {
+    if R::INDEX == 1 {
+        return Ok(());
+    }
+    let kind = R::TREE.to_owned();
+    let known = store.get::<IndexVersion>(&kind)?;
+    if known.as_ref().is_some_and(|known| known.0 >= R::INDEX) {
+        return Ok(());
+    }
+    let mut before = None;
+    loop {
+        let keys = store.keys::<R>(before.as_ref(), BATCH)?;
+        let mut change = Change::new();
+        for key in &keys {
+            // A record that cannot be read is in the log, and must not keep the service from starting.
+            if let Ok(Some(seen)) = store.get::<R>(key) {
+                change = change.index_again::<R>(key, &seen);
+            }
+        }
+        store.commit(change).await?;
+        before = keys.last().cloned();
+        if keys.len() < BATCH {
+            break;
+        }
+    }
+    let version = IndexVersion(R::INDEX);
+    store.commit(Change::new().replace::<IndexVersion>(&kind, known.as_deref(), version)).await
+}
