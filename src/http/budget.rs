@@ -3,7 +3,8 @@
 //!
 //! A holder may grow to a quarter of what it leaves free. So the first holder gets at most a fifth
 //! of the budget, the second a fifth of the rest, and so on. Many holders are needed to exhaust the
-//! budget, and no limit per holder must be configured.
+//! budget, and no limit per holder must be configured. All holders of one IPv6 site together may grow
+//! to half of what they leave free.
 
 use actors::call::rate_limit::RateKey;
 use contract::Fault;
@@ -14,6 +15,8 @@ use std::{
 
 /// A holder that grows must leave this many times its own amount free.
 const FOR_OTHERS: usize = 4;
+/// The same for all holders of one IPv6 network.
+const FOR_OTHER_NETWORKS: usize = 2;
 
 pub struct Budget {
     total: usize,
@@ -58,12 +61,14 @@ impl Share {
         let Some(left) = self.budget.total.checked_sub(held.all + amount) else {
             return Err(Fault::Busy);
         };
-        if let Some(holder) = self.holder {
+        for (holder, for_others) in counted(self.holder) {
             let known = held.by.get(&holder).copied().unwrap_or(0);
-            if known > 0 && (known + amount) * FOR_OTHERS > left {
+            if known > 0 && (known + amount) * for_others > left {
                 return Err(Fault::RateLimited { retry_after: 1 });
             }
-            held.by.insert(holder, known + amount);
+        }
+        for (holder, _) in counted(self.holder) {
+            *held.by.entry(holder).or_default() += amount;
         }
         held.all += amount;
         self.amount += amount;
@@ -75,14 +80,22 @@ impl Drop for Share {
     fn drop(&mut self) {
         let mut held = self.budget.held();
         held.all -= self.amount;
-        let Some(holder) = self.holder else { return };
-        let left = held.by.get(&holder).map_or(0, |known| known - self.amount);
-        if left > 0 {
-            held.by.insert(holder, left);
-        } else {
-            held.by.remove(&holder);
+        for (holder, _) in counted(self.holder) {
+            let left = held.by.get(&holder).map_or(0, |known| known - self.amount);
+            if left > 0 {
+                held.by.insert(holder, left);
+            } else {
+                held.by.remove(&holder);
+            }
         }
     }
+}
+
+/// For whom an amount counts: the holder, and the networks that it is in.
+fn counted(holder: Option<RateKey>) -> impl Iterator<Item = (RateKey, usize)> {
+    let own = holder.map(|holder| (holder, FOR_OTHERS));
+    let wider = holder.into_iter().flat_map(RateKey::wider);
+    own.into_iter().chain(wider.map(|(network, _)| (network, FOR_OTHER_NETWORKS)))
 }
 
 #[cfg(test)]
@@ -117,6 +130,20 @@ mod tests {
         let budget = Budget::new(128);
         assert_eq!(take_all(&budget, holder(1)).0.len(), 25, "one alone gets a fifth");
         assert!(budget.held().by.is_empty() && budget.held().all == 0, "all went back");
+    }
+
+    #[test]
+    fn one_ipv6_site_gets_a_third_however_many_networks_it_uses() {
+        let client = |site: u16, n: u16| {
+            Some(RateKey::address(IpAddr::from([0x2001, 0xdb8, site, n, 0, 0, 0, 1])))
+        };
+        let budget = Budget::new(300);
+        let taken: Vec<_> =
+            (0..=u16::MAX).map_while(|n| budget.share(client(1, n), 1).ok()).collect();
+        assert_eq!(taken.len(), 100);
+        assert!(budget.share(client(2, 1), 1).is_ok());
+        drop(taken);
+        assert!(budget.held().by.is_empty());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use actix_web::http::header::HeaderMap;
 use actors::{
     call::{
         authn::Credentials,
-        pipeline::{Request, Target},
+        pipeline::{Counts, Request, Target},
         rate_limit::RateKey,
     },
     runtime::permit::Permit,
@@ -97,7 +97,7 @@ impl Service for Pages {
                 request_id: request::request_id(call.head, edge),
                 idempotency_key: call.idempotency_key,
                 user_agent: request::user_agent(call.head),
-                counts: call.counts,
+                counts: if call.counts { Counts::Page } else { Counts::Nothing },
             };
             let Exchange { request_id, reply, allowance } =
                 functions::send(head, edge, request).await;

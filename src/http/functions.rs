@@ -10,7 +10,7 @@ use actix_http::RequestHead;
 use actix_web::{HttpResponse, error::PayloadError};
 use actors::{
     call::{
-        pipeline::{Request, Response, Target},
+        pipeline::{Counts, Request, Response, Target},
         rate_limit::Allowance,
     },
     runtime::permit::{Permit, Permits},
@@ -82,7 +82,7 @@ pub async fn invoke(
         request_id: request::request_id(head, edge),
         idempotency_key: request::idempotency_key(head)?,
         user_agent: request::user_agent(head),
-        counts: true,
+        counts: Counts::Cost,
     };
     Ok(send(head, edge, request).await)
 }

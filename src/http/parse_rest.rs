@@ -152,7 +152,7 @@ impl Answers<Health> for Parse {
         let nobody = Default::default();
         let platform = &edge.platform;
         let Admission { allowance, .. } =
-            platform.authn.admit(&platform.world, &nobody, origin, true);
+            platform.authn.admit(&platform.world, &nobody, origin, 1);
         let request_id = request::request_id(head, edge);
         let heading = Heading { head, edge, request_id, allowance: Some(allowance) };
         Ok(heading.value(StatusCode::OK, &json!({"status": "ok"})))

@@ -143,7 +143,7 @@ pub fn refuse(head: &RequestHead, edge: &Edge, fault: Fault) -> HttpResponse {
     let credentials = request::credentials(head, b"").unwrap_or_default();
     let platform = &edge.platform;
     let origin = request::origin(head, edge);
-    let admission = platform.authn.admit(&platform.world, &credentials, origin, true);
+    let admission = platform.authn.admit(&platform.world, &credentials, origin, 1);
     let fault = admission.allowance.check().err().unwrap_or(fault);
     edge.shared.figures.called(None, std::time::Duration::ZERO, Some(&fault));
     let heading = Heading::uncounted(head, edge);

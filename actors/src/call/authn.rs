@@ -58,14 +58,15 @@ impl Authn {
         Authn { settings, limiter: Limiter::default() }
     }
 
-    /// Finds out who calls. If the call counts, it counts against the account that the credentials
-    /// prove, or else against the address. The master key has no limit.
+    /// Finds out who calls. The cost of the call counts against the account that the credentials
+    /// prove, or else against the address. A call that costs 0 does not count. The master key has no
+    /// limit.
     pub fn admit(
         &self,
         world: &World,
         credentials: &Credentials,
         origin: Origin,
-        counts: bool,
+        cost: u32,
     ) -> Admission {
         let caller = self.identify(world, credentials, origin);
         let (key, tier) = match &caller {
@@ -77,9 +78,7 @@ impl Authn {
             }
             _ => (RateKey::address(origin.address), self.settings.anonymous_tier),
         };
-        let limiter = &self.limiter;
-        let allowance = if counts { limiter.take(key, tier) } else { limiter.peek(key, tier) };
-        Admission { allowance, caller }
+        Admission { allowance: self.limiter.take(key, tier, cost), caller }
     }
 
     /// The allowance of a request's caller. The request is not counted.

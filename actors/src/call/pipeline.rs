@@ -2,7 +2,7 @@
 //! libraries all take these steps, in this order:
 //!
 //! 1. **Authenticate**: find out from the credentials who calls.
-//! 2. **Rate limit**: take the call from the allowance of the account or of the address.
+//! 2. **Rate limit**: take the cost of the call from the allowance of the account or of the address.
 //! 3. **Application**: check the application id and the JavaScript key.
 //! 4. **Name**: find the operation. Refuse a caller whose credentials are not valid or not of the
 //!    kind that the operation needs.
@@ -45,8 +45,18 @@ pub struct Request {
     /// The client's request id. A change with it happens once.
     pub idempotency_key: Option<String>,
     pub user_agent: Option<String>,
-    /// Whether the call is taken from the allowance. Of the calls that make one page, the first is.
-    pub counts: bool,
+    pub counts: Counts,
+}
+
+/// What a call takes from the allowance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// Its cost.
+    Cost,
+    /// A read for a page takes one call, a change its cost.
+    Page,
+    /// Nothing: another call of the same page was counted.
+    Nothing,
 }
 
 pub enum Target {
@@ -70,14 +80,26 @@ pub struct Response {
 
 /// The functions and the endpoints, by name.
 pub struct Operations {
-    functions: HashMap<&'static str, Route<Platform>>,
-    endpoints: HashMap<&'static str, Route<Platform>>,
+    functions: HashMap<&'static str, Weighed>,
+    endpoints: HashMap<&'static str, Weighed>,
+}
+
+/// An operation, and what a call of it costs.
+struct Weighed {
+    route: Route<Platform>,
+    cost: u32,
+}
+
+impl From<Route<Platform>> for Weighed {
+    fn from(route: Route<Platform>) -> Self {
+        Weighed { cost: route.spec.cost(), route }
+    }
 }
 
 impl Default for Operations {
     /// All declared operations. This compiles only if the platform serves each of them.
     fn default() -> Self {
-        let named = |route: Route<Platform>| (route.spec.name, route);
+        let named = |route: Route<Platform>| (route.spec.name, Weighed::from(route));
         Operations {
             functions: contract::routes().map(named).collect(),
             endpoints: contract::endpoint::all_routes().map(named).collect(),
@@ -86,7 +108,7 @@ impl Default for Operations {
 }
 
 impl Operations {
-    fn find(&self, target: &Target) -> Option<&Route<Platform>> {
+    fn find(&self, target: &Target) -> Option<&Weighed> {
         match target {
             Target::Function(name) => self.functions.get(name.as_str()),
             Target::Endpoint { name, .. } => self.endpoints.get(name),
@@ -96,12 +118,18 @@ impl Operations {
 
 /// Runs all steps of a call.
 pub async fn run(platform: &Platform, operations: &Operations, request: Request) -> Response {
+    let found = operations.find(&request.target);
+    let cost = match (request.counts, found) {
+        (Counts::Nothing, _) => 0,
+        (Counts::Page, Some(found)) if found.route.spec.effect == Effect::Read => 1,
+        (Counts::Page | Counts::Cost, found) => found.map_or(1, |found| found.cost),
+    };
     let Admission { allowance, caller } =
-        platform.authn.admit(&platform.world, &request.credentials, request.origin, request.counts);
+        platform.authn.admit(&platform.world, &request.credentials, request.origin, cost);
     let user = caller.as_ref().ok().and_then(|c| c.user.as_ref()).map(|user| user.id);
-    let route = operations.find(&request.target);
+    let route = found.map(|found| &found.route);
     let operation = route.map(|route| route.spec.name);
-    let allowed = if request.counts { allowance.check() } else { Ok(()) };
+    let allowed = if cost > 0 { allowance.check() } else { Ok(()) };
     let reply = match allowed {
         Ok(()) => admitted(platform, route, caller, request).await,
         Err(fault) => Err(fault),

@@ -1,4 +1,6 @@
-//! The rate limit: GCRA with one bucket for each caller. A bucket holds the calls of one minute.
+//! The rate limit: GCRA with one bucket for each caller. A bucket holds the calls of one minute. A
+//! call takes its cost. The calls without an account from one IPv6 network also share wider buckets:
+//! who rents a /48 has 65,536 networks of 64 bits.
 
 use contract::{Fault, UserId, authentication::Tier};
 use governor::{
@@ -25,21 +27,52 @@ pub enum RateKey {
     User(UserId),
     /// The address of a caller without an account, as [`network`] returns it.
     Address(IpAddr),
+    /// All callers of an IPv6 network: its first address, and the length of its prefix.
+    Network(Ipv6Addr, u8),
 }
+
+/// The prefixes of the networks that count together, and how many clients each may be.
+const WIDER: [(u8, u32); 2] = [(56, 4), (48, 16)];
 
 impl RateKey {
     pub fn address(address: IpAddr) -> Self {
         RateKey::Address(network(address))
+    }
+
+    /// The wider networks of an IPv6 address, and how many clients each may be.
+    pub fn wider(self) -> impl Iterator<Item = (RateKey, u32)> {
+        let address = match self {
+            RateKey::Address(IpAddr::V6(address)) => Some(address),
+            _ => None,
+        };
+        let network = |address, (length, clients)| {
+            (RateKey::Network(first_of(address, length), length), clients)
+        };
+        address.into_iter().flat_map(move |address| WIDER.map(|wide| network(address, wide)))
     }
 }
 
 /// The part of an address that stands for one client: all of IPv4, the first 64 bits of IPv6. A
 /// client has the other 64 bits to itself.
 pub fn network(address: IpAddr) -> IpAddr {
+    prefix(address, 64)
+}
+
+/// The part of an address that stands for one site: all of IPv4, the first 48 bits of IPv6.
+pub fn site(address: IpAddr) -> IpAddr {
+    prefix(address, 48)
+}
+
+fn prefix(address: IpAddr, length: u8) -> IpAddr {
     match address {
-        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
+        IpAddr::V6(v6) => IpAddr::V6(first_of(v6, length)),
         v4 => v4,
     }
+}
+
+/// The first address of the network with this prefix, from 1 to 127 bits.
+fn first_of(address: Ipv6Addr, length: u8) -> Ipv6Addr {
+    Ipv6Addr::from_bits(address.to_bits() & !(u128::MAX >> length))
 }
 
 /// The calls that a caller has left.
@@ -130,7 +163,7 @@ impl ShrinkableKeyedStateStore<Ask> for Kept {
     }
 }
 
-/// The buckets of one tier. Each holds the calls of one minute.
+/// The buckets of one size.
 struct Buckets<C: Clock> {
     size: NonZeroU32,
     rate: RateLimiter<Ask, Kept, C, StateInformationMiddleware>,
@@ -155,15 +188,17 @@ impl<C: Clock> Buckets<C> {
         Allowance { limit: self.size.get(), remaining, full_in, retry_after: None }
     }
 
-    fn take(&self, who: RateKey) -> Allowance {
-        let taken = self.rate.check_key(&Ask::Take(who));
+    fn take(&self, who: RateKey, cost: NonZeroU32) -> Allowance {
+        // What costs more than a bucket holds takes all of it.
+        let taken = self.rate.check_key_n(&Ask::Take(who), cost.min(self.size));
         let now = self.peek(who);
         match taken {
-            Ok(left) => Allowance { remaining: left.remaining_burst_capacity(), ..now },
-            Err(not_yet) => {
+            Ok(Ok(left)) => Allowance { remaining: left.remaining_burst_capacity(), ..now },
+            Ok(Err(not_yet)) => {
                 let wait = not_yet.wait_time_from(self.rate.clock().now());
-                Allowance { remaining: 0, retry_after: Some(wait), ..now }
+                Allowance { retry_after: Some(wait), ..now }
             }
+            Err(_) => now,
         }
     }
 
@@ -177,9 +212,53 @@ impl<C: Clock> Buckets<C> {
     }
 }
 
+/// The buckets of one tier.
+struct Sizes<C: Clock> {
+    callers: Buckets<C>,
+    /// Those of the networks of [`WIDER`].
+    wider: Vec<Buckets<C>>,
+}
+
+impl<C: Clock + Clone> Sizes<C> {
+    fn new(size: NonZeroU32, clock: &C) -> Self {
+        let of = |clients| {
+            let clients = NonZeroU32::new(clients).unwrap_or(NonZeroU32::MIN);
+            Buckets::new(size.saturating_mul(clients), clock.clone())
+        };
+        Sizes { callers: of(1), wider: WIDER.iter().map(|(_, clients)| of(*clients)).collect() }
+    }
+}
+
+impl<C: Clock> Sizes<C> {
+    /// A caller takes from the own bucket first, so a caller that is refused takes nothing from its
+    /// neighbours.
+    fn take(&self, who: RateKey, cost: NonZeroU32) -> Allowance {
+        let mut allowance = self.callers.take(who, cost);
+        for ((network, _), buckets) in who.wider().zip(&self.wider) {
+            if allowance.retry_after.is_some() {
+                break;
+            }
+            let shared = buckets.take(network, cost);
+            allowance.remaining = allowance.remaining.min(shared.remaining);
+            allowance.retry_after = shared.retry_after;
+        }
+        allowance
+    }
+
+    fn peek(&self, who: RateKey) -> Allowance {
+        let own = self.callers.peek(who);
+        let shared = who.wider().zip(&self.wider).map(|((n, _), b)| b.peek(n).remaining);
+        Allowance { remaining: shared.fold(own.remaining, u32::min), ..own }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Buckets<C>> {
+        std::iter::once(&self.callers).chain(&self.wider)
+    }
+}
+
 /// The buckets of all callers, one set for each tier.
 pub struct Limiter<C: Clock = DefaultClock> {
-    tiers: Vec<(Tier, Buckets<C>)>,
+    tiers: Vec<(Tier, Sizes<C>)>,
 }
 
 impl Default for Limiter {
@@ -193,20 +272,21 @@ impl<C: Clock + Clone> Limiter<C> {
         let tiers = [Tier::Free, Tier::Developer, Tier::Professional, Tier::Enterprise];
         let limited = |tier: Tier| {
             let size = NonZeroU32::new(tier.per_minute()?)?;
-            Some((tier, Buckets::new(size, clock.clone())))
+            Some((tier, Sizes::new(size, clock)))
         };
         Limiter { tiers: tiers.into_iter().filter_map(limited).collect() }
     }
 }
 
 impl<C: Clock> Limiter<C> {
-    fn of(&self, tier: Tier) -> Option<&Buckets<C>> {
-        self.tiers.iter().find(|(t, _)| *t == tier).map(|(_, buckets)| buckets)
+    fn of(&self, tier: Tier) -> Option<&Sizes<C>> {
+        self.tiers.iter().find(|(t, _)| *t == tier).map(|(_, sizes)| sizes)
     }
 
-    /// Takes one call from the caller's bucket.
-    pub fn take(&self, who: RateKey, tier: Tier) -> Allowance {
-        self.of(tier).map_or(Allowance::unlimited(), |buckets| buckets.take(who))
+    /// Takes the cost of a call from the caller's bucket. A cost of 0 only looks.
+    pub fn take(&self, who: RateKey, tier: Tier, cost: u32) -> Allowance {
+        let Some(cost) = NonZeroU32::new(cost) else { return self.peek(who, tier) };
+        self.of(tier).map_or(Allowance::unlimited(), |sizes| sizes.take(who, cost))
     }
 
     /// The calls that a caller has left, without taking one.
@@ -217,13 +297,13 @@ impl<C: Clock> Limiter<C> {
     /// Moves a caller between tiers. The bucket of a higher tier is not changed. The bucket of a
     /// lower tier is capped at the calls left in the old one.
     pub fn change_tier(&self, who: RateKey, from: Tier, to: Tier) {
-        let Some(buckets) = self.of(to).filter(|_| to < from) else { return };
-        buckets.cap(who, self.peek(who, from).remaining);
+        let Some(sizes) = self.of(to).filter(|_| to < from) else { return };
+        sizes.callers.cap(who, self.peek(who, from).remaining);
     }
 
     /// Drops the buckets that are full again: their callers are idle.
     pub fn forget_idle(&self) {
-        for (_, buckets) in &self.tiers {
+        for buckets in self.tiers.iter().flat_map(|(_, sizes)| sizes.all()) {
             buckets.rate.retain_recent();
             buckets.rate.shrink_to_fit();
         }
@@ -231,7 +311,7 @@ impl<C: Clock> Limiter<C> {
 
     /// The number of buckets.
     pub fn len(&self) -> usize {
-        self.tiers.iter().map(|(_, buckets)| buckets.rate.len()).sum()
+        self.tiers.iter().flat_map(|(_, sizes)| sizes.all()).map(|buckets| buckets.rate.len()).sum()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -249,6 +329,11 @@ mod tests {
         RateKey::Address(IpAddr::from([10, 0, 0, last]))
     }
 
+    fn in_network(customer: u8, network: u8) -> RateKey {
+        let groups = [0x2001, 0xdb8, 7, u16::from_be_bytes([customer, network]), 1, 2, 3, 4];
+        RateKey::address(IpAddr::from(groups))
+    }
+
     /// A limiter whose time stands still.
     fn limiter() -> Limiter<FakeRelativeClock> {
         Limiter::new(&FakeRelativeClock::default())
@@ -258,25 +343,67 @@ mod tests {
     fn a_bucket_holds_a_minutes_calls_and_counts_down() {
         let limiter = limiter();
         for left in (0..60).rev() {
-            let allowance = limiter.take(address(1), Tier::Free);
+            let allowance = limiter.take(address(1), Tier::Free, 1);
             assert_eq!((allowance.remaining, allowance.retry_after), (left, None));
         }
-        let refused = limiter.take(address(1), Tier::Free);
+        let refused = limiter.take(address(1), Tier::Free, 1);
         assert_eq!((refused.remaining, refused.retry_after), (0, Some(Duration::from_secs(1))));
-        assert_eq!(limiter.take(address(2), Tier::Free).remaining, 59, "others are not touched");
-        assert_eq!(limiter.take(address(1), Tier::Enterprise), Allowance::unlimited());
+        assert_eq!(limiter.take(address(2), Tier::Free, 1).remaining, 59, "others are not touched");
+        assert_eq!(limiter.take(address(1), Tier::Enterprise, 1), Allowance::unlimited());
+    }
+
+    #[test]
+    fn a_call_takes_its_cost_and_one_that_is_refused_takes_nothing() {
+        let limiter = limiter();
+        let take = |cost| limiter.take(address(1), Tier::Free, cost);
+        assert_eq!((take(20).remaining, take(20).remaining), (40, 20));
+        let refused = take(21);
+        assert_eq!((refused.remaining, refused.retry_after), (20, Some(Duration::from_secs(1))));
+        assert_eq!((take(5).remaining, take(0).remaining, take(15).remaining), (15, 15, 0));
+        assert_eq!(
+            limiter.take(address(2), Tier::Free, 1000).remaining,
+            0,
+            "it takes all there is"
+        );
+    }
+
+    #[test]
+    fn the_networks_of_one_ipv6_customer_and_site_count_together() {
+        let limiter = limiter();
+        let passed = |who| limiter.take(who, Tier::Free, 1).retry_after.is_none();
+        let of_one = (0..=255).filter(|n| (0..60).any(|_| passed(in_network(0, *n)))).count();
+        assert_eq!(of_one, 240, "a /56 makes four times the calls of a client");
+        let mut calls = 240;
+        for customer in 1..=255 {
+            for network in 0..4 {
+                calls += (0..60).filter(|_| passed(in_network(customer, network))).count();
+            }
+        }
+        assert_eq!(calls, 16 * 60, "a /48 makes 16 times the calls of a client");
+        assert_eq!(limiter.peek(in_network(9, 9), Tier::Free).remaining, 0);
+        let elsewhere = RateKey::address(IpAddr::from([0x2001, 0xdb8, 8, 0, 0, 0, 0, 1]));
+        assert!(passed(elsewhere) && passed(address(1)));
+    }
+
+    #[test]
+    fn one_client_that_is_refused_takes_nothing_from_its_neighbours() {
+        let limiter = limiter();
+        for _ in 0..10_000 {
+            limiter.take(in_network(1, 1), Tier::Free, 1);
+        }
+        assert_eq!(limiter.take(in_network(1, 2), Tier::Free, 1).remaining, 59);
     }
 
     #[test]
     fn a_lowered_tier_caps_what_is_left_and_a_raised_one_is_free_at_once() {
         let limiter = limiter();
         for _ in 0..290 {
-            limiter.take(address(1), Tier::Developer);
+            limiter.take(address(1), Tier::Developer, 1);
         }
         limiter.change_tier(address(1), Tier::Developer, Tier::Free);
         assert_eq!(limiter.peek(address(1), Tier::Free).remaining, 10);
         limiter.change_tier(address(1), Tier::Free, Tier::Professional);
-        assert_eq!(limiter.take(address(1), Tier::Professional).remaining, 999);
+        assert_eq!(limiter.take(address(1), Tier::Professional, 1).remaining, 999);
     }
 
     #[test]
@@ -284,10 +411,10 @@ mod tests {
         for (taken, left) in [(20, 10), (55, 5)] {
             let limiter = limiter();
             for _ in 0..290 {
-                limiter.take(address(1), Tier::Developer);
+                limiter.take(address(1), Tier::Developer, 1);
             }
             for _ in 0..taken {
-                limiter.take(address(1), Tier::Free);
+                limiter.take(address(1), Tier::Free, 1);
             }
             limiter.change_tier(address(1), Tier::Developer, Tier::Free);
             assert_eq!(limiter.peek(address(1), Tier::Free).remaining, left);
@@ -298,7 +425,7 @@ mod tests {
     fn buckets_of_idle_callers_are_dropped() {
         let clock = FakeRelativeClock::default();
         let limiter = Limiter::new(&clock);
-        limiter.take(address(1), Tier::Professional);
+        limiter.take(address(1), Tier::Professional, 1);
         limiter.forget_idle();
         assert_eq!(limiter.len(), 1, "it is not full yet");
         clock.advance(Duration::from_secs(1));
@@ -309,7 +436,7 @@ mod tests {
     #[test]
     fn a_look_counts_nothing() {
         let limiter = limiter();
-        limiter.take(address(1), Tier::Free);
+        limiter.take(address(1), Tier::Free, 1);
         for _ in 0..100 {
             assert_eq!(limiter.peek(address(1), Tier::Free).remaining, 59);
             assert_eq!(limiter.peek(address(2), Tier::Free).remaining, 60);
@@ -324,12 +451,12 @@ mod tests {
         let limiter = Limiter::new(&clock);
         assert_eq!(limiter.peek(address(1), Tier::Free).full_in, Duration::ZERO);
         for _ in 0..60 {
-            assert_eq!(limiter.take(address(1), Tier::Free).retry_after, None);
+            assert_eq!(limiter.take(address(1), Tier::Free, 1).retry_after, None);
         }
-        let refused = limiter.take(address(1), Tier::Free);
+        let refused = limiter.take(address(1), Tier::Free, 1);
         assert_eq!((refused.retry_after, refused.full_in), (Some(second), second * 60));
         clock.advance(second);
-        let passed = limiter.take(address(1), Tier::Free);
+        let passed = limiter.take(address(1), Tier::Free, 1);
         assert_eq!((passed.retry_after, passed.remaining), (None, 0));
         clock.advance(second * 30 + second / 2);
         let later = limiter.peek(address(1), Tier::Free);

@@ -30,7 +30,7 @@ pub fn measure() -> Outcome<Vec<Row>> {
     machine::wait_until_quiet();
     let before = machine::resident(None)?;
     let limiter = Limiter::default();
-    let ours = each(|who| limiter.take(who, TIER).retry_after.is_none())?;
+    let ours = each(|who| limiter.take(who, TIER, 1).retry_after.is_none())?;
     std::thread::sleep(Duration::from_millis(200));
     let begun = Instant::now();
     limiter.forget_idle();

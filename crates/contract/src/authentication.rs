@@ -20,7 +20,8 @@ functions! {
         /// The display name. The default is the part of the e-mail address before the `@`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<NewName>,
-    } -> SignedIn { who: Public, effect: Change, session: ignored, secret: true, errors: [Exists "an account with this e-mail exists"] }
+    } -> SignedIn { who: Public, effect: Change, session: ignored, secret: true, cost: 2,
+        errors: [Exists "an account with this e-mail exists"] }
 
     /// Create the first administrator, once.
     ///
@@ -35,7 +36,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<NewName>,
     } -> SignedIn
-    { who: Public, effect: Change, session: ignored, secret: true,
+    { who: Public, effect: Change, session: ignored, secret: true, cost: 2,
         errors: [
             Unauthenticated "the token is wrong, or this server needs no first administrator",
             Exists "there is a first administrator, or an account with this e-mail",
@@ -52,7 +53,7 @@ functions! {
         email: String,
         password: PasswordAttempt,
     } -> SignedIn
-    { who: Public, effect: Change, session: ignored, secret: true,
+    { who: Public, effect: Change, session: ignored, secret: true, cost: 2,
         errors: [BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"] }
 
     /// Read the caller's account. For a deploy token, the reply also tells what the token is.
@@ -71,7 +72,8 @@ functions! {
 
     /// Change the caller's password and end every other session.
     ///
-    /// The calling session gets a new token. Only this reply contains it.
+    /// The calling session gets a new token. Only this reply contains it. A mail tells the user of the
+    /// change.
     "changePassword": ChangePassword {
         current_password: PasswordAttempt,
         new_password: Password,
@@ -79,7 +81,7 @@ functions! {
         #[serde(default)]
         revoke_tokens: bool,
     } -> NewSession
-    { who: User, effect: Change, person: required, secret: true,
+    { who: User, effect: Change, person: required, secret: true, cost: 2,
         errors: [BadCredentials "the current password is wrong", RateLimited "too many wrong current passwords"] }
 
     /// End the calling session.
@@ -128,7 +130,8 @@ functions! {
 
     /// Set a new password with the token from the mail.
     ///
-    /// This ends every session and revokes all other tokens for a new password.
+    /// This ends every session and revokes all other tokens for a new password. A mail tells the user of
+    /// it.
     "resetPassword": ResetPassword {
         token: String,
         new_password: Password,
@@ -136,7 +139,8 @@ functions! {
         #[serde(default = "yes")]
         revoke_tokens: bool,
     } -> Empty
-    { who: Public, effect: Change, session: ignored, errors: [Unauthenticated "the token is wrong, used or expired"] }
+    { who: Public, effect: Change, session: ignored, cost: 2,
+        errors: [Unauthenticated "the token is wrong, used or expired"] }
 }
 
 fn yes() -> bool {

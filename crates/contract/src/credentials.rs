@@ -54,7 +54,7 @@ functions! {
         /// currency unless another one is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         currency: Option<Currency>,
-    } -> Credential { who: OwnerOrAdmin of (app_id), effect: Change,
+    } -> Credential { who: OwnerOrAdmin of (app_id), effect: Change, cost: 20,
         errors: [NotNow "the app has 50 credentials"] }
 
     /// Change what a credential says beside its secret.
@@ -83,7 +83,7 @@ functions! {
     /// publication or a build needs. Nothing is changed there. A file that only signs apps is
     /// judged by its dates.
     "svc_checkCredential": CheckCredential { credential_id: CredentialId } -> Credential
-    { who: Member of (credential_id), effect: Change,
+    { who: Member of (credential_id), effect: Change, cost: 5,
       errors: [NotNow "the app has no identifier, or no repository at this host"] }
 
     /// Delete a credential at once. Publications that need it stop until another one is stored.

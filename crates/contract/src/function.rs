@@ -71,6 +71,8 @@ pub struct Spec {
     pub creates: bool,
     /// The deadline, if it differs from the setting for all operations.
     pub limit: Option<Duration>,
+    /// The declared cost; 0 if it follows from the parameters. See [`Spec::cost`].
+    pub weight: u32,
     /// The faults that only this operation has, with their reasons.
     pub errors: &'static [(FaultKind, &'static str)],
     /// The schema of the parameters.
@@ -88,10 +90,29 @@ pub enum SessionUse {
     Ignored,
 }
 
+/// The cost of a list without filters: it reads at most the records that it shows.
+const LIST: u32 = 2;
+/// The cost of a list with filters: it may read many more records than it shows.
+const FILTERED_LIST: u32 = 5;
+
 impl Spec {
     /// The standing that documents print: the one without which no call passes.
     pub fn least(&self) -> Standing {
         self.unnamed.unwrap_or(self.who)
+    }
+
+    /// How many calls of the rate limit a call of this operation counts as.
+    pub fn cost(&self) -> u32 {
+        if self.weight > 0 {
+            return self.weight;
+        }
+        let schema = (self.params)(&mut SchemaGenerator::default());
+        let fields = schema.get("properties").and_then(|fields| fields.as_object());
+        let Some(fields) = fields.filter(|fields| fields.contains_key("limit")) else { return 1 };
+        let is_filter = |name: &String| {
+            !["limit", "cursor", "state"].contains(&name.as_str()) && !name.ends_with("Id")
+        };
+        if fields.keys().any(is_filter) { FILTERED_LIST } else { LIST }
     }
 
     /// The whole doc comment of the declaration.
@@ -210,6 +231,7 @@ macro_rules! functions {
                 $(, person: $person:ident)?
                 $(, session: $session:ident)?
                 $(, secret: $secret:literal)?
+                $(, cost: $cost:literal)?
                 $(, errors: [$($kind:ident $why:literal),+ $(,)?])?
                 $(,)?
             }
@@ -262,6 +284,7 @@ macro_rules! functions {
                 secret: $crate::declared!(secret $($secret)?),
                 creates: false,
                 limit: None,
+                weight: $crate::declared!(cost $($cost)?),
                 errors: &[$($(($crate::FaultKind::$kind, $why)),+)?],
                 params: |g| <$params as schemars::JsonSchema>::json_schema(g),
                 reply: |g| g.subschema_for::<$reply>(),
@@ -315,6 +338,8 @@ macro_rules! declared {
     (when $when:literal) => { Some($when) };
     (creates) => { false };
     (creates $created:literal) => { true };
+    (cost) => { 0 };
+    (cost $cost:literal) => { $cost };
     (limit) => { None };
     (limit $seconds:literal) => { Some(std::time::Duration::from_secs($seconds)) };
     (content) => { $crate::endpoint::Content::Empty };

@@ -167,6 +167,7 @@ impl Writer {
             "x-required-role": function.least().label(),
             "x-effect": if function.effect == Effect::Read { "read" } else { "change" },
             "x-scopes": scopes(function),
+            "x-cost": function.cost(),
             "requestBody": {"required": required, "content": {"application/json": {"schema": params}}},
             "responses": responses,
         });
@@ -212,6 +213,7 @@ impl Writer {
         if let Access::Operation(spec) = endpoint.access {
             set(&mut operation, "x-required-role", spec.least().label().into());
             set(&mut operation, "x-scopes", scopes(&spec));
+            set(&mut operation, "x-cost", spec.cost().into());
         }
         let parameters = parameters(endpoint);
         if !parameters.is_empty() {

@@ -126,6 +126,10 @@ fn who(page: &mut String, spec: &Spec) {
     if spec.effect == Effect::Change {
         page.push_str(" It changes data.");
     }
+    let cost = spec.cost();
+    if cost > 1 {
+        let _ = write!(page, " It counts as {cost} calls of the rate limit.");
+    }
     page.push('\n');
 }
 

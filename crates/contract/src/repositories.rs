@@ -41,7 +41,7 @@ functions! {
         /// key. The default is the known key of the same address, or else that of the first check.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         host_key: Option<SshFingerprint>,
-    } -> Repository { who: Member of (app_id), effect: Change }
+    } -> Repository { who: Member of (app_id), effect: Change, cost: 5 }
 
     /// Read the repository of an app, as the last check found it.
     "svc_getRepository": GetRepository { app_id: AppId } -> Repository
@@ -51,7 +51,8 @@ functions! {
     ///
     /// The reply waits for the check, like that of `svc_connectRepository`.
     "svc_checkRepository": CheckRepository { app_id: AppId } -> Repository
-    { who: Member of (app_id), effect: Change, errors: [NotFound "the app has no repository"] }
+    { who: Member of (app_id), effect: Change, cost: 5,
+      errors: [NotFound "the app has no repository"] }
 
     /// Read the address and the secret with which the host of a repository reports pushes.
     ///

@@ -175,6 +175,7 @@ macro_rules! endpoints {
                 $(, person: $person:ident)?
                 $(, secret: $secret:literal)?
                 $(, limit: $seconds:literal)?
+                $(, cost: $cost:literal)?
                 $(, created: $created:literal)?,
                 done: $done:literal
                 $(, errors: [$($kind:ident $why:literal),+ $(,)?])?
@@ -210,6 +211,7 @@ macro_rules! endpoints {
                     secret: $crate::declared!(secret $($secret)?),
                     creates: $crate::declared!(creates $($created)?),
                     limit: $crate::declared!(limit $($seconds)?),
+                    weight: $crate::declared!(cost $($cost)?),
                     errors: &[$($(($crate::FaultKind::$kind, $why)),+)?],
                     params: |g| g.subschema_for::<$body>(),
                     reply: |g| g.subschema_for::<$reply>(),
