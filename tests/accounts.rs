@@ -317,3 +317,50 @@ fn of_many_who_change_a_password_at_once_one_does() {
     service.call(Some(&ada), "getCurrentUser", json!({})).ok();
     service.sign_in(&ada, done.body["new"].as_str().unwrap());
 }
+
+/// A client library of the Parse wire style saves a user with a new password in this way.
+fn save(service: &Service, who: &Person, route: &str, mut fields: Value) -> Answer {
+    fields["_method"] = "PUT".into();
+    fields["_ApplicationId"] = service.application_id.clone().into();
+    fields["_SessionToken"] = who.token.clone().into();
+    let address = format!("{}/backend/{route}/{}", service.url, who.id);
+    Service::answer(service.http.post(address).json(&fields).send().unwrap()).unwrap()
+}
+
+#[test]
+fn a_session_alone_does_not_replace_the_password() {
+    let mut service = open();
+    let ada = service.register("ada");
+    let new = json!({"password": "another horse"});
+    let saved = save(&service, &ada, "classes/_User", new);
+    assert_eq!(saved.status, 200, "she has just signed up: {saved:?}");
+    let token = saved.body["sessionToken"].as_str().unwrap().to_owned();
+    let ada = Person { token, ..ada };
+    eventually("she is told", || service.log().matches("Your password was replaced").count() == 1);
+
+    service.stop();
+    service.set("SVC_CLOCK_AHEAD", "660");
+    service.boot();
+    for route in ["users", "classes/_User"] {
+        let refused = save(&service, &ada, route, json!({"password": "a thief's horse"}));
+        assert_eq!(refused.refusal(), (400, 142), "{refused:?}");
+        assert_eq!(refused.body["details"][0]["field"], "currentPassword");
+        let wrong = json!({"password": "a thief's horse", "currentPassword": "correct horse"});
+        let refused = save(&service, &ada, route, wrong);
+        assert_eq!(
+            (refused.refusal(), error(&refused)),
+            ((404, 101), "the current password is wrong")
+        );
+        let renamed = save(&service, &ada, route, json!({"name": "Ada L."}));
+        assert_eq!(renamed.status, 200, "the profile needs no password: {renamed:?}");
+    }
+    service.sign_in(&ada, "another horse");
+    let proven = json!({"password": "a third horse", "currentPassword": "another horse"});
+    assert_eq!(save(&service, &ada, "users", proven).status, 200);
+    let again = service.sign_in(&ada, "a third horse");
+    let fresh = save(&service, &again, "users", json!({"password": "a fourth horse"}));
+    assert_eq!(fresh.status, 200, "she has just signed in: {fresh:?}");
+    eventually("she is told each time", || {
+        service.log().matches("Your password was replaced").count() == 3
+    });
+}

@@ -1,6 +1,9 @@
 //! Rate limits, and whom a call counts for.
 
-use crate::support::service::{Answer, Person, Service, eventually};
+use crate::support::{
+    load::together,
+    service::{Answer, Person, Service, eventually},
+};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -186,4 +189,86 @@ fn a_trusted_proxy_says_who_calls_and_nobody_can_speak_for_it() {
         "127.0.0.5 is no proxy"
     );
     let _: Value = from("192.0.2.3").ok();
+}
+
+#[test]
+fn a_call_counts_as_much_as_it_costs() {
+    let service = Service::start();
+    let ada = service.register_free("ada");
+    let document = service.http.get(format!("{}/openapi.json", service.url)).send().unwrap();
+    let document: Value = document.json().unwrap();
+    let cost = |function: &str| {
+        document["paths"][format!("/functions/{function}")]["post"]["x-cost"].as_u64().unwrap()
+    };
+    let calls = [
+        ("getCurrentUser", json!({}), 1),
+        ("svc_getProjects", json!({}), 2),
+        ("svc_getAuditLog", json!({}), 5),
+    ];
+    let begun = Instant::now();
+    let mut spent = 0;
+    for (function, params, told) in calls {
+        assert_eq!(cost(function), told, "{function}");
+        spent += told;
+        let (remaining, limit) = left(&service.call(Some(&ada), function, params));
+        let regained = begun.elapsed().as_secs() + 1;
+        assert_eq!(limit, 60);
+        assert!(
+            (60 - spent..=60 - spent + regained).contains(&remaining),
+            "{function}: {remaining}"
+        );
+    }
+    // Three files are opened within a minute, and the refusal of the next one says when it passes.
+    let (_, app) = service.project_with_app(&ada, None);
+    let file =
+        json!({"appId": app, "kind": "googleServiceAccount", "name": "play", "data": "bm9uZQ=="});
+    assert_eq!(cost("svc_setCredential"), 20);
+    let (passed, refused) = exhaust(|| service.call(Some(&ada), "svc_setCredential", file.clone()));
+    assert!((1..=3).contains(&passed), "{passed} passed");
+    let wait = number(&refused, "retry-after");
+    assert!((2..=20).contains(&wait) && left(&refused).0 < 20, "{refused:?}");
+    assert_eq!(me(&service, &ada).status, 200, "what is left is enough for a cheap call");
+}
+
+#[test]
+fn the_networks_of_one_ipv6_customer_count_together() {
+    let service = Service::start_with(&[("SVC_TRUSTED_PROXIES", "127.0.0.1")]);
+    let from = |network: u8| {
+        let address = format!("2001:db8:7:1{network:02x}::1");
+        let request = service_request(&service, &service.http);
+        Service::answer(request.header("X-Forwarded-For", address).send().unwrap()).unwrap()
+    };
+    let begun = Instant::now();
+    let answers: Vec<_> = (0..=255).flat_map(|network| [from(network), from(network)]).collect();
+    let passed = answers.iter().filter(|answer| answer.status == 200).count();
+    let regained = 4 * (begun.elapsed().as_secs() as usize + 1);
+    assert!((240..=240 + regained).contains(&passed), "{passed} of 512 passed");
+}
+
+#[test]
+fn a_user_makes_fifty_organizations_and_keeps_a_hundred_sessions() {
+    let mut service = Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise")]);
+    let ada = service.register("ada");
+    let make = |n: usize| {
+        service.call(Some(&ada), "createOrganization", json!({"name": format!("Acme {n}")}))
+    };
+    let answers: Vec<_> = (0..4).flat_map(|_| together(16, make)).collect();
+    let made = answers.iter().filter(|answer| answer.status == 200).count();
+    assert_eq!(made, 50);
+    let refused = answers.iter().find(|answer| answer.status != 200).unwrap();
+    assert_eq!(refused.refusal(), (409, 119), "{refused:?}");
+    let page = service.call(Some(&ada), "listOrganizations", json!({"limit": 200})).ok();
+    assert_eq!(page["items"].as_array().unwrap().len(), 51, "the personal one does not count");
+    let one = json!({"organizationId": page["items"][0]["id"]});
+    service.call(Some(&ada), "deleteOrganization", one).ok();
+    eventually("another one takes its place", || make(99).status == 200);
+
+    let signed_in: Vec<_> =
+        (0..7).flat_map(|_| together(16, |_| service.sign_in(&ada, "correct horse"))).collect();
+    let newest = signed_in.last().unwrap();
+    let page = service.call(Some(newest), "svc_getSessions", json!({"limit": 200})).ok();
+    assert_eq!(page["items"].as_array().unwrap().len(), 100);
+    assert_eq!(me(&service, &ada).refusal(), (401, 119), "the oldest session has ended");
+    service.stop();
+    service.check();
 }

@@ -16,15 +16,19 @@ use crate::{
         health::Registry,
         resource::{Moment, Resource},
         store::Store,
+        turns::{Turn, Turns},
     },
 };
 use actix_rt::ArbiterHandle;
-use contract::{Fault, Timestamp};
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicBool, Ordering},
+use contract::{Fault, Id, Timestamp};
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 use store::Change;
+use ulid::Ulid;
 
 /// The state that owners and handlers share.
 pub struct World {
@@ -43,6 +47,9 @@ pub struct World {
     pub asked_runs: Asked,
     /// Tells idle runners of builds.
     pub waiting_builds: WaitingBuilds,
+    /// Turns of those who create something of which its parent may have only so many. The holder is
+    /// the id of the parent.
+    creations: Turns<Ulid>,
     /// Who hears of events.
     pub webhooks: Subscribers,
     owners: OnceLock<Owners>,
@@ -68,6 +75,7 @@ impl World {
             builds: BuildQueue::default(),
             asked_runs: Asked::default(),
             waiting_builds: WaitingBuilds::default(),
+            creations: Turns::apart(1),
             webhooks: Subscribers::default(),
             owners: OnceLock::new(),
             stopping: AtomicBool::new(false),
@@ -86,6 +94,12 @@ impl World {
         let _ = world.owners.set(owners.clone());
         owners.resume().await;
         Ok(world)
+    }
+
+    /// The turn to create a child of this parent, for whoever counts the children first. It must be
+    /// held until the child exists.
+    pub(crate) async fn creation(&self, parent: impl Id) -> Result<Turn<Ulid>, Fault> {
+        Ok(self.creations.take(parent.unique()).await?)
     }
 
     /// Says that the service is about to stop: calls that wait for something to happen end.

@@ -5,7 +5,7 @@ use super::{
     SessionIndex,
     lockout::Guess,
     rules::{RESET_LIFETIME, has_administrator, no_such_reset, taken},
-    session::{digest, keyed_digest},
+    session::{self, digest, keyed_digest},
 };
 use crate::{
     call::{
@@ -13,7 +13,7 @@ use crate::{
         authz,
         context::{Call, Credential},
         pagination,
-        rate_limit::network,
+        rate_limit::{network, site},
     },
     kinds::{
         organizations::{Member, Organization},
@@ -31,7 +31,11 @@ use contract::{
         Usage, User,
     },
 };
+use std::time::Duration;
 use store::Snapshot;
+
+/// For how long a sign-in proves who the caller is, as the current password does.
+const FRESH_SIGN_IN: Duration = Duration::from_secs(10 * 60);
 
 /// The account as a reply shows it.
 pub fn view(platform: &Platform, id: UserId, account: &Account) -> Result<User, Fault> {
@@ -231,11 +235,13 @@ impl Serves<LoginWithEmail> for Platform {
     async fn serve(&self, cx: &Call, p: LoginWithEmail) -> Result<SignedIn, Fault> {
         let email: Email = p.email.parse().map_err(|_| Fault::BadCredentials)?;
         let found = self.account_of(&email)?;
-        let address = network(cx.address);
         let is_known = found.as_ref().is_some_and(|(user, account)| {
             account.known_addresses.contains(&self.address_digest(*user, cx))
         });
-        let by = if is_known { Guesser::Known(address) } else { Guesser::Stranger(address) };
+        let by = match is_known {
+            true => Guesser::Known(network(cx.address)),
+            false => Guesser::Stranger(site(cx.address)),
+        };
         let guess = self.lockout.begin(&email.key(), by, cx.now).await?;
         let hash = found.as_ref().map(|(_, account)| account.password_hash.clone());
         let right = self.verify(cx, guess, p.password, hash).await?;
@@ -246,11 +252,14 @@ impl Serves<LoginWithEmail> for Platform {
         let expires_at = session.expires_at;
         let platform = self.clone();
         let command = Command::SignIn { session, key, address: self.address_digest(user, cx) };
-        cx.change(&self.world, &self.owners()?.accounts, user, command, move |account| {
+        let owners = &self.owners()?.accounts;
+        let signed_in = cx.change(&self.world, owners, user, command, move |account| {
             let user = view(&platform, user, account)?;
             Ok(SignedIn { user, session_token: session_token.clone(), expires_at })
-        })
-        .await
+        });
+        let signed_in = signed_in.await?;
+        session::end_surplus(&self.world.store, user).await;
+        Ok(signed_in)
     }
 }
 
@@ -286,30 +295,57 @@ impl Serves<UpdateProfile> for Platform {
 
 impl Serves<ChangePassword> for Platform {
     async fn serve(&self, cx: &Call, p: ChangePassword) -> Result<NewSession, Fault> {
-        cx.session()?;
-        let user = cx.user()?;
-        // This counts apart from sign-ins: the failed sign-ins of others must not keep the user
-        // from changing the password.
-        let guess = self.lockout.begin(&user.id.to_string(), Guesser::Session, cx.now).await?;
-        let seen = user.account.password_hash.clone();
-        if !self.verify(cx, guess, p.current_password, Some(seen.clone())).await? {
-            return Err(Fault::WrongCurrentPassword);
-        }
+        let seen = self.prove(cx, Some(p.current_password)).await?;
         self.replace_password(cx, seen, p.new_password, p.revoke_tokens).await
     }
 }
 
 impl Platform {
-    /// Sets a new password without the current one, for client libraries. The caller must have a
-    /// session.
-    pub async fn set_password(&self, cx: &Call, password: Password) -> Result<NewSession, Fault> {
-        cx.session()?;
-        let seen = cx.user()?.account.password_hash.clone();
-        self.replace_password(cx, seen, password, false).await
+    /// Whether the caller may replace the password: the current one proves it, or a session that
+    /// began a moment ago. Whoever has only found a session of somebody else has neither. Returns
+    /// the hash of the current password.
+    pub async fn prove(
+        &self,
+        cx: &Call,
+        current: Option<PasswordAttempt>,
+    ) -> Result<String, Fault> {
+        let (_, session) = cx.session()?;
+        let user = cx.user()?;
+        let seen = user.account.password_hash.clone();
+        let Some(current) = current else {
+            if cx.now.since(session.created_at) < FRESH_SIGN_IN {
+                return Ok(seen);
+            }
+            return Err(Fault::invalid(
+                "currentPassword",
+                "is needed, because you signed in more than ten minutes ago; send it, or sign in again",
+            ));
+        };
+        // This counts apart from sign-ins: the failed sign-ins of others must not keep the user
+        // from changing the password.
+        let guess = self.lockout.begin(&user.id.to_string(), Guesser::Session, cx.now).await?;
+        match self.verify(cx, guess, current, Some(seen.clone())).await? {
+            true => Ok(seen),
+            false => Err(Fault::WrongCurrentPassword),
+        }
+    }
+
+    /// Tells a user by mail that the password was replaced. The call does not wait for it.
+    fn tell_of_new_password(&self, email: &Email) {
+        let (mail, email) = (self.world.ports.mail.clone(), email.clone());
+        let text = format!(
+            "The password of your account at {} was replaced.\n\nIf it was not you, ask for a new one with “Forgot password” or requestPasswordReset: that ends all sessions and deploy tokens.",
+            self.settings.api_url
+        );
+        actix_rt::spawn(async move {
+            if let Err(e) = mail.send(&email, "Your password was replaced", &text).await {
+                tracing::error!(error = %e, "a mail about a new password was not sent");
+            }
+        });
     }
 
     /// Replaces the password with the hash `seen`, ends all sessions, and begins a new session.
-    async fn replace_password(
+    pub async fn replace_password(
         &self,
         cx: &Call,
         seen: String,
@@ -323,10 +359,14 @@ impl Platform {
         let expires_at = session.expires_at;
         let session = (key, session);
         let command = Command::ChangePassword { password_hash, seen, session, revoke_tokens };
-        cx.change(&self.world, &self.owners()?.accounts, user.id, command, move |_| {
+        let owners = &self.owners()?.accounts;
+        let reply = cx.change(&self.world, owners, user.id, command, move |_| {
             Ok(NewSession { session_token: session_token.clone(), expires_at })
-        })
-        .await
+        });
+        let reply = reply.await?;
+        self.tell_of_new_password(&user.account.email);
+        session::end_surplus(&self.world.store, user.id).await;
+        Ok(reply)
     }
 }
 
@@ -357,7 +397,8 @@ impl Serves<GetSessions> for Platform {
         let user = cx.user()?;
         let current = cx.session().ok().map(|(key, _)| key);
         let mut sessions = Vec::new();
-        for key in self.world.store.all(&SessionIndex::User { user: user.id })? {
+        let of_user = SessionIndex::User { user: user.id };
+        for key in self.world.store.newest(&of_user, None, session::MOST_LOOKED_AT)? {
             let Some(session) = self.world.store.get::<Session>(&key)? else { continue };
             if session.epoch == user.account.state.epoch && session.expires_at > cx.now {
                 sessions.push(auth::Session {
@@ -448,6 +489,7 @@ impl Serves<ResetPassword> for Platform {
             .change(&self.world, &self.owners()?.accounts, user, command, |_| Ok(Empty {}))
             .await?;
         self.lockout.forget(&account.email.key());
+        self.tell_of_new_password(&account.email);
         Ok(reply)
     }
 }

@@ -25,7 +25,7 @@ const MOST_WATCHED: usize = 100_000;
 pub enum Guesser {
     /// An address from which the account signed in before.
     Known(IpAddr),
-    /// Any other address.
+    /// Any other address. Those of one IPv6 site are one guesser.
     Stranger(IpAddr),
     /// A signed-in user who is asked for the current password, from any address.
     Session,

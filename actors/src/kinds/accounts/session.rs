@@ -1,13 +1,13 @@
 //! Sessions. The store has only the digest of a session's token, as the key of the session.
 
-use crate::runtime::entries::Deadline;
-use contract::{SessionId, Timestamp, UserId};
+use crate::runtime::{entries::Deadline, store::Store};
+use contract::{Fault, SessionId, Timestamp, UserId};
 use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
-use store::{Claims, Entries, Record};
+use store::{Change, Claims, Entries, Record};
 
 /// How long a session lives after its last use.
 pub const LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -86,6 +86,46 @@ store::claims! {
     pub enum SessionClaim of Session {
         Id { id: SessionId } = "id",
     }
+}
+
+/// The sessions that a user keeps: the newest.
+const MOST: usize = 100;
+/// The sessions of one user that are read at a time. Earlier versions kept more than [`MOST`].
+pub const MOST_LOOKED_AT: usize = 1000;
+/// How often the end of sessions is tried again while others write them.
+const TRIES: usize = 32;
+
+/// Ends all sessions of a user but the newest ones. Of concurrent sign-ins, the last to end sees the
+/// sessions of all.
+pub async fn end_surplus(store: &Store, user: UserId) {
+    for _ in 0..TRIES {
+        match end_once(store, user).await {
+            Ok(true) => return,
+            Ok(false) | Err(Fault::Stale) => {}
+            Err(e) => {
+                tracing::warn!(error = %e, %user, "old sessions stay until the next sign-in");
+                return;
+            }
+        }
+    }
+}
+
+/// Returns whether no sessions were left over.
+async fn end_once(store: &Store, user: UserId) -> Result<bool, Fault> {
+    let keys = store.newest(&SessionIndex::User { user }, None, MOST_LOOKED_AT)?;
+    if keys.len() <= MOST {
+        return Ok(true);
+    }
+    let mut found = Vec::new();
+    for key in keys {
+        found.extend(store.get::<Session>(&key)?.map(|session| (key, session)));
+    }
+    found.sort_by_key(|(_, session)| std::cmp::Reverse((session.created_at, session.id)));
+    let surplus = found.iter().skip(MOST);
+    let change = surplus
+        .fold(Change::new(), |change, (key, session)| change.remove::<Session>(key, session));
+    store.commit(change).await?;
+    Ok(false)
 }
 
 /// The stored digest of a secret: lower-case hex of its SHA-256.

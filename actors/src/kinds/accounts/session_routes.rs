@@ -39,7 +39,7 @@ impl Serves<ChangeUser> for Platform {
         if cx.user()?.id != user_id {
             return Err(Fault::NotFound("user"));
         }
-        let UserChange { password, name, avatar_url, company } = body;
+        let UserChange { password, current_password, name, avatar_url, company } = body;
         let has_profile = name.is_some() || !avatar_url.is_keep() || !company.is_keep();
         let accounts = &self.owners()?.accounts;
         let (name, company) = (name.map(Into::into), company.map(Into::into));
@@ -52,12 +52,13 @@ impl Serves<ChangeUser> for Platform {
             let cx = Call { secret: false, ..cx.clone() };
             return cx.change(&self.world, accounts, user_id, update, changed).await;
         };
+        let seen = self.prove(cx, current_password).await?;
         if has_profile {
             // Only the change of the password carries the idempotency key.
             let cx = Call { idempotency: None, ..cx.clone() };
             cx.change(&self.world, accounts, user_id, update, changed).await?;
         }
-        let session = self.set_password(cx, password).await?;
+        let session = self.replace_password(cx, seen, password, false).await?;
         Ok(UserChanged { updated_at: cx.now, session_token: Some(session.session_token) })
     }
 }

@@ -97,9 +97,14 @@ impl Serves<SetCredential> for Platform {
         let p = SetCredential { name: name(p.kind, p.name)?, ..p };
         let (world, store) = (&self.world, &self.world.store);
         let held = store.holder(&CredentialClaim::named(p.app_id, p.kind, &p.name))?;
-        if held.is_none() && store.count::<Credentials>(&Under::<Apps>(p.app_id))? >= MOST {
-            return Err(Fault::NotNow(format!("this app has {MOST} credentials")));
-        }
+        let check_room = || {
+            let known = store.count::<Credentials>(&Under::<Apps>(p.app_id))?;
+            match held.is_none() && known >= MOST {
+                true => Err(Fault::NotNow(format!("this app has {MOST} credentials"))),
+                false => Ok(()),
+            }
+        };
+        check_room()?;
         let text = |text: Option<Name>| text.map(String::from);
         let upload = Upload {
             kind: p.kind,
@@ -115,6 +120,8 @@ impl Serves<SetCredential> for Platform {
         let opened = world.ports.credential_files.open(tenant, upload, cx.now).await?;
         let Opened { facts, expires_at, warnings, secret } =
             opened.map_err(|refused| Fault::invalid(refused.field, refused.why))?;
+        let _turn = world.creation(p.app_id).await?;
+        check_room()?;
         let id: CredentialId = held.unwrap_or_else(|| world.ports.random.id(cx.now));
         let json = serde_json::to_string(&secret).map_err(|_| Fault::Internal)?;
         let secret = world.ports.sealer.seal(&id.to_string(), &json);

@@ -28,6 +28,10 @@ use contract::{
 };
 use std::{sync::Arc, time::Duration};
 
+/// The most organizations that one user made, without the personal one.
+const MOST_MADE: usize = 50;
+/// The most organizations that one user is a member of. One record of the user names all of them.
+const MOST_MEMBERSHIPS: usize = 500;
 /// The most invitations to one e-mail within an hour.
 const MOST_TO_ONE: usize = 3;
 /// The most invitations from one organization, or from one user, within an hour.
@@ -88,7 +92,17 @@ impl Platform {
 impl Serves<CreateOrganization> for Platform {
     async fn serve(&self, cx: &Call, p: CreateOrganization) -> Result<wire::Organization, Fault> {
         let id: OrganizationId = self.world.ports.random.id(cx.now);
-        let new = New { name: p.name.into(), owner: cx.user()?.id };
+        let owner = cx.user()?.id;
+        let _turn = self.world.creation(owner).await?;
+        let known = memberships(&self.world, owner)?;
+        let made = known.organizations.values().filter(|one| one.owner && !one.personal);
+        if made.count() >= MOST_MADE {
+            return Err(Fault::NotNow(format!(
+                "you made {MOST_MADE} organizations, which is the most; delete one with \
+                 deleteOrganization first"
+            )));
+        }
+        let new = New { name: p.name.into(), owner };
         let world: Arc<World> = self.world.clone();
         let reply = move |organization: &Organization| view(&world, id, organization);
         cx.create(&self.world, &self.owners()?.organizations, id, new, reply).await
@@ -150,10 +164,13 @@ impl Serves<ListOrganizations> for Platform {
         for id in memberships(&self.world, user.id)?.organizations.keys().copied() {
             let seen = self.world.store.get::<Organizations>(&id)?;
             if let Some(seen) = seen.filter(|o| !o.deleting && wanted(id, o)) {
-                all.push(view(&self.world, id, &seen)?);
+                all.push((id, seen));
             }
         }
-        Ok(pagination::slice(all, |o| o.id.to_string(), (p.limit, p.cursor)))
+        let page = pagination::slice(all, |(id, _)| id.to_string(), (p.limit, p.cursor));
+        let items = page.items.iter().map(|(id, seen)| view(&self.world, *id, seen));
+        let items = items.collect::<Result<_, _>>()?;
+        Ok(Page { items, next_cursor: page.next_cursor, total: page.total })
     }
 }
 
@@ -274,6 +291,14 @@ impl Serves<AcceptInvitation> for Platform {
         }
         let digest = digest(&p.token);
         let id = self.world.store.holder(&invitation_claim(&digest))?.ok_or_else(none)?;
+        let _turn = self.world.creation(user.id).await?;
+        let known = memberships(&self.world, user.id)?;
+        if known.organizations.len() >= MOST_MEMBERSHIPS && !known.organizations.contains_key(&id) {
+            return Err(Fault::NotNow(format!(
+                "you are a member of {MOST_MEMBERSHIPS} organizations, which is the most; have \
+                 yourself removed from one with removeMember first"
+            )));
+        }
         let command =
             Command::Accept { digest, user: user.id, email: user.account.state.email.clone() };
         self.change_organization(cx, id, command).await

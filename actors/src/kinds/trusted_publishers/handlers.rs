@@ -29,6 +29,7 @@ impl Serves<AddTrustedPublisher> for Platform {
             let allowed: Vec<_> = issuers.iter().map(|issuer| issuer.as_str()).collect();
             Fault::invalid("issuer", format!("must be one of {}", allowed.join(", ")))
         })?;
+        let _turn = self.world.creation(p.app_id).await?;
         if self.world.store.count::<TrustedPublishers>(&Under::<Apps>(p.app_id))? >= MOST {
             return Err(Fault::NotNow(format!("this app has {MOST} trusted publishers")));
         }

@@ -54,6 +54,7 @@ impl Serves<CreateWebhook> for Platform {
     async fn serve(&self, cx: &Call, p: CreateWebhook) -> Result<WebhookWithSecret, Fault> {
         self.check_receiver(&p.url)?;
         let of_organization = Under::<Organizations>(p.organization_id);
+        let _turn = self.world.creation(p.organization_id).await?;
         if self.world.store.count::<Webhooks>(&of_organization)? >= MOST {
             return Err(Fault::NotNow(format!("this organization has {MOST} webhooks")));
         }

@@ -5,7 +5,7 @@
 //! Client libraries send every request as `POST`, with the method in the body (`_method`).
 
 use crate::{
-    Email, Name, NewName, Password, SessionId, Timestamp, UserId, WebUrl,
+    Email, Name, NewName, Password, PasswordAttempt, SessionId, Timestamp, UserId, WebUrl,
     authentication::{Empty, Role, Tier},
     patch::Patch,
 };
@@ -27,16 +27,23 @@ endpoints! {
 
     /// Change the caller's password, profile or both.
     ///
-    /// The call does not need the current password. A new password ends every other session, and
-    /// the reply contains the token of a new session.
+    /// A new password needs the current one, unless the session began within ten minutes. It ends
+    /// every other session, and the reply contains the token of a new session. A mail tells the user
+    /// of it.
     "changeUser": Put "/backend/users/{userId}" => ChangeUser { user_id: UserId = "user" } with UserChange => UserChanged
     {
         who: User,
         effect: Change,
         person: required,
         secret: true,
+        cost: 2,
         done: "The account is changed.",
-        errors: [NotFound "the id is not the caller's", InvalidSession "the session is invalid"],
+        errors: [
+            Invalid "the caller signed in more than ten minutes ago and sent no `currentPassword`",
+            BadCredentials "the current password is wrong",
+            NotFound "the id is not the caller's",
+            InvalidSession "the session is invalid",
+        ],
     }
 }
 
@@ -83,7 +90,7 @@ edge_endpoints! {
         access: Session,
         body: Json(UserChange),
         answers: [200 Json(UserChanged) "The account is changed."],
-        errors: [Invalid "a parameter is unknown or invalid", NotFound "the id is not the caller's", InvalidSession "the session is invalid"],
+        errors: [Invalid "a parameter is unknown or invalid", BadCredentials "the current password is wrong", NotFound "the id is not the caller's", InvalidSession "the session is invalid"],
     }
 
     /// End the calling session.
@@ -141,6 +148,9 @@ pub struct UserChange {
     /// The new password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Password>,
+    /// The current password. It may be missing if the session began within ten minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_password: Option<PasswordAttempt>,
     /// The display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<NewName>,
