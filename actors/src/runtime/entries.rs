@@ -57,12 +57,15 @@ pub struct InState<P: Record> {
 }
 
 impl<P: Record> InState<P> {
-    /// The state has the name that it has on the wire.
     pub fn new(parent: P::Key, state: impl Serialize) -> Self {
-        let name = serde_json::to_value(state).ok();
-        let name = name.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default();
-        InState { parent, state: name.to_owned() }
+        InState { parent, state: wire_name(state) }
     }
+}
+
+/// The name of a state on the wire, such as `timedOut`.
+pub fn wire_name(state: impl Serialize) -> String {
+    let name = serde_json::to_value(state).ok();
+    name.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
 }
 
 impl<P: Record> fmt::Display for InState<P> {

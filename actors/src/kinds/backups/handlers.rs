@@ -15,7 +15,10 @@ use crate::{
         instances::{InitialRestore, Instance, Instances, Service, database::role},
     },
     platform::{DOWNLOAD_LIFETIME, Platform},
-    runtime::{entries::Under, store::Store},
+    runtime::{
+        entries::{Under, wire_name},
+        store::Store,
+    },
 };
 use contract::{
     AppId, BackupId, Fault, Page, ProjectId, Serves,
@@ -97,7 +100,10 @@ impl Platform {
         app.filter(|app| app.project_id == project).ok_or_else(missing)?;
         let Some(sha256) = backup.sha256.clone().filter(|_| backup.state == BackupState::Ready)
         else {
-            return Err(Fault::NotNow("this backup is not ready".into()));
+            let state = wire_name(backup.state);
+            return Err(Fault::NotNow(format!(
+                "this backup is {state}; an instance is made from one that is ready"
+            )));
         };
         let unfit = |problem| Fault::invalid("fromBackupId", problem);
         let target = services.iter().find(|service| service.role == role);
@@ -166,10 +172,12 @@ fn kind_of_instance(store: &Store, backup: &Backup) -> Result<Option<InstanceKin
 impl Serves<GetBackupDownloadUrl> for Platform {
     async fn serve(&self, cx: &Call, _: GetBackupDownloadUrl) -> Result<BackupDownloadUrl, Fault> {
         let (id, seen) = cx.ancestry.backup()?;
-        if seen.state.backup.state != BackupState::Ready {
-            return Err(Fault::NotNow(
-                "this backup is not ready; only whole ones can be downloaded".into(),
-            ));
+        let state = seen.state.backup.state;
+        if state != BackupState::Ready {
+            let state = wire_name(state);
+            return Err(Fault::NotNow(format!(
+                "this backup is {state}; only one that is ready can be downloaded"
+            )));
         }
         let expires_at = cx.now + DOWNLOAD_LIFETIME;
         let (key, api_url) = (&self.settings.signing_key, &self.settings.api_url);

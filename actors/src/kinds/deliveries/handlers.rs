@@ -73,7 +73,7 @@ impl Serves<RedeliverWebhook> for Platform {
         let (_, seen) = cx.ancestry.delivery()?;
         if seen.delivery.state == DeliveryState::Pending {
             return Err(Fault::NotNow(
-                "this delivery has not ended; it can be repeated when it has".into(),
+                "this delivery is pending; it can be repeated when it has ended".into(),
             ));
         }
         let is_test = seen.delivery.event == EventType::WebhookTest;

@@ -13,7 +13,7 @@ use crate::{
     },
     ports::sealed::Sealed,
     runtime::{
-        entries::InState,
+        entries::{InState, wire_name},
         event::Event,
         resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     },
@@ -294,7 +294,10 @@ impl State {
                 S::Live => Err(Fault::NotNow(
                     "this deployment serves already; go back with rollbackDeployment".into(),
                 )),
-                _ => Err(Fault::NotNow("this deployment has come to its end already".into())),
+                state => Err(Fault::NotNow(format!(
+                    "this deployment is {}, so there is nothing to cancel",
+                    wire_name(state)
+                ))),
             },
             Command::Supersede { rolled_back } => {
                 if self.deployment.state == S::Live {

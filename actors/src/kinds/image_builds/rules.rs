@@ -4,7 +4,7 @@
 use crate::{
     kinds::images::Images,
     runtime::{
-        entries::Under,
+        entries::{Under, wire_name},
         resource::{Intent, Kept, Moment, Resource, Retry, Step, Unique},
     },
     world::World,
@@ -203,8 +203,11 @@ impl State {
                 S::Queued | S::Building => Ok(self.end(S::Cancelled, None, at)),
                 S::Cancelled => Ok(Step::keep()),
                 S::Pushing => Err(Fault::NotNow("this build is being pushed already".into())),
-                S::Succeeded | S::Failed => {
-                    Err(Fault::NotNow("this build has come to its end already".into()))
+                state @ (S::Succeeded | S::Failed) => {
+                    let state = wire_name(state);
+                    Err(Fault::NotNow(format!(
+                        "this build is {state}, so there is nothing to cancel"
+                    )))
                 }
             },
             // A build that starts again after a crash does not lower its progress.

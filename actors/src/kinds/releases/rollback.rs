@@ -135,9 +135,10 @@ impl Platform {
         match other {
             None => Err(Fault::NotFound("release in this channel")),
             Some(other) if other.state == ReleaseState::Superseded => Ok(to),
-            Some(_) => {
-                Err(Fault::NotNow("only a superseded release can be made current again".into()))
-            }
+            Some(other) => Err(Fault::NotNow(format!(
+                "the release {to} is {}; only a superseded one can be made current again",
+                name(other.state)
+            ))),
         }
     }
 

@@ -9,7 +9,10 @@ use super::{
 };
 use crate::{
     call::audit::Event,
-    runtime::resource::{Intent, Moment, Step},
+    runtime::{
+        entries::wire_name,
+        resource::{Intent, Moment, Step},
+    },
 };
 use CheckoutState as S;
 use contract::{Fault, Timestamp, checkouts::CheckoutState};
@@ -99,9 +102,10 @@ impl State {
                  at the provider, or settle it yourself and say so with byHand"
                     .into(),
             )),
-            (_, Command::Settle | Command::SettledByHand(_)) => {
-                Err(Fault::NotNow("this checkout is not paid".into()))
-            }
+            (state, Command::Settle | Command::SettledByHand(_)) => Err(Fault::NotNow(format!(
+                "this checkout is {}; one that is paid can be settled",
+                wire_name(state)
+            ))),
         }
     }
 
