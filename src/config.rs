@@ -60,6 +60,14 @@ pub struct ServeArgs {
         default_value = "127.0.0.1,::1"
     )]
     pub master_key_addresses: Vec<IpAddr>,
+    /// A bearer token that reads `/metrics` from any address. Without it, only the addresses that may
+    /// use the master key read them.
+    #[arg(long, env = "SVC_METRICS_TOKEN", hide_env_values = true)]
+    pub metrics_token: Option<String>,
+    /// Accept `GET /backend/login`, for old client libraries. Proxies log the password, which is in the
+    /// address.
+    #[arg(long, env = "SVC_LOGIN_BY_GET")]
+    pub login_by_get: bool,
     /// The JavaScript key of client libraries. Without this setting, the service checks no
     /// JavaScript key.
     #[arg(long, env = "SVC_JAVASCRIPT_KEY", hide_env_values = true)]

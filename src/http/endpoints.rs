@@ -63,8 +63,8 @@ answers! {
     CheckoutPage: |it| payments::page(it.req, it.edge);
     RepositoryPush: |it| push::receive(it.req, it.edge, it.payload);
     Healthz: |_it| operators::healthz();
-    Readyz: |it| operators::readyz(it.edge);
-    Metrics: |it| operators::metrics(it.edge);
+    Readyz: |it| operators::readyz(it.req, it.edge);
+    Metrics: |it| operators::metrics(it.req, it.edge);
     OpenApi: |it| operators::openapi(it.edge);
 }
 

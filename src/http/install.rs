@@ -6,7 +6,7 @@
 use super::{
     Edge,
     html::{self, escape},
-    reply::Heading,
+    reply::{self, Heading},
 };
 use actix_web::{HttpRequest, HttpResponse, http::header, web};
 use actors::kinds::{apps::Apps, releases::Releases};
@@ -57,6 +57,9 @@ fn refuse(req: &HttpRequest, edge: &Edge, fault: &Fault) -> HttpResponse {
 }
 
 pub(super) async fn page(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
+    if let Err(refused) = reply::count(req.head(), &edge) {
+        return refused;
+    }
     let (release, name) = match find(&edge, &req) {
         Ok(found) => found,
         Err(fault) => return refuse(&req, &edge, &fault),
@@ -144,6 +147,9 @@ fn qr(address: &str) -> String {
 
 /// The manifest that iOS fetches before it installs.
 pub(super) async fn manifest(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
+    if let Err(refused) = reply::count(req.head(), &edge) {
+        return refused;
+    }
     let made = find(&edge, &req).and_then(|(release, name)| {
         let ios = edge.platform.artifact_for(&release, Mobile::Ios)?;
         let ios =

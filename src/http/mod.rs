@@ -72,6 +72,10 @@ pub struct Shared {
     pub origins: HashSet<String>,
     /// Proxies whose `X-Forwarded` headers the service trusts.
     pub trusted_proxies: HashSet<IpAddr>,
+    /// The bearer token that reads the metrics from any address.
+    pub metrics_token: Option<String>,
+    /// Whether credentials in an address may sign in.
+    pub login_by_get: bool,
     /// Permits for running calls of all workers.
     pub in_flight: Permits,
     /// Distinguishes request ids of this process from those of other processes.
@@ -98,6 +102,8 @@ impl Shared {
             openapi: OnceLock::new(),
             origins: origins(args),
             trusted_proxies: args.trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
+            metrics_token: args.metrics_token.clone(),
+            login_by_get: args.login_by_get,
             in_flight: Permits::new(MOST_IN_FLIGHT),
             process: u32::from_be_bytes(process),
             requests: AtomicU64::new(0),

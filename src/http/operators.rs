@@ -1,16 +1,40 @@
 //! Endpoints for operators: liveness, readiness, metrics and the OpenAPI document.
 
-use super::Edge;
+use super::{Edge, reply, request};
 use crate::telemetry::{self, Gauges};
-use actix_web::{HttpResponse, http::StatusCode, web};
-use actors::kinds::{checkouts::CheckoutIndex, webhooks::outbox::OutboxIndex};
-use contract::endpoint::{ReadyState, operators::Alive};
+use actix_http::RequestHead;
+use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
+use actors::{
+    call::authn::same,
+    kinds::{checkouts::CheckoutIndex, webhooks::outbox::OutboxIndex},
+};
+use contract::{
+    Fault,
+    endpoint::{ReadyState, operators::Alive},
+};
+
+/// Whether an operator asks: from an address that may use the master key, or with the token for metrics.
+fn is_operator(head: &RequestHead, edge: &Edge) -> bool {
+    let origin = request::origin(head, edge);
+    let known = &edge.platform.settings.master_key_addresses;
+    if origin.is_known && known.contains(&origin.address.to_canonical()) {
+        return true;
+    }
+    let sent = request::credentials(head, b"").unwrap_or_default().bearer;
+    edge.shared.metrics_token.as_ref().zip(sent).is_some_and(|(token, sent)| same(token, &sent))
+}
 
 pub(super) async fn healthz() -> HttpResponse {
     HttpResponse::Ok().json(Alive { status: "ok".into() })
 }
 
-pub(super) async fn readyz(edge: web::Data<Edge>) -> HttpResponse {
+/// Requests of operators are not counted, so that a monitor may ask as often as it likes.
+pub(super) async fn readyz(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
+    if !is_operator(req.head(), &edge)
+        && let Err(refused) = reply::count(req.head(), &edge)
+    {
+        return refused;
+    }
     let readiness = edge.platform.readiness(edge.platform.world.ports.clock.now());
     let code = match readiness.status {
         ReadyState::Starting => StatusCode::SERVICE_UNAVAILABLE,
@@ -19,7 +43,12 @@ pub(super) async fn readyz(edge: web::Data<Edge>) -> HttpResponse {
     HttpResponse::build(code).json(readiness)
 }
 
-pub(super) async fn metrics(edge: web::Data<Edge>) -> HttpResponse {
+pub(super) async fn metrics(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
+    if !is_operator(req.head(), &edge) {
+        let why = "the metrics need the token of SVC_METRICS_TOKEN as `Authorization: Bearer`, or an \
+                   address of SVC_MASTER_KEY_ADDRESSES";
+        return reply::refuse(req.head(), &edge, Fault::Unauthenticated(why.into()));
+    }
     let (mut actors, mut parked) = (0, 0);
     edge.platform.world.registry.each(|health| {
         actors += 1;

@@ -95,7 +95,15 @@ impl Answers<LogIn> for Parse {
 }
 
 impl Answers<LogInByGet> for Parse {
+    /// Client libraries that name the method in the body send the credentials there, too.
     async fn answer(it: Incoming) -> Result<HttpResponse, Fault> {
+        if it.req.method() == Method::GET && !it.edge.shared.login_by_get {
+            return Err(Fault::Malformed(
+                "a password in an address ends up in logs: send it in the body of POST /backend/login, \
+                 or set SVC_LOGIN_BY_GET"
+                    .into(),
+            ));
+        }
         <Parse as Answers<LogIn>>::answer(it).await
     }
 }
@@ -151,8 +159,7 @@ impl Answers<Health> for Parse {
         let origin = request::origin(head, edge);
         let nobody = Default::default();
         let platform = &edge.platform;
-        let Admission { allowance, .. } =
-            platform.authn.admit(&platform.world, &nobody, origin, 1);
+        let Admission { allowance, .. } = platform.authn.admit(&platform.world, &nobody, origin, 1);
         let request_id = request::request_id(head, edge);
         let heading = Heading { head, edge, request_id, allowance: Some(allowance) };
         Ok(heading.value(StatusCode::OK, &json!({"status": "ok"})))

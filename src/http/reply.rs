@@ -135,6 +135,17 @@ pub fn complete(head: &RequestHead, edge: &Edge, headers: &mut HeaderMap) {
     }
 }
 
+/// Counts a request against the rate limit. The error is the answer to a request too many.
+pub fn count(head: &RequestHead, edge: &Edge) -> Result<(), HttpResponse> {
+    let credentials = request::credentials(head, b"").unwrap_or_default();
+    let (platform, origin) = (&edge.platform, request::origin(head, edge));
+    let allowance = platform.authn.admit(&platform.world, &credentials, origin, 1).allowance;
+    allowance.check().map_err(|fault| {
+        let heading = Heading { allowance: Some(allowance), ..Heading::uncounted(head, edge) };
+        heading.fault(&fault)
+    })
+}
+
 /// Counts a request against the rate limit and refuses it. A preflight request is answered.
 pub fn refuse(head: &RequestHead, edge: &Edge, fault: Fault) -> HttpResponse {
     if head.method == Method::OPTIONS {

@@ -354,6 +354,12 @@ impl Call {
         world.store.note(Change::new().append::<Event>(&event.0.id, &event));
     }
 
+    /// Writes an audit entry before a secret is shown. Returns when it is durable.
+    pub async fn record(&self, world: &World, resource: &str) -> Result<(), Fault> {
+        let event = self.event(world, resource);
+        world.store.commit(Change::new().append::<Event>(&event.0.id, &event)).await
+    }
+
     fn event(&self, world: &World, resource: &str) -> Event {
         Event(AuditEvent {
             id: world.ports.random.id(self.now),

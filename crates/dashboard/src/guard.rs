@@ -26,6 +26,8 @@ const CROSS_ORIGIN_OPENER: HeaderName = HeaderName::from_static("cross-origin-op
 const CROSS_ORIGIN_RESOURCE: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 /// The policy of a page that cannot be.
 const NOTHING: HeaderValue = HeaderValue::from_static("default-src 'none'");
+/// Browsers then ask this host over https only.
+const A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 
 /// No inline script or style, no frame, nothing from elsewhere. Scripts send files to the service.
@@ -72,6 +74,9 @@ pub async fn guard(
     };
     response.headers_mut().extend(told);
     complete(response.headers_mut(), policy);
+    if site.as_ref().is_some_and(|site| site.settings.url.scheme() == "https") {
+        response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, A_YEAR);
+    }
     Ok(response)
 }
 

@@ -182,7 +182,7 @@ impl Serves<GetBackupDownloadUrl> for Platform {
         let expires_at = cx.now + DOWNLOAD_LIFETIME;
         let (key, api_url) = (&self.settings.signing_key, &self.settings.api_url);
         let url = address::sign(key, api_url, Use::Backup, id, expires_at);
-        cx.note(&self.world, &id.to_string());
+        cx.record(&self.world, &id.to_string()).await?;
         Ok(BackupDownloadUrl { url, expires_at })
     }
 }

@@ -163,8 +163,9 @@ impl Serves<GetRepository> for Platform {
 }
 
 impl Serves<GetRepositoryWebhook> for Platform {
-    async fn serve(&self, _: &Call, p: GetRepositoryWebhook) -> Result<RepositoryWebhook, Fault> {
+    async fn serve(&self, cx: &Call, p: GetRepositoryWebhook) -> Result<RepositoryWebhook, Fault> {
         let (id, _) = self.repository(p.app_id)?;
+        cx.record(&self.world, &id.to_string()).await?;
         let url = format!("{}/api/v1/repositories/{}/push", self.settings.api_url, p.app_id);
         Ok(RepositoryWebhook { url, secret: self.webhook_secret(id) })
     }

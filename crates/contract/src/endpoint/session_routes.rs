@@ -59,7 +59,10 @@ edge_endpoints! {
         errors: [Invalid "a parameter is missing or invalid", BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"],
     }
 
-    /// Sign in with credentials in the query.
+    /// Sign in with credentials in the query, if the operator sets `SVC_LOGIN_BY_GET`.
+    ///
+    /// Proxies log addresses. A library that sends every request as `POST` has the credentials in the
+    /// body, and needs no setting.
     "logInByGet": Get "/backend/login" => LogInByGet
     {
         access: Application,

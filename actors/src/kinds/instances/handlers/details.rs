@@ -25,7 +25,8 @@ impl Serves<GetInstanceSecrets> for Platform {
         let owner = id.to_string();
         let sealer = &self.world.ports.sealer;
         let secrets = container_spec::open_all(sealer, &owner, &seen.state.secrets);
-        cx.note(&self.world, &owner);
-        Ok(InstanceSecrets { secrets: secrets.map_err(seal_fault)? })
+        let secrets = secrets.map_err(seal_fault)?;
+        cx.record(&self.world, &owner).await?;
+        Ok(InstanceSecrets { secrets })
     }
 }
