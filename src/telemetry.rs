@@ -111,6 +111,8 @@ pub struct Gauges {
     pub orphans: i64,
     /// How often an instance at rest differed from its record, since the start.
     pub drift: i64,
+    /// 1 while deletions by time wait after a jump of the clock, else 0.
+    pub clock_jumped: i64,
     /// Events in the outbox of webhooks.
     pub events: i64,
     /// Deliveries that were not made, because too many of their organization waited, since the start.
@@ -122,7 +124,7 @@ pub struct Gauges {
 type Read = fn(&Gauges) -> i64;
 
 /// The name, help text and source of each gauge. The library appends a full stop to the help text.
-const GAUGES: [(&str, &str, Read); 11] = [
+const GAUGES: [(&str, &str, Read); 12] = [
     ("svc_actors", "Actors in memory", |now| now.actors),
     ("svc_actors_parked", "Actors that gave up and wait for an operator", |now| now.parked),
     ("svc_store_changes_waiting", "Changes that wait for the disk", |now| now.waiting),
@@ -136,6 +138,9 @@ const GAUGES: [(&str, &str, Read); 11] = [
         "Instances at rest found not to be as their record said, since the start",
         |now| now.drift,
     ),
+    ("svc_clock_jumped", "Whether deletions by time wait after a jump of the clock", |now| {
+        now.clock_jumped
+    }),
     ("svc_events_waiting", "Events that wait for their deliveries to webhooks", |now| now.events),
     (
         "svc_deliveries_dropped",
@@ -251,9 +256,10 @@ mod tests {
             engine_up: 6,
             orphans: 7,
             drift: 8,
-            events: 9,
-            dropped: 10,
-            unsettled: 11,
+            clock_jumped: 9,
+            events: 10,
+            dropped: 11,
+            unsettled: 12,
         };
         let text = figures.text(&gauges).unwrap();
         let of_others = |line: &str| line.contains("function=") && !line.contains("registerUser");

@@ -24,6 +24,7 @@ mod checkouts;
 mod ci_jobs;
 mod ci_scripts;
 mod clients;
+mod clock;
 mod command_line;
 mod commerce;
 mod connections;

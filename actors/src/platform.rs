@@ -102,6 +102,7 @@ const DERIVED: &[&str] = &[
     <crate::kinds::deployments::DeploymentHistory as Record>::TREE,
     <crate::kinds::webhooks::outbox::Outgoing as Record>::TREE,
     <crate::kinds::webhooks::Payload as Record>::TREE,
+    <crate::runtime::clock_watch::Seen as Record>::TREE,
     <crate::runtime::reindex::IndexVersion as Record>::TREE,
     <crate::runtime::progress_log::Line as Record>::TREE,
     <crate::kinds::builds::Chunk as Record>::TREE,

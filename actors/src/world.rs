@@ -12,6 +12,7 @@ use crate::{
     },
     ports::Ports,
     runtime::{
+        clock_watch,
         directory::Rules,
         health::Registry,
         resource::{Moment, Resource},
@@ -80,6 +81,9 @@ impl World {
             owners: OnceLock::new(),
             stopping: AtomicBool::new(false),
         });
+        if let Err(fault) = clock_watch::look(&world.store, &world.ports.clock).await {
+            tracing::error!(error = %fault, "the clock was not looked at");
+        }
         // Owners remember their records, so this runs before any owner exists.
         if let Err(fault) = backup_schedules::carry_over(&world).await {
             tracing::error!(error = %fault, "schedules of an earlier version were not carried over");

@@ -1,6 +1,6 @@
 //! The system clock. In test builds, `SVC_CLOCK_AHEAD` sets it ahead by a number of seconds.
 
-use actors::ports::{Clock, Time};
+use actors::ports::{Clock, Time, Uptime};
 use contract::Timestamp;
 use futures_util::future::BoxFuture;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -18,6 +18,14 @@ impl Time for System {
         #[cfg(feature = "failpoints")]
         let since = since + *AHEAD;
         Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    /// From the files of Linux: the id of the start, and the seconds since then (proc_uptime(5)).
+    fn uptime(&self) -> Option<Uptime> {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let since = std::fs::read_to_string("/proc/uptime").ok()?;
+        let seconds: f64 = since.split_whitespace().next()?.parse().ok()?;
+        Some(Uptime { boot: boot.trim().to_owned(), ms: (seconds * 1000.0) as i64 })
     }
 
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {

@@ -67,6 +67,7 @@ pub(super) async fn metrics(req: HttpRequest, edge: web::Data<Edge>) -> HttpResp
         engine_up: i64::from(engine.observed_all && engine.unreachable.is_none()),
         orphans: count(engine.orphans),
         drift: count(engine.drift),
+        clock_jumped: i64::from(!edge.platform.clock_check().ok),
         events: count(store.count(&OutboxIndex::All).unwrap_or(0)),
         dropped: count(edge.platform.world.webhooks.dropped()),
         unsettled: count(store.count(&CheckoutIndex::Unsettled).unwrap_or(0)),

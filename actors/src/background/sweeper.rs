@@ -4,7 +4,11 @@ use crate::{
     call::idempotency::StoredReply,
     kinds::{accounts::Session, instances::metrics::HourlyMetrics},
     platform::Platform,
-    runtime::{entries::Deadline, guard::Guard, handle::Handle, resource::Resource, store::Store},
+    runtime::{
+        clock_watch, entries::Deadline, guard::Guard, handle::Handle, resource::Resource,
+        store::Store,
+    },
+    world::World,
 };
 use actix::prelude::*;
 use contract::{Fault, Timestamp};
@@ -49,7 +53,7 @@ impl Actor for Sweeper {
                 }
             };
             // Each kind by itself: many resources of one that are due do not delay the others.
-            let kinds = owners.sweeps(&platform.world.store).into_iter().map(async |tell| {
+            let kinds = owners.sweeps(&platform.world).into_iter().map(async |tell| {
                 loop {
                     log(tell(clock.now()).await);
                     clock.sleep(EVERY).await;
@@ -69,11 +73,11 @@ impl Actor for Sweeper {
 
 impl Supervised for Sweeper {}
 
-/// One sweep of everything.
+/// One sweep of everything. After a jump of the clock, nothing is removed.
 pub async fn sweep(platform: &Platform) {
     let Ok(owners) = platform.owners() else { return };
     let now = platform.world.ports.clock.now();
-    let kinds = owners.sweeps(&platform.world.store).into_iter();
+    let kinds = owners.sweeps(&platform.world).into_iter();
     let kinds = join_all(kinds.map(async |tell| log(tell(now).await)));
     join(kinds, forget_expired(platform)).await;
 }
@@ -81,10 +85,18 @@ pub async fn sweep(platform: &Platform) {
 /// Drops idle rate-limit buckets, and removes expired sessions, stored replies and hourly metrics.
 async fn forget_expired(platform: &Platform) {
     platform.authn.limiter.forget_idle();
-    let (store, now) = (&platform.world.store, platform.world.ports.clock.now());
-    log(forget::<Session>(store, now, |session| session.expires_at).await);
-    log(forget::<StoredReply>(store, now, |replay| replay.expires_at).await);
-    log(forget::<HourlyMetrics>(store, now, |hour| hour.expires_at).await);
+    let world = &platform.world;
+    let (store, now) = (&world.store, world.ports.clock.now());
+    match clock_watch::look(store, &world.ports.clock).await {
+        Ok(None) => {
+            log(forget::<Session>(store, now, |session| session.expires_at).await);
+            log(forget::<StoredReply>(store, now, |replay| replay.expires_at).await);
+            log(forget::<HourlyMetrics>(store, now, |hour| hour.expires_at).await);
+        }
+        Ok(Some(_)) => {}
+        Err(fault) => log(Err(fault)),
+    }
+    tracing::debug!("a sweep of expired records ended");
 }
 
 fn log(done: Result<(), Fault>) {
@@ -120,17 +132,19 @@ async fn forget<R: Record>(
 pub(crate) type Sweep<'a> = Box<dyn Fn(Timestamp) -> LocalBoxFuture<'a, Result<(), Fault>> + 'a>;
 
 pub(crate) async fn tell_overdue<R: Resource>(
-    store: &Store,
+    world: &World,
     now: Timestamp,
     owners: &Handle<R>,
 ) -> Result<(), Fault> {
+    let store = &world.store;
+    let is_certain = matches!(clock_watch::peek(store, &world.ports.clock), Ok(None));
     // Those that were told and are due still, such as parked ones. They stay at the front.
     let mut passed = 0;
     loop {
         let due = store.before::<R>(&Deadline(now), passed + BATCH)?;
         let is_last = due.len() < passed + BATCH;
         let told = stream::iter(due.into_iter().skip(passed))
-            .map(|id| tell::<R>(store, now, owners, id))
+            .map(|id| tell::<R>(store, (now, is_certain), owners, id))
             .buffer_unordered(AT_A_TIME);
         passed += told.filter(|still_due| ready(*still_due)).count().await;
         if is_last {
@@ -139,11 +153,18 @@ pub(crate) async fn tell_overdue<R: Resource>(
     }
 }
 
-/// Returns whether the resource is due still.
-async fn tell<R: Resource>(store: &Store, now: Timestamp, owners: &Handle<R>, id: R::Key) -> bool {
+/// Returns whether the resource is due still. Unless the clock is certain, a resource that the command
+/// would remove is not told.
+async fn tell<R: Resource>(
+    store: &Store,
+    (now, is_certain): (Timestamp, bool),
+    owners: &Handle<R>,
+    id: R::Key,
+) -> bool {
     let due = || {
-        let deadline = store.get::<R>(&id).ok()??;
-        R::deadline(&deadline.state).filter(|(at, _)| *at <= now)
+        let seen = store.get::<R>(&id).ok()??;
+        let deadline = R::deadline(&seen.state).filter(|(at, _)| *at <= now);
+        deadline.filter(|_| is_certain || !R::expires(&seen.state))
     };
     // A record that cannot be read is passed over like a parked one.
     let Some((_, command)) = due() else { return true };

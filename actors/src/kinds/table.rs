@@ -129,9 +129,9 @@ macro_rules! kinds {
 
             /// For each kind: what sends the deadline command to its resources whose deadline has
             /// passed at a time.
-            pub(crate) fn sweeps<'a>(&'a self, store: &'a Store) -> Vec<sweeper::Sweep<'a>> {
+            pub(crate) fn sweeps<'a>(&'a self, world: &'a World) -> Vec<sweeper::Sweep<'a>> {
                 vec![$(Box::new(move |now| {
-                    Box::pin(sweeper::tell_overdue(store, now, &self.$owners))
+                    Box::pin(sweeper::tell_overdue(world, now, &self.$owners))
                 })),+]
             }
 

@@ -5,6 +5,7 @@ use contract::{
     backups::{Backup, BackupState, RestoreState},
     checkouts::{Checkout, CheckoutState},
     credentials::Credential,
+    endpoint::ClockCheck,
     instances::InstanceState,
     operators::{
         Actor, ActorState, Attention, AttentionAction as Act, AttentionReason as Why, DiskUsage,
@@ -33,6 +34,8 @@ pub struct Facts {
     pub disk: Option<DiskUsage>,
     /// Since when the engine does not answer.
     pub engine_away: Option<Timestamp>,
+    /// Whether the clock runs evenly.
+    pub clock: ClockCheck,
     /// Containers that belong to no instance.
     pub orphans: u64,
     /// The actors that are not well, or were restarted.
@@ -114,6 +117,16 @@ fn machine(facts: &Facts) -> Vec<Attention> {
         let left = disk.free_bytes / (1 << 20);
         let detail = format!("{left} MiB are left on the disk of the data directory.");
         list.push(entry(Why::DiskNearlyFull, detail, Act::CheckMachine));
+    }
+    if let Some(seconds) = facts.clock.jumped_seconds {
+        let (hours, way) =
+            (seconds.unsigned_abs() / 3600, if seconds < 0 { "back" } else { "ahead" });
+        let detail = format!(
+            "The clock went {hours} hours {way}, so nothing is deleted by time. Set it, or confirm it with \
+             svc_admin_confirmClock."
+        );
+        let jumped = entry(Why::ClockJumped, detail, Act::CheckMachine);
+        list.push(Attention { since: facts.clock.since, ..jumped });
     }
     if let Some(since) = facts.engine_away {
         let detail = "The container engine does not answer; the log says why.";

@@ -13,13 +13,15 @@ use crate::{
     },
     kinds::accounts::{self, Accounts, view},
     platform::Platform,
+    runtime::clock_watch,
 };
 use contract::{
     Cursor, Email, EventId, Fault, Name, Page, Serves, Timestamp,
     authentication::{GetOwnAuditLog, User},
+    endpoint::ClockCheck,
     operators::{
-        Actor, ActorList, ActorState, AuditEvent, GetActors, GetAllProjects, GetAuditLog,
-        GetOrganizations, GetUsers, RestartActor, SetTier,
+        Actor, ActorList, ActorState, AuditEvent, ConfirmClock, GetActors, GetAllProjects,
+        GetAuditLog, GetOrganizations, GetUsers, RestartActor, SetTier,
     },
     organizations::Organization,
     projects::Project,
@@ -109,6 +111,14 @@ impl Serves<RestartActor> for Platform {
         cx.note(&self.world, id);
         let actor = self.actors(cx.now, |actor| actor.id == id).into_iter().next();
         actor.ok_or(Fault::NotFound("actor in memory"))
+    }
+}
+
+impl Serves<ConfirmClock> for Platform {
+    async fn serve(&self, cx: &Call, _: ConfirmClock) -> Result<ClockCheck, Fault> {
+        clock_watch::confirm(&self.world.store, &self.world.ports.clock).await?;
+        cx.note(&self.world, "clock");
+        Ok(self.clock_check())
     }
 }
 

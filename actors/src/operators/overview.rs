@@ -20,6 +20,7 @@ use crate::{
     },
     platform::Platform,
     runtime::{
+        clock_watch,
         entries::{Deadline, Under},
         resource::Resource,
         store::Store,
@@ -29,7 +30,7 @@ use contract::{
     Fault, Serves, Timestamp,
     builds::BuildState,
     deployments::DeploymentState,
-    endpoint::{ActorsCheck, Checks, EngineCheck, Readiness, ReadyState, StoreCheck},
+    endpoint::{ActorsCheck, Checks, ClockCheck, EngineCheck, Readiness, ReadyState, StoreCheck},
     image_builds::BuildJobState,
     operators::{Actor, ActorCount, ActorState, GetOverview, Overview, StoreUsage},
 };
@@ -51,12 +52,13 @@ impl Serves<GetOverview> for Platform {
             store_refuses: !readiness.checks.store.ok,
             disk,
             engine_away: readiness.checks.engine.since,
+            clock: readiness.checks.clock.clone(),
             orphans: readiness.checks.engine.orphans,
             actors: troubled,
             checkouts: read::<Checkouts, _>(store, unsettled, |id, seen| {
                 checkouts::view(id, &seen.state)
             })?,
-            overdue: overdue(store, now)?,
+            overdue: overdue(store, now, readiness.checks.clock.ok)?,
             work: work(store)?,
             ..Facts::default()
         };
@@ -107,8 +109,9 @@ impl Platform {
             ActorState::Stuck => stuck += 1,
         });
         let actors_ok = gave_up == 0 && stuck == 0;
+        let clock = self.clock_check();
         let engine = self.world.engine_health.status();
-        let status = match (&flush, actors_ok && engine.unreachable.is_none()) {
+        let status = match (&flush, actors_ok && clock.ok && engine.unreachable.is_none()) {
             _ if self.world.is_stopping() || !engine.checked => ReadyState::Starting,
             (Err(_), _) => ReadyState::Starting,
             (Ok(_), true) => ReadyState::Ready,
@@ -128,9 +131,20 @@ impl Platform {
                         .map(|_| "the container engine does not answer; the log says why".into()),
                     orphans: engine.orphans,
                 },
+                clock,
             },
             version: env!("CARGO_PKG_VERSION").into(),
             uptime_ms: now.since(self.world.started_at).as_millis() as u64,
+        }
+    }
+
+    /// Whether the clock runs evenly. A store that cannot be read has its own check.
+    pub fn clock_check(&self) -> ClockCheck {
+        let jump = clock_watch::jump(&self.world.store).ok().flatten();
+        ClockCheck {
+            ok: jump.is_none(),
+            since: jump.map(|jump| jump.at),
+            jumped_seconds: jump.map(|jump| jump.by_ms / 1000),
         }
     }
 
@@ -178,11 +192,12 @@ fn read<R: Resource, T>(
     Ok(found)
 }
 
-/// The objects whose deadline has passed for a while.
-fn overdue(store: &Store, now: Timestamp) -> Result<Vec<Overdue>, Fault> {
+/// The objects whose deadline has passed for a while. Those that wait for the clock are not.
+fn overdue(store: &Store, now: Timestamp, is_certain: bool) -> Result<Vec<Overdue>, Fault> {
     struct Late<'a> {
         store: &'a Store,
         now: Timestamp,
+        is_certain: bool,
         found: Vec<Overdue>,
     }
     impl Visitor for Late<'_> {
@@ -190,7 +205,9 @@ fn overdue(store: &Store, now: Timestamp) -> Result<Vec<Overdue>, Fault> {
         fn visit<R: Resource>(&mut self) -> Result<(), Fault> {
             let passed = Deadline(self.now - OVERDUE_AFTER);
             for id in self.store.before::<R>(&passed, MOST)? {
-                let due = self.store.get::<R>(&id)?.and_then(|seen| R::deadline(&seen.state));
+                let seen = self.store.get::<R>(&id)?;
+                let seen = seen.filter(|seen| self.is_certain || !R::expires(&seen.state));
+                let due = seen.and_then(|seen| R::deadline(&seen.state));
                 if let Some((due, _)) = due.filter(|(due, _)| *due < self.now - OVERDUE_AFTER) {
                     self.found.push(Overdue { id: id.to_string(), noun: R::NOUN, due });
                 }
@@ -198,7 +215,7 @@ fn overdue(store: &Store, now: Timestamp) -> Result<Vec<Overdue>, Fault> {
             Ok(())
         }
     }
-    let mut late = Late { store, now, found: Vec::new() };
+    let mut late = Late { store, now, is_certain, found: Vec::new() };
     table::visit(&mut late)?;
     Ok(late.found)
 }

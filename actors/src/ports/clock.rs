@@ -4,11 +4,23 @@
 
 use contract::Timestamp;
 use futures_util::future::{BoxFuture, Either, ready, select};
+use serde::{Deserialize, Serialize};
 use std::{pin::pin, sync::Arc, time::Duration};
+
+/// How long a machine runs, by a clock that nobody sets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Uptime {
+    /// Another one after each start of the machine.
+    pub boot: String,
+    /// Milliseconds since the start of the machine, with those that it slept.
+    pub ms: i64,
+}
 
 /// A source of time.
 pub trait Time: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
+    /// `None`: the system does not tell.
+    fn uptime(&self) -> Option<Uptime>;
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()>;
 }
 
@@ -23,6 +35,10 @@ impl Clock {
 
     pub fn now(&self) -> Timestamp {
         self.0.now()
+    }
+
+    pub fn uptime(&self) -> Option<Uptime> {
+        self.0.uptime()
     }
 
     /// Returns at once if `time` is zero.

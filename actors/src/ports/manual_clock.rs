@@ -1,6 +1,6 @@
 //! A clock for tests.
 
-use super::{Clock, Time};
+use super::{Clock, Time, Uptime};
 use contract::Timestamp;
 use futures_util::future::{BoxFuture, ready};
 use std::{
@@ -70,6 +70,10 @@ impl ManualClock {
 impl Time for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.now.load(SeqCst))
+    }
+
+    fn uptime(&self) -> Option<Uptime> {
+        Some(Uptime { boot: "manual".into(), ms: self.now().as_millis() })
     }
 
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {

@@ -13,7 +13,7 @@ pub mod sealed;
 #[cfg(feature = "nothing")]
 pub mod unavailable;
 
-pub use clock::{Clock, Time};
+pub use clock::{Clock, Time, Uptime};
 #[cfg(feature = "nothing")]
 pub use manual_clock::ManualClock;
 

@@ -100,6 +100,11 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
         None
     }
 
+    /// Whether the deadline of this state removes data for good. It waits while the clock is in doubt.
+    fn expires(_state: &Self::State) -> bool {
+        false
+    }
+
     /// What a change of the state tells webhooks. It is written together with the change. Only called
     /// while there are webhooks.
     fn events(

@@ -31,6 +31,10 @@ impl Time for System {
         Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 
+    fn uptime(&self) -> Option<actors::ports::Uptime> {
+        None
+    }
+
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
         Box::pin(tokio::time::sleep(time))
     }

@@ -3,7 +3,7 @@
 use crate::{
     AppId, EventId, Name, Page, Timestamp, UserId,
     authentication::{Tier, User},
-    endpoint::Readiness,
+    endpoint::{ClockCheck, Readiness},
     organizations::Organization,
     page::*,
     projects::Project,
@@ -39,6 +39,14 @@ functions! {
     /// Restart an actor from its stored state. This also restarts a parked actor.
     "svc_admin_restartActor": RestartActor { actor_id: Name } -> Actor
     { who: SuperAdmin, effect: Change, errors: [NotFound "no such actor is in memory"] }
+
+    /// Confirm that the clock of the machine is right after a jump.
+    ///
+    /// After a jump of more than an hour, in either direction, nothing is deleted by time: sessions,
+    /// stored replies, uploads, logs, deliveries, and the data of deleted instances. The next minute
+    /// deletes what has expired by the clock as it is. Without a call, the service trusts a clock that
+    /// has run evenly for 12 hours.
+    "svc_admin_confirmClock": ConfirmClock {} -> ClockCheck { who: SuperAdmin, effect: Change }
 
     /// Set the rate limit tier of an account. It applies from the account's next call.
     "svc_admin_setTier": SetTier { user_id: UserId, tier: Tier } -> User
@@ -86,7 +94,7 @@ functions! {
         cursor: Option<Cursor>,
     } -> Page<Project> { who: SuperAdmin, effect: Read }
 
-    /// Read the audit log: all changes, and all requests for a download URL.
+    /// Read the audit log: all changes, and all requests for a secret or a download URL.
     ///
     /// A page may have fewer events than `limit`; there are more as long as `nextCursor` is not
     /// null.
@@ -266,6 +274,8 @@ pub enum AttentionReason {
     StoreReadOnly,
     /// The disk is nearly full.
     DiskNearlyFull,
+    /// The clock jumped, so nothing is deleted by time.
+    ClockJumped,
     /// The container engine does not answer.
     EngineUnreachable,
     /// An actor panicked too often, and waits for a restart.
@@ -298,6 +308,7 @@ impl AttentionReason {
         match self {
             AttentionReason::StoreReadOnly => "Store takes no changes",
             AttentionReason::DiskNearlyFull => "Disk nearly full",
+            AttentionReason::ClockJumped => "Clock jumped",
             AttentionReason::EngineUnreachable => "Engine unreachable",
             AttentionReason::ActorGaveUp => "Parked actor",
             AttentionReason::ActorStuck => "Stuck actor",

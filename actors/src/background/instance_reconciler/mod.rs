@@ -9,7 +9,7 @@ mod orphans;
 use crate::{
     background::image_gc::prune,
     kinds::instances::{Command, InstanceIndex, Instances, metrics, names},
-    runtime::guard::Guard,
+    runtime::{clock_watch, guard::Guard},
     world::World,
 };
 use actix::prelude::*;
@@ -168,6 +168,10 @@ async fn take_samples(world: &World, instances: &[Recorded]) {
 async fn prune_unused(world: Arc<World>, every: Duration) {
     loop {
         world.ports.clock.sleep(every).await;
+        // What looks old after a jump of the clock may be new.
+        if !matches!(clock_watch::peek(&world.store, &world.ports.clock), Ok(None)) {
+            continue;
+        }
         if let Err(e) = world.ports.folders.forget().await {
             tracing::warn!(error = %e, "old archives of folders were not removed");
         }

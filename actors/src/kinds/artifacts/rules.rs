@@ -178,6 +178,10 @@ impl Resource for Artifacts {
         open.then_some((upload.expires_at, Command::Expire))
     }
 
+    fn expires(_: &Upload) -> bool {
+        true
+    }
+
     fn events(_: &Moment<Self>, before: Option<&Upload>, after: &Upload, _: &World) -> Vec<Event> {
         let artifact = &after.artifact;
         if before.is_some_and(|before| before.artifact.state == artifact.state) {

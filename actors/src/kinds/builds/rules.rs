@@ -260,6 +260,10 @@ impl Resource for Builds {
         Some((at, Command::Overdue))
     }
 
+    fn expires(state: &State) -> bool {
+        state.build.finished_at.is_some() && state.unwanted_run().is_none()
+    }
+
     fn events(_: &Moment<Self>, before: Option<&State>, after: &State, _: &World) -> Vec<Event> {
         let build = &after.build;
         if before.is_some_and(|before| before.build.state == build.state) {

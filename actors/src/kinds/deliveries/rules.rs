@@ -291,6 +291,10 @@ impl Resource for Deliveries {
         at.map(|at| (at, Command::Due))
     }
 
+    fn expires(state: &State) -> bool {
+        state.delivery.finished_at.is_some()
+    }
+
     fn perform(
         Effect::Attempt: Effect,
         _: DeliveryId,

@@ -269,6 +269,10 @@ impl Resource for Instances {
         deadline.map(|at| (at, Command::Overdue))
     }
 
+    fn expires(instance: &Instance) -> bool {
+        instance.state == InstanceState::Deleted
+    }
+
     fn events(
         at: &Moment<Self>,
         before: Option<&Instance>,

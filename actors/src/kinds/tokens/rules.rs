@@ -114,6 +114,10 @@ impl Resource for Tokens {
         Some((over + KEPT, Command::Remove))
     }
 
+    fn expires(_: &Token) -> bool {
+        true
+    }
+
     fn perform(
         e: Never,
         _: TokenId,

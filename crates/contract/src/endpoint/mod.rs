@@ -15,7 +15,9 @@ pub mod session_routes;
 pub mod sources;
 
 pub use declaration::*;
-pub use operators::{ActorsCheck, Checks, EngineCheck, Readiness, ReadyState, StoreCheck};
+pub use operators::{
+    ActorsCheck, Checks, ClockCheck, EngineCheck, Readiness, ReadyState, StoreCheck,
+};
 
 use crate::{
     AppId, ArtifactId, BoundedSet, BuildId, Channel, Name, Notes, Route, Sha256, Timestamp,

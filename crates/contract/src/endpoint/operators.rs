@@ -19,6 +19,8 @@ edge_endpoints! {
     }
 
     /// Metrics in the OpenMetrics text format.
+    ///
+    /// They need an address that may use the master key, or `SVC_METRICS_TOKEN` as a bearer token.
     "metrics": Get "/metrics" => Metrics
     { access: Anyone, answers: [200 Media("application/openmetrics-text; version=1.0.0; charset=utf-8") "The metrics."] }
 
@@ -55,8 +57,8 @@ pub struct Readiness {
 pub enum ReadyState {
     /// All parts work.
     Ready,
-    /// The service answers calls, but an actor has given up or is stuck, or the container engine is
-    /// unreachable.
+    /// The service answers calls, but an actor has given up or is stuck, the container engine is
+    /// unreachable, or the clock jumped.
     Degraded,
     /// The service is starting or stopping, or its store is not writable.
     Starting,
@@ -72,6 +74,28 @@ pub struct Checks {
     pub actors: ActorsCheck,
     /// The container engine.
     pub engine: EngineCheck,
+    /// The clock.
+    #[serde(default)]
+    pub clock: ClockCheck,
+}
+
+/// The state of the clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClockCheck {
+    /// Whether the clock runs evenly. After a jump of more than an hour, nothing is deleted by time,
+    /// until an operator calls `svc_admin_confirmClock` or the clock has run evenly for 12 hours.
+    pub ok: bool,
+    /// The time after the jump.
+    pub since: Option<Timestamp>,
+    /// How far the clock went, in seconds. Negative: back.
+    pub jumped_seconds: Option<i64>,
+}
+
+impl Default for ClockCheck {
+    fn default() -> Self {
+        ClockCheck { ok: true, since: None, jumped_seconds: None }
+    }
 }
 
 /// The state of the container engine.
