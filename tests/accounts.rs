@@ -364,3 +364,17 @@ fn a_session_alone_does_not_replace_the_password() {
         service.log().matches("Your password was replaced").count() == 3
     });
 }
+
+#[test]
+fn a_password_in_an_address_signs_nobody_in_unless_the_operator_wants_it() {
+    for (settings, status) in [(&[][..], 400), (&[("SVC_LOGIN_BY_GET", "true")][..], 200)] {
+        let service = Service::start_with(settings);
+        let ada = service.register("ada");
+        let query = "username=ada@example.com&password=correct%20horse";
+        let login = service.http.get(format!("{}/backend/login?{query}", service.url));
+        let login = login.header("X-Parse-Application-Id", &service.application_id);
+        let answer = Service::answer(login.send().unwrap()).unwrap();
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert_eq!(answer.body["objectId"] == json!(ada.id), status == 200);
+    }
+}

@@ -243,3 +243,17 @@ fn the_master_key_passes_by_the_clients_address() {
     }
     is(&call(proxy, &[("Forwarded", "for=198.51.100.7")]), (401, 119));
 }
+
+#[test]
+fn the_dashboard_is_asked_over_https_only_where_it_has_https() {
+    for (url, expected) in
+        [("https://dashboard.example.com", Some("max-age=31536000")), ("http://localhost:1", None)]
+    {
+        let service = Service::start_with(&[("SVC_DASHBOARD_URL", url)]);
+        let page = service.http.get(format!("{}/sign-in", service.dashboard()));
+        let page = page.header("Host", url.split("//").nth(1).unwrap()).send().unwrap();
+        assert_eq!(page.status(), 200, "{url}");
+        let told = page.headers().get("strict-transport-security");
+        assert_eq!(told.map(|value| value.to_str().unwrap()), expected, "{url}");
+    }
+}

@@ -195,3 +195,39 @@ fn a_proxy_that_nobody_told_of_is_noticed_once() {
     let warned = service.log().matches("SVC_TRUSTED_PROXIES").count();
     assert_eq!(warned, 1, "{}", service.log());
 }
+
+#[test]
+fn metrics_are_for_operators_and_strangers_ask_within_their_rate_limit() {
+    let service = Service::start_with(&[("SVC_METRICS_TOKEN", "a token of tests")]);
+    let address = |path: &str| format!("{}{path}", service.url);
+    let stranger = Service::client_at([127, 0, 0, 2]);
+    let refused = Service::answer(stranger.get(address("/metrics")).send().unwrap()).unwrap();
+    assert_eq!(refused.refusal(), (401, 119));
+    let with = |token: &str| stranger.get(address("/metrics")).bearer_auth(token).send().unwrap();
+    assert_eq!(with("another token").status(), 401);
+    assert_eq!(with("a token of tests").status(), 200);
+    let forwarded = service.http.get(address("/metrics")).header("X-Forwarded-For", "203.0.113.9");
+    assert_eq!(forwarded.send().unwrap().status(), 401, "a proxy asks for somebody else");
+
+    let asked = |client: &reqwest::blocking::Client| {
+        let answers = (0..80).map(|_| client.get(address("/readyz")).send().unwrap().status());
+        answers.filter(|status| *status == 429).count()
+    };
+    assert!(asked(&stranger) > 0);
+    assert_eq!(asked(&service.http), 0, "a monitor of the operator asks as often as it likes");
+}
+
+#[test]
+fn a_shown_secret_is_in_the_audit_log_before_the_reply() {
+    let mut service = open();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let repository = json!({"appId": app, "url": "https://git.example.com/shop.git"});
+    service.call(Some(&ada), "svc_connectRepository", repository).ok();
+    service.call(Some(&ada), "svc_getRepositoryWebhook", json!({"appId": app})).ok();
+    service.kill();
+    service.boot();
+    let params = json!({"function": "svc_getRepositoryWebhook"});
+    let log = service.call(Some(&ada), "svc_getAuditLog", params).ok();
+    assert_eq!(log["items"].as_array().unwrap().len(), 1, "{log}");
+}
