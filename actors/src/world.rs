@@ -22,11 +22,9 @@ use crate::{
 };
 use actix_rt::ArbiterHandle;
 use contract::{Fault, Id, Timestamp};
-use std::{
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, Ordering},
 };
 use store::Change;
 use ulid::Ulid;

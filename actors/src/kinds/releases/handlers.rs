@@ -82,9 +82,7 @@ impl Serves<GetReleases> for Platform {
                 releases_of(store, &ReleaseIndex::Channel { app, channel }, p.state, page)
             }
             None => match p.state {
-                Some(state) => {
-                    releases_of(store, &InState::<Apps>::new(app, state), p.state, page)
-                }
+                Some(state) => releases_of(store, &InState::<Apps>::new(app, state), p.state, page),
                 None => releases_of(store, &Under::<Apps>(app), None, page),
             },
         }
