@@ -202,7 +202,7 @@ fn a_call_counts_as_much_as_it_costs() {
     };
     let calls = [
         ("getCurrentUser", json!({}), 1),
-        ("svc_getProjects", json!({}), 2),
+        ("svc_getSessions", json!({}), 2),
         ("svc_getAuditLog", json!({}), 5),
     ];
     let begun = Instant::now();

@@ -78,6 +78,7 @@ fn fill(service: &Service, app: AppId, hook: WebhookId) {
             let build = Build::queued(random.id(now), app, Platform::Android, profile, path, now);
             let state = State {
                 build: Build { state: BuildState::Cancelled, finished_at: Some(now), ..build },
+                organization: None,
                 limit_seconds: 60,
                 place: Place::Runner,
                 plan: None,
@@ -103,8 +104,8 @@ fn fill(service: &Service, app: AppId, hook: WebhookId) {
                 created_at: now,
                 finished_at: Some(now),
             };
-            let (id, payload) = (delivery.id, String::new());
-            let state = Delivery { delivery, payload, due: None };
+            let (id, payload) = (delivery.id, Some(String::new()));
+            let state = Delivery { delivery, organization_id: None, payload, early: 0, due: None };
             change = change.create::<Deliveries>(&id, Kept::at_rest(state));
         }
         system.block_on(store.commit(change)).unwrap();

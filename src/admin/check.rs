@@ -22,7 +22,8 @@ use actors::{
     operators::installation::Installation,
     platform,
     runtime::{
-        progress_log::Line, ref_count::RefCount, reindex::IndexVersion, resource::Resource,
+        clock_watch, progress_log::Line, ref_count::RefCount, reindex::IndexVersion,
+        resource::Resource,
     },
 };
 use contract::{artifacts::ArtifactState, releases::ReleaseState};
@@ -203,6 +204,7 @@ fn read(store: &Store, findings: &mut Findings) -> Result<Gathered, StoreError> 
     one::<Event>(store, findings, |_, _| {})?;
     one::<Installation>(store, findings, |_, _| {})?;
     one::<IndexVersion>(store, findings, |_, _| {})?;
+    one::<clock_watch::Seen>(store, findings, |_, _| {})?;
     Ok(g)
 }
 
