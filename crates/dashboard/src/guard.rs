@@ -72,7 +72,9 @@ pub async fn guard(
         (None, Some(site)) => site.service.headers(response.request().head()),
         (None, None) => HeaderMap::new(),
     };
-    response.headers_mut().extend(told);
+    for (name, value) in told {
+        response.headers_mut().insert(name, value);
+    }
     complete(response.headers_mut(), policy);
     if site.as_ref().is_some_and(|site| site.settings.url.scheme() == "https") {
         response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, A_YEAR);
