@@ -124,7 +124,7 @@ pub struct Gauges {
 type Read = fn(&Gauges) -> i64;
 
 /// The name, help text and source of each gauge. The library appends a full stop to the help text.
-const GAUGES: [(&str, &str, Read); 12] = [
+const GAUGES: [(&str, &str, Read); 13] = [
     ("svc_actors", "Actors in memory", |now| now.actors),
     ("svc_actors_parked", "Actors that gave up and wait for an operator", |now| now.parked),
     ("svc_store_changes_waiting", "Changes that wait for the disk", |now| now.waiting),

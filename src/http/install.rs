@@ -57,7 +57,7 @@ fn refuse(req: &HttpRequest, edge: &Edge, fault: &Fault) -> HttpResponse {
 }
 
 pub(super) async fn page(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
-    if let Err(refused) = reply::count(req.head(), &edge) {
+    if let Some(refused) = reply::too_many(req.head(), &edge) {
         return refused;
     }
     let (release, name) = match find(&edge, &req) {
@@ -147,7 +147,7 @@ fn qr(address: &str) -> String {
 
 /// The manifest that iOS fetches before it installs.
 pub(super) async fn manifest(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
-    if let Err(refused) = reply::count(req.head(), &edge) {
+    if let Some(refused) = reply::too_many(req.head(), &edge) {
         return refused;
     }
     let made = find(&edge, &req).and_then(|(release, name)| {

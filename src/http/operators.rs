@@ -31,7 +31,7 @@ pub(super) async fn healthz() -> HttpResponse {
 /// Requests of operators are not counted, so that a monitor may ask as often as it likes.
 pub(super) async fn readyz(req: HttpRequest, edge: web::Data<Edge>) -> HttpResponse {
     if !is_operator(req.head(), &edge)
-        && let Err(refused) = reply::count(req.head(), &edge)
+        && let Some(refused) = reply::too_many(req.head(), &edge)
     {
         return refused;
     }

@@ -135,15 +135,14 @@ pub fn complete(head: &RequestHead, edge: &Edge, headers: &mut HeaderMap) {
     }
 }
 
-/// Counts a request against the rate limit. The error is the answer to a request too many.
-pub fn count(head: &RequestHead, edge: &Edge) -> Result<(), HttpResponse> {
+/// Counts a request against the rate limit. Returns the answer to a request too many.
+pub fn too_many(head: &RequestHead, edge: &Edge) -> Option<HttpResponse> {
     let credentials = request::credentials(head, b"").unwrap_or_default();
     let (platform, origin) = (&edge.platform, request::origin(head, edge));
     let allowance = platform.authn.admit(&platform.world, &credentials, origin, 1).allowance;
-    allowance.check().map_err(|fault| {
-        let heading = Heading { allowance: Some(allowance), ..Heading::uncounted(head, edge) };
-        heading.fault(&fault)
-    })
+    let fault = allowance.check().err()?;
+    let heading = Heading { allowance: Some(allowance), ..Heading::uncounted(head, edge) };
+    Some(heading.fault(&fault))
 }
 
 /// Counts a request against the rate limit and refuses it. A preflight request is answered.
