@@ -301,7 +301,8 @@ fn a_body_is_json_of_a_bounded_size_and_depth() {
             path,
         )
     };
-    assert_eq!(fields(&endpoint(json!({"one": 1, "two": 2}))), ["one", "two"]);
+    let all = ["one", "two", "appId", "fileName", "platform"];
+    assert_eq!(fields(&endpoint(json!({"one": 1, "two": 2, "platform": "web"}))), all);
     assert_eq!(fields(&endpoint(json!({"version": "1"}))), ["appId", "platform", "fileName"]);
     let secret = wire.ada("registerUser", r#"{"email":"x@example.com","password":123456789}"#);
     assert_eq!(fields(&secret), ["password"]);
