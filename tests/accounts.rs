@@ -24,7 +24,7 @@ fn sign_in_from(service: &Service, last: u8, email: &str, password: &str) -> Ans
 /// The password reset tokens in the operator's log.
 fn reset_tokens(service: &Service) -> Vec<String> {
     let log = service.log().replace("\\n", "\n");
-    let tokens = log.split("an hour with this token:").skip(1);
+    let tokens = log.split("/reset-password?token=").skip(1);
     tokens.filter_map(|rest| rest.split_whitespace().next().map(str::to_owned)).collect()
 }
 
