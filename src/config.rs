@@ -4,6 +4,7 @@ use clap::{ArgAction, Args, builder::TypedValueParser};
 use contract::{
     AppId, WebUrl,
     authentication::Tier,
+    service::Registration,
     text::{GitRef, ImageRepository, PlanCode, RepositoryName, Slug},
     trusted_publishers::GITHUB,
 };
@@ -49,6 +50,10 @@ pub struct ServeArgs {
     /// origin.
     #[arg(long, env = "SVC_CORS_ORIGINS", value_delimiter = ',')]
     pub cors_origins: Vec<String>,
+    /// Who may register an account: anybody, whoever has a pending invitation to an organization, or
+    /// nobody. Superadmins and the master key make accounts with `svc_admin_createUser` in any case.
+    #[arg(long, env = "SVC_REGISTRATION", value_enum, default_value = "open")]
+    pub registration: WhoRegisters,
     /// Addresses of proxies whose X-Forwarded headers the service trusts, separated by commas.
     #[arg(long, env = "SVC_TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpAddr>,
@@ -286,6 +291,27 @@ fn seconds() -> impl TypedValueParser<Value = u32> {
     clap::value_parser!(u32).range(1..=7 * 24 * 3600)
 }
 
+/// Who may register an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum WhoRegisters {
+    /// Anybody.
+    Open,
+    /// Whoever has an invitation to an organization.
+    Invitation,
+    /// Nobody.
+    Closed,
+}
+
+impl From<WhoRegisters> for Registration {
+    fn from(who: WhoRegisters) -> Self {
+        match who {
+            WhoRegisters::Open => Registration::Open,
+            WhoRegisters::Invitation => Registration::Invitation,
+            WhoRegisters::Closed => Registration::Closed,
+        }
+    }
+}
+
 fn parse_mirror(text: &str) -> Result<(String, String), String> {
     let (of, instead) =
         text.split_once('=').ok_or("must be such as postgres=registry.example.com/postgres")?;
@@ -369,13 +395,16 @@ impl ServeArgs {
         is_known.then(|| url.as_str().trim_end_matches('/').to_owned())
     }
 
-    /// Whether the service builds users' repositories: if only this machine can reach the service,
-    /// or if the operator trusts everybody who can start a build.
-    pub fn builds_repositories(&self) -> bool {
-        let public = self.public_url.as_deref().and_then(|url| url::Url::parse(url).ok());
-        let is_reached_here_only =
-            self.listen.ip().to_canonical().is_loopback() && public.as_ref().is_none_or(is_local);
-        self.trust_builds || is_reached_here_only
+    /// Whether the settings say that other machines reach the service: it or its dashboard listens beyond
+    /// loopback, has an address beyond it, or trusts a proxy.
+    pub fn is_reachable(&self) -> bool {
+        let listens = [self.listen, self.dashboard_listen];
+        let public = self.public_url.as_deref().and_then(|url| Url::parse(url).ok());
+        let urls = [public.as_ref(), self.dashboard_url.as_ref()];
+        !listens.iter().all(|listen| listen.ip().to_canonical().is_loopback())
+            || !urls.into_iter().flatten().all(is_local)
+            || self.public_url.is_some() && public.is_none()
+            || !self.trusted_proxies.is_empty()
     }
 
     pub fn upload_lifetime(&self) -> Duration {
@@ -400,26 +429,28 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_others_reach_builds_no_repositories() {
+    fn the_settings_say_whether_others_reach_the_service() {
         for local in [
             ["--listen", "127.0.0.1:1"],
             ["--listen", "[::1]:1"],
+            ["--dashboard-listen", "127.0.0.1:2"],
             ["--public-url", "http://localhost:8080"],
             ["--public-url", "http://[::1]:8080"],
+            ["--dashboard-url", "http://localhost:8090"],
         ] {
-            assert!(args(&local).builds_repositories(), "{local:?}");
+            assert!(!args(&local).is_reachable(), "{local:?}");
         }
         for reached in [
             ["--listen", "0.0.0.0:1"],
             ["--listen", "[::]:1"],
             ["--listen", "10.0.0.1:1"],
+            ["--dashboard-listen", "0.0.0.0:1"],
             ["--public-url", "https://svc.example.com"],
+            ["--public-url", "svc.example.com"],
+            ["--dashboard-url", "https://dashboard.example.com"],
+            ["--trusted-proxies", "127.0.0.1"],
         ] {
-            assert!(!args(&reached).builds_repositories(), "{reached:?}");
-            let trusting = [&reached[..], &["--trust-builds"]].concat();
-            assert!(args(&trusting).builds_repositories(), "{reached:?}");
-            let not = [&reached[..], &["--trust-builds=false"]].concat();
-            assert!(!args(&not).builds_repositories(), "{reached:?}");
+            assert!(args(&reached).is_reachable(), "{reached:?}");
         }
     }
 

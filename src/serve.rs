@@ -97,6 +97,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
         api_url: args.api_url(),
         application_id: platform.settings.application_id.clone(),
         sends_mail: args.mail_url.is_some(),
+        registration: platform.world.ports.site.registration,
     };
     let (page_edge, listen) = (edge.clone(), args.listen);
     let pages = move || {

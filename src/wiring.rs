@@ -104,7 +104,10 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         site: Arc::new(Site {
             installation: keys.application_id.clone(),
             api_url: api_url.clone(),
-            builds_repositories: args.builds_repositories(),
+            is_reachable: args.is_reachable(),
+            trusts_builds: args.trust_builds,
+            registration: args.registration.into(),
+            github: args.github_app_id.as_ref().and_then(|_| args.github_url.parse().ok()),
             platform_app: args.platform_app,
             platform_plans: args.platform_plans.iter().cloned().collect(),
             deployment_limit: Duration::from_secs(args.deployment_limit.into()),

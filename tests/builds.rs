@@ -216,14 +216,30 @@ fn a_build_that_is_cancelled_or_impossible_ends_with_its_reason() {
     }
 
     // What the repository lacks is known before any runner is asked.
-    for (params, why) in [
-        (json!({"profile": "preview"}), "has no build.android.preview"),
-        (json!({"ref": "nowhere"}), "no such branch, tag or commit"),
-    ] {
+    let trigger = |params: Value| {
         let mut all = json!({"appId": world.app, "platform": "android"});
         all.as_object_mut().unwrap().extend(params.as_object().unwrap().clone());
-        let build = world.call("svc_triggerBuild", all);
-        let failed = world.until(&build["id"], "failed", 30);
+        world.service.call(Some(&world.ada), "svc_triggerBuild", all)
+    };
+    let refused = |params: Value, why: &str| {
+        let answer = trigger(params);
+        assert_eq!(answer.refusal(), (409, 119), "{}", answer.body);
+        assert!(answer.body["error"].as_str().unwrap().contains(why), "{}", answer.body);
+    };
+    refused(json!({"profile": "preview"}), "has no build.android.preview");
+    refused(json!({"platform": "ios"}), "has no build.ios.production");
+    // No runner has this label, and one has asked for Android.
+    let of = |params: Value| trigger(params).ok()["warnings"].clone();
+    let warnings = of(json!({"labels": ["no-such-label"]}));
+    assert!(warnings[0].as_str().unwrap().contains("android, no-such-label"), "{warnings}");
+    assert_eq!(of(json!({})), json!([]));
+    // Of another branch, the last check knows nothing.
+    world.git.run(&["branch", "side"]);
+    for (params, why) in [
+        (json!({"ref": "nowhere"}), "no such branch, tag or commit"),
+        (json!({"ref": "side", "profile": "preview"}), "has no build.android.preview"),
+    ] {
+        let failed = world.until(&trigger(params).ok()["id"], "failed", 30);
         assert!(failed["error"].as_str().unwrap().contains(why), "{failed}");
         assert_eq!(failed["attempts"], 0);
     }
@@ -231,6 +247,11 @@ fn a_build_that_is_cancelled_or_impossible_ends_with_its_reason() {
     world.git.commit(&[("README.md", "nothing to build".into())]);
     let failed = world.until(&world.trigger()["id"], "failed", 30);
     assert!(failed["error"].as_str().unwrap().contains("has no .svc/config.json"), "{failed}");
+    world.call("svc_checkRepository", json!({"appId": world.app}));
+    refused(json!({}), "has no .svc/config.json");
+    // What was mended since the last check is seen.
+    world.git.commit(&[config("true")]);
+    trigger(json!({})).ok();
 
     let params = json!({"appId": world.app, "platform": "ios"});
     world.call("updateApp", json!({"appId": world.app, "platforms": ["android"]}));

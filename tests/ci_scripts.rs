@@ -75,6 +75,7 @@ fn jobs_of_two_platforms_make_one_release() {
         ("GITHUB_RUN_ID", "7"),
         ("GITHUB_SHA", "c0ffee"),
         ("GITHUB_REF_NAME", "main"),
+        ("PROFILE", "preview"),
     ];
     let jobs = together(4, |job| {
         let (file, platform) = [("sample.apk", "android"), ("sample.ipa", "ios")][job % 2];
@@ -96,6 +97,7 @@ fn jobs_of_two_platforms_make_one_release() {
     let known = json!({
         "path": "external-ci", "repository": "acme/app", "commit": "c0ffee", "ref": "main",
         "runUrl": "https://github.com/acme/app/actions/runs/7", "claimed": true,
+        "profile": "preview",
     });
     for (field, value) in known.as_object().unwrap() {
         assert_eq!(&artifact["provenance"][field], value, "{field}: {artifact}");

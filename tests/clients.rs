@@ -53,6 +53,7 @@ async fn signed_up(service: &Service, name: &str) -> Client {
 
 fn person(name: &str) -> RegisterUser {
     RegisterUser {
+        invitation: None,
         email: format!("{name}@example.com").parse().unwrap(),
         password: "correct horse".parse().unwrap(),
         name: None,

@@ -243,8 +243,7 @@ fn only_the_app_that_a_repository_names_reaches_it() {
 
     // What stands against a build in the CI is said before and after it begins.
     let unknown = json!({"platform": "android", "profile": "nightly"});
-    let build = world.until(&world.call("svc_build_dispatch", unknown), "failed");
-    assert!(build["error"].as_str().unwrap().contains("build.android.nightly"), "{build}");
+    refused(world.try_call("svc_build_dispatch", unknown), "build.android.nightly");
     world.github.tell(&json!({"do": "workflow", "file": "svc-build.yml", "remove": true}));
     let build = world.until(&world.dispatch(), "failed");
     assert!(build["error"].as_str().unwrap().contains("default branch"), "{build}");
@@ -268,6 +267,74 @@ fn only_the_app_that_a_repository_names_reaches_it() {
     eventually("the repository was read", || world.build(&build)["commit"].is_string());
     assert_eq!(world.build(&build)["state"], "queued");
     assert_eq!(world.github.runs(), Vec::<Value>::new());
+    world.github.check();
+}
+
+#[test]
+fn a_managed_repository_says_what_keeps_builds_from_its_ci() {
+    let Some(mut world) = World::new("a_managed_repository_says_what_keeps_builds_from_its_ci")
+    else {
+        return;
+    };
+    // Anybody can read it, so only builds need consent.
+    world.git.unset("token");
+    let mut config = json!({
+        "$schema": "https://svc.example.com/config.schema.json",
+        "platforms": ["android"],
+        "build": {"android": {"production": "make"}},
+        "artifact": {"android": {"production": "app.aab"}},
+    });
+    let commit = |world: &World, config: &Value| {
+        world.git.commit(&[(CONFIG, config.to_string())]);
+        world.github.tell(&json!({"do": "file", "path": CONFIG, "text": config.to_string()}));
+    };
+    let found = |repository: &Value| -> Vec<(Value, Value, Value)> {
+        let findings = repository["findings"].as_array().unwrap().iter();
+        findings
+            .map(|f| (f["check"].clone(), f["severity"].clone(), f["problem"].clone()))
+            .collect()
+    };
+    let withheld = |problem: &str| vec![(json!("config-app"), json!("warning"), json!(problem))];
+    let check = |world: &World| world.call("svc_checkRepository", json!({}));
+    let dispatch =
+        |world: &World| world.try_call("svc_build_dispatch", json!({"platform": "android"}));
+
+    commit(&world, &config);
+    let connected = world.connect();
+    assert_eq!((&connected["mode"], &connected["error"]), (&json!("managed"), &Value::Null));
+    assert_eq!(found(&connected), withheld("app is missing, and repository is missing"));
+    assert_eq!(connected["runsIn"], "central-ci");
+    let refusal = dispatch(&world);
+    assert_eq!(refusal.refusal(), (409, 119));
+    assert!(refusal.body["error"].as_str().unwrap().contains(CONFIG), "{}", refusal.body);
+
+    config["app"] = world.app.clone();
+    config["repository"] = json!("acme/other");
+    commit(&world, &config);
+    let other = withheld("repository is \"acme/other\", which is another one");
+    assert_eq!(found(&check(&world)), other);
+
+    // With both names, the same repository is built. What is mended is seen when a build is triggered.
+    config["repository"] = json!("Acme/App");
+    commit(&world, &config);
+    let build = dispatch(&world).ok();
+    world.until(&build, "dispatched");
+    let checked = world.call("svc_getRepository", json!({}));
+    assert_eq!((found(&checked), &checked["runsIn"]), (vec![], &json!("client-ci")));
+
+    // Where registration is closed, the operator knows who connects repositories.
+    for field in ["app", "repository"] {
+        config.as_object_mut().unwrap().remove(field);
+    }
+    commit(&world, &config);
+    assert_eq!(found(&check(&world)).len(), 1);
+    world.service.kill();
+    world.service.set("SVC_REGISTRATION", "closed");
+    world.service.boot();
+    let checked = check(&world);
+    assert_eq!((found(&checked), &checked["runsIn"]), (vec![], &json!("client-ci")));
+    let build = dispatch(&world).ok();
+    world.until(&build, "dispatched");
     world.github.check();
 }
 

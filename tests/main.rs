@@ -53,6 +53,8 @@ mod market;
 mod openapi;
 mod operators;
 mod panics;
+mod reachability;
+mod registration;
 mod rekey;
 mod releases;
 mod repositories;

@@ -97,6 +97,7 @@ const DERIVED: &[&str] = &[
     <crate::kinds::releases::Current as Record>::TREE,
     <crate::kinds::tokens::LastUse as Record>::TREE,
     <crate::runtime::ref_count::RefCount as Record>::TREE,
+    <crate::runtime::reachability::ForwardedRequest as Record>::TREE,
     <crate::kinds::templates::catalogue::Shipped as Record>::TREE,
     <crate::kinds::instances::metrics::HourlyMetrics as Record>::TREE,
     <crate::kinds::deployments::DeploymentHistory as Record>::TREE,

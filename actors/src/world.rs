@@ -4,7 +4,7 @@ use crate::{
     background::engine_health::EngineHealth,
     kinds::{
         backup_schedules,
-        builds::{Asked, WaitingBuilds},
+        builds::{Asked, SeenRunners, WaitingBuilds},
         image_builds::queue::BuildQueue,
         instances::metrics::LastReadings,
         table::{self, Owners},
@@ -12,9 +12,10 @@ use crate::{
     },
     ports::Ports,
     runtime::{
-        clock_watch,
+        self, clock_watch,
         directory::Rules,
         health::Registry,
+        reachability::Forwarded,
         resource::{Moment, Resource},
         store::Store,
         turns::{Turn, Turns},
@@ -49,8 +50,12 @@ pub struct World {
     /// Turns of those who create something of which its parent may have only so many. The holder is
     /// the id of the parent.
     creations: Turns<Ulid>,
+    /// The runners that asked for builds.
+    pub seen_runners: SeenRunners,
     /// Who hears of events.
     pub webhooks: Subscribers,
+    /// Whether a proxy ever forwarded a request.
+    pub forwarded: Forwarded,
     owners: OnceLock<Owners>,
     stopping: AtomicBool,
 }
@@ -64,8 +69,11 @@ impl World {
         rules: Rules,
     ) -> Result<Arc<World>, Fault> {
         let started_at = ports.clock.now();
+        let store = runtime::store::Store::from(store);
+        let forwarded = Forwarded::read(&store)?;
         let world = Arc::new(World {
-            store: store.into(),
+            store,
+            forwarded,
             started_at,
             ports,
             registry: Registry::default(),
@@ -75,6 +83,7 @@ impl World {
             asked_runs: Asked::default(),
             waiting_builds: WaitingBuilds::default(),
             creations: Turns::apart(1),
+            seen_runners: SeenRunners::default(),
             webhooks: Subscribers::default(),
             owners: OnceLock::new(),
             stopping: AtomicBool::new(false),

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Uploads $ARTIFACT to the app $SVC_APP_ID of the service at $SVC_API_URL, has it verified, and with
-# CREATE_RELEASE=true adds it to the release of its version in $RELEASE_CHANNEL. Needs curl and jq.
+# CREATE_RELEASE=true adds it to the release of its version in $RELEASE_CHANNEL. $PROFILE is the build
+# profile, if there is one. Needs curl and jq.
 #
 # Without $SVC_TOKEN, it exchanges the identity of the CI job for a token. Writes `artifact-id` to
 # $GITHUB_OUTPUT. An upload that breaks off goes on where it stopped.
@@ -48,9 +49,10 @@ post /api/v1/artifacts/upload-url "$(jq -n \
     --arg app "$SVC_APP_ID" --arg platform "$PLATFORM" --arg file "$(basename "$ARTIFACT")" \
     --argjson size "$size" --arg sha256 "$sha256" \
     --arg repository "${GITHUB_REPOSITORY:-}" --arg commit "${GITHUB_SHA:-}" \
-    --arg ref "${GITHUB_REF_NAME:-}" --arg run "${GITHUB_RUN_ID:+$run}" '
-    {appId: $app, platform: $platform, fileName: $file, size: $size, sha256: $sha256,
-     provenance: ({path: "external-ci", repository: $repository, commit: $commit, ref: $ref,
+    --arg ref "${GITHUB_REF_NAME:-}" --arg run "${GITHUB_RUN_ID:+$run}" --arg profile "${PROFILE:-}" '
+    {appId: $app, platform: $platform, fileName: $file, size: $size, sha256: $sha256}
+    + if $profile == "" then {} else {profile: $profile} end
+    + {provenance: ({path: "external-ci", repository: $repository, commit: $commit, ref: $ref,
          runUrl: $run}
          # The service takes no longer names.
          | with_entries(select(.value != "" and (.key == "runUrl" or (.value | length) <= 120))))}')"

@@ -22,8 +22,8 @@ use actors::{
     operators::installation::Installation,
     platform,
     runtime::{
-        clock_watch, progress_log::Line, ref_count::RefCount, reindex::IndexVersion,
-        resource::Resource,
+        clock_watch, progress_log::Line, reachability::ForwardedRequest, ref_count::RefCount,
+        reindex::IndexVersion, resource::Resource,
     },
 };
 use contract::{artifacts::ArtifactState, releases::ReleaseState};
@@ -198,6 +198,7 @@ fn read(store: &Store, findings: &mut Findings) -> Result<Gathered, StoreError> 
     one::<LastUse>(store, findings, |_, _| {})?;
     one::<HourlyMetrics>(store, findings, |_, _| {})?;
     one::<Shipped>(store, findings, |_, _| {})?;
+    one::<ForwardedRequest>(store, findings, |_, _| {})?;
     one::<DeploymentHistory>(store, findings, |_, _| {})?;
     one::<Session>(store, findings, |_, _| {})?;
     one::<StoredReply>(store, findings, |_, _| {})?;

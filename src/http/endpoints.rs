@@ -19,7 +19,7 @@ use contract::{
         files::{self, DownloadArtifact, DownloadBackup, HeadArtifactContent, PutArtifactContent},
         install::{self as pages, InstallManifest, InstallPage},
         oidc,
-        operators::{self as watched, Healthz, Metrics, OpenApi, Readyz},
+        operators::{self as watched, ConfigSchema, Healthz, Metrics, OpenApi, Readyz},
         payments::{self as paid, CheckoutPage, PaymentNotice},
         pushes::{self, RepositoryPush},
         session_routes,
@@ -66,6 +66,7 @@ answers! {
     Readyz: |it| operators::readyz(it.req, it.edge);
     Metrics: |it| operators::metrics(it.req, it.edge);
     OpenApi: |it| operators::openapi(it.edge);
+    ConfigSchema: |_it| operators::config_schema();
 }
 
 pub fn configure(app: &mut web::ServiceConfig) {

@@ -8,10 +8,12 @@ use actors::{
     call::authn::same,
     kinds::{checkouts::CheckoutIndex, webhooks::outbox::OutboxIndex},
 };
+use bytes::Bytes;
 use contract::{
     Fault,
     endpoint::{ReadyState, operators::Alive},
 };
+use std::sync::LazyLock;
 
 /// Whether an operator asks: from an address that may use the master key, or with the token for metrics.
 fn is_operator(head: &RequestHead, edge: &Edge) -> bool {
@@ -80,6 +82,14 @@ pub(super) async fn metrics(req: HttpRequest, edge: web::Data<Edge>) -> HttpResp
                 .json(serde_json::json!({"code": 141, "error": "the figures cannot be written"}))
         }
     }
+}
+
+/// What editors know of `.svc/config.json`.
+static CONFIG_SCHEMA: LazyLock<Bytes> =
+    LazyLock::new(|| repository::config::schema().to_value().to_string().into());
+
+pub(super) async fn config_schema() -> HttpResponse {
+    HttpResponse::Ok().content_type("application/schema+json").body(CONFIG_SCHEMA.clone())
 }
 
 pub(super) async fn openapi(edge: web::Data<Edge>) -> HttpResponse {

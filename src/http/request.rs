@@ -73,19 +73,26 @@ static FORWARDING: Names<4> =
     [header::X_FORWARDED_FOR, header::FORWARDED, header::VIA, name("x-real-ip")];
 
 pub fn origin(head: &RequestHead, edge: &Edge) -> Origin {
+    let world = &edge.platform.world;
+    if !world.forwarded.is_seen() && is_forwarded(&head.headers) {
+        world.saw_forwarded_request();
+    }
     find_origin(&head.headers, peer(head), &edge.shared.trusted_proxies)
+}
+
+fn is_forwarded(headers: &HeaderMap) -> bool {
+    FORWARDING.iter().any(|name| headers.contains_key(name))
 }
 
 /// The client's address: the peer of the connection, or what trusted proxies report.
 fn find_origin(headers: &HeaderMap, peer: IpAddr, trusted: &HashSet<IpAddr>) -> Origin {
-    let is_forwarded = || FORWARDING.iter().any(|name| headers.contains_key(name));
     if !trusted.contains(&peer) {
         if headers.contains_key(header::X_FORWARDED_FOR) {
             UNKNOWN_PROXY.call_once(|| {
                 tracing::warn!(%peer, "a request with X-Forwarded-For came from an address that is no trusted proxy; if a proxy of yours runs there, set SVC_TRUSTED_PROXIES: until then all its clients count as one address, for limits and for failed sign-ins");
             });
         }
-        return Origin { address: peer, is_known: !is_forwarded() };
+        return Origin { address: peer, is_known: !is_forwarded(headers) };
     }
     // A proxy appends to the last line or adds a line: the nearest proxy wrote the end.
     let lines: Vec<_> = headers.get_all(header::X_FORWARDED_FOR).collect();
@@ -99,7 +106,10 @@ fn find_origin(headers: &HeaderMap, peer: IpAddr, trusted: &HashSet<IpAddr>) -> 
         }
     }
     // The proxy itself is the client, or it does not name its client.
-    Origin { address: furthest.unwrap_or(peer), is_known: furthest.is_some() || !is_forwarded() }
+    Origin {
+        address: furthest.unwrap_or(peer),
+        is_known: furthest.is_some() || !is_forwarded(headers),
+    }
 }
 
 /// The idempotency key of a change. An unusable key is refused, because the client relies on it.

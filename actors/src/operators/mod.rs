@@ -3,6 +3,7 @@
 mod attention;
 pub mod installation;
 mod overview;
+mod service_info;
 
 use crate::{
     call::{

@@ -32,7 +32,7 @@ use commerce::Shop;
 use container_engine::{Engine, EngineError};
 use contract::{
     AppId, ArtifactId, BackupId, Email, Fault, Id, InstanceId, Password, PasswordAttempt, Sha256,
-    Timestamp,
+    Timestamp, WebUrl,
     artifacts::{ArtifactKind, Signer},
     authentication::Tier,
     checkouts::PaymentProvider,
@@ -40,6 +40,7 @@ use contract::{
     operators::DiskUsage,
     releases::Target,
     runners::SshAccess,
+    service::Registration,
     ssh::{SshHostKey, SshPrivateKey, SshPublicKey},
     text::{AccessToken, GitRef, GitUrl, IdentityToken, PlanCode},
     trusted_publishers::CiRun,
@@ -113,8 +114,14 @@ pub struct Site {
     pub installation: String,
     /// The base address for clients, without a slash at the end.
     pub api_url: String,
-    /// Whether users may build repositories here. Builds are not isolated from this machine.
-    pub builds_repositories: bool,
+    /// Whether the settings say that other machines reach the service.
+    pub is_reachable: bool,
+    /// Whether the operator lets users build repositories though others reach the service. Builds are not
+    /// isolated from this machine.
+    pub trusts_builds: bool,
+    pub registration: Registration,
+    /// The address of the GitHub whose repositories the service reaches through its GitHub App.
+    pub github: Option<WebUrl>,
     /// The app to whose plans people subscribe for a higher tier here.
     pub platform_app: Option<AppId>,
     /// The tiers that the plans of that app give.

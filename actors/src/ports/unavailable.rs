@@ -25,6 +25,7 @@ use contract::{
     checkouts::Reference,
     money::Money,
     operators::DiskUsage,
+    service::Registration,
     ssh::SshHostKey,
     text::{GitUrl, IdentityToken},
 };
@@ -67,7 +68,10 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         site: Arc::new(Site {
             installation: "svc_nothing".into(),
             api_url: "http://svc.test".into(),
-            builds_repositories: true,
+            is_reachable: false,
+            trusts_builds: true,
+            registration: Registration::Open,
+            github: None,
             platform_app: None,
             platform_plans: BTreeMap::new(),
             deployment_limit: Duration::from_secs(30 * 60),

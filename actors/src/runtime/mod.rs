@@ -17,6 +17,7 @@ pub mod health;
 pub mod owner;
 pub mod permit;
 pub mod progress_log;
+pub mod reachability;
 pub mod ref_count;
 pub mod reindex;
 pub mod resource;

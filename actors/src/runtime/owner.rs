@@ -40,7 +40,6 @@ pub struct Done<R: Resource> {
 
 pub type Answer<R> = Result<Done<R>, Fault>;
 
-/// Takes the state when no intent is pending. `None`: there is no such resource.
 /// Who waits until no intent is pending or the state is `enough`.
 pub(super) struct Waiter<R: Resource> {
     pub(super) enough: fn(&R::State) -> bool,

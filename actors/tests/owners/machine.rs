@@ -110,7 +110,7 @@ impl World {
         };
         self.now = self.now.max(self.due);
         if outcome == Fate::Unreachable {
-            return self.take(Input::Outcome(Outcome::Unreachable("no answer".into())));
+            return self.take(Input::Outcome(Outcome::Unreachable));
         }
         let observation = Observation { containers: self.containers.clone() };
         let action = plan(&state, &observation, self.now);

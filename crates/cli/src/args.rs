@@ -114,6 +114,9 @@ pub struct Register {
     /// Your name, as others see it
     #[arg(long)]
     pub name: Option<NewName>,
+    /// The token of an invitation for this e-mail, where people register by invitation only
+    #[arg(long)]
+    pub invitation: Option<String>,
 }
 
 /// `svc top`.

@@ -39,6 +39,9 @@ pub fn build(cx: &Context<'_>, command: args::Build) -> Result<(), Failure> {
                     Some(_) => failure.advise("connect its repository with `svc repo connect URL`"),
                     None => failure,
                 })?;
+            for warning in &build.warnings {
+                cx.printer.note(format_args!("warning: {warning}"));
+            }
             if !follow {
                 cx.printer.reply(&build, fields)?;
                 cx.printer.note(format_args!("next: svc builds logs -f {}", build.id));

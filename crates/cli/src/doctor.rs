@@ -1,7 +1,8 @@
 //! `svc doctor`: checks the repository, the service and the sign-in.
 
 use crate::{
-    Context, client::Client, failure::Failure, findings, printer::word, settings::Credential, tools,
+    Context, client::Client, failure::Failure, findings, printer::word, settings::Credential,
+    tools, working_copy::GITHUB,
 };
 use contract::{
     AppId, ArtifactId, Id, ReleaseId,
@@ -10,7 +11,9 @@ use contract::{
     page::Limit,
     releases::GetRelease,
     repositories::{DetectedFile, Finding, RepositoryMode, Severity},
+    service::{GetServiceInfo, Registration},
 };
+use repository::Content;
 use serde::Serialize;
 use serde_json::json;
 use ulid::Ulid;
@@ -25,7 +28,10 @@ struct Examination {
 
 /// Prints a line for each finding and each sound file. Fails if there is an error.
 pub fn doctor(cx: &Context<'_>) -> Result<(), Failure> {
-    let report = repository::check(&cx.working_copy.files());
+    let mut report = repository::check(&cx.working_copy.files());
+    if let Some(problem) = withheld_consent(cx) {
+        report.add_withheld_consent(problem);
+    }
     let mut findings = report.findings;
     if let Ok(Some(config)) = cx.working_copy.config() {
         tools::check(&cx.working_copy, &config, &mut findings);
@@ -42,6 +48,24 @@ pub fn doctor(cx: &Context<'_>) -> Result<(), Failure> {
             "correct what the lines with error say",
         )),
     }
+}
+
+/// What would keep the service from beginning builds in the CI of this repository, if it has its origin at
+/// the GitHub of the service's GitHub App. A service that does not answer counts as one with an app at
+/// github.com, where everybody may register.
+fn withheld_consent(cx: &Context<'_>) -> Option<String> {
+    let client = cx.client().ok()?.anonymous();
+    let info = client.readiness().ok().and_then(|_| client.call(&GetServiceInfo {}).ok());
+    let (github, registration) = match &info {
+        Some(info) => (info.github_url.as_ref()?.as_str(), info.registration),
+        None => (GITHUB, Registration::Open),
+    };
+    if registration == Registration::Closed {
+        return None;
+    }
+    let repository = cx.working_copy.name_at(github)?;
+    let Content::Text(config) = cx.working_copy.files().config else { return None };
+    repository::withheld_consent(&config, cx.settings.app, &repository)
 }
 
 fn show(examination: &Examination) -> String {

@@ -1,17 +1,14 @@
 //! `svc init`: writes the three files of a managed repository. What exists stays as it is.
 
-use crate::{Context, args, failure::Failure, printer::Table, settings::DEFAULT_API_URL};
-use contract::{apps::Platform, text::RepositoryName};
+use crate::{
+    Context, args, failure::Failure, printer::Table, settings::DEFAULT_API_URL,
+    working_copy::GITHUB,
+};
+use contract::apps::Platform;
 use repository::{CONFIG, Config, PACKAGE, Recipe, WORKFLOW};
 use serde::Serialize;
 use serde_json::json;
-use std::{
-    collections::BTreeMap,
-    fs,
-    io::Write,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::{collections::BTreeMap, fs, io::Write, path::Path};
 
 /// The workflow of an app, with two placeholders.
 const WRAPPER: &str = include_str!("../../../ci/wrapper/svc-build.yml");
@@ -95,7 +92,7 @@ fn config(cx: &Context<'_>, args: &args::Init) -> Result<String, Failure> {
         api_url: Some(cx.settings.api_url.clone()).filter(|url| url != DEFAULT_API_URL),
         application_id: cx.settings.application_id.clone(),
         app: cx.settings.app,
-        repository: name(root),
+        repository: cx.working_copy.name_at(GITHUB),
     })
 }
 
@@ -103,7 +100,7 @@ fn workflow(cx: &Context<'_>, args: &args::Init) -> Result<String, Failure> {
     let reusable_in = match &args.workflow {
         Some(named) => named.clone(),
         None => {
-            let name = name(cx.working_copy.root()).ok_or_else(|| {
+            let name = cx.working_copy.name_at(GITHUB).ok_or_else(|| {
                 Failure::usage(
                     "the repository with the reusable workflow is not known",
                     "say --workflow OWNER/REPOSITORY; ci/README.md says what belongs into it",
@@ -130,18 +127,6 @@ fn workflow(cx: &Context<'_>, args: &args::Init) -> Result<String, Failure> {
         ));
     }
     Ok(WRAPPER.replace(REUSABLE_IN, &reusable_in).replace(API_URL, &cx.settings.api_url))
-}
-
-/// The name of the repository on GitHub, if that is where it comes from.
-fn name(root: &Path) -> Option<RepositoryName> {
-    let mut git = Command::new("git");
-    git.args(["remote", "get-url", "origin"]).current_dir(root).stderr(Stdio::null());
-    let url = String::from_utf8(git.output().ok()?.stdout).ok()?;
-    let places =
-        ["https://github.com/", "git@github.com:", "ssh://git@github.com/", "git://github.com/"];
-    let path = places.iter().find_map(|place| url.trim().strip_prefix(place))?;
-    let path = path.trim_end_matches('/');
-    path.strip_suffix(".git").unwrap_or(path).parse().ok()
 }
 
 /// The platforms that the folders of the repository tell of; both if they tell nothing.

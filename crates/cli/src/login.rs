@@ -32,7 +32,12 @@ pub fn login(cx: &Context<'_>, args: args::Login) -> Result<(), Failure> {
 pub fn register(cx: &Context<'_>, args: args::Register) -> Result<(), Failure> {
     let Entered { client, application_id, email, password } = Entered::ask(cx, args.login)?;
     let password = invalid_to_usage("password", password.parse::<Password>())?;
-    let registered = client.call(&RegisterUser { email, password, name: args.name });
+    let registered = client.call(&RegisterUser {
+        email,
+        password,
+        name: args.name,
+        invitation: args.invitation,
+    });
     let registered = registered.map_err(|failure| match failure.refused_with(137) {
         Some(_) => failure.advise("sign in with `svc login`"),
         None => failure,

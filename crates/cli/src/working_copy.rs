@@ -1,12 +1,17 @@
 //! The working copy of a repository that a command runs in, and its configuration.
 
 use crate::failure::Failure;
+use contract::text::RepositoryName;
 use repository::{CONFIG, Config, Content, Files, LARGEST_FILE, PACKAGE, WORKFLOW, stays_inside};
 use std::{
     fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
+    process::{Command, Stdio},
 };
+
+/// The GitHub of most repositories, and of most services with a GitHub App.
+pub const GITHUB: &str = "https://github.com";
 
 /// A folder with the files of a repository.
 pub struct WorkingCopy {
@@ -64,6 +69,20 @@ impl WorkingCopy {
             |path: &Path| path.canonicalize().map_err(|error| Failure::file(path, &error));
         let (root, file) = (resolve(&self.root)?, resolve(&full)?);
         if file.starts_with(root) { Ok(file) } else { Err(outside()) }
+    }
+
+    /// The name of this repository at a host such as `https://github.com`, if its origin is there.
+    pub fn name_at(&self, host: &str) -> Option<RepositoryName> {
+        let mut git = Command::new("git");
+        git.args(["remote", "get-url", "origin"]).current_dir(&self.root).stderr(Stdio::null());
+        let url = String::from_utf8(git.output().ok()?.stdout).ok()?;
+        let (_, host) = host.trim_end_matches('/').split_once("://")?;
+        let rest = ["https://", "http://", "git@", "ssh://git@", "git://"];
+        let rest = rest.iter().find_map(|scheme| url.trim().strip_prefix(scheme))?;
+        let (at, path) = rest.split_at_checked(host.len())?;
+        let path = path.strip_prefix(['/', ':']).filter(|_| at.eq_ignore_ascii_case(host))?;
+        let path = path.trim_end_matches('/');
+        path.strip_suffix(".git").unwrap_or(path).parse().ok()
     }
 
     /// The files of a managed repository.

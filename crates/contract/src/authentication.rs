@@ -14,14 +14,24 @@ functions! {
     ///
     /// This creates the account, its personal organization and a first session. Only this reply
     /// contains the session token.
+    ///
+    /// `registration` of `svc_getServiceInfo` says who may register.
     "registerUser": RegisterUser {
         email: Email,
         password: Password,
         /// The display name. The default is the part of the e-mail address before the `@`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<NewName>,
+        /// The token of a pending invitation for this e-mail. It is needed where people register by
+        /// invitation only. It stays valid: accept the invitation with `acceptInvitation`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        invitation: Option<String>,
     } -> SignedIn { who: Public, effect: Change, session: ignored, secret: true, cost: 2,
-        errors: [Exists "an account with this e-mail exists"] }
+        errors: [
+            Exists "an account with this e-mail exists",
+            NotNow "registration is closed, or needs an invitation",
+            NotFound "there is no such invitation for this e-mail",
+        ] }
 
     /// Create the first administrator, once.
     ///

@@ -44,7 +44,7 @@ macro_rules! builds {
                     who: Member of (app_id), effect: Change, scope: BuildTrigger,
                     errors: [
                         NotFound "the app has no repository",
-                        NotNow "100 builds of the app, or 1,000 of the organization, are under way",
+                        NotNow "100 builds of the app, or 1,000 of the organization, are under way, or the build would fail, as the last check of the repository knows",
                         $($error)*
                     ]
                 }
@@ -76,6 +76,9 @@ builds! {
         ]
 
         /// Build an app in the CI of the operator's repository if there is one, else on a runner.
+        ///
+        /// It is meant for artifact-only repositories, and takes every mode: a managed repository is
+        /// built outside its own CI.
         "svc_triggerMobileWorkflow": TriggerMobileWorkflow {
             /// The labels that a runner needs in addition to the name of the platform. With labels,
             /// the build is one for a runner.
@@ -141,6 +144,9 @@ records! {
         /// The page of the run, if the build is one for a CI.
         run_url: Option<WebUrl>,
         artifact_id: Option<ArtifactId>,
+        /// What was doubtful when the build was triggered, such as that no runner has its labels.
+        #[serde(default)]
+        warnings: Vec<String>,
         /// Why the build did not succeed.
         error: Option<String>,
         triggered_by: Option<UserId>,
@@ -187,6 +193,7 @@ impl Build {
             attempts: 0,
             run_url: None,
             artifact_id: None,
+            warnings: Vec::new(),
             error: None,
             triggered_by: None,
             created_at,

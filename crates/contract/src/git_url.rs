@@ -28,6 +28,13 @@ impl GitUrl {
         Parts::of_url(self.as_str()).map_or("", |parts| parts.host)
     }
 
+    /// Whether the address names the port 0, at which no server listens. Stores of earlier versions may hold
+    /// such an address, so the type takes it.
+    pub fn names_port_zero(&self) -> bool {
+        let port = Parts::of_url(self.as_str()).and_then(|parts| parts.port?.parse::<u16>().ok());
+        port == Some(0)
+    }
+
     /// The host in lower case, with its port if that is not the usual one of the scheme.
     pub fn authority(&self) -> String {
         let Some(Parts { scheme, host, port, .. }) = Parts::of_url(self.as_str()) else {

@@ -49,6 +49,7 @@ pub mod reference;
 pub mod releases;
 pub mod repositories;
 pub mod runners;
+pub mod service;
 pub mod ssh;
 pub mod standing;
 pub mod templates;
@@ -132,6 +133,7 @@ groups!(
     trusted_publishers,
     webhooks,
     operators,
+    service,
 );
 const _: () = function::assert_names_are_unique(GROUPS);
 

@@ -1,7 +1,7 @@
 //! Functions for the administrators of the platform.
 
 use crate::{
-    AppId, EventId, Name, Page, Timestamp, UserId,
+    AppId, Email, EventId, Name, NewName, Page, Timestamp, UserId,
     authentication::{Tier, User},
     endpoint::{ClockCheck, Readiness},
     organizations::Organization,
@@ -51,6 +51,19 @@ functions! {
     /// Set the rate limit tier of an account. It applies from the account's next call.
     "svc_admin_setTier": SetTier { user_id: UserId, tier: Tier } -> User
     { who: SuperAdmin, effect: Change, errors: [NotFound "no such user"] }
+
+    /// Create a user account for somebody else.
+    ///
+    /// The account has a personal organization and no password. Whoever has the token sets the
+    /// password with `resetPassword`, or on the page of the dashboard that `url` names. Only this reply
+    /// contains the token. After 7 days, `requestPasswordReset` sends another one.
+    "svc_admin_createUser": CreateUser {
+        email: Email,
+        /// The display name. The default is the part of the e-mail address before the `@`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<NewName>,
+    } -> CreatedUser
+    { who: SuperAdmin, effect: Change, secret: true, errors: [Exists "an account with this e-mail exists"] }
 
     /// List the users of the platform.
     ///
@@ -119,6 +132,18 @@ functions! {
 }
 
 records! {
+    /// A user whom an operator created.
+    pub struct CreatedUser {
+        user: User,
+        /// Sets the first password, once.
+        token: String,
+        /// The page of the dashboard that does so. Null if the service does not know the address at
+        /// which others reach its dashboard.
+        url: Option<String>,
+        /// When the token expires.
+        expires_at: Timestamp,
+    }
+
     /// The state of the installation.
     pub struct Overview {
         at: Timestamp,

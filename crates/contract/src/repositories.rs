@@ -32,8 +32,9 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<AccessToken>,
         /// The installation of the service's GitHub App that has the repository. The service then
-        /// reads the repository without a token, and begins builds in its CI, as long as `app` in
-        /// the `.svc/config.json` of its default branch is this app. The default is the
+        /// reads the repository without a token, and begins builds in its CI, as long as `app` and
+        /// `repository` in the `.svc/config.json` of its default branch name this app and the
+        /// repository; where registration is closed, the installation is enough. The default is the
         /// installation that the host names, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         installation_id: Option<HostId>,
@@ -87,6 +88,10 @@ records! {
         #[serde(default)]
         installation_id: Option<HostId>,
         mode: RepositoryMode,
+        /// Where a build of the branch runs that names no labels. Null until a check has read the
+        /// repository.
+        #[serde(default)]
+        runs_in: Option<RunsIn>,
         /// The files of a managed repository.
         detected: Vec<DetectedFile>,
         /// What is wrong: errors first. At most 100.
@@ -149,6 +154,18 @@ pub enum RepositoryMode {
     Managed,
     /// Artifacts are uploaded, or built from the repository elsewhere.
     ArtifactOnly,
+}
+
+/// Where builds run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunsIn {
+    /// In the CI of the repository.
+    ClientCi,
+    /// On a runner.
+    Runner,
+    /// In the CI of the operator's repository. Builds that the master key triggered run on a runner.
+    CentralCi,
 }
 
 /// How much a finding matters.

@@ -31,7 +31,7 @@ mod visitor;
 
 use actix_web::{dev::RequestHead, http::header::HeaderMap, middleware::from_fn, web};
 use bytes::Bytes;
-use contract::{Fault, Reply, Timestamp};
+use contract::{Fault, Reply, Timestamp, service::Registration};
 use futures_util::{future::LocalBoxFuture, stream::LocalBoxStream};
 use std::{rc::Rc, time::Duration};
 
@@ -114,6 +114,7 @@ pub struct Settings {
     pub application_id: String,
     /// Whether the service has a mail server. Without one, its operator finds the mails in the log.
     pub sends_mail: bool,
+    pub registration: Registration,
 }
 
 impl Settings {

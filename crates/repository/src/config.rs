@@ -5,14 +5,15 @@ use crate::{
     document::{Key, Node, Value},
 };
 use contract::{AppId, apps::Platform, artifacts::ArtifactKind, text::RepositoryName};
+use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Component, Path},
 };
 
 /// The content of `.svc/config.json`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Config {
     /// The platforms that the repository builds for.
@@ -43,6 +44,11 @@ pub struct Recipe {
     pub command: String,
     /// The path of the built file in the repository.
     pub artifact: String,
+}
+
+/// The JSON schema of the file, for editors.
+pub fn schema() -> Schema {
+    schema_for!(Config)
 }
 
 impl Recipe {
@@ -77,20 +83,59 @@ impl Config {
     }
 }
 
-/// Whether the text of a configuration says that this repository is that of this app, whatever else
-/// is wrong in it. The name of the repository matters: a copy of the repository says the same.
-pub fn names_app(config: &str, app: AppId, repository: &RepositoryName) -> bool {
+/// What keeps the service from beginning builds of this app in the CI of this repository: the
+/// configuration must name both, whatever else is wrong in it. The name of the repository matters: a
+/// copy of the repository says the same. `None` if it names both. Without an app, any one will do.
+pub fn withheld_consent(
+    config: &str,
+    app: Option<AppId>,
+    repository: &RepositoryName,
+) -> Option<String> {
     let config = config.trim_start_matches('\u{feff}');
     let config = serde_json::from_str::<serde_json::Value>(config).unwrap_or_default();
-    let says = |field: &str, expected: &str| {
+    let problem = |field: &str, is_meant: &dyn Fn(&str) -> bool| {
         let said = config.get(field).and_then(|said| said.as_str());
-        said.is_some_and(|said| said.eq_ignore_ascii_case(expected))
+        match said {
+            Some(said) if is_meant(said) => None,
+            Some(said) => Some(format!("{field} is {said:?}, which is another one")),
+            None => Some(format!("{field} is missing")),
+        }
     };
-    says("app", &app.to_string()) && says("repository", repository.as_str())
+    let is_app = |said: &str| match app {
+        Some(app) => said.eq_ignore_ascii_case(&app.to_string()),
+        None => said.parse::<AppId>().is_ok(),
+    };
+    let is_repository = |said: &str| said.eq_ignore_ascii_case(repository.as_str());
+    let problems = [problem("app", &is_app), problem("repository", &is_repository)];
+    let problems: Vec<_> = problems.into_iter().flatten().collect();
+    (!problems.is_empty()).then(|| problems.join(", and "))
 }
 
-const FIELDS: [&str; 7] =
-    ["platforms", "build", "artifact", "apiUrl", "applicationId", "app", "repository"];
+/// The profiles that can be built, by platform. `None` if the configuration cannot be read, or names so
+/// many that nobody means them.
+pub(crate) fn profiles(content: &Content) -> Option<BTreeMap<Platform, BTreeSet<String>>> {
+    let config: Config = match content {
+        Content::Text(text) => serde_json::from_str(text).ok()?,
+        Content::Missing => Config::default(),
+        Content::Unreadable(_) => return None,
+    };
+    let mut all = BTreeMap::new();
+    for (platform, commands) in &config.build {
+        let can_be_built = |profile: &&String| config.recipe(*platform, profile).is_ok();
+        let of_platform: BTreeSet<_> = commands.keys().filter(can_be_built).cloned().collect();
+        if of_platform.len() > MOST_PROFILES {
+            return None;
+        }
+        all.insert(*platform, of_platform);
+    }
+    Some(all)
+}
+
+/// `$schema` names the schema of the file for editors.
+const FIELDS: [&str; 8] =
+    ["$schema", "platforms", "build", "artifact", "apiUrl", "applicationId", "app", "repository"];
+/// How many profiles of a platform are told.
+const MOST_PROFILES: usize = 50;
 /// The profile that is built where none is named.
 const PRODUCTION: &str = "production";
 
@@ -125,7 +170,7 @@ pub(crate) fn check(root: &Node, findings: &mut Findings) -> Built {
             findings.add(Check::ConfigUnused, Place::of(CONFIG, key.line), problem);
         }
     }
-    for field in ["apiUrl", "applicationId", "app", "repository"] {
+    for field in ["$schema", "apiUrl", "applicationId", "app", "repository"] {
         if let Some(value) = root.get(field) {
             let (fits, kind) = match (field, value.text()) {
                 ("app", Some(app)) => (app.parse::<AppId>().is_ok(), "the id of an app"),

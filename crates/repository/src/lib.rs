@@ -15,11 +15,17 @@ pub mod ssh;
 mod workflow;
 
 pub use access::git_environment;
-pub use config::{Config, Recipe, names_app, stays_inside};
+pub use config::{Config, Recipe, stays_inside, withheld_consent};
 
-use contract::repositories::{DetectedFile, Finding, RepositoryMode, Severity};
+use contract::{
+    apps::Platform,
+    repositories::{DetectedFile, Finding, RepositoryMode, Severity},
+};
 use document::{Node, SyntaxError};
-use std::cmp::Reverse;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 /// The package file. Its presence is one of the signs of a managed repository.
 pub const PACKAGE: &str = "package.json";
@@ -80,6 +86,22 @@ pub struct Report {
     pub detected: Vec<DetectedFile>,
     /// Errors first, then in the order of the files and of their lines.
     pub findings: Vec<Finding>,
+    /// The profiles that can be built, by platform. `None` if the configuration cannot be read.
+    pub profiles: Option<BTreeMap<Platform, BTreeSet<String>>>,
+}
+
+impl Report {
+    /// Adds that no build can begin in the CI of a managed repository, for this reason, which
+    /// [`withheld_consent`] gave. Of any other repository, no build begins there anyway.
+    pub fn add_withheld_consent(&mut self, problem: String) {
+        if self.mode != RepositoryMode::Managed {
+            return;
+        }
+        let mut findings = Findings(std::mem::take(&mut self.findings));
+        findings.add(Check::ConfigApp, Place::of(CONFIG, None), problem);
+        self.findings = findings.0;
+        self.findings.sort_by_key(|found| Reverse(found.severity));
+    }
 }
 
 /// Runs all checks.
@@ -123,7 +145,8 @@ pub fn check(files: &Files) -> Report {
         |found: &Finding| parts.iter().position(|(path, _)| found.path.as_deref() == Some(path));
     findings.sort_by_key(|found| (Reverse(found.severity), file(found), found.line));
     let mode = if is_managed { RepositoryMode::Managed } else { RepositoryMode::ArtifactOnly };
-    Report { mode, detected: detected.into(), findings }
+    let profiles = config::profiles(&files.config);
+    Report { mode, detected: detected.into(), findings, profiles }
 }
 
 /// The file and the line of a finding.
@@ -236,6 +259,7 @@ checks! {
     ConfigArtifactStore "config-artifact-store" Warning "build a .aab for production: Google Play takes no .apk of a new app";
     ConfigProduction "config-production" Warning "add the profile production, which is built where no profile is named";
     ConfigUnused "config-unused" Warning "add the platform to platforms, or remove its entry";
+    ConfigApp "config-app" Warning "name the app in app, and the repository in repository, in .svc/config.json of the default branch (svc init writes both): only then the service begins builds in the CI of the repository";
     WorkflowShape "workflow-shape" Error "write it as the reference of workflow files says";
     WorkflowTrigger "workflow-trigger" Error "put workflow_dispatch under on, so that a build can be triggered";
     WorkflowInput "workflow-input" Error "declare it under on.workflow_dispatch.inputs: the service sends it";

@@ -3,11 +3,18 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use contract::{
+    AppId,
     apps::Platform,
     repositories::{Finding, RepositoryMode::*, Severity},
 };
-use repository::{CHECKS, CONFIG, Config, Content, Files, PACKAGE, WORKFLOW, check};
-use std::{cmp::Reverse, collections::BTreeSet, path::Path};
+use repository::{
+    CHECKS, CONFIG, Config, Content, Files, PACKAGE, WORKFLOW, check, withheld_consent,
+};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 const SOUND_CONFIG: &str = include_str!("../../../data/fixtures/managed/.svc/config.json");
 
@@ -226,6 +233,8 @@ fn each_defect_has_its_check_and_its_line() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let missing = ["package-missing", "config-missing", "workflow-missing", "file-readable"];
     seen.extend(missing.map(str::to_owned));
+    // Not a defect of the files alone.
+    seen.insert("config-app".into());
     let ids = CHECKS.iter().map(|(id, ..)| (*id).to_owned());
     assert_eq!(seen, ids.collect(), "each check has a defect");
 }
@@ -256,4 +265,51 @@ fn the_documentation_lists_all_checks() {
         std::fs::write(&path, &made).unwrap();
     }
     assert!(text == made || std::env::var_os("UPDATE").is_some(), "run `make openapi`");
+}
+
+#[test]
+fn a_configuration_consents_by_naming_the_app_and_the_repository() {
+    let app: AppId = "app_01J00000000000000000000000".parse().unwrap();
+    let other: AppId = "app_01J00000000000000000000001".parse().unwrap();
+    let repository = "acme/app".parse().unwrap();
+    let withheld = |config: &str, app| withheld_consent(config, app, &repository);
+    let names_both = format!("\u{feff}{{\"app\": \"{app}\", \"repository\": \"Acme/App\"}}");
+    assert_eq!(withheld(&names_both, Some(app)), None);
+    assert_eq!(withheld(&names_both, None), None);
+    let why = withheld(&names_both, Some(other)).unwrap();
+    assert!(why.starts_with("app is \"app_"), "{why}");
+    for nothing in ["", "[]", "{}", "{\"app\": 7}"] {
+        let why = withheld(nothing, Some(app)).unwrap();
+        assert_eq!(why, "app is missing, and repository is missing", "{nothing}");
+    }
+    // Only a managed repository is built in its CI.
+    for (files, expected) in [(sound(), 1), (Files::default(), 0)] {
+        let mut report = check(&files);
+        report.add_withheld_consent("app is missing".into());
+        let found = report.findings.iter().filter(|finding| finding.check == "config-app");
+        assert_eq!(found.count(), expected);
+    }
+}
+
+#[test]
+fn the_profiles_that_can_be_built_are_told_by_platform() {
+    let profiles = check(&sound()).profiles.unwrap();
+    assert!(profiles[&Platform::Android].contains("production"), "{profiles:?}");
+    let with = |config: Content| check(&Files { config, ..sound() }).profiles;
+    assert_eq!(with(Content::Missing), Some(BTreeMap::new()));
+    assert_eq!(with(text("{")), None);
+    // A command without an artifact builds nothing.
+    let half = with(text("{\"build\": {\"android\": {\"production\": \"make\"}}}")).unwrap();
+    assert!(half[&Platform::Android].is_empty());
+}
+
+#[test]
+fn the_schema_for_editors_has_the_fields_of_the_file() {
+    let schema = repository::config::schema().to_value();
+    let fields = schema["properties"].as_object().unwrap();
+    let of_file: serde_json::Value = serde_json::from_str(SOUND_CONFIG).unwrap();
+    for field in of_file.as_object().unwrap().keys() {
+        assert!(fields.contains_key(field), "{field}: {schema}");
+    }
+    assert!(fields["app"].to_string().contains("app_"), "{}", fields["app"]);
 }

@@ -19,7 +19,7 @@ pub(super) async fn explained(git: &Git, e: SourceError, remote: &Remote) -> Sou
             Err(e) => e,
         };
     }
-    understood(said, remote.credential.as_ref())
+    understood(&said, remote.credential.as_ref())
 }
 
 /// Whether ssh does not accept the key of the host: it is another one, or one of another type.
@@ -28,27 +28,27 @@ fn is_about_host_key(said: &str) -> bool {
         || said.contains("Host key verification failed")
 }
 
-fn understood(said: String, credential: Option<&Credential>) -> SourceError {
+/// What git and ssh say when a host cannot be reached, and what that means.
+const PASSING: &[(&[&str], &str)] = &[
+    (&["Could not resolve host"], "its name is not known"),
+    (&["Connection refused", "Couldn't connect", "Failed to connect"], "nothing answers there"),
+    (&["No route to host", "Network is unreachable"], "there is no way to it"),
+    (
+        &["Connection timed out", "Operation timed out", "Timeout, server", "Operation too slow"],
+        "it does not answer in time",
+    ),
+    (&["error: 429", "error: 5"], "it is out of order or asks for patience"),
+    (&["Connection reset", "Connection closed", "early EOF"], "the connection broke off"),
+];
+
+/// A sentence in place of what git and ssh said, which only the log shows.
+fn understood(said: &str, credential: Option<&Credential>) -> SourceError {
+    tracing::debug!(said, "git did not read a repository");
     let is_about = |words: &[&str]| words.iter().any(|word| said.contains(word));
-    let passing = [
-        "Failed to connect",
-        "Couldn't connect",
-        "Could not resolve host",
-        "Connection refused",
-        "Connection reset",
-        "Connection timed out",
-        "Connection closed",
-        "Operation timed out",
-        "No route to host",
-        "Network is unreachable",
-        "Timeout, server",
-        "Operation too slow",
-        "early EOF",
-        "error: 429",
-        "error: 5",
-    ];
-    if is_about(&passing) {
-        return SourceError::Unreachable(said);
+    if let Some((_, why)) = PASSING.iter().find(|(words, _)| is_about(words)) {
+        return SourceError::Unreachable(format!(
+            "the host of the repository cannot be reached: {why}"
+        ));
     }
     // Some hosts deny that a repository exists to those who may not read it.
     let denied = [
@@ -60,29 +60,40 @@ fn understood(said: String, credential: Option<&Credential>) -> SourceError {
     ];
     let unknown =
         ["not found", "error: 404", "could not be found", "does not appear to be a git repository"];
-    let why = if is_about(&denied) || is_about(&unknown) {
+    SourceError::Refused(if is_about(&denied) || is_about(&unknown) {
         match credential {
             Some(Credential::Token(_)) => {
                 "the host does not accept the token for this repository, or there is no such \
                  repository: connect it again with a token that may read it"
+                    .into()
             }
-            Some(Credential::DeployKey { public, .. }) => &format!(
+            Some(Credential::DeployKey { public, .. }) => format!(
                 "the host does not let svc read it, or there is no such repository: add this \
                  deploy key to the repository at its host: {public}"
             ),
             None => {
                 "the repository is private or does not exist: connect it with a token that may \
                  read it"
+                    .into()
             }
         }
     } else if is_about(&["error: 301", "error: 302", "error: 307", "error: 308"]) {
-        "the host redirects this address: connect the address that it redirects to"
+        "the host redirects this address: connect the address that it redirects to".into()
     } else if is_about(&["couldn't find remote ref"]) {
-        "the repository has no such branch, tag or commit"
+        "the repository has no such branch, tag or commit".into()
+    } else if is_about(&["SSL", "certificate"]) {
+        "the host has no valid certificate: it must have one that is trusted everywhere".into()
     } else {
-        return SourceError::Refused(said);
-    };
-    SourceError::Refused(format!("{why} ({said})"))
+        format!("git cannot read the repository: {}", first_reason(said))
+    })
+}
+
+/// The first reason of git, without the words by which programs mark it.
+fn first_reason(said: &str) -> &str {
+    let said = said.trim_start_matches("git: ");
+    let mut lines = said.split("; ");
+    let reason = lines.find(|line| !line.starts_with("warning:")).unwrap_or(said);
+    reason.trim_start_matches("fatal: ").trim_start_matches("error: ")
 }
 
 #[cfg(test)]
@@ -107,15 +118,29 @@ mod tests {
             "ERROR: The project you were looking for could not be found or you don't have permission",
             "fatal: '/app.git' does not appear to be a git repository",
         ] {
-            let why = understood(said.into(), Some(&key)).to_string();
+            let why = understood(said, Some(&key)).to_string();
             let wanted = format!("add this deploy key to the repository at its host: {public}");
-            assert!(why.contains(&wanted) && why.contains(said), "{why}");
+            assert!(why.ends_with(&wanted), "{why}");
         }
-        for said in [
-            "ssh: connect to host 127.0.0.1 port 22: Connection refused",
-            "kex_exchange_identification: Connection closed by remote host",
+        for (said, why) in [
+            ("ssh: connect to host 127.0.0.1 port 22: Connection refused", "nothing answers there"),
+            (
+                "kex_exchange_identification: Connection closed by remote host",
+                "the connection broke off",
+            ),
         ] {
-            assert_eq!(understood(said.into(), Some(&key)), SourceError::Unreachable(said.into()));
+            let why = format!("the host of the repository cannot be reached: {why}");
+            assert_eq!(understood(said, Some(&key)), SourceError::Unreachable(why));
         }
+    }
+
+    #[test]
+    fn what_git_says_is_not_passed_on_raw() {
+        let said = "git: warning: redirecting; fatal: protocol error: bad line length; fatal: x";
+        let why = understood(said, None).to_string();
+        assert_eq!(why, "git cannot read the repository: protocol error: bad line length");
+        let said =
+            "git: fatal: unable to access 'https://h/a/': server certificate verification failed";
+        assert!(understood(said, None).to_string().contains("valid certificate"));
     }
 }

@@ -26,7 +26,7 @@ use contract::{
     Email, Fault, Name, OrganizationId, Page, Password, PasswordAttempt, Serves, Timestamp, UserId,
     authentication::{
         self as auth, Caller, ChangePassword, CreateFirstAdministrator, Empty, GetCurrentUser,
-        GetSessions, GetUsage, LoginWithEmail, Logout, NewSession, RegisterUser,
+        GetSessions, GetUsage, LoginWithEmail, Logout, NewSession,
         RequestPasswordReset, ResetPassword, RevokeSession, Role, SignedIn, Tier, UpdateProfile,
         Usage, User,
     },
@@ -72,7 +72,7 @@ impl Platform {
         Ok((token, key, session))
     }
 
-    async fn hash(&self, cx: &Call, password: Password) -> Result<String, Fault> {
+    pub(super) async fn hash(&self, cx: &Call, password: Password) -> Result<String, Fault> {
         self.world.ports.passwords.hash(cx.tenant(), password).await.map_err(|e| busy(&e))
     }
 
@@ -104,7 +104,7 @@ impl Platform {
     }
 
     /// Creates an account with a session.
-    async fn register(
+    pub(super) async fn register(
         &self,
         cx: &Call,
         person: Person,
@@ -184,7 +184,7 @@ impl Platform {
     }
 }
 
-fn internal(e: &dyn std::fmt::Display) -> Fault {
+pub(super) fn internal(e: &dyn std::fmt::Display) -> Fault {
     tracing::error!(error = %e, "a secret cannot be made");
     Fault::Internal
 }
@@ -195,17 +195,10 @@ fn busy(e: &PortError) -> Fault {
 }
 
 /// Who registers.
-struct Person {
-    email: Email,
-    password: Password,
-    name: Option<Name>,
-}
-
-impl Serves<RegisterUser> for Platform {
-    async fn serve(&self, cx: &Call, p: RegisterUser) -> Result<SignedIn, Fault> {
-        let person = Person { email: p.email, password: p.password, name: p.name.map(Into::into) };
-        self.register(cx, person, |_| ()).await
-    }
+pub(super) struct Person {
+    pub email: Email,
+    pub password: Password,
+    pub name: Option<Name>,
 }
 
 impl Serves<CreateFirstAdministrator> for Platform {

@@ -2,6 +2,7 @@
 
 mod handlers;
 mod lockout;
+mod registration;
 mod rules;
 mod session;
 mod session_routes;

@@ -21,7 +21,8 @@ use crate::{
         tokens::Tokens,
     },
     platform::Platform,
-    runtime::{entries::Under, store::Store},
+    runtime::entries::Under,
+    world::World,
 };
 use contract::{
     AppId, BoundedSet, Fault, InstanceId, Page, Serves,
@@ -36,7 +37,8 @@ use std::ops::ControlFlow;
 use store::Snapshot;
 
 /// An app as its members see it.
-fn view(store: &Store, id: AppId, app: &App) -> Result<wire::App, Fault> {
+fn view(world: &World, id: AppId, app: &App) -> Result<wire::App, Fault> {
+    let store = &world.store;
     Ok(wire::App {
         id,
         project_id: app.project_id,
@@ -44,7 +46,7 @@ fn view(store: &Store, id: AppId, app: &App) -> Result<wire::App, Fault> {
         platforms: app.platforms.clone(),
         bundle_id: app.ios.identifier.clone(),
         package_name: app.android.identifier.clone(),
-        repository: repositories::of_app(store, id)?,
+        repository: repositories::of_app(world, id)?,
         channel_policies: app.channel_policies.clone(),
         backend_instance_id: of_app(store, id, InstanceKind::Backend)?,
         market_instance_id: of_app(store, id, InstanceKind::Market)?,
@@ -81,8 +83,8 @@ impl Platform {
     }
 
     async fn change_app(&self, cx: &Call, id: AppId, command: Command) -> Result<wire::App, Fault> {
-        let store = self.world.store.clone();
-        let show = move |app: &App| view(&store, id, app);
+        let world = self.world.clone();
+        let show = move |app: &App| view(&world, id, app);
         cx.change(&self.world, &self.owners()?.apps, id, command, show).await
     }
 }
@@ -101,8 +103,8 @@ impl Serves<CreateApp> for Platform {
         app.platforms = p.platforms.map_or(app.platforms, sorted);
         app.ios.identifier = p.bundle_id;
         app.android.identifier = p.package_name;
-        let store = self.world.store.clone();
-        let show = move |app: &App| view(&store, id, app);
+        let world = self.world.clone();
+        let show = move |app: &App| view(&world, id, app);
         cx.create(&self.world, &self.owners()?.apps, id, app, show).await
     }
 }
@@ -110,7 +112,7 @@ impl Serves<CreateApp> for Platform {
 impl Serves<GetApp> for Platform {
     async fn serve(&self, cx: &Call, _: GetApp) -> Result<wire::App, Fault> {
         let (id, app) = cx.ancestry.app()?;
-        view(&self.world.store, id, &app.state)
+        view(&self.world, id, &app.state)
     }
 }
 
@@ -148,14 +150,15 @@ impl Serves<DeleteApp> for Platform {
 
 impl Serves<ListApps> for Platform {
     async fn serve(&self, _: &Call, p: ListApps) -> Result<Page<wire::App>, Fault> {
-        let (store, entry) = (&self.world.store, Under::<Projects>(p.project_id));
+        let (world, entry) = (&self.world, Under::<Projects>(p.project_id));
+        let store = &world.store;
         let (is_first, is_search) = (p.cursor.is_none(), p.query.is_some());
         let show = |id: AppId, seen: &Snapshot<Apps>| {
             let identifiers = [&seen.ios.identifier, &seen.android.identifier];
             let identifiers = identifiers.into_iter().flatten().map(StoreIdentifier::as_str);
             let texts: Vec<_> = identifiers.chain([seen.name.as_str()]).collect();
             let is_shown = !seen.deleting && is_meant(p.query.as_ref(), &id.to_string(), &texts);
-            let shown = is_shown.then(|| view(store, id, seen)).transpose()?;
+            let shown = is_shown.then(|| view(world, id, seen)).transpose()?;
             Ok(ControlFlow::Continue(shown))
         };
         let keys = |after: Option<&AppId>, most| store.newest::<Apps>(&entry, after, most);

@@ -1,14 +1,15 @@
 //! The handlers of the group Builds.
 
 use super::{
-    effects::NO_CI,
+    foreseen::{self, obstacle},
     log,
     rules::{BuildIndex, Builds, Command, Place, State},
 };
 use crate::{
     call::{context::Call, pagination},
-    kinds::repositories,
+    kinds::repositories::{self, Repository},
     platform::Platform,
+    world::World,
 };
 use contract::{
     AppId, BuildId, Fault, Name, Page, Serves,
@@ -17,7 +18,7 @@ use contract::{
         Build, BuildLogs, BuildTrigger, CancelBuild, DispatchBuild, GetBuild, GetBuildLogs,
         GetBuilds, Labels, TriggerBuild, TriggerMobileWorkflow,
     },
-    repositories::{Repository, RepositoryMode},
+    repositories::{RepositoryMode, RunsIn},
     text::GitRef,
 };
 
@@ -44,6 +45,18 @@ struct Wanted {
     place: Place,
 }
 
+impl Wanted {
+    /// Whether the build will wait for a runner, as far as that is known.
+    fn runs_on_runner(&self, world: &World, repository: &Repository) -> bool {
+        match self.place {
+            Place::Runner => true,
+            Place::Any => repositories::runs_in(world, repository) == Some(RunsIn::Runner),
+            Place::Hosted => !repositories::may_use_central(world, repository),
+            Place::Ci => false,
+        }
+    }
+}
+
 impl Platform {
     async fn trigger(&self, cx: &Call, wanted: Wanted) -> Result<Build, Fault> {
         let (_, app) = cx.ancestry.app()?;
@@ -53,11 +66,11 @@ impl Platform {
                 "this app is not built for this platform; add it with updateApp first",
             ));
         }
-        let repository = repositories::of_app(&self.world.store, wanted.app_id)?;
-        let repository = repository.ok_or(Fault::NotFound("repository of this app"))?;
-        if wanted.place == Place::Ci {
-            can_run_in_ci(&repository)?;
-        }
+        let profile = match wanted.profile.clone() {
+            Some(profile) => profile,
+            None => PROFILE.parse().map_err(|_| Fault::Internal)?,
+        };
+        let repository = self.fit_repository(&wanted, &profile).await?;
         let open = self.world.store.count(&BuildIndex::UnderWay { app: wanted.app_id })?;
         if open >= MOST_UNDER_WAY {
             return Err(Fault::NotNow(format!(
@@ -71,38 +84,47 @@ impl Platform {
                 "{MOST_IN_ORGANIZATION} builds of this organization are under way; cancel some, or wait"
             )));
         }
-        let profile = match wanted.profile {
-            Some(profile) => profile,
-            None => PROFILE.parse().map_err(|_| Fault::Internal)?,
+        let warning = match wanted.runs_on_runner(&self.world, &repository) {
+            true => {
+                let (app, platform, labels) = (wanted.app_id, wanted.platform, &wanted.labels);
+                self.world.seen_runners.warning(organization, app, platform, labels)
+            }
+            false => None,
         };
         let id: BuildId = self.world.ports.random.id(cx.now);
         let path = wanted.trigger.into();
         let build = Build {
-            mode: repository.mode,
+            mode: repository.checked.map_or(RepositoryMode::Unclassified, |checked| checked.mode),
             git_ref: wanted.git_ref.map(|git_ref| git_ref.as_str().to_owned()),
             labels: wanted.labels.into_vec(),
+            warnings: warning.into_iter().collect(),
             triggered_by: cx.caller.user.as_ref().map(|user| user.id),
             ..Build::queued(id, wanted.app_id, wanted.platform, profile, path, cx.now)
         };
         let state = State::new(build, organization, wanted.place, self.settings.build_limit);
         cx.create(&self.world, &self.owners()?.builds, id, state, show).await
     }
-}
 
-/// Refuses a build in the CI of a repository that the last check found unfit.
-fn can_run_in_ci(repository: &Repository) -> Result<(), Fault> {
-    if repository.mode == RepositoryMode::ArtifactOnly {
-        let missing = repository.detected.iter().filter(|file| !file.present);
-        let missing: Vec<_> = missing.map(|file| file.path.as_str()).collect();
-        return Err(Fault::NotNow(format!(
-            "the repository is not managed, for it has no {}; add what is missing (svc init) and \
-             check it again (svc repo check), or build it with svc_triggerMobileWorkflow",
-            missing.join(" and no ")
-        )));
-    }
-    match (&repository.checked_at, &repository.installation_id) {
-        (Some(_), None) => Err(Fault::NotNow(NO_CI.into())),
-        _ => Ok(()),
+    /// The repository, unless it is known that the build will fail. What the last check knew may be
+    /// mended since, so it is checked again before a refusal.
+    async fn fit_repository(&self, wanted: &Wanted, profile: &Name) -> Result<Repository, Fault> {
+        let app = wanted.app_id;
+        let found = repositories::connected(&self.world.store, app)?;
+        let (id, repository) = found.ok_or(Fault::NotFound("repository of this app"))?;
+        let wanted = foreseen::Wanted {
+            platform: wanted.platform,
+            profile: profile.as_str(),
+            git_ref: wanted.git_ref.as_ref().map(|git_ref| git_ref.as_str()),
+            place: wanted.place,
+        };
+        if obstacle(&repository, &wanted).is_none() {
+            return Ok(repository.state.clone());
+        }
+        let repository = self.repository_checked_now(id).await?;
+        match obstacle(&repository, &wanted) {
+            None => Ok(repository),
+            Some(why) => Err(Fault::NotNow(why)),
+        }
     }
 }
 

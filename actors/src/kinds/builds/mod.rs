@@ -3,11 +3,13 @@
 
 mod ci;
 mod effects;
+mod foreseen;
 mod handlers;
 mod log;
 mod reports;
 mod rules;
 mod runners;
+mod seen_runners;
 mod transitions;
 mod waiting;
 
@@ -18,4 +20,5 @@ pub use rules::{
     BuildIndex, Builds, Command, Effect, LEASE, Lease, Outcome, Place, Plan, State,
     WAITS_FOR_RUNNER,
 };
+pub use seen_runners::SeenRunners;
 pub use waiting::{Served, Waiting, WaitingBuilds};

@@ -38,8 +38,9 @@ impl Platform {
 
     async fn run_changed(&self, app: AppId, run: u64) -> Result<(), Fault> {
         let store = &self.world.store;
-        let Some(repository) = repositories::of_app(store, app)? else { return Ok(()) };
-        let name = self.world.ports.ci.as_ref().and_then(|ci| ci.repository(&repository.url));
+        let Some((_, repository)) = repositories::connected(store, app)? else { return Ok(()) };
+        let ci = self.world.ports.ci.as_ref();
+        let name = ci.and_then(|ci| ci.repository(&repository.source.url));
         let Some(name) = name else { return Ok(()) };
         match ci::build_of_run(store, name.as_str(), run)? {
             Some((id, build)) if build.build.app_id == app => {

@@ -229,6 +229,9 @@ impl Serves<ClaimBuild> for Platform {
         let clock = &self.world.ports.clock;
         let until = clock.now() + WAITS.min(self.settings.function_limit / 2);
         let served = self.served(cx, &p)?;
+        if let Some(user) = &cx.caller.user {
+            self.world.seen_runners.saw(user.id, &served, &p.labels);
+        }
         // From before the first look at the store, so that no build is missed.
         let mut listener = self.world.waiting_builds.listen();
         loop {

@@ -17,7 +17,7 @@ pub struct Waiting {
 }
 
 /// The organizations and apps whose builds a runner executes.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Served {
     pub organizations: HashSet<OrganizationId>,
     pub apps: HashSet<AppId>,

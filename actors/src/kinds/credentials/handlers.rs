@@ -44,6 +44,7 @@ fn name(kind: CredentialKind, name: Name) -> Result<Name, Fault> {
     }
     let host = Some(name.as_str()).filter(|host| !host.contains('/'));
     let url = host.and_then(|host| format!("https://{host}/a").parse::<GitUrl>().ok());
+    let url = url.filter(|url| !url.names_port_zero());
     let host = url.and_then(|url| url.authority().parse().ok());
     host.ok_or_else(|| {
         Fault::invalid(

@@ -35,7 +35,7 @@ pub fn repository(app: AppId) -> String {
 
 /// Refuses builds that run code of users where the operator does not allow them.
 pub(super) fn allowed(world: &World) -> Result<(), &'static str> {
-    if world.ports.site.builds_repositories {
+    if world.builds_repositories() {
         return Ok(());
     }
     Err("this installation builds nothing that runs programs of users, such as repositories, \

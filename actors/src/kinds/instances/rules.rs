@@ -145,8 +145,8 @@ pub enum Effect {
 
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// The engine or a registry does not answer, for this reason.
-    Unreachable(String),
+    /// The engine or a registry does not answer.
+    Unreachable,
     Reconciled {
         observation: Observation,
         action: Action,

@@ -13,11 +13,11 @@ use crate::{
     },
     kinds::{accounts::digest, checkouts::Whole, projects::Projects},
     platform::{Platform, Settings},
-    runtime::entries::Under,
+    runtime::{entries::Under, store::Store},
     world::World,
 };
 use contract::{
-    Cursor, Email, Fault, Limit, Name, OrganizationId, Page, Serves,
+    Cursor, Email, Fault, Limit, Name, OrganizationId, Page, Serves, Timestamp,
     authentication::Empty,
     organizations::{
         self as wire, AcceptInvitation, CreateOrganization, DeleteOrganization,
@@ -32,6 +32,8 @@ use std::{sync::Arc, time::Duration};
 const MOST_MADE: usize = 50;
 /// The most organizations that one user is a member of. One record of the user names all of them.
 const MOST_MEMBERSHIPS: usize = 500;
+/// No token of an invitation is longer, in bytes.
+const LONGEST_TOKEN: usize = 64;
 /// The most invitations to one e-mail within an hour.
 const MOST_TO_ONE: usize = 3;
 /// The most invitations from one organization, or from one user, within an hour.
@@ -286,7 +288,7 @@ impl Serves<AcceptInvitation> for Platform {
     async fn serve(&self, cx: &Call, p: AcceptInvitation) -> Result<wire::Organization, Fault> {
         let user = cx.user()?;
         let none = || Fault::NotFound("invitation for this account");
-        if p.token.len() > 64 {
+        if p.token.len() > LONGEST_TOKEN {
             return Err(none());
         }
         let digest = digest(&p.token);
@@ -303,6 +305,25 @@ impl Serves<AcceptInvitation> for Platform {
             Command::Accept { digest, user: user.id, email: user.account.state.email.clone() };
         self.change_organization(cx, id, command).await
     }
+}
+
+/// Whether this is the token of a pending invitation for this e-mail.
+pub(crate) fn is_invited(
+    store: &Store,
+    token: &str,
+    email: &Email,
+    now: Timestamp,
+) -> Result<bool, Fault> {
+    if token.len() > LONGEST_TOKEN {
+        return Ok(false);
+    }
+    let digest = digest(token);
+    let held = store.held_by::<Organizations>(&invitation_claim(&digest))?;
+    Ok(held.is_some_and(|(_, organization)| {
+        let mut invitations = organization.invitations.iter();
+        let is_it = |i: &&Invitation| i.digest == digest && i.is_pending(now);
+        invitations.find(is_it).is_some_and(|i| i.email.key() == email.key())
+    }))
 }
 
 impl Serves<UpdateMember> for Platform {

@@ -8,6 +8,7 @@ mod responsible;
 mod rules;
 mod tenant;
 
+pub(crate) use handlers::is_invited;
 pub use mail_limit::MailLimit;
 pub use memberships::{Membership, Memberships, MembershipsDelta};
 pub use responsible::responsible;

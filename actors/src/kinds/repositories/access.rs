@@ -2,7 +2,7 @@
 //! deploy key, or as an application that its owner installed at the host.
 //!
 //! Anybody may name a repository of somebody else, so an installation serves an app only if the
-//! repository itself says that it belongs to that app.
+//! repository itself says that it belongs to that app, or if strangers cannot register here.
 
 use super::{DeployKey, HostTrust, Source, lookup::connected};
 use crate::{
@@ -22,6 +22,7 @@ use contract::{
     AppId, Fault, Name, Timestamp,
     credentials::CredentialKind,
     runners::SshAccess,
+    service::Registration,
     text::{AccessToken, GitUrl, HostId, RepositoryName},
 };
 use std::time::Duration;
@@ -36,6 +37,9 @@ pub(crate) struct Access {
     pub ci: Option<CiAccess>,
     /// Why the host refused an installation that is not needed if the repository is public.
     refusal: Option<String>,
+    /// The GitHub App is installed for the repository, which does not say, for this reason, that it
+    /// belongs to the app.
+    pub withheld_consent: Option<String>,
 }
 
 impl Access {
@@ -76,30 +80,38 @@ impl From<SealError> for NotDone {
 pub(super) async fn access(world: &World, app: AppId, source: &Source) -> Result<Access, NotDone> {
     if let Some(key) = &source.deploy_key {
         let credential = Some(open_key(world, app, key)?);
-        return Ok(Access { credential, ci: None, refusal: None });
+        return Ok(Access { credential, ci: None, refusal: None, withheld_consent: None });
     }
     let own = open(world, app, source).await?;
     let host = world.ports.ci.as_deref();
     let at = host.and_then(|ci| Some((ci, ci.repository(&source.url)?)));
-    let mut refusal = None;
+    let (mut refusal, mut withheld_consent) = (None, None);
+    let is_closed = world.ports.site.registration == Registration::Closed;
     let installed = match at {
-        Some((ci, repository)) => match installed(ci, repository, app, source).await {
+        Some((ci, repository)) => match installed(ci, repository, app, is_closed, source).await {
             // The token is enough, and a public repository needs no permission.
             Err(NotDone::Refused(why)) if source.installation.is_none() => {
                 refusal = Some(why);
                 None
             }
             Err(_) if own.is_some() && source.installation.is_none() => None,
-            found => found?,
+            found => match found? {
+                Installed::No => None,
+                Installed::Withheld(why) => {
+                    withheld_consent = Some(why);
+                    None
+                }
+                Installed::Yes(ci, token) => Some((ci, token)),
+            },
         },
         None => None,
     };
     match (installed, &source.installation) {
         (Some((ci, token)), _) => {
             let credential = Some(own.unwrap_or(token));
-            Ok(Access { credential, ci: Some(ci), refusal: None })
+            Ok(Access { credential, ci: Some(ci), refusal: None, withheld_consent: None })
         }
-        (None, None) => Ok(Access { credential: own, ci: None, refusal }),
+        (None, None) => Ok(Access { credential: own, ci: None, refusal, withheld_consent }),
         (None, Some(_)) if host.is_none() => Err(NotDone::Refused(
             "this service has no GitHub App (SVC_GITHUB_APP_ID); connect the repository with a token"
                 .into(),
@@ -114,19 +126,36 @@ pub(super) async fn access(world: &World, app: AppId, source: &Source) -> Result
     }
 }
 
-/// The installation that serves the app, and a token of it; `None` if there is none.
+/// Whether an installation serves an app.
+enum Installed {
+    /// There is none, or not the one that is meant.
+    No,
+    /// The repository does not say, for this reason, that it belongs to the app.
+    Withheld(String),
+    /// With a token that reads the repository.
+    Yes(CiAccess, Credential),
+}
+
+/// Finds the installation that serves the app. Where registration is closed, the operator knows who
+/// connects repositories, and the installation itself is consent.
 async fn installed(
     ci: &dyn Ci,
     repository: RepositoryName,
     app: AppId,
+    is_closed: bool,
     source: &Source,
-) -> Result<Option<(CiAccess, Credential)>, NotDone> {
-    let Some(opened) = ci.open(&repository).await? else { return Ok(None) };
-    let is_meant = source.installation.as_ref().is_none_or(|id| *id == opened.installation);
+) -> Result<Installed, NotDone> {
+    let Some(opened) = ci.open(&repository).await? else { return Ok(Installed::No) };
+    if source.installation.as_ref().is_some_and(|id| *id != opened.installation) {
+        return Ok(Installed::No);
+    }
     let config = opened.config.unwrap_or_default();
-    let names_app = repository::names_app(&config, app, &repository);
+    let withheld = repository::withheld_consent(&config, Some(app), &repository);
+    if let Some(why) = withheld.filter(|_| !is_closed) {
+        return Ok(Installed::Withheld(why));
+    }
     let ci = CiAccess { repository, installation: opened.installation, now: opened.now };
-    Ok((is_meant && names_app).then_some((ci, Credential::Token(opened.token))))
+    Ok(Installed::Yes(ci, Credential::Token(opened.token)))
 }
 
 /// The stored token of a repository, or else the one that the app has for its host.

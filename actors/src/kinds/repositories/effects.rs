@@ -63,6 +63,9 @@ async fn check(app: AppId, source: &Source, world: &World) -> Result<Box<Checked
     let found = world.ports.sources.inspect(&remote, READ_WITHIN).await;
     let found = found.map_err(|e| access.explained(e.to_string()))?;
     let mut report = repository::check(&found.files);
+    if let Some(why) = access.withheld_consent {
+        report.add_withheld_consent(why);
+    }
     report.findings.truncate(MOST_FINDINGS);
     Ok(Box::new(Checked {
         installation: access.ci.map(|ci| ci.installation),
@@ -71,6 +74,7 @@ async fn check(app: AppId, source: &Source, world: &World) -> Result<Box<Checked
         mode: report.mode,
         detected: report.detected,
         findings: report.findings,
+        profiles: report.profiles,
         at: world.ports.clock.now(),
     }))
 }

@@ -8,15 +8,16 @@ use crate::{
     platform::Platform,
     runtime::{
         resource::{Input, Row},
-        store::{Keyed, Store},
+        store::Keyed,
     },
+    world::World,
 };
 use contract::{
     AppId, Fault, RepositoryId, Serves,
     repositories::{
         self as wire, CheckRepository, ConnectRepository, DisconnectRepository,
         DisconnectedRepository, GetRepository, GetRepositoryWebhook, RepositoryHost,
-        RepositoryWebhook,
+        RepositoryWebhook, RunsIn,
     },
 };
 use std::time::Duration;
@@ -25,11 +26,28 @@ use std::time::Duration;
 const CHECK_WITHIN: Duration = Duration::from_secs(20);
 
 /// The repository of an app as its members see it; `None` if none is connected.
-pub(crate) fn of_app(store: &Store, app: AppId) -> Result<Option<wire::Repository>, Fault> {
-    Ok(connected(store, app)?.map(|(_, repository)| view(&repository)))
+pub(crate) fn of_app(world: &World, app: AppId) -> Result<Option<wire::Repository>, Fault> {
+    Ok(connected(&world.store, app)?.map(|(_, repository)| view(world, &repository)))
 }
 
-fn view(repository: &Repository) -> wire::Repository {
+/// Where a build of the branch runs that names no labels. `None` until a check has read the repository.
+pub(crate) fn runs_in(world: &World, repository: &Repository) -> Option<RunsIn> {
+    let checked = repository.checked.as_ref()?;
+    Some(match checked.runs_in_own_ci() {
+        true => RunsIn::ClientCi,
+        false if may_use_central(world, repository) => RunsIn::CentralCi,
+        false => RunsIn::Runner,
+    })
+}
+
+/// Whether the CI of the operator's repository may build it. No job there gets a deploy key.
+pub(crate) fn may_use_central(world: &World, repository: &Repository) -> bool {
+    let central = world.ports.ci.as_ref().and_then(|ci| ci.central());
+    central.is_some() && repository.source.url.ssh().is_none()
+}
+
+fn view(world: &World, repository: &Repository) -> wire::Repository {
+    let runs_in = runs_in(world, repository);
     let Repository { app_id, source, checking, checked, error } = repository.clone();
     let (url, branch) = (source.url, source.branch.map(|branch| branch.as_str().to_owned()));
     let installation_id = checked.as_ref().and_then(|checked| checked.installation.clone());
@@ -50,6 +68,7 @@ fn view(repository: &Repository) -> wire::Repository {
         host_key,
         installation_id,
         mode: wire::RepositoryMode::Unclassified,
+        runs_in,
         detected: vec![],
         findings: vec![],
         commit: None,
@@ -78,13 +97,12 @@ fn consistent(p: &ConnectRepository) -> Result<(), Fault> {
         Some(_) if p.installation_id.is_some() => {
             Err(Fault::invalid("installationId", NOT_OVER_SSH))
         }
+        _ if p.url.names_port_zero() => {
+            Err(Fault::invalid("url", "names the port 0, at which no server listens"))
+        }
         None if p.host_key.is_some() => Err(Fault::invalid("hostKey", "is for ssh addresses")),
         _ => Ok(()),
     }
-}
-
-fn show(repository: &Repository) -> Result<wire::Repository, Fault> {
-    Ok(view(repository))
 }
 
 impl Platform {
@@ -121,6 +139,20 @@ impl Platform {
         })
     }
 
+    /// The repository after a new check, or as it was if the check takes too long.
+    pub(crate) async fn repository_checked_now(
+        &self,
+        id: RepositoryId,
+    ) -> Result<Repository, Fault> {
+        let owners = &self.owners()?.repositories;
+        let begun = owners.ask(id, Command::Check).await?;
+        match owners.wait_idle(id, CHECK_WITHIN).await {
+            Ok(Some(repository)) => Ok((*repository).clone()),
+            Ok(None) => Err(Fault::NotFound(Repositories::NOUN)),
+            Err(_) => Ok((*begun).clone()),
+        }
+    }
+
     /// The repository after its pending check, or while the check runs if that takes too long.
     async fn after_check(
         &self,
@@ -129,7 +161,7 @@ impl Platform {
         begun: wire::Repository,
     ) -> Result<wire::Repository, Fault> {
         let reply = match self.owners()?.repositories.wait_idle(id, CHECK_WITHIN).await {
-            Ok(Some(repository)) => view(&repository),
+            Ok(Some(repository)) => view(&self.world, &repository),
             Ok(None) => return Err(Fault::NotFound(Repositories::NOUN)),
             // The check is under way whatever keeps this call from its end.
             Err(_) => begun,
@@ -150,6 +182,8 @@ impl Serves<ConnectRepository> for Platform {
             }
         };
         let owners = &self.owners()?.repositories;
+        let world = self.world.clone();
+        let show = move |repository: &Repository| Ok(view(&world, repository));
         let begun = cx.change_or_create(&self.world, owners, id, input, show).await?;
         self.after_check(cx, id, begun).await
     }
@@ -158,7 +192,7 @@ impl Serves<ConnectRepository> for Platform {
 impl Serves<GetRepository> for Platform {
     async fn serve(&self, _: &Call, p: GetRepository) -> Result<wire::Repository, Fault> {
         let (_, repository) = self.repository(p.app_id)?;
-        Ok(view(&repository))
+        Ok(view(&self.world, &repository))
     }
 }
 
@@ -175,6 +209,8 @@ impl Serves<CheckRepository> for Platform {
     async fn serve(&self, cx: &Call, p: CheckRepository) -> Result<wire::Repository, Fault> {
         let (id, _) = self.repository(p.app_id)?;
         let owners = &self.owners()?.repositories;
+        let world = self.world.clone();
+        let show = move |repository: &Repository| Ok(view(&world, repository));
         let begun = cx.change(&self.world, owners, id, Command::Check, show).await?;
         self.after_check(cx, id, begun).await
     }

@@ -14,7 +14,8 @@ pub(crate) use access::READ_WITHIN;
 pub use access::{CiAccess, try_token};
 pub(crate) use build_source::{credential_for, needs_no_key, remote, remote_of_app, with_address};
 pub use deploy_key::{DeployKey, HostTrust};
-pub(crate) use handlers::of_app;
+pub(crate) use handlers::{may_use_central, of_app, runs_in};
+pub(crate) use lookup::connected;
 pub use push::Proof;
 pub use rules::{
     Checked, Checking, Command, Effect, Outcome, Repositories, Repository, RepositoryClaim, Source,

@@ -11,13 +11,18 @@ use crate::{
 };
 use contract::{
     AppId, Fault, RepositoryId, Timestamp,
+    apps::Platform,
     repositories::{DetectedFile, Finding, RepositoryMode},
     ssh::SshHostKey,
     text::{GitRef, GitUrl, HostId},
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Repositories;
@@ -70,6 +75,9 @@ pub struct Checked {
     pub mode: RepositoryMode,
     pub detected: Vec<DetectedFile>,
     pub findings: Vec<Finding>,
+    /// The profiles that can be built, by platform. `None` if the configuration cannot be read.
+    #[serde(default)]
+    pub profiles: Option<BTreeMap<Platform, BTreeSet<String>>>,
     pub at: Timestamp,
 }
 
@@ -184,6 +192,13 @@ store::claims! {
     }
 }
 
+impl Checked {
+    /// Whether builds of the branch run in the CI of the repository.
+    pub fn runs_in_own_ci(&self) -> bool {
+        self.mode == RepositoryMode::Managed && self.installation.is_some()
+    }
+}
+
 impl Source {
     /// Whether the service keeps a token or a key for the repository.
     pub fn has_secret(&self) -> bool {
@@ -261,6 +276,7 @@ mod tests {
             mode: RepositoryMode::Managed,
             detected: vec![],
             findings: vec![],
+            profiles: None,
             at: Timestamp::from_millis(0),
         })
     }

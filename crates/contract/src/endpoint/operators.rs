@@ -27,6 +27,10 @@ edge_endpoints! {
     /// The OpenAPI document of the service.
     "openapi": Get "/openapi.json" => OpenApi
     { access: Anyone, answers: [200 Media("application/json") "The document."] }
+
+    /// The JSON schema of `.svc/config.json`, for editors: name this address there in `$schema`.
+    "configSchema": Get "/config.schema.json" => ConfigSchema
+    { access: Anyone, answers: [200 Media("application/schema+json") "The schema."] }
 }
 
 /// The reply of `GET /healthz`.

@@ -20,6 +20,7 @@ edge_endpoints! {
         answers: [202 Json(PushReceived) "The check begins, or the push was to another branch."],
         errors: [
             Unauthenticated "the signature or the secret is wrong, or the app has no repository",
+            NotFound "the address has no id of an app",
             Invalid "the body is not JSON",
             TooLarge "the body exceeds the limit",
         ],

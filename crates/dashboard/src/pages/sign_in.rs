@@ -17,6 +17,7 @@ use contract::{
         CreateFirstAdministrator, LoginWithEmail, Logout, RegisterUser, RequestPasswordReset,
         ResetPassword,
     },
+    service::Registration,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -42,6 +43,7 @@ struct SignIn {
     form: Form,
     /// Whether the person was signed in before.
     again: bool,
+    registration: Registration,
 }
 
 #[derive(Template)]
@@ -57,6 +59,7 @@ struct GoOn {
 struct Register {
     frame: Frame,
     form: Form,
+    registration: Registration,
 }
 
 #[derive(Template)]
@@ -90,7 +93,8 @@ struct Wanted {
 
 async fn show(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
     let form = Form::filled([("to", own_address(&wanted.to))]);
-    page(&SignIn { frame: Frame::open(&visitor, "Sign in"), form, again: false })
+    let registration = visitor.settings().registration;
+    page(&SignIn { frame: Frame::open(&visitor, "Sign in"), form, again: false, registration })
 }
 
 /// Asks a person to sign in whose session is missing or over. What they entered is kept, and can be
@@ -111,6 +115,7 @@ pub fn again(visitor: &Visitor, sent: Option<Form>) -> Answer {
         frame: Frame::open(visitor, "Sign in"),
         form: Form::new(fields),
         again: visitor.is_signed_in(),
+        registration: visitor.settings().registration,
     };
     page_with(StatusCode::UNAUTHORIZED, &content)
 }
@@ -133,9 +138,9 @@ async fn sign_in(visitor: Visitor, form: Form) -> Answer {
             Ok(answer)
         }
         Err(fault) => {
-            let frame = Frame::open(&visitor, "Sign in");
-            let form = form.refused(fault);
-            form_page(&form.clone(), &SignIn { frame, form, again: false })
+            let (frame, form) = (Frame::open(&visitor, "Sign in"), form.refused(fault));
+            let registration = visitor.settings().registration;
+            form_page(&form.clone(), &SignIn { frame, form, again: false, registration })
         }
     }
 }
@@ -151,20 +156,28 @@ async fn sign_out(visitor: Visitor, _: Form) -> Answer {
 }
 
 async fn show_register(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    let frame = Frame::open(&visitor, "New account");
-    page(&Register { frame, form: Form::filled([("to", own_address(&wanted.to))]) })
+    let to = own_address(&wanted.to);
+    // The link of an invitation leads here over its own page.
+    let invitation = to.strip_prefix("/invitations?token=").unwrap_or_default().to_owned();
+    let form = Form::filled([("to", to), ("invitation", invitation)]);
+    page(&register_page(&visitor, form))
+}
+
+fn register_page(visitor: &Visitor, form: Form) -> Register {
+    let registration = visitor.settings().registration;
+    Register { frame: Frame::open(visitor, "New account"), form, registration }
 }
 
 async fn register(visitor: Visitor, form: Form) -> Answer {
-    let params = form.params(&["email", "password", "name"]);
+    let params = form.params(&["email", "password", "name", "invitation"]);
     match visitor.send::<RegisterUser>(&Value::Object(params), form.key()).await {
         Ok(signed_in) => with_session(
             &own_address(form.value("to")),
             cookies::signed_in(signed_in.session_token),
         ),
         Err(fault) => {
-            let (frame, form) = (Frame::open(&visitor, "New account"), form.refused(fault));
-            form_page(&form.clone(), &Register { frame, form })
+            let form = form.refused(fault);
+            form_page(&form.clone(), &register_page(&visitor, form))
         }
     }
 }

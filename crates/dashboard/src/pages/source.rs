@@ -12,7 +12,7 @@ use contract::{
     AppId, Fault, Function,
     repositories::{
         CheckRepository, ConnectRepository, DisconnectRepository, GetRepository,
-        GetRepositoryWebhook, Repository, RepositoryMode, RepositoryWebhook,
+        GetRepositoryWebhook, Repository, RepositoryMode, RepositoryWebhook, RunsIn,
     },
 };
 use serde_json::{Value, json};
@@ -36,12 +36,16 @@ struct Source {
     form: Form,
 }
 
-/// What the badge at the trigger of builds says, by the mode of the repository.
+/// What the badge at the trigger of builds says: the mode of the repository, and where a build runs.
 pub fn badge(repository: &Repository) -> &'static str {
-    match repository.mode {
-        RepositoryMode::Managed => "Managed, runs in client repo",
-        RepositoryMode::ArtifactOnly => "Artifact-only",
-        RepositoryMode::Unclassified => "Not classified yet",
+    let is_managed = repository.mode == RepositoryMode::Managed;
+    match (repository.runs_in, is_managed) {
+        (Some(RunsIn::ClientCi), _) => "Managed, runs in client repo",
+        (Some(RunsIn::CentralCi), true) => "Managed, runs in the operator's CI",
+        (Some(RunsIn::Runner), true) => "Managed, runs on a runner",
+        (Some(RunsIn::CentralCi), false) => "Artifact-only, runs in the operator's CI",
+        (Some(RunsIn::Runner), false) => "Artifact-only, runs on a runner",
+        (None, _) => "Not classified yet",
     }
 }
 

@@ -53,7 +53,7 @@ pub(in crate::kinds::instances) fn apply(
 ) -> Step<Instances> {
     let mut instance = before.clone();
     let intent = match outcome {
-        Outcome::Unreachable(why) => instance.apply_unreachable(why, now),
+        Outcome::Unreachable => instance.apply_unreachable(now),
         Outcome::Building { observation, role, generation, job, progress } => {
             instance.resume_deadlines(now);
             instance.apply_observation(&observation);
@@ -87,13 +87,11 @@ impl Instance {
     /// An unreachable engine does not fail an instance: it keeps its state and waits. An instance
     /// at rest has nothing to wait for; the instance reconciler observes it when the engine
     /// answers.
-    fn apply_unreachable(&mut self, why: String, now: Timestamp) -> Intent<Effect> {
+    fn apply_unreachable(&mut self, now: Timestamp) -> Intent<Effect> {
         if !self.is_in_transition() {
             return Intent::None;
         }
         let since = *self.unreachable_since.get_or_insert(now);
-        // Only operators see the engine's own message: it describes the inside of this machine.
-        tracing::warn!(name = %self.name, why, "an instance waits for the container engine");
         self.last_error =
             Some("it waits for the container engine or a registry, which does not answer".into());
         let (shortest, longest) = UNREACHABLE_PAUSE;

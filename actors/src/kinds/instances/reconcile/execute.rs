@@ -40,7 +40,7 @@ pub(in crate::kinds::instances) async fn reconcile(
     let instance = &kept.state;
     let observation = match observe(&world, id, instance).await {
         Ok(observation) => observation,
-        Err(e) => return Ok(Outcome::Unreachable(e.to_string())),
+        Err(e) => return Ok(unreachable(instance, e.to_string())),
     };
     let action = plan(instance, &observation, world.ports.clock.now());
     let executor = Executor { id, instance, observation: &observation, world: &world };
@@ -51,11 +51,17 @@ pub(in crate::kinds::instances) async fn reconcile(
         }
         Ok(Done::Resolved(image)) => Ok(Some(image)),
         Ok(Done::Executed) => Ok(None),
-        Err(NotDone::Unreachable(why)) => return Ok(Outcome::Unreachable(why)),
+        Err(NotDone::Unreachable(why)) => return Ok(unreachable(instance, why)),
         Err(NotDone::Refused(why)) => Err(why),
     };
     let log = executor.output(&action, result.is_err()).await;
     Ok(Outcome::Reconciled { observation, action, result, log })
+}
+
+/// Only operators see the engine's own message: it describes the inside of this machine.
+fn unreachable(instance: &Instance, why: String) -> Outcome {
+    tracing::warn!(name = %instance.name, why, "the container engine did not serve an instance");
+    Outcome::Unreachable
 }
 
 /// What came of an action.
