@@ -77,7 +77,7 @@ impl World {
     }
 
     fn refused(&self, token: &str, why: &str) {
-        let answer = self.exchange(token, None);
+        let answer = self.exchange(token, Some(&self.app));
         assert_eq!((answer.status, &answer.body["code"]), (401, &json!(119)), "{}", answer.body);
         let said = answer.body["error"].as_str().unwrap();
         assert!(said.contains(why), "{why}: {said}");
@@ -146,10 +146,54 @@ fn a_job_uploads_without_a_secret() {
 }
 
 #[test]
+fn what_strangers_trust_changes_nothing_for_an_app() {
+    let Some(mut world) = World::new("what_strangers_trust_changes_nothing_for_an_app") else {
+        return;
+    };
+    world.trust(&world.app, json!({})).ok();
+    // Everybody may name any repository, and any workflow of it.
+    let mallory = world.service.register("mallory");
+    let (project, _) = world.service.project_with_app(&mallory, None);
+    let apps: Vec<_> = (0..10)
+        .map(|n| {
+            let params = json!({"projectId": project, "name": format!("copy {n}")});
+            world.service.call(Some(&mallory), "createApp", params).ok()["id"].clone()
+        })
+        .collect();
+    together(10, |n| {
+        for workflow in 0..20 {
+            let file = if workflow == 0 { "svc-build.yml" } else { &format!("w{workflow}.yml") };
+            let params = json!({"appId": apps[n], "repository": "acme/app", "workflow": file});
+            world.service.call(Some(&mallory), "svc_addTrustedPublisher", params).ok();
+        }
+    });
+    let token = world.token("good", json!({}));
+    assert_eq!(world.exchange(&token, None).refusal(), (400, 142));
+    let exchanged = world.exchange(&token, Some(&world.app));
+    assert_eq!((exchanged.status, &exchanged.body["appId"]), (200, &world.app));
+    // An audience that names the app keeps the token from being used for another one.
+    let audience = format!("{}/apps/{}", world.service.url, world.app.as_str().unwrap());
+    let token = world.token("good", json!({"aud": audience}));
+    assert_eq!(world.exchange(&token, Some(&apps[0])).status, 401);
+    assert_eq!(world.exchange(&token, None).body["appId"], world.app);
+}
+
+#[test]
 fn no_attack_on_an_identity_succeeds() {
     let Some(mut world) = World::new("no_attack_on_an_identity_succeeds") else { return };
-    world.trust(&world.app, json!({"environment": "production"})).ok();
-    assert_eq!(world.trust(&world.app, json!({"environment": "production"})).refusal(), (409, 137));
+    let conditions = json!({"environment": "production", "ref": "refs/heads/main"});
+    let publisher = world.trust(&world.app, conditions.clone()).ok();
+    let usual = json!(["push", "release", "workflow_dispatch", "schedule"]);
+    assert_eq!((&publisher["ref"], &publisher["events"]), (&json!("refs/heads/main"), &usual));
+    assert_eq!(world.trust(&world.app, conditions).refusal(), (409, 137));
+    for wrong in [
+        json!({"events": ["push", "pull_request_target"]}),
+        json!({"events": ["Push"]}),
+        json!({"ref": "main"}),
+        json!({"ref": "refs/*/main"}),
+    ] {
+        assert_eq!(world.trust(&world.app, wrong.clone()).refusal(), (400, 142), "{wrong}");
+    }
     let elsewhere = json!({"issuer": "https://evil.example.com"});
     assert_eq!(world.trust(&world.app, elsewhere).refusal(), (400, 142));
     let in_production = |more: Value| {
@@ -167,9 +211,12 @@ fn no_attack_on_an_identity_succeeds() {
         ("forged", json!({}), "its signature is wrong"),
         ("unknownKey", json!({}), "its key is not one of the issuer"),
         ("none", json!({}), "cannot be read"),
-        ("hs256", json!({}), "not of the kind RS256"),
-        ("good", json!({"event_name": "pull_request_target"}), "the code of strangers"),
-        ("good", json!({"event_name": "workflow_run"}), "the code of strangers"),
+        ("hs256", json!({}), "of the kind HS256, not RS256 or ES256"),
+        ("es256ByRsaKey", json!({}), "its key is not for such signatures"),
+        ("es256Forged", json!({}), "its signature is wrong"),
+        ("good", json!({"event_name": "pull_request_target"}), "only runs begun by push"),
+        ("good", json!({"event_name": "issue_comment"}), "only runs begun by push"),
+        ("good", json!({"ref": "refs/heads/develop"}), "only runs of refs/heads/main"),
         ("good", json!({"environment": "preview"}), "the environment production"),
         (
             "good",
@@ -194,7 +241,7 @@ fn no_attack_on_an_identity_succeeds() {
 
     // Of sixteen exchanges of one token, one succeeds.
     let token = world.token("good", in_production(json!({})));
-    let answers = together(16, |_| world.exchange(&token, None).status);
+    let answers = together(16, |_| world.exchange(&token, Some(&world.app)).status);
     assert_eq!(answers.iter().filter(|status| **status == 200).count(), 1, "{answers:?}");
     assert_eq!(answers.iter().filter(|status| **status == 401).count(), 15, "{answers:?}");
     world.refused(&token, "exchanged before");
@@ -205,13 +252,25 @@ fn no_attack_on_an_identity_succeeds() {
         world.refused(&token, "another repository with the same name");
     }
 
-    // A workflow that several apps trust must name one of them.
+    // A job says for which app it works, in the request or in the audience.
     let (_, other) = world.service.project_with_app(&world.ada, None);
     world.trust(&other, json!({})).ok();
     let token = world.token("good", in_production(json!({})));
-    world.refused(&token, "several apps trust this workflow");
+    let nameless = world.exchange(&token, None);
+    assert_eq!(nameless.refusal(), (400, 142), "{}", nameless.body);
+    assert!(nameless.body["error"].as_str().unwrap().contains("/apps/{appId}"));
     let exchanged = world.exchange(&token, Some(&other));
     assert_eq!((exchanged.status, &exchanged.body["appId"]), (200, &other), "{}", exchanged.body);
+    let audience = format!("{}/apps/{}", world.service.url, other.as_str().unwrap());
+    let token = world.token("good", in_production(json!({"aud": audience})));
+    world.refused(&token, "the identity token is for");
+    let exchanged = world.exchange(&token, None);
+    assert_eq!((exchanged.status, &exchanged.body["appId"]), (200, &other), "{}", exchanged.body);
+
+    // Some issuers sign with ES256.
+    let token = world.token("es256", in_production(json!({})));
+    let exchanged = world.exchange(&token, Some(&world.app));
+    assert_eq!(exchanged.status, 200, "{}", exchanged.body);
 
     // The issuer replaces its key: the service reads the new one, and forgets the old one.
     world.token("rotate", json!({}));

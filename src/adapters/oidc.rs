@@ -2,15 +2,16 @@
 //! allows.
 //!
 //! Sources: OpenID Connect Discovery 1.0; RFC 7517 (key sets); RFC 7519 (tokens); "OpenID Connect
-//! reference" of GitHub Actions (claims).
+//! reference" of GitHub Actions (claims). GitHub signs with RS256, and some other issuers with ES256;
+//! nothing else is accepted.
 
 use actors::ports::{Identities, IdentityError, Proven};
 use async_trait::async_trait;
-use contract::{Timestamp, WebUrl, text::IdentityToken, trusted_publishers::CiRun};
+use contract::{AppId, Timestamp, WebUrl, text::IdentityToken, trusted_publishers::CiRun};
 use data_encoding::HEXLOWER;
 use jsonwebtoken::{
     Algorithm, DecodingKey, Validation,
-    jwk::{JwkSet, KeyAlgorithm, PublicKeyUse},
+    jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, PublicKeyUse},
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
@@ -70,10 +71,15 @@ impl Issuer {
     }
 
     /// The key with this id, among those that were read within this time.
-    fn known(&self, id: &str, within: Duration) -> Option<Result<DecodingKey, IdentityError>> {
+    fn known(
+        &self,
+        id: &str,
+        algorithm: Algorithm,
+        within: Duration,
+    ) -> Option<Result<DecodingKey, IdentityError>> {
         let held = self.held();
         let keys = held.keys.as_ref().filter(|keys| keys.read.elapsed() < within);
-        keys.and_then(|keys| find(&keys.set, id))
+        keys.and_then(|keys| find(&keys.set, id, algorithm))
     }
 
     /// Whether no reading has ended since this moment, and none that succeeded just before.
@@ -103,6 +109,7 @@ struct Discovery {
 /// The claims of an identity token.
 #[derive(Deserialize)]
 struct Claims {
+    aud: Audience,
     jti: String,
     exp: i64,
     iat: i64,
@@ -119,6 +126,14 @@ struct Claims {
     #[serde(rename = "ref")]
     git_ref: String,
     actor: Option<String>,
+}
+
+/// RFC 7519, section 4.1.3: one audience, or several.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Several(Vec<String>),
 }
 
 /// The issuer that a token names, which nothing proves yet.
@@ -143,12 +158,17 @@ impl Issuers {
     }
 
     /// The key with this id. Reads the keys of the issuer again if they are old or the id is unknown.
-    async fn key(&self, issuer: &Issuer, id: &str) -> Result<DecodingKey, IdentityError> {
+    async fn key(
+        &self,
+        issuer: &Issuer,
+        id: &str,
+        algorithm: Algorithm,
+    ) -> Result<DecodingKey, IdentityError> {
         let asked = Instant::now();
-        if let Some(key) = issuer.known(id, KEYS_LIVE) {
+        if let Some(key) = issuer.known(id, algorithm, KEYS_LIVE) {
             return key;
         }
-        let _reading = match issuer.known(id, KEYS_SERVE) {
+        let _reading = match issuer.known(id, algorithm, KEYS_SERVE) {
             None => issuer.reading.lock().await,
             // Somebody else finds out whether the key is still one of the issuer.
             Some(key) => match issuer.reading.try_lock() {
@@ -161,7 +181,7 @@ impl Issuers {
             let read = tokio::time::timeout(self.within, self.read_keys(&issuer.url)).await;
             issuer.take(read.unwrap_or_else(away));
         }
-        let found = issuer.known(id, KEYS_SERVE);
+        let found = issuer.known(id, algorithm, KEYS_SERVE);
         found.unwrap_or_else(|| match issuer.held().failure.clone() {
             Some(why) => Err(IdentityError::Unreachable(why)),
             None => invalid("its key is not one of the issuer"),
@@ -203,16 +223,32 @@ impl Issuers {
     }
 }
 
-/// The key with this id, if the set has one. Only RSA keys for signatures count.
-fn find(set: &JwkSet, id: &str) -> Option<Result<DecodingKey, IdentityError>> {
+/// The key with this id, if the set has one. Only keys for signatures of this kind count.
+fn find(
+    set: &JwkSet,
+    id: &str,
+    algorithm: Algorithm,
+) -> Option<Result<DecodingKey, IdentityError>> {
     let key = set.find(id)?;
     let is_for_signatures =
         key.common.public_key_use.as_ref().is_none_or(|of| *of == PublicKeyUse::Signature);
-    let is_fit = key.common.key_algorithm.is_none_or(|of| of == KeyAlgorithm::RS256);
-    if !is_for_signatures || !is_fit {
+    let is_meant =
+        key.common.key_algorithm.is_none_or(|of| of.to_string() == format!("{algorithm:?}"));
+    if !is_for_signatures || !is_meant || !is_of_kind(key, algorithm) {
         return Some(invalid("its key is not for such signatures"));
     }
     Some(DecodingKey::from_jwk(key).or_else(|_| invalid("its key cannot be used")))
+}
+
+/// Whether the key is one with which this algorithm signs.
+fn is_of_kind(key: &Jwk, algorithm: Algorithm) -> bool {
+    match (&key.algorithm, algorithm) {
+        (AlgorithmParameters::RSA(_), Algorithm::RS256) => true,
+        (AlgorithmParameters::EllipticCurve(curve), Algorithm::ES256) => {
+            curve.curve == EllipticCurve::P256
+        }
+        _ => false,
+    }
 }
 
 fn invalid<T>(why: &str) -> Result<T, IdentityError> {
@@ -231,8 +267,9 @@ impl Identities for Issuers {
         let Ok(header) = jsonwebtoken::decode_header(token) else {
             return invalid("its header cannot be read");
         };
-        if header.alg != Algorithm::RS256 {
-            return invalid("its signature is not of the kind RS256");
+        if !matches!(header.alg, Algorithm::RS256 | Algorithm::ES256) {
+            let kind = header.alg;
+            return invalid(&format!("its signature is of the kind {kind:?}, not RS256 or ES256"));
         }
         let Some(id) = header.kid else { return invalid("it names no key") };
         let Ok(named) = jsonwebtoken::dangerous::insecure_decode::<Named>(token) else {
@@ -242,18 +279,20 @@ impl Identities for Issuers {
         let Some(issuer) = issuer else {
             return invalid("its issuer is not one that is trusted here");
         };
-        let key = self.key(issuer, &id).await?;
+        let key = self.key(issuer, &id, header.alg).await?;
 
-        let mut rules = Validation::new(Algorithm::RS256);
+        let mut rules = Validation::new(header.alg);
         rules.set_required_spec_claims(&["exp", "iss", "aud"]);
         rules.set_issuer(&[issuer.url.as_str()]);
-        rules.set_audience(&[audience]);
+        // Compared below: the audience may name an app.
+        rules.validate_aud = false;
         rules.validate_nbf = true;
         rules.leeway = LEEWAY.as_secs();
         let claims = match jsonwebtoken::decode::<Claims>(token, &key, &rules) {
             Ok(decoded) => decoded.claims,
-            Err(e) => return invalid(&explained(&e, audience)),
+            Err(e) => return invalid(&explained(&e)),
         };
+        let app = named_app(&claims.aud, audience)?;
         let now = now.as_millis() / 1000;
         let leeway = LEEWAY.as_secs() as i64;
         if claims.iat > now + leeway || claims.exp - claims.iat > LONGEST_LIFE.as_secs() as i64 {
@@ -264,14 +303,31 @@ impl Identities for Issuers {
             unique: HEXLOWER.encode(&unique),
             expires_at: Timestamp::from_millis((claims.exp + leeway) * 1000),
             run: run(issuer, claims),
+            app,
         })
     }
 }
 
-fn explained(e: &jsonwebtoken::errors::Error, audience: &str) -> String {
+/// The app that the audience of a token names. The audience must be the address of this service, or that
+/// of an app there.
+fn named_app(audience: &Audience, service: &str) -> Result<Option<AppId>, IdentityError> {
+    let several = match audience {
+        Audience::One(one) => std::slice::from_ref(one),
+        Audience::Several(several) => several,
+    };
+    let of_app =
+        |named: &String| named.strip_prefix(service)?.strip_prefix("/apps/")?.parse::<AppId>().ok();
+    let apps: Vec<_> = several.iter().filter_map(of_app).collect();
+    match apps[..] {
+        [app] => Ok(Some(app)),
+        [] if several.iter().any(|named| named == service) => Ok(None),
+        _ => invalid(&format!("its audience must be {service} or {service}/apps/{{appId}}")),
+    }
+}
+
+fn explained(e: &jsonwebtoken::errors::Error) -> String {
     use jsonwebtoken::errors::ErrorKind;
     match e.kind() {
-        ErrorKind::InvalidAudience => format!("its audience must be {audience}"),
         ErrorKind::ExpiredSignature => "it has expired".into(),
         ErrorKind::ImmatureSignature => "it is not valid yet".into(),
         ErrorKind::InvalidSignature => "its signature is wrong".into(),
@@ -330,11 +386,11 @@ mod tests {
     async fn those_who_wait_for_a_silent_issuer_share_one_reading() {
         let (issuers, connections) = silent().await;
         let issuer = &issuers.issuers[0];
-        let answers = join_all((0..16).map(|_| issuers.key(issuer, "a"))).await;
+        let answers = join_all((0..16).map(|_| issuers.key(issuer, "a", Algorithm::RS256))).await;
         assert!(answers.iter().all(|key| matches!(key, Err(IdentityError::Unreachable(_)))));
         assert_eq!(connections.load(SeqCst), 1);
         // Who comes later asks anew.
-        assert!(issuers.key(issuer, "a").await.is_err());
+        assert!(issuers.key(issuer, "a", Algorithm::RS256).await.is_err());
         assert_eq!(connections.load(SeqCst), 2);
     }
 
@@ -347,18 +403,21 @@ mod tests {
         }))
         .unwrap();
         issuer.take(Ok(set));
-        assert!(issuers.key(issuer, "a").await.is_ok());
-        assert!(issuers.key(issuer, "b").await.is_err(), "and nobody asks so soon");
+        assert!(issuers.key(issuer, "a", Algorithm::RS256).await.is_ok());
+        assert!(
+            issuers.key(issuer, "b", Algorithm::RS256).await.is_err(),
+            "and nobody asks so soon"
+        );
         assert_eq!(connections.load(SeqCst), 0);
         let age = |time| {
             let read = Instant::now().checked_sub(time).unwrap();
             issuer.held().keys.as_mut().unwrap().read = read;
         };
         age(KEYS_LIVE);
-        let answers = join_all((0..16).map(|_| issuers.key(issuer, "a"))).await;
+        let answers = join_all((0..16).map(|_| issuers.key(issuer, "a", Algorithm::RS256))).await;
         assert!(answers.iter().all(Result::is_ok));
         assert_eq!(connections.load(SeqCst), 1, "one of them has asked");
         age(KEYS_SERVE);
-        assert!(issuers.key(issuer, "a").await.is_err());
+        assert!(issuers.key(issuer, "a", Algorithm::RS256).await.is_err());
     }
 }

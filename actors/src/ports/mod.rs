@@ -447,7 +447,8 @@ pub trait Mail: Send + Sync {
 /// The identity tokens of CI jobs.
 #[async_trait]
 pub trait Identities: Send + Sync {
-    /// Verifies the signature, the issuer, the times and the audience of a token.
+    /// Verifies the signature, the issuer, the times and the audience of a token. The audience is this
+    /// address of the service, or that of an app there, `{audience}/apps/{appId}`.
     async fn verify(
         &self,
         token: &IdentityToken,
@@ -463,6 +464,8 @@ pub struct Proven {
     pub unique: String,
     /// When the token is no longer accepted.
     pub expires_at: Timestamp,
+    /// The app that the audience names.
+    pub app: Option<AppId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

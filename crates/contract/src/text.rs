@@ -354,6 +354,26 @@ texts! {
         _ => Err("must have 1 to 255 characters on one line".into()),
     };
 
+    /// A branch or a tag with its full name, such as `refs/heads/main`, or those that begin alike,
+    /// such as `refs/tags/v*`.
+    RefPattern,
+    schema: {"type": "string", "pattern": "^refs/[A-Za-z0-9_./+@-]+\\*?$", "maxLength": 255},
+    rule: |text| {
+        let name = text.strip_suffix('*').unwrap_or(text).strip_prefix("refs/").unwrap_or_default();
+        let good = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_./+@-".contains(&b));
+        if good && text.len() <= 255 { Ok(text.to_owned()) } else { Err("must be a full name such as refs/heads/main, or the beginning of such names and * as in refs/tags/v*".into()) }
+    };
+
+    /// The event that begins a run of a CI, such as `push`. `pull_request_target` and `workflow_run` are
+    /// refused: such runs may execute the code of strangers with the rights of the repository.
+    CiEvent,
+    schema: {"type": "string", "pattern": "^[a-z_]{1,50}$"},
+    rule: |text| match text {
+        "pull_request_target" | "workflow_run" => Err("must not be an event whose runs may execute the code of strangers".into()),
+        _ if (1..=50).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_') => Ok(text.to_owned()),
+        _ => Err("must be the name of an event such as push".into()),
+    };
+
     /// The number that a host of repositories gave to a repository or an account. It never changes.
     HostId,
     schema: {"type": "string", "pattern": "^[0-9]{1,20}$"},
@@ -480,6 +500,8 @@ debug_as_text!(
     WorkflowFile,
     WorkflowPath,
     Environment,
+    RefPattern,
+    CiEvent,
     HostId,
     Name,
     NewName,

@@ -2,12 +2,15 @@
 //! with a token of their CI (OpenID Connect).
 
 use crate::{
-    AppId, Page, PublisherId, Timestamp, UserId, WebUrl,
+    AppId, BoundedSet, Page, PublisherId, Timestamp, UserId, WebUrl,
     page::*,
-    text::{Environment, HostId, RepositoryName, WorkflowFile},
+    text::{CiEvent, Environment, HostId, RefPattern, RepositoryName, WorkflowFile},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// The events of runs that a publisher trusts.
+pub type CiEvents = BoundedSet<CiEvent, 0, 20>;
 
 functions! {
     group "Trusted publishers";
@@ -25,6 +28,14 @@ functions! {
         /// Only jobs of this environment. The default is every job.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         environment: Option<Environment>,
+        /// Only runs of this branch or tag, such as `refs/heads/main`, or of those that begin alike, such
+        /// as `refs/tags/v*`. The default is every one.
+        #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+        git_ref: Option<RefPattern>,
+        /// Only runs that these events begin. The default is `push`, `release`, `workflow_dispatch` and
+        /// `schedule`, which only people with write access to the repository cause.
+        #[serde(default, skip_serializing_if = "BoundedSet::is_none")]
+        events: CiEvents,
         /// The id that the host gave to the repository. The default is the id in the first exchange:
         /// until then, a new repository of the same name would be trusted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,6 +73,11 @@ records! {
         repository: RepositoryName,
         workflow: WorkflowFile,
         environment: Option<Environment>,
+        #[serde(rename = "ref", default)]
+        git_ref: Option<RefPattern>,
+        /// The events of runs that are trusted.
+        #[serde(default = "usual_events")]
+        events: Vec<CiEvent>,
         /// Null until the first exchange, if it was not given.
         repository_id: Option<HostId>,
         repository_owner_id: Option<HostId>,
@@ -98,6 +114,12 @@ records! {
     }
 }
 
+/// The events that are trusted unless others are named.
+pub fn usual_events() -> Vec<CiEvent> {
+    let usual = ["push", "release", "workflow_dispatch", "schedule"];
+    usual.iter().filter_map(|event| event.parse().ok()).collect()
+}
+
 /// GitHub, the default issuer of identity tokens. Source: "OpenID Connect reference" of GitHub
 /// Actions.
 pub const GITHUB: &str = "https://token.actions.githubusercontent.com";
@@ -114,9 +136,11 @@ impl CiRun {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IdentityExchange {
-    /// The identity token of the CI job. Its audience must be the address of the service.
+    /// The identity token of the CI job. Its audience is the address of the service, or
+    /// `{address}/apps/{appId}`: then the token is good for this app only.
     pub token: crate::text::IdentityToken,
-    /// The app, if several apps trust the workflow.
+    /// The app. It is needed unless the audience names the app, or the job is one of the operator's own
+    /// workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_id: Option<AppId>,
 }

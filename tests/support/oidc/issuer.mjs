@@ -10,6 +10,7 @@ const server = new OAuth2Server();
 let kid = "first";
 const retired = new Set();
 await server.issuer.keys.generate("RS256", { kid });
+await server.issuer.keys.generate("ES256", { kid: "curve" });
 const all = server.issuer.keys.toJSON.bind(server.issuer.keys);
 server.issuer.keys.toJSON = (secret) => all(secret).filter((key) => !retired.has(key.kid));
 await server.start(0, "127.0.0.1");
@@ -36,12 +37,21 @@ const bySomebodyElse = async (claims, header) => {
   const text = await parts(claims, { alg: "RS256", ...header });
   return `${text}.${sign("sha256", Buffer.from(text), stranger).toString("base64url")}`;
 };
+const byCurve = async (claims, header, key) => {
+  const text = await parts(claims, { alg: "ES256", ...header });
+  const made = sign("sha256", Buffer.from(text), { key, dsaEncoding: "ieee-p1363" });
+  return `${text}.${made.toString("base64url")}`;
+};
+const curve = () => generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
 const publicKey = () => {
   const key = all(false).find((key) => key.kid === kid);
   return createPublicKey({ key, format: "jwk" }).export({ type: "spki", format: "pem" });
 };
 const kinds = {
   good: (claims) => good(claims),
+  es256: (claims) => good(claims, "curve"),
+  es256Forged: (claims) => byCurve(claims, { kid: "curve" }, curve()),
+  es256ByRsaKey: (claims) => byCurve(claims, {}, curve()),
   retired: (claims) => good(claims, "first"),
   forged: (claims) => bySomebodyElse(claims, {}),
   unknownKey: (claims) => bySomebodyElse(claims, { kid: "unknown" }),

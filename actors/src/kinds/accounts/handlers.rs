@@ -26,9 +26,8 @@ use contract::{
     Email, Fault, Name, OrganizationId, Page, Password, PasswordAttempt, Serves, Timestamp, UserId,
     authentication::{
         self as auth, Caller, ChangePassword, CreateFirstAdministrator, Empty, GetCurrentUser,
-        GetSessions, GetUsage, LoginWithEmail, Logout, NewSession,
-        RequestPasswordReset, ResetPassword, RevokeSession, Role, SignedIn, Tier, UpdateProfile,
-        Usage, User,
+        GetSessions, GetUsage, LoginWithEmail, Logout, NewSession, RequestPasswordReset,
+        ResetPassword, RevokeSession, Role, SignedIn, Tier, UpdateProfile, Usage, User,
     },
 };
 use std::time::Duration;

@@ -17,7 +17,7 @@ impl Platform {
         let bundle = serde_json::to_vec(bundle).map_err(|_| Fault::Internal)?;
         let attested =
             self.world.ports.attestations.verify(bundle, sha256).await.map_err(refused)?;
-        let (publisher, _) = self.publisher_of(&attested.run, Some(app))?.map_err(refused)?;
+        let (publisher, _) = self.publisher_of(&attested.run, app)?.map_err(refused)?;
         let Attested { run, signer_workflow, runner_environment, run_url, signed_at } = attested;
         let attestation = Attestation {
             repository: run.repository,

@@ -31,7 +31,8 @@ impl SeenRunners {
         let Ok(mut runners) = self.0.lock() else { return };
         runners.retain(|other| *other != seen);
         let mut of_user = runners.iter().enumerate().filter(|(_, other)| other.user == user);
-        let oldest = of_user.next().map(|(at, _)| at).filter(|_| of_user.count() + 1 >= MOST_OF_ONE);
+        let oldest =
+            of_user.next().map(|(at, _)| at).filter(|_| of_user.count() + 1 >= MOST_OF_ONE);
         let oldest = oldest.or_else(|| (runners.len() >= MOST).then_some(0));
         if let Some(oldest) = oldest {
             runners.remove(oldest);

@@ -1,14 +1,16 @@
 //! Exchanges the identity token of a CI job for a deploy token.
 
-use super::{Command, Mismatch, TrustedPublisherIndex, TrustedPublishers, matches};
+use super::{Command, Mismatch, TrustedPublishers, matches};
 use crate::{
     call::{authn::TOKEN_PREFIX, authz, context::Call, lookup},
     kinds::{
         accounts::digest,
+        apps::Apps,
         tokens::{Identity, Token},
     },
     platform::Platform,
     ports::{IdentityError, Proven},
+    runtime::entries::Under,
 };
 use contract::{
     AppId, Fault, PublisherId, Scope, Serves, Subject, TokenId,
@@ -21,7 +23,7 @@ use store::Snapshot;
 
 /// How long a deploy token of a CI job lives.
 const LIVES: Duration = Duration::from_secs(30 * 60);
-/// How many publishers for one repository are compared.
+/// How many publishers of one app are compared.
 const MOST_COMPARED: usize = 200;
 
 impl Serves<ExchangeIdentity> for Platform {
@@ -29,7 +31,7 @@ impl Serves<ExchangeIdentity> for Platform {
         let ports = &self.world.ports;
         let audience = &self.settings.api_url;
         let proven = ports.identities.verify(&p.body.token, audience, cx.now).await;
-        let Proven { run, unique, expires_at } = proven.map_err(|e| match e {
+        let Proven { run, unique, expires_at, app } = proven.map_err(|e| match e {
             IdentityError::Invalid(why) => Fault::Unauthenticated(why),
             IdentityError::Unreachable(why) => {
                 tracing::warn!(why, "the keys of an issuer of identity tokens cannot be read");
@@ -41,7 +43,9 @@ impl Serves<ExchangeIdentity> for Platform {
         let (app_id, acts_for, scopes, build) = match self.job_of(&run).await? {
             Some(job) => (job.order.app_id, job.acts_for, upload, Some(job.order)),
             None => {
-                let publisher = self.publisher_of(&run, p.body.app_id)?;
+                let app = named(p.body.app_id, app)?;
+                let app = app.ok_or_else(|| self.names_no_app(&run))?;
+                let publisher = self.publisher_of(&run, app)?;
                 let (id, publisher) = publisher.map_err(Fault::Unauthenticated)?;
                 self.pin(id, &run.repository_id, &run.repository_owner_id).await?;
                 let scopes = [upload, vec![Scope::ReleaseCreate]].concat();
@@ -88,47 +92,70 @@ impl Platform {
         self.owners()?.trusted_publishers.ask(id, pin).await.map(|_| ())
     }
 
-    /// The one publisher that trusts a run. The inner error says why nobody trusts it.
+    /// A publisher of the app that trusts a run. The inner error says why there is none.
     pub(crate) fn publisher_of(
         &self,
         run: &CiRun,
-        app: Option<AppId>,
+        app: AppId,
     ) -> Result<Result<(PublisherId, Snapshot<TrustedPublishers>), String>, Fault> {
         let name = match run.repository.parse::<RepositoryName>() {
             Ok(name) => name,
             Err(why) => return Ok(Err(malformed(why))),
         };
         let store = &self.world.store;
-        let keys = store.newest::<TrustedPublishers>(
-            &TrustedPublisherIndex::of(&name),
-            None,
-            MOST_COMPARED,
-        )?;
-        let mut found: Option<(PublisherId, Snapshot<TrustedPublishers>)> = None;
+        let of_app = Under::<Apps>(app);
         let mut nearest: Option<Mismatch> = None;
-        for key in keys {
+        for key in store.newest::<TrustedPublishers>(&of_app, None, MOST_COMPARED)? {
             let Some(seen) = store.get::<TrustedPublishers>(&key)? else { continue };
-            if app.is_some_and(|app| app != seen.app_id) {
+            if !seen.repository.as_str().eq_ignore_ascii_case(name.as_str()) {
                 continue;
             }
             match matches(&seen.state, run) {
-                Ok(()) if found.as_ref().is_some_and(|(_, other)| other.app_id != seen.app_id) => {
-                    return Ok(Err(format!(
-                        "several apps trust this workflow of {}: name one in appId",
-                        run.repository
-                    )));
-                }
-                Ok(()) => found = Some((key, seen)),
+                Ok(()) => return Ok(Ok((key, seen))),
                 Err(mismatch) => nearest = Some(mismatch),
             }
         }
-        Ok(found.ok_or_else(|| match nearest {
-            Some(mismatch) => format!("no app trusts this job of {}: {mismatch}", run.repository),
+        Ok(Err(match nearest {
+            Some(mismatch) => {
+                format!("the app does not trust this job of {}: {mismatch}", run.repository)
+            }
             None => format!(
-                "no app trusts {}: svc_addTrustedPublisher adds the repository and the workflow",
+                "the app does not trust {}: svc_addTrustedPublisher adds the repository and the \
+                 workflow",
                 run.repository
             ),
         }))
+    }
+
+    /// The fault for a run of which nothing says for which app it works.
+    fn names_no_app(&self, run: &CiRun) -> Fault {
+        let central = self.world.ports.ci.as_deref().and_then(|ci| ci.central());
+        let is_central =
+            |repository: &RepositoryName| repository.as_str().eq_ignore_ascii_case(&run.repository);
+        if central.is_some_and(|central| is_central(&central.repository)) {
+            // The service learns of a run that it began only after GitHub has begun it.
+            return Fault::Unauthenticated(format!(
+                "no build waits for run {} of {}",
+                run.run_id, run.repository
+            ));
+        }
+        Fault::invalid(
+            "appId",
+            format!(
+                "is needed: name the app here, or in the audience {}/apps/{{appId}}",
+                self.settings.api_url
+            ),
+        )
+    }
+}
+
+/// The app that the request or the audience of the token names.
+fn named(requested: Option<AppId>, audience: Option<AppId>) -> Result<Option<AppId>, Fault> {
+    match (requested, audience) {
+        (Some(requested), Some(audience)) if requested != audience => Err(Fault::Unauthenticated(
+            format!("the identity token is for {audience}, and not for {requested}"),
+        )),
+        (requested, audience) => Ok(requested.or(audience)),
     }
 }
 

@@ -11,7 +11,7 @@ use contract::{
     Fault, Page, PublisherId, Serves,
     trusted_publishers::{
         AddTrustedPublisher, GetTrustedPublishers, RemoveTrustedPublisher, RemovedTrustedPublisher,
-        TrustedPublisher,
+        TrustedPublisher, usual_events,
     },
 };
 
@@ -41,6 +41,8 @@ impl Serves<AddTrustedPublisher> for Platform {
             repository: p.repository,
             workflow: p.workflow,
             environment: p.environment,
+            git_ref: p.git_ref,
+            events: if p.events.is_none() { usual_events() } else { p.events.into_vec() },
             repository_id: p.repository_id,
             repository_owner_id: p.repository_owner_id,
             created_by: cx.user()?.id,

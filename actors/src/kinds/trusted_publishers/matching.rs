@@ -3,22 +3,24 @@
 //! Source of the claims: "OpenID Connect reference" of GitHub Actions. `sub` is not read: its format
 //! changes, and owners of repositories may change it.
 
-use contract::trusted_publishers::{CiRun, TrustedPublisher};
-
-/// Events whose runs may execute the code of strangers with the rights of the repository.
-const REFUSED_EVENTS: [&str; 2] = ["pull_request_target", "workflow_run"];
+use contract::{
+    text::RefPattern,
+    trusted_publishers::{CiRun, TrustedPublisher},
+};
 
 /// Why a publisher does not trust a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
-    #[error("the run was begun by {0}, which may run the code of strangers")]
-    Event(String),
+    #[error("the run was begun by {event}, and only runs begun by {trusted} are trusted")]
+    Event { event: String, trusted: String },
     #[error("another issuer is trusted for this repository")]
     Issuer,
     #[error("the workflow {0} is not trusted")]
     Workflow(String),
     #[error("the job must run in the environment {0}")]
     Environment(String),
+    #[error("the run is one of {git_ref}, and only runs of {trusted} are trusted")]
+    Ref { git_ref: String, trusted: String },
     #[error(
         "this is another repository with the same name: its id or that of its owner is not the \
          trusted one"
@@ -28,9 +30,6 @@ pub enum Mismatch {
 
 /// Checks that a publisher trusts a run of the repository with its name.
 pub fn matches(publisher: &TrustedPublisher, run: &CiRun) -> Result<(), Mismatch> {
-    if REFUSED_EVENTS.contains(&run.event.as_str()) {
-        return Err(Mismatch::Event(run.event.clone()));
-    }
     if publisher.issuer != run.issuer {
         return Err(Mismatch::Issuer);
     }
@@ -47,11 +46,29 @@ pub fn matches(publisher: &TrustedPublisher, run: &CiRun) -> Result<(), Mismatch
     if workflow_file(&run.workflow_ref, &run.repository) != Some(publisher.workflow.as_str()) {
         return Err(Mismatch::Workflow(run.workflow_ref.clone()));
     }
+    if !publisher.events.iter().any(|event| event.as_str() == run.event) {
+        let trusted: Vec<_> = publisher.events.iter().map(|event| event.as_str()).collect();
+        return Err(Mismatch::Event { event: run.event.clone(), trusted: trusted.join(", ") });
+    }
+    if let Some(trusted) = &publisher.git_ref
+        && !covers(trusted, &run.git_ref)
+    {
+        let (git_ref, trusted) = (run.git_ref.clone(), trusted.as_str().to_owned());
+        return Err(Mismatch::Ref { git_ref, trusted });
+    }
     match &publisher.environment {
         Some(wanted) if run.environment.as_deref() != Some(wanted.as_str()) => {
             Err(Mismatch::Environment(wanted.as_str().to_owned()))
         }
         _ => Ok(()),
+    }
+}
+
+/// Whether a branch or tag is the one that is named, or begins as the pattern does.
+fn covers(trusted: &RefPattern, git_ref: &str) -> bool {
+    match trusted.as_str().strip_suffix('*') {
+        Some(beginning) => git_ref.starts_with(beginning),
+        None => git_ref == trusted.as_str(),
     }
 }
 
@@ -67,7 +84,7 @@ fn workflow_file<'a>(reference: &'a str, repository: &str) -> Option<&'a str> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use contract::{Id, Timestamp};
+    use contract::{Id, Timestamp, trusted_publishers::usual_events};
     use ulid::Ulid;
 
     fn publisher() -> TrustedPublisher {
@@ -78,6 +95,8 @@ mod tests {
             repository: "Acme/App".parse().unwrap(),
             workflow: "build.yml".parse().unwrap(),
             environment: "production".parse().ok(),
+            git_ref: "refs/heads/main".parse().ok(),
+            events: usual_events(),
             repository_id: "7".parse().ok(),
             repository_owner_id: "8".parse().ok(),
             created_by: Id::of(Ulid(3)),
@@ -111,9 +130,11 @@ mod tests {
             alter(&mut run);
             assert_eq!(matches(&publisher(), &run), Err(why));
         };
-        for event in ["pull_request_target", "workflow_run"] {
+        let trusted = || "push, release, workflow_dispatch, schedule".to_owned();
+        for event in ["pull_request_target", "workflow_run", "pull_request", "issue_comment", ""] {
             let run = CiRun { event: event.into(), ..run() };
-            assert_eq!(matches(&publisher(), &run), Err(Mismatch::Event(event.into())));
+            let why = Mismatch::Event { event: event.into(), trusted: trusted() };
+            assert_eq!(matches(&publisher(), &run), Err(why));
         }
         for path in ["acme/other/.github/workflows/build.yml", "acme/app/.github/workflows/x.yml"] {
             let workflow_ref = format!("{path}@refs/heads/main");
@@ -124,13 +145,35 @@ mod tests {
         refused(|run| run.repository_id = "70".into(), Mismatch::Repository);
         refused(|run| run.repository_owner_id = "80".into(), Mismatch::Repository);
         refused(|run| run.environment = None, Mismatch::Environment("production".into()));
+        // A pattern covers what begins alike.
+        let of_ref = |trusted: &str, git_ref: &str| {
+            let git_ref = git_ref.to_owned();
+            let publisher = TrustedPublisher { git_ref: trusted.parse().ok(), ..publisher() };
+            matches(&publisher, &CiRun { git_ref, ..run() })
+        };
+        assert_eq!(of_ref("refs/tags/v*", "refs/tags/v1.2"), Ok(()));
+        for (trusted, git_ref) in [
+            ("refs/tags/v*", "refs/heads/v1"),
+            ("refs/heads/main", "refs/heads/main2"),
+            ("refs/heads/main", "refs/tags/main"),
+        ] {
+            let why = Mismatch::Ref { git_ref: git_ref.into(), trusted: trusted.into() };
+            assert_eq!(of_ref(trusted, git_ref), Err(why));
+        }
+        // Other events are trusted where they are named.
+        let named =
+            TrustedPublisher { events: vec!["pull_request".parse().unwrap()], ..publisher() };
+        assert_eq!(matches(&named, &CiRun { event: "pull_request".into(), ..run() }), Ok(()));
+        assert!(matches(&named, &run()).is_err());
         // Without a condition, any value is trusted.
         let open = TrustedPublisher {
+            git_ref: None,
             environment: None,
             repository_id: None,
             repository_owner_id: None,
             ..publisher()
         };
-        assert_eq!(matches(&open, &CiRun { environment: None, ..run() }), Ok(()));
+        let elsewhere = CiRun { environment: None, git_ref: "refs/heads/develop".into(), ..run() };
+        assert_eq!(matches(&open, &elsewhere), Ok(()));
     }
 }

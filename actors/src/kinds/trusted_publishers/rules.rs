@@ -97,7 +97,9 @@ impl Child for TrustedPublishers {
 
 store::entries! {
     pub enum TrustedPublisherIndex of TrustedPublishers {
-        /// The publishers for a repository, of all apps. The name is in lower case.
+        /// The publishers for a repository, of all apps. The name is in lower case. Nothing looks there:
+        /// anybody may name any repository, so who is trusted is looked up by app. The stores hold the
+        /// entries, and each record must have those of its kind.
         Repository { name: String } = "repository",
     }
 }
@@ -113,18 +115,29 @@ store::claims! {
     pub enum TrustedPublisherClaim of TrustedPublishers {
         /// An app trusts a workflow once for each environment.
         Workflow { app: AppId, issuer: String, name: String, workflow: String, environment: String } = "workflow",
+        /// The same for each branch, tag or pattern of them, if only these are trusted.
+        WorkflowOfRef { app: AppId, git_ref: String, issuer: String, name: String, workflow: String, environment: String } = "workflowOfRef",
     }
 }
 
 impl TrustedPublisherClaim {
     fn of(publisher: &TrustedPublisher) -> Self {
+        let app = publisher.app_id;
+        let issuer = publisher.issuer.as_str().to_owned();
+        let name = publisher.repository.as_str().to_ascii_lowercase();
+        let workflow = publisher.workflow.as_str().to_owned();
         let environment = publisher.environment.as_ref().map(|e| e.as_str().to_owned());
-        TrustedPublisherClaim::Workflow {
-            app: publisher.app_id,
-            issuer: publisher.issuer.as_str().to_owned(),
-            name: publisher.repository.as_str().to_ascii_lowercase(),
-            workflow: publisher.workflow.as_str().to_owned(),
-            environment: environment.unwrap_or_default(),
+        let environment = environment.unwrap_or_default();
+        match &publisher.git_ref {
+            None => TrustedPublisherClaim::Workflow { app, issuer, name, workflow, environment },
+            Some(git_ref) => TrustedPublisherClaim::WorkflowOfRef {
+                app,
+                git_ref: git_ref.as_str().to_owned(),
+                issuer,
+                name,
+                workflow,
+                environment,
+            },
         }
     }
 }

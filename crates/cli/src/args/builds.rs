@@ -7,7 +7,10 @@ use contract::{
     AppId, BuildId, Name, OrganizationId, PublisherId,
     apps::Platform,
     ssh::SshFingerprint,
-    text::{Environment, GitRef, GitUrl, HostId, RepositoryName, Slug, WorkflowFile},
+    text::{
+        CiEvent, Environment, GitRef, GitUrl, HostId, RefPattern, RepositoryName, Slug,
+        WorkflowFile,
+    },
 };
 use std::path::PathBuf;
 
@@ -25,6 +28,13 @@ pub enum Publisher {
         /// Only jobs of this environment
         #[arg(long)]
         environment: Option<Environment>,
+        /// Only runs of this branch or tag, such as refs/heads/main or refs/tags/v*
+        #[arg(long = "ref")]
+        git_ref: Option<RefPattern>,
+        /// Only runs that this event begins; repeatable. Without it: push, release, workflow_dispatch
+        /// and schedule
+        #[arg(long = "event")]
+        events: Vec<CiEvent>,
         /// The app [env: SVC_APP_ID]
         #[arg(long)]
         app: Option<AppId>,

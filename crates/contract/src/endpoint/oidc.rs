@@ -17,7 +17,8 @@ endpoints! {
         secret: true,
         done: "The deploy token.",
         errors: [
-            Unauthenticated "the identity token is not valid, was exchanged before, or no app trusts the workflow",
+            Invalid "neither `appId` nor the audience names the app",
+            Unauthenticated "the identity token is not valid, was exchanged before, or the app does not trust the job",
             Unavailable "the issuer of the token does not answer",
         ],
     }

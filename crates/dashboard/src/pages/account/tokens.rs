@@ -176,7 +176,7 @@ async fn revoke_of_app(visitor: Visitor, path: web::Path<String>, form: Form) ->
 
 async fn add_publisher(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
     let app_id: AppId = crate::pages::id(path, "app")?;
-    let mut params = form.params(&["repository", "workflow", "environment"]);
+    let mut params = form.params(&["repository", "workflow", "environment", "ref"]);
     params.insert("appId".into(), json!(app_id));
     match visitor.send::<AddTrustedPublisher>(&Value::Object(params), form.key()).await {
         Ok(trusted) => done(
