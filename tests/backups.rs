@@ -6,7 +6,7 @@ use crate::{
     support::service::{Person, Service, eventually, sha256},
 };
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, process::Command, time::Duration};
+use std::{collections::BTreeSet, process::Command};
 
 /// Waits until a backup is complete or has failed. Returns the backup.
 pub fn finished(service: &Installed, who: &Person, backup: &Value) -> Value {
@@ -30,6 +30,12 @@ fn container(instance: &Value, role: &str) -> String {
 pub fn psql(instance: &Value, database: &str, sql: &str) -> String {
     let name = container(instance, "sqldb");
     docker(&["exec", &name, "psql", "-U", "svc", "-d", database, "-XAtc", sql])
+}
+
+/// Whether a dump has written bytes, and is not complete.
+fn grows(service: &Installed, backup: &Value) -> bool {
+    let file = format!("backups/{}.partial", backup["id"].as_str().unwrap());
+    std::fs::metadata(service.data().join(file)).is_ok_and(|file| file.len() > 0)
 }
 
 #[test]
@@ -111,12 +117,12 @@ fn an_sql_database_is_put_back_as_it_was() {
         call(&service, "svc_createSqlDbBackup", json!({"appId": app})).refusal(),
         (409, 119)
     );
-    std::thread::sleep(Duration::from_millis(300));
+    eventually("the dump grows", || grows(&service, &made));
     service.kill();
     service.boot();
     assert_eq!(finished(&service, &ada, &made)["state"], "ready");
     let made = call(&service, "svc_createSqlDbBackup", json!({"appId": app})).ok();
-    std::thread::sleep(Duration::from_millis(400));
+    eventually("the dump grows", || grows(&service, &made));
     docker(&["kill", &container(&instance, "sqldb")]);
     let cut = finished(&service, &ada, &made);
     assert_eq!(cut["state"], "failed", "{cut}");
