@@ -26,6 +26,7 @@ mod ci_scripts;
 mod clients;
 mod clock;
 mod command_line;
+mod commands;
 mod commerce;
 mod connections;
 mod crashes;
