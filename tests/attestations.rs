@@ -105,7 +105,7 @@ fn an_attested_artifact_shows_which_run_built_it() {
         (forged, "signature"),
         (
             world.attest(file, json!({"repository": "mallory/app", "owner": "mallory"})),
-            "no app trusts mallory/app",
+            "the app does not trust mallory/app",
         ),
         (world.attest(file, json!({"event": "pull_request_target"})), "pull_request_target"),
         (world.attest(file, json!({"issuer": "https://evil.example.com"})), "another issuer"),

@@ -117,6 +117,8 @@ impl World {
             (_, "workflow") => json!("svc-build.yml"),
             (_, "repository") => json!("acme/shop"),
             (_, "environment") => json!("production"),
+            (_, "events") => json!("push"),
+            (_, "invitation") => json!("svc_inv_none"),
             (_, "git_ref" | "branch") => json!("main"),
             (_, "channel") => json!("beta"),
             (_, "version") => json!("1.4.2"),

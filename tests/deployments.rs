@@ -79,7 +79,7 @@ fn a_repository_is_built_and_serves() {
         ("id/Dockerfile", format!("FROM {id}\n")),
     ]);
     for (source, why) in [
-        (json!({"url": git.url, "ref": "nowhere"}), "nowhere"),
+        (json!({"url": git.url, "ref": "nowhere"}), "no such branch, tag or commit"),
         (
             json!({"url": git.url, "ref": "next", "dockerfile": "none/Dockerfile"}),
             "none/Dockerfile",

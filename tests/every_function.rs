@@ -414,8 +414,15 @@ fn check(function: &str, answer: &Answer, sent: &str) {
     if answer.status != 200 {
         answer.refusal();
         let error = answer.body["error"].as_str().unwrap();
-        let leaks =
-            ["panicked", env!("CARGO_MANIFEST_DIR"), "src/", ".rs:", "RUST", "data/run", "sled"];
+        let leaks = [
+            "panicked",
+            env!("CARGO_MANIFEST_DIR"),
+            "src/",
+            ".rs:",
+            "RUST_BACKTRACE",
+            "data/run",
+            "sled",
+        ];
         assert!(!leaks.iter().any(|leak| error.contains(leak)), "{function}: {error}");
         assert!(
             answer.body.to_string().len() < 100_000,

@@ -70,7 +70,7 @@ fn a_full_disk_loses_nothing_and_is_over_when_there_is_room() {
     // One tenant cannot take the room that the others need.
     let upload = |size: u64| {
         let body = json!({"appId": app, "platform": "android", "fileName": "a.apk", "version": "1.0.0", "size": size});
-        service.post(Some(&grace), "/api/v1/artifacts/upload-url", &body)
+        service.post(Some(&grace), "upload-url", &body)
     };
     assert_eq!(upload(450 << 20).refusal(), (503, 100));
     let open = upload(100 << 20);

@@ -224,6 +224,8 @@ fn value(scene: &Scene, function: &str, field: &str, schema: &Value) -> Value {
     }
     match (function, field) {
         ("svc_claimBuild", "labels") => return json!(["android"]),
+        ("svc_addTrustedPublisher", "events") => return json!(["push"]),
+        ("svc_addTrustedPublisher", "ref") => return json!("refs/heads/main"),
         ("svc_setCredential", "kind") => return json!("repositoryHost"),
         // For other kinds of credentials.
         (

@@ -9,6 +9,7 @@ use actors::{
     kinds::{
         apps::App,
         instances::{Command, Creation, ForApp, Instance, Instances, names},
+        projects::Projects,
         templates::TemplateClaim,
     },
     world::World,
@@ -18,8 +19,9 @@ use container_engine::{
     fake::{Fake, Operation},
 };
 use contract::{
-    InstanceId,
+    InstanceId, ProjectId,
     instances::{InstanceState as S, Role},
+    projects::{Project, ProjectState},
 };
 use std::{
     sync::Arc,
@@ -52,11 +54,32 @@ pub async fn create_from(world: &Arc<World>, slug: &str) -> InstanceId {
         let secret = world.ports.sealer.seal(&id.to_string(), "secret").unwrap();
         instance.secrets.insert(name.into(), secret);
     }
+    project(world, instance.project_id).await;
     let app = App::new(instance.project_id, instance.name.clone(), now);
     let creation = Creation { instance, template, images: vec![], app: ForApp::New(Box::new(app)) };
     let owners = &world.owners().unwrap().instances;
     owners.create(id, creation).await.unwrap();
     id
+}
+
+/// Makes a project, unless it is there. Work for its apps takes turns by its organization.
+async fn project(world: &World, id: ProjectId) {
+    if world.store.get::<Projects>(&id).unwrap().is_some() {
+        return;
+    }
+    let now = world.ports.clock.now();
+    let project = Project {
+        id,
+        organization_id: world.ports.random.id(now),
+        owner_id: None,
+        name: "Shop".parse().unwrap(),
+        description: None,
+        member_ids: vec![],
+        state: ProjectState::Active,
+        created_at: now,
+        updated_at: now,
+    };
+    world.owners().unwrap().projects.create(id, project).await.unwrap();
 }
 
 pub fn state(world: &World, id: InstanceId) -> Option<Instance> {

