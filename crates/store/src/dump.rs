@@ -3,7 +3,12 @@
 //! The first line names the format. Each further line is one row, key and value in hex. The last
 //! line counts the rows, so a truncated stream is noticed.
 
-use crate::{FORMAT, SAME_ROWS, Store, StoreError, committer::flush, io};
+use crate::{
+    Store, StoreError,
+    committer::flush,
+    io,
+    open::{FORMAT, SAME_ROWS},
+};
 use data_encoding::HEXLOWER;
 use std::{
     collections::HashSet,

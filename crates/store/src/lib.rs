@@ -17,6 +17,7 @@ mod committer;
 mod dump;
 mod keys;
 mod lock;
+mod open;
 mod record;
 mod recovery;
 mod room;
@@ -31,11 +32,9 @@ use room::Room;
 use std::{
     any::Any,
     ops::Range,
-    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{Arc, PoisonError, RwLock},
     thread,
-    time::{Duration, Instant},
 };
 use tokio::sync::oneshot;
 
@@ -86,11 +85,6 @@ pub enum StoreError {
 /// The first parts of the keys of index entries and unique claims.
 const INDEX: &str = "index";
 const CLAIMS: &str = "claims";
-/// The version of the layout. A directory with another version is refused.
-const FORMAT: u32 = 3;
-/// The version before, whose rows are the same. A program that knows only that one must not open a
-/// store that newer programs have written.
-const SAME_ROWS: u32 = 2;
 
 /// An open store. Clones share it.
 #[derive(Clone)]
@@ -143,8 +137,8 @@ impl Store {
         let mut room = Room::new(path);
         // A start on a full disk uses the reserve. If that is not enough, sled says so.
         let _ = room.check(0);
-        let db = open_sled(&path.join("sled"), memory.pages)?;
-        check_format(&db)?;
+        let db = open::db(&path.join("sled"), memory.pages)?;
+        open::check_format(&db)?;
         let rows = db.open_tree("rows").map_err(io)?;
         recovery::make_durable(path)?;
         let file = std::fs::File::options().write(true).open(path.join("sled/db")).map_err(io)?;
@@ -333,54 +327,6 @@ impl Inner {
             Stored::decode(key, &bytes).map(|stored| (Arc::new(stored), bytes.len()))
         };
         bytes.map(decode).transpose()
-    }
-}
-
-/// How long another owner of sled's lock may take to end. The caller has the lock of the store, so
-/// this is a thread of a store that was closed a moment ago.
-const LOCK_PATIENCE: Duration = Duration::from_secs(10);
-
-/// Opens sled's folder. A panic of sled is a refusal, like its errors.
-fn open_sled(folder: &Path, cache: u64) -> Result<sled::Db, StoreError> {
-    let begun = Instant::now();
-    loop {
-        let config = sled::Config::new().path(folder).cache_capacity(cache).flush_every_ms(None);
-        let config = AssertUnwindSafe(config);
-        let unreadable = |why: &str| recovery::damaged(folder, &format!("cannot be read ({why})"));
-        match catch_unwind(|| {
-            let config = &config;
-            config.open()
-        }) {
-            Ok(Ok(db)) => return Ok(db),
-            Ok(Err(sled::Error::Io(e)))
-                if e.to_string().contains("could not acquire lock")
-                    && begun.elapsed() < LOCK_PATIENCE =>
-            {
-                thread::sleep(Duration::from_millis(5));
-            }
-            Ok(Err(sled::Error::Io(e))) => {
-                return Err(io(format!("{}: {e}; nothing is lost", folder.display())));
-            }
-            Ok(Err(e)) => return Err(unreadable(&e.to_string())),
-            Err(panic) => {
-                let why = panic.downcast_ref::<String>().map(String::as_str);
-                let why = why.or_else(|| panic.downcast_ref::<&str>().copied());
-                return Err(unreadable(why.unwrap_or("a panic")));
-            }
-        }
-    }
-}
-
-/// A new store gets the format; an existing store must have it.
-fn check_format(db: &sled::Db) -> Result<(), StoreError> {
-    let known = db.get("format").map_err(io)?;
-    match known.and_then(|v| v.as_ref().try_into().ok().map(u32::from_be_bytes)) {
-        None => db.insert("format", &FORMAT.to_be_bytes()).map(|_| ()).map_err(io),
-        Some(FORMAT) => Ok(()),
-        Some(SAME_ROWS) => db.insert("format", &FORMAT.to_be_bytes()).map(|_| ()).map_err(io),
-        Some(other) => Err(StoreError::Unreadable(format!(
-            "the store has format {other}, this program knows format {FORMAT}: use the version that wrote it"
-        ))),
     }
 }
 
