@@ -11,13 +11,20 @@ use crate::{
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// Waits until an instance is in one of these states. Returns the instance.
+/// Waits until an instance is in one of these states, and with the state `running` until all its
+/// services run: one that is added comes up while the others serve. Returns the instance.
 pub fn until(service: &Installed, who: &Person, id: &Value, states: &[&str]) -> Value {
     let begun = Instant::now();
     loop {
         let instance = service.call(Some(who), "svc_getBackendInstance", json!({"instanceId": id}));
         let instance = instance.ok();
-        if states.iter().any(|state| instance["state"] == *state) {
+        let all_run = || {
+            let mut services = instance["services"].as_array().unwrap().iter();
+            services.all(|service| service["state"] == "running")
+        };
+        let is_in =
+            |state: &&str| instance["state"] == **state && (**state != *"running" || all_run());
+        if states.iter().any(is_in) {
             return instance;
         }
         // Its image may have to be built first.

@@ -27,7 +27,8 @@ impl World {
             return None;
         }
         let issuer = Issuer::start();
-        let service = Service::start_with(&[("SVC_OIDC_ISSUERS", &issuer.url)]);
+        let unlimited = ("SVC_ANONYMOUS_TIER", "enterprise");
+        let service = Service::start_with(&[("SVC_OIDC_ISSUERS", &issuer.url), unlimited]);
         let ada = service.register("ada");
         let (_, app) = service.project_with_app(&ada, None);
         Some(World { issuer, service, ada, app })
