@@ -119,6 +119,7 @@ impl World {
             (_, "environment") => json!("production"),
             (_, "events") => json!("push"),
             (_, "invitation") => json!("svc_inv_none"),
+            ("publisher add", "git_ref") => json!("refs/heads/main"),
             (_, "git_ref" | "branch") => json!("main"),
             (_, "channel") => json!("beta"),
             (_, "version") => json!("1.4.2"),

@@ -72,7 +72,7 @@ fn refusal(function: &Declared, who: &str) -> Option<(u16, i64)> {
         ("Master key" | "SuperAdmin", _) => too_low,
         // Its caller needs a standing in what it names, which no schema tells.
         _ if function.name == "svc_claimBuild" => match who {
-            "stranger" | "client" => hidden,
+            "stranger" => hidden,
             "owner" | "admin" => None,
             _ => too_low,
         },

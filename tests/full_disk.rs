@@ -82,6 +82,7 @@ fn a_full_disk_loses_nothing_and_is_over_when_there_is_room() {
     assert_eq!(rename(&service, &ada, "from the reserve"), (200, 0));
     let somebody_else = disk.fill();
     let part = service.http.put(open.body["uploadUrl"].as_str().unwrap()).body(vec![0; 1 << 20]);
+    let part = part.header("Content-Range", format!("bytes 0-{}/{}", (1 << 20) - 1, 100 << 20));
     assert_eq!(Service::answer(part.send().unwrap()).unwrap().status, 503);
     for _ in 0..20 {
         assert_eq!(rename(&service, &ada, "refused"), (503, 100));
