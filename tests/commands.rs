@@ -186,7 +186,9 @@ impl World {
         let mut variables = vec![("SVC_APP_ID", self.app.as_str().unwrap())];
         if ["login", "register"].contains(&leaf.name().as_str()) {
             variables.push(("XDG_CONFIG_HOME", elsewhere.to_str().unwrap()));
-            words.extend(["--application-id", &self.service.application_id]);
+            if !words.contains(&"--application-id") {
+                words.extend(["--application-id", &self.service.application_id]);
+            }
         }
         let done = self.service.cli_with(&words, &variables, "correct horse\n");
         let (out, err) =

@@ -89,7 +89,7 @@ fn a_full_disk_loses_nothing_and_is_over_when_there_is_room() {
     }
     assert_eq!(name(&service, &ada), "from the reserve");
     let ready = service.http.get(format!("{}/readyz", service.url)).send().unwrap().text().unwrap();
-    assert!(ready.contains("disk"), "{ready}");
+    assert!(ready.contains("\"store\":{\"ok\":false"), "{ready}");
 
     fs::remove_file(&somebody_else).unwrap();
     eventually("changes are taken again", || rename(&service, &ada, "after") == (200, 0));

@@ -20,7 +20,7 @@ pub fn until(service: &Installed, who: &Person, id: &Value, states: &[&str]) -> 
         let instance = instance.ok();
         let all_run = || {
             let mut services = instance["services"].as_array().unwrap().iter();
-            services.all(|service| service["state"] == "running")
+            services.all(|service| service["state"] == "running" && service["health"] != "starting")
         };
         let is_in =
             |state: &&str| instance["state"] == **state && (**state != *"running" || all_run());

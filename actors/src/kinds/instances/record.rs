@@ -305,11 +305,15 @@ impl Service {
         self.left_out && self.candidate.is_some()
     }
 
-    /// What members see of the service: its container, or that which is to be its first one.
-    pub fn shown(&self) -> &Revision {
+    /// What members see of the service: its container, or that which is to be its first one. The first
+    /// one gets no requests until it is live, so it is starting until then.
+    pub fn shown(&self) -> (ServiceState, ServiceHealth) {
         match &self.candidate {
-            Some(candidate) if self.left_out => &candidate.revision,
-            _ => &self.live,
+            Some(Candidate { revision, .. }) if self.left_out => match revision.health {
+                ServiceHealth::Healthy => (revision.state, ServiceHealth::Starting),
+                health => (revision.state, health),
+            },
+            _ => (self.live.state, self.live.health),
         }
     }
 

@@ -12,25 +12,28 @@ use std::collections::BTreeMap;
 pub(super) fn view(world: &World, id: InstanceId, instance: &Instance) -> wire::Instance {
     let sealer = &world.ports.sealer;
     let url = world.ports.site.instance_url(id, instance.app_id, instance.kind);
-    let service = |service: &Service| wire::Service {
-        role: service.role,
-        image: service.live.image.name.clone(),
-        image_version: service.live.image.version.clone(),
-        image_digest: service.live.image.digest().map(str::to_owned),
-        state: service.shown().state,
-        health: service.shown().health,
-        port: service.live.port,
-        url: match service.role {
-            Role::Server => Some(url.clone()),
-            Role::Dashboard | Role::Storefront => {
-                let (api_url, label) = (&world.ports.site.api_url, service.role.label());
-                Some(format!("{api_url}/instances/{id}~{label}"))
-            }
-            Role::DocumentDb | Role::SqlDb => None,
-        },
-        restarts: service.restarts,
-        given_up: service.rejected.as_ref().map(|rejected| rejected.why.clone()),
-        env: masked(sealer, id, &service.live),
+    let service = |service: &Service| {
+        let (state, health) = service.shown();
+        wire::Service {
+            role: service.role,
+            image: service.live.image.name.clone(),
+            image_version: service.live.image.version.clone(),
+            image_digest: service.live.image.digest().map(str::to_owned),
+            state,
+            health,
+            port: service.live.port,
+            url: match service.role {
+                Role::Server => Some(url.clone()),
+                Role::Dashboard | Role::Storefront => {
+                    let (api_url, label) = (&world.ports.site.api_url, service.role.label());
+                    Some(format!("{api_url}/instances/{id}~{label}"))
+                }
+                Role::DocumentDb | Role::SqlDb => None,
+            },
+            restarts: service.restarts,
+            given_up: service.rejected.as_ref().map(|rejected| rejected.why.clone()),
+            env: masked(sealer, id, &service.live),
+        }
     };
     let server = instance.service(Role::Server);
     wire::Instance {
