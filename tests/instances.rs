@@ -18,9 +18,13 @@ pub fn until(service: &Installed, who: &Person, id: &Value, states: &[&str]) -> 
     loop {
         let instance = service.call(Some(who), "svc_getBackendInstance", json!({"instanceId": id}));
         let instance = instance.ok();
+        // What has an address is reached once it has a port.
         let all_run = || {
             let mut services = instance["services"].as_array().unwrap().iter();
-            services.all(|service| service["state"] == "running" && service["health"] != "starting")
+            services.all(|service| {
+                service["state"] == "running"
+                    && (service["url"].is_null() || service["port"].is_u64())
+            })
         };
         let is_in =
             |state: &&str| instance["state"] == **state && (**state != *"running" || all_run());
