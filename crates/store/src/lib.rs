@@ -31,6 +31,7 @@ use committer::{Committer, Job, Vitals};
 use room::Room;
 use std::{
     any::Any,
+    collections::HashSet,
     ops::Range,
     path::Path,
     sync::{Arc, PoisonError, RwLock},
@@ -140,7 +141,6 @@ impl Store {
         let db = open::db(&path.join("sled"), memory.pages)?;
         open::check_format(&db)?;
         let rows = db.open_tree("rows").map_err(io)?;
-        recovery::make_durable(path)?;
         let file = std::fs::File::options().write(true).open(path.join("sled/db")).map_err(io)?;
         let inner = Arc::new(Inner {
             db,
@@ -153,6 +153,9 @@ impl Store {
             vitals: Vitals::default(),
             _lock: lock,
         });
+        // The mark says that there is a log, so the log of a new store is on the disk before it.
+        committer::flush(&inner, &mut HashSet::new())?;
+        recovery::make_durable(path)?;
         let committer = Arc::new(Committer::start(inner.clone(), room)?);
         Ok(Store { inner, committer })
     }

@@ -4,24 +4,16 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use serde::{Deserialize, Serialize};
+mod support;
+
 use std::{
     fs::{self, File},
     io::Write,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
 };
-use store::{Change, Memory, Record, Store, StoreError};
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Text(String);
-
-impl Record for Text {
-    const TREE: &'static str = "text";
-    const SCHEMA: u16 = 1;
-    type Key = String;
-    type Content = Self;
-}
+use store::{Change, Store, StoreError};
+use support::{Text, open};
 
 /// A file system of 256 MiB.
 struct Disk(tempfile::TempDir);
@@ -55,10 +47,6 @@ impl Drop for Disk {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
     }
-}
-
-fn open(folder: &Path) -> Result<Store, StoreError> {
-    Store::open(folder, &["text"], Memory::default())
 }
 
 async fn put(store: &Store, key: &str) -> Result<(), StoreError> {

@@ -6,7 +6,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
-use serde::{Deserialize, Serialize};
+mod support;
+
 use std::{
     fs,
     io::Write,
@@ -15,17 +16,8 @@ use std::{
     process::{Command, Stdio},
     sync::{Mutex, MutexGuard, PoisonError},
 };
-use store::{Change, Memory, Record, Store, StoreError};
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Text(String);
-
-impl Record for Text {
-    const TREE: &'static str = "text";
-    const SCHEMA: u16 = 1;
-    type Key = String;
-    type Content = Self;
-}
+use store::{Change, Store};
+use support::{Text, open as try_open};
 
 /// What the started process does, and in which folder.
 const ROLE: &str = "STORE_TEST_ROLE";
@@ -49,10 +41,6 @@ const CALLS: [&str; 12] = [
     "ftruncate",
     "fchmod",
 ];
-
-fn try_open(folder: &Path) -> Result<Store, StoreError> {
-    Store::open(folder, &["text"], Memory::default())
-}
 
 fn open(folder: &Path) -> Store {
     try_open(folder).unwrap()
