@@ -3,8 +3,12 @@
 use crate::support::engine::engine_host;
 use std::{
     fs::File,
-    io::Write,
+    io::{self, Write},
+    net::Shutdown,
+    os::unix::net::{UnixListener, UnixStream},
     process::{Child, Command, Stdio},
+    sync::{Arc, Mutex, Weak},
+    thread::spawn,
     time::{Duration, Instant},
 };
 
@@ -12,52 +16,64 @@ use std::{
 pub struct Cuttable {
     /// The value of `SVC_DOCKER_HOST` for a service.
     pub address: String,
-    open: std::sync::Arc<std::sync::atomic::AtomicBool>,
+    ways: Arc<Mutex<Ways>>,
     _folder: tempfile::TempDir,
+}
+
+/// The connections to the engine, each with its near and its far end.
+struct Ways {
+    are_open: bool,
+    connections: Vec<Weak<[UnixStream; 2]>>,
 }
 
 impl Cuttable {
     pub fn new() -> Cuttable {
-        use std::{
-            io,
-            os::unix::net::{UnixListener, UnixStream},
-            sync::{Arc, atomic::AtomicBool},
-            thread::spawn,
-        };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("docker.sock");
-        let (listener, open) =
-            (UnixListener::bind(&path).unwrap(), Arc::new(AtomicBool::new(true)));
-        let is_open = open.clone();
+        let listener = UnixListener::bind(&path).unwrap();
+        let ways = Arc::new(Mutex::new(Ways { are_open: true, connections: Vec::new() }));
         let host = engine_host();
         let engine = host.strip_prefix("unix://").expect("an engine at a socket").to_owned();
+        let shared = ways.clone();
         spawn(move || {
             for near in listener.incoming().flatten() {
+                let mut ways = shared.lock().unwrap();
                 let Ok(far) = UnixStream::connect(&engine) else { continue };
-                let ends = [near, far];
+                if !ways.are_open {
+                    continue;
+                }
+                let ends = Arc::new([near, far]);
+                ways.connections.retain(|connection| connection.strong_count() > 0);
+                ways.connections.push(Arc::downgrade(&ends));
                 for (from, to) in [(0, 1), (1, 0)] {
-                    let mut from = ends[from].try_clone().unwrap();
-                    let mut to = ends[to].try_clone().unwrap();
+                    let ends = ends.clone();
                     spawn(move || {
-                        let _ = io::copy(&mut from, &mut to);
-                        let _ = to.shutdown(std::net::Shutdown::Both);
+                        let _ = io::copy(&mut &ends[from], &mut &ends[to]);
+                        let _ = ends[to].shutdown(Shutdown::Both);
                     });
                 }
-                let is_open = is_open.clone();
-                spawn(move || {
-                    while is_open.load(std::sync::atomic::Ordering::SeqCst) {
-                        std::thread::sleep(Duration::from_millis(20));
-                    }
-                    let _ = ends.map(|end| end.shutdown(std::net::Shutdown::Both));
-                });
             }
         });
-        Cuttable { address: format!("unix://{}", path.display()), open, _folder: folder }
+        Cuttable { address: format!("unix://{}", path.display()), ways, _folder: folder }
     }
 
-    /// Opens the connection to the engine, or cuts it with all open connections.
+    /// Opens the way to the engine, or closes it and cuts all connections.
     pub fn set_open(&self, open: bool) {
-        self.open.store(open, std::sync::atomic::Ordering::SeqCst);
+        let mut ways = self.ways.lock().unwrap();
+        ways.are_open = open;
+        if !open {
+            for ends in ways.connections.drain(..).filter_map(|connection| connection.upgrade()) {
+                for end in ends.iter() {
+                    let _ = end.shutdown(Shutdown::Both);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Cuttable {
+    fn drop(&mut self) {
+        self.set_open(false);
     }
 }
 
