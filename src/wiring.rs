@@ -70,6 +70,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     let folders =
         FolderStore::open(args.data.join("folders")).map_err(|e| format!("folders: {e}"))?;
     let folders = Arc::new(folders);
+    let catalogue = Catalogue::read(include_str!("../data/catalogue.json"))?;
     let api_url = args.api_url();
     let ports = Ports {
         clock: clock::system(),
@@ -100,6 +101,7 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
         receivers: Arc::new(HttpReceivers::new(args.webhook_private_hosts.clone().into())?),
         registries: Arc::new(registries::read(args)?),
         recipes: Arc::new(recipes::read(args).map_err(|e| format!("the recipes: {e}"))?),
+        advisories: Arc::new(catalogue.advisories()),
         sealer: sealer(&keys)?,
         site: Arc::new(Site {
             installation: keys.application_id.clone(),
@@ -143,7 +145,6 @@ pub async fn start(args: &ServeArgs, arbiters: &[ArbiterHandle]) -> Result<Wired
     let platform = Platform::start(store, ports, settings, arbiters, Rules::default())
         .await
         .map_err(|e| e.to_string())?;
-    let catalogue = Catalogue::read(include_str!("../data/catalogue.json"))?;
     catalogue.register(&platform.world).await?;
     Ok(Wired { platform, vault, dumps, folders, first_start_token })
 }

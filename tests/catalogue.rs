@@ -12,7 +12,7 @@ fn templates_are_drafted_published_and_never_change_behind_anybody() {
     let shipped = anyone("getTemplate", json!({"slug": "parse-server-postgresql"})).ok();
     assert_eq!(
         (&shipped["status"], &shipped["currentVersion"]),
-        (&json!("published"), &json!("1.0.1"))
+        (&json!("published"), &json!("1.0.2"))
     );
     let services = shipped["versions"][0]["services"].clone();
 

@@ -75,7 +75,7 @@ fn a_service_that_is_killed_goes_on_with_its_instances() {
     }
     // In the middle of a deployment.
     let image = service.call(None, "getDockerImage", json!({"name": "parse-server"})).ok();
-    let source = json!({"imageId": image["id"], "version": "9.10.0"});
+    let source = json!({"imageId": image["id"], "version": "9.10.1-alpha.13"});
     let params = json!({"appId": instance["appId"], "source": source});
     let deployment = service.call(Some(&ada), "triggerDeployment", params).ok();
     kill(&mut service);

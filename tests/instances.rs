@@ -279,6 +279,51 @@ fn a_backend_lives_in_real_containers() {
     service.has_objects(None, 0);
 }
 
+/// A server of a version with known advisories says so to members, to operators, to webhooks once, and in
+/// `svc doctor`; each names the version to deploy.
+fn is_outdated(
+    service: &Installed,
+    (ada, admin): (&Person, &Person),
+    (webhook, app): (&Value, &Value),
+    server: &Value,
+) {
+    let known = &server["outdated"];
+    let advisories = known["advisories"].as_array().unwrap();
+    let ids: Vec<_> = advisories.iter().map(|advisory| advisory["id"].as_str().unwrap()).collect();
+    assert!(ids.contains(&"CVE-2026-100631"), "{known}");
+    assert_eq!(known["better"], "9.10.1-alpha.13");
+
+    let image = service.call(None, "getDockerImage", json!({"name": "parse-server"})).ok();
+    let version = |name: &str| {
+        let versions = image["versions"].as_array().unwrap().iter();
+        versions.clone().find(|version| version["version"] == name).unwrap().clone()
+    };
+    assert_eq!(version("9.10.0")["advisories"], known["advisories"]);
+    assert_eq!(version("9.10.1-alpha.13")["advisories"], Value::Null);
+
+    let overview = service.call(Some(admin), "svc_admin_getOverview", json!({})).ok();
+    let attention = overview["attention"].as_array().unwrap();
+    let told = attention.iter().find(|entry| entry["reason"] == "instanceOutdated");
+    assert!(told.unwrap()["detail"].as_str().unwrap().contains(ids[0]), "{overview}");
+
+    let deliveries = || {
+        let params = json!({"webhookId": webhook["id"]});
+        let page = service.call(Some(ada), "svc_getWebhookDeliveries", params).ok();
+        page["items"].as_array().unwrap().len()
+    };
+    eventually("it is told", || deliveries() == 1);
+
+    let token = json!({"name": "doctor", "scopes": ["instance:read"], "appId": app});
+    let token = service.with_token(ada, token).token;
+    let app = app.as_str().unwrap();
+    let settings = [("SVC_TOKEN", &*token), ("SVC_API_URL", &service.url), ("SVC_APP_ID", app)];
+    let said = service.cli_with(&["doctor", "--json"], &settings, "").stdout;
+    let said: Value = serde_json::from_slice(&said).unwrap();
+    let mut findings = said["findings"].as_array().unwrap().iter();
+    let finding = findings.find(|finding| finding["check"] == "image").unwrap();
+    assert_eq!(finding["fix"], "deploy parse-server 9.10.1-alpha.13", "{said}");
+}
+
 #[test]
 fn a_deployment_switches_without_a_failed_request_and_goes_back() {
     let Some(engine) = engine("a_deployment_switches_without_a_failed_request_and_goes_back")
@@ -286,9 +331,12 @@ fn a_deployment_switches_without_a_failed_request_and_goes_back() {
         return;
     };
     let service = engine.service(&[]);
-    let (ada, _, instance) = backend(&service);
+    let (ada, project, instance) = backend(&service);
     let app = &instance["appId"];
     let admin = service.administrator();
+    let hook = json!({"organizationId": project["organizationId"], "url": "https://receiver.example/",
+        "events": ["instance.outdated"]});
+    let webhook = service.call(Some(&ada), "svc_createWebhook", hook).ok()["webhook"].clone();
     let image = service.call(None, "getDockerImage", json!({"name": "parse-server"})).ok();
     for version in ["2", "sick"] {
         let params = json!({"imageId": image["id"], "version": version});
@@ -306,8 +354,15 @@ fn a_deployment_switches_without_a_failed_request_and_goes_back() {
         let made = call("triggerDeployment", json!({"appId": app, "source": source})).ok();
         deployed(&service, &ada, &made)
     };
+    let server = || {
+        let read = call("svc_getInstanceDetails", json!({"appId": app})).ok();
+        let services = read["services"].as_array().unwrap().iter();
+        services.clone().find(|service| service["role"] == "server").unwrap().clone()
+    };
+    assert_eq!(server()["outdated"], Value::Null, "nothing is known against the shipped version");
     let first = deploy("9.10.0");
     assert_eq!((&first["state"], version()), (&json!("live"), json!("1")), "{first}");
+    is_outdated(&service, (&ada, &admin), (&webhook, app), &server());
 
     // The proxy is under constant load during a deployment and its rollback.
     let url = format!("{}/parse/functions/version", instance["url"].as_str().unwrap());
@@ -321,6 +376,7 @@ fn a_deployment_switches_without_a_failed_request_and_goes_back() {
         assert_eq!(second["previousDeploymentId"], first["id"]);
         let before = call("getDeployment", json!({"deploymentId": first["id"]})).ok();
         assert_eq!(before["state"], "superseded");
+        assert_eq!(server()["outdated"], Value::Null, "nothing is known against the second");
 
         let back = call("rollbackDeployment", json!({"appId": app})).ok();
         assert_eq!(back["rollbackOf"], second["id"]);

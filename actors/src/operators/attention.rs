@@ -62,6 +62,8 @@ pub struct Instance {
     pub error: Option<String>,
     pub crashes: usize,
     pub since: Timestamp,
+    /// The security advisories that concern its images.
+    pub advisories: Vec<String>,
 }
 
 /// An object whose deadline passed, and whose owner did nothing about it.
@@ -90,6 +92,7 @@ pub fn decide(facts: &Facts, now: Timestamp) -> Vec<Attention> {
     list.extend(facts.actors.iter().filter_map(|actor| of_actor(actor, now)));
     list.extend(facts.checkouts.iter().map(of_checkout));
     list.extend(facts.instances.iter().filter_map(of_instance));
+    list.extend(facts.instances.iter().filter_map(of_outdated));
     list.extend(facts.backups.iter().flat_map(|newest| of_backups(newest)));
     // A parked actor is listed already.
     let parked: HashSet<_> = list.iter().filter_map(|entry| entry.subject.clone()).collect();
@@ -222,6 +225,20 @@ fn of_instance(instance: &Instance) -> Option<Attention> {
         app_id: Some(instance.app_id),
         since: Some(instance.since),
         ..entry(reason, detail, Act::OpenApp)
+    })
+}
+
+fn of_outdated(instance: &Instance) -> Option<Attention> {
+    if instance.advisories.is_empty() {
+        return None;
+    }
+    let (name, advisories) = (&instance.name, instance.advisories.join(", "));
+    let detail =
+        format!("Security advisories concern images of the instance {name}: {advisories}.");
+    Some(Attention {
+        subject: Some(instance.id.clone()),
+        app_id: Some(instance.app_id),
+        ..entry(Why::InstanceOutdated, detail, Act::OpenApp)
     })
 }
 

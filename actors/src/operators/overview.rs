@@ -78,6 +78,7 @@ impl Serves<GetOverview> for Platform {
                 error: instance.last_error.clone(),
                 crashes: instance.crashes.len(),
                 since: instance.updated_at,
+                advisories: instance.advisories(&self.world).into_iter().collect(),
             });
             let newest = store.newest::<Backups>(&Under::<Instances>(id), None, BACKUPS)?;
             facts.backups.push(read::<Backups, _>(store, newest, |_, seen| seen.backup.clone())?);

@@ -18,7 +18,7 @@ pub use clock::{Clock, Time, Uptime};
 pub use manual_clock::ManualClock;
 
 use crate::{
-    kinds::images::{Recipes, Registries},
+    kinds::images::{Advisories, Recipes, Registries},
     ports::{
         attestations::Attestations, ci::Ci, credentials::CredentialFiles, folders::Folders,
         parse::ParseServers, receivers::Receivers, sealed::Sealer,
@@ -103,6 +103,7 @@ pub struct Ports {
     pub receivers: Arc<dyn Receivers>,
     pub registries: Arc<Registries>,
     pub recipes: Arc<Recipes>,
+    pub advisories: Arc<Advisories>,
     pub sealer: Sealer,
     pub site: Arc<Site>,
 }

@@ -1,7 +1,7 @@
 //! Ports without an outside world, for tests and measurements: almost every call fails.
 
 use crate::{
-    kinds::images::{Recipes, Registries},
+    kinds::images::{Advisories, Recipes, Registries},
     ports::{
         Binaries, Clock, DumpError, Dumps, Examined, Fetched, Identities, IdentityError, Inspected,
         KeyPair, Machine, Mail, Passwords, PortError, Ports, Proven, Random, Remote, Site,
@@ -64,6 +64,7 @@ pub fn ports(clock: Clock, engine: Arc<dyn Engine>) -> Ports {
         receivers: unavailable,
         registries: Arc::new(Registries::default()),
         recipes: Arc::new(Recipes::default()),
+        advisories: Arc::new(Advisories::default()),
         sealer: Sealer::new([7; 32]),
         site: Arc::new(Site {
             installation: "svc_nothing".into(),

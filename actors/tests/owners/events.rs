@@ -105,3 +105,23 @@ fn an_instance_and_its_deployment_tell_what_they_do() {
         assert!(!shown.contains("\"secrets\"") && !shown.contains("parts"), "as members see it");
     });
 }
+
+#[test]
+fn each_advisory_is_told_once() {
+    run(|world, _| async move {
+        listen(&world).await;
+        let id = create(&world).await;
+        until(&world, id, S::Running, "at first").await;
+        let owners = world.owners().unwrap();
+        for (concern, news) in
+            [(&["a"][..], 1), (&["a"], 0), (&["a", "b"], 1), (&["b"], 0), (&[], 0), (&["b"], 1)]
+        {
+            let before = told(&world).len();
+            let advisories = concern.iter().map(|id| (*id).to_owned()).collect();
+            owners.instances.ask(id, Command::Advise(advisories)).await.unwrap();
+            let all = told(&world);
+            assert_eq!(all.len() - before, news, "{concern:?}");
+            assert!(all[before..].iter().all(|(kind, _)| *kind == E::InstanceOutdated));
+        }
+    });
+}

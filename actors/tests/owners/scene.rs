@@ -20,7 +20,11 @@ use contract::{
     templates::TemplateService,
 };
 use serde_json::json;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 use store::Stored;
 use ulid::Ulid;
 
@@ -108,6 +112,7 @@ pub fn instance(now: Timestamp) -> Instance {
         left_to: None,
         crashes: vec![],
         unreachable_since: None,
+        advised: BTreeSet::new(),
         last_error: None,
         last_log: vec![],
         created_at: now,

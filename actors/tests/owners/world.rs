@@ -35,7 +35,7 @@ pub fn clock() -> ManualClock {
 pub fn engine(clock: &ManualClock) -> Fake {
     let clock = clock.port();
     let fake = Fake::new(move || clock.now());
-    for image in ["postgres:15", "parseplatform/parse-server:9.10.0"] {
+    for image in ["postgres:15", "parseplatform/parse-server:9.10.1-alpha.13"] {
         fake.publish(image);
     }
     fake

@@ -8,6 +8,8 @@ use contract::{
     AppId, ArtifactId, Id, ReleaseId,
     artifacts::GetArtifacts,
     endpoint::{FinalizeRequest, ReadyState},
+    instance_helpers::GetInstanceDetails,
+    instances::{InstanceKind, Service},
     page::Limit,
     releases::GetRelease,
     repositories::{DetectedFile, Finding, RepositoryMode, Severity},
@@ -143,6 +145,7 @@ fn check_service(cx: &Context<'_>, findings: &mut Vec<Finding>) -> Result<(), Fa
     }
     if let Some(app) = cx.settings.app {
         findings.push(check_app(&client, app));
+        check_instances(&client, app, findings);
     }
     Ok(())
 }
@@ -186,6 +189,31 @@ fn check_app(client: &Client, app: AppId) -> Finding {
         Ok(_) => good("app", format!("{app} can be reached")),
         Err(failure) => bad("app", format!("{app}: {failure}"), failure.hint()),
     }
+}
+
+/// Says what is known against the images of the app's instances. An app without an instance has none,
+/// and credentials that may not read instances learn nothing.
+fn check_instances(client: &Client, app: AppId, findings: &mut Vec<Finding>) {
+    for kind in [InstanceKind::Backend, InstanceKind::Market] {
+        let read = GetInstanceDetails { app_id: app, kind: Some(kind) };
+        let Ok(instance) = client.call(&read) else { continue };
+        findings.extend(instance.services.iter().filter_map(check_image));
+    }
+}
+
+fn check_image(service: &Service) -> Option<Finding> {
+    let known = service.outdated.as_ref()?;
+    let advisories = known.advisories.iter().map(|advisory| advisory.id.as_str());
+    let deprecated = known.deprecated.then_some("it is deprecated");
+    let against: Vec<&str> = deprecated.into_iter().chain(advisories).collect();
+    let (image, version) = (&service.image, &service.image_version);
+    let problem =
+        format!("the {} runs {image} {version}: {}", service.role.label(), against.join(", "));
+    let fix = match &known.better {
+        Some(better) => format!("deploy {image} {better}"),
+        None => "ask who operates the service for a better version".to_owned(),
+    };
+    Some(doubtful("image", problem, fix))
 }
 
 /// Calls a function without its required parameters. The service checks the application id and the

@@ -1,7 +1,7 @@
 //! Container images for templates. Each version has a fixed digest.
 
 use crate::{
-    Description, ImageId, Page, Timestamp, VersionName,
+    Description, ImageId, Page, Timestamp, VersionName, WebUrl,
     page::*,
     patch::Patch,
     text::{ImageDigest, ImageRepository, ImageTag, Query, Reason, Slug},
@@ -112,7 +112,21 @@ records! {
         recipe: Option<Slug>,
         state: ImageVersionState,
         deprecation_reason: Option<Reason>,
+        /// The known security advisories of the version.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        advisories: Vec<Advisory>,
         created_at: Timestamp,
+    }
+
+    /// A security advisory that concerns a version of an image.
+    pub struct Advisory {
+        /// The identifier of the advisory, such as `CVE-2026-100631`.
+        id: String,
+        /// What an attacker can do.
+        summary: String,
+        url: WebUrl,
+        /// The first later version that it does not concern. Null if there is none yet.
+        fixed_in: Option<VersionName>,
     }
 
     /// The deleted image.

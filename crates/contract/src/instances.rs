@@ -2,7 +2,9 @@
 
 use crate::{
     AppId, BackupId, InstanceId, Name, ProjectId, TemplateId, Timestamp, VersionName,
-    templates::SemanticVersion, text::Slug,
+    images::Advisory,
+    templates::SemanticVersion,
+    text::{Reason, Slug},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,9 +61,24 @@ records! {
         restarts: u32,
         /// Why the last new container of the service did not replace the current one.
         given_up: Option<String>,
+        /// Why the service should get another version of its image. Null if nothing is known against
+        /// its version.
+        outdated: Option<Outdated>,
         /// The environment that was set in addition to the template. Values are masked, except
         /// those that the template declares as plain.
         env: BTreeMap<String, String>,
+    }
+
+    /// What is known against the version of an image that a service runs.
+    pub struct Outdated {
+        /// Whether the version is deprecated.
+        deprecated: bool,
+        /// Why it is deprecated.
+        reason: Option<Reason>,
+        /// Its known security advisories.
+        advisories: Vec<Advisory>,
+        /// The newest version of the image against which nothing is known. Deploy it.
+        better: Option<VersionName>,
     }
 
     /// The resource usage of an instance.

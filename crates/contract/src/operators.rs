@@ -321,6 +321,8 @@ pub enum AttentionReason {
     BackupFailed,
     /// No recent backup of a database is verified.
     BackupNotVerified,
+    /// A security advisory concerns the image of an instance.
+    InstanceOutdated,
     /// A credential has expired, or expires within 30 days.
     CredentialExpiring,
     /// Containers belong to no instance.
@@ -344,6 +346,7 @@ impl AttentionReason {
             AttentionReason::WorkFailed => "Failed work",
             AttentionReason::BackupFailed => "Failed backup",
             AttentionReason::BackupNotVerified => "Unverified backup",
+            AttentionReason::InstanceOutdated => "Outdated instance",
             AttentionReason::CredentialExpiring => "Expiring credential",
             AttentionReason::Orphans => "Orphaned containers",
         }

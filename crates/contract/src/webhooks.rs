@@ -212,6 +212,9 @@ event_types! {
     InstanceStopped = "instance.stopped",
     /// An instance did not start or did not stay up. `lastError` says why.
     InstanceFailed = "instance.failed",
+    /// A security advisory concerns an image of an instance. `outdated` of its services says more.
+    /// Each advisory is told once.
+    InstanceOutdated = "instance.outdated",
     /// An instance was deleted.
     InstanceDeleted = "instance.deleted",
     /// Somebody tests the webhook. It is sent whatever events the webhook wants.

@@ -3,6 +3,7 @@
 //! events. It tells an instance that drifted from its record to reconcile. It writes no instance's
 //! record itself, and later rounds can find all of its state again.
 
+mod advise;
 mod drift;
 mod orphans;
 
@@ -24,7 +25,7 @@ use store::{Change, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Intervals {
-    /// The pause after each round.
+    /// The pause after each round, and after each look at advisories.
     pub round: Duration,
     /// How often the resource usage is sampled.
     pub sample: Duration,
@@ -66,6 +67,8 @@ impl Actor for InstanceReconciler {
     type Context = Context<Self>;
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.spawn(rounds(self.world.clone(), self.intervals).into_actor(self));
+        let advise = advise::advise(self.world.clone(), self.intervals.round);
+        ctx.spawn(advise.into_actor(self));
         ctx.spawn(listen(self.world.clone()).into_actor(self));
         ctx.spawn(prune_unused(self.world.clone(), self.intervals.prune).into_actor(self));
     }

@@ -149,6 +149,7 @@ async fn push(id: JobId, state: &State, world: &World) -> Result<Outcome, Retry>
         recipe: None,
         state: ImageVersionState::Active,
         deprecation_reason: None,
+        advisories: Vec::new(),
         created_at: world.ports.clock.now(),
     };
     let command = images::Command::AddVersion(Box::new(version));

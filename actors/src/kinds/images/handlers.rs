@@ -46,7 +46,8 @@ impl Platform {
         command: Command,
     ) -> Result<DockerImage, Fault> {
         let owners = &self.owners()?.images;
-        cx.change(&self.world, owners, id, command, |image| Ok(image.clone())).await
+        let advisories = self.world.ports.advisories.clone();
+        cx.change(&self.world, owners, id, command, move |image| Ok(advisories.show(image))).await
     }
 }
 
@@ -61,7 +62,7 @@ impl Serves<SearchDockerImages> for Platform {
             let wanted = query.as_ref().is_none_or(|query| {
                 texts.iter().any(|text| text.to_lowercase().contains(query.as_str()))
             });
-            Ok(wanted.then(|| image.clone()))
+            Ok(wanted.then(|| self.world.ports.advisories.show(image)))
         })
     }
 }
@@ -76,7 +77,7 @@ impl Serves<GetDockerImage> for Platform {
             }
             _ => return Err(Fault::invalid("imageId", "give exactly one of imageId and name")),
         };
-        Ok(self.image(id)?.state.clone())
+        Ok(self.world.ports.advisories.show(&self.image(id)?.state))
     }
 }
 
@@ -161,6 +162,7 @@ impl Serves<AddDockerImageVersion> for Platform {
             recipe: None,
             state: ImageVersionState::Active,
             deprecation_reason: None,
+            advisories: Vec::new(),
             created_at: cx.now,
         };
         self.change_image(cx, p.image_id, Command::AddVersion(Box::new(version))).await

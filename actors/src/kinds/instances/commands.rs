@@ -17,7 +17,10 @@ use contract::{
     instances::{DesiredState, InstanceState, Resources, Role},
     text::EnvName,
 };
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 use store::Change;
 
 /// How long after its deadline a starting instance may still fail by its plan, which knows the
@@ -82,6 +85,7 @@ impl Instance {
                 S::Running | S::Degraded | S::Stopped | S::Failed => Ok(self.observe(&lost)),
                 _ => Ok(Step::keep()),
             },
+            Command::Advise(advisories) => Ok(self.advise(advisories)),
             Command::Overdue => self.overdue(now),
             Command::AddService { service, secrets } => {
                 self.with(secrets).add_service(*service, now)
@@ -181,6 +185,14 @@ impl Instance {
         }
         let step = if lost.is_empty() { Step::keep() } else { Step::put(self) };
         step.intend(Intent::Now(Effect::Reconcile))
+    }
+
+    fn advise(mut self, advisories: BTreeSet<String>) -> Step<Instances> {
+        if self.advised == advisories {
+            return Step::keep();
+        }
+        self.advised = advisories;
+        Step::put(self).intend(Intent::Keep)
     }
 
     /// The deadline passed. An instance that starts fails. An instance that stops reconciles at

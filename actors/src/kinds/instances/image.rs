@@ -1,6 +1,6 @@
-//! Provides the image of a service.
+//! The image of a service: what provides it, and what is known against it.
 
-use super::record::ServiceImage;
+use super::record::{Instance, ServiceImage};
 use crate::{
     kinds::{
         image_builds::from_recipe::{self, Availability},
@@ -9,6 +9,24 @@ use crate::{
     ports::NotDone,
     world::World,
 };
+use contract::instances::Outdated;
+use std::collections::BTreeSet;
+
+impl ServiceImage {
+    /// What is known against the version. Nothing is known of an image that a deployment built.
+    pub fn outdated(&self, world: &World) -> Option<Outdated> {
+        images::outdated(world, self.image_id?, &self.version)
+    }
+}
+
+impl Instance {
+    /// The security advisories that concern the images of its live revisions.
+    pub fn advisories(&self, world: &World) -> BTreeSet<String> {
+        let outdated =
+            self.services.iter().filter_map(|service| service.live.image.outdated(world));
+        outdated.flat_map(|known| known.advisories).map(|advisory| advisory.id).collect()
+    }
+}
 
 /// Ensures that the image is on this machine: pulls it, or has a job build it from its recipe.
 pub async fn provide(world: &World, image: &ServiceImage) -> Result<Availability, NotDone> {

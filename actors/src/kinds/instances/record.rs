@@ -12,7 +12,10 @@ use contract::{
     text::{CronExpression, EnvName, Slug},
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Instance {
@@ -54,6 +57,10 @@ pub struct Instance {
     /// Since when the engine is unreachable. Deadlines stand still meanwhile.
     #[serde(rename = "away_since")]
     pub unreachable_since: Option<Timestamp>,
+    /// The security advisories that members were told of: those that concerned the images when they were
+    /// looked at last.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub advised: BTreeSet<String>,
     pub last_error: Option<String>,
     /// The last output of the container that failed.
     pub last_log: Vec<String>,

@@ -32,7 +32,11 @@ use contract::{
 };
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 use store::{Change, Entries, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
@@ -72,6 +76,8 @@ pub enum Command {
         /// Services whose container left the recorded port. No requests are sent there any more.
         lost: Vec<Role>,
     },
+    /// These security advisories concern the images of the live revisions.
+    Advise(BTreeSet<String>),
     /// The deadline of the state passed.
     Overdue,
     AddService {
@@ -129,6 +135,7 @@ impl std::fmt::Debug for Command {
             Command::Undelete { .. } => "Undelete",
             Command::Update { .. } => "Update",
             Command::Observe { .. } => "Observe",
+            Command::Advise(..) => "Advise",
             Command::Overdue => "Overdue",
             Command::AddService { .. } => "AddService",
             Command::Replace { .. } => "Replace",
@@ -279,22 +286,23 @@ impl Resource for Instances {
         after: &Instance,
         world: &World,
     ) -> Vec<Event> {
-        if before.is_some_and(|before| before.state == after.state) {
-            return Vec::new();
-        }
-        let kind = match after.state {
+        let entered = match after.state {
+            state if before.is_some_and(|before| before.state == state) => None,
             InstanceState::Provisioning
             | InstanceState::Starting
             | InstanceState::Stopping
             | InstanceState::Restarting
-            | InstanceState::Deleting => return Vec::new(),
-            InstanceState::Running => EventType::InstanceRunning,
-            InstanceState::Degraded => EventType::InstanceDegraded,
-            InstanceState::Stopped => EventType::InstanceStopped,
-            InstanceState::Failed => EventType::InstanceFailed,
-            InstanceState::Deleted => EventType::InstanceDeleted,
+            | InstanceState::Deleting => None,
+            InstanceState::Running => Some(EventType::InstanceRunning),
+            InstanceState::Degraded => Some(EventType::InstanceDegraded),
+            InstanceState::Stopped => Some(EventType::InstanceStopped),
+            InstanceState::Failed => Some(EventType::InstanceFailed),
+            InstanceState::Deleted => Some(EventType::InstanceDeleted),
         };
-        vec![Event::new(kind, after.app_id, &view(world, at.id, after))]
+        let is_news = before.is_some_and(|before| !after.advised.is_subset(&before.advised));
+        let advised = is_news.then_some(EventType::InstanceOutdated);
+        let told = entered.into_iter().chain(advised);
+        told.map(|kind| Event::new(kind, after.app_id, &view(world, at.id, after))).collect()
     }
 
     fn perform(

@@ -32,6 +32,7 @@ pub(super) fn view(world: &World, id: InstanceId, instance: &Instance) -> wire::
             },
             restarts: service.restarts,
             given_up: service.rejected.as_ref().map(|rejected| rejected.why.clone()),
+            outdated: service.live.image.outdated(world),
             env: masked(sealer, id, &service.live),
         }
     };

@@ -4,7 +4,7 @@
 
 use super::{Command, TemplateClaim};
 use crate::{
-    kinds::images::{self, ImageClaim, Images},
+    kinds::images::{self, Advisories, ImageClaim, Images, KnownAdvisory},
     world::World,
 };
 use contract::{
@@ -36,6 +36,8 @@ struct ShippedImage {
     source: ImageSource,
     description: Description,
     versions: Vec<ShippedVersion>,
+    #[serde(default)]
+    advisories: Vec<KnownAdvisory>,
 }
 
 /// Where the versions of an image come from.
@@ -46,6 +48,17 @@ enum ImageSource {
     Repository(ImageRepository),
     /// They are built from this recipe.
     Recipe(Slug),
+}
+
+impl ImageSource {
+    fn repository(&self) -> Result<ImageRepository, Fault> {
+        match self {
+            ImageSource::Repository(repository) => Ok(repository.clone()),
+            ImageSource::Recipe(recipe) => {
+                images::repository(recipe).parse().map_err(|_| Fault::Internal)
+            }
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -107,6 +120,15 @@ impl Catalogue {
         serde_json::from_str(json).map_err(|e| format!("the catalogue cannot be read: {e}"))
     }
 
+    /// The advisories of the images.
+    pub fn advisories(&self) -> Advisories {
+        let of_image = |image: &ShippedImage| {
+            let repository = image.source.repository().ok()?;
+            (!image.advisories.is_empty()).then(|| (repository, image.advisories.clone()))
+        };
+        Advisories::new(self.images.iter().filter_map(of_image))
+    }
+
     /// Registers images, templates and versions that are missing and were not deleted.
     pub async fn register(&self, world: &World) -> Result<(), String> {
         let mut ids = BTreeMap::new();
@@ -133,12 +155,7 @@ impl ShippedImage {
             }
             None => {
                 let id: ImageId = world.ports.random.id(now);
-                let repository = match &self.source {
-                    ImageSource::Repository(repository) => repository.clone(),
-                    ImageSource::Recipe(recipe) => {
-                        images::repository(recipe).parse().map_err(|_| Fault::Internal)?
-                    }
-                };
+                let repository = self.source.repository()?;
                 let image = DockerImage {
                     id,
                     name: self.name.clone(),
@@ -164,6 +181,7 @@ impl ShippedImage {
                 digest: shipped.digest.clone(),
                 state: ImageVersionState::Active,
                 deprecation_reason: None,
+                advisories: Vec::new(),
                 created_at: now,
             };
             match owners.ask(id, images::Command::AddVersion(Box::new(version))).await {
