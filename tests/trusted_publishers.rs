@@ -146,6 +146,28 @@ fn a_job_uploads_without_a_secret() {
     assert!(!done.status.success() && said.contains("svc_addTrustedPublisher"), "{said}");
 }
 
+/// The tokens of the jobs have the standing of the memberships of whoever adds the publisher.
+#[test]
+fn a_superadmin_adds_a_publisher_only_where_they_are_a_member() {
+    let service = Service::start();
+    let (ada, admin) = (service.register("ada"), service.administrator());
+    let acme = json!({"name": "Acme"});
+    let acme = service.call(Some(&ada), "createOrganization", acme).ok()["id"].clone();
+    let (_, app) = service.project_with_app(&ada, Some(&acme));
+    let add = || {
+        let params = json!({"appId": app, "repository": "acme/app", "workflow": "svc-build.yml"});
+        service.call(Some(&admin), "svc_addTrustedPublisher", params)
+    };
+    let refused = add();
+    assert_eq!(refused.refusal(), (409, 119), "{}", refused.body);
+    let why = refused.body["error"].as_str().unwrap();
+    assert!(why.contains("join it first") && why.contains("owners and admins"), "{why}");
+    let invited = json!({"organizationId": acme, "email": admin.email, "role": "admin"});
+    let token = service.call(Some(&ada), "inviteMember", invited).ok()["acceptToken"].clone();
+    service.call(Some(&admin), "acceptInvitation", json!({"token": token})).ok();
+    assert_eq!(add().ok()["createdBy"], admin.id);
+}
+
 #[test]
 fn what_strangers_trust_changes_nothing_for_an_app() {
     let Some(mut world) = World::new("what_strangers_trust_changes_nothing_for_an_app") else {

@@ -193,8 +193,8 @@ pub fn authorize_runner(
     }
 }
 
-/// Refuses to make a deploy token for an app that its maker reaches as a superadmin only: the token
-/// would reach nothing.
+/// Refuses to make what gives deploy tokens of the maker, if the maker reaches the app as a superadmin
+/// only: the tokens would reach nothing.
 pub fn check_maker(world: &World, maker: &SignedIn, place: &Ancestry) -> Result<(), Fault> {
     let Some((app, _)) = &place.app else { return Ok(()) };
     let memberships = memberships(world, maker.id)?;
@@ -202,7 +202,8 @@ pub fn check_maker(world: &World, maker: &SignedIn, place: &Ancestry) -> Result<
     member.map_err(|fault| match fault {
         Fault::NotFound(_) => Fault::NotNow(
             "a deploy token has the standing of its maker's memberships, and you are no member of \
-             this app's organization or project: join it first"
+             this app's organization or project: join it first, or leave this to one of its owners \
+             and admins"
                 .into(),
         ),
         fault => fault,

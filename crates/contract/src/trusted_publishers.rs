@@ -18,7 +18,8 @@ functions! {
     /// Trust a workflow of a repository to upload artifacts of an app, and to create releases.
     ///
     /// Its jobs exchange the identity token of their CI for a deploy token that lives 30 minutes, and
-    /// can do what the caller of this function may do.
+    /// can do what the caller of this function may do as a member. So the caller must be a member of
+    /// the app's organization and reach its project: it is not enough to be a superadmin.
     "svc_addTrustedPublisher": AddTrustedPublisher {
         app_id: AppId,
         /// The repository, such as `acme/app`.
@@ -48,7 +49,8 @@ functions! {
         issuer: Option<WebUrl>,
     } -> TrustedPublisher
     { who: OwnerOrAdmin of (app_id), effect: Change, person: required,
-      errors: [Exists "the app trusts this workflow already", NotNow "the app has 20 trusted publishers"] }
+      errors: [Exists "the app trusts this workflow already",
+        NotNow "the app has 20 trusted publishers, or the caller reaches it as a superadmin only"] }
 
     /// List the trusted publishers of an app.
     "svc_getTrustedPublishers": GetTrustedPublishers {

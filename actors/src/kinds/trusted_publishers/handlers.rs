@@ -2,7 +2,7 @@
 
 use super::{Command, TrustedPublishers};
 use crate::{
-    call::{context::Call, pagination},
+    call::{authz, context::Call, pagination},
     kinds::apps::Apps,
     platform::Platform,
     runtime::entries::Under,
@@ -29,6 +29,8 @@ impl Serves<AddTrustedPublisher> for Platform {
             let allowed: Vec<_> = issuers.iter().map(|issuer| issuer.as_str()).collect();
             Fault::invalid("issuer", format!("must be one of {}", allowed.join(", ")))
         })?;
+        let maker = cx.user()?;
+        authz::check_maker(&self.world, maker, &cx.ancestry)?;
         let _turn = self.world.creation(p.app_id).await?;
         if self.world.store.count::<TrustedPublishers>(&Under::<Apps>(p.app_id))? >= MOST {
             return Err(Fault::NotNow(format!("this app has {MOST} trusted publishers")));
@@ -45,7 +47,7 @@ impl Serves<AddTrustedPublisher> for Platform {
             events: if p.events.is_none() { usual_events() } else { p.events.into_vec() },
             repository_id: p.repository_id,
             repository_owner_id: p.repository_owner_id,
-            created_by: cx.user()?.id,
+            created_by: maker.id,
             created_at: cx.now,
         };
         let owners = &self.owners()?.trusted_publishers;
