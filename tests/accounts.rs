@@ -293,6 +293,106 @@ fn a_new_password_ends_deploy_tokens_where_that_is_wanted() {
     assert!(works(&make(&ada)));
 }
 
+/// Whoever registered the e-mail of somebody else first keeps nothing that works in the name of the
+/// account, not even if the service is killed just after the reset.
+#[test]
+fn a_reset_ends_what_works_without_a_session() {
+    let mut service = open();
+    let thief = service.register("ada");
+    let acme = json!({"name": "Acme"});
+    let acme = service.call(Some(&thief), "createOrganization", acme).ok()["id"].clone();
+    let (project, app) = service.project_with_app(&thief, Some(&acme));
+    let other = json!({"projectId": project, "name": "Other"});
+    let other = service.call(Some(&thief), "createApp", other).ok()["id"].clone();
+    let apps = [app, other];
+    let trust = |service: &Service, who: &Person, app: &Value, n: usize| {
+        let params =
+            json!({"appId": app, "repository": "acme/app", "workflow": format!("w{n}.yml")});
+        service.call(Some(who), "svc_addTrustedPublisher", params).ok()
+    };
+    let hook = |service: &Service, who: &Person, n: usize| {
+        let url = format!("https://hooks.example.com/{n}");
+        let params = json!({"organizationId": acme, "url": url});
+        service.call(Some(who), "svc_createWebhook", params).ok()
+    };
+    let publishers = |service: &Service, who: &Person| -> Vec<Value> {
+        let of_app = |app: &Value| {
+            let params = json!({"appId": app, "limit": 100});
+            let list = service.call(Some(who), "svc_getTrustedPublishers", params).ok();
+            list["items"].as_array().unwrap().clone()
+        };
+        apps.iter().flat_map(of_app).collect()
+    };
+    let disabled = |service: &Service, who: &Person| -> Vec<bool> {
+        let params = json!({"organizationId": acme, "limit": 100});
+        let list = service.call(Some(who), "svc_getWebhooks", params).ok();
+        let list = list["items"].as_array().unwrap().clone();
+        list.iter()
+            .map(|webhook| {
+                let why = webhook["disabledReason"].as_str().unwrap_or_default();
+                assert_eq!(webhook["enabled"] == false, why.contains("password"), "{webhook}");
+                webhook["enabled"] == false
+            })
+            .collect()
+    };
+    let make_all = |service: &Service, who: &Person| {
+        for n in 0..20 {
+            apps.iter().for_each(|app| drop(trust(service, who, app, n)));
+        }
+        (0..10).for_each(|n| drop(hook(service, who, n)));
+    };
+    let reset = |service: &Service, password: &str, revoke_tokens: bool| {
+        let before = reset_tokens(service).len();
+        service.call(None, "requestPasswordReset", json!({"email": thief.email})).ok();
+        eventually("the token is there", || reset_tokens(service).len() > before);
+        let token = reset_tokens(service).pop();
+        let params =
+            json!({"token": token, "newPassword": password, "revokeTokens": revoke_tokens});
+        service.call(None, "resetPassword", params).ok();
+    };
+
+    make_all(&service, &thief);
+    reset(&service, "horse 1 horse", false);
+    let ada = service.sign_in(&thief, "horse 1 horse");
+    assert_eq!((publishers(&service, &ada).len(), disabled(&service, &ada)), (40, vec![false; 10]));
+    eventually("she is told", || service.log().contains("all sessions have ended"));
+    assert!(!service.log().contains("webhooks that it made"));
+
+    reset(&service, "horse 2 horse", true);
+    service.kill();
+    service.boot();
+    let ada = service.sign_in(&thief, "horse 2 horse");
+    // What she makes herself stays.
+    let hers = trust(&service, &ada, &apps[1], 99);
+    hook(&service, &ada, 99);
+    eventually("what the other made is gone", || {
+        let ended = disabled(&service, &ada).iter().filter(|disabled| **disabled).count();
+        publishers(&service, &ada).len() == 1 && ended == 10
+    });
+    assert_eq!(publishers(&service, &ada), std::slice::from_ref(&hers));
+    assert_eq!(disabled(&service, &ada).len(), 11);
+
+    // Each is told in the audit log, once.
+    let params = json!({"function": "resetPassword", "limit": 200});
+    let admin = service.administrator();
+    let log = service.call(Some(&admin), "svc_admin_getAuditLog", params).ok();
+    let entries = log["items"].as_array().unwrap().iter();
+    let resources: Vec<_> = entries.map(|entry| entry["resource"].as_str().unwrap()).collect();
+    let publisher = hers["id"].as_str().unwrap()[..4].to_owned();
+    for (prefix, count) in [(publisher.as_str(), 40), ("whk_", 10)] {
+        let mut told: Vec<_> = resources.iter().filter(|id| id.starts_with(prefix)).collect();
+        assert_eq!(told.len(), count, "{resources:?}");
+        told.sort();
+        told.dedup();
+        assert_eq!(told.len(), count, "{resources:?}");
+    }
+
+    reset(&service, "horse 3 horse", true);
+    let ada = service.sign_in(&thief, "horse 3 horse");
+    eventually("all is gone", || publishers(&service, &ada).is_empty());
+    eventually("the mail says so", || service.log().contains("webhooks that it made are disabled"));
+}
+
 #[test]
 fn of_many_who_change_a_password_at_once_one_does() {
     let service = open();

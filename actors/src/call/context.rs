@@ -4,6 +4,7 @@
 use crate::{
     call::{
         audit::Event,
+        authn, authz,
         idempotency::{IdempotencyKey, Outcome, StoredReply},
         lookup::Ancestry,
         rate_limit::network,
@@ -142,6 +143,20 @@ impl Call {
             }
             Caller { user: None, .. } => Via::Nobody,
         }
+    }
+
+    /// The same call, whose change is refused if the caller's account changes meanwhile. For what goes
+    /// on to work for the caller without a session: what a new password ends must not come back
+    /// through a call that began before.
+    pub fn held_to_account(&self, world: &World) -> Result<Call, Fault> {
+        let Some(user) = &self.caller.user else { return Ok(self.clone()) };
+        // Read before the credential is checked again, so that the check holds for it.
+        let account = authz::account(&world.store, user.id)?;
+        authn::check_again(world, &self.caller, self.now)?;
+        let (id, user) = (user.id, SignedIn { account: account.clone(), ..user.clone() });
+        let ancestry = Ancestry { account: Some((id, account)), ..(*self.ancestry).clone() };
+        let caller = Caller { user: Some(user), ..self.caller };
+        Ok(Call { caller, ancestry: Arc::new(ancestry), ..self.clone() })
     }
 
     /// Sends the command of this call to an owner and makes the reply from the state after it. The

@@ -4,7 +4,10 @@ pub use crate::kinds::table::{Ancestry, noun};
 
 use crate::{
     call::context::Caller,
-    kinds::{apps::Apps, organizations::Organizations, projects::Projects, webhooks::Webhooks},
+    kinds::{
+        accounts::Accounts, apps::Apps, organizations::Organizations, projects::Projects,
+        webhooks::Webhooks,
+    },
     runtime::{resource::Resource, store::Store},
     world::World,
 };
@@ -23,8 +26,8 @@ pub fn get<R: Resource>(store: &Store, id: R::Key) -> Result<Snapshot<R>, Fault>
 }
 
 impl Ancestry {
-    /// Makes a change require that the organization, project, app and webhook are still as they were
-    /// read. The resource with the key `changed` is left out, because its owner knows its latest
+    /// Makes a change require that the account, organization, project, app and webhook are still as they
+    /// were read. The resource with the key `changed` is left out, because its owner knows its latest
     /// state.
     pub fn require(&self, change: Change, changed: &str) -> Change {
         fn one<R: Resource>(
@@ -37,6 +40,7 @@ impl Ancestry {
                 _ => change,
             }
         }
+        let change = one::<Accounts>(change, self.account.as_ref(), changed);
         let change = one::<Organizations>(change, self.organization.as_ref(), changed);
         let change = one::<Projects>(change, self.project.as_ref(), changed);
         let change = one::<Apps>(change, self.app.as_ref(), changed);

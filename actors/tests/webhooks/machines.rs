@@ -149,6 +149,7 @@ fn webhook() -> Kept<Webhooks> {
         previous_secret: None,
         deleting: false,
         created_by: None,
+        maker_epoch: 0,
         created_at: now,
         updated_at: now,
     })

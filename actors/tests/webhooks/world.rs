@@ -217,6 +217,7 @@ impl World {
             previous_secret: None,
             deleting: false,
             created_by: None,
+            maker_epoch: 0,
             created_at: self.now(),
             updated_at: self.now(),
         };

@@ -87,7 +87,8 @@ functions! {
     "changePassword": ChangePassword {
         current_password: PasswordAttempt,
         new_password: Password,
-        /// Whether to revoke all deploy tokens of the account, too.
+        /// Whether to revoke all deploy tokens of the account, too. Then the trusted publishers that it
+        /// added are removed, and the webhooks that it made are disabled.
         #[serde(default)]
         revoke_tokens: bool,
     } -> NewSession
@@ -145,7 +146,8 @@ functions! {
     "resetPassword": ResetPassword {
         token: String,
         new_password: Password,
-        /// Whether to revoke all deploy tokens of the account, too. The default is true.
+        /// Whether to revoke all deploy tokens of the account, too. Then the trusted publishers that it
+        /// added are removed, and the webhooks that it made are disabled. The default is true.
         #[serde(default = "yes")]
         revoke_tokens: bool,
     } -> Empty

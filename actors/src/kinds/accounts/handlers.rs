@@ -1,8 +1,8 @@
 //! The handlers of the group Authentication.
 
 use super::{
-    Account, AccountClaim, Accounts, Command, Guesser, Registration, Reset, Session, SessionClaim,
-    SessionIndex,
+    Account, AccountClaim, Accounts, Cause, Command, Guesser, Registration, Reset, Session,
+    SessionClaim, SessionIndex,
     lockout::Guess,
     rules::{RESET_LIFETIME, has_administrator, no_such_reset, taken},
     session::{self, digest, keyed_digest},
@@ -32,6 +32,9 @@ use contract::{
 };
 use std::time::Duration;
 use store::Snapshot;
+
+/// What the mail about a new password says if it ended all that acts for the account.
+const REACH_ENDED: &str = "\n\nSo have all deploy tokens of the account. The trusted publishers that it added are removed, and the webhooks that it made are disabled: look at them, add and enable those that are yours, and look at the members of your organizations.";
 
 /// For how long a sign-in proves who the caller is, as the current password does.
 const FRESH_SIGN_IN: Duration = Duration::from_secs(10 * 60);
@@ -323,10 +326,11 @@ impl Platform {
     }
 
     /// Tells a user by mail that the password was replaced. The call does not wait for it.
-    fn tell_of_new_password(&self, email: &Email) {
+    fn tell_of_new_password(&self, email: &Email, reach_ended: bool) {
         let (mail, email) = (self.world.ports.mail.clone(), email.clone());
+        let ended = if reach_ended { REACH_ENDED } else { "" };
         let text = format!(
-            "The password of your account at {} was replaced.\n\nIf it was not you, ask for a new one with “Forgot password” or requestPasswordReset: that ends all sessions and deploy tokens.",
+            "The password of your account at {} was replaced, and all sessions have ended.{ended}\n\nIf it was not you, ask for a new one with “Forgot password” or requestPasswordReset: that ends all sessions, and all that acts for your account.",
             self.settings.api_url
         );
         actix_rt::spawn(async move {
@@ -350,13 +354,14 @@ impl Platform {
             self.begin_session(cx, user.id, user.account.state.epoch)?;
         let expires_at = session.expires_at;
         let session = (key, session);
-        let command = Command::ChangePassword { password_hash, seen, session, revoke_tokens };
+        let end_reach = revoke_tokens.then(|| Cause::of(cx));
+        let command = Command::ChangePassword { password_hash, seen, session, end_reach };
         let owners = &self.owners()?.accounts;
         let reply = cx.change(&self.world, owners, user.id, command, move |_| {
             Ok(NewSession { session_token: session_token.clone(), expires_at })
         });
         let reply = reply.await?;
-        self.tell_of_new_password(&user.account.email);
+        self.tell_of_new_password(&user.account.email, revoke_tokens);
         session::end_surplus(&self.world.store, user.id).await;
         Ok(reply)
     }
@@ -476,12 +481,13 @@ impl Serves<ResetPassword> for Platform {
         let membership = self.world.store.held_by(&AccountClaim::reset(&digest))?;
         let (user, account) = membership.ok_or_else(no_such_reset)?;
         let password_hash = self.hash(cx, p.new_password).await?;
-        let command = Command::Reset { password_hash, digest, revoke_tokens: p.revoke_tokens };
+        let end_reach = p.revoke_tokens.then(|| Cause::of(cx));
+        let command = Command::Reset { password_hash, digest, end_reach };
         let reply = cx
             .change(&self.world, &self.owners()?.accounts, user, command, |_| Ok(Empty {}))
             .await?;
         self.lockout.forget(&account.email.key());
-        self.tell_of_new_password(&account.email);
+        self.tell_of_new_password(&account.email, p.revoke_tokens);
         Ok(reply)
     }
 }

@@ -1,5 +1,6 @@
 //! Accounts: people, with their sessions, passwords and tiers.
 
+mod effects;
 mod handlers;
 mod lockout;
 mod registration;
@@ -9,5 +10,5 @@ mod session_routes;
 
 pub use handlers::view;
 pub use lockout::{Guesser, Lockout};
-pub use rules::{Account, AccountClaim, Accounts, Command, Registration, Reset};
+pub use rules::{Account, AccountClaim, Accounts, Cause, Command, Registration, Reset};
 pub use session::{Session, SessionClaim, SessionIndex, digest, keyed_digest};

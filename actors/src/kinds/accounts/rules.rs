@@ -1,11 +1,12 @@
 //! The rules of an account.
 
 use super::session::Session;
-use crate::runtime::resource::{Kept, Moment, Never, Resource, Retry, Step, Unique, no_effects};
 use crate::{
+    call::context::Call,
     kinds::organizations::{
         Membership, Memberships, MembershipsDelta, Organization, Organizations,
     },
+    runtime::resource::{Intent, Kept, Moment, Resource, Retry, Step, Unique},
     world::World,
 };
 use contract::{
@@ -50,7 +51,8 @@ pub struct Account {
     /// Password resets under way. Earlier versions stored at most one, as `reset`.
     #[serde(default, alias = "reset", deserialize_with = "one_or_many")]
     pub resets: Vec<Reset>,
-    /// Grows when all deploy tokens end. A token of an earlier epoch is not valid.
+    /// Grows when all deploy tokens end. A token of an earlier epoch is not valid; trusted publishers
+    /// and webhooks of an earlier epoch are ended by [`Effect::EndReach`].
     #[serde(default)]
     pub token_epoch: u32,
     /// When `token_epoch` last grew.
@@ -129,8 +131,8 @@ pub enum Command {
         seen: String,
         /// The digest of the new session's token, and the session.
         session: (String, Session),
-        /// Whether to end all deploy tokens.
-        revoke_tokens: bool,
+        /// Whether to end all that acts for the account, and for which call.
+        end_reach: Option<Cause>,
     },
     /// Add a password reset, unless the most are under way.
     BeginReset(Reset),
@@ -139,8 +141,8 @@ pub enum Command {
         password_hash: String,
         /// The digest of the token.
         digest: String,
-        /// Whether to end all deploy tokens.
-        revoke_tokens: bool,
+        /// Whether to end all that acts for the account, and for which call.
+        end_reach: Option<Cause>,
     },
     SetTier(Tier),
     /// What a subscription pays for changed.
@@ -150,12 +152,38 @@ pub enum Command {
     Panic(String),
 }
 
+/// The call that an entry of the audit log names for work after it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cause {
+    pub function: String,
+    pub request_id: String,
+}
+
+impl Cause {
+    pub fn of(call: &Call) -> Cause {
+        Cause { function: call.function.to_owned(), request_id: call.request_id.to_string() }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Effect {
+    /// Remove the trusted publishers, and disable the webhooks, that the account made before its
+    /// deploy tokens ended.
+    EndReach(Cause),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing is left that acts for the account.
+    ReachEnded,
+}
+
 impl Resource for Accounts {
     type New = Registration;
     type State = Account;
     type Command = Command;
-    type Effect = Never;
-    type Outcome = Never;
+    type Effect = Effect;
+    type Outcome = Outcome;
 
     fn create(at: &Moment<Self>, registration: Registration) -> Result<Step<Self>, Fault> {
         Ok(create(at, registration))
@@ -169,8 +197,9 @@ impl Resource for Accounts {
         account.on_command(at, command)
     }
 
-    fn on_outcome(_: Account, _: &Moment<Self>, never: Never) -> Step<Self> {
-        match never {}
+    fn on_outcome(_: Account, _: &Moment<Self>, outcome: Outcome) -> Step<Self> {
+        let Outcome::ReachEnded = outcome;
+        Step::keep().intend(Intent::None)
     }
 
     fn is_deleted(_: &Account) -> bool {
@@ -186,12 +215,12 @@ impl Resource for Accounts {
     }
 
     fn perform(
-        e: Never,
-        _: UserId,
-        _: Arc<Kept<Self>>,
-        _: Arc<World>,
-    ) -> LocalBoxFuture<'static, Result<Never, Retry>> {
-        no_effects(e)
+        effect: Effect,
+        id: UserId,
+        account: Arc<Kept<Self>>,
+        world: Arc<World>,
+    ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
+        Box::pin(super::effects::perform(effect, id, account, world))
     }
 }
 
@@ -262,7 +291,7 @@ impl Account {
         at: &Moment<Accounts>,
         command: Command,
     ) -> Result<Step<Accounts>, Fault> {
-        let mut also = Change::new();
+        let (mut also, mut next) = (Change::new(), Intent::Keep);
         match command {
             Command::SignIn { session, key, address } => {
                 if session.epoch != self.epoch {
@@ -284,11 +313,11 @@ impl Account {
                 company.apply(&mut self.company);
                 self.updated_at = at.now;
             }
-            Command::ChangePassword { password_hash, seen, session, revoke_tokens } => {
+            Command::ChangePassword { password_hash, seen, session, end_reach } => {
                 if seen != self.password_hash {
                     return Err(Fault::WrongCurrentPassword);
                 }
-                self.set_password(password_hash, revoke_tokens, at.now);
+                next = self.set_password(password_hash, end_reach, at.now);
                 let (key, session) = session;
                 also = also.create::<Session>(&key, Session { epoch: self.epoch, ..session });
             }
@@ -299,12 +328,12 @@ impl Account {
                 }
                 self.resets.push(reset);
             }
-            Command::Reset { password_hash, digest, revoke_tokens } => {
+            Command::Reset { password_hash, digest, end_reach } => {
                 let is_it = |r: &Reset| r.digest == digest && r.expires_at > at.now;
                 if !self.resets.iter().any(is_it) {
                     return Err(no_such_reset());
                 }
-                self.set_password(password_hash, revoke_tokens, at.now);
+                next = self.set_password(password_hash, end_reach, at.now);
             }
             Command::SetTier(tier) => self.tier = tier,
             Command::SetPaidTier(paid) if paid == self.paid_tier => return Ok(Step::keep()),
@@ -313,18 +342,25 @@ impl Account {
             #[allow(clippy::panic, reason = "it is what this command is for")]
             Command::Panic(message) => panic!("{message}"),
         }
-        Ok(Step::put(self).also(also))
+        Ok(Step::put(self).also(also).intend(next))
     }
 
-    fn set_password(&mut self, password_hash: String, revoke_tokens: bool, now: Timestamp) {
+    /// Sets a new password and ends all sessions, and all that acts for the account if a call asks for
+    /// that. Returns the work that is left.
+    fn set_password(
+        &mut self,
+        password_hash: String,
+        end_reach: Option<Cause>,
+        now: Timestamp,
+    ) -> Intent<Effect> {
         self.password_hash = password_hash;
         self.epoch += 1;
         self.resets.clear();
-        if revoke_tokens {
-            self.token_epoch += 1;
-            self.tokens_ended_at = Some(now);
-        }
         self.updated_at = now;
+        let Some(cause) = end_reach else { return Intent::Keep };
+        self.token_epoch += 1;
+        self.tokens_ended_at = Some(now);
+        Intent::Now(Effect::EndReach(cause))
     }
 }
 

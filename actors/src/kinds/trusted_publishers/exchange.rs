@@ -1,10 +1,10 @@
 //! Exchanges the identity token of a CI job for a deploy token.
 
-use super::{Command, Mismatch, TrustedPublishers, matches};
+use super::{Command, Mismatch, Publisher, TrustedPublishers, matches};
 use crate::{
     call::{authn::TOKEN_PREFIX, authz, context::Call, lookup},
     kinds::{
-        accounts::digest,
+        accounts::{Accounts, digest},
         apps::Apps,
         tokens::{Identity, Token},
     },
@@ -40,6 +40,7 @@ impl Serves<ExchangeIdentity> for Platform {
         })?;
         // The token acts for the person who triggered the build, or who trusted the workflow.
         let upload = vec![Scope::ArtifactUpload];
+        let mut trusted_by = None;
         let (app_id, acts_for, scopes, build) = match self.job_of(&run).await? {
             Some(job) => (job.order.app_id, job.acts_for, upload, Some(job.order)),
             None => {
@@ -48,12 +49,16 @@ impl Serves<ExchangeIdentity> for Platform {
                 let publisher = self.publisher_of(&run, app)?;
                 let (id, publisher) = publisher.map_err(Fault::Unauthenticated)?;
                 self.pin(id, &run.repository_id, &run.repository_owner_id).await?;
+                trusted_by = Some(id);
                 let scopes = [upload, vec![Scope::ReleaseCreate]].concat();
                 (publisher.app_id, publisher.created_by, scopes, None)
             }
         };
         let place = lookup::find(&self.world, &cx.caller, Subject::App(app_id))?;
         let maker = authz::account(&self.world.store, acts_for)?;
+        if let Some(id) = trusted_by {
+            self.check_stands(id, &maker)?;
+        }
         let secret = ports.random.secret(TOKEN_PREFIX, 40).map_err(|_| Fault::Internal)?;
         let token = Token {
             name: name(&run).map_err(Fault::Unauthenticated)?,
@@ -77,6 +82,23 @@ impl Serves<ExchangeIdentity> for Platform {
 }
 
 impl Platform {
+    /// Refuses a publisher that a new password of its maker has ended, although it may not be removed
+    /// yet. The maker was read before, so a publisher that was removed since is seen here.
+    fn check_stands(&self, id: PublisherId, maker: &Snapshot<Accounts>) -> Result<(), Fault> {
+        let publisher = self.world.store.get::<TrustedPublishers>(&id)?;
+        let is_ending = |publisher: &Publisher| {
+            maker.intent.is_some() && publisher.maker_epoch < maker.token_epoch
+        };
+        match publisher {
+            Some(publisher) if !is_ending(&publisher.state) => Ok(()),
+            _ => Err(Fault::Unauthenticated(
+                "the app trusts this job no longer: whoever added the trusted publisher has a new \
+                 password; svc_addTrustedPublisher adds it again"
+                    .into(),
+            )),
+        }
+    }
+
     /// From now on, a publisher trusts only the repository and the owner with these ids.
     pub(crate) async fn pin(
         &self,

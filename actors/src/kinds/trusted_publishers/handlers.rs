@@ -1,6 +1,6 @@
 //! The handlers of the group Trusted publishers.
 
-use super::{Command, TrustedPublishers};
+use super::{Command, Publisher, TrustedPublishers};
 use crate::{
     call::{authz, context::Call, pagination},
     kinds::apps::Apps,
@@ -29,6 +29,7 @@ impl Serves<AddTrustedPublisher> for Platform {
             let allowed: Vec<_> = issuers.iter().map(|issuer| issuer.as_str()).collect();
             Fault::invalid("issuer", format!("must be one of {}", allowed.join(", ")))
         })?;
+        let cx = &cx.held_to_account(&self.world)?;
         let maker = cx.user()?;
         authz::check_maker(&self.world, maker, &cx.ancestry)?;
         let _turn = self.world.creation(p.app_id).await?;
@@ -36,7 +37,8 @@ impl Serves<AddTrustedPublisher> for Platform {
             return Err(Fault::NotNow(format!("this app has {MOST} trusted publishers")));
         }
         let id: PublisherId = self.world.ports.random.id(cx.now);
-        let publisher = TrustedPublisher {
+        let maker_epoch = maker.account.token_epoch;
+        let shown = TrustedPublisher {
             id,
             app_id: p.app_id,
             issuer,
@@ -50,8 +52,10 @@ impl Serves<AddTrustedPublisher> for Platform {
             created_by: maker.id,
             created_at: cx.now,
         };
+        let publisher = Publisher { shown, maker_epoch };
         let owners = &self.owners()?.trusted_publishers;
-        cx.create(&self.world, owners, id, publisher, |publisher| Ok(publisher.clone())).await
+        let reply = |publisher: &Publisher| Ok(publisher.shown.clone());
+        cx.create(&self.world, owners, id, publisher, reply).await
     }
 }
 
@@ -63,7 +67,7 @@ impl Serves<GetTrustedPublishers> for Platform {
     ) -> Result<Page<TrustedPublisher>, Fault> {
         let (store, entry) = (&self.world.store, Under::<Apps>(p.app_id));
         pagination::page::<TrustedPublishers, _>(store, &entry, (p.limit, p.cursor), |_, seen| {
-            Ok(Some(seen.state.clone()))
+            Ok(Some(seen.shown.clone()))
         })
     }
 }
@@ -75,8 +79,7 @@ impl Serves<RemoveTrustedPublisher> for Platform {
         p: RemoveTrustedPublisher,
     ) -> Result<RemovedTrustedPublisher, Fault> {
         let owners = &self.owners()?.trusted_publishers;
-        let reply =
-            |publisher: &TrustedPublisher| Ok(RemovedTrustedPublisher { deleted: publisher.id });
+        let reply = |publisher: &Publisher| Ok(RemovedTrustedPublisher { deleted: publisher.id });
         cx.change(&self.world, owners, p.publisher_id, Command::Remove, reply).await
     }
 }

@@ -6,4 +6,6 @@ mod matching;
 mod rules;
 
 pub use matching::{Mismatch, matches};
-pub use rules::{Command, TrustedPublisherClaim, TrustedPublisherIndex, TrustedPublishers};
+pub use rules::{
+    Command, Publisher, TrustedPublisherClaim, TrustedPublisherIndex, TrustedPublishers,
+};

@@ -5,16 +5,35 @@ use crate::{
     world::World,
 };
 use contract::{
-    AppId, Fault, PublisherId,
+    AppId, Fault, PublisherId, UserId,
     text::{HostId, RepositoryName},
     trusted_publishers::TrustedPublisher,
 };
 use futures_util::future::LocalBoxFuture;
-use std::sync::Arc;
+use serde::{Deserialize, Serialize};
+use std::{ops::Deref, sync::Arc};
 use store::Entries;
 
 #[derive(Debug, Clone, Copy)]
 pub struct TrustedPublishers;
+
+/// The stored state of a trusted publisher.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Publisher {
+    /// The part that callers see.
+    #[serde(flatten)]
+    pub shown: TrustedPublisher,
+    /// The maker's token epoch at creation.
+    #[serde(default)]
+    pub maker_epoch: u32,
+}
+
+impl Deref for Publisher {
+    type Target = TrustedPublisher;
+    fn deref(&self) -> &TrustedPublisher {
+        &self.shown
+    }
+}
 
 #[derive(Debug, Clone)]
 pub enum Command {
@@ -27,23 +46,25 @@ pub enum Command {
 }
 
 impl Resource for TrustedPublishers {
-    type New = TrustedPublisher;
-    type State = TrustedPublisher;
+    const INDEX: u16 = 2;
+    type New = Publisher;
+    type State = Publisher;
     type Command = Command;
     type Effect = Never;
     type Outcome = Never;
 
-    fn create(_: &Moment<Self>, publisher: TrustedPublisher) -> Result<Step<Self>, Fault> {
+    fn create(_: &Moment<Self>, publisher: Publisher) -> Result<Step<Self>, Fault> {
         Ok(Step::put(publisher))
     }
 
     fn on_command(
-        mut publisher: TrustedPublisher,
+        mut publisher: Publisher,
         _: &Moment<Self>,
         command: Command,
     ) -> Result<Step<Self>, Fault> {
         let Command::Pin { repository, owner } = command else { return Ok(Step::remove()) };
-        let (ours, theirs) = (&mut publisher.repository_id, &mut publisher.repository_owner_id);
+        let (ours, theirs) =
+            (&mut publisher.shown.repository_id, &mut publisher.shown.repository_owner_id);
         let is_another = ours.as_ref().is_some_and(|id| *id != repository)
             || theirs.as_ref().is_some_and(|id| *id != owner);
         if is_another {
@@ -58,19 +79,21 @@ impl Resource for TrustedPublishers {
         Ok(Step::put(publisher))
     }
 
-    fn on_outcome(_: TrustedPublisher, _: &Moment<Self>, never: Never) -> Step<Self> {
+    fn on_outcome(_: Publisher, _: &Moment<Self>, never: Never) -> Step<Self> {
         match never {}
     }
 
-    fn is_deleted(_: &TrustedPublisher) -> bool {
+    fn is_deleted(_: &Publisher) -> bool {
         false
     }
 
-    fn index(publisher: &TrustedPublisher) -> Entries<Self> {
-        Entries::default().and(TrustedPublisherIndex::of(&publisher.repository))
+    fn index(publisher: &Publisher) -> Entries<Self> {
+        Entries::default()
+            .and(TrustedPublisherIndex::of(&publisher.repository))
+            .and(TrustedPublisherIndex::Maker { user: publisher.created_by })
     }
 
-    fn claims(publisher: &TrustedPublisher) -> Vec<Unique<Self>> {
+    fn claims(publisher: &Publisher) -> Vec<Unique<Self>> {
         let taken = || Fault::Exists("this app trusts this workflow already".into());
         vec![Unique::new(TrustedPublisherClaim::of(publisher), taken)]
     }
@@ -86,7 +109,7 @@ impl Resource for TrustedPublishers {
 }
 
 impl Child for TrustedPublishers {
-    fn parent(publisher: &TrustedPublisher) -> Option<AppId> {
+    fn parent(publisher: &Publisher) -> Option<AppId> {
         Some(publisher.app_id)
     }
 
@@ -101,6 +124,8 @@ store::entries! {
         /// anybody may name any repository, so who is trusted is looked up by app. The stores hold the
         /// entries, and each record must have those of its kind.
         Repository { name: String } = "repository",
+        /// The publishers that a user added.
+        Maker { user: UserId } = "maker",
     }
 }
 

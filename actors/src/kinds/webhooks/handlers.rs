@@ -53,6 +53,7 @@ impl Platform {
 impl Serves<CreateWebhook> for Platform {
     async fn serve(&self, cx: &Call, p: CreateWebhook) -> Result<WebhookWithSecret, Fault> {
         self.check_receiver(&p.url)?;
+        let cx = &cx.held_to_account(&self.world)?;
         let of_organization = Under::<Organizations>(p.organization_id);
         let _turn = self.world.creation(p.organization_id).await?;
         if self.world.store.count::<Webhooks>(&of_organization)? >= MOST {
@@ -60,6 +61,7 @@ impl Serves<CreateWebhook> for Platform {
         }
         let id: WebhookId = self.world.ports.random.id(cx.now);
         let (secret, sealed) = self.new_secret(id)?;
+        let maker = cx.caller.user.as_ref();
         let webhook = Webhook {
             organization_id: p.organization_id,
             url: p.url,
@@ -71,7 +73,8 @@ impl Serves<CreateWebhook> for Platform {
             secret: sealed,
             previous_secret: None,
             deleting: false,
-            created_by: cx.caller.user.as_ref().map(|user| user.id),
+            created_by: maker.map(|maker| maker.id),
+            maker_epoch: maker.map_or(0, |maker| maker.account.token_epoch),
             created_at: cx.now,
             updated_at: cx.now,
         };

@@ -15,5 +15,7 @@ mod subscribers;
 
 pub(super) use handlers::view;
 pub use payload::{Payload, PayloadDelta};
-pub use rules::{Command, Effect, FAILS_AT_MOST, Outcome, PreviousSecret, Webhook, Webhooks};
+pub use rules::{
+    Command, Effect, FAILS_AT_MOST, Outcome, PreviousSecret, Webhook, WebhookIndex, Webhooks,
+};
 pub use subscribers::Subscribers;

@@ -13,6 +13,7 @@ use contract::{
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
 use std::{sync::Arc, time::Duration};
+use store::Entries;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Webhooks;
@@ -40,6 +41,9 @@ pub struct Webhook {
     /// The deletion has begun: the deliveries are being removed.
     pub deleting: bool,
     pub created_by: Option<UserId>,
+    /// The maker's token epoch at creation.
+    #[serde(default)]
+    pub maker_epoch: u32,
     pub created_at: Timestamp,
     /// When a command of a caller last changed the webhook.
     pub updated_at: Timestamp,
@@ -66,7 +70,7 @@ pub enum Command {
     Failing,
     /// An attempt succeeded.
     Working,
-    /// The receiver wants nothing more, for this reason.
+    /// Send nothing more, for this reason.
     Disable(String),
     Delete,
 }
@@ -108,7 +112,16 @@ impl Webhook {
     }
 }
 
+store::entries! {
+    /// The index entries of webhooks.
+    pub enum WebhookIndex of Webhooks {
+        /// The enabled webhooks that a user made.
+        EnabledOfMaker { user: UserId } = "enabledOfMaker",
+    }
+}
+
 impl Resource for Webhooks {
+    const INDEX: u16 = 2;
     type New = Webhook;
     type State = Webhook;
     type Command = Command;
@@ -177,6 +190,13 @@ impl Resource for Webhooks {
 
     fn is_deleted(webhook: &Webhook) -> bool {
         webhook.deleting
+    }
+
+    fn index(webhook: &Webhook) -> Entries<Self> {
+        let works = webhook.enabled && !webhook.deleting;
+        let maker = webhook.created_by.filter(|_| works);
+        let entry = maker.map(|user| WebhookIndex::EnabledOfMaker { user });
+        Entries::default().and_all(entry)
     }
 
     fn perform(
