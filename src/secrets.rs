@@ -11,6 +11,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// The prefix of master keys.
+const MASTER_KEY: &str = "svc_mk_";
+
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Keys {
@@ -27,6 +30,18 @@ pub struct Keys {
     /// Keys that encrypted before it, while `svc admin rekey` is under way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub older_encryption_keys: Vec<String>,
+    /// The fingerprint of the signing key before, while `svc admin rekey` is under way: the store may
+    /// know that one still. What it signed is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub older_signing_key: Option<String>,
+}
+
+/// The keys that are to be renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Renewal {
+    pub encryption_key: bool,
+    pub signing_key: bool,
+    pub master_key: bool,
 }
 
 impl Keys {
@@ -39,6 +54,13 @@ impl Keys {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             shape: installation::SHAPE,
         }
+    }
+
+    /// The fingerprints of the keys with which the store may still be written, because a renewal is
+    /// under way.
+    pub fn older_fingerprints(&self) -> Vec<String> {
+        let encryption = self.older_encryption_keys.iter().map(|key| fingerprint(key));
+        encryption.chain(self.older_signing_key.clone()).collect()
     }
 }
 
@@ -84,10 +106,11 @@ pub fn keys(
     let mut keys = read_or_make(&keys_path(data), || {
         Ok(Keys {
             application_id: secret("svc_", 24)?,
-            master_key: secret("svc_mk_", 40)?,
+            master_key: secret(MASTER_KEY, 40)?,
             signing_key: secret("", 64)?,
             encryption_key: secret("", 64)?,
             older_encryption_keys: Vec::new(),
+            older_signing_key: None,
         })
     })?;
     if keys.encryption_key.is_empty() {
@@ -103,9 +126,10 @@ pub fn keys(
     Ok(keys)
 }
 
-/// Makes a new encryption key, and keeps the present one beside it. If an earlier call was not
-/// completed, its new key counts.
-pub fn begin_rekey(data: &Path, random: &Random) -> io::Result<Keys> {
+/// Makes new keys. Beside a new encryption key it keeps the present one, and of the present signing key
+/// the fingerprint. If an earlier call was not completed, its new keys count; a master key is complete
+/// at once.
+pub fn begin_rekey(data: &Path, random: &Random, renewal: Renewal) -> io::Result<Keys> {
     let path = keys_path(data);
     let mut keys: Keys = serde_json::from_slice(&std::fs::read(&path)?)?;
     if keys.encryption_key.is_empty() {
@@ -114,17 +138,25 @@ pub fn begin_rekey(data: &Path, random: &Random) -> io::Result<Keys> {
             "there is no encryption key yet: start the server once, which makes one",
         ));
     }
-    if keys.older_encryption_keys.is_empty() {
-        let new = random.secret("", 64).map_err(io::Error::other)?;
-        keys.older_encryption_keys.push(std::mem::replace(&mut keys.encryption_key, new));
-        write(&path, &serde_json::to_vec_pretty(&keys)?)?;
+    let secret = |prefix, length| random.secret(prefix, length).map_err(io::Error::other);
+    if renewal.encryption_key && keys.older_encryption_keys.is_empty() {
+        let older = std::mem::replace(&mut keys.encryption_key, secret("", 64)?);
+        keys.older_encryption_keys.push(older);
     }
+    if renewal.signing_key && keys.older_signing_key.is_none() {
+        keys.older_signing_key = Some(fingerprint(&keys.signing_key));
+        keys.signing_key = secret("", 64)?;
+    }
+    if renewal.master_key {
+        keys.master_key = secret(MASTER_KEY, 40)?;
+    }
+    write(&path, &serde_json::to_vec_pretty(&keys)?)?;
     Ok(keys)
 }
 
-/// Forgets the older encryption keys.
+/// Forgets the older keys.
 pub fn end_rekey(data: &Path, keys: Keys) -> io::Result<()> {
-    let keys = Keys { older_encryption_keys: Vec::new(), ..keys };
+    let keys = Keys { older_encryption_keys: Vec::new(), older_signing_key: None, ..keys };
     write(&keys_path(data), &serde_json::to_vec_pretty(&keys)?)
 }
 

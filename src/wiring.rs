@@ -21,7 +21,7 @@ use actors::{
         templates::catalogue::Catalogue,
         webhooks::Webhooks,
     },
-    operators::installation::{Installation, This, fingerprint},
+    operators::installation::{Installation, This},
     platform::{DefaultTemplates, Platform, Settings, kinds},
     ports::{
         Ports, Random, Site,
@@ -158,13 +158,13 @@ async fn keys(data: &Path, store: &Database, random: &Random) -> Result<Keys, St
     let keys = secrets::keys(data, random, is_new, has_secrets);
     let keys = keys.map_err(|e| format!("the keys: {e}"))?;
     let present = keys.installation();
-    let older: Vec<_> = keys.older_encryption_keys.iter().map(|key| fingerprint(key)).collect();
+    let older = keys.older_fingerprints();
     if let Some(known) = &known {
         known
             .accepts(&present, &older)
             .map_err(|e| format!("{}: {e}", secrets::keys_path(data).display()))?;
     }
-    // While secrets are encrypted again, some need the older key.
+    // While keys are renewed, the store may need the older ones.
     if older.is_empty() && known.as_ref().is_none_or(|known| ***known != present) {
         let change = Change::new().replace::<Installation>(&This, known.as_deref(), present);
         store.commit(change).await.map_err(text)?;

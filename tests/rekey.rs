@@ -7,6 +7,7 @@ use crate::support::{
     requires,
     service::{Person, SVC, Service},
 };
+use actors::operators::installation::fingerprint;
 use data_encoding::BASE64;
 use serde_json::{Value, json};
 use std::process::{Command, Output, Stdio};
@@ -169,6 +170,84 @@ fn an_interrupted_run_goes_on() {
     world.service.check();
     world.service.boot();
     assert_eq!(world.opened(), [true; 3]);
+}
+
+#[test]
+fn the_signing_key_and_the_master_key_are_renewed() {
+    let mut service = Service::start();
+    let ada = service.register("ada");
+    let (_, app) = service.project_with_app(&ada, None);
+    let artifact = service.upload(&ada, &app, "sample.apk", "1.4.2")["id"].clone();
+    let address = |service: &Service| {
+        let params = json!({"artifactId": artifact});
+        let given = service.call(Some(&ada), "svc_getArtifactDownloadUrl", params).ok();
+        given["url"].as_str().unwrap().to_owned()
+    };
+    let downloads = |service: &Service, url: &str| service.http.get(url).send().unwrap().status();
+    let overview = |service: &Service, master_key: &str| {
+        let request = service.request(&service.http, "svc_admin_getActors", &json!({}));
+        let answer = request.header("X-Backend-Master-Key", master_key).send().unwrap();
+        Service::answer(answer).unwrap().status
+    };
+    let keys = |service: &Service| -> Value {
+        let file = std::fs::read(service.data().join("secrets/keys.json")).unwrap();
+        serde_json::from_slice(&file).unwrap()
+    };
+    let rekey = |service: &Service, options: &[&str]| {
+        let args = [&["admin", "rekey"], options].concat();
+        let done = Command::new(SVC).args(args).current_dir(&service.home).output().unwrap();
+        assert!(done.status.success(), "{}", said(&done));
+        said(&done)
+    };
+    let (given, old, old_master) = (address(&service), keys(&service), service.master_key());
+    assert_eq!((downloads(&service, &given).as_u16(), overview(&service, &old_master)), (200, 200));
+
+    service.stop();
+    let told = rekey(&service, &["--signing-key", "--master-key"]);
+    for word in ["downloads", "svc_getRepositoryWebhook", "master key"] {
+        assert!(told.contains(word) && !told.contains("sealed"), "{told}");
+    }
+    let new = keys(&service);
+    assert_eq!(new.as_object().unwrap().len(), 4, "nothing of the old keys is left");
+    for field in ["signingKey", "masterKey"] {
+        assert_ne!(new[field], old[field]);
+        assert!(!told.contains(new[field].as_str().unwrap()), "{told}");
+    }
+    for field in ["applicationId", "encryptionKey"] {
+        assert_eq!(new[field], old[field]);
+    }
+    service.check();
+    service.boot();
+    assert_eq!(downloads(&service, &given).as_u16(), 401);
+    assert_eq!(overview(&service, &old_master), 401);
+    assert_eq!(overview(&service, &service.master_key()), 200);
+    let given = address(&service);
+    assert_eq!(downloads(&service, &given).as_u16(), 200, "the session stays, and signs anew");
+
+    // Interrupted after the new key file and before the store knows it: the server starts with the
+    // new key, and the command goes on, whatever it is asked for.
+    service.stop();
+    let file = service.data().join("secrets/keys.json");
+    let mut between = keys(&service);
+    between["signingKey"] = "s".repeat(64).into();
+    std::fs::write(&file, between.to_string()).unwrap();
+    let refused = service.command(&[]).stderr(Stdio::piped()).output().unwrap();
+    assert!(
+        said(&refused).contains("the signing key of the key file is not"),
+        "{}",
+        said(&refused)
+    );
+    between["olderSigningKey"] = fingerprint(new["signingKey"].as_str().unwrap()).into();
+    std::fs::write(&file, between.to_string()).unwrap();
+    service.boot();
+    assert_eq!(downloads(&service, &given).as_u16(), 401);
+    service.stop();
+    let told = rekey(&service, &["--master-key"]);
+    assert!(told.contains("signing key"), "{told}");
+    assert_eq!(keys(&service)["signingKey"], between["signingKey"]);
+    assert_eq!(keys(&service).as_object().unwrap().len(), 4);
+    service.check();
+    service.boot();
 }
 
 #[test]

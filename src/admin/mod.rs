@@ -41,8 +41,18 @@ pub enum AdminCommand {
         #[arg(long, env = "SVC_DATA", default_value = "data/run")]
         data: PathBuf,
     },
-    /// Encrypt the secrets in the store with a new key. The server must not run.
+    /// Make new keys, by default a new encryption key for the secrets in the store. The server must not
+    /// run.
     Rekey {
+        /// Make a new encryption key, and encrypt the secrets in the store with it.
+        #[arg(long)]
+        encryption_key: bool,
+        /// Make a new signing key. Signed addresses and the secrets of repositories' webhooks end.
+        #[arg(long)]
+        signing_key: bool,
+        /// Make a new master key.
+        #[arg(long)]
+        master_key: bool,
         /// The server's data directory.
         #[arg(long, env = "SVC_DATA", default_value = "data/run")]
         data: PathBuf,
@@ -76,7 +86,11 @@ pub fn run(command: AdminCommand) -> Result<(), String> {
             note(&id);
             Ok(())
         }
-        AdminCommand::Rekey { data } => rekey::rekey(&data),
+        AdminCommand::Rekey { encryption_key, signing_key, master_key, data } => {
+            let named = encryption_key || signing_key || master_key;
+            let encryption_key = encryption_key || !named;
+            rekey::rekey(&data, secrets::Renewal { encryption_key, signing_key, master_key })
+        }
         AdminCommand::Check { data } => check::check(&data),
     }
 }

@@ -1,7 +1,10 @@
-//! Encrypts every secret in the store with a new key.
+//! Renews the keys of a server, and encrypts every secret in the store with a new key.
 
 use super::{dump::open, note};
-use crate::{secrets, wiring::sealer};
+use crate::{
+    secrets::{self, Renewal},
+    wiring::sealer,
+};
 use actix_rt::SystemRunner;
 use actors::{
     kinds::{
@@ -15,28 +18,54 @@ use actors::{
 use std::path::Path;
 use store::{Change, Record, Store};
 
-/// Makes a new encryption key, seals every secret with it, and forgets the old key. An interrupted
-/// run is continued: until the end, the key file has both keys.
-pub fn rekey(data: &Path) -> Result<(), String> {
+/// What ends with a signing key.
+const SIGNED: &str = "made a new signing key: addresses for uploads and downloads that were given out are \
+    void, the webhook of each repository needs its new secret (svc_getRepositoryWebhook) at the host, builds \
+    that a runner has begun are given to a runner again, and a call from before that is repeated with its \
+    request id happens again";
+
+/// Makes new keys. Seals every secret with a new encryption key, and forgets the old one. An
+/// interrupted run is continued: until the end, the key file has what the store may need.
+pub fn rekey(data: &Path, renewal: Renewal) -> Result<(), String> {
     let store = open(data)?;
-    let done = seal_anew(&store, data);
+    let done = renew(&store, data, renewal);
     store.close();
-    note(&format!("sealed {} secrets with a new encryption key", done?));
+    let Renewed { sealed, signing_key } = done?;
+    let file = secrets::keys_path(data).display().to_string();
+    if let Some(sealed) = sealed {
+        note(&format!("sealed {sealed} secrets with a new encryption key"));
+    }
+    if signing_key {
+        note(SIGNED);
+    }
+    if renewal.master_key {
+        note(&format!(
+            "made a new master key, in {file}: whoever sends the old one is refused from the next start on"
+        ));
+    }
     note(&format!(
-        "copy {} to the place of your backups; a backup of the store from before needs the old file",
-        secrets::keys_path(data).display()
+        "copy {file} to the place of your backups; a backup of the store from before needs the old file"
     ));
     Ok(())
 }
 
-fn seal_anew(store: &Store, data: &Path) -> Result<usize, String> {
+/// The keys that were renewed, by this run or by an earlier one that it completed.
+struct Renewed {
+    /// How many secrets were sealed with a new encryption key.
+    sealed: Option<usize>,
+    signing_key: bool,
+}
+
+fn renew(store: &Store, data: &Path, renewal: Renewal) -> Result<Renewed, String> {
     let at = |e: std::io::Error| format!("{}: {e}", secrets::keys_path(data).display());
-    let keys = secrets::begin_rekey(data, &Random::default()).map_err(at)?;
-    let sealed = reseal(store, sealer(&keys)?)?;
-    // Until the key file forgets the older key, the server starts with both.
+    let keys = secrets::begin_rekey(data, &Random::default(), renewal).map_err(at)?;
+    let is_sealed_anew = !keys.older_encryption_keys.is_empty();
+    let sealed = is_sealed_anew.then(|| reseal(store, sealer(&keys)?)).transpose()?;
+    let renewed = Renewed { sealed, signing_key: keys.older_signing_key.is_some() };
+    // Until the key file forgets the older keys, the server starts with both.
     know(store, keys.installation())?;
     secrets::end_rekey(data, keys).map_err(at)?;
-    Ok(sealed)
+    Ok(renewed)
 }
 
 /// Writes with which keys the store is written.

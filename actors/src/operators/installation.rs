@@ -74,7 +74,7 @@ pub enum Unfit {
 
 impl Installation {
     /// Whether a program with the keys of `present` may go on with the store. `older` are fingerprints
-    /// of encryption keys that the key file keeps while secrets are encrypted again.
+    /// that the key file keeps while keys are renewed.
     pub fn accepts(&self, present: &Installation, older: &[String]) -> Result<(), Unfit> {
         if self.shape > present.shape || version(&self.program) > version(&present.program) {
             return Err(Unfit::OlderProgram { program: self.program.clone() });
@@ -82,11 +82,11 @@ impl Installation {
         if self.application_id != present.application_id {
             return Err(Unfit::OtherKey("the application id"));
         }
-        if self.signing_key != present.signing_key {
+        let is_known = |key: &String, present: &String| key == present || older.contains(key);
+        if !is_known(&self.signing_key, &present.signing_key) {
             return Err(Unfit::OtherKey("the signing key"));
         }
-        let known = std::iter::once(&present.encryption_key).chain(older);
-        if !known.into_iter().any(|key| *key == self.encryption_key) {
+        if !is_known(&self.encryption_key, &present.encryption_key) {
             return Err(Unfit::OtherKey("the encryption key"));
         }
         Ok(())
@@ -129,6 +129,7 @@ mod tests {
         assert_eq!(stored.accepts(&installation("one", "1.3.0", 3), &[]), too_old);
         let signs = Installation { signing_key: fingerprint("x"), ..stored.clone() };
         assert_eq!(stored.accepts(&signs, &[]), other("the signing key"));
+        assert_eq!(stored.accepts(&signs, &[fingerprint("signs")]), Ok(()));
         let named = Installation { application_id: "svc_2".into(), ..stored.clone() };
         assert_eq!(stored.accepts(&named, &[]), other("the application id"));
     }
