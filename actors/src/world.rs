@@ -4,6 +4,7 @@ use crate::{
     background::engine_health::EngineHealth,
     kinds::{
         backup_schedules,
+        backups::restore_check_turns,
         builds::{Asked, SeenRunners, WaitingBuilds},
         image_builds::queue::BuildQueue,
         instances::metrics::LastReadings,
@@ -18,7 +19,7 @@ use crate::{
         reachability::Forwarded,
         resource::{Moment, Resource},
         store::Store,
-        turns::{Turn, Turns},
+        turns::{Tenant, Turn, Turns},
     },
 };
 use actix_rt::ArbiterHandle;
@@ -43,6 +44,8 @@ pub struct World {
     pub last_readings: LastReadings,
     /// The builds that are under way and those that wait.
     pub builds: BuildQueue,
+    /// The restore checks of backups that are under way and those that wait.
+    pub(crate) restore_checks: Turns<Tenant>,
     /// The builds for which a run in a CI was asked for.
     pub asked_runs: Asked,
     /// Tells idle runners of builds.
@@ -80,6 +83,7 @@ impl World {
             engine_health: EngineHealth::default(),
             last_readings: LastReadings::default(),
             builds: BuildQueue::default(),
+            restore_checks: restore_check_turns(),
             asked_runs: Asked::default(),
             waiting_builds: WaitingBuilds::default(),
             creations: Turns::apart(1),

@@ -35,10 +35,18 @@ pub async fn create(world: &Arc<World>) -> InstanceId {
 
 /// Creates an instance of a shipped template, with database and server.
 pub async fn create_from(world: &Arc<World>, slug: &str) -> InstanceId {
+    let project = scene::instance(world.ports.clock.now()).project_id;
+    create_in(world, project, slug).await
+}
+
+/// Creates an instance of a shipped template in a project, which is made if it is missing, with an
+/// organization of its own.
+pub async fn create_in(world: &Arc<World>, project_id: ProjectId, slug: &str) -> InstanceId {
     let now = world.ports.clock.now();
     let claim = TemplateClaim::Slug { slug: slug.parse().unwrap() };
     let (_, template) = world.store.held_by(&claim).unwrap().unwrap();
     let mut instance = scene::instance(now);
+    instance.project_id = project_id;
     instance.template_id = template.state.id;
     instance.app_id = world.ports.random.id(now);
     for service in &mut instance.services {

@@ -3,7 +3,7 @@
 
 use super::{
     harness::{FAILURES, comes_to, fails_once, is_done_twice, pairs, run},
-    instances::{create, state, until},
+    instances::{create, create_in, state, until},
     scene,
 };
 use actors::{
@@ -193,6 +193,55 @@ fn a_backup_may_do_each_thing_twice() {
             let back_up = async |told: &str| back_up(&world, &engine, of, told).await;
             is_done_twice(&world, &engine, &[&[operation]], |o| &o.backups, back_up).await;
         }
+    });
+}
+
+/// Makes a backup and waits until it is ready.
+async fn ready(world: &Arc<World>, instance: InstanceId) -> BackupId {
+    let now = world.ports.clock.now();
+    let id: BackupId = world.ports.random.id(now);
+    let mut backup = scene::backing_up(id, instance, now).backup;
+    backup.app_id = state(world, instance).unwrap().app_id;
+    let begin = backups::Begin { backup, database: None, keep: None, verify: false };
+    world.owners().unwrap().backups.create(id, begin).await.unwrap();
+    let is_ready = |found: &State| found.backup.state == BackupState::Ready;
+    comes_to::<Backups>(world, id, "a backup", |found| found.is_some_and(is_ready)).await;
+    id
+}
+
+#[test]
+fn the_first_restore_check_of_an_organization_does_not_wait_for_all_of_another() {
+    run(|world, engine| async move {
+        engine.on_exec(tools);
+        let many = running(&world).await;
+        let project = world.ports.random.id(world.ports.clock.now());
+        let one = create_in(&world, project, "parse-server-postgresql").await;
+        until(&world, one, InstanceState::Running, "of another organization").await;
+        let mut ids = Vec::new();
+        for instance in [many, many, many, many, many, one] {
+            ids.push(ready(&world, instance).await);
+        }
+        let mut held = engine.hold(Operation::EnsureVolume);
+        for id in &ids {
+            world.owners().unwrap().backups.ask(*id, Command::Verify).await.unwrap();
+        }
+        held.reached(2).await;
+        held.release();
+        for id in &ids {
+            comes_to::<Backups>(&world, *id, "a restore check", |found| {
+                let verification = found.unwrap().backup.verification.as_ref().unwrap();
+                assert_ne!(verification.state, RestoreState::Failed, "{verification:?}");
+                verification.state == RestoreState::Succeeded
+            })
+            .await;
+        }
+        let executions = engine.executions();
+        let turn = |id: &BackupId| {
+            let name = owned::names::restore_check(*id);
+            executions.iter().position(|execution| execution.call.container == name).unwrap()
+        };
+        let [first, .., last, other] = &ids[..] else { unreachable!() };
+        assert!(turn(first) < turn(other) && turn(other) < turn(last));
     });
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     restore_check,
-    rules::{BackupIndex, Backups, Effect, Outcome, State},
+    rules::{Backups, Effect, Outcome, State},
     schedule,
 };
 use crate::{
@@ -21,9 +21,6 @@ use crate::{
 use contract::{BackupId, Fault, backups::Backup, instances::ServiceState};
 use std::sync::Arc;
 use store::Snapshot;
-
-/// Backups that are verified at the same time. Each takes the memory of a database and a network.
-const VERIFIED_AT_A_TIME: usize = 2;
 
 pub(super) async fn perform(
     effect: Effect,
@@ -85,10 +82,9 @@ fn running(state: &State, world: &World) -> Result<Result<RunningDatabase, Strin
 /// Restores a backup into an empty database. A failure is tried once more in a new database: its
 /// cause may be the start of the database and not the backup.
 async fn verify(id: BackupId, state: &State, world: &World) -> Result<Outcome, Retry> {
-    let first = world.store.oldest(&BackupIndex::Verifying, None, VERIFIED_AT_A_TIME)?;
-    if !first.contains(&id) {
+    let Some(_turn) = restore_check::turn(id, &state.backup, world).await? else {
         return Ok(Outcome::Wait);
-    }
+    };
     let mut again = true;
     loop {
         let database = match restore_check::begin(id, &state.backup, world).await? {

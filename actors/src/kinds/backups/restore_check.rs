@@ -4,18 +4,27 @@
 
 use super::effects::{DELETED, instance_of};
 use crate::{
-    kinds::instances::{
-        self, Instance, Service,
-        database::{RunningDatabase, role},
-        names,
+    kinds::{
+        instances::{
+            self, Instance, Service,
+            database::{RunningDatabase, role},
+            names,
+        },
+        organizations::tenant,
     },
-    runtime::resource::Retry,
+    runtime::{
+        resource::Retry,
+        turns::{NoTurn, Tenant, Turn, Turns},
+    },
     world::World,
 };
 use container_engine::{ContainerSpec, EngineError, Health, Labels, Phase};
-use contract::{BackupId, backups::Backup, templates::HealthCheck};
+use contract::{BackupId, Id, backups::Backup, templates::HealthCheck};
 use std::time::Duration;
 
+/// Restore checks at the same time. Each takes the memory of a database and a network. One tenant may
+/// have all of them while nobody else waits.
+const AT_A_TIME: usize = 2;
 /// How long the database may take to become healthy.
 const UP_WITHIN: Duration = Duration::from_secs(300);
 /// The pause between two readings of its health.
@@ -23,6 +32,24 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Consecutive healthy readings that are needed. On the first start, entry points run the database
 /// once for its set-up, which may pass the health check, and then start it again.
 const WELL: u32 = 6;
+
+/// The turns of restore checks, which tenants share.
+pub(crate) fn turns() -> Turns<Tenant> {
+    Turns::new(AT_A_TIME, AT_A_TIME)
+}
+
+/// Waits for the turn of a backup: within a tenant, the oldest comes first. `None`: too many wait.
+pub(super) async fn turn(
+    id: BackupId,
+    backup: &Backup,
+    world: &World,
+) -> Result<Option<Turn<Tenant>>, Retry> {
+    let tenant = tenant(&world.store, backup.app_id)?;
+    match world.restore_checks.ask(tenant, id.unique().0) {
+        Ok(asked) => Ok(Some(asked.await)),
+        Err(NoTurn::OfHolder | NoTurn::OfAll) => Ok(None),
+    }
+}
 
 /// Brings up an empty database for a backup. The inner error says why there is none.
 pub(super) async fn begin(

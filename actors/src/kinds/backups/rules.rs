@@ -22,7 +22,7 @@ use store::Entries;
 #[derive(Debug, Clone, Copy)]
 pub struct Backups;
 
-/// The pause before a backup checks again whether its turn to be verified has come.
+/// The pause before a backup asks again for a turn to be verified.
 const POLL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -106,7 +106,7 @@ pub enum Outcome {
     Failed(String),
     /// The restore check could not be carried out, for this reason.
     Unverified(String),
-    /// Other backups are verified first.
+    /// Too many backups wait to be verified.
     Wait,
     /// The throw-away database is removed.
     Disposed,
@@ -118,7 +118,8 @@ pub enum Outcome {
 
 store::entries! {
     pub enum BackupIndex of Backups {
-        /// Backups that are verified or wait for it.
+        /// Backups that are verified or wait for it. Nothing looks there. The stores hold the entries, and
+        /// each record must have those of its kind.
         Verifying = "verifying",
     }
 }

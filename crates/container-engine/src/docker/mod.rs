@@ -25,13 +25,12 @@ use contract::Timestamp;
 use daemon::{Daemon, LOOK};
 use futures_core::stream::BoxStream;
 use std::{io, time::Duration};
-use tokio::sync::Mutex;
 
 /// A Docker daemon. Requires a tokio runtime.
 pub struct Docker {
     daemon: Daemon,
     /// Held while a network is created.
-    networks: Mutex<()>,
+    networks: tokio::sync::Mutex<()>,
 }
 
 impl Docker {
@@ -41,7 +40,7 @@ impl Docker {
     ///
     /// An invalid address is [`EngineError::Refused`].
     pub fn connect(address: Option<&str>) -> Result<Docker, EngineError> {
-        Ok(Docker { daemon: Daemon::at(address)?, networks: Mutex::new(()) })
+        Ok(Docker { daemon: Daemon::at(address)?, networks: tokio::sync::Mutex::new(()) })
     }
 }
 
