@@ -1,10 +1,29 @@
-//! What the system allows this process: the number of open files and of connections, and who may
-//! read the files that it creates.
+//! This process: the number of open files and of connections that it may have, who may read the files
+//! that it creates, and its replacement by a new one.
 
 use rustix::{
     fs::Mode,
     process::{Resource, Rlimit, getrlimit, setrlimit, umask},
 };
+use std::{os::unix::process::CommandExt, process::Command};
+
+/// Replaces this process by a new one with the same program, arguments, environment and process id.
+/// Its open files and listening sockets are closed. Returns only if that fails, with the reason.
+pub fn start_again() -> String {
+    let mut words = std::env::args_os();
+    let name = words.next();
+    let failed = match std::env::current_exe() {
+        Ok(program) => {
+            let mut command = Command::new(program);
+            if let Some(name) = name {
+                command.arg0(name);
+            }
+            command.args(words).exec()
+        }
+        Err(e) => e,
+    };
+    format!("the service cannot start itself again: {failed}; start it")
+}
 
 /// Open files that are reserved for the store, artifacts and the container engine.
 const FOR_OTHERS: u64 = 256;

@@ -29,6 +29,7 @@ use actors::{
 };
 use rustix::net::Shutdown;
 use std::{
+    cell::Cell,
     net::SocketAddr,
     rc::Rc,
     sync::{Arc, atomic::Ordering::Relaxed},
@@ -48,13 +49,32 @@ const LINGER: Duration = Duration::from_secs(5);
 /// How long a connection may stay idle between two requests.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
-/// Runs the server until a signal stops it.
-pub fn run(args: &ServeArgs) -> Result<(), String> {
-    let _logging = telemetry::start_logging(&args.log, args.log_format)?;
-    System::new().block_on(serve(args))
+/// How often a broken store is looked at.
+const LOOKS_EVERY: Duration = Duration::from_secs(1);
+/// The shortest time from one start to the next one that the service makes itself.
+const STARTS_EVERY: Duration = Duration::from_secs(10);
+
+/// How the server ended.
+enum Ended {
+    /// A signal stopped it.
+    Stopped,
+    /// A full disk had broken the store, and there is room again.
+    MayGoOn,
 }
 
-async fn serve(args: &ServeArgs) -> Result<(), String> {
+/// Runs the server until a signal stops it. If a full disk broke the store, it starts the program again
+/// once there is room.
+pub fn run(args: &ServeArgs) -> Result<(), String> {
+    let logging = telemetry::start_logging(&args.log, args.log_format)?;
+    let ended = System::new().block_on(serve(args));
+    drop(logging);
+    match ended? {
+        Ended::Stopped => Ok(()),
+        Ended::MayGoOn => Err(process::start_again()),
+    }
+}
+
+async fn serve(args: &ServeArgs) -> Result<Ended, String> {
     let owners: Vec<Arbiter> = (0..ARBITERS).map(|_| Arbiter::new()).collect();
     let handles: Vec<_> = owners.iter().map(Arbiter::handle).collect();
     let Wired { platform, vault, dumps, folders, first_start_token } =
@@ -124,6 +144,19 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
         world.stop();
     });
     let server = listener("--listen", args.listen).serve(server, app)?;
+    let (may_go_on, goes_on) = (Rc::new(Cell::new(false)), server.handle());
+    let (world, broken) = (platform.world.clone(), may_go_on.clone());
+    actix_rt::spawn(async move {
+        world.ports.clock.sleep(STARTS_EVERY).await;
+        while !world.store.raw().would_open_again() {
+            world.ports.clock.sleep(LOOKS_EVERY).await;
+        }
+        tracing::error!(
+            "the disk was full when the store wrote, and has room again: the service starts again"
+        );
+        broken.set(true);
+        goes_on.stop(true).await;
+    });
     announce(
         args,
         dashboard_url.as_str().trim_end_matches('/'),
@@ -137,7 +170,7 @@ async fn serve(args: &ServeArgs) -> Result<(), String> {
         arbiter.stop();
     }
     platform.world.store.raw().close();
-    stopped
+    stopped.map(|()| if may_go_on.get() { Ended::MayGoOn } else { Ended::Stopped })
 }
 
 /// Where a server listens, and what it shares with the others of this process.

@@ -3,13 +3,16 @@
 //!
 //! The disk is a small file system in memory, which only root can mount.
 
-use crate::support::service::{Person, Service, eventually};
+use crate::support::{
+    requires,
+    service::{Person, Service, eventually},
+};
 use serde_json::json;
 use std::{
     fs::{self, File},
     io::Write,
     path::PathBuf,
-    process::Command,
+    process::{Child, Command},
 };
 
 /// Moves the data of the service to a disk of 512 MiB. Ends the disk when it is dropped.
@@ -106,4 +109,53 @@ fn a_full_disk_loses_nothing_and_is_over_when_there_is_room() {
     service.boot();
     assert_eq!(name(&service, &ada), "after");
     service.stop();
+}
+
+/// A disk that is full for one process: its writes to the store fail, and nobody knows how much is free.
+struct FullFor(Child);
+
+impl FullFor {
+    fn process(id: u32) -> FullFor {
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=pwrite64,statfs"]);
+        strace.args(["-e", "inject=pwrite64:error=ENOSPC", "-e", "inject=statfs:error=EIO"]);
+        FullFor(strace.arg("-p").arg(id.to_string()).spawn().unwrap())
+    }
+}
+
+impl Drop for FullFor {
+    fn drop(&mut self) {
+        // strace lets go of the process.
+        let interrupt = ["-INT", &self.0.id().to_string()];
+        let _ = Command::new("kill").args(interrupt).status();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_store_that_a_full_disk_broke_goes_on_when_there_is_room() {
+    let test = "a_store_that_a_full_disk_broke_goes_on_when_there_is_room";
+    if !requires::programs(test, &["strace"]) {
+        return;
+    }
+    let mut service = Service::start_with(&[("SVC_LOG", "warn")]);
+    let ada = service.register("ada");
+    let try_rename = |name: &str| {
+        let done = service.try_call(Some(&ada), "updateProfile", json!({"name": name}), None);
+        done.ok().map(|answer| answer.status)
+    };
+    assert_eq!(try_rename("before"), Some(200));
+    let full = FullFor::process(service.pid());
+    eventually("a write fails", || try_rename("before") != Some(200));
+    for n in 0..20 {
+        assert_eq!(try_rename(&format!("refused {n}")), Some(503));
+    }
+    drop(full);
+    // The same process goes on: nobody starts it.
+    eventually("changes are taken again", || try_rename("after") == Some(200));
+    assert!(service.log().contains("the service starts again"), "{}", service.last_words());
+    service.kill();
+    service.check();
+    service.boot();
+    assert_eq!(name(&service, &ada), "after");
 }

@@ -42,12 +42,23 @@ pub(crate) struct Committer {
 pub(crate) struct Vitals {
     waiting: AtomicU64,
     flush_us: AtomicU64,
-    broken: Mutex<Option<String>>,
+    broken: Mutex<Option<Broken>>,
     /// A batch was written in part, so reads are refused.
     torn: AtomicBool,
     /// The last change was refused because the disk is full.
     full: AtomicBool,
 }
+
+/// Why the store takes no changes until it is opened again.
+#[derive(Clone)]
+struct Broken {
+    why: String,
+    /// The disk had no room, so it helps to open the store again once there is room.
+    by_full_disk: bool,
+}
+
+/// How systems say that a disk has no room, and that a user may have no more of it.
+const FULL: [&str; 2] = ["No space left on device", "quota exceeded"];
 
 impl Vitals {
     pub(crate) fn waiting(&self) -> u64 {
@@ -57,8 +68,18 @@ impl Vitals {
     /// Refuses all further changes. After a failed flush it is unknown what is on the disk, so the
     /// service must restart and read it.
     fn break_down(&self, why: &str) {
+        let by_full_disk = FULL.iter().any(|says| why.contains(says));
         let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
-        broken.get_or_insert_with(|| why.to_owned());
+        broken.get_or_insert_with(|| Broken { why: why.to_owned(), by_full_disk });
+    }
+
+    fn broken(&self) -> Option<Broken> {
+        self.broken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether a full disk broke the store for good.
+    pub(crate) fn is_broken_by_full_disk(&self) -> bool {
+        self.broken().is_some_and(|broken| broken.by_full_disk)
     }
 
     /// Refuses reads until the service restarts, because a batch was written in part.
@@ -72,13 +93,12 @@ impl Vitals {
     }
 
     fn check(&self) -> Result<(), StoreError> {
-        let broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
-        broken.as_ref().map_or(Ok(()), |why| Err(StoreError::Busy(why.clone())))
+        self.broken().map_or(Ok(()), |broken| Err(StoreError::Busy(broken.why)))
     }
 
     pub(crate) fn last_flush_ms(&self) -> Result<Option<f64>, String> {
-        if let Some(why) = self.broken.lock().unwrap_or_else(PoisonError::into_inner).clone() {
-            return Err(why);
+        if let Some(broken) = self.broken() {
+            return Err(broken.why);
         }
         if self.full.load(Relaxed) {
             return Err(StoreError::NoRoom.to_string());

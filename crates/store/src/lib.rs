@@ -102,6 +102,7 @@ pub(crate) struct Inner {
     /// Decoded records under the keys of their rows.
     cache: Cache,
     file: std::fs::File,
+    folder: std::path::PathBuf,
     /// The folder of the nodes that are too large for sled's log.
     blobs: std::path::PathBuf,
     /// The committer holds this while rows and cache differ, and readers that miss the cache hold
@@ -148,6 +149,7 @@ impl Store {
             kinds: kinds.to_vec(),
             cache: Cache::new(memory.records),
             file,
+            folder: path.to_owned(),
             blobs: path.join("sled/blobs"),
             view: RwLock::new(()),
             vitals: Vitals::default(),
@@ -284,6 +286,13 @@ impl Store {
     /// The error says why the store takes no changes.
     pub fn last_flush_ms(&self) -> Result<Option<f64>, String> {
         self.inner.vitals.last_flush_ms()
+    }
+
+    /// Whether a full disk broke the store, so that it takes no changes, and there is room again: whoever
+    /// opens it in another process can go on. sled cannot go on after a write for which there was no
+    /// room. The store asks for room before it writes, so this is rare.
+    pub fn would_open_again(&self) -> bool {
+        self.inner.vitals.is_broken_by_full_disk() && room::is_there(&self.inner.folder)
     }
 
     /// Whether nothing was ever written.

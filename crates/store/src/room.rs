@@ -76,9 +76,19 @@ impl Room {
 
     /// Free bytes that this process may use. A disk that does not tell has room.
     fn free(&self) -> u64 {
-        let told = rustix::fs::statvfs(&self.folder);
-        told.map_or(u64::MAX, |told| told.f_bavail.saturating_mul(told.f_frsize))
+        free(&self.folder).unwrap_or(u64::MAX)
     }
+}
+
+/// Whether the disk says that a store in this folder has room to open and to go on.
+pub(crate) fn is_there(folder: &Path) -> bool {
+    free(folder).is_some_and(|free| free >= 2 * LEAST)
+}
+
+/// Free bytes that this process may use, if the disk tells.
+fn free(folder: &Path) -> Option<u64> {
+    let told = rustix::fs::statvfs(folder).ok()?;
+    Some(told.f_bavail.saturating_mul(told.f_frsize))
 }
 
 fn allocate(file: &File) -> std::io::Result<()> {
