@@ -61,6 +61,10 @@ fn one_page_of_a_long_list_reads_a_bounded_number_of_records() {
     let all = json!({"webhookId": hook, "limit": 200});
     let page = service.call(Some(&ada), "svc_getWebhookDeliveries", all).ok();
     assert_eq!(page["items"].as_array().unwrap().len(), 200);
+
+    // Whoever deletes an app is told all that goes with it, however much that is.
+    let deleted = service.call(Some(&ada), "deleteApp", json!({"appId": app})).ok();
+    assert_eq!(deleted["deleted"]["builds"], MANY);
 }
 
 /// Writes builds of one app for Android, and deliveries of one webhook, of which the oldest failed.

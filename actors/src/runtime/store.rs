@@ -7,6 +7,9 @@ use std::sync::{
 };
 use store::{Change, Claim, Entry, Merge, Record, Snapshot, StoreError};
 
+/// How many keys of a walk over many records are read at once.
+const PAGE: usize = 1_000;
+
 /// A record with its key.
 pub type Keyed<R> = (<R as Record>::Key, Snapshot<R>);
 
@@ -72,9 +75,34 @@ impl Store {
         self.inner.before::<R>(entry, limit).map_err(|e| refused(R::TREE, &e))
     }
 
-    /// How many records carry the index entry.
+    /// How many records carry the index entry. It reads all of them at once, so they must be few:
+    /// [`count_all`](Store::count_all) counts many.
     pub fn count<R: Record>(&self, entry: &impl Entry<R>) -> Result<u64, Fault> {
         self.inner.count::<R>(entry).map_err(|e| refused(R::TREE, &e))
+    }
+
+    /// The next keys that carry the index entry, oldest first, after a cursor that moves on with them.
+    /// `None`: there are no more. Others get their turn before each page, so a walk over many records
+    /// holds nobody up.
+    pub async fn next_page<R: Record>(
+        &self,
+        entry: &impl Entry<R>,
+        after: &mut Option<R::Key>,
+    ) -> Result<Option<Vec<R::Key>>, Fault> {
+        tokio::task::yield_now().await;
+        let page = self.oldest::<R>(entry, after.as_ref(), PAGE)?;
+        let Some(last) = page.last() else { return Ok(None) };
+        *after = Some(last.clone());
+        Ok(Some(page))
+    }
+
+    /// Like [`count`](Store::count), for entries that many records may carry.
+    pub async fn count_all<R: Record>(&self, entry: &impl Entry<R>) -> Result<u64, Fault> {
+        let (mut count, mut after) = (0, None);
+        while let Some(page) = self.next_page::<R>(entry, &mut after).await? {
+            count += page.len() as u64;
+        }
+        Ok(count)
     }
 
     /// The key of the record that holds a unique value.
@@ -168,5 +196,59 @@ pub(crate) fn refused(what: &str, e: &StoreError) -> Fault {
             tracing::error!(what, error = %e, "a change was not confirmed by the disk");
             Fault::Uncertain
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use serde::{Deserialize, Serialize};
+    use std::task::{Context, Poll, Waker};
+    use store::{Entries, Memory};
+
+    #[derive(Serialize, Deserialize)]
+    struct Leaf;
+
+    impl Record for Leaf {
+        const TREE: &'static str = "leaf";
+        const SCHEMA: u16 = 1;
+        type Key = String;
+        type Content = Self;
+
+        fn index(_: &Self) -> Entries<Self> {
+            Entries::default().and(LeafIndex::All)
+        }
+    }
+
+    store::entries! {
+        pub enum LeafIndex of Leaf {
+            All = "all",
+        }
+    }
+
+    #[test]
+    fn others_get_their_turn_while_many_are_counted() {
+        let many = 2 * PAGE + 500;
+        let folder = tempfile::tempdir().unwrap();
+        let opened = store::Store::open(folder.path(), &["leaf"], Memory::default()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let leaves = (0..many).map(|n| format!("{n:05}"));
+        let change = leaves.fold(Change::new(), |change, key| change.create::<Leaf>(&key, Leaf));
+        runtime.block_on(opened.commit(change)).unwrap();
+        let store = Store::from(opened);
+
+        let mut counting = Box::pin(store.count_all::<Leaf>(&LeafIndex::All));
+        let mut turns = 0;
+        let counted = loop {
+            match counting.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(counted) => break counted,
+                Poll::Pending => turns += 1,
+            }
+        };
+        // One before each page, and one before the empty page at the end.
+        assert_eq!((counted, turns), (Ok(many as u64), 4));
+        drop(counting);
+        store.raw().close();
     }
 }

@@ -32,9 +32,11 @@ pub(super) async fn perform(
 /// organization that is deleted too are children like others.
 async fn leave_instances(id: AppId, world: &World) -> Result<(), Retry> {
     let Some(organization) = organization(id, world)? else { return Ok(()) };
-    let owners = &world.owners()?.instances;
-    for instance in world.store.all::<Instances>(&Under::<Apps>(id))? {
-        owners.ask_if_there(instance, Command::Leave(organization)).await?;
+    let (owners, instances, mut after) = (&world.owners()?.instances, Under::<Apps>(id), None);
+    while let Some(page) = world.store.next_page::<Instances>(&instances, &mut after).await? {
+        for instance in page {
+            owners.ask_if_there(instance, Command::Leave(organization)).await?;
+        }
     }
     Ok(())
 }

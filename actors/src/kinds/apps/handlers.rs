@@ -57,7 +57,7 @@ fn view(world: &World, id: AppId, app: &App) -> Result<wire::App, Fault> {
 
 impl Platform {
     /// Adds what is deleted with an app, and the instances whose volumes are kept.
-    pub(crate) fn add_contents(
+    pub(crate) async fn add_contents(
         &self,
         app: AppId,
         sum: &mut Contents,
@@ -65,20 +65,23 @@ impl Platform {
     ) -> Result<(), Fault> {
         let (store, entry) = (&self.world.store, Under::<Apps>(app));
         sum.apps += 1;
-        for id in store.all::<Instances>(&entry)? {
-            let Some(seen) = store.get::<Instances>(&id)? else { continue };
-            sum.instances += u64::from(!seen.is_deleted());
-            kept.extend((!seen.delete_data).then_some(id));
+        let mut after = None;
+        while let Some(page) = store.next_page::<Instances>(&entry, &mut after).await? {
+            for id in page {
+                let Some(seen) = store.get::<Instances>(&id)? else { continue };
+                sum.instances += u64::from(!seen.is_deleted());
+                kept.extend((!seen.delete_data).then_some(id));
+            }
         }
-        sum.backups += store.count::<Backups>(&entry)?;
-        sum.deployments += store.count::<Deployments>(&entry)?;
-        sum.builds += store.count::<Builds>(&entry)?;
-        sum.artifacts += store.count::<Artifacts>(&entry)?;
-        sum.releases += store.count::<Releases>(&entry)?;
-        sum.credentials += store.count::<Credentials>(&entry)?;
-        sum.deploy_tokens += store.count::<Tokens>(&entry)?;
-        sum.checkouts += store.count::<Checkouts>(&entry)?;
-        sum.subscriptions += store.count::<Subscriptions>(&entry)?;
+        sum.backups += store.count_all::<Backups>(&entry).await?;
+        sum.deployments += store.count_all::<Deployments>(&entry).await?;
+        sum.builds += store.count_all::<Builds>(&entry).await?;
+        sum.artifacts += store.count_all::<Artifacts>(&entry).await?;
+        sum.releases += store.count_all::<Releases>(&entry).await?;
+        sum.credentials += store.count_all::<Credentials>(&entry).await?;
+        sum.deploy_tokens += store.count_all::<Tokens>(&entry).await?;
+        sum.checkouts += store.count_all::<Checkouts>(&entry).await?;
+        sum.subscriptions += store.count_all::<Subscriptions>(&entry).await?;
         Ok(())
     }
 
@@ -139,9 +142,9 @@ impl Serves<SetChannelPolicy> for Platform {
 
 impl Serves<DeleteApp> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteApp) -> Result<DeletedApp, Fault> {
-        self.refuse_unsettled(Whole::App(p.app_id))?;
+        self.refuse_unsettled(Whole::App(p.app_id)).await?;
         let (mut deleted, mut kept_instances) = (Contents::default(), Vec::new());
-        self.add_contents(p.app_id, &mut deleted, &mut kept_instances)?;
+        self.add_contents(p.app_id, &mut deleted, &mut kept_instances).await?;
         let reply = DeletedApp { deleted, kept_instances };
         let owners = &self.owners()?.apps;
         cx.change(&self.world, owners, p.app_id, Command::Delete, move |_| Ok(reply.clone())).await

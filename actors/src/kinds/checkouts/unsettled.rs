@@ -22,8 +22,10 @@ pub enum Whole {
 impl Platform {
     /// Refuses the deletion of what has payments that are not settled. A payment that arrives while
     /// the deletion is under way is told to people instead.
-    pub fn refuse_unsettled(&self, whole: Whole) -> Result<(), Fault> {
-        match self.unsettled(whole)?.as_slice() {
+    pub async fn refuse_unsettled(&self, whole: Whole) -> Result<(), Fault> {
+        let mut found = Vec::new();
+        self.add_unsettled(whole, &mut found).await?;
+        match found.as_slice() {
             [] => Ok(()),
             [first, others @ ..] => Err(Fault::NotNow(format!(
                 "the payment {}{} not settled; see svc_getCheckout for the reason, and refund it at the \
@@ -37,24 +39,41 @@ impl Platform {
         }
     }
 
-    fn unsettled(&self, whole: Whole) -> Result<Vec<CheckoutId>, Fault> {
-        let store = &self.world.store;
-        let parts: Vec<Whole> = match whole {
-            Whole::App(app) => {
-                return store.newest(&CheckoutIndex::UnsettledOf { app }, None, MOST_COUNTED);
-            }
-            Whole::Project(id) => {
-                store.all::<Apps>(&Under::<Projects>(id))?.into_iter().map(Whole::App).collect()
-            }
+    /// Adds the payments that are not settled.
+    async fn add_unsettled(&self, whole: Whole, found: &mut Vec<CheckoutId>) -> Result<(), Fault> {
+        match whole {
+            Whole::App(app) => self.add_unsettled_of(app, found),
+            Whole::Project(id) => self.add_unsettled_of_project(id, found).await,
             Whole::Organization(id) => {
-                let projects = store.all::<Projects>(&Under::<Organizations>(id))?;
-                projects.into_iter().map(Whole::Project).collect()
+                let (projects, mut after) = (Under::<Organizations>(id), None);
+                let store = &self.world.store;
+                while let Some(page) = store.next_page::<Projects>(&projects, &mut after).await? {
+                    for project in page {
+                        self.add_unsettled_of_project(project, found).await?;
+                    }
+                }
+                Ok(())
             }
-        };
-        let mut found = Vec::new();
-        for part in parts {
-            found.extend(self.unsettled(part)?);
         }
-        Ok(found)
+    }
+
+    async fn add_unsettled_of_project(
+        &self,
+        id: ProjectId,
+        found: &mut Vec<CheckoutId>,
+    ) -> Result<(), Fault> {
+        let (apps, mut after) = (Under::<Projects>(id), None);
+        while let Some(page) = self.world.store.next_page::<Apps>(&apps, &mut after).await? {
+            for app in page {
+                self.add_unsettled_of(app, found)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_unsettled_of(&self, app: AppId, found: &mut Vec<CheckoutId>) -> Result<(), Fault> {
+        let unsettled = CheckoutIndex::UnsettledOf { app };
+        found.extend(self.world.store.newest(&unsettled, None, MOST_COUNTED)?);
+        Ok(())
     }
 }

@@ -34,12 +34,15 @@ async fn empty(id: OrganizationId, cascade: bool, world: &World) -> Result<Outco
 }
 
 async fn unlist(id: OrganizationId, users: &[UserId], world: &World) -> Result<Outcome, Retry> {
-    for project in world.store.all::<Projects>(&Under::<Organizations>(id))? {
-        let seen = world.store.get::<Projects>(&project)?;
-        let lists = |user: &UserId| seen.as_ref().is_some_and(|p| p.member_ids.contains(user));
-        if users.iter().any(lists) {
-            let command = projects::Command::Unlist(users.to_vec());
-            world.owners()?.projects.ask_if_there(project, command).await?;
+    let (projects, mut after) = (Under::<Organizations>(id), None);
+    while let Some(page) = world.store.next_page::<Projects>(&projects, &mut after).await? {
+        for project in page {
+            let seen = world.store.get::<Projects>(&project)?;
+            let lists = |user: &UserId| seen.as_ref().is_some_and(|p| p.member_ids.contains(user));
+            if users.iter().any(lists) {
+                let command = projects::Command::Unlist(users.to_vec());
+                world.owners()?.projects.ask_if_there(project, command).await?;
+            }
         }
     }
     Ok(Outcome::Unlisted(users.to_vec()))

@@ -126,14 +126,14 @@ impl Serves<UpdateOrganization> for Platform {
 
 impl Serves<DeleteOrganization> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteOrganization) -> Result<DeletedOrganization, Fault> {
-        self.refuse_unsettled(Whole::Organization(p.organization_id))?;
+        self.refuse_unsettled(Whole::Organization(p.organization_id)).await?;
         let id = p.organization_id;
         let has_projects = || {
             Fault::NotNow(
                 "this organization still has projects: delete them first, or set cascade".into(),
             )
         };
-        let projects = self.world.store.count::<Projects>(&Under::<Organizations>(id))?;
+        let projects = self.world.store.count_all::<Projects>(&Under::<Organizations>(id)).await?;
         if projects > 0 && !p.cascade {
             return Err(has_projects());
         }

@@ -147,12 +147,14 @@ fn check_members(cx: &Call, members: &[UserId]) -> Result<(), Fault> {
 
 impl Serves<DeleteProject> for Platform {
     async fn serve(&self, cx: &Call, p: DeleteProject) -> Result<DeletedProject, Fault> {
-        self.refuse_unsettled(Whole::Project(p.project_id))?;
-        let store = &self.world.store;
-        let apps = store.all::<Apps>(&Under::<Projects>(p.project_id))?;
+        self.refuse_unsettled(Whole::Project(p.project_id)).await?;
+        let (store, apps) = (&self.world.store, Under::<Projects>(p.project_id));
         let (mut contents, mut kept_instances) = (Contents::default(), Vec::new());
-        for app in apps {
-            self.add_contents(app, &mut contents, &mut kept_instances)?;
+        let mut after = None;
+        while let Some(page) = store.next_page::<Apps>(&apps, &mut after).await? {
+            for app in page {
+                self.add_contents(app, &mut contents, &mut kept_instances).await?;
+            }
         }
         let reply = DeletedProject { deleted: contents, kept_instances };
         let owners = &self.owners()?.projects;
