@@ -287,6 +287,7 @@ fn a_build_cannot_read_the_token_of_its_runner() {
     let seen = folder.path().join("seen");
     let command = format!(
         "env > own; cat /proc/[0-9]*/environ > {0} 2>/dev/null; cat /proc/[0-9]*/cmdline >> {0}; \
+         echo new rights refused: $(sed -n 's/NoNewPrivs:.//p' /proc/self/status); \
          echo as $(id -un) with $(cut -d= -f1 own | sort | tr '\\n' ' '); \
          echo the token is s3cret-of-the-host; cp {1} app.apk",
         seen.display(),
@@ -306,6 +307,7 @@ fn a_build_cannot_read_the_token_of_its_runner() {
     let is_root = String::from_utf8(Command::new("id").arg("-u").output().unwrap().stdout);
     if is_root.unwrap().trim() == "0" {
         assert!(log.contains("\nas nobody with "), "{log}");
+        assert!(log.contains("\nnew rights refused: 1\n"), "{log}");
     }
     let names =
         log.lines().find_map(|line| line.strip_prefix("as ")?.split_once(" with ")).unwrap().1;

@@ -55,10 +55,13 @@ impl Process {
         command.args(arguments).current_dir(folder).env_clear();
         command.envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input).process_group(0);
-        if let Some(user) = user {
-            command.uid(user.uid).gid(user.gid);
-        }
-        let child = command.spawn()?;
+        let child = match user {
+            None => command.spawn()?,
+            Some(user) => {
+                command.uid(user.uid).gid(user.gid);
+                without_new_rights(command)?
+            }
+        };
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let mut process = Process { child, group, watch: None };
         process.watch = Some(watch(process.child.id())?);
@@ -109,6 +112,25 @@ impl Drop for Process {
             let _ = watch.wait();
         }
     }
+}
+
+/// Starts a command so that neither it nor what it starts gets more rights by running a program such as
+/// `sudo`, which belongs to another user.
+#[cfg(target_os = "linux")]
+fn without_new_rights(mut command: Command) -> io::Result<Child> {
+    // The attribute is one of a thread, for good, and what the thread starts inherits it.
+    let start = move || {
+        rustix::thread::set_no_new_privs(true)?;
+        command.spawn()
+    };
+    let started = thread::spawn(start).join();
+    started.unwrap_or_else(|_| Err(io::Error::other("the thread that starts it panicked")))
+}
+
+/// Other systems have no such attribute that a program can set for another.
+#[cfg(not(target_os = "linux"))]
+fn without_new_rights(mut command: Command) -> io::Result<Child> {
+    command.spawn()
 }
 
 fn watch(group: u32) -> io::Result<Child> {
