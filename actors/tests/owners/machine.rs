@@ -510,3 +510,26 @@ fn a_deadline_does_not_end_an_instance_whose_image_is_being_built() {
     let left = instance.deadline.unwrap().since(world.now);
     assert_eq!(left, Duration::from_secs(600), "it still has its time to start");
 }
+
+#[test]
+fn what_is_left_out_is_told_after_the_backup_was_restored() {
+    let mut world = World::new();
+    let Kept { mut state, intent } = world.kept.clone().unwrap();
+    state.services.push(scene::storefront());
+    let mut restore = scene::initial_restore();
+    restore.begun = true;
+    state.initial_restore = Some(restore);
+    world.kept = Some(Kept { state, intent });
+    let mut ended = |action: Action, result| {
+        let observation = Observation::default();
+        let outcome = Outcome::Reconciled { observation, action, result, log: vec![] };
+        world.take(Input::Outcome(outcome));
+        world.kept.as_ref().unwrap().state.last_error.clone()
+    };
+    let told = ended(Action::Provision(Role::Storefront, 1), Err("no such image".into()));
+    let told = told.unwrap();
+    assert!(told.contains("no such image; it is left out"), "{told}");
+    let failed = ended(Action::Restore(Role::SqlDb), Err("the disk is full".into()));
+    assert!(failed.unwrap().contains("the disk is full"));
+    assert_eq!(ended(Action::Restore(Role::SqlDb), Ok(None)), Some(told));
+}

@@ -62,9 +62,14 @@ pub fn leave() -> Command {
     Command::Leave(OrganizationId::of(Ulid(9)))
 }
 
+/// A service that is not essential.
+pub fn storefront() -> Service {
+    service(Role::Storefront)
+}
+
 /// A storefront is added to the instance.
 pub fn add_storefront() -> Command {
-    let service = Box::new(service(Role::Storefront));
+    let service = Box::new(storefront());
     Command::AddService { service, secrets: BTreeMap::new() }
 }
 

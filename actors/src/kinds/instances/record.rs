@@ -117,6 +117,9 @@ pub struct Service {
     /// that is not essential is left out.
     #[serde(default)]
     pub left_out: bool,
+    /// Why it did not come up, while it is left out for that. Earlier versions did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out_because: Option<String>,
     /// Restarts after crashes.
     pub restarts: u32,
 }
@@ -259,6 +262,7 @@ impl Service {
             rejected: None,
             attempts: 0,
             left_out: false,
+            left_out_because: None,
             restarts: 0,
         }
     }

@@ -144,7 +144,7 @@ impl Instance {
         if revision.image.build.take().is_none() {
             return;
         }
-        self.last_error = None;
+        self.last_error = self.left_out_because();
         let later = |deadline: Timestamp| deadline.max(now + PROVISION_WITHIN);
         let service = self.service_mut(image.role);
         match service.and_then(|service| service.candidate.as_mut()) {
@@ -214,7 +214,7 @@ impl Instance {
                 }
             }
             Action::Restore(_) => {
-                (self.initial_restore, self.last_error) = (None, None);
+                (self.initial_restore, self.last_error) = (None, self.left_out_because());
                 self.deadline = Some(now + START_WITHIN);
             }
             Action::Remove(role, generation) => {
@@ -266,10 +266,13 @@ impl Instance {
                 service.candidate.take()
         {
             let deployment = revision.deployment;
-            let left_out = service.left_out.then(|| (why.clone(), log.clone()));
+            let left_out = service.left_out.then(|| log.clone());
+            if left_out.is_some() {
+                service.left_out_because = Some(why.clone());
+            }
             service.rejected = Some(RejectedRevision { deployment, why, log });
-            if let Some((why, log)) = left_out {
-                self.last_error = Some(format!("{}: {why}; it is left out", role.label()));
+            if let Some(log) = left_out {
+                self.last_error = self.left_out_because();
                 self.last_log = log;
             }
         }
@@ -280,10 +283,19 @@ impl Instance {
         let Some(service) = self.service_mut(role).filter(|s| !s.is_essential()) else {
             return false;
         };
-        service.left_out = true;
-        self.last_error = Some(format!("{}: {why}; it is left out", role.label()));
+        (service.left_out, service.left_out_because) = (true, Some(why.to_owned()));
+        self.last_error = self.left_out_because();
         self.last_log = log.to_vec();
         true
+    }
+
+    /// What is wrong with an instance that comes up without a service: why the first one is left out.
+    fn left_out_because(&self) -> Option<String> {
+        let mut left_out = self.services.iter().filter(|service| service.left_out);
+        left_out.find_map(|service| {
+            let why = service.left_out_because.as_ref()?;
+            Some(format!("{}: {why}; it is left out", service.role.label()))
+        })
     }
 
     fn fail(&mut self, role: Role, why: &str, log: Vec<String>) {
@@ -376,7 +388,8 @@ impl Instance {
         let Some(service) = self.service_mut(role) else { return };
         let before = std::mem::replace(&mut service.live, revision);
         service.retired.push(RetiredRevision { generation: before.generation, since: now });
-        (service.left_out, service.attempts, service.rejected) = (false, 0, None);
+        (service.left_out, service.left_out_because) = (false, None);
+        (service.attempts, service.rejected) = (0, None);
         let version = service.live.definition.template_version.clone();
         if role == Role::Server {
             self.template_version = version;
