@@ -154,7 +154,8 @@ fn a_store_that_a_full_disk_broke_goes_on_when_there_is_room() {
     // The same process goes on: nobody starts it.
     eventually("changes are taken again", || try_rename("after") == Some(200));
     assert!(service.log().contains("the service starts again"), "{}", service.last_words());
-    service.kill();
+    // It also ends as every other one does.
+    service.stop();
     service.check();
     service.boot();
     assert_eq!(name(&service, &ada), "after");
