@@ -66,7 +66,21 @@ fn an_order_is_built_in_the_shop_paid_and_settled_once() {
         let refused = register(&elsewhere);
         assert_eq!(refused.refusal(), (400, 142), "{inside}: {}", refused.body);
     }
-    let row = register(&place).ok();
+    // On the command line, the key comes from standard input or from a variable.
+    let to = ["--api-url", &world.service.url, "--application-id", &world.service.application_id];
+    let command = |args: &[&str], variables: &[(&str, &str)], input: &str| -> Value {
+        let done =
+            world.service.cli_with(&[&["call"], args, &to, &["--json"]].concat(), variables, input);
+        assert!(done.status.success(), "{done:?}");
+        serde_json::from_slice(&done.stdout).unwrap()
+    };
+    let (key, parameters) = (world.service.master_key(), place.to_string());
+    let register_by_command =
+        ["--master-key-stdin", "svc_admin_registerCommerceChannel", &parameters];
+    let row = command(&register_by_command, &[], &format!("{key}\n"));
+    let listed =
+        command(&["svc_admin_getCommerceChannels"], &[("SVC_MASTER_KEY", key.as_str())], "");
+    assert_eq!(listed["items"][0]["id"], row["id"], "{listed}");
     assert_eq!(
         (&row["storeId"], row["adminToken"].as_str().unwrap().contains("session")),
         (&json!("ng"), false)
