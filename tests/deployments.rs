@@ -246,7 +246,7 @@ fn an_image_is_built_pushed_and_used() {
         return;
     }
     let git = Git::serve();
-    let service = engine.service(&[("SVC_GIT_PRIVATE_HOSTS", &git.host)]);
+    let mut service = engine.service(&[("SVC_GIT_PRIVATE_HOSTS", &git.host)]);
     let (ada, _, instance) = backend(&service);
     let app = &instance["appId"];
     let admin = service.administrator();
@@ -323,4 +323,37 @@ fn an_image_is_built_pushed_and_used() {
     let made = service.call(Some(&ada), "triggerDeployment", params).ok();
     assert_eq!(deployed(&service, &ada, &made)["state"], "live");
     assert_eq!(version(&service, &ada, app), "built");
+
+    // How long builds and deployments may take, and how much of a log is in one reply, are settings.
+    service.stop();
+    for (setting, least) in [
+        ("SVC_IMAGE_BUILD_LIMIT", "1"),
+        ("SVC_DEPLOYMENT_LIMIT", "1"),
+        ("SVC_MAX_LOG_BYTES", "1024"),
+    ] {
+        service.set(setting, least);
+    }
+    service.boot();
+    let call = |function: &str, params: Value| service.call(Some(&admin), function, params);
+    let source = json!({"git": {"url": git.url}, "dockerfile": "slow/Dockerfile"});
+    let params = json!({"imageId": image["id"], "version": "4.0.0", "source": source});
+    let slow = call("triggerDockerBuild", params).ok();
+    eventually("the build takes too long", || {
+        let job = call("getBuildJobStatus", json!({"jobId": slow["id"]})).ok();
+        job["state"] == "failed" && job["error"].as_str().unwrap().contains("within a second")
+    });
+    let source = json!({"git": {"url": git.url, "dockerfile": "slow/Dockerfile"}});
+    let params = json!({"appId": app, "source": source});
+    let made = service.call(Some(&ada), "triggerDeployment", params).ok();
+    let late = deployed(&service, &ada, &made);
+    assert_eq!(late["state"], "failed", "{late}");
+    assert!(late["error"].as_str().unwrap().contains("within a second"), "{late}");
+    eventually("a log of more than the limit is cut", || {
+        let asked = json!({"appId": app, "tail": 5000});
+        let logs = service.call(Some(&ada), "svc_getInstanceLogs", asked).ok();
+        let lines = logs["lines"].as_array().unwrap().iter();
+        let bytes: usize = lines.map(|line| line["text"].as_str().unwrap().len()).sum();
+        assert!(bytes <= 1024, "{bytes} bytes");
+        logs["truncated"] == true
+    });
 }

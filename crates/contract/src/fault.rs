@@ -1,7 +1,7 @@
 //! The error type of all calls. The service logs causes where they happen; a [`Fault`] contains
 //! what a caller may know and can act on.
 
-use crate::{FaultKind, Standing};
+use crate::{FaultKind, Standing, time::span};
 use serde::{Deserialize, Serialize};
 
 /// A problem with one field of a call.
@@ -168,15 +168,6 @@ pub enum Fault {
 /// A name that follows the grammar, quoted. Other names are not repeated.
 fn name(name: Option<&str>) -> String {
     name.map_or_else(|| "of that name".to_owned(), |name| format!("{name:?}"))
-}
-
-/// A duration in words, rounded up.
-fn span(seconds: u64) -> String {
-    match seconds {
-        0..=1 => "a second".into(),
-        2..=90 => format!("{seconds} seconds"),
-        _ => format!("{} minutes", seconds.div_ceil(60)),
-    }
 }
 
 fn sentence(problems: &[FieldProblem]) -> String {

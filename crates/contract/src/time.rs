@@ -16,6 +16,15 @@ pub struct NotATimestamp;
 
 static PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 
+/// A duration in words, rounded up.
+pub fn span(seconds: u64) -> String {
+    match seconds {
+        0..=1 => "a second".into(),
+        2..=90 => format!("{seconds} seconds"),
+        _ => format!("{} minutes", seconds.div_ceil(60)),
+    }
+}
+
 impl Timestamp {
     /// From milliseconds since the Unix epoch.
     pub const fn from_millis(millis: i64) -> Self {

@@ -312,7 +312,8 @@ impl State {
                 }
                 Ok(match self.phase() {
                     S::Building | S::Deploying | S::Verifying => {
-                        self.fail("it was not done within 30 minutes".into())
+                        let limit = contract::time::span(self.limit().as_secs());
+                        self.fail(format!("it was not done within {limit}"))
                     }
                     _ => {
                         self.deadline = None;

@@ -153,7 +153,9 @@ impl Resource for ImageBuilds {
     /// Two builds of one version would overwrite each other.
     fn claims(state: &State) -> Vec<Unique<Self>> {
         let (image, version) = (state.job.image_id, state.job.version.clone());
-        let taken = || Fault::Exists("this version is being built already".into());
+        let taken = || {
+            Fault::Exists("this version is being built already; wait for that, or cancel it with cancelDockerBuild".into())
+        };
         let claim = ImageBuildClaim::Version { image, version };
         state.is_open().then(|| Unique::new(claim, taken)).into_iter().collect()
     }
@@ -202,7 +204,7 @@ impl State {
             Command::Cancel => match self.job.state {
                 S::Queued | S::Building => Ok(self.end(S::Cancelled, None, at)),
                 S::Cancelled => Ok(Step::keep()),
-                S::Pushing => Err(Fault::NotNow("this build is being pushed already".into())),
+                S::Pushing => Err(Fault::NotNow("this build is being pushed already, which cannot be cancelled; wait for its end".into())),
                 state @ (S::Succeeded | S::Failed) => {
                     let state = wire_name(state);
                     Err(Fault::NotNow(format!(
@@ -219,7 +221,9 @@ impl State {
             }
             Command::Reached(_) => Ok(Step::keep()),
             Command::Overdue if self.deadline.is_some_and(|deadline| at.now >= deadline) => {
-                Ok(self.end(S::Failed, Some("it was not done within two hours".into()), at))
+                let limit = contract::time::span(self.limit().as_secs());
+                let why = format!("it was not done within {limit}");
+                Ok(self.end(S::Failed, Some(why), at))
             }
             Command::Overdue => Ok(Step::keep()),
         }
