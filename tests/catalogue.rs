@@ -156,6 +156,12 @@ fn images_are_found_deprecated_and_deleted() {
     // Without an engine no registry can be asked, so no version is added.
     let version = json!({"imageId": mine["id"], "version": "1.0.0"});
     assert_eq!(call("addDockerImageVersion", version).refusal(), (503, 100));
+    let nested =
+        json!({"git": {"url": "https://git.example.com/a.git", "dockerfile": "Dockerfile"}});
+    let build = json!({"imageId": mine["id"], "version": "1.0.0", "source": nested});
+    let refused = call("triggerDockerBuild", build);
+    assert_eq!(refused.refusal(), (400, 142));
+    assert_eq!(refused.body["details"][0]["field"], "source.git.dockerfile", "{}", refused.body);
     let both = json!({"imageId": mine["id"], "name": "mine"});
     assert_eq!(service.call(None, "getDockerImage", both).refusal(), (400, 142));
     call("deleteDockerImage", json!({"imageId": mine["id"]})).ok();

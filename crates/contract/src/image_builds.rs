@@ -145,8 +145,8 @@ pub struct BuildRepository {
     /// A branch, tag or commit. The default is the default branch.
     #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
     pub git_ref: Option<GitRef>,
-    /// Another place for `dockerfile` of [`BuildSource`], which wins. Stored builds of earlier versions
-    /// have it, and it is left out of the schema.
+    /// Another place for `dockerfile` of [`BuildSource`]. Stored builds of earlier versions have it;
+    /// calls must not, and it is left out of the schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub dockerfile: Option<ContextPath>,

@@ -48,12 +48,18 @@ impl Platform {
 impl Serves<TriggerDockerBuild> for Platform {
     async fn serve(&self, cx: &Call, p: TriggerDockerBuild) -> Result<BuildJob, Fault> {
         repositories::needs_no_key("source.git.url", &p.source.git.url)?;
+        if p.source.git.dockerfile.is_some() {
+            return Err(Fault::invalid(
+                "source.git.dockerfile",
+                "is unknown: give source.dockerfile",
+            ));
+        }
         self.world.ports.machine.check_room(0)?;
         let found = self.world.store.get::<Images>(&p.image_id)?;
         let image = found.ok_or(Fault::NotFound("image"))?.state.clone();
         if image.versions.iter().any(|known| known.version == p.version) {
             return Err(Fault::Exists(format!(
-                "{} has a version {} already",
+                "{} has a version {} already; versions never change, so choose another one",
                 image.name, p.version
             )));
         }
