@@ -42,6 +42,26 @@ fn a_forgotten_password_is_replaced_by_mail() {
     service.sign_in(&ada, "another horse");
 }
 
+/// Others reach this service, and nobody has said where they reach its dashboard.
+#[test]
+fn a_mail_without_an_address_of_the_dashboard_says_what_to_do_with_its_token() {
+    let service = Service::start_with(&[("SVC_PUBLIC_URL", "https://svc.example.com")]);
+    let ada = service.register("ada");
+    let made = service.call(Some(&ada), "createOrganization", json!({"name": "Acme"})).ok();
+    let params =
+        json!({"organizationId": made["id"], "email": "bob@example.com", "role": "client"});
+    let token = service.call(Some(&ada), "inviteMember", params).ok()["acceptToken"].clone();
+    service.call(None, "requestPasswordReset", json!({"email": ada.email})).ok();
+    eventually("both mails are in the log", || {
+        let log = service.log();
+        let says = |command: &str| {
+            log.contains(&format!("svc call {command} --api-url https://svc.example.com"))
+        };
+        says("acceptInvitation") && says("resetPassword") && log.contains(token.as_str().unwrap())
+    });
+    assert!(!service.log().contains("?token=svc_inv_"), "a link leads nowhere");
+}
+
 /// A company often signs the certificate of its mail server with its own authority, which is
 /// installed on its machines.
 #[test]

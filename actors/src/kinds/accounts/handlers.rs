@@ -458,7 +458,12 @@ impl Platform {
         }
         let how = match self.settings.dashboard_link("/reset-password", &token) {
             Some(link) => format!("Set one within an hour at this link:\n\n{link}"),
-            None => format!("Set one within an hour with this token:\n\n{token}"),
+            None => format!(
+                "Set one within an hour: give the token below on the page “New password” of its \
+                 dashboard, whose address its operator knows, or enter\n\n\
+                 svc call resetPassword --api-url {} -p newPassword=… -p token=…\n\n{token}",
+                self.settings.api_url
+            ),
         };
         let text = format!(
             "Somebody asked for a new password for your account at {}.\n\n{how}\n\nIf it was not you, do nothing.",

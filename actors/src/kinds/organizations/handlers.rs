@@ -260,7 +260,9 @@ fn invitation_mail(
             "Open this link within 7 days, and sign in or register there with this e-mail:\n\n{link}"
         ),
         None => format!(
-            "Sign in or register there with this e-mail and accept within 7 days with this token:\n\n{token}"
+            "Accept within 7 days: sign in or register with this e-mail, and give the token below under \
+             Organizations of its dashboard, whose address its operator knows, or enter\n\n\
+             svc call acceptInvitation --api-url {api_url} -p token=…\n\n{token}"
         ),
     };
     format!(
