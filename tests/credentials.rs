@@ -147,6 +147,7 @@ fn a_refusal_names_the_parameter_and_what_to_do() {
         (host("git.example.com", b"two words"), "data", "access token"),
         (host("git.example.com/acme", b"a-token"), "name", "a host such as git.example.com"),
         (host("a name", b"a-token"), "name", "a host such as git.example.com"),
+        (host("git.example.com:0", b"a-token"), "name", "a host such as git.example.com"),
     ] {
         let params = match params["name"].is_null() {
             true => with(params, "name", json!("a name")),

@@ -116,6 +116,15 @@ fn the_log_says_what_a_session_route_did() {
         (session.status, &session.body["sessionToken"], &session.body["user"]["objectId"]),
         (200, &json!(ada.token), &json!(ada.id))
     );
+    // The schema of the reply names every field.
+    let document = service.http.get(format!("{}/openapi.json", service.url)).send().unwrap();
+    let schema = document.json::<Value>().unwrap()["components"]["schemas"]["ParseSession"].take();
+    for field in session.body.as_object().unwrap().keys() {
+        assert!(schema["properties"].get(field).is_some(), "{field} is not in {schema}");
+    }
+    for field in schema["required"].as_array().unwrap() {
+        assert!(session.body.get(field.as_str().unwrap()).is_some(), "{field} is missing");
+    }
     let changed =
         route(reqwest::Method::PUT, &format!("users/{}", ada.id), json!({"name": "Ada L."}));
     assert_eq!(changed.status, 200, "{}", changed.body);

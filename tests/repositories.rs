@@ -297,6 +297,10 @@ fn a_signed_push_begins_a_check() {
         assert_eq!((status, &answer["code"]), (401, &json!(119)), "{header}: {value}: {answer}");
     }
     assert_eq!(signed("no JSON").0, 400);
+    let nowhere = format!("{}/api/v1/repositories/no-app/push", world.service.url);
+    let refused =
+        Service::answer(world.service.http.post(nowhere).body(main.clone()).send().unwrap());
+    assert_eq!(refused.unwrap().refusal(), (404, 101));
 
     // A push during a check is checked after it.
     world.git.set("slow", "");
