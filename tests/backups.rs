@@ -56,10 +56,18 @@ fn an_sql_database_is_put_back_as_it_was() {
     assert_eq!((&made["state"], &made["kind"]), (&json!("running"), &json!("sqlDb")));
     let ready = finished(&service, &ada, &made);
     assert_eq!(ready["state"], "ready", "{ready}");
-    assert_eq!(
-        call(&service, "svc_createDocumentDbBackup", json!({"appId": app})).refusal(),
-        (409, 119)
-    );
+    let refused = call(&service, "svc_createDocumentDbBackup", json!({"appId": app}));
+    assert_eq!(refused.refusal(), (409, 119));
+    assert!(refused.body["error"].as_str().unwrap().contains("no document database"));
+    for (kind, database, count) in [
+        (json!("backend"), json!("sqlDb"), 1),
+        (json!("market"), json!("sqlDb"), 0),
+        (json!("backend"), json!("documentDb"), 0),
+    ] {
+        let wanted = json!({"appId": app, "kind": kind, "database": database});
+        let found = call(&service, "svc_getBackups", wanted).ok()["items"].clone();
+        assert_eq!(found.as_array().unwrap().len(), count, "{kind} {database}: {found}");
+    }
 
     // Anybody with the address can download the file, which has the stated size and hash.
     let id = json!({"backupId": made["id"]});

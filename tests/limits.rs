@@ -272,3 +272,47 @@ fn a_user_makes_fifty_organizations_and_keeps_a_hundred_sessions() {
     service.stop();
     service.check();
 }
+
+#[test]
+fn what_an_app_or_an_organization_may_have_at_most_holds_for_sixteen_callers_at_once() {
+    let mut service = Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise")]);
+    let ada = service.register("ada");
+    let acme = service.call(Some(&ada), "createOrganization", json!({"name": "Acme"})).ok();
+    let (_, app) = service.project_with_app(&ada, Some(&acme["id"]));
+    let credential = |n: usize| {
+        let name = format!("git{n}.example.com");
+        json!({"appId": app, "kind": "repositoryHost", "name": name, "data": "dG9rZW4="})
+    };
+    let webhook = |n: usize| {
+        let url = format!("https://hooks.example.com/{n}");
+        json!({"organizationId": acme["id"], "url": url})
+    };
+    let publisher =
+        |n: usize| json!({"appId": app, "repository": "acme/app", "workflow": format!("w{n}.yml")});
+    let of_app = json!({"appId": app, "limit": 200});
+    let of_organization = json!({"organizationId": acme["id"], "limit": 200});
+    let limits: [(&str, &dyn Fn(usize) -> Value, &str, &Value, usize); 3] = [
+        ("svc_setCredential", &credential, "svc_getCredentials", &of_app, 50),
+        ("svc_createWebhook", &webhook, "svc_getWebhooks", &of_organization, 20),
+        ("svc_addTrustedPublisher", &publisher, "svc_getTrustedPublishers", &of_app, 20),
+    ];
+    for (make, params, list, of, most) in limits {
+        // All but four are there already, so that only one of four callers has room.
+        let all: Vec<_> = (0..most - 4).map(params).collect();
+        all.into_iter().for_each(|params| drop(service.call(Some(&ada), make, params).ok()));
+        let wanted: Vec<_> = (100..116).map(params).collect();
+        let answers = together(16, |n| service.call(Some(&ada), make, wanted[n].clone()));
+        let (made, refused): (Vec<_>, Vec<_>) =
+            answers.into_iter().partition(|answer| answer.status == 200);
+        assert_eq!(made.len(), 4, "{make}: {refused:?}");
+        for refused in refused {
+            assert_eq!(refused.refusal(), (409, 119), "{make}");
+            let why = refused.body["error"].as_str().unwrap();
+            assert!(why.contains(&format!("{most} ")) && why.contains("first"), "{make}: {why}");
+        }
+        let held = service.call(Some(&ada), list, of.clone()).ok()["items"].clone();
+        assert_eq!(held.as_array().unwrap().len(), most, "{list}");
+    }
+    service.stop();
+    service.check();
+}

@@ -185,7 +185,10 @@ impl Platform {
         let found = self.world.store.get::<builds::Builds>(&build)?;
         match found.is_some_and(|found| !found.build.state.is_final()) {
             true => Ok(()),
-            false => Err(Fault::NotNow("the build of this artifact has ended without it".into())),
+            false => Err(Fault::NotNow(
+                "the build of this artifact has ended without it; upload the file again, without `build`"
+                    .into(),
+            )),
         }
     }
 

@@ -71,7 +71,10 @@ impl Serves<DeleteArtifact> for Platform {
         let id = p.artifact_id;
         let held = self.world.store.get::<ArtifactRefs>(&id)?;
         if let Some(release) = held.and_then(|hold| hold.releases.first().copied()) {
-            return Err(Fault::NotNow(format!("the release {release} holds this artifact")));
+            return Err(Fault::NotNow(format!(
+                "the release {release} holds this artifact; only what no release holds can be deleted, \
+                 and a draft or a failed release can be (svc_deleteRelease)"
+            )));
         }
         let owners = &self.owners()?.artifacts;
         cx.change(&self.world, owners, id, Command::Delete, move |_| {

@@ -108,7 +108,10 @@ impl Upload {
             // A run may attest a file twice.
             Some(known) if known.is_same_run(&attestation) => return Ok(Step::keep()),
             Some(_) => {
-                return Err(Fault::NotNow("this artifact has another attestation already".into()));
+                return Err(Fault::NotNow(
+                    "this artifact is attested already, by another run; attestations are not replaced"
+                        .into(),
+                ));
             }
             None => {}
         }
@@ -146,7 +149,8 @@ impl Upload {
     fn closed(&self, state: ArtifactState) -> Fault {
         Fault::NotNow(match state {
             ArtifactState::Verifying => {
-                "this artifact is being verified and takes no more bytes".into()
+                "this artifact is being verified and takes no more bytes; wait for the outcome"
+                    .into()
             }
             ArtifactState::Verified => {
                 "this artifact is verified and takes no more bytes; open a new upload".into()

@@ -4,7 +4,7 @@ use super::{BackupScheduleClaim, BackupSchedules, Command, cron};
 use crate::{
     call::context::Call,
     kinds::{
-        backups::{can_be_verified, databases},
+        backups::{can_be_verified, databases, no_database},
         instances::Instance,
     },
     platform::Platform,
@@ -45,7 +45,7 @@ fn database_of(instance: &Instance, named: Option<BackupKind>) -> Result<BackupK
         (Some(named), there) if there.contains(&named) => Ok(named),
         (None, [only]) => Ok(*only),
         (None, [_, _, ..]) => Err(Fault::invalid("database", "is needed: the instance has two")),
-        _ => Err(Fault::NotNow("this instance has no such database".into())),
+        (named, _) => Err(no_database(named)),
     }
 }
 

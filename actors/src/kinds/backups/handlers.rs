@@ -42,9 +42,7 @@ impl Platform {
     ) -> Result<Backup, Fault> {
         let (id, seen) = self.only_instance(app, instance)?;
         let instance = &seen.state;
-        let service = instance
-            .service(role(kind))
-            .ok_or_else(|| Fault::NotNow("this instance has no such database".into()))?;
+        let service = instance.service(role(kind)).ok_or_else(|| no_database(Some(kind)))?;
         if service.live.state != ServiceState::Running {
             return Err(instance.not_running("database"));
         }
@@ -122,6 +120,16 @@ impl Platform {
         }
         Ok(InitialRestore { backup: id, sha256, role, begun: false, failures: 0 })
     }
+}
+
+/// The refusal of a database that the template of an instance does not have.
+pub(crate) fn no_database(kind: Option<BackupKind>) -> Fault {
+    let what = match kind {
+        Some(BackupKind::DocumentDb) => "document database",
+        Some(BackupKind::SqlDb) => "SQL database",
+        None => "database",
+    };
+    Fault::NotNow(format!("this instance has no {what}: its template has none"))
 }
 
 /// Refuses a database whose template has no health check by a command.

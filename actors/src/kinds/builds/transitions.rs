@@ -5,7 +5,10 @@ use super::{
     log::Chunk,
     rules::{Builds, Command, Effect, LEASE, Lease, Outcome, Place, State, WAITS_FOR_RUNNER},
 };
-use crate::runtime::resource::{Intent, Moment, Resource, Step};
+use crate::runtime::{
+    entries::wire_name,
+    resource::{Intent, Moment, Resource, Step},
+};
 use contract::{
     ArtifactId, BuildId, EventId, Fault, Id, Name, OrganizationId, Timestamp,
     builds::{Build, BuildState},
@@ -71,7 +74,10 @@ impl State {
             Command::Claim { runner, .. } if self.is_held_by(&runner) => Ok(Step::keep()),
             Command::Claim { runner, name } => match self.waits_for_runner() {
                 true => Ok(self.give_to(runner, name, at)),
-                false => Err(Fault::NotNow("another runner has this build".into())),
+                false => Err(Fault::NotNow(format!(
+                    "this build is {} and waits for no runner; claim another one",
+                    wire_name(self.build.state)
+                ))),
             },
             // The reply tells the runner to stop.
             Command::Report { .. } if ended => Ok(Step::keep()),

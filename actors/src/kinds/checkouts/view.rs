@@ -73,7 +73,10 @@ pub(super) fn status(
     subscription: Option<SubscriptionCheck>,
 ) -> Result<CheckoutStatus, Fault> {
     let total = state.total.clone().ok_or_else(|| {
-        Fault::NotNow("this checkout has no price yet: svc_checkout_create is under way".into())
+        Fault::NotNow(
+            "this checkout has no price yet: svc_checkout_create is under way; ask again in a moment"
+                .into(),
+        )
     })?;
     Ok(CheckoutStatus {
         reference: Reference(id),

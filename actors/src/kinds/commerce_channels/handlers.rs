@@ -146,7 +146,9 @@ impl Serves<DeleteCommerceChannel> for Platform {
         let open = store.newest::<Checkouts>(&CheckoutIndex::Open { channel: id }, None, 1)?;
         if !open.is_empty() {
             return Err(Fault::NotNow(
-                "a checkout of this channel may still be paid, or is not settled; see svc_getCheckouts".into(),
+                "a checkout of this channel may still be paid, or is not settled; delete the channel after \
+                 that (svc_getCheckouts shows them)"
+                    .into(),
             ));
         }
         let reply = move |_: &State| Ok(DeletedCommerceChannel { deleted: id });

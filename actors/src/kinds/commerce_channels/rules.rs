@@ -62,7 +62,7 @@ impl Resource for CommerceChannels {
         Ok(match command {
             // Its orders belong to checkouts of the app.
             Command::Replace(new) if new.app_id != state.registered.app_id => {
-                return Err(Fault::Exists("this channel is registered for another app".into()));
+                return Err(Fault::Exists("this channel is registered for another app; delete it there first with svc_admin_deleteCommerceChannel".into()));
             }
             Command::Replace(new) => {
                 Step::put(State { registered: *new, updated_at: at.now, ..state })
@@ -82,7 +82,9 @@ impl Resource for CommerceChannels {
     fn claims(State { registered, .. }: &State) -> Vec<Unique<Self>> {
         let channel = CommerceChannelClaim::Channel { token: registered.channel_token.clone() };
         let store = CommerceChannelClaim::store(registered.app_id, &registered.store_id);
-        let taken = || Fault::Exists("another channel of the app has this store id".into());
+        let taken = || {
+            Fault::Exists("another channel of the app has this store id; choose another one".into())
+        };
         // `Stale`: the call is decided again, and replaces the registration that exists.
         vec![Unique::new(channel, || Fault::Stale), Unique::new(store, taken)]
     }

@@ -101,7 +101,9 @@ impl Serves<SetCredential> for Platform {
         let check_room = || {
             let known = store.count::<Credentials>(&Under::<Apps>(p.app_id))?;
             match held.is_none() && known >= MOST {
-                true => Err(Fault::NotNow(format!("this app has {MOST} credentials"))),
+                true => Err(Fault::NotNow(format!(
+                    "this app has {MOST} credentials, which is the most; delete one with svc_deleteCredential first"
+                ))),
                 false => Ok(()),
             }
         };

@@ -127,7 +127,7 @@ impl Serves<AddDockerImageVersion> for Platform {
         let image = &seen.state;
         if image.versions.iter().any(|known| known.version == p.version) {
             return Err(Fault::Exists(format!(
-                "{} has a version {} already",
+                "{} has a version {} already; versions never change, so choose another one",
                 image.name, p.version
             )));
         }

@@ -84,7 +84,12 @@ impl Resource for Images {
     }
 
     fn claims(image: &DockerImage) -> Vec<Unique<Self>> {
-        let taken = || Fault::Exists("an image of this name is registered already".into());
+        let taken = || {
+            Fault::Exists(
+                "an image of this name is registered already; change it with updateDockerImage"
+                    .into(),
+            )
+        };
         vec![Unique::new(ImageClaim::Name { name: image.name.clone() }, taken)]
     }
 
@@ -112,7 +117,7 @@ fn on_command(
         Command::AddVersion(version) => {
             if image.versions.iter().any(|known| known.version == version.version) {
                 return Err(Fault::Exists(format!(
-                    "{} has a version {} already",
+                    "{} has a version {} already; versions never change, so choose another one",
                     image.name, version.version
                 )));
             }

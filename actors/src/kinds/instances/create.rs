@@ -176,7 +176,11 @@ impl Platform {
     ) -> Result<Service, Fault> {
         let definition = self.definition(instance, &instance.template_version, role)?;
         let definition = definition.ok_or_else(|| {
-            Fault::NotNow(format!("the template of this instance has no {}", role.label()))
+            Fault::NotNow(format!(
+                "the template of this instance has no {}; deploy a version of it that has one \
+                 (triggerDeployment), or choose another template",
+                role.label()
+            ))
         })?;
         let TemplateService { image_id, image_version, .. } = &definition.service;
         let seen = images::usable(&self.world.store, *image_id, image_version)?;

@@ -202,8 +202,10 @@ impl InstanceClaim {
 
 pub(super) fn taken(kind: InstanceKind) -> Fault {
     Fault::Exists(match kind {
-        InstanceKind::Backend => "this app has a backend instance already".into(),
-        InstanceKind::Market => "this app has a market server already".into(),
+        InstanceKind::Backend => "this app has a backend instance already; change that one, or leave out appId for a new app"
+            .into(),
+        InstanceKind::Market => "this app has a market server already; change that one, or leave out appId for a new app"
+            .into(),
     })
 }
 

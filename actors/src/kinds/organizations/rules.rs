@@ -274,7 +274,10 @@ impl Organization {
             }
             Command::Delete { cascade } => {
                 if self.personal {
-                    return Err(Fault::NotNow("a personal organization cannot be deleted".into()));
+                    return Err(Fault::NotNow(
+                        "a personal organization cannot be deleted; delete its projects instead"
+                            .into(),
+                    ));
                 }
                 self.deleting = true;
                 return Ok(Step::put(self).intend(Intent::Now(Effect::Empty { cascade })));
@@ -296,7 +299,9 @@ impl Organization {
             ));
         }
         if known.is_some_and(|user| self.members.iter().any(|m| m.user == user)) {
-            return Err(Fault::Exists("this person is a member already".into()));
+            return Err(Fault::Exists(
+                "this person is a member already; change the role with updateMember".into(),
+            ));
         }
         let same = |i: &Invitation| i.email.key() == invitation.email.key();
         self.invitations.retain(|i| i.expires_at > now && !same(i));

@@ -163,7 +163,9 @@ pub fn check_targets(
     for target in targets {
         if !kinds.iter().any(|kind| takes(*target, *kind)) {
             let name = target.name();
-            return Err(Fault::NotNow(format!("the release has no artifact that {name} takes")));
+            return Err(Fault::NotNow(format!(
+                "the release has no artifact that {name} takes; add one with svc_updateRelease, or choose other targets"
+            )));
         }
         if !known.contains(target) {
             check_key(world, app, *target)?;

@@ -38,7 +38,9 @@ impl Serves<RollbackRelease> for Platform {
             }
             (None, ReleaseState::Publishing) if p.to_release_id.is_none() => None,
             (None, ReleaseState::RolledBack) => {
-                return Err(Fault::NotNow("this release was rolled back already".into()));
+                return Err(Fault::NotNow(
+                    "this release was rolled back already; only the current release of a channel can be".into(),
+                ));
             }
             (None, state) => {
                 return Err(Fault::NotNow(format!(
@@ -144,8 +146,12 @@ impl Platform {
 
     /// The superseded release of the channel that was published last, among the newest ones.
     fn latest_superseded(&self, release: &Release) -> Result<ReleaseId, Fault> {
-        let none =
-            || Fault::NotNow("there is no earlier release in this channel to go back to".into());
+        let none = || {
+            Fault::NotNow(
+                "there is no earlier release in this channel to go back to; publish another one"
+                    .into(),
+            )
+        };
         let newest = pagination::page::<Releases, _>(
             &self.world.store,
             &ReleaseIndex::of_channel(release),

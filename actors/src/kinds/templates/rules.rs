@@ -113,7 +113,8 @@ impl Resource for Templates {
     }
 
     fn claims(template: &Template) -> Vec<Unique<Self>> {
-        let taken = || Fault::Exists("a template of this slug exists already".into());
+        let taken =
+            || Fault::Exists("a template of this slug exists already; choose another slug".into());
         vec![Unique::new(TemplateClaim::Slug { slug: template.slug.clone() }, taken)]
     }
 

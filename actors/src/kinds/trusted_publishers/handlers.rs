@@ -34,7 +34,9 @@ impl Serves<AddTrustedPublisher> for Platform {
         authz::check_maker(&self.world, maker, &cx.ancestry)?;
         let _turn = self.world.creation(p.app_id).await?;
         if self.world.store.count::<TrustedPublishers>(&Under::<Apps>(p.app_id))? >= MOST {
-            return Err(Fault::NotNow(format!("this app has {MOST} trusted publishers")));
+            return Err(Fault::NotNow(format!(
+                "this app has {MOST} trusted publishers, which is the most; remove one with svc_removeTrustedPublisher first"
+            )));
         }
         let id: PublisherId = self.world.ports.random.id(cx.now);
         let maker_epoch = maker.account.token_epoch;

@@ -94,7 +94,12 @@ impl Resource for TrustedPublishers {
     }
 
     fn claims(publisher: &Publisher) -> Vec<Unique<Self>> {
-        let taken = || Fault::Exists("this app trusts this workflow already".into());
+        let taken = || {
+            Fault::Exists(
+                "this app trusts this workflow already; to change its conditions, remove it first"
+                    .into(),
+            )
+        };
         vec![Unique::new(TrustedPublisherClaim::of(publisher), taken)]
     }
 

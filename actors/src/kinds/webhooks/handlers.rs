@@ -57,7 +57,9 @@ impl Serves<CreateWebhook> for Platform {
         let of_organization = Under::<Organizations>(p.organization_id);
         let _turn = self.world.creation(p.organization_id).await?;
         if self.world.store.count::<Webhooks>(&of_organization)? >= MOST {
-            return Err(Fault::NotNow(format!("this organization has {MOST} webhooks")));
+            return Err(Fault::NotNow(format!(
+                "this organization has {MOST} webhooks, which is the most; delete one with svc_deleteWebhook first"
+            )));
         }
         let id: WebhookId = self.world.ports.random.id(cx.now);
         let (secret, sealed) = self.new_secret(id)?;

@@ -94,9 +94,9 @@ impl State {
                 self.by_hand = Some(what);
                 Ok(self.settled(now))
             }
-            (S::Settled, Command::Settle | Command::SettledByHand(_)) => {
-                Err(Fault::NotNow("this checkout is settled already".into()))
-            }
+            (S::Settled, Command::Settle | Command::SettledByHand(_)) => Err(Fault::NotNow(
+                "this checkout is settled already; there is nothing to do".into(),
+            )),
             (S::AmountMismatch, Command::Settle) => Err(Fault::NotNow(
                 "what was paid for this checkout is not what was to be paid; give the money back \
                  at the provider, or settle it yourself and say so with byHand"

@@ -105,7 +105,9 @@ impl Instance {
 
 fn engine_fault(e: EngineError) -> Fault {
     match e {
-        EngineError::Missing(_) => Fault::NotNow("its container does not exist".into()),
+        EngineError::Missing(_) => Fault::NotNow(
+            "the container of this service does not exist; see the state of the instance".into(),
+        ),
         e => {
             tracing::warn!(error = %e, "the container engine refused a request");
             Fault::Unavailable("the container engine")

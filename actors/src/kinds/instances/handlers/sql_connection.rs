@@ -26,7 +26,9 @@ impl Serves<TestSqlConnection> for Platform {
         let service = instance.service(Role::SqlDb);
         let (service, database) = service
             .and_then(|service| Some((service, service.live.template().database.as_ref()?)))
-            .ok_or_else(|| Fault::NotNow("this instance has no SQL database".into()))?;
+            .ok_or_else(|| {
+                Fault::NotNow("this instance has no SQL database: its template has none".into())
+            })?;
         if service.live.state != ServiceState::Running {
             return Ok(stopped(instance));
         }
