@@ -235,6 +235,24 @@ fn a_backend_lives_in_real_containers() {
     let metrics = call("svc_getAppMetrics", json!({"appId": app})).ok();
     assert_eq!(metrics["userCount"], 1, "{metrics}");
 
+    // In another app it begins without what the app that it leaves keeps of it.
+    let schedule = json!({"appId": app, "cron": "0 3 * * *", "verify": false});
+    call("svc_scheduleBackups", schedule).ok();
+    let (elsewhere, third) = service.project_with_app(&ada, None);
+    for (from, to) in [(&project["id"], &third), (&elsewhere, app)] {
+        call("svc_deleteBackendInstance", json!({"instanceId": id})).ok();
+        let deleted = json!({"projectId": from, "deleted": true});
+        eventually("its containers are removed", || {
+            call("svc_getBackendInstances", deleted.clone()).ok()["items"][0]["state"] == "deleted"
+        });
+        call("svc_undeleteBackendInstance", json!({"instanceId": id, "appId": to})).ok();
+        until(&service, &ada, id, &["running"]);
+        let there = call("svc_getBackupSchedule", json!({"appId": to}));
+        assert_eq!(there.status, if to == app { 200 } else { 404 }, "{}", there.body);
+        let deployed = call("listDeployments", json!({"appId": to})).ok();
+        assert_eq!(deployed["items"], json!([]), "{deployed}");
+    }
+
     // What its app and its project take with them is kept too, and comes into another app.
     let counts = json!({"projectId": project["id"], "kind": "market"});
     assert_eq!(call("svc_getBackendInstances", counts).ok()["items"], json!([]));

@@ -35,7 +35,10 @@ impl Platform {
     ) -> Result<Keyed<BackupSchedules>, Fault> {
         let (id, instance) = self.only_instance(app, kind)?;
         let claim = BackupScheduleClaim::of(id, database_of(&instance, database)?);
-        self.world.store.held_by(&claim)?.ok_or(Fault::NotFound(BackupSchedules::NOUN))
+        let found = self.world.store.held_by(&claim)?;
+        // An instance that came from another app has not brought that app's schedule.
+        let found = found.filter(|(_, schedule)| schedule.app_id == app);
+        found.ok_or(Fault::NotFound(BackupSchedules::NOUN))
     }
 }
 
