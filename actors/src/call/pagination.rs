@@ -33,20 +33,41 @@ pub fn page<R: Resource, T>(
     search(store, |after, limit| store.newest::<R>(entry, after, limit), page, unbroken(view))
 }
 
+/// Like [`page`], with the size of the list, unless `is_filtered` says that `view` drops some of it.
+pub fn counted<R: Resource, T>(
+    store: &Store,
+    entry: &impl Entry<R>,
+    list: (Limit, Option<Cursor>),
+    is_filtered: bool,
+    view: impl FnMut(R::Key, &Snapshot<R>) -> Result<Option<T>, Fault>,
+) -> Result<Page<T>, Fault> {
+    let is_first = list.1.is_none();
+    let found = page(store, entry, list, view)?;
+    with_total(found, is_first, |most| {
+        let counted = || store.newest::<R>(entry, None, most).map(|keys| keys.len());
+        (!is_filtered).then(counted).transpose()
+    })
+}
+
 /// The children of a resource that `view` shows, newest first; with a state, those in the state.
+/// `is_filtered` says whether `view` drops some of them, so that only reading all would tell their
+/// number.
 pub fn children<R: HasParent, T>(
     store: &Store,
-    parent: <R::Parent as Record>::Key,
-    state: Option<impl Serialize>,
+    (parent, state): (<R::Parent as Record>::Key, Option<impl Serialize>),
     list: (Limit, Option<Cursor>),
+    is_filtered: bool,
     view: impl FnMut(R::Key, &Snapshot<R>) -> Result<Option<T>, Fault>,
 ) -> Result<Page<T>, Fault>
 where
     Under<R::Parent>: Entry<R>,
 {
     match state {
-        Some(state) => page(store, &InState::<R::Parent>::new(parent, state), list, view),
-        None => page(store, &Under::<R::Parent>(parent), list, view),
+        Some(state) => {
+            let entry = InState::<R::Parent>::new(parent, state);
+            counted(store, &entry, list, is_filtered, view)
+        }
+        None => counted(store, &Under::<R::Parent>(parent), list, is_filtered, view),
     }
 }
 

@@ -7,7 +7,9 @@ use super::{
 };
 use crate::{
     call::{context::Call, pagination},
+    kinds::apps::Apps,
     platform::{DOWNLOAD_LIFETIME, Platform},
+    runtime::entries::InState,
 };
 use contract::{
     ArtifactId, Fault, Page, Serves,
@@ -32,15 +34,36 @@ impl Platform {
     }
 }
 
+/// The states of the artifacts that a list without a state shows: all but the deleted ones.
+const SHOWN: &[ArtifactState] = &[
+    ArtifactState::Pending,
+    ArtifactState::Verifying,
+    ArtifactState::Verified,
+    ArtifactState::Rejected,
+    ArtifactState::Expired,
+];
+
 impl Serves<GetArtifacts> for Platform {
     async fn serve(&self, _: &Call, p: GetArtifacts) -> Result<Page<Artifact>, Fault> {
+        let (is_first, is_filtered) =
+            (p.cursor.is_none(), p.platform.is_some() || p.version.is_some());
         let (store, list) = (&self.world.store, (p.limit, p.cursor));
-        pagination::children::<Artifacts, _>(store, p.app_id, p.state, list, |_, seen| {
+        let of = (p.app_id, p.state);
+        // Deleted ones have a record, and are in no list without a state.
+        let page = pagination::children::<Artifacts, _>(store, of, list, true, |_, seen| {
             let artifact = &seen.state.artifact;
             let wanted = artifact.state != ArtifactState::Deleted
                 && p.platform.is_none_or(|platform| artifact.platform == platform)
                 && p.version.as_ref().is_none_or(|v| artifact.version.as_ref() == Some(v));
             Ok(wanted.then(|| artifact.clone()))
+        })?;
+        pagination::with_total(page, is_first, |most| {
+            let count = |state: &ArtifactState| {
+                let entry = InState::<Apps>::new(p.app_id, state);
+                store.newest::<Artifacts>(&entry, None, most).map(|keys| keys.len())
+            };
+            let shown = p.state.as_ref().map_or(SHOWN, std::slice::from_ref);
+            (!is_filtered).then(|| shown.iter().map(count).sum()).transpose()
         })
     }
 }

@@ -155,7 +155,9 @@ impl Serves<CreateSqlDbBackup> for Platform {
 impl Serves<GetBackups> for Platform {
     async fn serve(&self, _: &Call, p: GetBackups) -> Result<Page<Backup>, Fault> {
         let (store, entry) = (&self.world.store, Under::<Apps>(p.app_id));
-        pagination::page::<Backups, _>(store, &entry, (p.limit, p.cursor), |_, seen| {
+        let is_filtered = p.state.is_some() || p.database.is_some() || p.kind.is_some();
+        let list = (p.limit, p.cursor);
+        pagination::counted::<Backups, _>(store, &entry, list, is_filtered, |_, seen| {
             let State { backup, removing, .. } = &seen.state;
             let wanted = !removing
                 && p.state.is_none_or(|state| backup.state == state)

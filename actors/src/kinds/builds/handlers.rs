@@ -158,7 +158,8 @@ impl Serves<DispatchBuild> for Platform {
 impl Serves<GetBuilds> for Platform {
     async fn serve(&self, _: &Call, p: GetBuilds) -> Result<Page<Build>, Fault> {
         let (store, list) = (&self.world.store, (p.limit, p.cursor));
-        pagination::children::<Builds, _>(store, p.app_id, p.state, list, |_, seen| {
+        let (of, is_filtered) = ((p.app_id, p.state), p.platform.is_some());
+        pagination::children::<Builds, _>(store, of, list, is_filtered, |_, seen| {
             let build = &seen.state.build;
             let wanted = p.platform.is_none_or(|platform| build.platform == platform);
             Ok(wanted.then(|| build.clone()))

@@ -93,7 +93,8 @@ impl Platform {
 impl Serves<GetCheckouts> for Platform {
     async fn serve(&self, _: &Call, p: GetCheckouts) -> Result<Page<Checkout>, Fault> {
         let (store, list) = (&self.world.store, (p.limit, p.cursor));
-        pagination::children::<Checkouts, _>(store, p.app_id, p.state, list, |id, seen| {
+        let of = (p.app_id, p.state);
+        pagination::children::<Checkouts, _>(store, of, list, false, |id, seen| {
             Ok(Some(view(id, &seen.state)))
         })
     }
@@ -123,8 +124,12 @@ impl Serves<SettleCheckout> for Platform {
 impl Serves<GetUnsettledCheckouts> for Platform {
     async fn serve(&self, _: &Call, p: GetUnsettledCheckouts) -> Result<Page<Checkout>, Fault> {
         let (store, entry) = (&self.world.store, CheckoutIndex::Unsettled);
-        pagination::page::<Checkouts, _>(store, &entry, (p.limit, p.cursor), |id, seen| {
-            Ok(Some(view(id, &seen.state)))
-        })
+        pagination::counted::<Checkouts, _>(
+            store,
+            &entry,
+            (p.limit, p.cursor),
+            false,
+            |id, seen| Ok(Some(view(id, &seen.state))),
+        )
     }
 }

@@ -55,7 +55,8 @@ impl Serves<GetWebhookDeliveries> for Platform {
         p: GetWebhookDeliveries,
     ) -> Result<Page<WebhookDelivery>, Fault> {
         let (store, list) = (&self.world.store, (p.limit, p.cursor));
-        pagination::children::<Deliveries, _>(store, p.webhook_id, p.state, list, |_, seen| {
+        let of = (p.webhook_id, p.state);
+        pagination::children::<Deliveries, _>(store, of, list, false, |_, seen| {
             Ok(Some(seen.state.delivery.clone()))
         })
     }

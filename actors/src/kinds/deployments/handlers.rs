@@ -235,7 +235,8 @@ impl Serves<GetDeployment> for Platform {
 impl Serves<ListDeployments> for Platform {
     async fn serve(&self, _: &Call, p: ListDeployments) -> Result<Page<Deployment>, Fault> {
         let (store, list) = (&self.world.store, (p.limit, p.cursor));
-        pagination::children::<Deployments, _>(store, p.app_id, p.state, list, |_, seen| {
+        let (of, is_filtered) = ((p.app_id, p.state), p.target.is_some());
+        pagination::children::<Deployments, _>(store, of, list, is_filtered, |_, seen| {
             let deployment = &seen.state.deployment;
             let wanted = p.target.is_none_or(|target| deployment.target == target);
             Ok(wanted.then(|| deployment.clone()))

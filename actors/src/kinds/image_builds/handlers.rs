@@ -100,8 +100,13 @@ impl Serves<ListBuildJobs> for Platform {
             Ok(wanted.then(|| seen.job.clone()))
         };
         match p.image_id {
-            Some(image) => pagination::page(store, &Under::<Images>(image), slice, show),
-            None => pagination::page(store, &ImageBuildIndex::All, slice, show),
+            Some(image) => {
+                let entry = Under::<Images>(image);
+                pagination::counted(store, &entry, slice, p.state.is_some(), show)
+            }
+            None => {
+                pagination::counted(store, &ImageBuildIndex::All, slice, p.state.is_some(), show)
+            }
         }
     }
 }

@@ -54,8 +54,8 @@ impl Platform {
 impl Serves<SearchDockerImages> for Platform {
     async fn serve(&self, _: &Call, p: SearchDockerImages) -> Result<Page<DockerImage>, Fault> {
         let query = p.query.map(|query| query.as_str().to_lowercase());
-        let page = (p.limit, p.cursor);
-        pagination::page::<Images, _>(&self.world.store, &ImageIndex::All, page, |_, seen| {
+        let (store, list, is_filtered) = (&self.world.store, (p.limit, p.cursor), query.is_some());
+        pagination::counted::<Images, _>(store, &ImageIndex::All, list, is_filtered, |_, seen| {
             let image = &seen.state;
             let described = image.description.as_ref().map_or("", |text| text.as_str());
             let texts = [image.name.as_str(), image.repository.as_str(), described];

@@ -96,14 +96,9 @@ fn releases_of(
     state: Option<ReleaseState>,
     page: (Limit, Option<Cursor>),
 ) -> Result<Page<Release>, Fault> {
-    let is_first = page.1.is_none();
-    let found = pagination::page(store, entry, page, |_, seen: &Snapshot<Releases>| {
+    pagination::counted(store, entry, page, state.is_some(), |_, seen: &Snapshot<Releases>| {
         let is_wanted = state.is_none_or(|state| seen.release.state == state);
         Ok(is_wanted.then(|| seen.release.clone()))
-    })?;
-    pagination::with_total(found, is_first, |most| {
-        let counted = || store.newest::<Releases>(entry, None, most).map(|keys| keys.len());
-        state.is_none().then(counted).transpose()
     })
 }
 

@@ -88,13 +88,13 @@ impl Serves<GetSubscriptions> for Platform {
         match &p.email {
             Some(email) => {
                 let entry = SubscriptionIndex::of(p.app_id, email);
-                pagination::page::<Subscriptions, _>(store, &entry, list, |id, seen| {
+                pagination::counted::<Subscriptions, _>(store, &entry, list, false, |id, seen| {
                     Ok(Some(view(id, &seen.state)))
                 })
             }
             None => {
                 let entry = Under::<Apps>(p.app_id);
-                pagination::page::<Subscriptions, _>(store, &entry, list, |id, seen| {
+                pagination::counted::<Subscriptions, _>(store, &entry, list, false, |id, seen| {
                     Ok(Some(view(id, &seen.state)))
                 })
             }

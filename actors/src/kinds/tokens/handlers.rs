@@ -80,9 +80,10 @@ impl Serves<GetDeployTokens> for Platform {
         let (store, page) = (&self.world.store, (p.limit, p.cursor));
         let show = |id, seen: &Snapshot<Tokens>| Ok(Some(view(store, id, seen)?));
         match (p.app_id, cx.listed_user()?) {
-            (Some(app), _) => pagination::page(store, &Under::<Apps>(app), page, show),
+            (Some(app), _) => pagination::counted(store, &Under::<Apps>(app), page, false, show),
             (None, Some(user)) => {
-                pagination::page(store, &TokenIndex::Maker { user: user.id }, page, show)
+                let entry = TokenIndex::Maker { user: user.id };
+                pagination::counted(store, &entry, page, false, show)
             }
             (None, None) => pagination::whole(store, page, show),
         }
