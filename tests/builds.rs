@@ -233,6 +233,19 @@ fn a_build_that_is_cancelled_or_impossible_ends_with_its_reason() {
     let warnings = of(json!({"labels": ["no-such-label"]}));
     assert!(warnings[0].as_str().unwrap().contains("android, no-such-label"), "{warnings}");
     assert_eq!(of(json!({})), json!([]));
+    // A token of this scope triggers, follows and cancels builds of its app, and does nothing else.
+    let params = json!({"name": "chat", "scopes": ["build:trigger"], "appId": world.app});
+    let token = world.service.with_token(&world.ada, params);
+    let with_token =
+        |function: &str, params: Value| world.service.call(Some(&token), function, params);
+    let wanted = json!({"appId": world.app, "platform": "android", "labels": ["no-such-label"]});
+    let triggered = with_token("svc_triggerBuild", wanted).ok();
+    let of_build = json!({"buildId": triggered["id"]});
+    assert_eq!(with_token("svc_getBuild", of_build.clone()).ok()["id"], triggered["id"]);
+    with_token("svc_getBuildLogs", of_build.clone()).ok();
+    assert_eq!(with_token("svc_cancelBuild", of_build).ok()["state"], "cancelled");
+    let of_app = json!({"appId": world.app});
+    assert_eq!(with_token("svc_getArtifacts", of_app).refusal(), (403, 403));
     // Of another branch, the last check knows nothing.
     world.git.run(&["branch", "side"]);
     for (params, why) in [
