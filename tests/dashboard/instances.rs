@@ -43,6 +43,8 @@ fn a_backend_is_made_used_deployed_and_restored() {
     browser.says("running");
     browser.says("healthy");
     judge.page(&browser, "instance");
+    browser.click("DisclosureTriangle", "Stop");
+    browser.says("Nobody reaches it until it is started again.");
     browser.click("button", "Stop");
     browser.says("stopped");
     browser.click("button", "Start");
@@ -119,6 +121,7 @@ fn a_backend_is_made_used_deployed_and_restored() {
     browser.fill("textbox", "Times in UTC", "0 4 * * *");
     browser.click("button", "Schedule backups");
     browser.says("7 are kept, each is verified");
+    browser.click("DisclosureTriangle", "End the schedule");
     browser.click("button", "End the schedule");
     browser.find("textbox", "Times in UTC");
 
@@ -160,6 +163,7 @@ fn a_backend_is_made_used_deployed_and_restored() {
     browser.click("link", "Deployments");
     browser.says("image version 2");
     judge.page(&browser, "deployments");
+    browser.click("checkbox", "Replace the version that serves now");
     browser.click("button", "Roll back");
     browser.find("heading", "Deployment of the backend");
     browser.says("live");

@@ -174,6 +174,7 @@ fn begin(browser: &Browser, judge: impl Fn(&str)) {
     browser.says("/invitations?token=svc_inv_");
     judge("invited");
     browser.click("link", "Back to the organization");
+    browser.click("DisclosureTriangle", "Withdraw the invitation of grace@example.com");
     browser.click("button", "Withdraw the invitation of grace@example.com");
     browser.says("The invitation is withdrawn.");
     browser.fill("textbox", "Name", "Acme & Sons");

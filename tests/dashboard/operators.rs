@@ -118,6 +118,30 @@ fn an_operator_finds_people_and_what_they_did() {
     browser.click("button", &format!("Set the tier of {}", ada.email));
     browser.says("ada@example.com has the tier developer.");
 
+    // An account for somebody else: the link stands on one page, and works once.
+    browser.fill("textbox", "Name", "Grace \"&<b>");
+    browser.fill("textbox", "E-mail", "ada@example.com");
+    browser.click("button", "Make the account");
+    browser.says("an account with this e-mail exists");
+    assert_eq!(browser.value("textbox", "Name"), "Grace \"&<b>");
+    browser.fill("textbox", "E-mail", "grace@example.com");
+    browser.click("button", "Make the account");
+    browser.says("/reset-password?token=");
+    judge.page(&browser, "user-made");
+    let text = browser.text();
+    let link = text.split_whitespace().find(|word| word.contains("?token=")).unwrap().to_owned();
+    browser.click("link", "I have passed it on");
+    browser.find("button", "Make the account");
+    assert!(!browser.text().contains("?token="));
+    browser.open(&link);
+    browser.fill("textbox", "New password", PASSWORD);
+    browser.click("button", "Set the password");
+    browser.find("heading", "Sign in");
+    let grace = json!({"email": "grace@example.com", "password": PASSWORD});
+    assert_eq!(service.call(None, "loginWithEmail", grace).ok()["user"]["name"], "Grace \"&<b>");
+    sign_in(&browser, &service, &admin.email, password.as_str().unwrap());
+    browser.click("link", "Operations");
+
     browser.click("link", "All organizations");
     browser.find("searchbox", "Name or id");
     browser

@@ -67,6 +67,14 @@ fn a_deploy_token_is_shown_once_works_and_is_revoked() {
     browser.says("CI \"<b>&");
     assert!(!browser.text().contains(&token));
     judge.page(&browser, "tokens");
+    browser.click("DisclosureTriangle", "Revoke CI \"<b>&");
+    browser.says("Jobs that have it are refused from now on.");
+    judge.page(&browser, "token-revoke");
+    assert_eq!(
+        upload(&service, &token, &app).0,
+        201,
+        "nothing is revoked without the second click"
+    );
     browser.click("button", "Revoke CI \"<b>&");
     browser.says("The token CI \"<b>& is revoked.");
     assert_eq!(upload(&service, &token, &app).0, 401);
@@ -75,12 +83,18 @@ fn a_deploy_token_is_shown_once_works_and_is_revoked() {
     browser.open(&format!("{}/apps/{}/access", service.dashboard(), app.as_str().unwrap()));
     browser.fill("textbox", "Repository on GitHub", "no repository");
     browser.fill("textbox", "Workflow", "build.yml");
+    browser.fill("textbox", "Branch or tag", "refs/tags/v*");
+    browser.fill("textbox", "Events", "no event!, push");
     browser.click("button", "Trust the workflow");
     browser.find("alert", "");
     assert_eq!(browser.value("textbox", "Workflow"), "build.yml");
+    assert_eq!(browser.value("textbox", "Events"), "no event!, push");
     browser.fill("textbox", "Repository on GitHub", "acme/app");
+    browser.fill("textbox", "Events", "push, release");
     browser.click("button", "Trust the workflow");
     browser.says("The workflow build.yml of acme/app is trusted.");
+    browser.says("refs/tags/v*");
+    browser.says("push, release");
     browser.fill("textbox", "Name", "of the app");
     browser.click("checkbox", "artifact:upload uploads artifacts");
     browser.click("button", "Make the token");
@@ -88,6 +102,7 @@ fn a_deploy_token_is_shown_once_works_and_is_revoked() {
     assert_eq!(upload(&service, &token, &json!("app_00000000000000000000000000")).0, 404);
     browser.click("link", "I have stored it");
     judge.page(&browser, "access");
+    browser.click("DisclosureTriangle", "Remove build.yml of acme/app");
     browser.click("button", "Remove build.yml of acme/app");
     browser.says("No trusted publishers yet.");
 }
@@ -142,6 +157,7 @@ fn a_webhook_is_made_tested_and_delivers_again() {
 
     browser.click("link", "Webhook");
     judge.page(&browser, "webhook");
+    browser.click("DisclosureTriangle", "Rotate the secret");
     browser.click("button", "Rotate the secret");
     browser.says("This page shows the secret once.");
     assert_ne!(word(&browser, "whsec_"), first);

@@ -39,6 +39,18 @@ fn a_repository_is_connected_built_and_followed() {
     browser.says("Secret");
     browser.click("link", "Back to the repository");
 
+    // No runner is there yet, which the note after the trigger and the page of the build say.
+    browser.click("link", "Builds");
+    browser.click("button", "Trigger Build");
+    browser.find("heading", "android build");
+    let warning = "has asked for builds";
+    assert_eq!(browser.text().matches(warning).count(), 2, "{}", browser.text());
+    browser.open(&browser.url());
+    browser.says(warning);
+    judge.page(&browser, "build-warned");
+    browser.click("button", "Cancel the build");
+    browser.says("cancelled");
+
     // The log grows on the page while the build runs, and the state changes at its end.
     let runner = world.runner("builder", &[]);
     browser.click("link", "Builds");

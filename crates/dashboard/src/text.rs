@@ -1,7 +1,7 @@
 //! Words for figures and times.
 
 use contract::Timestamp;
-use std::{borrow::Borrow, time::Duration};
+use std::{borrow::Borrow, fmt::Display, time::Duration};
 
 /// A size, such as `1.4 MiB`.
 pub fn size(bytes: u64) -> String {
@@ -28,6 +28,11 @@ pub fn ago(then: impl Borrow<Timestamp>, now: impl Borrow<Timestamp>) -> String 
         None => "just now".into(),
         Some(words) => format!("{words} ago"),
     }
+}
+
+/// The day of a moment in UTC, such as `2026-01-31`.
+pub fn day(at: impl Display) -> String {
+    at.to_string().chars().take(10).collect()
 }
 
 /// The largest whole unit of a time. `None`: less than a minute.

@@ -5,6 +5,7 @@ use crate::{
     answer::{Answer, Frame, Refused, done, form_page},
     arriving::in_time,
     form::Form,
+    list::List,
     visitor::Visitor,
 };
 use actix_multipart::Multipart;
@@ -12,7 +13,7 @@ use actix_web::{HttpResponse, http::header, web};
 use askama::Template;
 use bytes::Bytes;
 use contract::{
-    AppId, ArtifactId, Cursor, Fault, Limit, Operation, Page, Sha256,
+    AppId, ArtifactId, Fault, Limit, Operation, Sha256,
     artifacts::{
         Artifact, ArtifactKind, ArtifactState, DeleteArtifact, GetArtifact, GetArtifactDownloadUrl,
         GetArtifacts,
@@ -37,23 +38,23 @@ pub fn configure(app: &mut web::ServiceConfig) {
 
 #[derive(Template)]
 #[template(path = "artifacts.html")]
-struct List {
+struct Artifacts {
     frame: Frame,
     tab: Tab,
-    artifacts: Page<Artifact>,
+    list: List<Artifact>,
     form: Form,
 }
 
 async fn list(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
     let app_id = super::id(path, "app")?;
-    list_with(&visitor, app_id, part.into_inner().cursor, Form::default()).await
+    list_with(&visitor, app_id, &part, Form::default()).await
 }
 
-async fn list_with(visitor: &Visitor, app_id: AppId, cursor: Option<Cursor>, form: Form) -> Answer {
+async fn list_with(visitor: &Visitor, app_id: AppId, part: &Part, form: Form) -> Answer {
     let (frame, tab) = Tab::open(visitor, app_id, "/artifacts").await?;
-    let part = json!({"appId": app_id, "cursor": cursor});
-    let artifacts = visitor.send::<GetArtifacts>(&part, None).await?;
-    form_page(&form.clone(), &List { frame, tab, artifacts, form })
+    let (at, of_app) = (format!("/apps/{app_id}/artifacts"), json!({"appId": app_id}));
+    let list = List::read::<GetArtifacts>(visitor, &at, of_app, &part.fields()).await?;
+    form_page(&form.clone(), &Artifacts { frame, tab, list, form })
 }
 
 /// Takes a file from a form, without scripts. Its bytes go on to the service while they come, and are
@@ -84,7 +85,7 @@ async fn upload(visitor: Visitor, path: web::Path<String>, mut parts: Multipart)
             Ok(artifact) => {
                 done(&format!("/artifacts/{}", artifact.id), "The artifact is verified.")
             }
-            Err(fault) => list_with(&visitor, app_id, None, form.refused(fault)).await,
+            Err(fault) => list_with(&visitor, app_id, &Part::default(), form.refused(fault)).await,
         };
     }
     Err(Refused(Fault::Malformed("the form has no file: choose one".into())))

@@ -4,6 +4,7 @@ use super::{Part, apps::Tab, source};
 use crate::{
     answer::{Answer, Frame, Note, done, form_page, leads_to},
     form::Form,
+    list::List,
     live::{self, Next},
     log::{self, Log, Seen},
     visitor::Visitor,
@@ -11,7 +12,7 @@ use crate::{
 use actix_web::{HttpResponse, web};
 use askama::Template;
 use contract::{
-    AppId, BuildId, Cursor, Fault, Page, Timestamp,
+    AppId, BuildId, Fault, Timestamp,
     builds::{Build, BuildState, CancelBuild, GetBuild, GetBuildLogs, GetBuilds, TriggerBuild},
     repositories::Repository,
 };
@@ -32,10 +33,10 @@ const INTERVAL: Duration = Duration::from_secs(3);
 
 #[derive(Template)]
 #[template(path = "builds.html")]
-struct List {
+struct Builds {
     frame: Frame,
     tab: Tab,
-    builds: Page<Build>,
+    list: List<Build>,
     /// What is built, if the app has a repository.
     repository: Option<Repository>,
     form: Form,
@@ -43,15 +44,15 @@ struct List {
 
 async fn list(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
     let app_id = super::id(path, "app")?;
-    list_with(&visitor, app_id, part.into_inner().cursor, Form::default()).await
+    list_with(&visitor, app_id, &part, Form::default()).await
 }
 
-async fn list_with(visitor: &Visitor, app_id: AppId, cursor: Option<Cursor>, form: Form) -> Answer {
+async fn list_with(visitor: &Visitor, app_id: AppId, part: &Part, form: Form) -> Answer {
     let (frame, tab) = Tab::open(visitor, app_id, "/builds").await?;
-    let part = json!({"appId": app_id, "cursor": cursor});
-    let builds = visitor.send::<GetBuilds>(&part, None).await?;
+    let (at, of_app) = (format!("/apps/{app_id}/builds"), json!({"appId": app_id}));
+    let list = List::read::<GetBuilds>(visitor, &at, of_app, &part.fields()).await?;
     let repository = source::of_app(visitor, app_id).await?;
-    form_page(&form.clone(), &List { frame, tab, builds, repository, form })
+    form_page(&form.clone(), &Builds { frame, tab, list, repository, form })
 }
 
 /// Triggers the build that a form asks for, and leads to it.
@@ -63,7 +64,11 @@ pub async fn triggered(
     let mut params = form.params(&["platform", "profile", "ref"]);
     params.insert("appId".into(), json!(app_id));
     let build = visitor.send::<TriggerBuild>(&Value::Object(params), form.key()).await?;
-    let note = Note::plain(format!("The build is {}.", super::name(&build.state)));
+    let note = match build.warnings.as_slice() {
+        [] => format!("The build is {}.", super::name(&build.state)),
+        warnings => format!("The build is {}. {}", super::name(&build.state), warnings.join(" ")),
+    };
+    let note = Note::plain(note);
     Ok(leads_to(&format!("/builds/{}", build.id), note))
 }
 
@@ -71,7 +76,7 @@ async fn trigger(visitor: Visitor, path: web::Path<String>, form: Form) -> Answe
     let app_id: AppId = super::id(path, "app")?;
     match triggered(&visitor, app_id, &form).await {
         Ok(answer) => Ok(answer),
-        Err(fault) => list_with(&visitor, app_id, None, form.refused(fault)).await,
+        Err(fault) => list_with(&visitor, app_id, &Part::default(), form.refused(fault)).await,
     }
 }
 

@@ -24,6 +24,7 @@ mod templates;
 
 use crate::{
     answer::{Answer, Refused},
+    list::CURSOR,
     visitor::Visitor,
 };
 use actix_web::{
@@ -31,7 +32,7 @@ use actix_web::{
     http::{Method, header},
     web,
 };
-use contract::{Cursor, Fault, artifacts::ProvenancePath, repositories::RepositoryMode};
+use contract::{Fault, artifacts::ProvenancePath, repositories::RepositoryMode};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
@@ -83,9 +84,17 @@ pub async fn nothing_here(visitor: Visitor) -> Answer {
 }
 
 /// The part of a list that an address names.
-#[derive(Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub struct Part {
-    pub cursor: Option<Cursor>,
+    #[serde(default)]
+    cursor: String,
+}
+
+impl Part {
+    /// The fields of a list in which nobody looks for anything.
+    fn fields(&self) -> [(&'static str, &String); 1] {
+        [(CURSOR, &self.cursor)]
+    }
 }
 
 /// The id in an address. What is no id names nothing.

@@ -3,13 +3,14 @@
 
 use crate::{
     answer::{Answer, Frame, Refused, done, form_page},
-    form::{Form, search},
+    form::Form,
+    list::{CURSOR, List},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    Fault, Page,
+    Fault,
     instances::InstanceKind,
     templates::{
         AddTemplateDockerVersion, CreateTemplate, DeleteTemplate, GetTemplate, GetTemplateStats,
@@ -60,11 +61,9 @@ pub fn price(template: &Blueprint) -> String {
 
 #[derive(Template)]
 #[template(path = "templates.html")]
-struct List {
+struct Gallery {
     frame: Frame,
-    /// `None` if the search was refused.
-    templates: Option<Page<Blueprint>>,
-    search: Form,
+    list: List<Blueprint>,
     form: Form,
 }
 
@@ -73,13 +72,12 @@ async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
 }
 
 async fn list_with(visitor: &Visitor, wanted: Wanted, form: Form) -> Answer {
-    let Wanted { query, kind, cursor } = wanted;
-    let params = search([("query", &query), ("kind", &kind), ("cursor", &cursor)]);
-    let search = Form::filled([("query", query), ("kind", kind)]);
-    let (templates, search) = visitor.search::<GetTemplates>(params, search).await?;
+    let Wanted { query, kind, cursor } = &wanted;
+    let fields = [("query", query), ("kind", kind), (CURSOR, cursor)];
+    let list = List::read::<GetTemplates>(visitor, "/templates", json!({}), &fields).await?;
     let frame = Frame::of(visitor, "Templates").await?;
-    let shown = if form.fault().is_some() { &form } else { &search };
-    form_page(&shown.clone(), &List { frame, templates, search, form })
+    let shown = if form.fault().is_some() { &form } else { &list.form };
+    form_page(&shown.clone(), &Gallery { frame, list, form })
 }
 
 /// The tags of a form: words.

@@ -3,13 +3,14 @@
 use super::tab;
 use crate::{
     answer::{Answer, Frame, form_page},
-    form::{Form, search},
+    list::{CURSOR, List},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
-use contract::{Page, authentication::GetOwnAuditLog, operators::AuditEvent};
+use contract::{authentication::GetOwnAuditLog, operators::AuditEvent};
 use serde::Deserialize;
+use serde_json::json;
 
 const HERE: &str = "/account/audit";
 
@@ -28,18 +29,15 @@ struct Wanted {
 
 #[derive(Template)]
 #[template(path = "account_audit.html")]
-struct List {
+struct Changes {
     frame: Frame,
-    /// `None` if the search was refused.
-    events: Option<Page<AuditEvent>>,
-    form: Form,
+    list: List<AuditEvent>,
 }
 
 async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    let Wanted { function, resource, cursor } = wanted.into_inner();
-    let params = search([("function", &function), ("resource", &resource), ("cursor", &cursor)]);
-    let form = Form::filled([("function", function), ("resource", resource)]);
-    let (events, form) = visitor.search::<GetOwnAuditLog>(params, form).await?;
+    let Wanted { function, resource, cursor } = &*wanted;
+    let fields = [("function", function), ("resource", resource), (CURSOR, cursor)];
+    let list = List::read::<GetOwnAuditLog>(&visitor, HERE, json!({}), &fields).await?;
     let frame = tab(&visitor, "/audit").await?;
-    form_page(&form.clone(), &List { frame, events, form })
+    form_page(&list.form.clone(), &Changes { frame, list })
 }

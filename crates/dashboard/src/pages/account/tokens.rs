@@ -4,13 +4,14 @@ use super::tab;
 use crate::{
     answer::{Answer, Frame, Refused, done, form_page, page},
     form::Form,
+    list::List,
     pages::Part,
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    AppId, Cursor, Limit, Page, Scope,
+    AppId, Limit, Scope,
     apps::{App, GetApp},
     tokens::{CreateDeployToken, DeployToken, GetDeployTokens, NewDeployToken, RevokeDeployToken},
     trusted_publishers::{
@@ -45,7 +46,7 @@ const SCOPES: [(Scope, &str); 7] = [
 struct Tokens {
     /// The address of the page, and of the form for a new token.
     at: String,
-    page: Page<DeployToken>,
+    list: List<DeployToken>,
 }
 
 impl Tokens {
@@ -71,21 +72,26 @@ struct Made {
     back: String,
 }
 
-async fn read(
-    visitor: &Visitor,
-    app_id: Option<AppId>,
-    cursor: Option<Cursor>,
-) -> Result<Page<DeployToken>, Refused> {
-    visitor.read(&GetDeployTokens { app_id, limit: Limit::default(), cursor }).await
+impl Tokens {
+    /// Reads a part of the tokens that the page with this address lists.
+    async fn read(
+        visitor: &Visitor,
+        at: String,
+        of: Value,
+        part: &Part,
+    ) -> Result<Tokens, Refused> {
+        let list = List::read::<GetDeployTokens>(visitor, &at, of, &part.fields()).await?;
+        Ok(Tokens { at, list })
+    }
 }
 
 async fn show_own(visitor: Visitor, part: web::Query<Part>) -> Answer {
-    own_with(&visitor, Form::default(), part.into_inner().cursor).await
+    own_with(&visitor, Form::default(), &part).await
 }
 
-async fn own_with(visitor: &Visitor, form: Form, cursor: Option<Cursor>) -> Answer {
+async fn own_with(visitor: &Visitor, form: Form, part: &Part) -> Answer {
     let frame = tab(visitor, "/tokens").await?;
-    let tokens = Tokens { at: "/account/tokens".into(), page: read(visitor, None, cursor).await? };
+    let tokens = Tokens::read(visitor, "/account/tokens".into(), json!({}), part).await?;
     form_page(&form.clone(), &Own { frame, tokens, form })
 }
 
@@ -112,7 +118,7 @@ async fn create_own(visitor: Visitor, form: Form) -> Answer {
     let params = Value::Object(wanted(&form));
     match visitor.send::<CreateDeployToken>(&params, form.key()).await {
         Ok(new) => made(&visitor, new, "/account/tokens".into()).await,
-        Err(fault) => own_with(&visitor, form.refused(fault), None).await,
+        Err(fault) => own_with(&visitor, form.refused(fault), &Part::default()).await,
     }
 }
 
@@ -120,7 +126,7 @@ async fn revoke_own(visitor: Visitor, form: Form) -> Answer {
     let params = Value::Object(form.params(&["tokenId"]));
     match visitor.send::<RevokeDeployToken>(&params, form.key()).await {
         Ok(token) => done("/account/tokens", format!("The token {} is revoked.", token.name)),
-        Err(fault) => own_with(&visitor, form.refused(fault), None).await,
+        Err(fault) => own_with(&visitor, form.refused(fault), &Part::default()).await,
     }
 }
 
@@ -134,17 +140,23 @@ struct Access {
     form: Form,
 }
 
-async fn show_app(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
-    let app_id = crate::pages::id(path, "app")?;
-    app_with(&visitor, app_id, Form::default(), part.into_inner().cursor).await
+impl Access {
+    /// The events of runs that are trusted, as a person reads them.
+    fn events(publisher: &TrustedPublisher) -> String {
+        let names: Vec<_> = publisher.events.iter().map(ToString::to_string).collect();
+        names.join(", ")
+    }
 }
 
-async fn app_with(visitor: &Visitor, app_id: AppId, form: Form, cursor: Option<Cursor>) -> Answer {
+async fn show_app(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
+    let app_id = crate::pages::id(path, "app")?;
+    app_with(&visitor, app_id, Form::default(), &part).await
+}
+
+async fn app_with(visitor: &Visitor, app_id: AppId, form: Form, part: &Part) -> Answer {
     let app = visitor.read(&GetApp { app_id }).await?;
-    let tokens = Tokens {
-        at: format!("/apps/{app_id}/access"),
-        page: read(visitor, Some(app_id), cursor).await?,
-    };
+    let at = format!("/apps/{app_id}/access");
+    let tokens = Tokens::read(visitor, at, json!({"appId": app_id}), part).await?;
     // An app has at most twenty.
     let all = GetTrustedPublishers { app_id, limit: Limit::default(), cursor: None };
     let publishers = visitor.read(&all).await?.items;
@@ -159,7 +171,7 @@ async fn create_for_app(visitor: Visitor, path: web::Path<String>, form: Form) -
     params.insert("appId".into(), json!(app_id));
     match visitor.send::<CreateDeployToken>(&Value::Object(params), form.key()).await {
         Ok(new) => made(&visitor, new, format!("/apps/{app_id}/access")).await,
-        Err(fault) => app_with(&visitor, app_id, form.refused(fault), None).await,
+        Err(fault) => app_with(&visitor, app_id, form.refused(fault), &Part::default()).await,
     }
 }
 
@@ -170,7 +182,7 @@ async fn revoke_of_app(visitor: Visitor, path: web::Path<String>, form: Form) ->
         Ok(token) => {
             done(&format!("/apps/{app_id}/access"), format!("The token {} is revoked.", token.name))
         }
-        Err(fault) => app_with(&visitor, app_id, form.refused(fault), None).await,
+        Err(fault) => app_with(&visitor, app_id, form.refused(fault), &Part::default()).await,
     }
 }
 
@@ -178,12 +190,16 @@ async fn add_publisher(visitor: Visitor, path: web::Path<String>, form: Form) ->
     let app_id: AppId = crate::pages::id(path, "app")?;
     let mut params = form.params(&["repository", "workflow", "environment", "ref"]);
     params.insert("appId".into(), json!(app_id));
+    let events: Vec<_> = form.value("events").split([' ', ',']).filter(|e| !e.is_empty()).collect();
+    if !events.is_empty() {
+        params.insert("events".into(), events.into());
+    }
     match visitor.send::<AddTrustedPublisher>(&Value::Object(params), form.key()).await {
         Ok(trusted) => done(
             &format!("/apps/{app_id}/access"),
             format!("The workflow {} of {} is trusted.", trusted.workflow, trusted.repository),
         ),
-        Err(fault) => app_with(&visitor, app_id, form.refused(fault), None).await,
+        Err(fault) => app_with(&visitor, app_id, form.refused(fault), &Part::default()).await,
     }
 }
 
@@ -195,6 +211,6 @@ async fn remove_publisher(visitor: Visitor, path: web::Path<String>, form: Form)
             &format!("/apps/{app_id}/access"),
             "The workflow is trusted no longer. Tokens that it has live on for at most 30 minutes.",
         ),
-        Err(fault) => app_with(&visitor, app_id, form.refused(fault), None).await,
+        Err(fault) => app_with(&visitor, app_id, form.refused(fault), &Part::default()).await,
     }
 }

@@ -4,13 +4,14 @@ use super::tab;
 use crate::{
     answer::{Answer, Frame, Note, done, form_page, page},
     form::Form,
+    list::List,
     pages::Part,
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    Cursor, Fault, Limit, OrganizationId, Page, WebhookId,
+    Fault, OrganizationId, WebhookId,
     organizations::{GetOrganization, ListOrganizations, Organization},
     webhooks::{
         CreateWebhook, DeleteWebhook, EventType, GetWebhook, GetWebhookDeliveries,
@@ -38,14 +39,13 @@ pub fn configure(app: &mut web::ServiceConfig) {
 #[template(path = "webhooks_all.html")]
 struct Organizations {
     frame: Frame,
-    organizations: Page<Organization>,
+    list: List<Organization>,
 }
 
 async fn organizations(visitor: Visitor, part: web::Query<Part>) -> Answer {
-    let cursor = part.into_inner().cursor;
-    let all = ListOrganizations { query: None, limit: Limit::default(), cursor };
-    let organizations = visitor.read(&all).await?;
-    page(&Organizations { frame: tab(&visitor, "/webhooks").await?, organizations })
+    let (at, fields) = ("/account/webhooks", part.fields());
+    let list = List::read::<ListOrganizations>(&visitor, at, json!({}), &fields).await?;
+    page(&Organizations { frame: tab(&visitor, "/webhooks").await?, list })
 }
 
 /// All event types, for the boxes of a form.
@@ -64,30 +64,31 @@ fn state(webhook: &Webhook) -> &'static str {
 
 #[derive(Template)]
 #[template(path = "webhooks.html")]
-struct List {
+struct Webhooks {
     frame: Frame,
     organization: Organization,
-    webhooks: Page<Webhook>,
+    list: List<Webhook>,
     form: Form,
 }
 
 async fn list(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
     let organization_id = crate::pages::id(path, "organization")?;
-    list_with(&visitor, organization_id, Form::default(), part.into_inner().cursor).await
+    list_with(&visitor, organization_id, Form::default(), &part).await
 }
 
 async fn list_with(
     visitor: &Visitor,
     organization_id: OrganizationId,
     form: Form,
-    cursor: Option<Cursor>,
+    part: &Part,
 ) -> Answer {
     let organization = visitor.read(&GetOrganization { organization_id }).await?;
-    let all = GetWebhooks { organization_id, limit: Limit::default(), cursor };
-    let webhooks = visitor.read(&all).await?;
+    let at = format!("/organizations/{organization_id}/webhooks");
+    let of = json!({"organizationId": organization_id});
+    let list = List::read::<GetWebhooks>(visitor, &at, of, &part.fields()).await?;
     let frame = Frame::of(visitor, "Webhooks").await?.below("Organizations", "/organizations");
     let frame = frame.below(&organization.name, format!("/organizations/{organization_id}"));
-    form_page(&form.clone(), &List { frame, organization, webhooks, form })
+    form_page(&form.clone(), &Webhooks { frame, organization, list, form })
 }
 
 /// The page after a secret was made: the only one that shows it.
@@ -112,7 +113,9 @@ async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     }
     match visitor.send::<CreateWebhook>(&Value::Object(params), form.key()).await {
         Ok(made) => with_secret(&visitor, made).await,
-        Err(fault) => list_with(&visitor, organization_id, form.refused(fault), None).await,
+        Err(fault) => {
+            list_with(&visitor, organization_id, form.refused(fault), &Part::default()).await
+        }
     }
 }
 
@@ -121,7 +124,7 @@ async fn create(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
 struct Show {
     frame: Frame,
     webhook: Webhook,
-    deliveries: Page<WebhookDelivery>,
+    list: List<WebhookDelivery>,
     form: Form,
 }
 
@@ -140,25 +143,20 @@ fn filled(webhook: &Webhook) -> Form {
 
 async fn show(visitor: Visitor, path: web::Path<String>, part: web::Query<Part>) -> Answer {
     let webhook_id = crate::pages::id(path, "webhook")?;
-    show_with(&visitor, webhook_id, Form::default(), part.into_inner().cursor).await
+    show_with(&visitor, webhook_id, Form::default(), &part).await
 }
 
 /// Shows a webhook with a form that was refused, or an empty one. Fields that it does not have say what
 /// is set now.
-async fn show_with(
-    visitor: &Visitor,
-    webhook_id: WebhookId,
-    form: Form,
-    cursor: Option<Cursor>,
-) -> Answer {
+async fn show_with(visitor: &Visitor, webhook_id: WebhookId, form: Form, part: &Part) -> Answer {
     let webhook = visitor.read(&GetWebhook { webhook_id }).await?;
     let form = form.beside(filled(&webhook));
-    let all = GetWebhookDeliveries { webhook_id, state: None, limit: Limit::default(), cursor };
-    let deliveries = visitor.read(&all).await?;
+    let (at, fields) = (format!("/webhooks/{webhook_id}"), part.fields());
+    let list = List::read::<GetWebhookDeliveries>(visitor, &at, of(webhook_id), &fields).await?;
     let frame = Frame::of(visitor, "Webhook").await?.below("Organizations", "/organizations");
     let at = format!("/organizations/{}/webhooks", webhook.organization_id);
     let frame = frame.below("Webhooks", at);
-    form_page(&form.clone(), &Show { frame, webhook, deliveries, form })
+    form_page(&form.clone(), &Show { frame, webhook, list, form })
 }
 
 async fn change(visitor: Visitor, path: web::Path<String>, mut form: Form) -> Answer {
@@ -176,7 +174,7 @@ async fn change(visitor: Visitor, path: web::Path<String>, mut form: Form) -> An
         Ok(_) => done(&format!("/webhooks/{webhook_id}"), "The webhook is changed."),
         Err(fault) => {
             form.say_boxes(&["enabled", "events"]);
-            show_with(&visitor, webhook_id, form.refused(fault), None).await
+            show_with(&visitor, webhook_id, form.refused(fault), &Part::default()).await
         }
     }
 }
@@ -192,7 +190,7 @@ async fn test(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer {
         Ok(delivery) => {
             done(&format!("/deliveries/{}", delivery.id), Note::plain("The test is on its way."))
         }
-        Err(fault) => show_with(&visitor, webhook_id, form.refused(fault), None).await,
+        Err(fault) => show_with(&visitor, webhook_id, form.refused(fault), &Part::default()).await,
     }
 }
 
@@ -200,7 +198,7 @@ async fn rotate(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     let webhook_id: WebhookId = crate::pages::id(path, "webhook")?;
     match visitor.send::<RotateWebhookSecret>(&of(webhook_id), form.key()).await {
         Ok(made) => with_secret(&visitor, made).await,
-        Err(fault) => show_with(&visitor, webhook_id, form.refused(fault), None).await,
+        Err(fault) => show_with(&visitor, webhook_id, form.refused(fault), &Part::default()).await,
     }
 }
 
@@ -209,14 +207,14 @@ async fn delete(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
     let webhook = visitor.read(&GetWebhook { webhook_id }).await?;
     if form.value("confirmation") != webhook.url.as_str() {
         let fault = Fault::invalid("confirmation", "is not the address of the webhook");
-        return show_with(&visitor, webhook_id, form.refused(fault), None).await;
+        return show_with(&visitor, webhook_id, form.refused(fault), &Part::default()).await;
     }
     match visitor.send::<DeleteWebhook>(&of(webhook_id), form.key()).await {
         Ok(_) => done(
             &format!("/organizations/{}/webhooks", webhook.organization_id),
             "The webhook is deleted.",
         ),
-        Err(fault) => show_with(&visitor, webhook_id, form.refused(fault), None).await,
+        Err(fault) => show_with(&visitor, webhook_id, form.refused(fault), &Part::default()).await,
     }
 }
 

@@ -2,16 +2,17 @@
 
 mod channels;
 
-use super::apps::Tab;
+use super::{Part, apps::Tab};
 use crate::{
-    answer::{Answer, Frame, Refused, done, form_page, page},
-    form::{Form, search},
+    answer::{Answer, Frame, done, form_page, page},
+    form::Form,
+    list::{CURSOR, List},
     visitor::Visitor,
 };
 use actix_web::web;
 use askama::Template;
 use contract::{
-    AppId, Function, Page,
+    AppId,
     apps::{App, GetApp},
     checkouts::{
         Checkout, CheckoutFlow, CheckoutState, GetCheckout, GetCheckouts, GetSubscriptions,
@@ -19,7 +20,7 @@ use contract::{
     },
 };
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/apps/{id}/checkouts", web::get().to(list))
@@ -55,36 +56,25 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// The parameters of a list: what is not empty.
-    fn params(&self) -> Map<String, Value> {
-        let Wanted { state, email, cursor } = self;
-        search([("state", state), ("email", email), ("cursor", cursor)])
-    }
-
-    /// Searches a list of an app.
-    async fn find<F: Function>(
-        &self,
-        visitor: &Visitor,
-        app_id: AppId,
-    ) -> Result<(Option<F::Reply>, Form), Refused> {
-        let mut params = self.params();
-        params.insert("appId".into(), json!(app_id));
-        let form = [("state", self.state.clone()), ("email", self.email.clone())];
-        visitor.search::<F>(params, Form::filled(form)).await
+    /// The fields of the list that has this one.
+    fn fields<'a>(
+        &'a self,
+        name: &'static str,
+        value: &'a String,
+    ) -> [(&'static str, &'a String); 2] {
+        [(name, value), (CURSOR, &self.cursor)]
     }
 }
 
 #[derive(Template)]
 #[template(path = "checkouts.html")]
-struct List {
+struct Checkouts {
     frame: Frame,
     tab: Tab,
-    /// `None` if the search was refused.
-    checkouts: Option<Page<Checkout>>,
-    form: Form,
+    list: List<Checkout>,
 }
 
-impl List {
+impl Checkouts {
     /// The states: the name on the wire, and in words.
     fn states(&self) -> [(String, String); 11] {
         STATES.map(|state| (super::wire(&state), super::name(&state)))
@@ -92,10 +82,12 @@ impl List {
 }
 
 async fn list(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Wanted>) -> Answer {
-    let app_id = super::id(path, "app")?;
+    let app_id: AppId = super::id(path, "app")?;
     let (frame, tab) = Tab::open(&visitor, app_id, "/checkouts").await?;
-    let (checkouts, form) = wanted.find::<GetCheckouts>(&visitor, app_id).await?;
-    form_page(&form.clone(), &List { frame, tab, checkouts, form })
+    let (at, of_app) = (format!("/apps/{app_id}/checkouts"), json!({"appId": app_id}));
+    let fields = wanted.fields("state", &wanted.state);
+    let list = List::read::<GetCheckouts>(&visitor, &at, of_app, &fields).await?;
+    form_page(&list.form.clone(), &Checkouts { frame, tab, list })
 }
 
 #[derive(Template)]
@@ -103,9 +95,7 @@ async fn list(visitor: Visitor, path: web::Path<String>, wanted: web::Query<Want
 struct Subscriptions {
     frame: Frame,
     tab: Tab,
-    /// `None` if the search was refused.
-    subscriptions: Option<Page<Subscription>>,
-    form: Form,
+    list: List<Subscription>,
 }
 
 async fn subscriptions(
@@ -113,10 +103,12 @@ async fn subscriptions(
     path: web::Path<String>,
     wanted: web::Query<Wanted>,
 ) -> Answer {
-    let app_id = super::id(path, "app")?;
+    let app_id: AppId = super::id(path, "app")?;
     let (frame, tab) = Tab::open(&visitor, app_id, "/subscriptions").await?;
-    let (subscriptions, form) = wanted.find::<GetSubscriptions>(&visitor, app_id).await?;
-    form_page(&form.clone(), &Subscriptions { frame, tab, subscriptions, form })
+    let (at, of_app) = (format!("/apps/{app_id}/subscriptions"), json!({"appId": app_id}));
+    let fields = wanted.fields("email", &wanted.email);
+    let list = List::read::<GetSubscriptions>(&visitor, &at, of_app, &fields).await?;
+    form_page(&list.form.clone(), &Subscriptions { frame, tab, list })
 }
 
 #[derive(Template)]
@@ -179,12 +171,12 @@ async fn settle(visitor: Visitor, path: web::Path<String>, form: Form) -> Answer
 #[template(path = "operations_checkouts.html")]
 struct Unsettled {
     frame: Frame,
-    checkouts: Page<Checkout>,
+    list: List<Checkout>,
 }
 
-async fn unsettled(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
-    let params = Value::Object(wanted.params());
-    let checkouts = visitor.send::<GetUnsettledCheckouts>(&params, None).await?;
+async fn unsettled(visitor: Visitor, part: web::Query<Part>) -> Answer {
+    let (at, fields) = ("/operations/checkouts", part.fields());
+    let list = List::read::<GetUnsettledCheckouts>(&visitor, at, json!({}), &fields).await?;
     let frame = super::operations::tab(&visitor, "/checkouts").await?;
-    page(&Unsettled { frame, checkouts })
+    page(&Unsettled { frame, list })
 }

@@ -3,6 +3,7 @@
 use crate::{
     answer::{Answer, Frame, done, form_page, page},
     form::Form,
+    list::List,
     live::{self, Next},
     log::{self, Log, Seen},
     pages::{Part, operations},
@@ -11,7 +12,7 @@ use crate::{
 use actix_web::web;
 use askama::Template;
 use contract::{
-    JobId, Page, Timestamp,
+    JobId, Timestamp,
     image_builds::{
         BuildJob, BuildJobState, BuildJobStatus, CancelDockerBuild, GetBuildJobLogs,
         GetBuildJobStatus, ListBuildJobs,
@@ -34,15 +35,15 @@ pub fn configure(app: &mut web::ServiceConfig) {
 
 #[derive(Template)]
 #[template(path = "image_builds.html")]
-struct List {
+struct Builds {
     frame: Frame,
-    builds: Page<BuildJob>,
+    list: List<BuildJob>,
 }
 
 async fn list(visitor: Visitor, part: web::Query<Part>) -> Answer {
-    let builds = visitor.send::<ListBuildJobs>(&json!({"cursor": part.cursor}), None).await?;
+    let list = List::read::<ListBuildJobs>(&visitor, HERE, json!({}), &part.fields()).await?;
     let frame = operations::tab(&visitor, "/image-builds").await?;
-    page(&List { frame, builds })
+    page(&Builds { frame, list })
 }
 
 #[derive(Template)]

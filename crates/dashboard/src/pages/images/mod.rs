@@ -4,7 +4,8 @@ mod builds;
 
 use crate::{
     answer::{Answer, Frame, done, form_page},
-    form::{Form, search},
+    form::Form,
+    list::{CURSOR, List},
     visitor::Visitor,
 };
 use actix_web::web;
@@ -49,11 +50,9 @@ struct Wanted {
 
 #[derive(Template)]
 #[template(path = "images.html")]
-struct List {
+struct Images {
     frame: Frame,
-    /// `None` if the search was refused.
-    images: Option<Page<DockerImage>>,
-    search: Form,
+    list: List<DockerImage>,
     form: Form,
 }
 
@@ -62,13 +61,11 @@ async fn list(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
 }
 
 async fn list_with(visitor: &Visitor, wanted: Wanted, form: Form) -> Answer {
-    let Wanted { query, cursor } = wanted;
-    let params = search([("query", &query), ("cursor", &cursor)]);
-    let search = Form::filled([("query", query)]);
-    let (images, search) = visitor.search::<SearchDockerImages>(params, search).await?;
+    let fields = [("query", &wanted.query), (CURSOR, &wanted.cursor)];
+    let list = List::read::<SearchDockerImages>(visitor, HERE, json!({}), &fields).await?;
     let frame = super::operations::tab(visitor, "/images").await?;
-    let shown = if form.fault().is_some() { &form } else { &search };
-    form_page(&shown.clone(), &List { frame, images, search, form })
+    let shown = if form.fault().is_some() { &form } else { &list.form };
+    form_page(&shown.clone(), &Images { frame, list, form })
 }
 
 async fn register(visitor: Visitor, form: Form) -> Answer {

@@ -2,7 +2,7 @@
 
 use super::tab;
 use crate::{
-    answer::{Answer, Frame, done, form_page},
+    answer::{Answer, Frame, done, form_page, page},
     form::{Form, search},
     list::{Rest, address},
     visitor::Visitor,
@@ -10,9 +10,12 @@ use crate::{
 use actix_web::web;
 use askama::Template;
 use contract::{
-    Fault, Function, Page,
+    Function, Page,
     authentication::{Tier, User},
-    operators::{AuditEvent, GetAllProjects, GetAuditLog, GetOrganizations, GetUsers, SetTier},
+    operators::{
+        AuditEvent, CreateUser, CreatedUser, GetAllProjects, GetAuditLog, GetOrganizations,
+        GetUsers, SetTier,
+    },
     organizations::Organization,
     projects::Project,
 };
@@ -22,6 +25,7 @@ use serde_json::Value;
 pub fn configure(app: &mut web::ServiceConfig) {
     app.route("/operations/users", web::get().to(users))
         .route("/operations/users", web::post().to(set_tier))
+        .route("/operations/users/new", web::post().to(create_user))
         .route("/operations/organizations", web::get().to(organizations))
         .route("/operations/projects", web::get().to(projects))
         .route("/operations/audit", web::get().to(audit));
@@ -110,7 +114,7 @@ async fn show<F, T>(
     visitor: &Visitor,
     here: &'static str,
     wanted: Wanted,
-    refused: Option<Fault>,
+    refused: Option<Form>,
     items: fn(Vec<T>) -> Items,
 ) -> Answer
 where
@@ -124,8 +128,8 @@ where
         Some(page) => Rest::of(page, here, &fields),
     };
     let items = found.map_or(Items::None, |page| items(page.items));
-    if let Some(fault) = refused {
-        form = form.refused(fault);
+    if let Some(refused) = refused {
+        form = refused.beside(form);
     }
     let frame = tab(visitor, here.trim_start_matches("/operations")).await?;
     form_page(&form.clone(), &List { frame, here, form, items, rest })
@@ -135,7 +139,7 @@ async fn users(visitor: Visitor, wanted: web::Query<Wanted>) -> Answer {
     users_with(&visitor, wanted.into_inner(), None).await
 }
 
-async fn users_with(visitor: &Visitor, wanted: Wanted, refused: Option<Fault>) -> Answer {
+async fn users_with(visitor: &Visitor, wanted: Wanted, refused: Option<Form>) -> Answer {
     show::<GetUsers, _>(visitor, "/operations/users", wanted, refused, Items::Users).await
 }
 
@@ -146,7 +150,26 @@ async fn set_tier(visitor: Visitor, form: Form) -> Answer {
             let note = format!("{} has the tier {}.", user.email, crate::pages::name(&user.tier));
             done(&address("/operations/users", &[("query", user.email.to_string())]), &note)
         }
-        Err(fault) => users_with(&visitor, Wanted::default(), Some(fault)).await,
+        Err(fault) => users_with(&visitor, Wanted::default(), Some(form.refused(fault))).await,
+    }
+}
+
+/// The page after an account was made: the only one that shows its link.
+#[derive(Template)]
+#[template(path = "user_made.html")]
+struct Made {
+    frame: Frame,
+    made: CreatedUser,
+}
+
+async fn create_user(visitor: Visitor, form: Form) -> Answer {
+    let params = Value::Object(form.params(&["email", "name"]));
+    match visitor.send::<CreateUser>(&params, form.key()).await {
+        Ok(made) => {
+            let frame = Frame::of(&visitor, "New account").await?;
+            page(&Made { frame: frame.below("Operations", "/operations"), made })
+        }
+        Err(fault) => users_with(&visitor, Wanted::default(), Some(form.refused(fault))).await,
     }
 }
 
