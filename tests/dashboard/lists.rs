@@ -180,7 +180,7 @@ fn a_name_of_a_hundred_letters_breaks_no_page() {
     let repository = format!("{}/{}", &long[..39], long);
     let workflow = format!("{}.yml", &long[..90]);
     let params = json!({"appId": app, "repository": repository, "workflow": workflow,
-        "environment": long, "ref": format!("refs/heads/{long}"), "events": [&long[..60]]});
+        "environment": long, "ref": format!("refs/heads/{long}"), "events": [&long[..50]]});
     call("svc_addTrustedPublisher", params);
     let host = format!("{}.{}.example.com", &long[..60], &long[..60]);
     let params = json!({"appId": app, "kind": "repositoryHost", "name": host, "data": "dG9rZW4="});

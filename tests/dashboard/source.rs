@@ -4,7 +4,9 @@ use super::{PASSWORD, sign_in, start, unlimited};
 use crate::support::{
     builds::{World, config},
     credentials::{self, KEYSTORE_PASSWORD},
+    service::eventually,
 };
+use serde_json::json;
 use std::path::Path;
 
 /// A command that prints a line, waits until a file is there, and prints another one.
@@ -45,6 +47,9 @@ fn a_repository_is_connected_built_and_followed() {
     browser.find("heading", "android build");
     let warning = "has asked for builds";
     assert_eq!(browser.text().matches(warning).count(), 2, "{}", browser.text());
+    // The commit comes to the open page, too, and moves what is below it.
+    let id = json!(browser.url().rsplit('/').next());
+    eventually("the commit is known", || !world.build(&id)["commit"].is_null());
     browser.open(&browser.url());
     browser.says(warning);
     judge.page(&browser, "build-warned");
