@@ -273,6 +273,9 @@ fn a_user_makes_fifty_organizations_and_keeps_a_hundred_sessions() {
     service.check();
 }
 
+/// The parameters that make one of many things.
+type Params<'a> = &'a dyn Fn(usize) -> Value;
+
 #[test]
 fn what_an_app_or_an_organization_may_have_at_most_holds_for_sixteen_callers_at_once() {
     let mut service = Service::start_with(&[("SVC_ANONYMOUS_TIER", "enterprise")]);
@@ -291,7 +294,7 @@ fn what_an_app_or_an_organization_may_have_at_most_holds_for_sixteen_callers_at_
         |n: usize| json!({"appId": app, "repository": "acme/app", "workflow": format!("w{n}.yml")});
     let of_app = json!({"appId": app, "limit": 200});
     let of_organization = json!({"organizationId": acme["id"], "limit": 200});
-    let limits: [(&str, &dyn Fn(usize) -> Value, &str, &Value, usize); 3] = [
+    let limits: [(&str, Params<'_>, &str, &Value, usize); 3] = [
         ("svc_setCredential", &credential, "svc_getCredentials", &of_app, 50),
         ("svc_createWebhook", &webhook, "svc_getWebhooks", &of_organization, 20),
         ("svc_addTrustedPublisher", &publisher, "svc_getTrustedPublishers", &of_app, 20),
