@@ -143,7 +143,7 @@ fn by_hand(images: &Images) -> Outcome<Duration> {
          --env=PORT=1337"
     );
     run(&own, &images.server)?;
-    let client = Client { address: local(port), application_id: String::new() };
+    let client = Client::to(local(port));
     until(|| client.get("/parse/health").is_some_and(|answer| answer.status == 200))?;
     let within = begun.elapsed();
     remove_by_hand();

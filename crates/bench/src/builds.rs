@@ -29,7 +29,6 @@ use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::{Duration, Instant},
 };
-use store::Change;
 
 pub const METHOD: &str = "64 runners have a build each, and report 100 lines of 80 bytes with each \
     call; a reply comes when the lines are on the disk. The yardstick is a bare actix-web server \
@@ -67,7 +66,7 @@ pub fn own(server: &Server) -> Outcome<Owned> {
     Ok(Owned { app, session })
 }
 
-fn app(server: &Server, session: &str) -> Outcome<String> {
+pub fn app(server: &Server, session: &str) -> Outcome<String> {
     let call = |function, params| server.client.call(Some(session), function, &params);
     let project = call("svc_createProject", json!({"name": "Builds"}))?;
     let project = project.text("/result/id")?;
@@ -131,7 +130,7 @@ fn lines(pace: Pace) -> Outcome<Row> {
         server.client.call(Some(&session), "svc_reportBuild", &report).map(|_| ())
     })?;
     let echo = echo::start_durable(pace.http_workers(), &home.path().join("bare"), Rows::Three)?;
-    let bare = crate::client::Client { address: echo.address, application_id: String::new() };
+    let bare = crate::client::Client::to(echo.address);
     let bare = rate(RUNNERS, pace.seconds, |runner, round| {
         bare.post(None, "/", &report(runner, round * LINES as u64)).map(|_| ())
     })?;
@@ -259,7 +258,7 @@ fn followed(pace: Pace) -> Outcome<Row> {
     };
     seed_builds(home.path(), FOLLOWED, running)?;
     let looks = |ci: &Helper| -> Outcome<f64> {
-        let client = crate::client::Client { address: ci.address, application_id: String::new() };
+        let client = crate::client::Client::to(ci.address);
         let answer = client.get("/looks").or_say("the looks")?;
         answer.body.as_f64().or_say("the looks")
     };
@@ -272,7 +271,7 @@ fn followed(pace: Pace) -> Outcome<Row> {
         std::thread::sleep(Duration::from_millis(5));
     }
     let ours = FOLLOWED as f64 / begun.elapsed().as_secs_f64();
-    let client = crate::client::Client { address: ci.address, application_id: String::new() };
+    let client = crate::client::Client::to(ci.address);
     let bare = rate(2, pace.seconds, |_, _| {
         client.get("/repos/acme/app/actions/runs/0").or_say("the run").map(|_| ())
     })?;
@@ -284,21 +283,16 @@ fn followed(pace: Pace) -> Outcome<Row> {
 }
 
 /// Writes builds to the store of a stopped service.
-fn seed_builds(
+pub fn seed_builds(
     home: &Path,
     count: usize,
     record: impl Fn(BuildId, u64) -> Outcome<Kept<Builds>>,
 ) -> Outcome<()> {
-    let store = seed::open(home)?;
     let random = Random::default();
-    let mut change = Change::new();
-    for number in 0..count {
+    seed::fill(home, count, |change, number| {
         let id = random.id(now());
-        change = change.create::<Builds>(&id, record(id, number as u64)?);
-    }
-    actix_rt::System::new().block_on(seed::commit(&store, change))?;
-    store.close();
-    Ok(())
+        Ok(change.create::<Builds>(&id, record(id, number as u64)?))
+    })
 }
 
 #[allow(clippy::disallowed_methods, reason = "deadlines of the records are compared with it")]
@@ -309,7 +303,7 @@ pub fn now() -> Timestamp {
 }
 
 /// A build whose deadlines are an hour away.
-fn state(id: BuildId, app_id: AppId) -> Outcome<State> {
+pub fn state(id: BuildId, app_id: AppId) -> Outcome<State> {
     let (profile, path) = (seed::text("production")?, ProvenancePath::CliTrigger);
     let build = Build::queued(id, app_id, Platform::Android, profile, path, now());
     let organization = "org_01J9ZQ8F5W7V3T6M2K4N8R0P1S".parse().or_say("an organization")?;
@@ -318,7 +312,7 @@ fn state(id: BuildId, app_id: AppId) -> Outcome<State> {
     Ok(state)
 }
 
-fn plan() -> Outcome<Plan> {
+pub fn plan() -> Outcome<Plan> {
     Ok(Plan {
         url: seed::text("https://git.example.com/acme/app.git")?,
         mode: RepositoryMode::Managed,

@@ -183,7 +183,7 @@ fn opened(pace: Pace) -> Outcome<Row> {
     let ours = rate(CALLERS, pace.seconds, |_, _| {
         server.client.call(None, "svc_checkout_create", &order).map(drop)
     })?;
-    let bare = Client { address: provider.address, application_id: String::new() };
+    let bare = Client::to(provider.address);
     let initialize = |caller: usize, round: u64| {
         let order = json!({
             "email": EMAIL, "amount": 1250, "currency": "NGN", "reference": format!("{caller}-{round}"),

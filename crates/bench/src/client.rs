@@ -1,11 +1,12 @@
 //! A minimal client of the service, so that its own cost does not distort the measurement.
 
 use crate::outcome::{Explain, Outcome};
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use serde_json::Value;
 use std::{
     fs::File,
     io::{Read, Write},
-    net::{SocketAddr, TcpStream},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
     path::Path,
     time::Duration,
 };
@@ -18,6 +19,8 @@ pub struct Client {
     pub address: SocketAddr,
     /// The header of every call.
     pub application_id: String,
+    /// The address of this machine that the service sees.
+    pub from: Ipv4Addr,
 }
 
 #[derive(Debug)]
@@ -38,6 +41,19 @@ impl Answer {
 }
 
 impl Client {
+    pub fn to(address: SocketAddr) -> Client {
+        Client { address, application_id: String::new(), from: Ipv4Addr::LOCALHOST }
+    }
+
+    fn connect(&self) -> Outcome<TcpStream> {
+        let stream = socket(AddressFamily::INET, SocketType::STREAM, None).or_say("a socket")?;
+        if self.from != Ipv4Addr::LOCALHOST {
+            bind(&stream, &SocketAddr::from((self.from, 0))).or_say(self.from)?;
+        }
+        connect(&stream, &self.address).or_say(self.address)?;
+        Ok(stream.into())
+    }
+
     /// Calls a function, optionally with a session. Fails if the status is not 200.
     pub fn call(&self, session: Option<&str>, function: &str, params: &Value) -> Outcome<Answer> {
         let path = format!("/backend/functions/{function}");
@@ -104,7 +120,7 @@ impl Client {
         length: u64,
         send: impl FnOnce(&mut TcpStream) -> std::io::Result<()>,
     ) -> Outcome<String> {
-        let mut stream = TcpStream::connect(self.address).or_say(self.address)?;
+        let mut stream = self.connect()?;
         stream.set_read_timeout(Some(WITHIN)).or_say(line)?;
         let named = headers.iter().any(|(name, _)| *name == "Host");
         let host = if named { String::new() } else { format!("Host: {}\r\n", self.address) };

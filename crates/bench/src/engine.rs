@@ -71,7 +71,7 @@ impl ListingEngine {
 
     /// How often the containers were listed.
     pub fn rounds(&self) -> Outcome<u64> {
-        let client = Client { address: self.0.address, application_id: String::new() };
+        let client = Client::to(self.0.address);
         let answer = client.get("/rounds").or_say("the engine's answer")?;
         answer.body.pointer("/rounds").and_then(Value::as_u64).or_say("the engine's rounds")
     }

@@ -112,7 +112,7 @@ fn wait_for(engine: &ListingEngine, rounds: u64) -> Outcome<()> {
 
 /// Microseconds of processor time of this process for one request to the health check.
 fn requests(upstream: &Helper) -> Outcome<f64> {
-    let client = Client { address: upstream.address, application_id: String::new() };
+    let client = Client::to(upstream.address);
     let this = std::process::id();
     let before = machine::processor_time(this)?;
     let count = INSTANCES * 10;

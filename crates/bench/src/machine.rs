@@ -29,7 +29,7 @@ pub fn half_of_the_processors() -> usize {
     (processors() / 2).max(1)
 }
 
-fn processors() -> usize {
+pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
@@ -63,6 +63,12 @@ fn processor_times() -> Option<(u64, u64)> {
     let ticks: Vec<u64> = ticks.filter_map(|n| n.parse().ok()).collect();
     let idle = ticks.get(3)? + ticks.get(4)?;
     Some((idle, ticks.iter().sum()))
+}
+
+/// What all processors have worked since the start of the machine, in seconds.
+pub fn busy_time() -> Outcome<f64> {
+    let (idle, all) = processor_times().or_say("the time of the processors")?;
+    Ok(all.saturating_sub(idle) as f64 / 100.0)
 }
 
 /// The processor time of a process, in seconds. The clock ticks a hundred times a second.

@@ -19,6 +19,7 @@ mod helper;
 mod instances;
 mod limiter;
 mod machine;
+mod neighbours;
 mod outcome;
 mod owners;
 mod pages;
@@ -107,6 +108,8 @@ enum What {
     Checkouts,
     /// Pages of the dashboard, against a bare web server.
     Pages,
+    /// What one tenant's attacks cost another one.
+    Neighbours(neighbours::Options),
     /// The start of a backend in real containers, against the same containers started by hand.
     Backend,
     /// The engine of `instances` and `proxy`, which lists the containers in the file.
@@ -131,7 +134,7 @@ enum What {
 }
 
 /// The figures with their methods, in the order of the report.
-const FIGURES: [(&str, &str); 14] = [
+const FIGURES: [(&str, &str); 15] = [
     ("calls", calls::METHOD),
     ("writes", writes::METHOD),
     ("upload", upload::METHOD),
@@ -145,6 +148,7 @@ const FIGURES: [(&str, &str); 14] = [
     ("publications", publications::METHOD),
     ("checkouts", checkouts::METHOD),
     ("pages", pages::METHOD),
+    ("neighbours", neighbours::METHOD),
     ("backend", backend::METHOD),
 ];
 
@@ -182,6 +186,7 @@ fn run(bench: &Bench) -> Outcome<()> {
         Some(What::PaymentProvider { port }) => return payment_provider::run(*port),
         Some(What::Checkouts) => checkouts::measure(bench.pace)?,
         Some(What::Pages) => pages::measure(bench.pace)?,
+        Some(What::Neighbours(options)) => neighbours::measure(bench.pace, options)?,
         Some(What::Backend) => backend::measure(bench.pace)?,
         None => return run_all(bench.pace),
     };

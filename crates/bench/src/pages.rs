@@ -47,7 +47,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     let server = Server::start(home.path(), pace.http_workers())?;
     // The pages have one worker.
     let echo = echo::start(1)?;
-    let bare = Client { address: echo.address, application_id: String::new() };
+    let bare = Client::to(echo.address);
     let mut rows: Vec<Row> = live(&server, &watching, pace)?.into();
     for (name, path) in [("start page", "/"), ("reference", "/reference")] {
         let page = || server.page(path, &session);

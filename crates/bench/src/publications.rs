@@ -67,7 +67,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     server.stop()?;
     in_review(home.path(), owned.app.parse().or_say("the app")?, (credential, stored_at))?;
 
-    let client = Client { address: store.address, application_id: String::new() };
+    let client = Client::to(store.address);
     let looks = || -> Outcome<f64> {
         let answer = client.get("/looks").or_say("the looks")?;
         answer.body.as_f64().or_say("the looks")

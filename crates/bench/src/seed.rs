@@ -37,6 +37,23 @@ pub async fn commit(store: &Store, change: Change) -> Outcome<()> {
     store.commit(change).await.or_say("the store")
 }
 
+/// Writes `count` records to the store of a stopped service. `add` gets the number of each.
+pub fn fill(
+    home: &Path,
+    count: usize,
+    mut add: impl FnMut(Change, usize) -> Outcome<Change>,
+) -> Outcome<()> {
+    let store = open(home)?;
+    let system = actix_rt::System::new();
+    let mut left = 0..count;
+    while !left.is_empty() {
+        let change = left.by_ref().take(BATCH).try_fold(Change::new(), &mut add)?;
+        system.block_on(commit(&store, change))?;
+    }
+    store.close();
+    Ok(())
+}
+
 /// Writes `count` projects to the store, a thousand for each organization, and returns their ids.
 pub async fn projects(store: &Store, count: usize) -> Outcome<Vec<ProjectId>> {
     let random = Random::default();

@@ -21,8 +21,7 @@ const START_WITHIN: Duration = Duration::from_secs(60);
 /// A running service. Dropping the value kills it.
 pub struct Server {
     pub client: Client,
-    /// The address of the dashboard.
-    dashboard: SocketAddr,
+    pub dashboard: SocketAddr,
     /// The time until the service was ready.
     pub started_in: Duration,
     home: PathBuf,
@@ -54,7 +53,7 @@ impl Server {
         command.stdout(log.try_clone().or_say("the log")?).stderr(log);
         let begun = Instant::now();
         let child = command.spawn().or_say("the service")?;
-        let client = Client { address: local(port), application_id: String::new() };
+        let client = Client::to(local(port));
         let mut server =
             Server { client, dashboard, started_in: Duration::ZERO, home: home.to_owned(), child };
         while server.client.get("/readyz").is_none_or(|answer| answer.status != 200) {
@@ -80,22 +79,31 @@ impl Server {
         Ok(secrets.get(field).and_then(Value::as_str).or_say(field)?.to_owned())
     }
 
+    /// The host and the cookie with which the dashboard knows who has this session.
+    pub fn signed_in(&self, session: &str) -> [(&'static str, String); 2] {
+        let host = format!("localhost:{}", self.dashboard.port());
+        [("Host", host), ("Cookie", format!("__Host-svc-session={session}"))]
+    }
+
     /// The size of a page of the dashboard, for who has this session.
     pub fn page(&self, path: &str, session: &str) -> Outcome<usize> {
-        let dashboard = Client { address: self.dashboard, application_id: String::new() };
-        let host = format!("localhost:{}", self.dashboard.port());
-        let cookie = format!("__Host-svc-session={session}");
-        dashboard.size(path, &[("Host", &host), ("Cookie", &cookie)])
+        self.page_from(Ipv4Addr::LOCALHOST, path, session)
+    }
+
+    /// The same for somebody at this address.
+    pub fn page_from(&self, from: Ipv4Addr, path: &str, session: &str) -> Outcome<usize> {
+        let dashboard = Client { from, ..Client::to(self.dashboard) };
+        let headers = self.signed_in(session);
+        dashboard.size(path, &headers.each_ref().map(|(name, value)| (*name, value.as_str())))
     }
 
     /// Opens a page or a stream of the dashboard, for who has this session, and keeps the connection
     /// after the first bytes of the answer.
     pub fn follow(&self, path: &str, session: &str) -> Outcome<TcpStream> {
         let mut connection = TcpStream::connect(self.dashboard).or_say("the dashboard")?;
-        let port = self.dashboard.port();
-        let cookie = format!("__Host-svc-session={session}");
-        let head =
-            format!("GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\nCookie: {cookie}\r\n\r\n");
+        let [host, cookie] =
+            self.signed_in(session).map(|(name, value)| format!("{name}: {value}"));
+        let head = format!("GET {path} HTTP/1.1\r\n{host}\r\n{cookie}\r\n\r\n");
         connection.write_all(head.as_bytes()).or_say("the dashboard")?;
         let mut first = [0; 512];
         let length = connection.read(&mut first).or_say("the dashboard")?;

@@ -68,7 +68,7 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     let deliveries = EVENTS * WEBHOOKS;
     let begun = Instant::now();
     let server = start()?;
-    let client = Client { address: receiver.address, application_id: String::new() };
+    let client = Client::to(receiver.address);
     loop {
         let received = client.get("/received").and_then(|answer| answer.body.as_u64());
         if received.or_say("the count of the receiver")? >= deliveries {
@@ -103,7 +103,7 @@ fn subscribe(server: &Server, host: &str) -> Outcome<OrganizationId> {
 }
 
 /// The body of an event of usual size.
-fn payload() -> String {
+pub fn payload() -> String {
     let artifact = json!({
         "id": "art_01J9ZQ8F5W7V3T6M2K4N8R0P1S", "platform": "android", "kind": "apk",
         "fileName": "app.apk", "size": 52_428_800, "sha256": "0".repeat(64), "version": "1.4.2",
