@@ -8,7 +8,7 @@ use crate::{
 };
 use actors::{kinds::builds::State, runtime::resource::Kept};
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::Mutex;
 
 /// Logs, of 16 MiB each.
 const LOGS: usize = 45;
@@ -33,47 +33,32 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     })?;
     let server = start(home.path(), pace, &[])?;
     let call = |function, params| server.client.call(Some(&attacker), function, &params);
-    let key = |log: usize| format!("the-key-of-the-runner-{log:02}");
-    let logs = (0..LOGS).map(|log| {
-        let claimed = call(
-            "svc_claimBuild",
-            json!({"runner": key(log), "name": "runner", "labels": ["android"], "appIds": [app]}),
-        )?;
-        Ok(claimed.text("/result/job/buildId")?.to_owned())
-    });
-    let logs = logs.collect::<Outcome<Vec<_>>>()?;
     let lines = vec!["x".repeat(LINE); LINES];
-    // Each thread takes the next log, until there are none.
-    let each = |work: &(dyn Fn(usize, &str) -> Outcome<()> + Sync)| {
-        let next = AtomicUsize::new(0);
-        std::thread::scope(|scope| {
-            let runner = || {
-                while let Some((log, build)) = take(&next, &logs) {
-                    work(log, build)?;
-                }
-                Outcome::Ok(())
-            };
-            let runners: Vec<_> = (0..RUNNERS).map(|_| scope.spawn(runner)).collect();
-            runners.into_iter().try_for_each(|runner| match runner.join() {
-                Ok(done) => done,
-                Err(_) => Err("a thread panicked".into()),
-            })
-        })
-    };
+    let made = Mutex::new(Vec::new());
     let written = visitor.beside(&server, pace, |signal| {
         signal.begin();
-        each(&|log, build| {
-            (0..REPORTS).try_for_each(|report| {
+        each(0..LOGS, |log| {
+            let runner = format!("the-key-of-the-runner-{log:02}");
+            let claimed = call(
+                "svc_claimBuild",
+                json!({"runner": runner, "name": "runner", "labels": ["android"], "appIds": [app]}),
+            )?;
+            let build = claimed.text("/result/job/buildId")?.to_owned();
+            for report in 0..REPORTS {
                 let from = report * LINES;
-                let params =
-                    json!({"buildId": build, "runner": key(log), "from": from, "lines": lines});
-                call("svc_reportBuild", params).map(drop)
-            })
+                let report =
+                    json!({"buildId": build, "runner": runner, "from": from, "lines": lines});
+                call("svc_reportBuild", report)?;
+            }
+            let ended = json!({"buildId": build, "runner": runner, "error": "make failed"});
+            call("svc_finishBuild", ended)?;
+            made.lock().map(|mut made| made.push(build)).or_say("the builds")
         })
     })?;
+    let made = made.into_inner().or_say("the builds")?;
     let read = visitor.beside(&server, pace, |signal| {
         signal.begin();
-        each(&|_, build| {
+        each(made, |build| {
             let mut cursor = Value::Null;
             loop {
                 let params = json!({"buildId": build, "cursor": cursor});
@@ -95,7 +80,19 @@ pub fn measure(pace: Pace) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-fn take<'a>(next: &AtomicUsize, logs: &'a [String]) -> Option<(usize, &'a str)> {
-    let log = next.fetch_add(1, Relaxed);
-    logs.get(log).map(|build| (log, build.as_str()))
+/// Does the work for each of these, several at a time.
+fn each<T: Send>(
+    all: impl IntoIterator<Item = T, IntoIter: Send>,
+    work: impl Fn(T) -> Outcome<()> + Sync,
+) -> Outcome<()> {
+    let left = Mutex::new(all.into_iter());
+    let next = || left.lock().ok().and_then(|mut left| left.next());
+    let runner = || std::iter::from_fn(next).try_for_each(&work);
+    std::thread::scope(|scope| {
+        let runners: Vec<_> = (0..RUNNERS).map(|_| scope.spawn(runner)).collect();
+        runners.into_iter().try_for_each(|runner| match runner.join() {
+            Ok(done) => done,
+            Err(_) => Err("a thread panicked".into()),
+        })
+    })
 }

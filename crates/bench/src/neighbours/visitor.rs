@@ -208,15 +208,11 @@ impl Beside {
         ]
     }
 
-    /// The row of the memory that the attack took.
+    /// The row of the memory that the attack took, of which it may take so many bytes.
     pub fn memory(&self, attack: &str, most: u64) -> Row {
-        memory(attack, self.grown, most)
+        let mib = |bytes: u64| (bytes as f64, format!("{} MiB", bytes >> 20));
+        let row = Row::new(&format!("memory of {attack}"), mib(self.grown), mib(most));
+        let aim = format!("under {} MB", most / 1_000_000);
+        row.aim(aim, self.grown < most, "what the service keeps.")
     }
-}
-
-/// The row of the memory that an attack took, of which it may take so many bytes.
-pub fn memory(attack: &str, grown: u64, most: u64) -> Row {
-    let mib = |bytes: u64| (bytes as f64, format!("{:.0} MiB", bytes as f64 / f64::from(1 << 20)));
-    let row = Row::new(&format!("memory of {attack}"), mib(grown), mib(most));
-    row.aim(format!("under {} MB", most / 1_000_000), grown < most, "what the service keeps.")
 }
