@@ -1,5 +1,5 @@
 //! This process: the number of open files and of connections that it may have, who may read the files
-//! that it creates, and its replacement by a new one.
+//! that it creates, which of its threads work first, and its replacement by a new one.
 
 use rustix::{
     fs::Mode,
@@ -27,6 +27,22 @@ pub fn start_again() -> String {
 
 /// Open files that are reserved for the store, artifacts and the container engine.
 const FOR_OTHERS: u64 = 256;
+
+/// The priority of threads that others go before, as `nice` counts.
+const AFTER_OTHERS: i32 = 10;
+
+/// Lets all other threads go before this one: what it does takes long, and keeps short calls waiting
+/// for a processor. The thread cannot have its old priority again.
+pub fn work_after_others() {
+    // On Linux, this is the priority of the thread. Elsewhere it would be that of the process.
+    let done = match cfg!(target_os = "linux") {
+        true => rustix::process::setpriority_process(None, AFTER_OTHERS),
+        false => Ok(()),
+    };
+    if let Err(e) = done {
+        tracing::warn!(error = %e, "a thread keeps its priority");
+    }
+}
 
 /// Makes every new file of this process accessible to its own user only: the store, artifacts and
 /// backups hold the data of all tenants.

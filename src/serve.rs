@@ -11,6 +11,7 @@ use crate::{
     process, secrets, telemetry,
     wiring::{self, Wired},
 };
+use actix::Addr;
 use actix_http::{
     Extensions, HttpService, Protocol, Request, Response, body::BoxBody, error::DispatchError,
 };
@@ -25,16 +26,22 @@ use actors::{
         sweeper::Sweeper,
     },
     call::router::Router,
+    platform::Platform,
     runtime::guard::Guard,
 };
+use futures_util::future::try_join_all;
 use rustix::net::Shutdown;
 use std::{
     cell::Cell,
     net::SocketAddr,
     rc::Rc,
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     time::Duration,
 };
+use tokio::sync::oneshot;
 
 /// Arbiters that run the owners.
 const ARBITERS: usize = 2;
@@ -88,22 +95,16 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
     let workers = args
         .workers
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(2, std::num::NonZero::get));
+    let lists: Vec<Arbiter> = (0..workers.div_ceil(2)).map(|_| Arbiter::new()).collect();
+    let routers = lists.iter().map(|thread| router_of_lists(thread, &platform));
+    let lists_routers = try_join_all(routers).await?;
     let (app_platform, app_shared) = (platform.clone(), shared.clone());
     // The state of one worker, with a router of its own.
-    let edge = move || {
-        let clock = app_platform.world.ports.clock.clone();
+    let edge = move |router: Router| {
         let name = format!("router-{}", app_shared.requests.fetch_add(1, Relaxed));
-        let health = app_platform.world.registry.add(
-            "router",
-            Some(&name),
-            http::MOST_IN_FLIGHT,
-            clock.now(),
-        );
-        let router =
-            Guard::start(Router::new(app_platform.clone()), Default::default(), health, clock);
         Edge {
             platform: app_platform.clone(),
-            router,
+            router: start_router(&app_platform, &name, router),
             vault: vault.clone(),
             dumps: dumps.clone(),
             folders: folders.clone(),
@@ -119,9 +120,11 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
         sends_mail: args.mail_url.is_some(),
         registration: platform.world.ports.site.registration,
     };
-    let (page_edge, listen) = (edge.clone(), args.listen);
+    let (page_edge, page_platform, listen) = (edge.clone(), platform.clone(), args.listen);
     let pages = move || {
-        let (edge, settings) = (page_edge(), settings.clone());
+        // Pages have workers of their own, and most show a list.
+        let edge = page_edge(Router::new(page_platform.clone()));
+        let settings = settings.clone();
         let app = App::new().configure(move |app| match Pages::new(edge, listen) {
             Ok(service) => dashboard::configure(Rc::new(service), settings, app),
             Err(e) => tracing::error!(error = %e, "the dashboard has no client for files"),
@@ -132,8 +135,11 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
         .serve(Server::build().disable_signals(), pages)?;
     let stop_pages = pages.handle();
     actix_rt::spawn(pages);
+    let (api_platform, begun) = (platform.clone(), Arc::new(AtomicUsize::new(0)));
     let app = move || {
-        let edge = edge();
+        let turn = begun.fetch_add(1, Relaxed);
+        let lists = lists_routers.get(turn % lists_routers.len().max(1)).cloned();
+        let edge = edge(Router::with_lists(api_platform.clone(), lists.map(Addr::recipient)));
         let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);
         fast_path::before(edge, map_config(app, |()| AppConfig::default()))
     };
@@ -166,11 +172,30 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
     let stopped = server.await.map_err(|e| e.to_string());
     stop_pages.stop(true).await;
     tracing::info!("stopping: closing the store");
-    for arbiter in &owners {
+    for arbiter in owners.iter().chain(&lists) {
         arbiter.stop();
     }
     platform.world.store.raw().close();
     stopped.map(|()| if may_go_on.get() { Ended::MayGoOn } else { Ended::Stopped })
+}
+
+/// Starts a router on this thread.
+fn start_router(platform: &Platform, name: &str, router: Router) -> Addr<Router> {
+    let clock = platform.world.ports.clock.clone();
+    let registry = &platform.world.registry;
+    let health = registry.add("router", Some(name), http::MOST_IN_FLIGHT, clock.now());
+    Guard::start(router, Default::default(), health, clock)
+}
+
+/// Starts the router of lists on a thread of its own.
+async fn router_of_lists(thread: &Arbiter, platform: &Platform) -> Result<Addr<Router>, String> {
+    let (tell, told) = oneshot::channel();
+    let platform = platform.clone();
+    thread.spawn_fn(move || {
+        process::work_after_others();
+        let _ = tell.send(start_router(&platform, "router-lists", Router::new(platform.clone())));
+    });
+    told.await.map_err(|_| "the thread of lists did not start".into())
 }
 
 /// Where a server listens, and what it shares with the others of this process.
@@ -219,7 +244,9 @@ impl Listener {
                     match peer {
                         Ok(Ok(share)) => drop(data.insert(share)),
                         // There are too many connections, or the client has already disconnected.
-                        Ok(Err(_)) | Err(_) => drop(rustix::net::shutdown(io.io(), Shutdown::Both)),
+                        Ok(Err(_)) | Err(_) => {
+                            let _ = rustix::net::shutdown(io.io(), Shutdown::Both);
+                        }
                     }
                     data.insert::<HalfClose>(io.half_close().clone());
                 })

@@ -1,5 +1,6 @@
-//! Opens the files of credentials with the crate `credentials`, on threads that may block.
+//! Opens the files of credentials with the crate `credentials`, on threads that others go before.
 
+use crate::process;
 use actors::{
     ports::credentials::{CredentialFiles, Opened, Refused, Secret, Upload},
     runtime::turns::{NoTurn, Tenant, Turns},
@@ -15,6 +16,8 @@ use credentials::{CertificateFacts, Facts, File, ProfileKind, Refusal};
 use data_encoding::BASE64;
 use payments::{PaystackKey, StripeKey};
 use serde::Deserialize;
+use std::thread;
+use tokio::sync::oneshot;
 
 /// Opens files, some of which take tenths of a second of a processor.
 pub struct Files(Turns<Tenant>);
@@ -36,13 +39,18 @@ impl CredentialFiles for Files {
         now: Timestamp,
     ) -> Result<Result<Opened, Refused>, NoTurn> {
         let turn = self.0.take(tenant).await?;
-        let opened = tokio::task::spawn_blocking(move || {
+        let (tell, told) = oneshot::channel();
+        // A thread of its own: the priority would stay with one that does other work later.
+        let work = move || {
+            process::work_after_others();
+            let _ = tell.send(open(&upload, now));
             // The work keeps its turn even if nobody waits for it.
-            let _turn = turn;
-            open(&upload, now)
-        });
-        let unreadable = || refused("data", "the file cannot be read".into());
-        Ok(opened.await.unwrap_or_else(|_| Err(unreadable())))
+            drop(turn);
+        };
+        let _detached = thread::Builder::new().name("credentials".into()).spawn(work);
+        // The thread panicked, or there is none.
+        let unreadable = |_| Err(refused("data", "the file cannot be read".into()));
+        Ok(told.await.unwrap_or_else(unreadable))
     }
 }
 

@@ -84,15 +84,16 @@ pub struct Operations {
     endpoints: HashMap<&'static str, Weighed>,
 }
 
-/// An operation, and what a call of it costs.
+/// An operation, what a call of it costs, and whether its replies are pages of a list.
 struct Weighed {
     route: Route<Platform>,
     cost: u32,
+    is_list: bool,
 }
 
 impl From<Route<Platform>> for Weighed {
     fn from(route: Route<Platform>) -> Self {
-        Weighed { cost: route.spec.cost(), route }
+        Weighed { cost: route.spec.cost(), is_list: route.spec.is_list(), route }
     }
 }
 
@@ -113,6 +114,11 @@ impl Operations {
             Target::Function(name) => self.functions.get(name.as_str()),
             Target::Endpoint { name, .. } => self.endpoints.get(name),
         }
+    }
+
+    /// Whether a reply is a page of a list or of a log.
+    pub fn is_list(&self, target: &Target) -> bool {
+        self.find(target).is_some_and(|found| found.is_list)
     }
 }
 

@@ -13,6 +13,7 @@
 mod life;
 
 mod fairness;
+mod lists;
 mod machines;
 mod owners;
 mod world;

@@ -104,13 +104,24 @@ impl Spec {
         if self.weight > 0 {
             return self.weight;
         }
-        let schema = (self.params)(&mut SchemaGenerator::default());
-        let fields = schema.get("properties").and_then(|fields| fields.as_object());
-        let Some(fields) = fields.filter(|fields| fields.contains_key("limit")) else { return 1 };
+        let fields = self.fields();
         let is_filter = |name: &String| {
             !["limit", "cursor", "state"].contains(&name.as_str()) && !name.ends_with("Id")
         };
-        if fields.keys().any(is_filter) { FILTERED_LIST } else { 1 }
+        let is_filtered = fields.iter().any(|name| name == "limit") && fields.iter().any(is_filter);
+        if is_filtered { FILTERED_LIST } else { 1 }
+    }
+
+    /// Whether a reply is a page of a list or of a log. It may take the reading of a thousand records.
+    pub fn is_list(&self) -> bool {
+        self.effect == Effect::Read && self.fields().iter().any(|name| name == "cursor")
+    }
+
+    /// The names of the parameters.
+    fn fields(&self) -> Vec<String> {
+        let schema = (self.params)(&mut SchemaGenerator::default());
+        let fields = schema.get("properties").and_then(|fields| fields.as_object());
+        fields.map_or_else(Vec::new, |fields| fields.keys().cloned().collect())
     }
 
     /// The whole doc comment of the declaration.
