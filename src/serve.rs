@@ -6,6 +6,7 @@ use crate::{
         self, Edge, Shared,
         dashboard::Pages,
         fast_path,
+        paced::Paced,
         proxy::{HalfClose, Watched},
     },
     process, secrets, telemetry,
@@ -49,6 +50,12 @@ const ARBITERS: usize = 2;
 const STOP_WITHIN: u64 = 30;
 /// How long a client may take to send its headers.
 const HEADERS_WITHIN: Duration = Duration::from_secs(10);
+
+/// How much of a connection is read before a handler takes it, in bytes. Forms are small, and their
+/// senders wait for a person anyway.
+const PIECE_OF_A_FORM: usize = 16 << 10;
+/// The same for the service, to which large files come fast.
+const PIECE: usize = 64 << 10;
 
 /// How long the server keeps reading a connection after an early refusal. Closing it at once would
 /// reset the connection, and a client that is still sending would never see the answer.
@@ -112,7 +119,10 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
         }
     };
     let dashboard_url = args.dashboard_url()?;
-    let listener = |option, address| Listener { option, address, workers, shared: shared.clone() };
+    let listener = |option, address, piece| {
+        let shared = shared.clone();
+        Listener { option, address, piece, workers, shared }
+    };
     let settings = dashboard::Settings {
         url: dashboard_url.clone(),
         api_url: args.api_url(),
@@ -131,7 +141,7 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
         });
         map_config(app, |()| AppConfig::default())
     };
-    let pages = listener("--dashboard-listen", args.dashboard_listen)
+    let pages = listener("--dashboard-listen", args.dashboard_listen, PIECE_OF_A_FORM)
         .serve(Server::build().disable_signals(), pages)?;
     let stop_pages = pages.handle();
     actix_rt::spawn(pages);
@@ -149,7 +159,7 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
         stops.notified().await;
         world.stop();
     });
-    let server = listener("--listen", args.listen).serve(server, app)?;
+    let server = listener("--listen", args.listen, PIECE).serve(server, app)?;
     let (may_go_on, goes_on) = (Rc::new(Cell::new(false)), server.handle());
     let (world, broken) = (platform.world.clone(), may_go_on.clone());
     actix_rt::spawn(async move {
@@ -203,6 +213,8 @@ struct Listener {
     /// The option that sets the address.
     option: &'static str,
     address: SocketAddr,
+    /// See [`Paced`].
+    piece: usize,
     workers: usize,
     shared: Arc<Shared>,
 }
@@ -224,28 +236,29 @@ impl Listener {
                 InitError = (),
             > + 'static,
     {
-        let Listener { option, address, workers, shared } = self;
+        let Listener { option, address, piece, workers, shared } = self;
         let server = server.workers(workers).shutdown_timeout(STOP_WITHIN);
         let stopping = server.graceful_shutdown_signal();
         let service = move || {
             let (shared, stopping) = (shared.clone(), stopping.clone());
-            let accept = fn_service(|io: TcpStream| async {
+            let accept = fn_service(move |io: TcpStream| async move {
                 let _ = io.set_nodelay(true);
                 let peer = io.peer_addr().ok();
-                Ok::<_, DispatchError>((Watched::new(io), Protocol::Http1, peer))
+                let io = Watched::new(Paced::new(io, piece));
+                Ok::<_, DispatchError>((io, Protocol::Http1, peer))
             });
             let http = HttpService::build()
                 .graceful_shutdown_signal(move || {
                     let stopping = stopping.clone();
                     async move { stopping.notified().await }
                 })
-                .on_connect_ext(move |io: &Watched<TcpStream>, data: &mut Extensions| {
-                    let peer = io.io().peer_addr().map(|peer| shared.connect(peer.ip()));
+                .on_connect_ext(move |io: &Watched<Paced<TcpStream>>, data: &mut Extensions| {
+                    let peer = io.io().io().peer_addr().map(|peer| shared.connect(peer.ip()));
                     match peer {
                         Ok(Ok(share)) => drop(data.insert(share)),
                         // There are too many connections, or the client has already disconnected.
                         Ok(Err(_)) | Err(_) => {
-                            let _ = rustix::net::shutdown(io.io(), Shutdown::Both);
+                            let _ = rustix::net::shutdown(io.io().io(), Shutdown::Both);
                         }
                     }
                     data.insert::<HalfClose>(io.half_close().clone());

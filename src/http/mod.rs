@@ -13,6 +13,7 @@ mod html;
 mod install;
 mod instances;
 mod operators;
+pub mod paced;
 mod parse_rest;
 mod payments;
 pub mod proxy;
