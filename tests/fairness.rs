@@ -217,8 +217,8 @@ fn floods_of_one_address_keep_nobody_from_the_dashboard() {
             assert!(page.text().unwrap().contains("Password"), "{what}");
         }
         let grown = memory(&service).saturating_sub(before);
-        // A connection has a buffer of 16 KiB for what arrives, and one of 8 KiB for the answer.
-        assert!(grown < 100, "{what}: {grown} MiB more");
+        // While a refusal is made, the HTTP library reads up to 128 KiB of what arrives.
+        assert!(grown < 220, "{what}: {grown} MiB more");
         drop(open);
     }
 }

@@ -1,8 +1,8 @@
 //! Connections that hand out what arrived in small pieces.
 //!
 //! The HTTP library reads 128 KiB of a connection before it lets anybody take some of it, and keeps a
-//! buffer of that size for as long as the connection is open. So many requests that are refused for
-//! their size would take that much memory each.
+//! buffer of that size for as long as the connection is open. A handler that takes what arrives at once
+//! keeps the buffer small so; while a handler waits for something else, the library reads on.
 
 use std::{
     io,
