@@ -427,6 +427,12 @@ impl Instance {
 
     /// The state of an instance that is up, from the health of its services.
     fn report_health(&mut self) {
+        // What was left out because it was late may have become healthy since.
+        for service in &mut self.services {
+            if service.candidate.is_none() && service.live.is_healthy() {
+                (service.left_out, service.left_out_because) = (false, None);
+            }
+        }
         let is_up = matches!(self.state, InstanceState::Running | InstanceState::Degraded);
         let counted = || self.services.iter().filter(|service| !service.is_being_added());
         let healthy = counted().all(|s| s.live.is_healthy());
