@@ -260,7 +260,7 @@ fn fill(service: &Service) {
         "appId": app, "name": "Backend", "env": {"GREETING": "hello"}});
     call("svc_createBackendInstance", backend);
     call("svc_scheduleBackups", json!({"appId": app, "cron": "30 3 * * *", "verify": true}));
-    let source = json!({"templateVersion": "1.0.1"});
+    let source = json!({"templateVersion": "1.0.2"});
     call("triggerDeployment", json!({"appId": app, "source": source}));
     let image = call("getDockerImage", json!({"name": "parse-server"}))["id"].clone();
     let git = json!({"git": {"url": "https://git.example.com/app.git"}});
@@ -328,7 +328,7 @@ fn a_store_of_every_earlier_shape_is_read() {
             // New instances get the catalogue's new version; those of before keep theirs.
             assert_eq!(instance["templateVersion"], "1.0.0", "{instance}");
             let template = call("getTemplate", json!({"templateId": instance["templateId"]}));
-            assert_eq!(template["currentVersion"], "1.0.1", "{template}");
+            assert_eq!(template["currentVersion"], "1.0.2", "{template}");
             let deployments = call("listDeployments", of_app);
             assert_eq!(deployments["items"][0]["instanceId"], instance["id"], "{deployments}");
         }

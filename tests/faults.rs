@@ -31,7 +31,7 @@ fn what_does_not_come_up_says_why_and_is_mended_by_a_deployment() {
     assert!(failed["lastError"].as_str().unwrap().contains("3 times in a row"), "{failed}");
     let log = failed["lastLog"].as_array().unwrap();
     assert!(log.iter().any(|line| line.as_str().unwrap().contains("/nowhere.js")), "{log:?}");
-    let source = json!({"templateVersion": "1.0.1"});
+    let source = json!({"templateVersion": "1.0.2"});
     let params = json!({"appId": made["appId"], "source": source, "env": {}});
     let mended = call("triggerDeployment", params).ok();
     assert_eq!(deployed(&service, &ada, &mended)["state"], "live");

@@ -124,7 +124,7 @@ pub fn scene(service: &Service) -> Scene {
     let deleted = json!({"projectId": project, "appId": other_app, "name": "Deleted"});
     let deleted = call(&owner, "svc_createBackendInstance", deleted);
     call(&owner, "svc_deleteBackendInstance", json!({"instanceId": deleted["id"]}));
-    let deployment = json!({"appId": app, "source": {"templateVersion": "1.0.1"}});
+    let deployment = json!({"appId": app, "source": {"templateVersion": "1.0.2"}});
     let deployment = call(&owner, "triggerDeployment", deployment);
     let tokens = call(&owner, "svc_getDeployTokens", json!({"appId": app}));
     let sessions = call(&owner, "svc_getSessions", json!({}));
@@ -162,7 +162,7 @@ pub fn scene(service: &Service) -> Scene {
         "webhookId": webhook,
         "deliveryId": delivery["id"],
         "jobId": "job_01J9ZQ8F5W7V3T6M2K4N8R0P1S",
-        "source": {"templateVersion": "1.0.1"},
+        "source": {"templateVersion": "1.0.2"},
         "target": "backend",
         "parameters": {},
         "imageId": template["versions"][0]["services"][0]["imageId"],
