@@ -3,7 +3,7 @@
 use crate::{
     config::ServeArgs,
     http::{
-        self, Edge, Shared,
+        self, Edge, Place, Shared,
         dashboard::Pages,
         fast_path,
         paced::Paced,
@@ -30,11 +30,12 @@ use actors::{
     platform::Platform,
     runtime::guard::Guard,
 };
+use contract::Fault;
 use futures_util::future::try_join_all;
 use rustix::net::Shutdown;
 use std::{
     cell::Cell,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     rc::Rc,
     sync::{
         Arc,
@@ -102,9 +103,9 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
     let workers = args
         .workers
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(2, std::num::NonZero::get));
-    let lists: Vec<Arbiter> = (0..workers.div_ceil(2)).map(|_| Arbiter::new()).collect();
-    let routers = lists.iter().map(|thread| router_of_lists(thread, &platform));
-    let lists_routers = try_join_all(routers).await?;
+    let for_long_calls: Vec<Arbiter> = (0..workers.div_ceil(2)).map(|_| Arbiter::new()).collect();
+    let routers = for_long_calls.iter().map(|thread| router_of_long_calls(thread, &platform));
+    let long_calls = try_join_all(routers).await?;
     let (app_platform, app_shared) = (platform.clone(), shared.clone());
     // The state of one worker, with a router of its own.
     let edge = move |router: Router| {
@@ -119,9 +120,9 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
         }
     };
     let dashboard_url = args.dashboard_url()?;
-    let listener = |option, address, piece| {
+    let listener = |option, address, piece, connect: Connect| {
         let shared = shared.clone();
-        Listener { option, address, piece, workers, shared }
+        Listener { option, address, piece, connect, workers, shared }
     };
     let settings = dashboard::Settings {
         url: dashboard_url.clone(),
@@ -141,15 +142,20 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
         });
         map_config(app, |()| AppConfig::default())
     };
-    let pages = listener("--dashboard-listen", args.dashboard_listen, PIECE_OF_A_FORM)
-        .serve(Server::build().disable_signals(), pages)?;
+    let pages = listener(
+        "--dashboard-listen",
+        args.dashboard_listen,
+        PIECE_OF_A_FORM,
+        Shared::connect_to_dashboard,
+    )
+    .serve(Server::build().disable_signals(), pages)?;
     let stop_pages = pages.handle();
     actix_rt::spawn(pages);
     let (api_platform, begun) = (platform.clone(), Arc::new(AtomicUsize::new(0)));
     let app = move || {
         let turn = begun.fetch_add(1, Relaxed);
-        let lists = lists_routers.get(turn % lists_routers.len().max(1)).cloned();
-        let edge = edge(Router::with_lists(api_platform.clone(), lists.map(Addr::recipient)));
+        let to = long_calls.get(turn % long_calls.len().max(1)).cloned().map(Addr::recipient);
+        let edge = edge(Router::leaving_long_calls(api_platform.clone(), to));
         let app = App::new().app_data(web::Data::new(edge.clone())).configure(http::configure);
         fast_path::before(edge, map_config(app, |()| AppConfig::default()))
     };
@@ -159,7 +165,7 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
         stops.notified().await;
         world.stop();
     });
-    let server = listener("--listen", args.listen, PIECE).serve(server, app)?;
+    let server = listener("--listen", args.listen, PIECE, Shared::connect).serve(server, app)?;
     let (may_go_on, goes_on) = (Rc::new(Cell::new(false)), server.handle());
     let (world, broken) = (platform.world.clone(), may_go_on.clone());
     actix_rt::spawn(async move {
@@ -182,7 +188,7 @@ async fn serve(args: &ServeArgs) -> Result<Ended, String> {
     let stopped = server.await.map_err(|e| e.to_string());
     stop_pages.stop(true).await;
     tracing::info!("stopping: closing the store");
-    for arbiter in owners.iter().chain(&lists) {
+    for arbiter in owners.iter().chain(&for_long_calls) {
         arbiter.stop();
     }
     platform.world.store.raw().close();
@@ -197,16 +203,22 @@ fn start_router(platform: &Platform, name: &str, router: Router) -> Addr<Router>
     Guard::start(router, Default::default(), health, clock)
 }
 
-/// Starts the router of lists on a thread of its own.
-async fn router_of_lists(thread: &Arbiter, platform: &Platform) -> Result<Addr<Router>, String> {
+/// Starts the router of long calls on a thread of its own.
+async fn router_of_long_calls(
+    thread: &Arbiter,
+    platform: &Platform,
+) -> Result<Addr<Router>, String> {
     let (tell, told) = oneshot::channel();
     let platform = platform.clone();
     thread.spawn_fn(move || {
         process::work_after_others();
-        let _ = tell.send(start_router(&platform, "router-lists", Router::new(platform.clone())));
+        let _ =
+            tell.send(start_router(&platform, "router-long-calls", Router::new(platform.clone())));
     });
-    told.await.map_err(|_| "the thread of lists did not start".into())
+    told.await.map_err(|_| "the thread of long calls did not start".into())
 }
+
+type Connect = fn(&Shared, IpAddr) -> Result<Place, Fault>;
 
 /// Where a server listens, and what it shares with the others of this process.
 struct Listener {
@@ -215,6 +227,8 @@ struct Listener {
     address: SocketAddr,
     /// See [`Paced`].
     piece: usize,
+    /// Takes the place of a connection.
+    connect: Connect,
     workers: usize,
     shared: Arc<Shared>,
 }
@@ -236,7 +250,7 @@ impl Listener {
                 InitError = (),
             > + 'static,
     {
-        let Listener { option, address, piece, workers, shared } = self;
+        let Listener { option, address, piece, connect, workers, shared } = self;
         let server = server.workers(workers).shutdown_timeout(STOP_WITHIN);
         let stopping = server.graceful_shutdown_signal();
         let service = move || {
@@ -253,7 +267,7 @@ impl Listener {
                     async move { stopping.notified().await }
                 })
                 .on_connect_ext(move |io: &Watched<Paced<TcpStream>>, data: &mut Extensions| {
-                    let peer = io.io().io().peer_addr().map(|peer| shared.connect(peer.ip()));
+                    let peer = io.io().io().peer_addr().map(|peer| connect(&shared, peer.ip()));
                     match peer {
                         Ok(Ok(share)) => drop(data.insert(share)),
                         // There are too many connections, or the client has already disconnected.

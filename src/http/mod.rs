@@ -87,6 +87,8 @@ pub struct Shared {
     pub largest_body: usize,
     /// Open connections.
     pub connections: Arc<Budget>,
+    /// Those of them that are connections to the dashboard.
+    pub dashboard_connections: Arc<Budget>,
     /// Memory for JSON bodies that are still arriving, in bytes.
     pub arriving: Arc<Budget>,
     /// Running uploads. Each occupies a thread that writes.
@@ -110,6 +112,7 @@ impl Shared {
             requests: AtomicU64::new(0),
             largest_body: args.max_body_bytes,
             connections: Budget::new(args.max_connections.min(room)),
+            dashboard_connections: Budget::new(MOST_AT_DASHBOARD),
             arriving: Budget::new(args.max_arriving_bytes),
             uploads: Budget::new(args.max_uploads),
         })
@@ -123,12 +126,29 @@ impl Shared {
 
     /// Takes a place for a connection. A trusted proxy has no limit of its own, because many
     /// clients share its address.
-    pub fn connect(&self, peer: IpAddr) -> Result<Share, Fault> {
+    pub fn connect(&self, peer: IpAddr) -> Result<Place, Fault> {
+        Ok(Place([Some(self.connections.share(self.holder(peer), 1)?), None]))
+    }
+
+    /// Takes a place for a connection to the dashboard.
+    pub fn connect_to_dashboard(&self, peer: IpAddr) -> Result<Place, Fault> {
+        let mut place = self.connect(peer)?;
+        place.0[1] = Some(self.dashboard_connections.share(self.holder(peer), 1)?);
+        Ok(place)
+    }
+
+    fn holder(&self, peer: IpAddr) -> Option<RateKey> {
         let peer = peer.to_canonical();
-        let holder = (!self.trusted_proxies.contains(&peer)).then(|| RateKey::address(peer));
-        self.connections.share(holder, 1)
+        (!self.trusted_proxies.contains(&peer)).then(|| RateKey::address(peer))
     }
 }
+
+/// The place of a connection, until it is dropped.
+pub struct Place(#[allow(dead_code, reason = "its drop counts")] [Option<Share>; 2]);
+
+/// The maximum number of connections to the dashboard. One address has at most a fifth: each connection
+/// may occupy 128 KiB while a form arrives, and a browser needs six.
+const MOST_AT_DASHBOARD: usize = 2_560;
 
 /// The maximum number of running calls. The service refuses further calls at once.
 pub const MOST_IN_FLIGHT: u64 = 4096;

@@ -78,6 +78,9 @@ pub struct Response {
     pub user: Option<UserId>,
 }
 
+/// A body with more bytes takes milliseconds to read.
+const LARGE_BODY: usize = 64 << 10;
+
 /// The functions and the endpoints, by name.
 pub struct Operations {
     functions: HashMap<&'static str, Weighed>,
@@ -116,9 +119,11 @@ impl Operations {
         }
     }
 
-    /// Whether a reply is a page of a list or of a log.
-    pub fn is_list(&self, target: &Target) -> bool {
-        self.find(target).is_some_and(|found| found.is_list)
+    /// Whether a call occupies its thread for long: the reply is a page of a list or of a log, or the
+    /// body is large.
+    pub fn takes_long(&self, request: &Request) -> bool {
+        request.body.len() > LARGE_BODY
+            || self.find(&request.target).is_some_and(|found| found.is_list)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The router: one on each HTTP worker takes each call through the [`super::pipeline`].
 //!
-//! Others are for lists, on threads of their own. A page of a list may take the reading of a thousand
-//! records; on the thread of a worker, all other calls would wait for it.
+//! Others are for long calls, on threads of their own. A page of a list may take the reading of a thousand
+//! records, and a large body takes long to parse; on the thread of a worker, all other calls would wait.
 
 use crate::{
     call::{
@@ -21,18 +21,18 @@ impl Message for Request {
 pub struct Router {
     platform: Rc<Platform>,
     operations: Rc<Operations>,
-    lists: Option<Recipient<Request>>,
+    long_calls: Option<Recipient<Request>>,
 }
 
 impl Router {
     /// A router that takes all calls itself.
     pub fn new(platform: Platform) -> Self {
-        Router { platform: Rc::new(platform), operations: Rc::default(), lists: None }
+        Router { platform: Rc::new(platform), operations: Rc::default(), long_calls: None }
     }
 
-    /// A router that leaves lists to another one, if there is one.
-    pub fn with_lists(platform: Platform, lists: Option<Recipient<Request>>) -> Self {
-        Router { lists, ..Router::new(platform) }
+    /// A router that leaves long calls to another one, if there is one.
+    pub fn leaving_long_calls(platform: Platform, to: Option<Recipient<Request>>) -> Self {
+        Router { long_calls: to, ..Router::new(platform) }
     }
 }
 
@@ -49,18 +49,17 @@ impl Supervised for Router {}
 impl Handler<Request> for Router {
     type Result = ResponseFuture<Response>;
     fn handle(&mut self, request: Request, _: &mut Self::Context) -> Self::Result {
-        if let Some(lists) =
-            self.lists.as_ref().filter(|_| self.operations.is_list(&request.target))
-        {
-            let page = lists.send(request);
-            return Box::pin(async move { page.await.unwrap_or_else(|_| lost()) });
+        let long_calls = self.long_calls.as_ref().filter(|_| self.operations.takes_long(&request));
+        if let Some(router) = long_calls {
+            let done = router.send(request);
+            return Box::pin(async move { done.await.unwrap_or_else(|_| lost()) });
         }
         let (platform, operations) = (self.platform.clone(), self.operations.clone());
         Box::pin(async move { pipeline::run(&platform, &operations, request).await })
     }
 }
 
-/// The router of lists panicked. A read can be repeated.
+/// The router of long calls panicked.
 fn lost() -> Response {
     Response {
         reply: Err(Fault::Internal),

@@ -13,7 +13,7 @@
 mod life;
 
 mod fairness;
-mod lists;
+mod long_calls;
 mod machines;
 mod owners;
 mod world;

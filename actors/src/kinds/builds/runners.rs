@@ -245,16 +245,25 @@ impl Serves<ClaimBuild> for Platform {
     }
 }
 
+/// The line, or its first characters.
+fn cut(mut line: String) -> String {
+    if line.len() > LONGEST_LINE
+        && let Some((end, _)) = line.char_indices().nth(LONGEST_LINE)
+    {
+        line.truncate(end);
+    }
+    line
+}
+
 impl Serves<ReportBuild> for Platform {
     async fn serve(&self, cx: &Call, p: ReportBuild) -> Result<BuildReported, Fault> {
         if p.lines.len() > MOST_LINES {
             return Err(Fault::invalid("lines", format!("must list at most {MOST_LINES}")));
         }
-        let cut = |line: &String| line.chars().take(LONGEST_LINE).collect();
         let command = Command::Report {
             runner: self.runner(&p.runner),
             from: p.from,
-            lines: p.lines.iter().map(cut).collect(),
+            lines: p.lines.into_iter().map(cut).collect(),
             key: self.world.ports.random.id(cx.now),
         };
         // Reports are too frequent for the audit log.
