@@ -14,7 +14,7 @@ use actors::{
         projects::Projects,
         webhooks::outbox::{OutboxIndex, Outgoing},
     },
-    runtime::resource::Kept,
+    runtime::resource::{Kept, Moment, Resource},
     world::World,
 };
 use contract::{
@@ -112,16 +112,16 @@ fn each_advisory_is_told_once() {
         listen(&world).await;
         let id = create(&world).await;
         until(&world, id, S::Running, "at first").await;
-        let owners = world.owners().unwrap();
+        let mut instance = world.store.get::<Instances>(&id).unwrap().unwrap().state.clone();
+        let at = Moment { id, now: world.ports.clock.now() };
         for (concern, news) in
             [(&["a"][..], 1), (&["a"], 0), (&["a", "b"], 1), (&["b"], 0), (&[], 0), (&["b"], 1)]
         {
-            let before = told(&world).len();
-            let advisories = concern.iter().map(|id| (*id).to_owned()).collect();
-            owners.instances.ask(id, Command::Advise(advisories)).await.unwrap();
-            let all = told(&world);
-            assert_eq!(all.len() - before, news, "{concern:?}");
-            assert!(all[before..].iter().all(|(kind, _)| *kind == E::InstanceOutdated));
+            let before = instance.clone();
+            instance.advised = concern.iter().map(|id| (*id).to_owned()).collect();
+            let told = Instances::events(&at, Some(&before), &instance, &world);
+            assert_eq!(told.len(), news, "{concern:?}");
+            assert!(told.iter().all(|event| event.kind == E::InstanceOutdated));
         }
     });
 }
