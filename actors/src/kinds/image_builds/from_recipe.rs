@@ -61,6 +61,16 @@ pub async fn provide(
             BuildJobState::Succeeded => {}
         }
     }
+    // Only who has the turn begins a build. So one that was not at work when it was looked for has either
+    // made the image already, or begins after this one.
+    let _turn = world.creation(image).await.map_err(unknown)?;
+    let claim = ImageBuildClaim::Version { image, version: version.clone() };
+    if let Some((_, found)) = world.store.held_by(&claim).map_err(unknown)? {
+        return Ok(Availability::Building(found.state.job.clone()));
+    }
+    if let Some(found) = world.ports.engine.images(&wanted).await?.into_iter().next() {
+        return Ok(Availability::Here(found.id));
+    }
     begin(world, image, version, recipe).await
 }
 
