@@ -50,8 +50,8 @@ pub struct World {
     pub asked_runs: Asked,
     /// Tells idle runners of builds.
     pub waiting_builds: WaitingBuilds,
-    /// Turns of those who create something of which its parent may have only so many. The holder is
-    /// the id of the parent.
+    /// Turns of those who create something of which its parent may have only so many, or one at a
+    /// time. The holder is the id of the parent.
     creations: Turns<Ulid>,
     /// The runners that asked for builds.
     pub seen_runners: SeenRunners,
