@@ -127,14 +127,14 @@ impl Shared {
     /// Takes a place for a connection. A trusted proxy has no limit of its own, because many
     /// clients share its address.
     pub fn connect(&self, peer: IpAddr) -> Result<Place, Fault> {
-        Ok(Place([Some(self.connections.share(self.holder(peer), 1)?), None]))
+        let all = self.connections.share(self.holder(peer), 1)?;
+        Ok(Place { _of_all: all, _of_dashboard: None })
     }
 
     /// Takes a place for a connection to the dashboard.
     pub fn connect_to_dashboard(&self, peer: IpAddr) -> Result<Place, Fault> {
-        let mut place = self.connect(peer)?;
-        place.0[1] = Some(self.dashboard_connections.share(self.holder(peer), 1)?);
-        Ok(place)
+        let dashboard = self.dashboard_connections.share(self.holder(peer), 1)?;
+        Ok(Place { _of_dashboard: Some(dashboard), ..self.connect(peer)? })
     }
 
     fn holder(&self, peer: IpAddr) -> Option<RateKey> {
@@ -144,7 +144,10 @@ impl Shared {
 }
 
 /// The place of a connection, until it is dropped.
-pub struct Place(#[allow(dead_code, reason = "its drop counts")] [Option<Share>; 2]);
+pub struct Place {
+    _of_all: Share,
+    _of_dashboard: Option<Share>,
+}
 
 /// The maximum number of connections to the dashboard. One address has at most a fifth: each connection
 /// may occupy 128 KiB while a form arrives, and a browser needs six.

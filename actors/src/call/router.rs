@@ -12,7 +12,10 @@ use crate::{
 };
 use actix::prelude::*;
 use contract::Fault;
-use std::rc::Rc;
+use std::{rc::Rc, sync::LazyLock};
+
+/// All operations, which the routers share.
+static OPERATIONS: LazyLock<Operations> = LazyLock::new(Operations::default);
 
 impl Message for Request {
     type Result = Response;
@@ -20,14 +23,13 @@ impl Message for Request {
 
 pub struct Router {
     platform: Rc<Platform>,
-    operations: Rc<Operations>,
     long_calls: Option<Recipient<Request>>,
 }
 
 impl Router {
     /// A router that takes all calls itself.
     pub fn new(platform: Platform) -> Self {
-        Router { platform: Rc::new(platform), operations: Rc::default(), long_calls: None }
+        Router { platform: Rc::new(platform), long_calls: None }
     }
 
     /// A router that leaves long calls to another one, if there is one.
@@ -49,13 +51,13 @@ impl Supervised for Router {}
 impl Handler<Request> for Router {
     type Result = ResponseFuture<Response>;
     fn handle(&mut self, request: Request, _: &mut Self::Context) -> Self::Result {
-        let long_calls = self.long_calls.as_ref().filter(|_| self.operations.takes_long(&request));
+        let long_calls = self.long_calls.as_ref().filter(|_| OPERATIONS.takes_long(&request));
         if let Some(router) = long_calls {
             let done = router.send(request);
             return Box::pin(async move { done.await.unwrap_or_else(|_| lost()) });
         }
-        let (platform, operations) = (self.platform.clone(), self.operations.clone());
-        Box::pin(async move { pipeline::run(&platform, &operations, request).await })
+        let platform = self.platform.clone();
+        Box::pin(async move { pipeline::run(&platform, &OPERATIONS, request).await })
     }
 }
 

@@ -2,21 +2,10 @@
 
 use super::Recorded;
 use crate::{kinds::instances::Command, world::World};
-use std::{sync::Arc, time::Duration};
 
-/// Looks at all instances after each pause. Advisories come with the program, and versions with
-/// deployments. A failure is tried again at the next look.
-pub(super) async fn advise(world: Arc<World>, every: Duration) {
-    loop {
-        world.ports.clock.sleep(every).await;
-        match super::instances(&world) {
-            Ok(instances) => tell_news(&world, &instances).await,
-            Err(e) => tracing::error!(error = %e, "the instances cannot be read"),
-        }
-    }
-}
-
-async fn tell_news(world: &World, instances: &[Recorded]) {
+/// Tells each instance whose advisories are others than those that it knows. Advisories come with the
+/// program, and versions with deployments. The next round tries again what failed.
+pub(super) async fn tell_news(world: &World, instances: &[Recorded]) {
     let Ok(owners) = world.owners() else { return };
     for (id, seen) in instances.iter().filter(|(_, seen)| !seen.is_deleted()) {
         let advisories = seen.advisories(world);

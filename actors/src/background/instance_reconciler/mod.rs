@@ -1,7 +1,7 @@
-//! Reconciles instances at rest. Each round compares one inventory of the engine with all records
-//! and checks the health of the running services. The reconciler also listens to the engine's
-//! events. It tells an instance that drifted from its record to reconcile. It writes no instance's
-//! record itself, and later rounds can find all of its state again.
+//! Reconciles instances at rest. Each round compares one inventory of the engine with all records,
+//! checks the health of the running services, and tells instances of security advisories. The reconciler
+//! also listens to the engine's events. It tells an instance that drifted from its record to reconcile.
+//! It writes no instance's record itself, and later rounds can find all of its state again.
 
 mod advise;
 mod drift;
@@ -25,7 +25,7 @@ use store::{Change, Snapshot};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Intervals {
-    /// The pause after each round, and after each look at advisories.
+    /// The pause after each round.
     pub round: Duration,
     /// How often the resource usage is sampled.
     pub sample: Duration,
@@ -67,8 +67,6 @@ impl Actor for InstanceReconciler {
     type Context = Context<Self>;
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.spawn(rounds(self.world.clone(), self.intervals).into_actor(self));
-        let advise = advise::advise(self.world.clone(), self.intervals.round);
-        ctx.spawn(advise.into_actor(self));
         ctx.spawn(listen(self.world.clone()).into_actor(self));
         ctx.spawn(prune_unused(self.world.clone(), self.intervals.prune).into_actor(self));
     }
@@ -125,6 +123,7 @@ async fn round(world: &Arc<World>, failures: drift::Failures, sample: bool) -> d
     world.engine_health.set_observed_all(drifted.len() as u64);
     orphans::remove_orphans(world, &inventory, &instances, now).await;
     orphans::remove_restore_checks(world, &inventory).await;
+    advise::tell_news(world, &instances).await;
     if sample {
         take_samples(world, &instances).await;
     }

@@ -88,12 +88,9 @@ async fn begin(
     let job = state.job.clone();
     match world.owners().map_err(unknown)?.image_builds.create(id, state).await {
         Ok(_) => Ok(Availability::Building(job)),
+        // Somebody called for it at the same moment.
         Err(Fault::Exists(_)) => {
-            let claim = ImageBuildClaim::Version { image, version: version.clone() };
-            let found = world.store.held_by(&claim).map_err(unknown)?;
-            let ended = || NotDone::Unreachable("a build of this image has just ended".into());
-            let (_, found) = found.ok_or_else(ended)?;
-            Ok(Availability::Building(found.state.job.clone()))
+            Err(NotDone::Unreachable("a build of this image has just begun".into()))
         }
         Err(fault) => Err(unknown(fault)),
     }

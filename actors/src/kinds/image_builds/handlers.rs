@@ -6,7 +6,11 @@ use crate::{
         context::Call,
         pagination::{self, LinesPage},
     },
-    kinds::{image_builds::ImageBuildIndex, images::Images, repositories},
+    kinds::{
+        image_builds::ImageBuildIndex,
+        images::{Images, has_version},
+        repositories,
+    },
     platform::Platform,
     runtime::{
         entries::Under,
@@ -58,10 +62,7 @@ impl Serves<TriggerDockerBuild> for Platform {
         let found = self.world.store.get::<Images>(&p.image_id)?;
         let image = found.ok_or(Fault::NotFound("image"))?.state.clone();
         if image.versions.iter().any(|known| known.version == p.version) {
-            return Err(Fault::Exists(format!(
-                "{} has a version {} already; versions never change, so choose another one",
-                image.name, p.version
-            )));
+            return Err(has_version(&image, &p.version));
         }
         let tag: Result<ImageTag, String> = p.version.as_str().parse();
         tag.map_err(|problem| Fault::invalid("version", format!("{problem}: it becomes the tag")))?;

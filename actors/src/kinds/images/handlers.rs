@@ -1,6 +1,6 @@
 //! The handlers of the group Container images.
 
-use super::{Command, ImageClaim, ImageIndex, Images};
+use super::{Command, ImageClaim, ImageIndex, Images, has_version};
 use crate::{
     call::{context::Call, pagination},
     platform::Platform,
@@ -126,10 +126,7 @@ impl Serves<AddDockerImageVersion> for Platform {
         let seen = self.image(p.image_id)?;
         let image = &seen.state;
         if image.versions.iter().any(|known| known.version == p.version) {
-            return Err(Fault::Exists(format!(
-                "{} has a version {} already; versions never change, so choose another one",
-                image.name, p.version
-            )));
+            return Err(has_version(image, &p.version));
         }
         let registries = &self.world.ports.registries;
         let (tag, asked) = match (p.tag, &p.digest) {

@@ -11,4 +11,4 @@ pub use advisories::{Advisories, KnownAdvisory, outdated};
 pub use recipes::{Recipe, Recipes, repository};
 pub use registries::Registries;
 pub use resolve_digest::{recipe_of, resolve_digest, usable};
-pub use rules::{Command, ImageClaim, ImageIndex, Images};
+pub use rules::{Command, ImageClaim, ImageIndex, Images, has_version};

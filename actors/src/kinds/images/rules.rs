@@ -116,10 +116,7 @@ fn on_command(
         }
         Command::AddVersion(version) => {
             if image.versions.iter().any(|known| known.version == version.version) {
-                return Err(Fault::Exists(format!(
-                    "{} has a version {} already; versions never change, so choose another one",
-                    image.name, version.version
-                )));
+                return Err(has_version(&image, &version.version));
             }
             if image.versions.len() >= MOST_VERSIONS {
                 return Err(Fault::NotNow(format!(
@@ -148,6 +145,14 @@ fn on_command(
     }
     image.updated_at = at.now;
     Ok(Step::put(image))
+}
+
+/// The refusal of a version that the image has already.
+pub fn has_version(image: &DockerImage, version: &VersionName) -> Fault {
+    Fault::Exists(format!(
+        "{} has a version {version} already; versions never change, so choose another one",
+        image.name
+    ))
 }
 
 fn find<'a>(

@@ -172,7 +172,7 @@ impl Instance {
         self.deadline = Some(now + self.stop_within());
         self.updated_at = now;
         for service in &mut self.services {
-            (service.left_out, service.left_out_because) = (false, None);
+            service.bring_in();
         }
         self.crashes.clear();
         self.fail_candidates("the instance was stopped meanwhile");

@@ -328,6 +328,11 @@ impl Service {
         }
     }
 
+    /// Ends that the instance runs without the service.
+    pub fn bring_in(&mut self) {
+        (self.left_out, self.left_out_because) = (false, None);
+    }
+
     /// An instance fails when an essential service does not come up.
     pub fn is_essential(&self) -> bool {
         !matches!(self.role, Role::Dashboard | Role::Storefront)

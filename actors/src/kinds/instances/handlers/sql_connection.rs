@@ -4,12 +4,16 @@
 use super::{engine_fault, seal_fault};
 use crate::{
     call::context::Call,
-    kinds::instances::{Instance, container_spec, names},
+    kinds::{
+        backups::no_database,
+        instances::{Instance, container_spec, names},
+    },
     platform::Platform,
 };
 use container_engine::{Engine, EngineError, Exec, Output};
 use contract::{
     Fault, Serves,
+    backups::BackupKind,
     instance_helpers::{SqlConnection, SqlStep, SqlStepName, TestSqlConnection},
     instances::{DesiredState, Role, ServiceState},
 };
@@ -26,9 +30,7 @@ impl Serves<TestSqlConnection> for Platform {
         let service = instance.service(Role::SqlDb);
         let (service, database) = service
             .and_then(|service| Some((service, service.live.template().database.as_ref()?)))
-            .ok_or_else(|| {
-                Fault::NotNow("this instance has no SQL database: its template has none".into())
-            })?;
+            .ok_or_else(|| no_database(Some(BackupKind::SqlDb)))?;
         if service.live.state != ServiceState::Running {
             return Ok(stopped(instance));
         }

@@ -388,7 +388,7 @@ impl Instance {
         let Some(service) = self.service_mut(role) else { return };
         let before = std::mem::replace(&mut service.live, revision);
         service.retired.push(RetiredRevision { generation: before.generation, since: now });
-        (service.left_out, service.left_out_because) = (false, None);
+        service.bring_in();
         (service.attempts, service.rejected) = (0, None);
         let version = service.live.definition.template_version.clone();
         if role == Role::Server {
@@ -430,7 +430,7 @@ impl Instance {
         // What was left out because it was late may have become healthy since.
         for service in &mut self.services {
             if service.candidate.is_none() && service.live.is_healthy() {
-                (service.left_out, service.left_out_because) = (false, None);
+                service.bring_in();
             }
         }
         let is_up = matches!(self.state, InstanceState::Running | InstanceState::Degraded);
