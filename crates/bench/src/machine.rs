@@ -65,6 +65,11 @@ fn processor_times() -> Option<(u64, u64)> {
     Some((idle, ticks.iter().sum()))
 }
 
+/// Gives this thread the lowest priority.
+pub fn work_after_others() -> Outcome<()> {
+    rustix::process::setpriority_process(None, 19).or_say("the priority of a thread")
+}
+
 /// What all processors have worked since the start of the machine, in seconds.
 pub fn busy_time() -> Outcome<f64> {
     let (idle, all) = processor_times().or_say("the time of the processors")?;

@@ -1,8 +1,8 @@
-//! The log of a build: one record for the lines of each report.
+//! The log of a build: records of lines that came together.
 
 use crate::{call::pagination::position, runtime::store::Store, world::World};
 use contract::{
-    BuildId, Cursor, EventId, Fault, Timestamp,
+    BuildId, Cursor, EventId, Fault, Id, Timestamp,
     builds::{BuildLine, BuildLogs},
 };
 use serde::{Deserialize, Serialize};
@@ -35,13 +35,49 @@ store::entries! {
     }
 }
 
-/// How many records a page of a log has at most. A report makes one record for each 64 KiB of at most
-/// [`MOST_LINES`](contract::runners::MOST_LINES) lines.
-const PAGE: usize = 20;
-/// How many lines a page has before its last record.
+/// How many bytes the lines of one record have, if they are not one line. sled keeps up to 16 records
+/// together and counts the memory of such a group by how often it is read, so larger records would make
+/// it keep whole logs in memory.
+const RECORD_BYTES: usize = 4 << 10;
+/// How many records a page of a log has at most.
+const PAGE: usize = 300;
+/// How many lines, and how many bytes of them, a page has before its last record.
 const ENOUGH_LINES: usize = 1_000;
+const ENOUGH_BYTES: usize = 1 << 20;
 /// How many records one call of [`forget`] removes.
-const BATCH: usize = 100;
+const BATCH: usize = 500;
+
+/// New lines of the log.
+#[derive(Default)]
+pub(super) struct NewLines(pub Vec<String>);
+
+impl NewLines {
+    /// Appends the lines, in as many records as they need. The first one gets the key, and the others
+    /// the keys that follow it.
+    pub fn into_change(self, of: BuildId, at: Timestamp, key: &EventId) -> Change {
+        let next = |key: &EventId| key.unique().increment().ok().map(EventId::of);
+        let keys = std::iter::successors(Some(*key), next);
+        let append =
+            |change: Change, (key, lines)| change.append::<Chunk>(&key, &Chunk { of, at, lines });
+        keys.zip(self.chunks()).fold(Change::new(), append)
+    }
+
+    fn chunks(self) -> Vec<Vec<String>> {
+        let mut chunks: Vec<Vec<String>> = Vec::new();
+        let mut left = 0;
+        for line in self.0 {
+            if chunks.is_empty() || line.len() > left {
+                left = RECORD_BYTES;
+                chunks.push(Vec::new());
+            }
+            left = left.saturating_sub(line.len());
+            if let Some(chunk) = chunks.last_mut() {
+                chunk.push(line);
+            }
+        }
+        chunks
+    }
+}
 
 /// Appends a line of the service, without waiting for the write.
 pub(super) fn say(world: &World, of: BuildId, line: String) {
@@ -60,12 +96,14 @@ pub(super) fn read(
     let after = cursor.as_ref().map(position::<Chunk>).transpose()?;
     let keys = store.oldest::<Chunk>(&ChunkIndex::Of { build }, after.as_ref(), PAGE)?;
     let mut page = BuildLogs { lines: Vec::new(), next_cursor: cursor, done: ended };
+    let mut bytes = 0;
     for (read, key) in keys.iter().enumerate() {
-        if page.lines.len() >= ENOUGH_LINES {
+        if page.lines.len() >= ENOUGH_LINES || bytes >= ENOUGH_BYTES {
             page.done = false;
             break;
         }
         if let Some(chunk) = store.get::<Chunk>(key)? {
+            bytes += chunk.lines.iter().map(String::len).sum::<usize>();
             let line = |text: &String| BuildLine { at: chunk.at, text: text.clone() };
             page.lines.extend(chunk.lines.iter().map(line));
         }

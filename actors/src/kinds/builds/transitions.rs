@@ -2,7 +2,7 @@
 
 use super::{
     ci::Run,
-    log::Chunk,
+    log::NewLines,
     rules::{Builds, Command, Effect, LEASE, Lease, Outcome, Place, State, WAITS_FOR_RUNNER},
 };
 use crate::runtime::{
@@ -10,11 +10,10 @@ use crate::runtime::{
     resource::{Intent, Moment, Resource, Step},
 };
 use contract::{
-    ArtifactId, BuildId, EventId, Fault, Id, Name, OrganizationId, Timestamp,
+    ArtifactId, Fault, Name, OrganizationId,
     builds::{Build, BuildState},
 };
 use std::time::Duration;
-use store::Change;
 
 /// How long the service tries to read the repository.
 const PLANNED_WITHIN: Duration = Duration::from_secs(30 * 60);
@@ -22,8 +21,6 @@ const PLANNED_WITHIN: Duration = Duration::from_secs(30 * 60);
 const MOST_ATTEMPTS: u32 = 2;
 /// The size of the log of an attempt, in bytes. Later lines are counted and not kept.
 const LARGEST_LOG: u64 = 16 << 20;
-/// The most bytes of lines in one record of a log. A line that is longer has a record of its own.
-const LARGEST_CHUNK: usize = 64 << 10;
 /// The pause between two batches of the removal of a log.
 const NEXT_BATCH: Duration = Duration::from_millis(100);
 
@@ -289,38 +286,6 @@ impl Lease {
             }
         }
         Ok(kept)
-    }
-}
-
-/// New lines of the log.
-#[derive(Default)]
-pub(super) struct NewLines(pub Vec<String>);
-
-impl NewLines {
-    /// Appends the lines, in as many records as they need. The first one gets the key, and the others
-    /// the keys that follow it.
-    pub fn into_change(self, of: BuildId, at: Timestamp, key: &EventId) -> Change {
-        let next = |key: &EventId| key.unique().increment().ok().map(EventId::of);
-        let keys = std::iter::successors(Some(*key), next);
-        let append =
-            |change: Change, (key, lines)| change.append::<Chunk>(&key, &Chunk { of, at, lines });
-        keys.zip(self.chunks()).fold(Change::new(), append)
-    }
-
-    fn chunks(self) -> Vec<Vec<String>> {
-        let mut chunks: Vec<Vec<String>> = Vec::new();
-        let mut left = 0;
-        for line in self.0 {
-            if chunks.is_empty() || line.len() > left {
-                left = LARGEST_CHUNK;
-                chunks.push(Vec::new());
-            }
-            left = left.saturating_sub(line.len());
-            if let Some(chunk) = chunks.last_mut() {
-                chunk.push(line);
-            }
-        }
-        chunks
     }
 }
 

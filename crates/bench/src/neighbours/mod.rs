@@ -28,8 +28,8 @@ pub const METHOD: &str = "One tenant without a rate limit attacks; another one, 
     connection. The yardstick is the same before the attack. The ratio is the larger one of those of \
     the median and of the 95th percentile. Of several windows, before the attack and during it, the \
     one counts in which other programs of the machine worked the least, whatever its figures. The \
-    service has as many workers as the machine has processors, so the attackers and the visitor \
-    compete with it for them. The attacks: four calls at a time that list 100,000 records (`--records` \
+    service has as many workers as the machine has processors, so the visitor competes with it for \
+    them; the attackers have the lowest priority, because nobody attacks from the machine itself. The attacks: four calls at a time that list 100,000 records (`--records` \
     sets another number); 30 runners that wait for builds, beside 20,000 waiting builds of others; 16 \
     repositories on a server that sends a few bytes a second; key files with nearly as many rounds as \
     are accepted, of three accounts; 100,000 deliveries that are due when the service starts, to 64 \
@@ -38,8 +38,7 @@ pub const METHOD: &str = "One tenant without a rate limit attacks; another one, 
     Memory is the most that the service had during the attack, beyond what it had before.";
 
 const SLOWEST: f64 = 2.0;
-const BINDS: &str = "processor time: the attackers and the service share the processors with the \
-    visitor.";
+const BINDS: &str = "processor time: the service shares the processors with the visitor.";
 
 /// What is measured.
 #[derive(Debug, Clone, Args)]

@@ -139,7 +139,11 @@ impl Visitor {
         machine::forget_peak(server.process())?;
         let signal = Signal::default();
         let during = thread::scope(|scope| {
-            let attack = scope.spawn(|| attack(&signal));
+            let attack = scope.spawn(|| {
+                // Its threads inherit the priority.
+                machine::work_after_others()?;
+                attack(&signal)
+            });
             let asked = Instant::now();
             while !signal.is_begun.load(Relaxed) && !attack.is_finished() {
                 if asked.elapsed() > BEGINS_WITHIN {

@@ -3,8 +3,8 @@
 use super::{Destination, Look, Run, RunOutcome, Workflow, run_name};
 use crate::{
     kinds::builds::{
+        log::NewLines,
         rules::{Builds, Effect, State},
-        transitions::NewLines,
     },
     ports::ci::{BegunRun, Phase},
     runtime::resource::{Intent, Moment, Step},
