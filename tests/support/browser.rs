@@ -52,6 +52,8 @@ impl WebDriverCompatibleCommand for Other {
 
 /// How long a page may take to show what is expected.
 const WITHIN: Duration = Duration::from_secs(60);
+/// How long what the service does once a minute may take to be seen.
+const WITHIN_MINUTES: Duration = Duration::from_secs(180);
 
 /// Whether an element has this role and name.
 async fn fits(
@@ -161,41 +163,60 @@ impl Browser {
         }
     }
 
+    /// Does something with a part of the page. If the page is replaced meanwhile, it does so with the
+    /// part of the next page.
+    fn with<T>(
+        &self,
+        (role, name): (&str, &str),
+        act: impl AsyncFn(Element) -> Result<T, CmdError>,
+    ) -> T {
+        let begun = Instant::now();
+        loop {
+            match self.runtime.block_on(act(self.find(role, name))) {
+                Ok(done) => return done,
+                Err(e) => assert!(
+                    e.is_stale_element_reference() && begun.elapsed() < WITHIN,
+                    "the {role} {name:?}: {e}"
+                ),
+            }
+        }
+    }
+
+    /// Clicks on a part of the page. What comes next finds the page to which that leads.
     pub fn click(&self, role: &str, name: &str) {
-        let element = self.find(role, name);
-        self.runtime.block_on(element.click()).unwrap();
+        self.with((role, name), async |element| element.click().await);
+        // A click that sends a form returns a moment before the browser goes to the next page. From then
+        // on, chromedriver waits for that page.
+        std::thread::sleep(Duration::from_millis(20));
     }
 
     /// Replaces what is in a field.
     pub fn fill(&self, role: &str, name: &str, text: &str) {
-        let field = self.find(role, name);
-        let filled = async {
+        self.with((role, name), async |field| {
             field.clear().await?;
             field.send_keys(text).await
-        };
-        self.runtime.block_on(filled).unwrap();
+        });
     }
 
     /// Replaces what is in a field at once, as people paste a long text.
     pub fn paste(&self, role: &str, name: &str, text: &str) {
-        let field = self.find(role, name);
         let set = "arguments[0].value = arguments[1];";
-        let given = vec![json!(field), json!(text)];
-        self.runtime.block_on(self.driver.execute(set, given)).unwrap();
+        self.with((role, name), async |field| {
+            self.driver.execute(set, vec![json!(field), json!(text)]).await
+        });
     }
 
     /// What is in a field.
     pub fn value(&self, role: &str, name: &str) -> String {
-        let field = self.find(role, name);
-        self.runtime.block_on(field.prop("value")).unwrap().unwrap_or_default()
+        self.with((role, name), async |field| field.prop("value").await).unwrap_or_default()
     }
 
     /// Chooses an option of a list.
     pub fn choose(&self, name: &str, option: &str) {
-        let list = self.find("combobox", name);
         let option = format!("./option[normalize-space() = '{option}']");
-        let chosen = async { list.find(Locator::XPath(&option)).await?.click().await };
-        self.runtime.block_on(chosen).unwrap();
+        self.with(("combobox", name), async |list| {
+            list.find(Locator::XPath(&option)).await?.click().await
+        });
     }
 
     /// Chooses a file in the first field for files.
@@ -214,7 +235,7 @@ impl Browser {
         let begun = Instant::now();
         while !self.text().contains(words) {
             assert!(
-                begun.elapsed() < WITHIN,
+                begun.elapsed() < WITHIN_MINUTES,
                 "{} does not say {words:?}: {}",
                 self.url(),
                 self.text()

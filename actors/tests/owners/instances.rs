@@ -8,7 +8,7 @@ use actix_rt::{Arbiter, System};
 use actors::{
     kinds::{
         apps::App,
-        instances::{Command, Creation, ForApp, Instance, Instances, names},
+        instances::{Command, Creation, ForApp, Instance, Instances, metrics, names},
         projects::Projects,
         templates::TemplateClaim,
     },
@@ -188,6 +188,27 @@ fn a_container_that_the_engine_makes_too_late_is_removed() {
             assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", engine.containers());
             world::a_moment().await;
         }
+    });
+}
+
+/// Those who look at the usage between two samples take nothing from them.
+#[test]
+fn every_sample_has_a_rate() {
+    run(|world, _| async move {
+        let id = create(&world).await;
+        until(&world, id, S::Running, "sampled").await;
+        let begun = Instant::now();
+        let samples = loop {
+            metrics::current(&world, id, &state(&world, id).unwrap()).await.unwrap();
+            let now = world.ports.clock.now();
+            let samples = metrics::history(&world.store, id, now, 60).unwrap();
+            if samples.len() >= 2 {
+                break samples;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(10), "{samples:?}");
+            world::a_moment().await;
+        };
+        assert!(samples.iter().all(|sample| sample.cpu_percent.is_some()), "{samples:?}");
     });
 }
 

@@ -9,7 +9,11 @@ mod orphans;
 
 use crate::{
     background::image_gc::prune,
-    kinds::instances::{Command, InstanceIndex, Instances, metrics, names},
+    kinds::instances::{
+        Command, InstanceIndex, Instances,
+        metrics::{self, LastReadings},
+        names,
+    },
     runtime::{clock_watch, guard::Guard},
     world::World,
 };
@@ -76,20 +80,25 @@ impl Supervised for InstanceReconciler {}
 
 async fn rounds(world: Arc<World>, intervals: Intervals) {
     let mut failures = drift::Failures::new();
-    let mut sampled_at: Option<Timestamp> = None;
+    let (mut sampled_at, last) = (None, LastReadings::default());
     loop {
         let now = world.ports.clock.now();
-        let sample = sampled_at.is_none_or(|at| now.since(at) >= intervals.sample);
+        let sample = sampled_at.is_none_or(|at: Timestamp| now.since(at) >= intervals.sample);
         if sample {
             sampled_at = Some(now);
         }
-        failures = round(&world, failures, sample).await;
+        failures = round(&world, failures, sample.then_some(&last)).await;
         world.ports.clock.sleep(intervals.round).await;
     }
 }
 
-/// Runs one round. Returns the failed health checks in a row.
-async fn round(world: &Arc<World>, failures: drift::Failures, sample: bool) -> drift::Failures {
+/// Runs one round, and samples with the readings of the last samples if there are any. Returns the
+/// failed health checks in a row.
+async fn round(
+    world: &Arc<World>,
+    failures: drift::Failures,
+    sample: Option<&LastReadings>,
+) -> drift::Failures {
     let labels = names::of_installation(&world.ports.site.installation);
     let now = world.ports.clock.now();
     let inventory = match world.ports.engine.inventory(&labels).await {
@@ -124,8 +133,8 @@ async fn round(world: &Arc<World>, failures: drift::Failures, sample: bool) -> d
     orphans::remove_orphans(world, &inventory, &instances, now).await;
     orphans::remove_restore_checks(world, &inventory).await;
     advise::tell_news(world, &instances).await;
-    if sample {
-        take_samples(world, &instances).await;
+    if let Some(last) = sample {
+        take_samples(world, last, &instances).await;
     }
     failures
 }
@@ -145,24 +154,21 @@ async fn tell(world: &World, id: InstanceId, lost: Vec<Role>) {
     }
 }
 
-async fn take_samples(world: &World, instances: &[Recorded]) {
+async fn take_samples(world: &World, last: &LastReadings, instances: &[Recorded]) {
     let now = world.ports.clock.now();
-    world.last_readings.forget_old(now);
+    for readings in [last, &world.last_readings] {
+        readings.forget_old(now);
+    }
     for (id, seen) in instances {
         let instance = &seen.state;
         if !matches!(instance.state, InstanceState::Running | InstanceState::Degraded) {
             continue;
         }
-        let Ok(readings) = metrics::read(world, *id, instance).await else { return };
-        if readings.is_empty() {
-            continue;
+        // The others are sampled also if this one cannot be.
+        if let Ok(Some(sample)) = metrics::sample(world, last, *id, instance).await {
+            let key = metrics::HourlyMetrics::key(*id, now);
+            world.store.note(Change::new().merge::<metrics::HourlyMetrics>(&key, sample));
         }
-        let services = readings
-            .iter()
-            .map(|(role, before, after)| metrics::service(*role, before.as_ref(), after));
-        let sample = metrics::Sample::of(&metrics::sum(services, now));
-        let key = metrics::HourlyMetrics::key(*id, now);
-        world.store.note(Change::new().merge::<metrics::HourlyMetrics>(&key, sample));
     }
 }
 

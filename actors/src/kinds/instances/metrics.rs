@@ -22,7 +22,7 @@ const OLDEST: Duration = Duration::from_secs(120);
 /// The pause between two readings when there is no earlier one.
 const APART: Duration = Duration::from_secs(1);
 
-/// The last reading of each container, by its name.
+/// The last reading of each container, by its name. Who reads at other moments needs readings of its own.
 #[derive(Debug, Default)]
 pub struct LastReadings(Mutex<HashMap<String, Usage>>);
 
@@ -68,7 +68,7 @@ pub async fn current(
     id: InstanceId,
     instance: &Instance,
 ) -> Result<Option<Metrics>, Fault> {
-    let readings = read(world, id, instance).await?;
+    let readings = read(world, &world.last_readings, id, instance).await?;
     if readings.is_empty() {
         return Ok(None);
     }
@@ -78,7 +78,7 @@ pub async fn current(
         readings
     } else {
         world.ports.clock.sleep(APART).await;
-        read(world, id, instance).await?
+        read(world, &world.last_readings, id, instance).await?
     };
     let services =
         services.iter().map(|(role, before, after)| service(*role, before.as_ref(), after));
@@ -88,15 +88,41 @@ pub async fn current(
 /// For each service: the reading before, and the new one.
 type Readings = Vec<(Role, Option<Usage>, Usage)>;
 
+/// The usage since the last sample. `None`: the instance does not run.
+pub async fn sample(
+    world: &World,
+    last: &LastReadings,
+    id: InstanceId,
+    instance: &Instance,
+) -> Result<Option<Sample>, Fault> {
+    let readings = read(world, last, id, instance).await?;
+    let services = readings.iter().map(|(role, before, after)| {
+        let rated = before.filter(|before| cpu_percent(before, after).is_some());
+        service(*role, Some(&rated.unwrap_or_else(|| at_start(after))), after)
+    });
+    let sample = Sample::of(&sum(services, world.ports.clock.now()));
+    Ok(Some(sample).filter(|_| !readings.is_empty()))
+}
+
+/// The reading that a container gave when it started.
+fn at_start(later: &Usage) -> Usage {
+    Usage { at: later.started_at, cpu_nanos: 0, ..*later }
+}
+
 /// Reads the counters of every running container.
-pub async fn read(world: &World, id: InstanceId, instance: &Instance) -> Result<Readings, Fault> {
+async fn read(
+    world: &World,
+    last: &LastReadings,
+    id: InstanceId,
+    instance: &Instance,
+) -> Result<Readings, Fault> {
     let mut readings = Vec::new();
     let running = |service: &&Service| service.live.state == ServiceState::Running;
     for service in instance.services.iter().filter(running) {
         let name = names::container(id, service.role, service.live.generation);
         match world.ports.engine.usage(&name).await {
             Ok(Some(usage)) => {
-                readings.push((service.role, world.last_readings.replace(&name, usage), usage));
+                readings.push((service.role, last.replace(&name, usage), usage));
             }
             Ok(None) | Err(container_engine::EngineError::Missing(_)) => {}
             Err(e) => {
@@ -108,7 +134,7 @@ pub async fn read(world: &World, id: InstanceId, instance: &Instance) -> Result<
     Ok(readings)
 }
 
-pub fn service(role: Role, before: Option<&Usage>, after: &Usage) -> ServiceMetrics {
+fn service(role: Role, before: Option<&Usage>, after: &Usage) -> ServiceMetrics {
     ServiceMetrics {
         role,
         cpu_percent: before.and_then(|before| cpu_percent(before, after)),
@@ -122,7 +148,7 @@ pub fn service(role: Role, before: Option<&Usage>, after: &Usage) -> ServiceMetr
 }
 
 /// The usage of all services together.
-pub fn sum(services: impl Iterator<Item = ServiceMetrics>, at: Timestamp) -> Metrics {
+fn sum(services: impl Iterator<Item = ServiceMetrics>, at: Timestamp) -> Metrics {
     let services: Vec<_> = services.collect();
     let total = |of: fn(&ServiceMetrics) -> u64| services.iter().map(of).sum::<u64>();
     let memory = (total(|s| s.memory_bytes), total(|s| s.memory_limit_bytes));
@@ -164,7 +190,7 @@ const KEPT: Duration = Duration::from_secs(25 * 3600);
 const HOUR: i64 = 3_600_000;
 
 impl Sample {
-    pub fn of(metrics: &Metrics) -> Sample {
+    fn of(metrics: &Metrics) -> Sample {
         let service = |s: &ServiceMetrics| {
             let sizes = [
                 s.memory_bytes,
@@ -269,6 +295,8 @@ mod tests {
         assert_eq!(cpu_percent(&before, &usage(12_000, 2, 2_000_000_000)), None, "restarted");
         assert_eq!(cpu_percent(&before, &usage(10_001, 1, 1_100_000_000)), None, "too close");
         assert_eq!(cpu_percent(&before, &usage(500_000, 1, 2_000_000_000)), None, "too old");
+        let young = usage(2_001, 1, 500_000_000);
+        assert_eq!(cpu_percent(&at_start(&young), &young), Some(25.0), "since its start");
         let unknown = service(Role::Server, None, &before);
         assert_eq!((unknown.cpu_percent, unknown.memory_percent), (None, 25.0));
         let known = service(Role::SqlDb, Some(&before), &usage(12_000, 1, 1_500_000_000));
