@@ -1,9 +1,12 @@
-# A newcomer needs only `make run` and `make test`. CI runs `make test`: fmt, lint and doc, then every
-# test, also those of `openapi`.
+# A newcomer needs only `make run` and `make test`. CI runs `make test`: fmt, lint, doc and every test, also
+# those of `openapi`.
 
-.PHONY: run test test-deps fmt lint doc deny openapi bench screenshots soak
+.PHONY: run test test-program test-others test-checks test-build test-prepare test-deps fmt lint doc deny openapi bench screenshots soak
 
 DATA ?= data/run
+# Cargo takes all processors, and not those that make has left.
+ALONE = env -u MAKEFLAGS
+TESTS = --workspace --features failpoints --no-fail-fast
 
 # Build and start the server on an embedded store under data/run.
 run:
@@ -11,9 +14,26 @@ run:
 	./target/quick/svc serve --data $(DATA)
 
 # Run every check and every test, and name the tests that were left out. One that fails does not keep
-# later ones from running.
-test: test-deps fmt lint doc
-	cargo test --workspace --features failpoints --no-fail-fast
+# others from running. The tests of the program wait for half of their time, for containers, browsers and
+# servers: twice as many as processors run at a time, and the other tests and the checks beside them.
+test: test-deps fmt
+	$(MAKE) --jobs=3 --keep-going --output-sync=target test-program test-others test-checks
+
+# `+` shows the output at once; that of the others comes when they have ended.
+test-program: test-build test-prepare
+	+$(ALONE) RUST_TEST_THREADS=$$((2 * $$(getconf _NPROCESSORS_ONLN))) cargo test $(TESTS) --test it
+
+test-others: test-build test-prepare
+	$(ALONE) cargo test $(TESTS)
+
+test-checks: test-build
+	$(ALONE) make lint doc
+
+test-build:
+	+$(ALONE) cargo test $(TESTS) --no-run --tests --test it
+
+test-prepare:
+	./tests/support/prepare.sh
 
 # As root on Debian: install the programs that the tests need, start a container engine, and print both.
 test-deps:
@@ -25,7 +45,7 @@ fmt:
 
 # Without the server, the program has neither its dependencies nor its warnings.
 lint:
-	cargo clippy --workspace --all-targets --features failpoints -- -D warnings
+	cargo clippy --workspace --all-targets --test it --features failpoints -- -D warnings
 	cargo clippy --package svc --no-default-features -- -D warnings
 	! cargo tree --package svc --no-default-features --edges normal | grep -E ' (actix|actors|bollard|sled) v'
 
