@@ -1,7 +1,7 @@
 //! A supervisor that survives panics. `actix::Supervisor` restarts only an actor that stops itself;
 //! a panic kills the supervisor, the actor and all messages in the mailbox.
 
-use super::health::Health;
+use super::{backoff::Backoff, health::Health};
 use crate::ports::Clock;
 use actix::{dev::ContextFut, prelude::*};
 use contract::Timestamp;
@@ -23,9 +23,8 @@ pub struct Intensity {
     /// The guard gives the actor up after more crashes than this `within` the window.
     pub crashes: usize,
     pub within: Duration,
-    /// The pause after the first crash. It doubles with each crash.
-    pub first_pause: Duration,
-    pub longest_pause: Duration,
+    /// The pauses before the restarts.
+    pub backoff: Backoff,
 }
 
 impl Default for Intensity {
@@ -33,8 +32,7 @@ impl Default for Intensity {
         Intensity {
             crashes: 5,
             within: Duration::from_secs(60),
-            first_pause: Duration::from_millis(10),
-            longest_pause: Duration::from_secs(5),
+            backoff: Backoff { first: Duration::from_millis(10), longest: Duration::from_secs(5) },
         }
     }
 }
@@ -92,13 +90,8 @@ impl<A: Supervised + Actor<Context = Context<A>>> Guard<A> {
             tracing::error!(actor = self.health.id(), "an actor panicked too often and is parked");
             return Poll::Ready(());
         }
-        let doublings = u32::try_from(self.recent.len()).unwrap_or(16).saturating_sub(1).min(16);
-        let pause = self
-            .intensity
-            .first_pause
-            .saturating_mul(1 << doublings)
-            .min(self.intensity.longest_pause);
-        self.pause = Some(self.clock.sleep(pause));
+        let before = u32::try_from(self.recent.len()).unwrap_or(u32::MAX).saturating_sub(1);
+        self.pause = Some(self.clock.sleep(self.intensity.backoff.pause(before)));
         Poll::Pending
     }
 }

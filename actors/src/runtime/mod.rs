@@ -4,7 +4,7 @@
 //! [`clock_watch`] doubts the clock, `cascade` deletes children, [`event`] is what webhooks hear of, [`reindex`] adds missing index
 //! entries, and [`health`] shows actors to operators.
 
-mod backoff;
+pub mod backoff;
 pub(crate) mod cascade;
 pub mod clock_watch;
 mod decide;

@@ -9,7 +9,7 @@
 pub use super::decide::Rider;
 
 use super::{
-    backoff,
+    backoff::Backoff,
     decide::{Decided, Effective, Question, Record, decide},
     directory::Rules,
     health::Health,
@@ -28,6 +28,10 @@ use std::{
     time::Duration,
 };
 use tokio::sync::oneshot;
+
+/// The pauses before an effect that failed is tried again.
+const BACKOFF: Backoff =
+    Backoff { first: Duration::from_millis(100), longest: Duration::from_secs(5) };
 
 /// The result of a command.
 #[derive(Debug)]
@@ -226,7 +230,7 @@ impl<R: Resource> Owner<R> {
     /// No caller retries this read, so the owner does.
     fn look_again(&mut self, why: &Fault, ctx: &mut Context<Self>) {
         tracing::warn!(kind = R::TREE, id = %self.id, %why, "a record cannot be read; trying again");
-        let pause = self.world.ports.clock.sleep(backoff::LONGEST).into_actor(self);
+        let pause = self.world.ports.clock.sleep(BACKOFF.longest).into_actor(self);
         ctx.spawn(pause.map(|(), owner, ctx| owner.queue(Turn::Look(None), ctx)));
     }
 
@@ -304,7 +308,7 @@ impl<R: Resource> Owner<R> {
 
     /// Retries the effect after a growing pause.
     fn perform_again(&mut self, why: &str, ctx: &mut Context<Self>) {
-        let pause = backoff::pause(self.id.unique().0, self.failures);
+        let pause = BACKOFF.pause_of(self.id.unique().0, self.failures);
         self.failures = self.failures.saturating_add(1);
         tracing::warn!(kind = R::TREE, id = %self.id, failures = self.failures, why, "an effect failed; trying again");
         self.perform(pause, Run::Again, ctx);

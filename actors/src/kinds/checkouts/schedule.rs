@@ -1,5 +1,6 @@
 //! When the provider or the shop is asked next. Pure.
 
+use crate::runtime::backoff::Backoff;
 use contract::Timestamp;
 use std::time::Duration;
 
@@ -13,11 +14,10 @@ pub const PAYABLE: Duration = Duration::from_secs(24 * 3600 - 300);
 const LOOKS_FOR_THE_CARD: Duration = Duration::from_secs(900);
 /// How long the attempts to open a page go on without an answer.
 pub const BEGINS_WITHIN: Duration = Duration::from_secs(120);
-/// The first pause after a failed attempt. Each further one is twice as long.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = HOUR;
-/// The longest pause before a look that had no answer is repeated.
-const LONGEST_PAUSE_OF_LOOKS: Duration = Duration::from_secs(12 * 3600);
+/// The pauses after failed attempts.
+const ATTEMPTS: Backoff = Backoff { first: Duration::from_secs(1), longest: HOUR };
+/// The pauses before a look that had no answer is repeated.
+const LOOKS: Backoff = Backoff { longest: Duration::from_secs(12 * 3600), ..ATTEMPTS };
 /// For how long a shop may work on a request that got no answer.
 pub const QUIET: Duration = MINUTE;
 /// For how long an unsettled payment is nobody's concern.
@@ -45,18 +45,17 @@ pub fn may_still_pay(opened: Timestamp, now: Timestamp) -> bool {
 
 /// The pause after this many failed attempts, of which the service asked for `at_least`.
 pub fn pause(attempts: u32, at_least: Duration) -> Duration {
-    growing(attempts, at_least, LONGEST_PAUSE)
+    growing(ATTEMPTS, attempts, at_least)
 }
 
 /// The pause after this many looks in a row without an answer. The looks go on until the provider
 /// answers, however long that takes: the key may be revoked for days while buyers pay.
 pub fn pause_of_looks(attempts: u32, at_least: Duration) -> Duration {
-    growing(attempts, at_least, LONGEST_PAUSE_OF_LOOKS)
+    growing(LOOKS, attempts, at_least)
 }
 
-fn growing(attempts: u32, at_least: Duration, at_most: Duration) -> Duration {
-    let doubled = FIRST_PAUSE.saturating_mul(1 << attempts.saturating_sub(1).min(16));
-    doubled.max(at_least).min(at_most)
+fn growing(backoff: Backoff, attempts: u32, at_least: Duration) -> Duration {
+    backoff.pause(attempts.saturating_sub(1)).max(at_least).min(backoff.longest)
 }
 
 /// Whether people must hear that money that arrived at this time is not settled. A refusal does not
@@ -66,7 +65,6 @@ pub fn is_alarming(paid_at: Timestamp, now: Timestamp, is_refused: bool) -> bool
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

@@ -1,5 +1,6 @@
 //! The pauses between the attempts of a delivery. Source: Standard Webhooks 1.0.0, "Retry schedule".
 
+use crate::runtime::backoff::varied;
 use contract::{DeliveryId, Id};
 use std::time::Duration;
 
@@ -37,9 +38,8 @@ pub fn pause(
 ) -> Option<Pause> {
     let failed = failed.checked_sub(early)?;
     let seconds = *PAUSES.get(failed.checked_sub(1)?)?;
-    let luck = u64::try_from((id.unique().0 >> failed) & 0x3ff).unwrap_or(0);
-    // From 900 to 1100 thousandths.
-    let varied = Duration::from_millis(seconds.saturating_mul(900 + luck * 200 / 0x3ff));
+    let failures = u32::try_from(failed).unwrap_or(u32::MAX);
+    let varied = varied(Duration::from_secs(seconds), 100, id.unique().0, failures);
     Some(match asked.map(|asked| asked.clamp(SHORTEST_ASKED, LONGEST_ASKED)) {
         Some(asked) if asked >= varied => Pause::Usual(asked),
         Some(asked) if early < EARLY => Pause::Early(asked),
@@ -48,7 +48,6 @@ pub fn pause(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use std::collections::BTreeSet;

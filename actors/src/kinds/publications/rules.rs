@@ -134,7 +134,7 @@ impl Resource for Publications {
 
     fn on_outcome(mut state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         match outcome {
-            Outcome::Stepped(result, used) => state.stepped(at.now, *result, used.as_deref()),
+            Outcome::Stepped(result, used) => state.stepped(at, *result, used.as_deref()),
             Outcome::Reported => {
                 state.unreported = false;
                 state.go_on(at.now)

@@ -4,11 +4,14 @@ use super::rules::{Command, Effect, New, Publications, State, StepResult};
 use crate::{
     call::audit::Event,
     kinds::credentials::Use,
-    runtime::resource::{Intent, Step},
+    runtime::{
+        backoff::Backoff,
+        resource::{Intent, Moment, Step},
+    },
 };
 use app_stores::{Advanced, Next, Progress, RemoteError, Wanted};
 use contract::{
-    Fault, Timestamp,
+    Fault, Id, Timestamp,
     publishing::Percent,
     releases::{Publication, PublicationState, Target},
 };
@@ -17,9 +20,9 @@ use store::Change;
 
 /// The longest history, in lines.
 const LONGEST_LOG: usize = 200;
-/// The pause after the first answer that was not clear. It doubles.
-const FIRST_PAUSE: Duration = Duration::from_secs(2);
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// The pauses after answers that were not clear.
+const BACKOFF: Backoff =
+    Backoff { first: Duration::from_secs(2), longest: Duration::from_secs(300) };
 /// The longest pause that a store may ask for.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
@@ -191,7 +194,7 @@ impl State {
 
     pub(super) fn stepped(
         mut self,
-        now: Timestamp,
+        &Moment { id, now }: &Moment<Publications>,
         result: StepResult,
         used: Option<&Use>,
     ) -> Step<Publications> {
@@ -204,10 +207,10 @@ impl State {
                 self.due = Some(now + after.min(LONGEST_WAIT));
             }
             Err(RemoteError::Unclear(why)) => {
-                let pause = FIRST_PAUSE.saturating_mul(1 << self.unclear.min(10));
+                let pause = BACKOFF.pause_of(id.unique().0, self.unclear);
                 self.unclear = self.unclear.saturating_add(1);
                 self.say_once(now, why);
-                self.due = Some(now + pause.min(LONGEST_PAUSE));
+                self.due = Some(now + pause);
             }
         }
         if self.publication != seen {

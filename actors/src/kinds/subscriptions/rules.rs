@@ -2,13 +2,14 @@
 
 use crate::{
     runtime::{
+        backoff::Backoff,
         event::Event,
         resource::{Child, Intent, Kept, Moment, Resource, Retry, Step, Unique},
     },
     world::World,
 };
 use contract::{
-    AppId, Email, Fault, SubscriptionId, Timestamp,
+    AppId, Email, Fault, Id, SubscriptionId, Timestamp,
     checkouts::{PaymentProvider, SubscriptionStatus},
     webhooks::EventType,
 };
@@ -31,8 +32,8 @@ const RENEWED_WITHIN: Duration = Duration::from_secs(300);
 /// For how long a period that is over still counts while the provider does not say whether it was
 /// renewed.
 const GRACE: Duration = Duration::from_secs(72 * 3600);
-/// The first pause after a failed look. Each further one is twice as long, up to an hour.
-const FIRST_PAUSE: Duration = Duration::from_secs(30);
+/// The pauses after failed looks.
+const BACKOFF: Backoff = Backoff { first: Duration::from_secs(30), longest: HOUR };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -149,7 +150,7 @@ impl Resource for Subscriptions {
                 Err(RemoteError::Busy { why, after }) => (why, after),
             },
         };
-        state.not_seen(at.now, why, after)
+        state.not_seen(at, why, after)
     }
 
     fn is_deleted(_: &State) -> bool {
@@ -241,10 +242,15 @@ impl State {
         }
     }
 
-    fn not_seen(mut self, now: Timestamp, why: String, at_least: Duration) -> Step<Subscriptions> {
-        let pause = FIRST_PAUSE.saturating_mul(1 << self.attempts.min(7)).max(at_least).min(HOUR);
+    fn not_seen(
+        mut self,
+        at: &Moment<Subscriptions>,
+        why: String,
+        at_least: Duration,
+    ) -> Step<Subscriptions> {
+        let pause = BACKOFF.pause_of(at.id.unique().0, self.attempts).max(at_least.min(HOUR));
         (self.looking, self.attempts) = (false, self.attempts.saturating_add(1));
-        (self.problem, self.due) = (Some(why), Some(now + pause));
+        (self.problem, self.due) = (Some(why), Some(at.now + pause));
         // The grace of a period that is over may end.
         Step::put(self).intend(Intent::Now(Effect::Tier))
     }

@@ -10,7 +10,10 @@ use crate::{
         record::{Candidate, Instance, RejectedRevision, RetiredRevision, Revision},
         rules::{Effect, Instances, Outcome, PROVISION_WITHIN, ResolvedImage},
     },
-    runtime::resource::{Intent, Step},
+    runtime::{
+        backoff::Backoff,
+        resource::{Intent, Step},
+    },
 };
 use contract::{
     InstanceId, JobId, Timestamp,
@@ -27,8 +30,9 @@ const CRASH_WINDOW: Duration = Duration::from_secs(10 * 60);
 const MOST_CRASHES: usize = 5;
 /// How long an instance that crashed too often stays failed before it is started again.
 const CRASH_PAUSE: Duration = Duration::from_secs(5 * 60);
-/// The longest pause before a crashed service is started again.
-const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
+/// The pauses before a crashed service is started again.
+const BACKOFF: Backoff =
+    Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(60) };
 /// How long volumes are kept after their instance was deleted.
 pub const KEEP_DATA: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The pause before an action that the engine refused is tried again.
@@ -346,8 +350,8 @@ impl Instance {
             self.fail_candidates(&why);
             return self.rest(now);
         }
-        let backoff =
-            Duration::from_secs(1 << (self.crashes.len() - 1).min(6)).min(LONGEST_BACKOFF);
+        let before = u32::try_from(self.crashes.len()).unwrap_or(u32::MAX).saturating_sub(1);
+        let backoff = BACKOFF.pause(before);
         self.last_error = Some(format!("{}: it {why}; it is started again", role.label()));
         self.last_log = log;
         self.start(now);
