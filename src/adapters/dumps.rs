@@ -237,7 +237,6 @@ fn read(file: File, pieces: &mpsc::Sender<io::Result<Bytes>>) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -222,7 +222,6 @@ impl Write for Pieces {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use flate2::{Compression, write::GzEncoder};

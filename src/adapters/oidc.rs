@@ -354,7 +354,6 @@ fn run(issuer: &Issuer, claims: Claims) -> CiRun {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use futures_util::future::join_all;

@@ -119,7 +119,6 @@ impl Receivers for HttpReceivers {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use std::sync::{

@@ -99,7 +99,6 @@ fn counted(holder: Option<RateKey>) -> impl Iterator<Item = (RateKey, usize)> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use std::net::IpAddr;

@@ -71,7 +71,6 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Paced<T> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use futures_util::task::noop_waker;

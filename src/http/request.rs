@@ -240,7 +240,6 @@ pub fn content(head: &RequestHead) -> Result<Content, Fault> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

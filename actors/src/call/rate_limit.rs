@@ -320,7 +320,6 @@ impl<C: Clock> Limiter<C> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use governor::clock::FakeRelativeClock;

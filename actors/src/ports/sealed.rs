@@ -163,7 +163,6 @@ fn names(value: &Value, found: &mut Vec<String>) {
 const ID_LENGTH: usize = 30;
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -200,7 +200,6 @@ pub(crate) fn refused(what: &str, e: &StoreError) -> Fault {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use serde::{Deserialize, Serialize};

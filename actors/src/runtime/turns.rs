@@ -244,7 +244,6 @@ impl<K: Eq + Hash + Copy> Drop for Turn<K> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use futures_util::{FutureExt, future::join_all};

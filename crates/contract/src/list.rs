@@ -86,7 +86,6 @@ impl<T: JsonSchema, const MIN: usize, const MAX: usize> JsonSchema for BoundedSe
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

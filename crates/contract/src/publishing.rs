@@ -279,7 +279,6 @@ macro_rules! debug_as_text {
 debug_as_text!(Language, TrackName, GroupName, FirebaseAppId);
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

@@ -163,7 +163,6 @@ fn parse(address: &str) -> Result<Url, String> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use std::sync::Mutex;

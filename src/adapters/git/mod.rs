@@ -299,7 +299,6 @@ fn stream_of(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::{process::tests::repository, *};
     use futures_util::TryStreamExt;

@@ -209,7 +209,6 @@ fn all_locked(retry_after: u64) -> Fault {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use futures_util::FutureExt;

@@ -80,7 +80,6 @@ fn signature(key: &[u8; 32], used: Use, id: impl Display, expires: i64) -> Strin
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use contract::ArtifactId;

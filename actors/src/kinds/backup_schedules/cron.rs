@@ -44,7 +44,6 @@ fn after(cron: &Cron, now: Timestamp) -> Result<Timestamp, String> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -117,7 +117,6 @@ pub fn databases(instance: &Instance) -> Vec<BackupKind> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -73,7 +73,6 @@ impl SeenRunners {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use contract::Id;

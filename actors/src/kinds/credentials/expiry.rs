@@ -26,7 +26,6 @@ pub fn due_warning(expires_at: Option<Timestamp>, now: Timestamp) -> Option<u32>
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

@@ -87,7 +87,6 @@ fn forget(asked: &mut HashMap<Ulid, (Asked<Tenant>, Timestamp)>, now: Timestamp)
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::ports::ManualClock;

@@ -120,7 +120,6 @@ pub fn outdated(world: &World, id: ImageId, version: &VersionName) -> Option<Out
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use contract::{Id, Timestamp};

@@ -55,7 +55,6 @@ pub fn of_container(installation: &str, id: InstanceId, role: Role, generation: 
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -83,7 +83,6 @@ impl Drop for Counted<'_> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -347,7 +347,6 @@ impl Organization {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use contract::{Id, UserId};

@@ -54,7 +54,6 @@ impl HostTrust {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -240,7 +240,6 @@ fn check(repository: Repository) -> Step<Repositories> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::{

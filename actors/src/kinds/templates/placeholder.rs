@@ -69,7 +69,6 @@ pub fn fill(value: &str, fill: impl Fn(&Placeholder<'_>) -> Option<String>) -> S
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

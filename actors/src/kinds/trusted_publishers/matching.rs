@@ -81,7 +81,6 @@ fn workflow_file<'a>(reference: &'a str, repository: &str) -> Option<&'a str> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use contract::{Id, Timestamp, trusted_publishers::usual_events};

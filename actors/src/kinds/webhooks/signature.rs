@@ -67,7 +67,6 @@ pub fn headers(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -94,7 +94,6 @@ pub(super) fn built(order: &ShopOrder, precision: u8) -> Result<Built, String> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 
