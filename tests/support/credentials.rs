@@ -193,6 +193,13 @@ pub fn leaks(
     texts: &[String],
     secrets: &[(String, Vec<u8>)],
 ) -> BTreeSet<String> {
+    let mut places: Vec<_> = texts.iter().map(|text| text.clone().into_bytes()).collect();
+    read_all(&service.home, &mut places);
+    leaks_in(&places, secrets)
+}
+
+/// The names of the secrets that lie in one of these places.
+pub fn leaks_in(places: &[Vec<u8>], secrets: &[(String, Vec<u8>)]) -> BTreeSet<String> {
     const BEGINNING: usize = 8;
     let mut by_beginning: HashMap<Vec<u8>, Vec<(&String, Vec<u8>)>> = HashMap::new();
     for (name, secret) in secrets {
@@ -201,10 +208,8 @@ pub fn leaks(
             known.push((name, form));
         }
     }
-    let mut places: Vec<_> = texts.iter().map(|text| text.clone().into_bytes()).collect();
-    read_all(&service.home, &mut places);
     let mut found = BTreeSet::new();
-    for place in &places {
+    for place in places {
         for (at, window) in place.windows(BEGINNING).enumerate() {
             let known = by_beginning.get(window).into_iter().flatten();
             let here = known.filter(|(_, form)| place[at..].starts_with(form));
@@ -214,13 +219,18 @@ pub fn leaks(
     found
 }
 
-/// The content of every file below a folder.
+/// The content of every file below a folder, without the zeros at its end: the store keeps 64 MiB of them
+/// as a reserve.
 fn read_all(folder: &Path, into: &mut Vec<Vec<u8>>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         match path.is_dir() {
             true => read_all(&path, into),
-            false => into.extend(std::fs::read(path)),
+            false => {
+                let Ok(mut bytes) = std::fs::read(path) else { continue };
+                bytes.truncate(bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1));
+                into.push(bytes);
+            }
         }
     }
 }

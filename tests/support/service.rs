@@ -423,7 +423,7 @@ pub fn holds(folder: &Path, bytes: &[u8]) -> bool {
         if path.is_dir() {
             return holds(&path, bytes);
         }
-        std::fs::read(path).unwrap_or_default().windows(bytes.len()).any(|part| part == bytes)
+        memchr::memmem::find(&std::fs::read(path).unwrap_or_default(), bytes).is_some()
     })
 }
 
