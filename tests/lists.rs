@@ -109,7 +109,7 @@ fn fill(service: &Service, app: AppId, hook: WebhookId) {
                 finished_at: Some(now),
             };
             let (id, payload) = (delivery.id, Some(String::new()));
-            let state = Delivery { delivery, organization_id: None, payload, early: 0, due: None };
+            let state = Delivery { delivery, organization_id: None, payload, early: 0 };
             change = change.create::<Deliveries>(&id, Kept::at_rest(state));
         }
         system.block_on(store.commit(change)).unwrap();

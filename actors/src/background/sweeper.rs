@@ -5,7 +5,11 @@ use crate::{
     kinds::{accounts::Session, instances::metrics::HourlyMetrics},
     platform::Platform,
     runtime::{
-        clock_watch, entries::Deadline, guard::Guard, handle::Handle, resource::Resource,
+        clock_watch,
+        entries::{self, Deadline},
+        guard::Guard,
+        handle::Handle,
+        resource::{Input, Resource},
         store::Store,
     },
     world::World,
@@ -153,8 +157,8 @@ pub(crate) async fn tell_overdue<R: Resource>(
     }
 }
 
-/// Returns whether the resource is due still. Unless the clock is certain, a resource that the command
-/// would remove is not told.
+/// Returns whether the resource is due still. Unless the clock is certain, a resource that would be
+/// removed is not told.
 async fn tell<R: Resource>(
     store: &Store,
     (now, is_certain): (Timestamp, bool),
@@ -163,12 +167,13 @@ async fn tell<R: Resource>(
 ) -> bool {
     let due = || {
         let seen = store.get::<R>(&id).ok()??;
-        let deadline = R::deadline(&seen.state).filter(|(at, _)| *at <= now);
-        deadline.filter(|_| is_certain || !R::expires(&seen.state))
+        let deadline = R::deadline(&seen.state).map(|(at, command)| (at, Input::Command(command)));
+        let told = deadline.or_else(|| Some((entries::due(&seen)?, Input::Due)));
+        told.filter(|(at, _)| *at <= now && (is_certain || !R::expires(&seen.state)))
     };
     // A record that cannot be read is passed over like a parked one.
-    let Some((_, command)) = due() else { return true };
-    if let Err(fault) = owners.ask_if_there(id, command).await {
+    let Some((_, input)) = due() else { return true };
+    if let Err(fault) = owners.tell_if_there(id, input).await {
         tracing::warn!(%id, error = %fault, "a resource was not told that its deadline passed");
     }
     due().is_some()

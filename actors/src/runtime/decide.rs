@@ -1,6 +1,7 @@
 //! One decision of an owner: the step, its write, and the check that the record is current.
 
 use super::{
+    entries::due,
     resource::{Input, Moment, Resource, Unique, step},
     store::{Store, refused},
 };
@@ -158,7 +159,12 @@ fn plan<R: Resource>(
     rider: Option<&Rider<R>>,
 ) -> Result<Plan<R>, Fault> {
     let shared = |stored: &Snapshot<R>| Arc::new(stored.state.clone());
-    let Some(input) = input else {
+    let kept = before.map(|stored| &***stored);
+    // Work that is due may have begun since the sweeper looked.
+    let is_late = |input: &Input<R>| {
+        matches!(input, Input::Due) && kept.and_then(due).is_none_or(|due| due > at.now)
+    };
+    let Some(input) = input.filter(|input| !is_late(input)) else {
         let state = before.map(shared);
         return Ok((
             Change::new(),
@@ -166,7 +172,6 @@ fn plan<R: Resource>(
             Effective { state, changed: false, has_events: false, begins: None },
         ));
     };
-    let kept = before.map(|stored| &***stored);
     let mut step = step(at, kept.map(|kept| &kept.state), input)?;
     let (begins, also, keeps) =
         (step.intent.begins(), std::mem::take(&mut step.also), step.keeps(kept));

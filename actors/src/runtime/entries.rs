@@ -76,9 +76,15 @@ impl<P: Record> fmt::Display for InState<P> {
 
 impl<R: HasParent> Entry<R> for InState<R::Parent> {}
 
+/// When the sweeper tells the owner to begin the next work. `None`: the owner has begun, or waits itself.
+pub fn due<R: Resource>(kept: &Kept<R>) -> Option<Timestamp> {
+    R::next(&kept.state).filter(|_| kept.intent.is_none())?.at
+}
+
 /// The index entries of a resource: its own, and those that the runtime uses.
 pub fn of<R: Resource>(kept: &Kept<R>) -> Entries<R> {
     <R as Resource>::index(&kept.state)
         .and_all(kept.intent.is_some().then_some(Pending))
         .and_all(R::deadline(&kept.state).map(|(at, _)| Deadline(at)))
+        .and_all(due(kept).map(Deadline))
 }

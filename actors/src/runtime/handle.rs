@@ -107,7 +107,12 @@ impl<R: Resource> Handle<R> {
 
     /// Sends a command to the owner of `id`. Does nothing if there is no such resource.
     pub async fn ask_if_there(&self, id: R::Key, command: R::Command) -> Result<(), Fault> {
-        match self.ask(id, command).await {
+        self.tell_if_there(id, Input::Command(command)).await
+    }
+
+    /// Sends an input to the owner of `id`. Does nothing if there is no such resource.
+    pub async fn tell_if_there(&self, id: R::Key, input: Input<R>) -> Result<(), Fault> {
+        match self.ask_alone(id, input).await {
             Ok(_) | Err(Fault::NotFound(_)) => Ok(()),
             Err(fault) => Err(fault),
         }

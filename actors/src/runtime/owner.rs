@@ -156,8 +156,15 @@ impl<R: Resource> Owner<R> {
             )]
             Err(e) => panic!("{} {}: {e}", R::TREE, self.id),
         }
-        self.perform(Duration::ZERO, Run::Again, ctx);
+        self.perform(self.pause(), Run::Again, ctx);
         self.go_on(ctx);
+    }
+
+    /// How long the pending effect waits for its time.
+    fn pause(&self) -> Duration {
+        let work = self.record.as_ref().and_then(|stored| R::next(&stored.state));
+        let at = work.and_then(|work| work.at);
+        at.map_or(Duration::ZERO, |at| at.since(self.world.ports.clock.now()))
     }
 
     fn queue(&mut self, turn: Turn<R>, ctx: &mut Context<Self>) {
@@ -275,7 +282,7 @@ impl<R: Resource> Owner<R> {
             self.failures = 0;
             self.perform(pause, Run::First, ctx);
         } else if overtaken {
-            self.perform(Duration::ZERO, Run::Again, ctx);
+            self.perform(self.pause(), Run::Again, ctx);
         }
         result
     }

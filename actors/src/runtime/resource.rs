@@ -34,6 +34,9 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
     /// The version of [`Resource::index`]. A start writes the entries of all resources of the kind
     /// again if the store has those of an older version.
     const INDEX: u16 = 1;
+    /// Whether [`Resource::next`] says what a state asks for. The steps of such a kind set no intent, and
+    /// it has no deadline.
+    const NEXT: bool = false;
     /// How long one attempt at an effect may take, unless [`Resource::time_limit`] says otherwise.
     const TIME_LIMIT: Duration = Duration::from_secs(30);
     /// The input of [`Resource::create`].
@@ -59,6 +62,11 @@ pub trait Resource: Row + Record<Key: Id, Content = Kept<Self>> + Send {
     ) -> Result<Step<Self>, Fault>;
 
     fn on_outcome(state: Self::State, at: &Moment<Self>, outcome: Self::Outcome) -> Step<Self>;
+
+    /// The work that this state asks for. `None`: the resource is at rest.
+    fn next(_state: &Self::State) -> Option<Work<Self::Effect>> {
+        None
+    }
 
     /// Runs an effect. After an error, the owner retries with growing pauses for as long as the
     /// intent is pending.
@@ -147,6 +155,28 @@ pub trait Child: HasParent {
     fn delete() -> Self::Command;
 }
 
+/// The work that a state asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Work<E> {
+    pub effect: E,
+    /// When it begins. `None`: at once.
+    pub at: Option<Timestamp>,
+}
+
+/// The owner waits for work that begins so soon. For later work, the sweeper wakes it.
+const SOON: Duration = Duration::from_secs(60);
+
+impl<E> Work<E> {
+    /// The intent of this work.
+    fn intent(self, now: Timestamp) -> Intent<E> {
+        match self.at.map_or(Duration::ZERO, |at| at.since(now)) {
+            Duration::ZERO => Intent::Now(self.effect),
+            pause if pause <= SOON => Intent::After(pause, self.effect),
+            _ => Intent::None,
+        }
+    }
+}
+
 /// A unique value, and the fault for a caller when another resource holds the value.
 pub struct Unique<R> {
     claim: String,
@@ -182,11 +212,14 @@ pub fn step<R: Resource>(
     input: Input<R>,
 ) -> Result<Step<R>, Fault> {
     let not_found = Fault::NotFound(R::NOUN);
-    match (state, input) {
+    // What was done or is due begins again, also if the state asks for the same as before.
+    let goes_on = matches!(input, Input::Create(_) | Input::Command(_));
+    let step = match (state, input) {
         (None, Input::Create(new)) => R::create(at, *new),
         (None, Input::Command(_)) => Err(not_found),
         // The outcome of an effect that the end of the resource overtook.
-        (None, Input::Outcome(_)) => Ok(Step::keep()),
+        (None, Input::Outcome(_) | Input::Due) => Ok(Step::keep()),
+        (Some(_), Input::Due) => Ok(Step::keep()),
         (Some(state), Input::Create(_)) if R::is_deleted(state) => Err(not_found),
         (Some(_), Input::Create(_)) => Ok(Step::keep()),
         (Some(state), Input::Command(command))
@@ -196,7 +229,8 @@ pub fn step<R: Resource>(
         }
         (Some(state), Input::Command(command)) => R::on_command(state.clone(), at, command),
         (Some(state), Input::Outcome(outcome)) => Ok(R::on_outcome(state.clone(), at, outcome)),
-    }
+    }?;
+    Ok(if R::NEXT { step.with_next(at.now, state, goes_on) } else { step })
 }
 
 /// All that a step may know of the world.
@@ -212,6 +246,8 @@ pub enum Input<R: Resource> {
     Create(Box<R::New>),
     Command(R::Command),
     Outcome(R::Outcome),
+    /// The time of the work that the state asks for has come.
+    Due,
 }
 
 impl<R: Resource> Input<R> {
@@ -221,6 +257,7 @@ impl<R: Resource> Input<R> {
         // The error only says that the word has ended.
         let _ = match self {
             Input::Create(_) => return "Create".to_owned(),
+            Input::Due => return "Due".to_owned(),
             Input::Command(command) => write!(name, "{command:?}"),
             Input::Outcome(outcome) => write!(name, "{outcome:?}"),
         };
@@ -245,6 +282,7 @@ impl<R: Resource> Clone for Input<R> {
             Input::Create(new) => Input::Create(new.clone()),
             Input::Command(command) => Input::Command(command.clone()),
             Input::Outcome(outcome) => Input::Outcome(outcome.clone()),
+            Input::Due => Input::Due,
         }
     }
 }
@@ -341,6 +379,23 @@ impl<R: Resource> Step<R> {
 
     pub fn remove() -> Self {
         Step { next: Next::Remove, intent: Intent::None, also: Change::new() }
+    }
+
+    /// Sets the intent of the work that the state after this step asks for. If it asked for the same
+    /// before, the work goes on.
+    fn with_next(self, now: Timestamp, before: Option<&R::State>, goes_on: bool) -> Self {
+        let after = match &self.next {
+            Next::Keep => before,
+            Next::Put(state) => Some(state),
+            Next::Remove => None,
+        };
+        let work = after.and_then(R::next);
+        let intent = match work {
+            work if goes_on && before.and_then(R::next) == work => Intent::Keep,
+            Some(work) => work.intent(now),
+            None => Intent::None,
+        };
+        self.intend(intent)
     }
 
     pub fn intend(mut self, intent: Intent<R::Effect>) -> Self {

@@ -103,7 +103,7 @@ proptest! {
             let Some(Kept { state: before, intent }) = world.kept.clone() else { break };
             let input = artifact_inputs()[choice].clone();
             let ended = match (&input, &intent) {
-                (Input::Create(_) | Input::Command(_), _) => true,
+                (Input::Create(_) | Input::Command(_) | Input::Due, _) => true,
                 (Input::Outcome(artifacts::Outcome::Accepted(_) | artifacts::Outcome::Refused(_)), Some(artifacts::Effect::Verify(_))) => true,
                 (Input::Outcome(artifacts::Outcome::Nothing), Some(artifacts::Effect::Release)) => true,
                 (Input::Outcome(artifacts::Outcome::Discarded), Some(artifacts::Effect::Discard { .. })) => true,

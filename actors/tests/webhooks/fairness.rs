@@ -64,7 +64,7 @@ fn delivery(id: DeliveryId, webhook: WebhookId, due: Option<Timestamp>) -> Kept<
         "delivery": {
             "id": id, "webhookId": webhook, "messageId": MessageId::of(id.unique()),
             "event": "artifact.verified", "state": "pending", "attempts": [],
-            "createdAt": Timestamp::from_millis(0),
+            "nextAttemptAt": due, "createdAt": Timestamp::from_millis(0),
         },
         "payload": "{\"type\":\"artifact.verified\"}",
         "due": due,

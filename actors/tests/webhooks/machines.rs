@@ -2,14 +2,17 @@
 
 use actors::{
     kinds::{
-        deliveries::{self, ATTEMPTS, Deliveries, delivery_id},
+        deliveries::{self, ATTEMPTS, Deliveries, Effect, Outcome, delivery_id},
         webhooks::{self, Webhook, Webhooks},
     },
     ports::{
         receivers::{Answered, Posted},
         sealed::Sealer,
     },
-    runtime::resource::{Input, Kept, Moment, Resource, step},
+    runtime::{
+        entries::due,
+        resource::{Input, Kept, Moment, Resource, step},
+    },
 };
 use contract::{
     DeliveryId, Id, MessageId, Timestamp, WebhookId,
@@ -32,7 +35,7 @@ fn posted(result: Result<u16, &str>) -> Posted {
 }
 
 fn attempted(at: Timestamp, result: Result<u16, &str>) -> Input<Deliveries> {
-    Input::Outcome(deliveries::Outcome::Attempted(at, posted(result)))
+    Input::Outcome(Outcome::Attempted(at, posted(result)))
 }
 
 fn new_delivery(event: EventType) -> Kept<Deliveries> {
@@ -77,17 +80,20 @@ proptest! {
         let mut now = Timestamp::from_millis(0);
         let mut kept = new_delivery(EventType::BuildFailed);
         for event in events {
-            let input = match event {
-                Event::Passes(time) => {
+            // An outcome is possible only while its effect is pending.
+            let input = match (event, kept.intent) {
+                (Event::Passes(time), _) => {
                     now = now + time;
                     continue;
                 }
-                Event::Due => Input::Command(deliveries::Command::Due),
-                // An outcome is possible only while its effect is pending.
-                _ if kept.intent.is_none() => continue,
-                Event::Abandoned => Input::Outcome(deliveries::Outcome::Abandoned("gone".into())),
-                Event::NoTurn => Input::Outcome(deliveries::Outcome::NoTurn),
-                Event::Answer(result) => attempted(now, result),
+                (Event::Due, None) if due(&kept).is_some_and(|due| due <= now) => Input::Due,
+                (Event::Due, Some(Effect::Forget)) => Input::Outcome(Outcome::Forgotten),
+                (Event::Abandoned, Some(Effect::Attempt)) => {
+                    Input::Outcome(Outcome::Abandoned("gone".into()))
+                }
+                (Event::NoTurn, Some(Effect::Attempt)) => Input::Outcome(Outcome::NoTurn),
+                (Event::Answer(result), Some(Effect::Attempt)) => attempted(now, result),
+                _ => continue,
             };
             let before = kept.state.delivery.clone();
             let ended = before.finished_at;
@@ -103,10 +109,11 @@ proptest! {
             prop_assert_eq!(after.state == DeliveryState::Failed, after.error.is_some());
             prop_assert!(after.attempts.len() <= ATTEMPTS);
             prop_assert!(
-                kept.intent.is_some() || Deliveries::deadline(&kept.state).is_some(),
+                kept.intent.is_some() || due(&kept).is_some(),
                 "nobody waits for ever: {event:?} {kept:?}"
             );
-            prop_assert!(kept.intent.is_none() || after.state == DeliveryState::Pending);
+            let forgets = kept.intent == Some(Effect::Forget);
+            prop_assert!(kept.intent.is_none() || forgets == after.finished_at.is_some());
         }
     }
 }

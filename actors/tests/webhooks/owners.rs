@@ -308,13 +308,17 @@ fn a_delivery_that_waits_or_has_ended_stays_so_after_an_end_of_the_process() {
         until("it waits", || world.delivery(id).is_some_and(|d| d.attempts.len() == 1)).await;
         id
     });
-    // It waits for seconds: the next life repeats it at once.
+    // It waits for seconds: the owner waits for them in the next life too.
     life(folder.path(), receivers, async |world| {
+        let next = world.delivery(id).unwrap().next_attempt_at.unwrap();
+        assert!(next > world.now());
+        a_moment().await;
+        assert_eq!(receiver.got(A).len(), 1);
+        world.pass(next.since(world.now())).await;
         receiver.wait_for(A, 2).await;
         until("it waits", || world.delivery(id).unwrap().attempts.len() == 2).await;
-        assert!(world.delivery(id).unwrap().next_attempt_at.unwrap() > world.now());
     });
-    // It waits for minutes: the next life waits too.
+    // It waits for minutes: the sweeper wakes its owner.
     receiver.answer(A, Answer::Status(204));
     life(folder.path(), receivers, async |world| {
         let next = world.delivery(id).unwrap().next_attempt_at.unwrap();

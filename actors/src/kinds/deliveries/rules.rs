@@ -8,7 +8,7 @@ use crate::{
     runtime::{
         entries::InState,
         ref_count::{RefCount, RefCountDelta},
-        resource::{Child, Intent, Kept, Moment, Resource, Retry, Step},
+        resource::{Child, Kept, Moment, Resource, Retry, Step, Work},
         store::Store,
     },
     world::World,
@@ -17,7 +17,7 @@ use contract::{
     DeliveryId, Fault, Id, MessageId, OrganizationId, Timestamp, WebhookId,
     webhooks::{DeliveryAttempt, DeliveryState, EventType, WebhookDelivery},
 };
-use futures_util::future::LocalBoxFuture;
+use futures_util::future::{LocalBoxFuture, ready};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::{sync::Arc, time::Duration};
@@ -29,8 +29,6 @@ pub struct Deliveries;
 
 /// How long a delivery is kept after its end.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
-/// The owner waits for an attempt that comes so soon. For later ones, the sweeper wakes it.
-const SOON: Duration = Duration::from_secs(60);
 /// The pause after which a delivery that got no turn asks for one again.
 const WITHOUT_TURN: Duration = Duration::from_secs(300);
 /// How many deliveries of one organization may wait. Events beyond it are dropped.
@@ -53,8 +51,6 @@ pub struct State {
     /// How many attempts came sooner than the schedule says, because the receiver asked for that.
     #[serde(default)]
     pub early: usize,
-    /// When the sweeper begins the next attempt.
-    pub due: Option<Timestamp>,
 }
 
 /// A delivery to make.
@@ -70,8 +66,6 @@ pub struct New {
 
 #[derive(Debug, Clone, Copy)]
 pub enum Command {
-    /// The time of the next attempt has come, or the delivery was kept for long enough.
-    Due,
     /// Delete the delivery together with its webhook.
     Remove,
 }
@@ -80,6 +74,8 @@ pub enum Command {
 pub enum Effect {
     /// Send the event. After a crash, the receiver may get it again, with the same `webhook-id`.
     Attempt,
+    /// Forget the delivery, which was kept for long enough.
+    Forget,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,6 +86,7 @@ pub enum Outcome {
     NoTurn,
     /// There is nobody to send it to, for this reason.
     Abandoned(String),
+    Forgotten,
 }
 
 /// Whether another delivery of the organization may wait.
@@ -146,7 +143,7 @@ impl State {
         let delivery = &mut self.delivery;
         (delivery.state, delivery.error) = (state, error);
         (delivery.next_attempt_at, delivery.finished_at) = (None, Some(now));
-        Step::put(self).intend(Intent::None).also(also)
+        Step::put(self).also(also)
     }
 
     fn attempted(
@@ -194,13 +191,8 @@ impl State {
 
     /// Makes the next attempt after a pause.
     fn wait(mut self, at: &Moment<Deliveries>, pause: Duration) -> Step<Deliveries> {
-        let next = at.now + pause;
-        self.delivery.next_attempt_at = Some(next);
-        if pause <= SOON {
-            return Step::put(self).intend(Intent::After(pause, Effect::Attempt));
-        }
-        self.due = Some(next);
-        Step::put(self).intend(Intent::None)
+        self.delivery.next_attempt_at = Some(at.now + pause);
+        Step::put(self)
     }
 }
 
@@ -219,6 +211,7 @@ pub(super) fn refusal(posted: &Posted) -> Option<String> {
 
 impl Resource for Deliveries {
     const INDEX: u16 = 2;
+    const NEXT: bool = true;
     /// An attempt may wait for its turn.
     const TIME_LIMIT: Duration = Duration::from_secs(600);
     type New = New;
@@ -245,36 +238,35 @@ impl Resource for Deliveries {
         let also = waiting(new.organization_id, RefCountDelta::Add(1))
             .merge::<Payload>(&new.message_id, PayloadDelta::Use(new.payload));
         let organization_id = Some(new.organization_id);
-        let state = State { delivery, organization_id, payload: None, early: 0, due: None };
-        Ok(Step::put(state).intend(Intent::Now(Effect::Attempt)).also(also))
+        let state = State { delivery, organization_id, payload: None, early: 0 };
+        Ok(Step::put(state).also(also))
     }
 
     fn on_command(
-        mut state: State,
-        at: &Moment<Self>,
-        command: Command,
+        state: State,
+        _: &Moment<Self>,
+        Command::Remove: Command,
     ) -> Result<Step<Self>, Fault> {
-        Ok(match (command, Self::deadline(&state)) {
-            (Command::Due, Some((due, _))) if due <= at.now => {
-                if state.delivery.finished_at.is_some() {
-                    return Ok(state.remove());
-                }
-                (state.due, state.delivery.next_attempt_at) = (None, None);
-                Step::put(state).intend(Intent::Now(Effect::Attempt))
-            }
-            (Command::Due, _) => Step::keep(),
-            (Command::Remove, _) => state.remove(),
-        })
+        Ok(state.remove())
     }
 
     fn on_outcome(state: State, at: &Moment<Self>, outcome: Outcome) -> Step<Self> {
         match outcome {
+            Outcome::Forgotten => state.remove(),
             // The outcome of an overtaken effect.
             _ if state.delivery.finished_at.is_some() => Step::keep(),
             Outcome::Attempted(begun, posted) => state.attempted(at, begun, posted),
             Outcome::NoTurn => state.wait(at, WITHOUT_TURN),
             Outcome::Abandoned(why) => state.end(DeliveryState::Failed, Some(why), at.now),
         }
+    }
+
+    fn next(state: &State) -> Option<Work<Effect>> {
+        let WebhookDelivery { finished_at, next_attempt_at, .. } = state.delivery;
+        Some(match finished_at {
+            None => Work { effect: Effect::Attempt, at: next_attempt_at },
+            Some(end) => Work { effect: Effect::Forget, at: Some(end + KEPT) },
+        })
     }
 
     fn is_deleted(_: &State) -> bool {
@@ -286,22 +278,20 @@ impl Resource for Deliveries {
         Entries::default().and(InState::<Webhooks>::new(delivery.webhook_id, delivery.state))
     }
 
-    fn deadline(state: &State) -> Option<(Timestamp, Command)> {
-        let at = state.delivery.finished_at.map_or(state.due, |end| Some(end + KEPT));
-        at.map(|at| (at, Command::Due))
-    }
-
     fn expires(state: &State) -> bool {
         state.delivery.finished_at.is_some()
     }
 
     fn perform(
-        Effect::Attempt: Effect,
+        effect: Effect,
         _: DeliveryId,
         kept: Arc<Kept<Self>>,
         world: Arc<World>,
     ) -> LocalBoxFuture<'static, Result<Outcome, Retry>> {
-        Box::pin(super::effects::attempt(kept, world))
+        match effect {
+            Effect::Attempt => Box::pin(super::effects::attempt(kept, world)),
+            Effect::Forget => Box::pin(ready(Ok(Outcome::Forgotten))),
+        }
     }
 }
 

@@ -104,7 +104,7 @@ pub fn delivery(
         event: EventType::ArtifactVerified,
         state,
         attempts: Vec::new(),
-        next_attempt_at: None,
+        next_attempt_at: is_pending.then_some(now),
         error: None,
         redelivery_of: None,
         payload: None,
@@ -116,6 +116,5 @@ pub fn delivery(
         organization_id: Some(organization),
         payload: Some(crate::webhooks::payload()),
         early: 0,
-        due: is_pending.then_some(now),
     }
 }
