@@ -19,7 +19,7 @@ run:
 test: test-deps fmt
 	$(MAKE) --jobs=3 --keep-going --output-sync=target test-program test-others test-checks
 
-# `+` shows the output at once; that of the others comes when they have ended.
+# `+` and `$(MAKE)` show the output at once; that of the others comes when they have ended.
 test-program: test-build test-prepare
 	+$(ALONE) RUST_TEST_THREADS=$$((2 * $$(getconf _NPROCESSORS_ONLN))) cargo test $(TESTS) --test it
 

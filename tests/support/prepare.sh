@@ -7,11 +7,15 @@ cd "$(dirname "$0")/../.."
 if docker info >/dev/null 2>&1; then
     tests/support/images/build.sh >/dev/null 2>&1 &
 fi
+# A test takes the packages that are there for whole, so what was not finished goes.
+unfinished=
+trap 'rm -rf "$unfinished"; exit 1' INT TERM
 for lock in tests/support/*/package-lock.json sdk/*/package-lock.json; do
     folder=$(dirname "$lock")
-    if [ ! -e "$folder/node_modules" ] && ! (cd "$folder" && npm ci --ignore-scripts --no-audit >/dev/null 2>&1); then
-        # A test takes what is there for whole.
-        rm -rf "$folder/node_modules"
+    if [ ! -e "$folder/node_modules" ]; then
+        unfinished=$folder/node_modules
+        (cd "$folder" && npm ci --ignore-scripts --no-audit >/dev/null 2>&1) || rm -rf "$unfinished"
+        unfinished=
     fi
 done
 wait

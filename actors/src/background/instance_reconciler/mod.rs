@@ -166,7 +166,7 @@ async fn take_samples(world: &World, last: &LastReadings, instances: &[Recorded]
         }
         // The others are sampled also if this one cannot be.
         if let Ok(Some(sample)) = metrics::sample(world, last, *id, instance).await {
-            let key = metrics::HourlyMetrics::key(*id, now);
+            let key = metrics::HourlyMetrics::key(*id, sample.at);
             world.store.note(Change::new().merge::<metrics::HourlyMetrics>(&key, sample));
         }
     }

@@ -35,9 +35,9 @@ store::entries! {
     }
 }
 
-/// How many bytes the lines of one record have, if they are not one line. sled keeps up to 16 records
-/// together and counts the memory of such a group by how often it is read, so larger records would make
-/// it keep whole logs in memory.
+/// How many bytes the lines of one record have at most, if they are not one line. sled reads and keeps up to
+/// 16 records together, and lets go of the oldest only after many reads, however large they are: with larger
+/// records, it keeps whole logs in memory.
 const RECORD_BYTES: usize = 4 << 10;
 /// How many records a page of a log has at most.
 const PAGE: usize = 300;

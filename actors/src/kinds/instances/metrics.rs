@@ -96,12 +96,14 @@ pub async fn sample(
     instance: &Instance,
 ) -> Result<Option<Sample>, Fault> {
     let readings = read(world, last, id, instance).await?;
+    if readings.is_empty() {
+        return Ok(None);
+    }
     let services = readings.iter().map(|(role, before, after)| {
         let rated = before.filter(|before| cpu_percent(before, after).is_some());
         service(*role, Some(&rated.unwrap_or_else(|| at_start(after))), after)
     });
-    let sample = Sample::of(&sum(services, world.ports.clock.now()));
-    Ok(Some(sample).filter(|_| !readings.is_empty()))
+    Ok(Some(Sample::of(&sum(services, world.ports.clock.now()))))
 }
 
 /// The reading that a container gave when it started.

@@ -210,7 +210,7 @@ impl State {
                 let pause = BACKOFF.pause_of(id.unique().0, self.unclear);
                 self.unclear = self.unclear.saturating_add(1);
                 self.say_once(now, why);
-                self.due = Some(now + pause);
+                self.due = Some(now + pause.min(BACKOFF.longest));
             }
         }
         if self.publication != seen {

@@ -248,7 +248,7 @@ impl State {
         why: String,
         at_least: Duration,
     ) -> Step<Subscriptions> {
-        let pause = BACKOFF.pause_of(at.id.unique().0, self.attempts).max(at_least.min(HOUR));
+        let pause = BACKOFF.pause_of(at.id.unique().0, self.attempts).max(at_least).min(HOUR);
         (self.looking, self.attempts) = (false, self.attempts.saturating_add(1));
         (self.problem, self.due) = (Some(why), Some(at.now + pause));
         // The grace of a period that is over may end.
