@@ -106,6 +106,7 @@ fn repositories_that_trickle_delay_no_check_of_another_tenant() {
 
 #[test]
 fn costly_key_files_of_one_tenant_delay_no_other() {
+    const FLOOD: usize = 32;
     let test = "costly_key_files_of_one_tenant_delay_no_other";
     let Some(world) = credentials::World::new(test, &[]) else { return };
     let export = |iterations: u32, file: &str| {
@@ -132,21 +133,22 @@ fn costly_key_files_of_one_tenant_delay_no_other() {
     let (begun, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|threads| {
         threads.spawn(|| {
-            together(16, |n| {
+            together(FLOOD, |n| {
                 begun.fetch_add(1, SeqCst);
                 let params = keystore("costly.p12", &format!("costly {n}"));
                 world.call_as(&world.ada, "svc_setCredential", params).ok();
                 ended.fetch_add(1, SeqCst);
             })
         });
-        eventually("the flood has begun", || begun.load(SeqCst) == 16 && ended.load(SeqCst) > 0);
+        eventually("the flood has begun", || begun.load(SeqCst) == FLOOD && ended.load(SeqCst) > 0);
         let before = ended.load(SeqCst);
         let mut params = keystore("upload.p12", "upload");
         params["appId"] = app;
         world.service.call(Some(&bob), "svc_setCredential", params).ok();
-        // The one under way, and one that may end while the answers travel.
+        // In the order of their arrival, all others would come first. A fair one lets those under way
+        // pass, and those that end while the requests travel: on a busy machine they are several.
         let overtook = ended.load(SeqCst) - before;
-        assert!(overtook <= 4, "{overtook} files of another tenant were opened first");
+        assert!(overtook <= FLOOD / 2, "{overtook} files of another tenant were opened first");
     });
 }
 

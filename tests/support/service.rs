@@ -427,11 +427,14 @@ pub fn holds(folder: &Path, bytes: &[u8]) -> bool {
     })
 }
 
-/// Waits until `holds` is true, at most a minute: builds and containers take long on a busy machine.
+/// How long [`eventually`] waits: builds and containers take long on a busy machine.
+const LONGEST: Duration = Duration::from_secs(180);
+
+/// Waits until `holds` is true, for at most [`LONGEST`].
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{what}: not within 60 s");
+        assert!(begun.elapsed() < LONGEST, "{what}: not within {} s", LONGEST.as_secs());
         std::thread::sleep(Duration::from_millis(20));
     }
 }
